@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Knobs: the one way by which idled changes anything, and gives it back.
+ *
+ * A knob is something with a textual value that can be read and written: a cgroup's list of CPUs, a
+ * unit's AllowedCPUs. knob_set() is the only door: it reads the value, leaves it alone if it is
+ * right already, puts on record what it found before the first write (undo.h), writes, and reads
+ * back. Whoever else writes to a knob owns it from then on: its value is neither what we found nor
+ * what we wrote, and it is neither changed again nor restored.
+ */
+#ifndef IDLED_KNOB_H
+#define IDLED_KNOB_H
+
+#include <glib.h>
+#include <stdbool.h>
+
+#include "base/cpuset.h"
+
+/* How the core reaches systemd for whoever is not allowed to speak D-Bus. All functions return
+ * negative errno; -ENOTCONN: no systemd to talk to; -ENOENT: no such unit. */
+typedef struct UnitControl {
+        /* The units directly below `slice` ("-.slice" is the root) that have a cgroup, as a new
+         * string vector. */
+        int (*list_children)(void *userdata, const char *slice, char ***ret_units);
+        /* AllowedCPUs as configured; the empty set: no limit of its own. */
+        int (*get_allowed)(void *userdata, const char *unit, CpuSet *ret_cpus);
+        /* Limits the unit at run time; the empty set takes the limit away. */
+        int (*set_allowed)(void *userdata, const char *unit, const CpuSet *cpus);
+        /* The CPUs that its tasks can really run on. */
+        int (*get_effective)(void *userdata, const char *unit, CpuSet *ret_cpus);
+        void *userdata;
+} UnitControl;
+
+/* What kinds of knobs work on: the machine below `root`, and systemd if there is one. */
+typedef struct ActContext {
+        int root;
+        const UnitControl *units; /* NULL: no systemd */
+} ActContext;
+
+typedef struct KnobKind {
+        const char *name; /* one word, for the record: "cgroup", "unit" */
+
+        /* The value now, as a new string without newline. -ENOENT: the knob is gone. */
+        int (*read)(const ActContext *context, const char *name, char **ret_value);
+        int (*write)(const ActContext *context, const char *name, const char *value);
+
+        /* True if two texts are the same value to the kernel; NULL: only if they are equal. */
+        bool (*equal)(const char *a, const char *b);
+} KnobKind;
+
+typedef enum KnobState {
+        KNOB_OURS,    /* changed by us; the original is on record */
+        KNOB_FOREIGN, /* changed by us, then by someone else: theirs now */
+        KNOB_FAILED,  /* could not be read, recorded or written: see `error` */
+} KnobState;
+
+typedef struct Knob {
+        const KnobKind *kind;
+        char *name;
+        char *original; /* as first found */
+        char *ours;     /* what we last wrote or tried to write */
+        char *before;   /* what we had written before that; NULL: the original */
+        KnobState state;
+        int error; /* negative errno of the last failure, 0 none */
+} Knob;
+
+typedef struct Knobs Knobs;
+
+/* No knob changed yet. `run` is the directory of the record, kept by the caller; -1: keep none, for
+ * tests of other things. With `dry_run` nothing is ever recorded or written. `context` is copied.
+ */
+Knobs *knobs_new(const ActContext *context, int run, bool dry_run);
+void knobs_free(Knobs *knobs);
+
+/*
+ * Brings the knob to `value`. Returns 1 if it was written, 0 if nothing had to be (or in a dry
+ * run); -ESTALE: it is someone else's now; -EPERM: the kernel accepted the write but the value read
+ * back is another; else the error of reading, recording or writing. If the original cannot be
+ * recorded, nothing is written. A knob set back to its original is ours no longer and leaves the
+ * record.
+ */
+int knob_set(Knobs *knobs, const KnobKind *kind, const char *name, const char *value);
+
+/* The knob's entry if it was ever set and not given back, else NULL. */
+const Knob *knob_find(const Knobs *knobs, const KnobKind *kind, const char *name);
+
+/* All entries, in the order in which they were first set; valid until the next change. */
+int knobs_list(const Knobs *knobs, const Knob *const **ret_knobs);
+
+/* How many values were written (or, in a dry run, would have been) since the start. */
+unsigned knobs_writes(const Knobs *knobs);
+
+/* Reads every knob that is ours and marks those that someone changed. Returns how many are not as
+ * they should be. */
+int knobs_verify(Knobs *knobs);
+
+/* What became of one knob in a restore, for reports. `error`: 0 restored, -ESTALE left to its new
+ * owner, -ENOENT gone, else why not; `value` is what was found. */
+typedef void (*KnobReport)(const Knob *knob, const char *value, int error, void *userdata);
+
+/* Gives every knob back in reverse order, reporting each. What cannot be given back stays on
+ * record. Returns 0 or the first error that was neither -ESTALE nor -ENOENT. */
+int knobs_restore(Knobs *knobs, KnobReport report, void *userdata);
+
+/* Reads the record that an instance before us left, as knobs that are ours. `kinds` ends with NULL.
+ * Returns how many; 0 if there is no record; lines that make no sense are skipped and counted in
+ * `ret_skipped`. */
+int knobs_recover(Knobs *knobs, const KnobKind *const *kinds, int *ret_skipped);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Knobs, knobs_free)
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Parking: keeping ordinary work off CPUs, so that they sleep.
+ *
+ * Three ways, chosen by [Park] Backend:
+ *   systemd    AllowedCPUs of all top-level units, over D-Bus
+ *   partition  one cgroup without tasks that takes the parked CPUs away from everyone else
+ *   cgroup     cpuset.cpus of the top-level cgroups, through libcgroup: cgroup v1, or no systemd
+ * None moves a process, and none passes through a state in which all CPUs are given back.
+ */
+#ifndef IDLED_PARK_H
+#define IDLED_PARK_H
+
+#include "act/actuator.h"
+#include "base/setting.h"
+
+typedef enum ParkBackend {
+        PARK_AUTO,
+        PARK_SYSTEMD,
+        PARK_PARTITION,
+        PARK_CGROUP,
+        PARK_NONE,
+} ParkBackend;
+
+typedef struct ParkOptions {
+        int backend;
+        char **units;   /* globs of units or cgroups that may be confined; "*": all */
+        char **exclude; /* globs of units or cgroups that never are */
+} ParkOptions;
+
+/* Section [Park] of idled.conf. */
+extern const Setting park_settings[];
+
+/* One back end: as Actuator, but chosen by park.c. */
+typedef struct ParkBackendOps {
+        const char *name;
+        const KnobKind *kind;
+        int (*open)(const ActContext *context, const ParkOptions *options, void **ret_state);
+        int (*apply)(void *state, Knobs *knobs, const CpuSet *allowed, const Topology *topology);
+        const char *(*describe)(void *state);
+        void (*close)(void *state);
+} ParkBackendOps;
+
+extern const ParkBackendOps park_systemd, park_partition, park_cgroup;
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * CPU lists as the kernel writes them. The kernel also reads "0-31:1/2" (strides) and "all"; it
+ * writes neither, and neither is accepted here.
+ */
+#include "base/cpuset-text.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <glib.h>
+
+/* The decimal number at *text, which is moved behind it. */
+static int take_cpu(const char **text, int *ret_cpu)
+{
+        int cpu = 0;
+
+        if (!isdigit((unsigned char)**text))
+                return -EINVAL;
+        for (; isdigit((unsigned char)**text); (*text)++) {
+                cpu = cpu * 10 + (**text - '0');
+                if (cpu >= CPUSET_MAX)
+                        return -ERANGE;
+        }
+        *ret_cpu = cpu;
+        return 0;
+}
+
+/* "3" or "3-7" at *text, which is moved behind it. */
+static int take_range(const char **text, CpuSet *set)
+{
+        int first, last, r;
+
+        r = take_cpu(text, &first);
+        if (r < 0)
+                return r;
+        last = first;
+        if (**text == '-') {
+                (*text)++;
+                r = take_cpu(text, &last);
+                if (r < 0)
+                        return r;
+        }
+        if (last < first)
+                return -EINVAL;
+        cpuset_add_range(set, first, last);
+        return 0;
+}
+
+int cpuset_parse(const char *text, CpuSet *ret_set)
+{
+        CpuSet set = { 0 };
+        int r;
+
+        while (isspace((unsigned char)*text))
+                text++;
+        for (bool more = *text; more;) {
+                r = take_range(&text, &set);
+                if (r < 0)
+                        return r;
+                more = *text == ',';
+                text += more;
+        }
+        while (isspace((unsigned char)*text))
+                text++;
+        if (*text)
+                return -EINVAL;
+        *ret_set = set;
+        return 0;
+}
+
+char *cpuset_format(const CpuSet *set)
+{
+        GString *text = g_string_new(NULL);
+
+        for (int first = cpuset_next(set, -1); first >= 0;) {
+                int last = first;
+
+                while (cpuset_has(set, last + 1))
+                        last++;
+                g_string_append_printf(text, "%s%d", text->len ? "," : "", first);
+                if (last > first)
+                        g_string_append_printf(text, "-%d", last);
+                first = cpuset_next(set, last);
+        }
+        return g_string_free(text, FALSE);
+}

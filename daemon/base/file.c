@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Small files below a root directory, read whole and written with one checked write(2).
+ */
+#include "base/file.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <glib.h>
+#include <string.h>
+
+#include "base/number.h"
+
+int root_open(const char *path)
+{
+        int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+        return fd < 0 ? -errno : fd;
+}
+
+static int open_below(int root, const char *path, int flags)
+{
+        int fd = openat(root, path, flags | O_CLOEXEC | O_NOCTTY);
+
+        return fd < 0 ? -errno : fd;
+}
+
+/* Ends the text before its trailing white space; -EBADMSG if a NUL is inside. */
+static ssize_t finish_text(char *text, size_t length)
+{
+        text[length] = '\0';
+        if (memchr(text, '\0', length))
+                return -EBADMSG;
+        while (length > 0 && isspace((unsigned char)text[length - 1]))
+                text[--length] = '\0';
+        return (ssize_t)length;
+}
+
+/* Reads until the end or until `size` bytes are there. */
+static ssize_t read_full(int fd, char *buffer, size_t size)
+{
+        size_t length = 0;
+
+        while (length < size) {
+                ssize_t n = read(fd, buffer + length, size - length);
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0)
+                        return -errno;
+                if (n == 0)
+                        break;
+                length += (size_t)n;
+        }
+        return (ssize_t)length;
+}
+
+int file_read(int root, const char *path, char **ret_text)
+{
+        _fd_ int fd = open_below(root, path, O_RDONLY);
+        g_autofree char *text = NULL;
+        size_t size = 4096, length = 0;
+
+        if (fd < 0)
+                return fd;
+        for (;;) {
+                ssize_t n;
+
+                text = g_realloc(text, size + 1);
+                n = read_full(fd, text + length, size - length);
+                if (n < 0)
+                        return (int)n;
+                length += (size_t)n;
+                if (length < size)
+                        break;
+                if (size >= FILE_SIZE_MAX)
+                        return -EFBIG;
+                size *= 2;
+        }
+        if (finish_text(text, length) < 0)
+                return -EBADMSG;
+        *ret_text = g_steal_pointer(&text);
+        return 0;
+}
+
+int file_read_value(int root, const char *path, char *buffer, size_t size)
+{
+        _fd_ int fd = open_below(root, path, O_RDONLY);
+        ssize_t n;
+
+        if (fd < 0)
+                return fd;
+        n = read_full(fd, buffer, size);
+        if (n < 0)
+                return (int)n;
+        if ((size_t)n == size)
+                return -EFBIG;
+        return (int)finish_text(buffer, (size_t)n);
+}
+
+int fd_read_at_start(int fd, char *buffer, size_t size)
+{
+        ssize_t n;
+
+        do
+                n = pread(fd, buffer, size - 1, 0);
+        while (n < 0 && errno == EINTR);
+        if (n < 0)
+                return -errno;
+        buffer[n] = '\0';
+        return (int)n;
+}
+
+int file_read_u64(int root, const char *path, uint64_t *ret_value)
+{
+        char text[32];
+        int r;
+
+        r = file_read_value(root, path, text, sizeof(text));
+        if (r < 0)
+                return r == -EFBIG ? -EINVAL : r;
+        return u64_parse(text, ret_value);
+}
+
+int file_write(int root, const char *path, const char *text)
+{
+        _fd_ int fd = open_below(root, path, O_WRONLY);
+        size_t length = strlen(text);
+        ssize_t n;
+
+        if (fd < 0)
+                return fd;
+        do
+                n = write(fd, text, length);
+        while (n < 0 && errno == EINTR);
+        if (n < 0)
+                return -errno;
+        return (size_t)n == length ? 0 : -EIO;
+}

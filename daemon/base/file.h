@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Small files below a root directory.
+ *
+ * The root is a directory descriptor, "/" in the daemon and a tree of plain files in a test or
+ * with --root. Paths are relative to it, without a leading slash. Values in sysfs, procfs and
+ * cgroupfs are read whole and written with one write(2) whose result is checked: buffered writes
+ * lose the kernel's answer.
+ */
+#ifndef IDLED_FILE_H
+#define IDLED_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+/* An int that is closed at the end of its scope; -1 is none. */
+static inline void fd_close(int *fd)
+{
+        if (*fd >= 0)
+                close(*fd);
+}
+#define _fd_ __attribute__((cleanup(fd_close)))
+
+/* The largest file that file_read() takes, in bytes. */
+#define FILE_SIZE_MAX (16u << 20)
+
+/* Opens the directory that all paths are relative to. Negative errno on failure. */
+int root_open(const char *path);
+
+/* Reads the whole file into a new string without its trailing white space.
+ * -EFBIG: larger than FILE_SIZE_MAX; -EBADMSG: it holds a NUL byte; else open(2)'s or read(2)'s. */
+int file_read(int root, const char *path, char **ret_text);
+
+/* Reads a value of at most `size` - 1 bytes into `buffer`, without trailing white space, allocating
+ * nothing. Returns its length, -EFBIG if it does not fit, -EBADMSG for a NUL byte. */
+int file_read_value(int root, const char *path, char *buffer, size_t size);
+
+/* Reads from a kept descriptor at offset 0 what fits in `size` - 1 bytes and ends it with a NUL.
+ * Returns the number of bytes, or read(2)'s error. */
+int fd_read_at_start(int fd, char *buffer, size_t size);
+
+/* Reads a decimal whole number. -EINVAL: something else is there; -ERANGE: it exceeds uint64_t. */
+int file_read_u64(int root, const char *path, uint64_t *ret_value);
+
+/* Writes `text` with one write(2). -EIO: the kernel took only a part of it. Creates nothing. */
+int file_write(int root, const char *path, const char *text);
+
+#endif

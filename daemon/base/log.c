@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Messages: one line each, with a priority.
+ *
+ * Under systemd standard error is the journal, which reads a "<N>" in front of a line as its
+ * priority; this costs no second socket and works in a container without a journal as well.
+ */
+#include "base/log.h"
+
+#include <errno.h>
+#include <glib.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static const char *const level_names[] = { "emerg",   "alert",  "crit", "err",
+                                           "warning", "notice", "info", "debug" };
+static const char *const targets[] = { "console", "journal", "null" };
+
+static int max_level = LOG_INFO;
+static const char *target = "console";
+
+void log_set_level(int level)
+{
+        max_level = level;
+}
+
+int log_get_level(void)
+{
+        return max_level;
+}
+
+int log_set_target(const char *name)
+{
+        for (size_t i = 0; i < G_N_ELEMENTS(targets); i++)
+                if (g_str_equal(targets[i], name)) {
+                        target = targets[i];
+                        return 0;
+                }
+        return -EINVAL;
+}
+
+const char *log_get_target(void)
+{
+        return target;
+}
+
+int log_level_parse(const char *name, int *ret_level)
+{
+        for (size_t i = 0; i < G_N_ELEMENTS(level_names); i++)
+                if (g_str_equal(level_names[i], name)) {
+                        *ret_level = (int)i;
+                        return 0;
+                }
+        return -EINVAL;
+}
+
+const char *log_level_name(int level)
+{
+        return level_names[CLAMP(level, LOG_EMERG, LOG_DEBUG)];
+}
+
+static const char *level_colour(int level)
+{
+        if (level <= LOG_ERR)
+                return "\033[31m";
+        if (level == LOG_WARNING)
+                return "\033[33m";
+        return level == LOG_DEBUG ? "\033[2m" : "";
+}
+
+void log_message(int level, const char *format, ...)
+{
+        int saved = errno;
+        g_autofree char *text = NULL;
+        va_list arguments;
+
+        if (level > max_level || g_str_equal(target, "null"))
+                return;
+        va_start(arguments, format);
+        errno = saved;
+        text = g_strdup_vprintf(format, arguments);
+        va_end(arguments);
+        if (g_str_equal(target, "journal"))
+                fprintf(stderr, "<%d>%s\n", level, text);
+        else if (isatty(STDERR_FILENO) && *level_colour(level))
+                fprintf(stderr, "%s%s\033[0m\n", level_colour(level), text);
+        else
+                fprintf(stderr, "%s\n", text);
+        errno = saved;
+}
+
+char *log_clean(const char *text)
+{
+        GString *clean = g_string_new(NULL);
+
+        while (*text && clean->len < 256) {
+                gunichar c = g_utf8_get_char_validated(text, -1);
+                const char *next = text + 1;
+
+                if (c != (gunichar)-1 && c != (gunichar)-2 && g_unichar_isprint(c)) {
+                        next = g_utf8_next_char(text);
+                        g_string_append_len(clean, text, next - text);
+                } else {
+                        g_string_append_printf(clean, "\\x%02x", (unsigned char)*text);
+                }
+                text = next;
+        }
+        return g_string_free(clean, FALSE);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Messages for people: to the journal with its priorities where standard error is the journal,
+ * else to standard error.
+ *
+ * Strings that came from others (process names, reasons, D-Bus input) go through log_clean() first,
+ * so that a line of the log is always one line of ours.
+ */
+#ifndef IDLED_LOG_H
+#define IDLED_LOG_H
+
+#include <stdbool.h>
+#include <syslog.h>
+
+/* Messages above this syslog priority are dropped; LOG_INFO at start. */
+void log_set_level(int level);
+int log_get_level(void);
+
+/* Where messages go: "console" (standard error, colours on a terminal), "journal" (with <N>
+ * prefixes that systemd reads), "null". -EINVAL: another name, nothing changed. */
+int log_set_target(const char *target);
+const char *log_get_target(void);
+
+/* "debug", "info", ... as systemd names them, and back. -EINVAL: unknown name. */
+int log_level_parse(const char *name, int *ret_level);
+const char *log_level_name(int level);
+
+/* One line; errno is kept, and %m works. */
+void log_message(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A copy of at most 256 bytes in which every byte that is not printable UTF-8 is an escape such as
+ * \x0a; free with g_free(). */
+char *log_clean(const char *text);
+
+#define log_error(...)   log_message(LOG_ERR, __VA_ARGS__)
+#define log_warning(...) log_message(LOG_WARNING, __VA_ARGS__)
+#define log_notice(...)  log_message(LOG_NOTICE, __VA_ARGS__)
+#define log_info(...)    log_message(LOG_INFO, __VA_ARGS__)
+#define log_debug(...)   log_message(LOG_DEBUG, __VA_ARGS__)
+
+/* Logs at LOG_ERR with the text of the negative errno `error` for %m, and returns `error`. */
+#define log_error_errno(error, ...) (errno = -(error), log_message(LOG_ERR, __VA_ARGS__), -errno)
+
+#endif

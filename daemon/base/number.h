@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Strict numbers: the whole text is the number, or it is an error. "1o0" is not 1.
+ */
+#ifndef IDLED_NUMBER_H
+#define IDLED_NUMBER_H
+
+#include <stdint.h>
+
+/* Decimal digits only. -EINVAL: anything else, the empty text too; -ERANGE: too large. */
+int u64_parse(const char *text, uint64_t *ret_value);
+
+/* As u64_parse(), with a leading '-' allowed, within int's range. */
+int int_parse(const char *text, int *ret_value);
+
+/* Digits with an optional fraction after a '.', whatever the locale; no exponent, sign, inf or nan.
+ * -EINVAL, -ERANGE as above. */
+int real_parse(const char *text, double *ret_value);
+
+/* A decimal number with a unit: us, ms, s, min, h; "0" needs none. Result in microseconds, rounded.
+ * -EINVAL: no number, no unit or an unknown one; -ERANGE: too large. */
+int duration_parse(const char *text, uint64_t *ret_usec);
+
+/* A number with a '%' behind it, as a fraction: "80%" is 0.8. */
+int percent_parse(const char *text, double *ret_fraction);
+
+/* Microseconds with the largest unit that needs no fraction, as a new string: 250000 is "250ms". */
+char *duration_format(uint64_t usec);
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The configuration: idled.conf and policies/NAME.conf with their drop-ins.
+ *
+ * For every file NAME the directories are read in the order usr/lib/idled, etc/idled below the root
+ * (the later file replaces the earlier of the same name whole), then NAME.d/ drop-ins of both in
+ * lexical order of their names, a drop-in in etc hiding one of the same name in usr/lib. A key
+ * without value goes back to its default. Everything is read and checked before anything of it is
+ * used: one error, and the old configuration stays.
+ */
+#ifndef IDLED_CONFIG_H
+#define IDLED_CONFIG_H
+
+#include <glib.h>
+
+#include "act/park.h"
+#include "base/setting.h"
+#include "core/plugin.h"
+
+typedef struct DaemonOptions {
+        char **policies;      /* names in the order of their rank, highest first */
+        int log_level;        /* syslog priority */
+        uint64_t max_stretch; /* how many periods a tick may be put off while all is settled */
+} DaemonOptions;
+
+/* Section [Daemon] of idled.conf. */
+extern const Setting daemon_settings[];
+
+/* Where a value came from. */
+typedef struct Source {
+        const char
+                *file; /* as opened, with the root; NULL: the default; "D-Bus": set at run time */
+        int line;      /* from 1; 0: none */
+} Source;
+
+/* One section's table with its values: of the daemon itself, or of a policy. */
+typedef struct Section {
+        char *name; /* "Daemon", "Park", or the policy's name */
+        const Setting *rows;
+        size_t options_size;
+        void *options;
+        GHashTable *sources; /* key -> Source *, keys of rows that are not at their default */
+        GHashTable *runtime; /* key -> text set over D-Bus; outlives a reload */
+} Section;
+
+typedef struct Config {
+        GPtrArray *sections; /* of Section */
+        GPtrArray *policies; /* of const IdledPolicy *, by rank; its section has its name */
+} Config;
+
+/* One thing wrong: "FILE:LINE: KEY: what was found, what was expected". */
+typedef struct ConfigError {
+        char *file;
+        int line;
+        char *message;
+} ConfigError;
+
+/* Where configuration and plugins are found. */
+typedef struct ConfigPaths {
+        int root;               /* all below are relative to it */
+        const char *vendor_dir; /* "usr/lib/idled" */
+        const char *admin_dir;  /* "etc/idled" */
+        const char *policy_dir; /* absolute directory of plugins: code is never read below root */
+} ConfigPaths;
+
+/* Reads and checks everything. All errors found are appended to `errors` (of ConfigError), in the
+ * order of files and lines; if there is any, -EINVAL and no configuration. Warnings do not exist:
+ * what is worth saying is an error. */
+int config_load(const ConfigPaths *paths, GPtrArray *errors, Config **ret_config);
+void config_free(Config *config);
+
+/* The section of this name, NULL if there is none. */
+Section *config_section(const Config *config, const char *name);
+
+/* Sets a value at run time, or takes it back to the file's with the empty text. -ENOENT: no such
+ * section or key; else as setting_parse(). `*ret_error` says what is wrong. */
+int config_set(Config *config, const char *section, const char *key, const char *text,
+               char **ret_error);
+
+/* Takes over from `from` what was set at run time, as far as it still fits. */
+void config_adopt_runtime(Config *config, const Config *from);
+
+/* Where the value of `key` comes from. */
+Source section_source(const Section *section, const char *key);
+
+/* "/etc/idled/policies/ondemand.conf:12", "default", or "set over D-Bus", as a new string. */
+char *source_format(const Source *source);
+
+void config_error_free(ConfigError *error);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Config, config_free)
+
+#endif

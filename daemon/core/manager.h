@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The manager: owns everything that is alive and makes it tick.
+ *
+ * It knows nothing of D-Bus; who serves it (bus.c) or drives it (main.c, tests) calls the functions
+ * below and is told of changes through one callback.
+ */
+#ifndef IDLED_MANAGER_H
+#define IDLED_MANAGER_H
+
+#include <glib.h>
+#include <systemd/sd-event.h>
+
+#include "act/actuator.h"
+#include "core/config.h"
+#include "model/plan.h"
+#include "sense/pins.h"
+#include "sense/sensor.h"
+
+/* Where the daemon lives and what it may do; from the command line. */
+typedef struct ManagerSetup {
+        ConfigPaths paths;
+        int root;
+        int run;      /* directory of the undo record */
+        bool dry_run; /* decide and publish, write nothing */
+        bool live;    /* `root` is the running system: PSI triggers and uevents make sense */
+        const UnitControl *units; /* NULL: no systemd */
+} ManagerSetup;
+
+/* One policy at work. */
+typedef struct ActivePolicy {
+        const IdledPolicy *policy;
+        Section *section; /* its options; belongs to the configuration */
+        void *state;
+        Wish wish; /* its last one */
+} ActivePolicy;
+
+/* Why a CPU is parked or not, as decided when that last changed. */
+typedef struct CpuCause {
+        uint64_t since_usec; /* CLOCK_REALTIME; 0: not changed since the start */
+        const char *policy;  /* name; NULL: no policy wished anything */
+        Reason reason;
+        Source option_source; /* of reason.option */
+        Safety safety;        /* SAFETY_NONE: as the policies wished */
+} CpuCause;
+
+/* One change of the set of parked CPUs. */
+typedef struct Transition {
+        uint64_t time_usec; /* CLOCK_REALTIME */
+        CpuSet parked;      /* after it */
+        const char *policy;
+        Reason reason;
+        Source option_source;
+} Transition;
+
+#define TRANSITIONS_KEPT 32
+
+/* A client that wants the machine left alone for as long as it holds its descriptor. */
+typedef struct Pause {
+        struct Manager *manager;
+        char *reason;            /* clean */
+        char *owner;             /* who, for people */
+        sd_event_source *source; /* tells when the client's end closes */
+} Pause;
+
+typedef enum Change {
+        CHANGE_PARKED = 1 << 0, /* the plan or what is in force */
+        CHANGE_PAUSED = 1 << 1,
+        CHANGE_DEGRADED = 1 << 2, /* knobs that failed or were taken over */
+        CHANGE_CONFIG = 1 << 3,
+        CHANGE_TOPOLOGY = 1 << 4, /* CPUs came or went: objects too */
+} Change;
+
+typedef struct ActuatorState {
+        const Actuator *actuator;
+        void *state; /* NULL: not available, see error */
+        int error;
+} ActuatorState;
+
+typedef struct Manager {
+        ManagerSetup setup;
+        sd_event *event;
+        Config *config;
+        Topology *topology;
+        Sensors *sensors;
+
+        Counters *previous, *current;           /* the policies' readings */
+        Snapshot *snapshot;                     /* and their difference */
+        Counters *seen_previous, *seen_current; /* readings made for those who ask */
+        Snapshot *seen;
+        double *joules; /* by energy domain, since the start */
+        unsigned energy_dropped;
+
+        GArray *policies;  /* of ActivePolicy, by rank */
+        GArray *actuators; /* of ActuatorState */
+        Knobs *knobs;
+        Pins *pins; /* of the last scan */
+        uint64_t pins_time_usec, pins_cost_usec;
+
+        Plan plan;                                /* merged and safe */
+        CpuSet parked;                            /* online CPUs that are kept free of work now */
+        CpuCause *causes;                         /* by CPU number */
+        Transition transitions[TRANSITIONS_KEPT]; /* ring; newest at (n_transitions - 1) % KEPT */
+        uint64_t n_transitions;
+        int apply_error; /* of the last time the plan was carried out */
+
+        GPtrArray *pauses; /* of Pause */
+
+        uint64_t n_ticks;
+        uint64_t interval_usec; /* to the next tick as set; 0: no timer */
+        unsigned stretch;       /* how many periods that is */
+        sd_event_source *timer, *pressure, *uevents, *energy_timer;
+
+        void (*on_change)(struct Manager *manager, unsigned changes, void *userdata);
+        void *userdata;
+} Manager;
+
+/* A manager with its configuration, sensors, policies and actuators; the record that an instance
+ * before it left is restored first. Nothing of the machine is changed otherwise. On failure the
+ * errors of the configuration are in `errors` (of ConfigError). */
+int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
+                Manager **ret_manager);
+
+/* Gives everything back, and frees. */
+void manager_free(Manager *manager);
+
+/* Reads, decides, acts, and sets the timer for the next time. */
+void manager_tick(Manager *manager);
+
+/* Ticks as soon as the loop is free: something that policies must know has changed. */
+void manager_wake(Manager *manager);
+
+/* Reads the configuration anew. On any error (appended to `errors`) the old one stays whole. */
+int manager_reload(Manager *manager, GPtrArray *errors);
+
+/* Sets an option at run time and decides anew; errors as config_set(). */
+int manager_set_option(Manager *manager, const char *section, const char *key, const char *text,
+                       char **ret_error);
+
+/* Leaves the machine as found until the other end of the returned descriptor is closed. `reason`
+ * and `owner` are cleaned here. */
+int manager_pause(Manager *manager, const char *reason, const char *owner, int *ret_fd);
+
+/* What the machine did since somebody last asked, at least 100 ms ago; reads what `senses` asks
+ * for. Policies do not notice. NULL if the load cannot be read. */
+const Snapshot *manager_observe(Manager *manager, unsigned senses);
+
+/* Looks at CPUs and their groups anew; true if something changed. */
+bool manager_rescan(Manager *manager);
+
+/* Cores with at least one CPU that may be used, in the plan and as it is in force. */
+int manager_wanted_cores(const Manager *manager);
+int manager_active_cores(const Manager *manager);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Manager, manager_free)
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Building a topology from what the kernel says of each CPU.
+ *
+ * Whoever reads the kernel's files (sense/topology-read.c) or makes a machine for a test fills one
+ * CpuFacts per CPU and lets topology_build() find the groups.
+ */
+#ifndef IDLED_TOPOLOGY_BUILD_H
+#define IDLED_TOPOLOGY_BUILD_H
+
+#include <glib.h>
+
+#include "model/topology.h"
+
+/* A number that the kernel does not give is -1. Ids need only be equal within a group and different
+ * between groups of the same package. */
+typedef struct CpuFacts {
+        int package_id, die_id, core_id, cluster_id;
+        int cache_id; /* lowest CPU that shares the last-level cache */
+        int core_first, cluster_first, die_first,
+                package_first; /* lowest CPU of the kernel's lists */
+        int node;
+        uint64_t capacity; /* in any unit that is the same for all CPUs; 0 unknown */
+} CpuFacts;
+
+/* The machine of `n_cpus` facts, of which those in `online` count. `isolated` and `nohz_full` may
+ * be NULL. Never fails: a group that the facts do not name is the next larger one. */
+Topology *topology_build(int n_cpus, const CpuFacts *facts, const CpuSet *possible,
+                         const CpuSet *online, const CpuSet *isolated, const CpuSet *nohz_full);
+
+void topology_free(Topology *topology);
+
+/* True if both describe the same machine in the same state. */
+bool topology_equal(const Topology *a, const Topology *b);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Topology, topology_free)
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What the machine is: its CPUs and how they are grouped.
+ *
+ * CPUs are known by the kernel's numbers. Groups (cores, clusters, dies, packages, NUMA nodes) are
+ * numbered from 0 without holes, in the order of their lowest CPU; the kernel's own ids, which have
+ * holes and repeat from package to package, do not appear. An offline CPU belongs to no group.
+ *
+ * A cluster is a set of cores that share a cache beyond their own: the last-level cache (an AMD
+ * CCX) or what the kernel calls a cluster, whichever is smaller, provided that it is larger than
+ * one core; where there is neither, the die is the cluster.
+ *
+ * Part of what idled installs for plugins; a plugin reads it and never changes it. Building one is
+ * in topology-build.h.
+ */
+#ifndef IDLED_TOPOLOGY_H
+#define IDLED_TOPOLOGY_H
+
+#include <stdint.h>
+
+#include "base/cpuset.h"
+
+/* The capacity of the machine's fastest CPU; others are in proportion. */
+#define CAPACITY_SCALE 1024
+
+typedef struct TopologyCpu {
+        int16_t core, cluster, die, package, node; /* group numbers, -1 if offline */
+        int16_t thread;                            /* rank among the threads of its core, from 0 */
+        uint16_t capacity;                         /* 1 .. CAPACITY_SCALE */
+} TopologyCpu;
+
+typedef struct TopologyCore {
+        int16_t cluster, die, package, node;
+        uint16_t capacity;  /* of its fastest thread */
+        uint16_t n_threads; /* how many of its CPUs are online */
+        uint32_t first;     /* its CPUs are core_cpus[first] .. core_cpus[first + n_threads - 1] */
+} TopologyCore;
+
+typedef struct Topology {
+        int n_cpus; /* entries in `cpus`: the highest possible CPU number + 1 */
+        TopologyCpu *cpus;
+        int n_cores, n_clusters, n_dies, n_packages, n_nodes;
+        TopologyCore *cores;
+        int *core_cpus;
+        CpuSet possible, online;
+        CpuSet isolated;  /* set aside by isolcpus= or an isolated partition */
+        CpuSet nohz_full; /* run without a tick */
+} Topology;
+
+/* Adds to `set` the CPUs of core `core`. */
+static inline void topology_add_core(const Topology *topology, int core, CpuSet *set)
+{
+        const TopologyCore *c = &topology->cores[core];
+
+        for (int i = 0; i < c->n_threads; i++)
+                cpuset_add(set, topology->core_cpus[c->first + i]);
+}
+
+/* The online CPUs that ordinary work is for: neither isolated nor nohz_full. If every CPU is set
+ * aside, all that are online. */
+static inline CpuSet topology_usable(const Topology *topology)
+{
+        CpuSet usable = topology->online;
+
+        cpuset_subtract(&usable, &topology->isolated);
+        cpuset_subtract(&usable, &topology->nohz_full);
+        return cpuset_is_empty(&usable) ? topology->online : usable;
+}
+
+#endif

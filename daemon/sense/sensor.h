@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Sensors: each reads one source of the kernel's counters, wakes no CPU by it, and computes
+ * nothing.
+ *
+ * A sensor is a table of functions over a private state; sensors[] lists them all. Opening one may
+ * cost; reading is the hot path of the daemon. The order of the table is the order of reading.
+ */
+#ifndef IDLED_SENSOR_H
+#define IDLED_SENSOR_H
+
+#include "model/counters.h"
+#include "model/topology.h"
+
+typedef struct Sensor {
+        const char *name;
+        unsigned provides; /* one Sense flag */
+
+        /* Looks for the source below `root`. -ENOENT: this machine does not have it, which is
+         * normal; -EOPNOTSUPP: it is there but cannot be used. */
+        int (*open)(int root, const Topology *topology, void **ret_state);
+
+        /* Fills its part of `counters` and sets its flag in counters->have. On failure the part is
+         * as it was and the flag is not set. */
+        int (*read)(void *state, Counters *counters);
+
+        void (*close)(void *state);
+} Sensor;
+
+extern const Sensor sensor_load, sensor_loadavg, sensor_pressure, sensor_power, sensor_residency,
+        sensor_energy;
+
+/* All sensors of this machine, opened. */
+typedef struct Sensors Sensors;
+
+/* Opens every sensor that the machine has. Never fails: what is absent is absent from
+ * sensors_have(). `root` is kept by the caller and must stay open. */
+Sensors *sensors_new(int root, const Topology *topology);
+void sensors_free(Sensors *sensors);
+
+/* The Sense flags that this machine can give. */
+unsigned sensors_have(const Sensors *sensors);
+
+/* What is missing and why, by Sense flag: 0, or the negative errno of open. */
+int sensors_error(const Sensors *sensors, Sense sense);
+
+/* Reads what `senses` asks for and the machine has, and the time. SENSE_LOAD is always read; if it
+ * fails its error is returned and `counters` must not be used. */
+int counters_read(Sensors *sensors, unsigned senses, Counters *counters);
+
+/* CPUs came or went: sensors that keep something per CPU look again. */
+void sensors_rescan(Sensors *sensors, const Topology *topology);
+
+/* Static facts of idle states, read once at open. */
+typedef struct IdleStateInfo {
+        char name[32];
+        uint32_t exit_latency_us, target_residency_us;
+} IdleStateInfo;
+
+/* The idle states of `cpu`, shallowest first, into `ret_states` (room for IDLE_STATES_MAX).
+ * Returns how many; 0 if the machine has none. */
+int idle_states_read(int root, int cpu, IdleStateInfo *ret_states);
+
+/* The energy domains in the order of Counters.energy. */
+typedef struct EnergyDomain {
+        char *name; /* unique: "package-0", "package-0-core", "psys" */
+        char *path; /* of its powercap directory below root */
+        int parent; /* index of the domain that contains it, -1 top level */
+        uint64_t range_uj;
+} EnergyDomain;
+
+int sensors_energy_domains(const Sensors *sensors, const EnergyDomain **ret_domains);
+
+/* How long a counter may go unread, in microseconds: half the time in which the smallest range
+ * wraps at ENERGY_WATTS_SUSTAINED. UINT64_MAX without counters. */
+uint64_t sensors_energy_deadline(const Sensors *sensors);
+#define ENERGY_WATTS_SUSTAINED 500.0
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Sensors, sensors_free)
+
+#endif

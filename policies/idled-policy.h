@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * idled-policy.h: how to write a policy for idled.
+ *
+ * A policy is a shared module in the plugin directory (pkg-config --variable=policydir
+ * idled-policy) that exports one object, `const IdledPolicy idled_policy`. Deciding is pure: a
+ * policy does no I/O, reads no clock, allocates nothing, calls nothing but libc's pure functions
+ * and libm; everything it may know is in its input, everything it wants is in its wish. So the same
+ * code runs in the daemon, in a replay and in a test. See idled-policy(7).
+ */
+#ifndef IDLED_POLICY_H
+#define IDLED_POLICY_H
+
+#include "base/cpuset.h"
+#include "base/setting.h"
+#include "model/snapshot.h"
+#include "model/topology.h"
+#include "model/wish.h"
+
+/* Grows with every change of what a module and the daemon must agree about. */
+#define IDLED_POLICY_ABI 1
+
+typedef struct PolicyInput {
+        const Topology *topology; /* changes between calls when CPUs come and go; n_cpus never */
+        const Snapshot *snapshot; /* since the last call of any policy */
+        const CpuSet *allowed; /* CPUs in use now, after what was made safe or could not be done */
+        const void *options;   /* this policy's options, read by its settings */
+} PolicyInput;
+
+typedef struct IdledPolicy {
+        uint32_t abi;            /* IDLED_POLICY_ABI */
+        const char *name;        /* as the module's file: "ondemand" is ondemand.so */
+        const char *summary;     /* one line for people, no full stop */
+        const Setting *settings; /* of NAME.conf's section [Policy]; ends with a row without key */
+        size_t options_size;     /* of the struct that the settings' offsets are into */
+        size_t state_size;       /* of the private state that init() and decide() are given */
+        unsigned needs;          /* Sense flags that decide() reads beside SENSE_LOAD */
+
+        /* Makes the zeroed `state` ready. NULL: zeroes are fine. */
+        void (*init)(void *state, const Topology *topology);
+
+        /* Fills `wish`, which comes with no wish in it. Called when the period that it asked for is
+         * over, and also earlier: any call may be the first after a change of options, topology or
+         * load. The time is input->snapshot->time_usec. */
+        void (*decide)(void *state, const PolicyInput *input, Wish *wish);
+} IdledPolicy;
+
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* CPU sets: the list format in both directions, and the operations on sets. */
+#include <errno.h>
+
+#include "base/cpuset-text.h"
+#include "table.h"
+
+static const struct {
+        const char *text, *formatted; /* NULL: an error */
+        int count, error;
+} parse_cases[] = {
+        { "", "", 0, 0 },
+        { "\n", "", 0, 0 },
+        { "0", "0", 1, 0 },
+        { "0-3", "0-3", 4, 0 },
+        { "0-3,8,10-11\n", "0-3,8,10-11", 7, 0 },
+        { "3,1,2", "1-3", 3, 0 },
+        { "5-5", "5", 1, 0 },
+        { " 63-64 ", "63-64", 2, 0 },
+        { "8191", "8191", 1, 0 },
+        { "0-8191", "0-8191", 8192, 0 },
+        { "8192", NULL, 0, -ERANGE },
+        { "99999999999999999999", NULL, 0, -ERANGE },
+        { "3-1", NULL, 0, -EINVAL },
+        { "-1", NULL, 0, -EINVAL },
+        { "1-", NULL, 0, -EINVAL },
+        { "1,", NULL, 0, -EINVAL },
+        { ",1", NULL, 0, -EINVAL },
+        { "1 2", NULL, 0, -EINVAL },
+        { "1o0", NULL, 0, -EINVAL },
+        { "0x1", NULL, 0, -EINVAL },
+        { "all", NULL, 0, -EINVAL },
+        { "0-31:1/2", NULL, 0, -EINVAL },
+};
+
+START_TEST(parse)
+{
+        typeof(parse_cases[0]) *c = &parse_cases[_i];
+        CpuSet set = { .bits = { 0x55 } }, before = set;
+        int r = cpuset_parse(c->text, &set);
+
+        ck_case(c->text, r == c->error, "returned %d, expected %d", r, c->error);
+        if (r < 0) {
+                ck_case(c->text, cpuset_equal(&set, &before), "touched on failure");
+                return;
+        }
+        g_autofree char *text = cpuset_format(&set);
+
+        ck_assert_str_eq(text, c->formatted);
+        ck_assert_int_eq(cpuset_count(&set), c->count);
+}
+END_TEST
+
+static CpuSet make(const char *text)
+{
+        CpuSet set;
+
+        ck_assert_int_eq(cpuset_parse(text, &set), 0);
+        return set;
+}
+
+static const struct {
+        const char *a, *b, *and, * or, *subtract;
+        bool subset, intersects;
+} operation_cases[] = {
+        { "", "", "", "", "", true, false },
+        { "0-3", "", "", "0-3", "0-3", false, false },
+        { "", "0-3", "", "0-3", "", true, false },
+        { "0-3", "2-5", "2-3", "0-5", "0-1", false, true },
+        { "64-127", "0-8191", "64-127", "0-8191", "", true, true },
+        { "8191", "0", "", "0,8191", "8191", false, false },
+};
+
+START_TEST(operations)
+{
+        typeof(operation_cases[0]) *c = &operation_cases[_i];
+        CpuSet a = make(c->a), b = make(c->b), set = a, expected;
+
+        cpuset_and(&set, &b);
+        expected = make(c->and);
+        ck_assert(cpuset_equal(&set, &expected));
+        set = a;
+        cpuset_or(&set, &b);
+        expected = make(c->or);
+        ck_assert(cpuset_equal(&set, &expected));
+        set = a;
+        cpuset_subtract(&set, &b);
+        expected = make(c->subtract);
+        ck_assert(cpuset_equal(&set, &expected));
+        ck_assert_int_eq(cpuset_is_subset(&a, &b), c->subset);
+        ck_assert_int_eq(cpuset_intersects(&a, &b), c->intersects);
+        ck_assert_int_eq(cpuset_is_empty(&a), !*c->a);
+}
+END_TEST
+
+START_TEST(members)
+{
+        CpuSet set = make("0,63-65,8191");
+        static const int expected[] = { 0, 63, 64, 65, 8191 };
+        int n = 0;
+
+        CPUSET_FOREACH(cpu, &set)
+                ck_assert_int_eq(cpu, expected[n++]);
+        ck_assert_int_eq(n, 5);
+        ck_assert_int_eq(cpuset_next(&set, 8191), -1);
+        ck_assert(!cpuset_has(&set, -1));
+        ck_assert(!cpuset_has(&set, CPUSET_MAX));
+        cpuset_add(&set, CPUSET_MAX);
+        cpuset_add(&set, -1);
+        cpuset_remove(&set, 64);
+        cpuset_remove(&set, 1000000);
+        ck_assert_int_eq(cpuset_count(&set), 4);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("cpuset");
+        TCase *tcase = tcase_create("cpuset");
+
+        tcase_add_loop_test(tcase, parse, 0, G_N_ELEMENTS(parse_cases));
+        tcase_add_loop_test(tcase, operations, 0, G_N_ELEMENTS(operation_cases));
+        tcase_add_test(tcase, members);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}
