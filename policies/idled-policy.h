@@ -36,6 +36,11 @@ typedef struct IdledPolicy {
         size_t state_size;       /* of the private state that init() and decide() are given */
         unsigned needs;          /* Sense flags that decide() reads beside SENSE_LOAD */
 
+        /* Looks at options that are fine one by one but may contradict each other. NULL: they fit;
+         * else what is wrong, a static text such as "is greater than MaxCores", and the key of the
+         * option to blame. NULL instead of the function: any options fit together. */
+        const char *(*check)(const void *options, const char **ret_key);
+
         /* Makes the zeroed `state` ready. NULL: zeroes are fine. */
         void (*init)(void *state, const Topology *topology);
 
