@@ -10,6 +10,7 @@
 
 typedef struct Actuator {
         const char *name;
+        const char *section;          /* of idled.conf, with its options */
         const KnobKind *const *kinds; /* the kinds of knobs it uses, ends with NULL */
 
         /* Looks whether its part can be done here, changing nothing. -EOPNOTSUPP: not on this

@@ -69,18 +69,16 @@ static const char *level_colour(int level)
         return level == LOG_DEBUG ? "\033[2m" : "";
 }
 
-void log_message(int level, const char *format, ...)
+__attribute__((format(printf, 3, 0))) static void put_message(int level, int error,
+                                                              const char *format, va_list arguments)
 {
         int saved = errno;
         g_autofree char *text = NULL;
-        va_list arguments;
 
         if (level > max_level || g_str_equal(target, "null"))
                 return;
-        va_start(arguments, format);
-        errno = saved;
+        errno = error;
         text = g_strdup_vprintf(format, arguments);
-        va_end(arguments);
         if (g_str_equal(target, "journal"))
                 fprintf(stderr, "<%d>%s\n", level, text);
         else if (isatty(STDERR_FILENO) && *level_colour(level))
@@ -88,6 +86,25 @@ void log_message(int level, const char *format, ...)
         else
                 fprintf(stderr, "%s\n", text);
         errno = saved;
+}
+
+void log_message(int level, const char *format, ...)
+{
+        va_list arguments;
+
+        va_start(arguments, format);
+        put_message(level, errno, format, arguments);
+        va_end(arguments);
+}
+
+int log_error_errno(int error, const char *format, ...)
+{
+        va_list arguments;
+
+        va_start(arguments, format);
+        put_message(LOG_ERR, -error, format, arguments);
+        va_end(arguments);
+        return error;
 }
 
 char *log_clean(const char *text)

@@ -39,6 +39,6 @@ char *log_clean(const char *text);
 #define log_debug(...)   log_message(LOG_DEBUG, __VA_ARGS__)
 
 /* Logs at LOG_ERR with the text of the negative errno `error` for %m, and returns `error`. */
-#define log_error_errno(error, ...) (errno = -(error), log_message(LOG_ERR, __VA_ARGS__), -errno)
+int log_error_errno(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

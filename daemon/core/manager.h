@@ -9,6 +9,7 @@
 #define IDLED_MANAGER_H
 
 #include <glib.h>
+#include <systemd/sd-device.h>
 #include <systemd/sd-event.h>
 
 #include "act/actuator.h"
@@ -21,9 +22,10 @@
 typedef struct ManagerSetup {
         ConfigPaths paths;
         int root;
-        int run;      /* directory of the undo record */
-        bool dry_run; /* decide and publish, write nothing */
-        bool live;    /* `root` is the running system: PSI triggers and uevents make sense */
+        int run;             /* directory of the undo record */
+        bool dry_run;        /* decide and publish, write nothing */
+        bool keep_log_level; /* it was given on the command line */
+        bool live;           /* `root` is the running system: PSI triggers and uevents make sense */
         const UnitControl *units; /* NULL: no systemd */
 } ManagerSetup;
 
@@ -77,6 +79,22 @@ typedef struct ActuatorState {
         int error;
 } ActuatorState;
 
+/* Readings of one kind that are made only when somebody asks. */
+typedef struct Observer {
+        unsigned senses;
+        uint64_t min_interval_usec; /* asked again sooner, the last answer is given */
+        Counters *previous, *current;
+        Snapshot *snapshot;
+} Observer;
+
+enum { OBSERVE_LOAD, OBSERVE_RESIDENCY, OBSERVE_ENERGY, OBSERVERS };
+
+/* One energy domain since the start. */
+typedef struct EnergyTotal {
+        double joules;
+        uint64_t dropped; /* readings that could not be true */
+} EnergyTotal;
+
 typedef struct Manager {
         ManagerSetup setup;
         sd_event *event;
@@ -84,12 +102,10 @@ typedef struct Manager {
         Topology *topology;
         Sensors *sensors;
 
-        Counters *previous, *current;           /* the policies' readings */
-        Snapshot *snapshot;                     /* and their difference */
-        Counters *seen_previous, *seen_current; /* readings made for those who ask */
-        Snapshot *seen;
-        double *joules; /* by energy domain, since the start */
-        unsigned energy_dropped;
+        Counters *previous, *current;  /* the policies' readings */
+        Snapshot *snapshot;            /* and their difference */
+        Observer observers[OBSERVERS]; /* readings made for those who ask */
+        GArray *energy;                /* of EnergyTotal, by energy domain */
 
         GArray *policies;  /* of ActivePolicy, by rank */
         GArray *actuators; /* of ActuatorState */
@@ -97,9 +113,12 @@ typedef struct Manager {
         Pins *pins; /* of the last scan */
         uint64_t pins_time_usec, pins_cost_usec;
 
-        Plan plan;                                /* merged and safe */
-        CpuSet parked;                            /* online CPUs that are kept free of work now */
-        CpuCause *causes;                         /* by CPU number */
+        CpuSet wished;         /* what the policies together wished, before it was made safe */
+        bool stale;            /* carry out the plan anew even if it is the same */
+        uint64_t checked_usec; /* when the knobs were last compared with what they should be */
+        Plan plan;             /* merged and safe */
+        CpuSet parked;         /* online CPUs that are kept free of work now */
+        CpuCause *causes;      /* by CPU number */
         Transition transitions[TRANSITIONS_KEPT]; /* ring; newest at (n_transitions - 1) % KEPT */
         uint64_t n_transitions;
         int apply_error; /* of the last time the plan was carried out */
@@ -108,18 +127,27 @@ typedef struct Manager {
 
         uint64_t n_ticks;
         uint64_t interval_usec; /* to the next tick as set; 0: no timer */
-        unsigned stretch;       /* how many periods that is */
-        sd_event_source *timer, *pressure, *uevents, *energy_timer;
+        uint64_t stretch;       /* how many periods that is */
+        bool pressed;           /* the pressure trigger fired */
+        bool no_trigger;        /* this kernel has none */
+        sd_event_source *timer, *pressure, *energy_timer;
+        sd_device_monitor *monitor;
 
         void (*on_change)(struct Manager *manager, unsigned changes, void *userdata);
         void *userdata;
 } Manager;
 
-/* A manager with its configuration, sensors, policies and actuators; the record that an instance
- * before it left is restored first. Nothing of the machine is changed otherwise. On failure the
- * errors of the configuration are in `errors` (of ConfigError). */
+/* A manager with its configuration, sensors, policies and actuators. Nothing of the machine is
+ * changed. On failure the errors of the configuration are in `errors` (of ConfigError). */
 int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
                 Manager **ret_manager);
+
+/* Gives back what an instance before this one left changed, then ticks for the first time. */
+int manager_start(Manager *manager);
+
+/* Gives back what the record in `knobs` says an instance before this one changed, reporting to the
+ * log. Returns the first error that left something changed. */
+int manager_recover(Knobs *knobs);
 
 /* Gives everything back, and frees. */
 void manager_free(Manager *manager);
@@ -129,6 +157,9 @@ void manager_tick(Manager *manager);
 
 /* Ticks as soon as the loop is free: something that policies must know has changed. */
 void manager_wake(Manager *manager);
+
+/* Units or cgroups came or went: the plan is carried out anew at the next tick, which is now. */
+void manager_groups_changed(Manager *manager);
 
 /* Reads the configuration anew. On any error (appended to `errors`) the old one stays whole. */
 int manager_reload(Manager *manager, GPtrArray *errors);
@@ -141,8 +172,9 @@ int manager_set_option(Manager *manager, const char *section, const char *key, c
  * and `owner` are cleaned here. */
 int manager_pause(Manager *manager, const char *reason, const char *owner, int *ret_fd);
 
-/* What the machine did since somebody last asked, at least 100 ms ago; reads what `senses` asks
- * for. Policies do not notice. NULL if the load cannot be read. */
+/* What the machine did since somebody last asked for the same, at least 100 ms (for energy 1 s)
+ * ago. With SENSE_RESIDENCY or SENSE_ENERGY (one of them) in `senses` that is read, else load, load
+ * averages, pressure and power. Policies do not notice. NULL if the load cannot be read. */
 const Snapshot *manager_observe(Manager *manager, unsigned senses);
 
 /* Looks at CPUs and their groups anew; true if something changed. */

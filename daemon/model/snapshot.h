@@ -26,6 +26,11 @@ typedef enum Sense {
         SENSE_ENERGY = 1 << 5,    /* RAPL */
 } Sense;
 
+/* The pressure trigger: 40 ms of waiting within 500 ms, the shortest window the kernel takes. It
+ * checks ten times a window, so that two tasks on one CPU are seen after 50 ms. */
+#define PRESSURE_USEC        40000
+#define PRESSURE_WINDOW_USEC 500000
+
 #define IDLE_STATES_MAX 10 /* the kernel's CPUIDLE_STATE_MAX */
 
 /* One CPU's idle states over the interval. The shares of all states and `busy` add up to 1. */
@@ -63,6 +68,9 @@ typedef struct Snapshot {
         double loadavg[3]; /* 1, 5 and 15 minutes */
         unsigned threads;  /* that exist */
         double pressure;   /* share of the interval in which some task waited for a CPU, 0 .. 1 */
+        bool pressed;      /* called by the pressure trigger: tasks waited for a CPU for at least
+                              PRESSURE_USEC of the last PRESSURE_WINDOW_USEC, however long the
+                              interval is */
         bool on_battery;   /* a battery is discharging and no mains supply is online */
         double battery_level; /* 0 .. 1; negative if there is no battery */
 

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Configuration at work: sections become running policies and open actuators.
+ *
+ * A reload reads everything first; only when that succeeded is anything exchanged, and then without
+ * a step that could fail. A policy that stays keeps its state, so that a reload does not make it
+ * forget what it learned. Actuators are opened anew when their section changed; what they had
+ * changed is given back before.
+ */
+#include <errno.h>
+
+#include "base/log.h"
+#include "base/setting-value.h"
+#include "core/manager-parts.h"
+
+int manager_read_config(Manager *manager, GPtrArray *errors, Config **ret_config)
+{
+        return config_load(&manager->setup.paths, errors, ret_config);
+}
+
+static void drop_policies(GArray *policies)
+{
+        for (guint i = 0; i < policies->len; i++)
+                g_free(g_array_index(policies, ActivePolicy, i).state);
+        g_array_set_size(policies, 0);
+}
+
+/* The state of the same policy in `old`, which gives it away, or a new one. */
+static void *take_state(GArray *old, const IdledPolicy *policy, const Topology *topology)
+{
+        void *state;
+
+        for (guint i = 0; i < old->len; i++) {
+                ActivePolicy *p = &g_array_index(old, ActivePolicy, i);
+
+                if (p->policy == policy)
+                        return g_steal_pointer(&p->state);
+        }
+        state = g_malloc0(MAX(policy->state_size, 1));
+        if (policy->init)
+                policy->init(state, topology);
+        return state;
+}
+
+static GArray *start_policies(Manager *manager, const Config *config)
+{
+        GArray *policies = g_array_new(FALSE, TRUE, sizeof(ActivePolicy));
+
+        for (guint i = 0; i < config->policies->len; i++) {
+                const IdledPolicy *policy = g_ptr_array_index(config->policies, i);
+                ActivePolicy active = {
+                        .policy = policy,
+                        .section = config_section(config, policy->name),
+                        .state = take_state(manager->policies, policy, manager->topology),
+                };
+
+                wish_init(&active.wish);
+                g_array_append_val(policies, active);
+        }
+        return policies;
+}
+
+static void close_actuators(Manager *manager)
+{
+        for (guint i = 0; i < manager->actuators->len; i++) {
+                ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
+
+                if (a->state)
+                        a->actuator->close(a->state);
+        }
+        g_array_set_size(manager->actuators, 0);
+}
+
+static void open_actuators(Manager *manager)
+{
+        ActContext context = { manager->setup.root, manager->setup.units };
+
+        for (int i = 0; actuators[i]; i++) {
+                ActuatorState a = { .actuator = actuators[i] };
+                Section *section = config_section(manager->config, actuators[i]->section);
+
+                a.error = a.actuator->open(&context, section->options, &a.state);
+                if (a.error < 0) {
+                        a.state = NULL;
+                        log_info("%s: not available here: %s", a.actuator->name,
+                                 g_strerror(-a.error));
+                } else {
+                        log_info("%s: %s", a.actuator->name, a.actuator->describe(a.state));
+                }
+                g_array_append_val(manager->actuators, a);
+        }
+}
+
+/* True if every option of the section is the same in both. */
+static bool section_equal(const Section *a, const Section *b)
+{
+        if (a->rows != b->rows)
+                return false;
+        for (const Setting *row = a->rows; row->key; row++) {
+                g_autofree char *x = setting_format(row, a->options);
+                g_autofree char *y = setting_format(row, b->options);
+
+                if (!g_str_equal(x, y))
+                        return false;
+        }
+        return true;
+}
+
+static bool actuators_differ(const Manager *manager, const Config *old)
+{
+        for (int i = 0; actuators[i]; i++)
+                if (!section_equal(config_section(old, actuators[i]->section),
+                                   config_section(manager->config, actuators[i]->section)))
+                        return true;
+        return false;
+}
+
+/* Gives everything back and opens the actuators with their options as they are now. */
+static void reopen_actuators(Manager *manager)
+{
+        close_actuators(manager);
+        knobs_restore(manager->knobs, NULL, NULL);
+        open_actuators(manager);
+}
+
+static void use_log_level(const Manager *manager)
+{
+        const DaemonOptions *options = config_section(manager->config, "Daemon")->options;
+
+        if (!manager->setup.keep_log_level)
+                log_set_level(options->log_level);
+}
+
+void manager_use_config(Manager *manager, Config *config)
+{
+        Config *old = manager->config;
+        GArray *policies = start_policies(manager, config);
+
+        manager->config = config;
+        drop_policies(manager->policies);
+        g_array_unref(manager->policies);
+        manager->policies = policies;
+        use_log_level(manager);
+        if (!old)
+                open_actuators(manager);
+        else if (actuators_differ(manager, old))
+                reopen_actuators(manager);
+        for (int i = 0; old && i < TRANSITIONS_KEPT; i++)
+                manager->transitions[i].option_source = (Source){ 0 };
+        for (int cpu = 0; old && cpu < manager->topology->n_cpus; cpu++)
+                manager->causes[cpu].option_source = (Source){ 0 };
+        config_free(old);
+        manager->stale = true;
+}
+
+void manager_drop_config(Manager *manager)
+{
+        close_actuators(manager);
+        drop_policies(manager->policies);
+        config_free(manager->config);
+}
+
+int manager_reload(Manager *manager, GPtrArray *errors)
+{
+        Config *config;
+        int r;
+
+        r = manager_read_config(manager, errors, &config);
+        if (r < 0)
+                return r;
+        config_adopt_runtime(config, manager->config);
+        manager_use_config(manager, config);
+        manager_tick(manager);
+        manager_changed(manager, CHANGE_CONFIG);
+        return 0;
+}
+
+int manager_set_option(Manager *manager, const char *section, const char *key, const char *text,
+                       char **ret_error)
+{
+        int r;
+
+        r = config_set(manager->config, section, key, text, ret_error);
+        if (r < 0)
+                return r;
+        for (int i = 0; actuators[i]; i++)
+                if (g_str_equal(actuators[i]->section, section))
+                        reopen_actuators(manager);
+        use_log_level(manager);
+        manager->stale = true;
+        manager_tick(manager);
+        manager_changed(manager, CHANGE_CONFIG);
+        return 0;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Deciding: what the policies wish, what is safe, and why it came out so.
+ *
+ * Who is pinned where is known only from a scan of all threads, so it is looked up when it can
+ * matter, that is when CPUs are about to be parked, or when an earlier answer still keeps one
+ * awake; and no more often than makes the scans cost one percent of a CPU.
+ */
+#include <errno.h>
+
+#include "base/log.h"
+#include "core/manager-parts.h"
+
+#define PINS_COST_FACTOR 100
+#define PINS_AGAIN_USEC  (30 * G_USEC_PER_SEC)
+
+static const CpuSet *allowed_now(const Manager *manager)
+{
+        return &manager->plan.allowed;
+}
+
+void manager_decide(Manager *manager, Plan *ret_plan)
+{
+        plan_init(ret_plan);
+        for (guint i = 0; i < manager->policies->len && manager->pauses->len == 0; i++) {
+                ActivePolicy *p = &g_array_index(manager->policies, ActivePolicy, i);
+                PolicyInput input = {
+                        .topology = manager->topology,
+                        .snapshot = manager->snapshot,
+                        .allowed = allowed_now(manager),
+                        .options = p->section->options,
+                };
+
+                wish_init(&p->wish);
+                p->policy->decide(p->state, &input, &p->wish);
+                plan_merge(ret_plan, &p->wish);
+        }
+        manager->wished = ret_plan->allowed;
+}
+
+static void refresh_pins(Manager *manager, bool force)
+{
+        uint64_t now = manager_now(), wait;
+        Pins *pins;
+        int r;
+
+        wait = MAX(PINS_COST_FACTOR * manager->pins_cost_usec, force ? 0 : PINS_AGAIN_USEC);
+        if (manager->pins && now - manager->pins_time_usec < wait)
+                return;
+        r = pins_read(manager->setup.root, manager->topology, &pins);
+        if (r < 0) {
+                log_debug("Tasks' affinities cannot be read: %s", g_strerror(-r));
+                return;
+        }
+        pins_free(manager->pins);
+        manager->pins = pins;
+        manager->pins_time_usec = now;
+        manager->pins_cost_usec = manager_now() - now;
+}
+
+void manager_make_safe(Manager *manager, Plan *plan, uint8_t *ret_safety)
+{
+        CpuSet online_wish = plan->allowed;
+
+        cpuset_and(&online_wish, &manager->topology->online);
+        if (!cpuset_is_subset(allowed_now(manager), &online_wish))
+                refresh_pins(manager, true);
+        plan_sanitize(plan, manager->topology, manager->pins, ret_safety);
+}
+
+/* The first policy by rank that leaves `cpu` out; -1 if none does. */
+static int parked_by(const Manager *manager, int cpu)
+{
+        for (guint i = 0; i < manager->policies->len; i++)
+                if (!cpuset_has(&g_array_index(manager->policies, ActivePolicy, i).wish.allowed,
+                                cpu))
+                        return (int)i;
+        return -1;
+}
+
+/* The first policy that gives a reason at all. */
+static int first_with_reason(const Manager *manager)
+{
+        for (guint i = 0; i < manager->policies->len; i++)
+                if (g_array_index(manager->policies, ActivePolicy, i).wish.allowed_reason.because)
+                        return (int)i;
+        return -1;
+}
+
+static void cause_of_policy(const Manager *manager, int index, CpuCause *cause)
+{
+        const ActivePolicy *p = &g_array_index(manager->policies, ActivePolicy, (guint)index);
+
+        cause->policy = p->policy->name;
+        cause->reason = p->wish.allowed_reason;
+        cause->option_source = (Source){ 0 };
+        if (cause->reason.option)
+                cause->option_source = section_source(p->section, cause->reason.option);
+}
+
+static void cause_of_cpu(const Manager *manager, int cpu, Safety safety, CpuCause *cause)
+{
+        int index = parked_by(manager, cpu);
+
+        cause->policy = NULL;
+        cause->reason = (Reason){ 0 };
+        cause->safety = safety;
+        if (manager->pauses->len > 0) {
+                cause->policy = "pause";
+                cause->reason.because = "a client asked to leave the machine alone";
+        } else if (safety != SAFETY_NONE) {
+                cause->policy = "safety";
+                cause->reason.because = safety_text(safety);
+        } else {
+                index = index >= 0 ? index : first_with_reason(manager);
+                if (index >= 0)
+                        cause_of_policy(manager, index, cause);
+        }
+}
+
+static void note_transition(Manager *manager, const CpuSet *parked, const CpuCause *cause,
+                            uint64_t now)
+{
+        Transition *t = &manager->transitions[manager->n_transitions++ % TRANSITIONS_KEPT];
+
+        *t = (Transition){
+                .time_usec = now,
+                .parked = *parked,
+                .policy = cause->policy,
+                .reason = cause->reason,
+                .option_source = cause->option_source,
+        };
+}
+
+void manager_note_causes(Manager *manager, const CpuSet *parked_before, const uint8_t *safety)
+{
+        CpuSet parked = manager->topology->online;
+        const CpuCause *moved = NULL;
+        uint64_t now = (uint64_t)g_get_real_time();
+
+        cpuset_subtract(&parked, &manager->plan.allowed);
+        CPUSET_FOREACH(cpu, &manager->topology->online) {
+                CpuCause *cause = &manager->causes[cpu];
+                bool changed = cpuset_has(&parked, cpu) != cpuset_has(parked_before, cpu);
+
+                cause_of_cpu(manager, cpu, safety[cpu], cause);
+                if (changed) {
+                        cause->since_usec = now;
+                        moved = moved && moved->safety == SAFETY_NONE ? moved : cause;
+                }
+        }
+        if (moved)
+                note_transition(manager, &parked, moved, now);
+}

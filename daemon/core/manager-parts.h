@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The manager's parts, for each other: manager.c has its life and its tick; beside it stand
+ *   manager-decide.c   asking the policies, making the plan safe, saying why
+ *   manager-config.c   configuration into sections, policies and actuators
+ *   manager-wake.c     what makes it tick: timer, pressure, CPUs coming and going
+ *   manager-observe.c  readings for those who ask
+ *   manager-pause.c    clients that want the machine left alone
+ */
+#ifndef IDLED_MANAGER_PARTS_H
+#define IDLED_MANAGER_PARTS_H
+
+#include "core/manager.h"
+
+/* Asks every policy by its rank and merges their wishes, or wishes nothing while paused. */
+void manager_decide(Manager *manager, Plan *ret_plan);
+
+/* Makes `plan` safe; who is pinned where is looked up before CPUs are parked. `ret_safety` has room
+ * for every CPU number. */
+void manager_make_safe(Manager *manager, Plan *plan, uint8_t *ret_safety);
+
+/* Notes for every CPU why it is parked or not, and a transition if the set of parked CPUs differs
+ * from that before. */
+void manager_note_causes(Manager *manager, const CpuSet *parked_before, const uint8_t *safety);
+
+/* Reads the configuration into `*ret_config`; the errors are logged by who asks. */
+int manager_read_config(Manager *manager, GPtrArray *errors, Config **ret_config);
+
+/* Puts policies and actuators of `config` to work in place of the old ones, whose state is kept
+ * where the policy is the same. Takes `config` over. */
+void manager_use_config(Manager *manager, Config *config);
+
+/* Closes actuators and frees the policies' states. */
+void manager_drop_config(Manager *manager);
+
+/* Sets the timer for the tick after this one, and the pressure trigger as the plan wants it. */
+void manager_arm(Manager *manager, bool changed);
+
+/* Listens for CPUs that come and go, and reads energy before counters wrap. */
+void manager_listen(Manager *manager);
+void manager_unlisten(Manager *manager);
+
+void manager_observers_init(Manager *manager);
+void manager_observers_done(Manager *manager);
+
+void manager_pauses_drop(Manager *manager);
+
+/* Tells who listens. */
+void manager_changed(Manager *manager, unsigned changes);
+
+/* CLOCK_MONOTONIC in microseconds. */
+uint64_t manager_now(void);
+
+#endif

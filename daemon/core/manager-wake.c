@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What makes the manager tick.
+ *
+ * - A timer, when a policy asked for a period. It has slack, so that the kernel can let it go off
+ *   with others, and stretches while nothing changes (cadence.h).
+ * - A PSI trigger, while CPUs are parked: the kernel tells when tasks begin to wait, and until then
+ *   nobody needs to look. It exists only as long as it is of use, because while it exists the
+ *   kernel's own thread looks ten times a window whenever tasks run.
+ * - CPUs that come and go, told by udev.
+ * - manager_wake(), for all that clients do.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <systemd/sd-device.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "core/cadence.h"
+#include "core/manager-parts.h"
+
+static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
+{
+        manager_tick(userdata);
+        return 0;
+}
+
+void manager_wake(Manager *manager)
+{
+        int r;
+
+        r = sd_event_source_set_time(manager->timer, 0);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(manager->timer, SD_EVENT_ONESHOT);
+        if (r < 0)
+                log_error_errno(r, "The timer cannot be set: %m");
+}
+
+static int on_pressure(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+        Manager *manager = userdata;
+
+        if (revents & EPOLLERR) {
+                log_warning("The pressure trigger is gone");
+                manager->pressure = sd_event_source_disable_unref(manager->pressure);
+                return 0;
+        }
+        manager->pressed = true;
+        manager_tick(manager);
+        return 0;
+}
+
+/* Sets the trigger; its end is the end of the descriptor that the event source owns. */
+static int set_trigger(Manager *manager)
+{
+        _fd_ int fd = openat(manager->setup.root, "proc/pressure/cpu",
+                             O_RDWR | O_NONBLOCK | O_CLOEXEC);
+        char text[64];
+        int r, n;
+
+        if (fd < 0)
+                return -errno;
+        n = snprintf(text, sizeof(text), "some %d %d", PRESSURE_USEC, PRESSURE_WINDOW_USEC);
+        if (write(fd, text, (size_t)n + 1) < 0)
+                return -errno;
+        r = sd_event_add_io(manager->event, &manager->pressure, fd, EPOLLPRI, on_pressure, manager);
+        if (r < 0)
+                return r;
+        sd_event_source_set_io_fd_own(manager->pressure, true);
+        fd = -1;
+        return 0;
+}
+
+/* Whether load that arrives now will make itself known. */
+static bool guard(Manager *manager)
+{
+        bool wanted = manager->plan.on_pressure && !cpuset_is_empty(&manager->parked);
+        int r;
+
+        if (!wanted) {
+                manager->pressure = sd_event_source_disable_unref(manager->pressure);
+                return cpuset_is_empty(&manager->parked);
+        }
+        if (manager->pressure)
+                return true;
+        if (!manager->setup.live || manager->no_trigger)
+                return false;
+        r = set_trigger(manager);
+        if (r < 0) {
+                manager->no_trigger = true;
+                log_info("No pressure trigger (%s): the period bounds the reaction to load",
+                         g_strerror(-r));
+        }
+        return r >= 0;
+}
+
+static uint64_t max_stretch(const Manager *manager)
+{
+        const DaemonOptions *options = config_section(manager->config, "Daemon")->options;
+
+        return options->max_stretch;
+}
+
+void manager_arm(Manager *manager, bool changed)
+{
+        Cadence cadence = {
+                .period_usec = manager->plan.period_usec,
+                .settled = manager->plan.settled,
+                .changed = changed,
+                .guarded = guard(manager),
+                .max_stretch = max_stretch(manager),
+        };
+        uint64_t interval;
+        int r;
+
+        manager->stretch = cadence_stretch(&cadence, manager->stretch);
+        interval = manager->stretch * cadence.period_usec;
+        manager->interval_usec = interval;
+        if (interval == 0) {
+                sd_event_source_set_enabled(manager->timer, SD_EVENT_OFF);
+                return;
+        }
+        r = sd_event_source_set_time_relative(manager->timer, interval);
+        if (r >= 0)
+                r = sd_event_source_set_time_accuracy(manager->timer, interval / 4);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(manager->timer, SD_EVENT_ONESHOT);
+        if (r < 0)
+                log_error_errno(r, "The timer cannot be set: %m");
+}
+
+static int on_device(sd_device_monitor *monitor, sd_device *device, void *userdata)
+{
+        Manager *manager = userdata;
+
+        if (manager_rescan(manager))
+                manager_wake(manager);
+        return 0;
+}
+
+/* udev's events of the cpu subsystem; without udev the reading at the next tick shows the change.
+ */
+static int listen_for_cpus(Manager *manager)
+{
+        int r;
+
+        r = sd_device_monitor_new(&manager->monitor);
+        if (r < 0)
+                return r;
+        r = sd_device_monitor_filter_add_match_subsystem_devtype(manager->monitor, "cpu", NULL);
+        if (r < 0)
+                return r;
+        r = sd_device_monitor_attach_event(manager->monitor, manager->event);
+        if (r < 0)
+                return r;
+        return sd_device_monitor_start(manager->monitor, on_device, manager);
+}
+
+static int on_energy(sd_event_source *source, uint64_t usec, void *userdata)
+{
+        Manager *manager = userdata;
+        uint64_t deadline = sensors_energy_deadline(manager->sensors);
+
+        manager_observe(manager, SENSE_ENERGY);
+        sd_event_source_set_time_relative(source, deadline);
+        return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+void manager_listen(Manager *manager)
+{
+        uint64_t deadline = sensors_energy_deadline(manager->sensors);
+        int r;
+
+        r = sd_event_add_time(manager->event, &manager->timer, CLOCK_MONOTONIC, 0, 0, on_timer,
+                              manager);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(manager->timer, SD_EVENT_OFF);
+        if (r >= 0 && deadline != UINT64_MAX)
+                r = sd_event_add_time_relative(manager->event, &manager->energy_timer,
+                                               CLOCK_MONOTONIC, deadline, deadline / 4, on_energy,
+                                               manager);
+        if (r < 0)
+                log_error_errno(r, "The timers cannot be made: %m");
+        r = manager->setup.live ? listen_for_cpus(manager) : 0;
+        if (r < 0)
+                log_info("No events of CPUs that come and go (%s): seen at the next tick",
+                         g_strerror(-r));
+}
+
+void manager_unlisten(Manager *manager)
+{
+        manager->monitor = sd_device_monitor_unref(manager->monitor);
+        manager->timer = sd_event_source_disable_unref(manager->timer);
+        manager->pressure = sd_event_source_disable_unref(manager->pressure);
+        manager->energy_timer = sd_event_source_disable_unref(manager->energy_timer);
+}

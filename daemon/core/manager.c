@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The manager: its life, and the tick.
+ *
+ * A tick reads, decides and acts, in this order and nowhere else. Reading fills a snapshot;
+ * deciding turns it into a plan and touches nothing; acting happens only if the plan differs from
+ * the one in force (or something outside made that doubtful: `stale`), so that the usual tick is
+ * one reading and one comparison.
+ *
+ * Everything that waits for something does so in the event loop of sd-event; nothing here blocks.
+ */
+#include "core/manager.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "base/cpuset-text.h"
+#include "base/log.h"
+#include "core/manager-parts.h"
+#include "sense/topology-read.h"
+
+/* Knobs are compared with what they should be at most this often, in ticks that come anyway. */
+#define CHECK_USEC (60 * G_USEC_PER_SEC)
+
+uint64_t manager_now(void)
+{
+        struct timespec now;
+
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        return (uint64_t)now.tv_sec * G_USEC_PER_SEC + (uint64_t)now.tv_nsec / 1000;
+}
+
+void manager_changed(Manager *manager, unsigned changes)
+{
+        if (changes && manager->on_change)
+                manager->on_change(manager, changes, manager->userdata);
+}
+
+static unsigned needed_senses(const Manager *manager)
+{
+        unsigned senses = SENSE_LOAD;
+
+        for (guint i = 0; i < manager->policies->len; i++)
+                senses |= g_array_index(manager->policies, ActivePolicy, i).policy->needs;
+        return senses;
+}
+
+/* Takes the reading that the policies decide by. */
+static int read_machine(Manager *manager)
+{
+        Counters *previous = manager->previous, *current = manager->current;
+        bool first = current->time_usec == 0;
+        int r;
+
+        manager->previous = current;
+        manager->current = previous;
+        r = counters_read(manager->sensors, needed_senses(manager), manager->current);
+        if (r < 0) {
+                manager->previous = previous;
+                manager->current = current;
+                return r;
+        }
+        snapshot_compute(first ? NULL : manager->previous, manager->current, manager->snapshot);
+        manager->snapshot->pressed = manager->pressed;
+        manager->pressed = false;
+        return 0;
+}
+
+/* CPUs that came or went without an event show in the reading itself. */
+static bool cpus_moved(const Manager *manager)
+{
+        return !cpuset_equal(&manager->current->cpus, &manager->topology->online);
+}
+
+/* Lets every actuator carry out the plan; a new error is logged, the same one again is not. */
+static void act(Manager *manager)
+{
+        int error = 0;
+
+        for (guint i = 0; i < manager->actuators->len; i++) {
+                ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
+                int r;
+
+                if (!a->state)
+                        continue;
+                r = a->actuator->apply(a->state, manager->knobs, &manager->plan, manager->topology);
+                if (r < 0 && r != a->error)
+                        log_error_errno(r, "%s: the plan could not be carried out whole: %m",
+                                        a->actuator->name);
+                a->error = MIN(r, 0);
+                error = error ?: a->error;
+        }
+        manager->apply_error = error;
+        manager->checked_usec = manager_now();
+        manager->stale = false;
+}
+
+static bool can_act(const Manager *manager)
+{
+        for (guint i = 0; i < manager->actuators->len; i++)
+                if (g_array_index(manager->actuators, ActuatorState, i).state)
+                        return !manager->setup.dry_run;
+        return false;
+}
+
+/* What is parked after acting: what the plan leaves out, unless nothing could be done at all. */
+static CpuSet parked_now(const Manager *manager)
+{
+        CpuSet parked = manager->topology->online;
+        const Knob *const *knobs;
+
+        cpuset_subtract(&parked, &manager->plan.allowed);
+        if (!can_act(manager) ||
+            (manager->apply_error < 0 && knobs_list(manager->knobs, &knobs) == 0))
+                parked = (CpuSet){ 0 };
+        return parked;
+}
+
+static unsigned count_degraded(const Manager *manager)
+{
+        const Knob *const *knobs;
+        int n = knobs_list(manager->knobs, &knobs);
+        unsigned degraded = 0;
+
+        for (int i = 0; i < n; i++)
+                degraded += knobs[i]->state != KNOB_OURS || knobs[i]->error < 0;
+        return degraded;
+}
+
+/* Puts `plan` in force, and on record why. */
+static void carry_out(Manager *manager, const Plan *plan, const uint8_t *safety)
+{
+        CpuSet before = manager->topology->online, parked = manager->parked;
+        unsigned degraded = count_degraded(manager), changes = 0;
+
+        cpuset_subtract(&before, &manager->plan.allowed);
+        if (!cpuset_equal(&plan->allowed, &manager->plan.allowed))
+                changes |= CHANGE_PARKED;
+        manager->plan = *plan;
+        manager_note_causes(manager, &before, safety);
+        act(manager);
+        manager->parked = parked_now(manager);
+        if (!cpuset_equal(&parked, &manager->parked))
+                changes |= CHANGE_PARKED;
+        if (degraded || count_degraded(manager))
+                changes |= CHANGE_DEGRADED;
+        manager_changed(manager, changes);
+}
+
+/* Once in a while: has someone else turned our knobs, do new cgroups need the plan? */
+static void check_knobs(Manager *manager)
+{
+        const Knob *const *knobs;
+        unsigned degraded = count_degraded(manager);
+
+        if (manager_now() - manager->checked_usec < CHECK_USEC || cpuset_is_empty(&manager->parked))
+                return;
+        knobs_verify(manager->knobs);
+        for (int i = 0, n = knobs_list(manager->knobs, &knobs);
+             i < n && count_degraded(manager) != degraded; i++)
+                if (knobs[i]->state == KNOB_FOREIGN)
+                        log_warning("%s %s was changed by someone else and is left to them",
+                                    knobs[i]->kind->name, knobs[i]->name);
+        if (count_degraded(manager) != degraded)
+                manager_changed(manager, CHANGE_DEGRADED);
+        act(manager);
+}
+
+void manager_tick(Manager *manager)
+{
+        g_autofree uint8_t *safety = NULL;
+        CpuSet wished;
+        bool changed;
+        Plan plan;
+        int r;
+
+        manager->n_ticks++;
+        r = read_machine(manager);
+        if (r < 0) {
+                log_error_errno(r, "The load cannot be read: %m");
+                manager_arm(manager, true);
+                return;
+        }
+        if (cpus_moved(manager))
+                manager_rescan(manager);
+        wished = manager->wished;
+        manager_decide(manager, &plan);
+        changed = manager->stale || !cpuset_equal(&wished, &manager->wished);
+        if (changed) {
+                safety = g_new0(uint8_t, (gsize)manager->topology->n_cpus);
+                manager_make_safe(manager, &plan, safety);
+                carry_out(manager, &plan, safety);
+        } else {
+                plan.allowed = manager->plan.allowed;
+                manager->plan = plan;
+                check_knobs(manager);
+        }
+        manager_arm(manager, changed);
+}
+
+bool manager_rescan(Manager *manager)
+{
+        Topology *topology;
+        int r;
+
+        r = topology_read(manager->setup.root, &topology);
+        if (r < 0) {
+                log_error_errno(r, "The topology cannot be read anew: %m");
+                return false;
+        }
+        if (topology->n_cpus != manager->topology->n_cpus ||
+            topology_equal(topology, manager->topology)) {
+                topology_free(topology);
+                return false;
+        }
+        topology_free(manager->topology);
+        manager->topology = topology;
+        sensors_rescan(manager->sensors, topology);
+        manager->stale = true;
+        manager_changed(manager, CHANGE_TOPOLOGY);
+        return true;
+}
+
+void manager_groups_changed(Manager *manager)
+{
+        manager->stale = true;
+        manager_wake(manager);
+}
+
+static int count_cores(const Manager *manager, const CpuSet *cpus)
+{
+        const Topology *t = manager->topology;
+        int n = 0;
+
+        for (int core = 0; core < t->n_cores; core++)
+                for (int i = 0; i < t->cores[core].n_threads; i++)
+                        if (cpuset_has(cpus, t->core_cpus[t->cores[core].first + (uint32_t)i])) {
+                                n++;
+                                break;
+                        }
+        return n;
+}
+
+int manager_wanted_cores(const Manager *manager)
+{
+        return count_cores(manager, &manager->plan.allowed);
+}
+
+int manager_active_cores(const Manager *manager)
+{
+        CpuSet active = manager->topology->online;
+
+        cpuset_subtract(&active, &manager->parked);
+        return count_cores(manager, &active);
+}
+
+int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
+                Manager **ret_manager)
+{
+        g_autoptr(Manager) manager = g_new0(Manager, 1);
+        Config *config;
+        int r;
+
+        manager->setup = *setup;
+        manager->event = sd_event_ref(event);
+        manager->policies = g_array_new(FALSE, TRUE, sizeof(ActivePolicy));
+        manager->actuators = g_array_new(FALSE, TRUE, sizeof(ActuatorState));
+        manager->pauses = g_ptr_array_new();
+        r = manager_read_config(manager, errors, &config);
+        if (r < 0)
+                return r;
+        r = topology_read(setup->root, &manager->topology);
+        if (r < 0) {
+                config_free(config);
+                return log_error_errno(r, "The machine's CPUs cannot be read: %m");
+        }
+        manager->sensors = sensors_new(setup->root, manager->topology);
+        manager->previous = counters_new(manager->topology->n_cpus);
+        manager->current = counters_new(manager->topology->n_cpus);
+        manager->snapshot = snapshot_new(manager->topology->n_cpus);
+        manager->causes = g_new0(CpuCause, (gsize)manager->topology->n_cpus);
+        manager->knobs = knobs_new(&(ActContext){ setup->root, setup->units }, setup->run,
+                                   setup->dry_run);
+        manager_observers_init(manager);
+        plan_init(&manager->plan);
+        manager->plan.allowed = manager->topology->online;
+        manager->stale = true;
+        manager_use_config(manager, config);
+        *ret_manager = g_steal_pointer(&manager);
+        return 0;
+}
+
+static void report_restored(const Knob *knob, const char *value, int error, void *userdata)
+{
+        if (error == -ESTALE)
+                log_warning("%s %s is now \"%s\", set by someone else, and stays so",
+                            knob->kind->name, knob->name, value);
+        else if (error == -ENOENT)
+                log_debug("%s %s is gone", knob->kind->name, knob->name);
+        else if (error < 0)
+                log_error_errno(error, "%s %s could not be given back: %m", knob->kind->name,
+                                knob->name);
+}
+
+static const KnobKind **all_kinds(void)
+{
+        GPtrArray *kinds = g_ptr_array_new();
+
+        for (int i = 0; actuators[i]; i++)
+                for (int j = 0; actuators[i]->kinds[j]; j++)
+                        g_ptr_array_add(kinds, (gpointer)actuators[i]->kinds[j]);
+        g_ptr_array_add(kinds, NULL);
+        return (const KnobKind **)g_ptr_array_free(kinds, FALSE);
+}
+
+int manager_recover(Knobs *knobs)
+{
+        g_autofree const KnobKind **kinds = all_kinds();
+        int skipped, n;
+
+        n = knobs_recover(knobs, kinds, &skipped);
+        if (n < 0)
+                return log_error_errno(n, "The record of what was changed cannot be read: %m");
+        if (skipped > 0)
+                log_warning("%d lines of the record of what was changed make no sense", skipped);
+        if (n > 0)
+                log_notice("%d knobs were left changed by an instance that died: giving them back",
+                           n);
+        return knobs_restore(knobs, report_restored, NULL);
+}
+
+int manager_start(Manager *manager)
+{
+        int r = 0;
+
+        if (!manager->setup.dry_run)
+                r = manager_recover(manager->knobs);
+        manager_listen(manager);
+        manager_tick(manager);
+        return r;
+}
+
+void manager_free(Manager *manager)
+{
+        if (!manager)
+                return;
+        manager->on_change = NULL;
+        manager_pauses_drop(manager);
+        manager_unlisten(manager);
+        if (manager->knobs)
+                knobs_restore(manager->knobs, report_restored, NULL);
+        manager_drop_config(manager);
+        manager_observers_done(manager);
+        knobs_free(manager->knobs);
+        pins_free(manager->pins);
+        snapshot_free(manager->snapshot);
+        counters_free(manager->current);
+        counters_free(manager->previous);
+        sensors_free(manager->sensors);
+        topology_free(manager->topology);
+        g_free(manager->causes);
+        g_ptr_array_unref(manager->pauses);
+        g_array_unref(manager->actuators);
+        g_array_unref(manager->policies);
+        sd_event_unref(manager->event);
+        g_free(manager);
+}
