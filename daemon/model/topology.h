@@ -4,11 +4,15 @@
  *
  * CPUs are known by the kernel's numbers. Groups (cores, clusters, dies, packages, NUMA nodes) are
  * numbered from 0 without holes, in the order of their lowest CPU; the kernel's own ids, which have
- * holes and repeat from package to package, do not appear. An offline CPU belongs to no group.
+ * holes and repeat from package to package, do not appear, but for the numbers of nodes. An offline
+ * CPU belongs to no group. A core lies in one cluster, a cluster in one die, a die in one package;
+ * a node may cut across all of them but cores.
  *
  * A cluster is a set of cores that share a cache beyond their own: the last-level cache (an AMD
- * CCX) or what the kernel calls a cluster, whichever is smaller, provided that it is larger than
- * one core; where there is neither, the die is the cluster.
+ * CCX) or what the kernel calls a cluster (Intel's modules of E-cores), whichever is smaller,
+ * provided that it is larger than one core; where there is neither, the die is the cluster. Cores
+ * that have a smaller cluster of their own are not in the larger one: the P-cores of a hybrid are
+ * those sharers of its last-level cache that belong to no module.
  *
  * Part of what idled installs for plugins; a plugin reads it and never changes it. Building one is
  * in topology-build.h.
@@ -42,6 +46,7 @@ typedef struct Topology {
         int n_cores, n_clusters, n_dies, n_packages, n_nodes;
         TopologyCore *cores;
         int *core_cpus;
+        int *node_ids; /* the kernel's number of each node: what tasks' memory is bound by */
         CpuSet possible, online;
         CpuSet isolated;  /* set aside by isolcpus= or an isolated partition */
         CpuSet nohz_full; /* run without a tick */

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The plan: merging wishes, and making the result one that hurts nobody.
+ *
+ * Safety is a covering problem. Everything that must keep at least one CPU (the machine itself,
+ * each pin, each bound node) is a set that `allowed` has to meet. CPUs that are wished stay, so
+ * only the sets that are not met yet count. Sets of one CPU come first, for they leave no choice.
+ * Then the CPU that meets most of the rest is added until none is left. This greedy way does not
+ * always find the fewest CPUs (nothing fast does), but it finds them for sets that are disjoint or
+ * nested, which affinity masks nearly always are.
+ */
+#include "model/plan.h"
+
+#include <glib.h>
+
+/* A set of CPUs of which one must be allowed. */
+typedef struct Demand {
+        CpuSet cpus;
+        Safety safety;
+} Demand;
+
+void plan_init(Plan *plan)
+{
+        *plan = (Plan){ .settled = true };
+        memset(&plan->allowed, 0xff, sizeof(plan->allowed));
+}
+
+void plan_merge(Plan *plan, const Wish *wish)
+{
+        cpuset_and(&plan->allowed, &wish->allowed);
+        if (wish->period_usec && (!plan->period_usec || wish->period_usec < plan->period_usec))
+                plan->period_usec = wish->period_usec;
+        plan->settled &= wish->settled;
+        plan->on_pressure |= wish->on_pressure;
+}
+
+/* Notes a demand unless it is met already or `cpus` has nobody online who could meet it. */
+static void add_demand(GArray *demands, const Plan *plan, const CpuSet *cpus, Safety safety)
+{
+        Demand demand = { .cpus = *cpus, .safety = safety };
+
+        if (!cpuset_intersects(cpus, &plan->allowed) && !cpuset_is_empty(cpus))
+                g_array_append_val(demands, demand);
+}
+
+/* The usable CPUs of the node with the kernel's number `id`; empty if it has none. */
+static CpuSet node_cpus(const Topology *topology, const CpuSet *usable, int id)
+{
+        CpuSet cpus = { 0 };
+
+        CPUSET_FOREACH(cpu, usable) {
+                int node = topology->cpus[cpu].node;
+
+                if (node >= 0 && topology->node_ids[node] == id)
+                        cpuset_add(&cpus, cpu);
+        }
+        return cpus;
+}
+
+/* All demands that the plan does not meet, those first whose reason says most. */
+static GArray *collect_demands(const Plan *plan, const Topology *topology, const Pins *pins)
+{
+        GArray *demands = g_array_new(FALSE, FALSE, sizeof(Demand));
+        CpuSet usable = topology_usable(topology), cpus;
+
+        for (int i = 0; pins && i < pins->n_sets; i++) {
+                cpus = pins->sets[i];
+                cpuset_and(&cpus, &topology->online);
+                add_demand(demands, plan, &cpus, SAFETY_PINNED);
+        }
+        for (int i = 0; pins && i < pins->n_nodes; i++) {
+                cpus = node_cpus(topology, &usable, pins->nodes[i]);
+                add_demand(demands, plan, &cpus, SAFETY_NODE);
+        }
+        add_demand(demands, plan, &usable, SAFETY_LAST);
+        return demands;
+}
+
+/* Adds `cpu` for the first demand that it meets, and drops all that it meets. `counts`, if there
+ * are any, are kept at the number of open demands that each CPU would meet. */
+static void meet(Plan *plan, GArray *demands, int cpu, int *counts, uint8_t *safety)
+{
+        Safety why = SAFETY_NONE;
+        guint kept = 0;
+
+        for (guint i = 0; i < demands->len; i++) {
+                Demand *demand = &g_array_index(demands, Demand, i);
+
+                if (!cpuset_has(&demand->cpus, cpu)) {
+                        if (kept != i)
+                                g_array_index(demands, Demand, kept) = *demand;
+                        kept++;
+                        continue;
+                }
+                if (why == SAFETY_NONE)
+                        why = demand->safety;
+                if (counts)
+                        CPUSET_FOREACH(member, &demand->cpus)
+                                counts[member]--;
+        }
+        g_array_set_size(demands, kept);
+        cpuset_add(&plan->allowed, cpu);
+        if (safety)
+                safety[cpu] = why;
+}
+
+/* Meets the demands that only one CPU can meet. */
+static void meet_single(Plan *plan, GArray *demands, uint8_t *safety)
+{
+        for (guint i = 0; i < demands->len;) {
+                const CpuSet *cpus = &g_array_index(demands, Demand, i).cpus;
+                int first = cpuset_next(cpus, -1);
+
+                if (cpuset_next(cpus, first) < 0) {
+                        meet(plan, demands, first, NULL, safety);
+                        i = 0;
+                } else {
+                        i++;
+                }
+        }
+}
+
+static bool core_is_allowed(const Plan *plan, const Topology *topology, int cpu)
+{
+        const TopologyCore *core = &topology->cores[topology->cpus[cpu].core];
+
+        for (int i = 0; i < core->n_threads; i++)
+                if (cpuset_has(&plan->allowed, topology->core_cpus[core->first + i]))
+                        return true;
+        return false;
+}
+
+/* True if adding `cpu` is better than adding `other`, which is the smaller number. */
+static bool is_better(const Plan *plan, const Topology *topology, const int *counts, int cpu,
+                      int other)
+{
+        bool shared, other_shared;
+
+        if (counts[cpu] != counts[other])
+                return counts[cpu] > counts[other];
+        shared = core_is_allowed(plan, topology, cpu);
+        other_shared = core_is_allowed(plan, topology, other);
+        if (shared != other_shared)
+                return shared;
+        return topology->cpus[cpu].capacity > topology->cpus[other].capacity;
+}
+
+/* Meets the demands that leave a choice. */
+static void meet_best(Plan *plan, GArray *demands, const Topology *topology, uint8_t *safety)
+{
+        g_autofree int *counts = g_new0(int, topology->n_cpus);
+
+        for (guint i = 0; i < demands->len; i++)
+                CPUSET_FOREACH(cpu, &g_array_index(demands, Demand, i).cpus)
+                        counts[cpu]++;
+        while (demands->len) {
+                int best = -1;
+
+                for (int cpu = 0; cpu < topology->n_cpus; cpu++)
+                        if (counts[cpu] &&
+                            (best < 0 || is_better(plan, topology, counts, cpu, best)))
+                                best = cpu;
+                meet(plan, demands, best, counts, safety);
+        }
+}
+
+void plan_sanitize(Plan *plan, const Topology *topology, const Pins *pins, uint8_t *ret_safety)
+{
+        g_autoptr(GArray) demands = NULL;
+        CpuSet aside = topology->isolated;
+
+        if (ret_safety)
+                memset(ret_safety, SAFETY_NONE, topology->n_cpus);
+        cpuset_and(&plan->allowed, &topology->online);
+        cpuset_or(&aside, &topology->nohz_full);
+        cpuset_and(&aside, &topology->online);
+        cpuset_subtract(&aside, &plan->allowed);
+        cpuset_or(&plan->allowed, &aside);
+        if (ret_safety)
+                CPUSET_FOREACH(cpu, &aside)
+                        ret_safety[cpu] = SAFETY_ISOLATED;
+
+        demands = collect_demands(plan, topology, pins);
+        meet_single(plan, demands, ret_safety);
+        if (demands->len)
+                meet_best(plan, demands, topology, ret_safety);
+}
+
+const char *safety_text(Safety safety)
+{
+        static const char *const texts[] = {
+                [SAFETY_NONE] = "",
+                [SAFETY_LAST] = "the last CPU for ordinary work",
+                [SAFETY_ISOLATED] = "set aside by the administrator",
+                [SAFETY_PINNED] = "the last CPU of a task's affinity or of a cpuset",
+                [SAFETY_NODE] = "the last CPU of a NUMA node that tasks' memory is bound to",
+        };
+
+        return (size_t)safety < G_N_ELEMENTS(texts) ? texts[safety] : "";
+}
