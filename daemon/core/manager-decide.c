@@ -22,7 +22,7 @@ static const CpuSet *allowed_now(const Manager *manager)
 void manager_decide(Manager *manager, Plan *ret_plan)
 {
         plan_init(ret_plan);
-        for (guint i = 0; i < manager->policies->len && manager->pauses->len == 0; i++) {
+        for (guint i = 0; i < manager->policies->len && !manager_is_paused(manager); i++) {
                 ActivePolicy *p = &g_array_index(manager->policies, ActivePolicy, i);
                 PolicyInput input = {
                         .topology = manager->topology,
@@ -105,9 +105,11 @@ static void cause_of_cpu(const Manager *manager, int cpu, Safety safety, CpuCaus
         cause->policy = NULL;
         cause->reason = (Reason){ 0 };
         cause->safety = safety;
-        if (manager->pauses->len > 0) {
+        if (manager_is_paused(manager)) {
                 cause->policy = "pause";
-                cause->reason.because = "a client asked to leave the machine alone";
+                cause->reason.because = manager->standby
+                                                ? "another daemon owns the name org.idled1"
+                                                : "a client asked to leave the machine alone";
         } else if (safety != SAFETY_NONE) {
                 cause->policy = "safety";
                 cause->reason.because = safety_text(safety);

@@ -66,6 +66,19 @@ int manager_pause(Manager *manager, const char *reason, const char *owner, int *
         return 0;
 }
 
+void manager_set_standby(Manager *manager, bool standby)
+{
+        if (manager->standby == standby)
+                return;
+        manager->standby = standby;
+        pauses_changed(manager);
+}
+
+bool manager_is_paused(const Manager *manager)
+{
+        return manager->standby || manager->pauses->len > 0;
+}
+
 void manager_pauses_drop(Manager *manager)
 {
         for (guint i = 0; i < manager->pauses->len; i++)

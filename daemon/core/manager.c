@@ -22,6 +22,10 @@
 /* Knobs are compared with what they should be at most this often, in ticks that come anyway. */
 #define CHECK_USEC (60 * G_USEC_PER_SEC)
 
+/* /proc/stat counts in steps of 10 ms: over a shorter interval than this a share means nothing, and
+ * the last reading stands. */
+#define MIN_INTERVAL_USEC 50000
+
 uint64_t manager_now(void)
 {
         struct timespec now;
@@ -49,9 +53,13 @@ static unsigned needed_senses(const Manager *manager)
 static int read_machine(Manager *manager)
 {
         Counters *previous = manager->previous, *current = manager->current;
-        bool first = current->time_usec == 0;
+        bool first = current->time_usec == 0, pressed = manager->pressed;
         int r;
 
+        manager->snapshot->pressed = pressed;
+        manager->pressed = false;
+        if (!first && manager_now() - current->time_usec < MIN_INTERVAL_USEC)
+                return 0;
         manager->previous = current;
         manager->current = previous;
         r = counters_read(manager->sensors, needed_senses(manager), manager->current);
@@ -61,8 +69,7 @@ static int read_machine(Manager *manager)
                 return r;
         }
         snapshot_compute(first ? NULL : manager->previous, manager->current, manager->snapshot);
-        manager->snapshot->pressed = manager->pressed;
-        manager->pressed = false;
+        manager->snapshot->pressed = pressed;
         return 0;
 }
 

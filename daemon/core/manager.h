@@ -124,6 +124,7 @@ typedef struct Manager {
         int apply_error; /* of the last time the plan was carried out */
 
         GPtrArray *pauses; /* of Pause */
+        bool standby;      /* another daemon serves our name */
 
         uint64_t n_ticks;
         uint64_t interval_usec; /* to the next tick as set; 0: no timer */
@@ -171,6 +172,12 @@ int manager_set_option(Manager *manager, const char *section, const char *key, c
 /* Leaves the machine as found until the other end of the returned descriptor is closed. `reason`
  * and `owner` are cleaned here. */
 int manager_pause(Manager *manager, const char *reason, const char *owner, int *ret_fd);
+
+/* While another daemon serves our name the machine is left as found; false: decide again. */
+void manager_set_standby(Manager *manager, bool standby);
+
+/* True while the machine is to be left alone. */
+bool manager_is_paused(const Manager *manager);
 
 /* What the machine did since somebody last asked for the same, at least 100 ms (for energy 1 s)
  * ago. With SENSE_RESIDENCY or SENSE_ENERGY (one of them) in `senses` that is read, else load, load
