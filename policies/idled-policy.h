@@ -24,6 +24,7 @@ typedef struct PolicyInput {
         const Topology *topology; /* changes between calls when CPUs come and go; n_cpus never */
         const Snapshot *snapshot; /* since the last call of any policy */
         const CpuSet *allowed; /* CPUs in use now, after what was made safe or could not be done */
+        const CpuSet *offered; /* CPUs that no policy of higher rank takes away; NULL: all */
         const void *options;   /* this policy's options, read by its settings */
 } PolicyInput;
 
@@ -49,5 +50,8 @@ typedef struct IdledPolicy {
          * load. The time is input->snapshot->time_usec. */
         void (*decide)(void *state, const PolicyInput *input, Wish *wish);
 } IdledPolicy;
+
+/* What a module defines, and the only thing that it needs to export. */
+extern __attribute__((visibility("default"))) const IdledPolicy idled_policy;
 
 #endif

@@ -28,6 +28,7 @@ void manager_decide(Manager *manager, Plan *ret_plan)
                         .topology = manager->topology,
                         .snapshot = manager->snapshot,
                         .allowed = allowed_now(manager),
+                        .offered = &ret_plan->allowed,
                         .options = p->section->options,
                 };
 

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * userspace: the idle mask is what the administrator set.
+ *
+ * For who knows better than any filter which CPUs should sleep: a script, a scheduler of jobs, a
+ * person who experiments. It looks at nothing, so it never needs to be called again until its
+ * option changes, and costs no wake-up. What must not be parked is added back by the daemon.
+ */
+#include "idled-policy.h"
+
+typedef struct UserspaceOptions {
+        CpuSet idle_mask;
+} UserspaceOptions;
+
+static const Setting userspace_settings[] = {
+        { "Policy", "IdleMask", SETTING_CPUSET, offsetof(UserspaceOptions, idle_mask), "",
+          .help = "CPUs to keep idle, such as 2-3; empty: none" },
+        { 0 },
+};
+
+static void userspace_decide(void *state, const PolicyInput *input, Wish *wish)
+{
+        const UserspaceOptions *options = input->options;
+
+        cpuset_subtract(&wish->allowed, &options->idle_mask);
+        wish->allowed_reason = (Reason){
+                .because = cpuset_is_empty(&options->idle_mask)
+                                   ? "the administrator asks for no idle CPU"
+                                   : "the administrator asks for these idle CPUs",
+                .option = "IdleMask",
+                .threshold = cpuset_count(&options->idle_mask),
+                .threshold_unit = "CPUs",
+        };
+}
+
+const IdledPolicy idled_policy = {
+        .abi = IDLED_POLICY_ABI,
+        .name = "userspace",
+        .summary = "keeps the CPUs idle that the administrator names",
+        .settings = userspace_settings,
+        .options_size = sizeof(UserspaceOptions),
+        .decide = userspace_decide,
+};
