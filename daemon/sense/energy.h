@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What sensors.c must know of the energy sensor beyond what every sensor has.
+ */
+#ifndef IDLED_ENERGY_H
+#define IDLED_ENERGY_H
+
+#include "sense/sensor.h"
+
+/* The domains of an open energy sensor; as long as it is open. Returns how many. */
+int energy_domains(const void *state, const EnergyDomain **ret_domains);
+
+#endif

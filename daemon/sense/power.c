@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Power: mains or battery, from sys/class/power_supply.
+ *
+ * Supplies are of three kinds: those that feed the machine from outside (Mains, USB, Wireless), its
+ * batteries (Battery, UPS), and batteries that are not its own, of mice and headsets (scope
+ * "Device"), which do not count. USB supplies come and go with their plugs, so the directory is
+ * listed anew each time. A machine whose directory is empty has no such sensor.
+ *
+ * To answer, many firmwares ask their embedded controller, which takes milliseconds and wakes a CPU
+ * by interrupts: what was read is therefore good for REFRESH_USEC.
+ */
+#include "sense/sensor.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+
+#define DIRECTORY    "sys/class/power_supply"
+#define REFRESH_USEC 5000000
+
+typedef struct Power {
+        int root;
+        bool known;
+        uint64_t time_usec; /* of the last refresh */
+        bool on_battery;
+        double battery_level;
+} Power;
+
+/* What the supplies seen so far add up to. */
+typedef struct Supplies {
+        int n, n_batteries, n_weighed;
+        bool mains_online, discharging;
+        double levels;              /* sum of fractions */
+        double energy, energy_full; /* of the `n_weighed` batteries that tell */
+} Supplies;
+
+/* Any text of a supply's file; "" if it cannot be read. */
+static void supply_text(int directory, const char *supply, const char *file, char *buffer,
+                        size_t size)
+{
+        char path[320];
+        int r;
+
+        snprintf(path, sizeof(path), "%s/%s", supply, file);
+        r = file_read_value(directory, path, buffer, size);
+        if (r < 0)
+                buffer[0] = '\0';
+}
+
+/* A number of a supply; false if there is none. */
+static bool supply_number(int directory, const char *supply, const char *file, double *ret_value)
+{
+        char path[320];
+        uint64_t value;
+
+        snprintf(path, sizeof(path), "%s/%s", supply, file);
+        if (file_read_u64(directory, path, &value) < 0)
+                return false;
+        *ret_value = (double)value;
+        return true;
+}
+
+static void add_battery(int directory, const char *supply, Supplies *supplies)
+{
+        char status[32];
+        double now, full, percent, present;
+
+        if (supply_number(directory, supply, "present", &present) && present == 0)
+                return;
+        supply_text(directory, supply, "status", status, sizeof(status));
+        if (strcmp(status, "Discharging") == 0)
+                supplies->discharging = true;
+
+        if (supply_number(directory, supply, "energy_now", &now) &&
+            supply_number(directory, supply, "energy_full", &full) && full > 0) {
+                supplies->energy += MIN(now, full);
+                supplies->energy_full += full;
+                supplies->n_weighed++;
+                supplies->levels += MIN(now / full, 1);
+        } else if (supply_number(directory, supply, "capacity", &percent)) {
+                supplies->levels += MIN(percent / 100, 1);
+        } else if (supply_number(directory, supply, "charge_now", &now) &&
+                   supply_number(directory, supply, "charge_full", &full) && full > 0) {
+                supplies->levels += MIN(now / full, 1);
+        } else {
+                return;
+        }
+        supplies->n_batteries++;
+}
+
+static void add_supply(int directory, const char *supply, Supplies *supplies)
+{
+        char type[32], scope[32];
+        double online;
+
+        supply_text(directory, supply, "type", type, sizeof(type));
+        supply_text(directory, supply, "scope", scope, sizeof(scope));
+        if (!*type || strcmp(scope, "Device") == 0)
+                return;
+        supplies->n++;
+        if (strcmp(type, "Battery") == 0 || strcmp(type, "UPS") == 0)
+                add_battery(directory, supply, supplies);
+        else if (supply_number(directory, supply, "online", &online) && online > 0)
+                supplies->mains_online = true;
+}
+
+static int supplies_read(int root, Supplies *ret_supplies)
+{
+        _fd_ int fd = openat(root, DIRECTORY, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        Supplies supplies = { 0 };
+        struct dirent *entry;
+        DIR *directory;
+
+        if (fd < 0)
+                return -errno;
+        directory = fdopendir(fd);
+        if (!directory)
+                return -errno;
+        while ((entry = readdir(directory)))
+                if (entry->d_name[0] != '.')
+                        add_supply(fd, entry->d_name, &supplies);
+        closedir(directory);
+        fd = -1;
+        *ret_supplies = supplies;
+        return 0;
+}
+
+static int power_refresh(Power *power, uint64_t now_usec)
+{
+        Supplies supplies = { 0 };
+        int r;
+
+        r = supplies_read(power->root, &supplies);
+        if (r < 0)
+                return r;
+        if (supplies.n == 0)
+                return -ENOENT;
+        power->on_battery = supplies.discharging && !supplies.mains_online;
+        if (supplies.n_batteries == 0)
+                power->battery_level = -1;
+        else if (supplies.n_weighed == supplies.n_batteries)
+                power->battery_level = supplies.energy / supplies.energy_full;
+        else
+                power->battery_level = supplies.levels / supplies.n_batteries;
+        power->time_usec = now_usec;
+        power->known = true;
+        return 0;
+}
+
+static int power_open(int root, const Topology *topology, void **ret_state)
+{
+        g_autofree Power *power = g_new0(Power, 1);
+        int r;
+
+        power->root = root;
+        r = power_refresh(power, 0);
+        if (r < 0)
+                return r;
+        power->known = false;
+        *ret_state = g_steal_pointer(&power);
+        return 0;
+}
+
+static int power_read(void *state, Counters *counters)
+{
+        Power *power = state;
+        int r;
+
+        if (!power->known || counters->time_usec - power->time_usec >= REFRESH_USEC) {
+                r = power_refresh(power, counters->time_usec);
+                if (r < 0)
+                        return r;
+        }
+        counters->on_battery = power->on_battery;
+        counters->battery_level = power->battery_level;
+        counters->have |= SENSE_POWER;
+        return 0;
+}
+
+const Sensor sensor_power = {
+        .name = "power",
+        .provides = SENSE_POWER,
+        .open = power_open,
+        .read = power_read,
+        .close = g_free,
+};

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * All sensors of the machine: the table, opening them, and one reading.
+ *
+ * /proc/stat comes first and next to the clock, because all shares are fractions of the time
+ * between two readings of it.
+ */
+#include "sense/sensor.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "sense/energy.h"
+
+static const Sensor *const table[] = {
+        &sensor_load,  &sensor_loadavg,   &sensor_pressure,
+        &sensor_power, &sensor_residency, &sensor_energy,
+};
+
+struct Sensors {
+        int root;
+        unsigned have;
+        void *states[G_N_ELEMENTS(table)]; /* NULL: not there, see errors */
+        int errors[G_N_ELEMENTS(table)];
+};
+
+/* Opens one sensor in place of what was open before. If that fails what is open stays: a sensor
+ * that lost its source says so when it is read. */
+static void sensor_open(Sensors *sensors, size_t i, const Topology *topology)
+{
+        void *state = NULL;
+        int r = table[i]->open(sensors->root, topology, &state);
+
+        if (r < 0) {
+                if (!sensors->states[i])
+                        sensors->errors[i] = r;
+                return;
+        }
+        if (sensors->states[i])
+                table[i]->close(sensors->states[i]);
+        sensors->states[i] = state;
+        sensors->errors[i] = 0;
+        sensors->have |= table[i]->provides;
+}
+
+Sensors *sensors_new(int root, const Topology *topology)
+{
+        Sensors *sensors = g_new0(Sensors, 1);
+
+        sensors->root = root;
+        for (size_t i = 0; i < G_N_ELEMENTS(table); i++)
+                sensor_open(sensors, i, topology);
+        return sensors;
+}
+
+void sensors_free(Sensors *sensors)
+{
+        if (!sensors)
+                return;
+        for (size_t i = 0; i < G_N_ELEMENTS(table); i++)
+                if (sensors->states[i])
+                        table[i]->close(sensors->states[i]);
+        g_free(sensors);
+}
+
+void sensors_rescan(Sensors *sensors, const Topology *topology)
+{
+        for (size_t i = 0; i < G_N_ELEMENTS(table); i++)
+                if (!sensors->states[i] || table[i]->provides != SENSE_ENERGY)
+                        sensor_open(sensors, i, topology);
+}
+
+unsigned sensors_have(const Sensors *sensors)
+{
+        return sensors->have;
+}
+
+int sensors_error(const Sensors *sensors, Sense sense)
+{
+        for (size_t i = 0; i < G_N_ELEMENTS(table); i++)
+                if (table[i]->provides == sense)
+                        return sensors->errors[i];
+        return -EINVAL;
+}
+
+int counters_read(Sensors *sensors, unsigned senses, Counters *counters)
+{
+        struct timespec now;
+
+        counters->have = 0;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        counters->time_usec = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+        for (size_t i = 0; i < G_N_ELEMENTS(table); i++) {
+                bool always = table[i]->provides == SENSE_LOAD;
+                int r;
+
+                if (!always && !(senses & table[i]->provides))
+                        continue;
+                r = sensors->states[i] ? table[i]->read(sensors->states[i], counters)
+                                       : sensors->errors[i];
+                if (r < 0 && always)
+                        return r;
+        }
+        return 0;
+}
+
+/* The state of the energy sensor, NULL without one. */
+static const void *energy_state(const Sensors *sensors)
+{
+        for (size_t i = 0; i < G_N_ELEMENTS(table); i++)
+                if (table[i]->provides == SENSE_ENERGY)
+                        return sensors->states[i];
+        return NULL;
+}
+
+int sensors_energy_domains(const Sensors *sensors, const EnergyDomain **ret_domains)
+{
+        const void *state = energy_state(sensors);
+
+        *ret_domains = NULL;
+        return state ? energy_domains(state, ret_domains) : 0;
+}
+
+uint64_t sensors_energy_deadline(const Sensors *sensors)
+{
+        const EnergyDomain *domains;
+        int n = sensors_energy_domains(sensors, &domains);
+        uint64_t deadline = UINT64_MAX;
+
+        /* 1 uJ / 1 W = 1 us */
+        for (int i = 0; i < n; i++)
+                if (domains[i].range_uj > 0)
+                        deadline = MIN(deadline, (uint64_t)((double)domains[i].range_uj /
+                                                            ENERGY_WATTS_SUSTAINED / 2));
+        return deadline;
+}

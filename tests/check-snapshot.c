@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Snapshots: what is made of two readings, sane and insane ones. */
+#include <math.h>
+
+#include "model/counters.h"
+#include "table.h"
+
+#define MS 1000u
+
+#define near(a, b) (fabs((double)(a) - (double)(b)) < 1e-4)
+
+/* A reading of one CPU at `time_usec`. */
+static Counters *reading(uint64_t time_usec, uint64_t busy_usec, uint64_t idle_usec)
+{
+        Counters *counters = counters_new(1);
+
+        counters->time_usec = time_usec;
+        counters->have = SENSE_LOAD;
+        counters->times[0] = (CpuTimes){ busy_usec, idle_usec };
+        cpuset_add(&counters->cpus, 0);
+        return counters;
+}
+
+static const struct {
+        const char *name;
+        uint64_t interval_usec;
+        uint64_t busy[2], idle[2]; /* in ms: /proc/stat counts 10 ms */
+        double expected;
+} load_cases[] = {
+        { "idle", 100 * MS, { 0, 0 }, { 0, 100 }, 0 },
+        { "saturated", 100 * MS, { 0, 100 }, { 0, 0 }, 1 },
+        { "half", 100 * MS, { 0, 50 }, { 0, 50 }, 0.5 },
+        { "idle, 10 ms cut off", 100 * MS, { 0, 0 }, { 7, 97 }, 0 },
+        { "idle, 10 ms too many", 100 * MS, { 0, 0 }, { 0, 110 }, 0 },
+        { "idle, odd interval", 100200, { 5, 5 }, { 0, 100 }, 0 },
+        { "saturated, 10 ms cut off", 100 * MS, { 0, 90 }, { 0, 0 }, 1 },
+        { "saturated, 10 ms too many", 100 * MS, { 0, 110 }, { 0, 0 }, 1 },
+        { "a task that hides from the tick", 100 * MS, { 0, 0 }, { 0, 60 }, 0.3 },
+        { "the same over a second", 1000 * MS, { 0, 0 }, { 0, 600 }, 0.39 },
+        { "the tick hits a short task", 100 * MS, { 0, 10 }, { 0, 100 }, 1 - 100 / 110.0 },
+        { "nothing moved", 100 * MS, { 500, 500 }, { 500, 500 }, 0 },
+        { "interval below the resolution", 5 * MS, { 500, 500 }, { 500, 500 }, 0 },
+        { "busy went backwards", 100 * MS, { 500, 0 }, { 0, 100 }, 0 },
+        { "idle stepped back by 10 ms, busy", 100 * MS, { 0, 100 }, { 510, 500 }, 1 },
+        { "CPU was offline, idle starts anew", 100 * MS, { 0, 50 }, { 100000, 0 }, 0 },
+        { "CPU was offline, both start anew", 100 * MS, { 900, 0 }, { 100000, 0 }, 0 },
+        { "far more than the interval", 100 * MS, { 0, 100000 }, { 0, 100000 }, 0 },
+};
+
+START_TEST(load)
+{
+        typeof(load_cases[0]) *c = &load_cases[_i];
+        g_autoptr(Counters) previous = reading(1, c->busy[0] * MS, c->idle[0] * MS);
+        g_autoptr(Counters)
+                current = reading(1 + c->interval_usec, c->busy[1] * MS, c->idle[1] * MS);
+        g_autoptr(Snapshot) snapshot = snapshot_new(1);
+
+        snapshot_compute(previous, current, snapshot);
+        ck_case(c->name, near(snapshot->busy[0], c->expected), "busy is %g, expected %g",
+                snapshot->busy[0], c->expected);
+        ck_assert_double_eq_tol(snapshot->load, snapshot->busy[0], 1e-6);
+        ck_assert_uint_eq(snapshot->interval_usec, c->interval_usec);
+}
+END_TEST
+
+START_TEST(wrapping_time)
+{
+        g_autoptr(Counters) previous = reading(100, UINT64_MAX - 10, UINT64_MAX - 5);
+        g_autoptr(Counters) current = reading(100 + 100 * MS, 50 * MS, 50 * MS);
+        g_autoptr(Snapshot) snapshot = snapshot_new(1);
+
+        snapshot_compute(previous, current, snapshot);
+        ck_assert(near(snapshot->busy[0], 0));
+}
+END_TEST
+
+START_TEST(first_has_only_the_moment)
+{
+        g_autoptr(Counters) current = reading(1000 * MS, 500 * MS, 500 * MS);
+        g_autoptr(Snapshot) snapshot = snapshot_new(1);
+
+        current->have = SENSE_LOAD | SENSE_LOADAVG | SENSE_PRESSURE | SENSE_POWER |
+                        SENSE_RESIDENCY | SENSE_ENERGY;
+        current->running = 3;
+        current->loadavg[0] = 1.5;
+        current->threads = 80;
+        current->pressure_usec = 12345;
+        current->battery_level = 0.5;
+        current->on_battery = true;
+        current->idle = g_new0(IdleCounters, 1);
+        snapshot_compute(NULL, current, snapshot);
+        ck_assert_uint_eq(snapshot->have, SENSE_LOAD | SENSE_LOADAVG | SENSE_POWER);
+        ck_assert_uint_eq(snapshot->time_usec, 1000 * MS);
+        ck_assert_uint_eq(snapshot->interval_usec, 0);
+        ck_assert(snapshot->busy[0] == 0 && snapshot->load == 0 && snapshot->pressure == 0);
+        ck_assert_uint_eq(snapshot->running, 3);
+        ck_assert_uint_eq(snapshot->threads, 80);
+        ck_assert(near(snapshot->loadavg[0], 1.5));
+        ck_assert(snapshot->on_battery && near(snapshot->battery_level, 0.5));
+        ck_assert(cpuset_has(&snapshot->cpus, 0));
+        ck_assert(!snapshot->residency && snapshot->n_energy == 0);
+}
+END_TEST
+
+START_TEST(clock_stands_or_goes_back)
+{
+        g_autoptr(Counters) previous = reading(1000 * MS, 0, 0);
+        g_autoptr(Counters) current = reading((_i ? 1000 : 999) * MS, 500 * MS, 500 * MS);
+        g_autoptr(Snapshot) snapshot = snapshot_new(1);
+
+        snapshot_compute(previous, current, snapshot);
+        ck_assert_uint_eq(snapshot->interval_usec, 0);
+        ck_assert(snapshot->busy[0] == 0);
+}
+END_TEST
+
+START_TEST(every_cpu_counts)
+{
+        g_autoptr(Counters) previous = counters_new(4), current = counters_new(4);
+        g_autoptr(Snapshot) snapshot = snapshot_new(4);
+
+        previous->have = current->have = SENSE_LOAD;
+        current->time_usec = 100 * MS;
+        for (int cpu = 0; cpu < 4; cpu++) {
+                current->times[cpu] = (CpuTimes){ cpu == 0 ? 100 * MS : 0,
+                                                  cpu == 0 ? 0 : 100 * MS };
+                if (cpu != 2)
+                        cpuset_add(&previous->cpus, cpu);
+                if (cpu != 3)
+                        cpuset_add(&current->cpus, cpu);
+        }
+        current->times[2].busy_usec = 100 * MS;
+        current->times[3].busy_usec = 100 * MS;
+        snapshot_compute(previous, current, snapshot);
+        ck_assert(near(snapshot->busy[0], 1));
+        ck_assert(near(snapshot->load, 1));
+        ck_assert_msg(snapshot->busy[2] == 0, "came in between");
+        ck_assert_msg(snapshot->busy[3] == 0, "went in between");
+        ck_assert_int_eq(cpuset_count(&snapshot->cpus), 2);
+}
+END_TEST
+
+START_TEST(rates)
+{
+        g_autoptr(Counters) previous = reading(0, 0, 0), current = reading(500 * MS, 0, 0);
+        g_autoptr(Snapshot) snapshot = snapshot_new(1);
+
+        previous->switches = 1000;
+        current->switches = 1500;
+        previous->have |= SENSE_PRESSURE;
+        current->have |= SENSE_PRESSURE;
+        previous->pressure_usec = 1000;
+        current->pressure_usec = 51000;
+        snapshot_compute(previous, current, snapshot);
+        ck_assert(near(snapshot->switches_per_sec, 1000));
+        ck_assert(near(snapshot->pressure, 0.1));
+        current->pressure_usec = 10;
+        current->switches = 10;
+        snapshot_compute(previous, current, snapshot);
+        ck_assert(snapshot->pressure == 0 && snapshot->switches_per_sec == 0);
+        current->pressure_usec = UINT64_MAX;
+        snapshot_compute(previous, current, snapshot);
+        ck_assert(snapshot->pressure == 1);
+        previous->have = SENSE_LOAD;
+        snapshot_compute(previous, current, snapshot);
+        ck_assert(!(snapshot->have & SENSE_PRESSURE) && snapshot->pressure == 0);
+        ck_assert(snapshot->battery_level < 0);
+}
+END_TEST
+
+#define RANGE UINT64_C(262143328850)
+
+static const struct {
+        const char *name;
+        uint64_t from, to, range;
+        bool valid;
+        double joules;
+} energy_cases[] = {
+        { "plain", 1000000, 6000000, RANGE, true, 5 },
+        { "none", 1000000, 1000000, RANGE, true, 0 },
+        { "wraps", RANGE - 1000000, 2000000, RANGE, true, 3 },
+        { "backwards, no wrap", 6000000, 1000000, RANGE, false, 0 },
+        { "more than half the range", 0, 600, 1000, false, 0 },
+        { "impossible power", 0, 20000 * UINT64_C(1000000), RANGE, false, 0 },
+        { "beyond its range", 0, RANGE + 1, RANGE, false, 0 },
+        { "was beyond its range", RANGE + 1, 5, RANGE, false, 0 },
+        { "no range", 0, 5, 0, false, 0 },
+        { "largest range", UINT64_MAX - 999999, 1000000, UINT64_MAX, true, 1.999999 },
+};
+
+static Counters *energy_reading(uint64_t time_usec, uint64_t uj, uint64_t range_uj)
+{
+        Counters *counters = reading(time_usec, 0, 0);
+
+        counters->have |= SENSE_ENERGY;
+        counters->n_energy = 1;
+        counters->energy = g_new(EnergyCounter, 1);
+        counters->energy[0] = (EnergyCounter){ uj, range_uj, true };
+        return counters;
+}
+
+START_TEST(energy)
+{
+        typeof(energy_cases[0]) *c = &energy_cases[_i];
+        g_autoptr(Counters) previous = energy_reading(0, c->from, c->range);
+        g_autoptr(Counters) current = energy_reading(1000 * MS, c->to, c->range);
+        g_autoptr(Snapshot) snapshot = snapshot_new(1);
+
+        snapshot_compute(previous, current, snapshot);
+        ck_assert_int_eq(snapshot->n_energy, 1);
+        ck_case(c->name, snapshot->energy[0].valid == c->valid, "valid is %d",
+                snapshot->energy[0].valid);
+        ck_case(c->name, near(snapshot->energy[0].joules, c->joules), "%g J, expected %g",
+                snapshot->energy[0].joules, c->joules);
+        ck_assert(near(snapshot->energy[0].watts, c->joules));
+
+        current->energy[0].valid = false;
+        snapshot_compute(previous, current, snapshot);
+        ck_assert(!snapshot->energy[0].valid && snapshot->energy[0].joules == 0);
+
+        current->n_energy = 0;
+        snapshot_compute(previous, current, snapshot);
+        ck_assert_int_eq(snapshot->n_energy, 0);
+}
+END_TEST
+
+/* A CPU of three states. */
+static Counters *idle_reading(uint64_t time_usec, uint64_t busy_usec, uint64_t idle_usec,
+                              const uint64_t *state_usec, const uint64_t *usage)
+{
+        Counters *counters = reading(time_usec, busy_usec, idle_usec);
+
+        counters->have |= SENSE_RESIDENCY;
+        counters->idle = g_new0(IdleCounters, 1);
+        counters->idle[0].n_states = 3;
+        for (int s = 0; s < 3; s++) {
+                counters->idle[0].time_usec[s] = state_usec[s];
+                counters->idle[0].usage[s] = usage[s];
+        }
+        return counters;
+}
+
+static const struct {
+        const char *name;
+        uint64_t busy, idle; /* /proc/stat's, in ms of 100 */
+        uint64_t state[3];   /* cpuidle's, in ms */
+        uint64_t usage[3];
+        int before; /* state that was guessed in the interval before; -1 none */
+        double share[3];
+        int estimated;
+} residency_cases[] = {
+        { "all seen", 0, 100, { 0, 20, 80 }, { 0, 5, 5 }, -1, { 0, 0.2, 0.8 }, -1 },
+        { "busy", 100, 0, { 0, 0, 0 }, { 0, 0, 0 }, -1, { 0, 0, 0 }, -1 },
+        { "half busy", 50, 50, { 0, 50, 0 }, { 0, 1, 0 }, -1, { 0, 0.5, 0 }, -1 },
+        { "nothing seen, nothing known", 0, 100, { 0, 0, 0 }, { 0, 0, 0 }, -1, { 0, 0, 1 }, 2 },
+        { "nothing seen, guessed before", 0, 100, { 0, 0, 0 }, { 0, 0, 0 }, 1, { 0, 1, 0 }, 1 },
+        { "the deepest entered sleeps on", 0, 100, { 0, 30, 0 }, { 1, 1, 0 }, 2, { 0, 1, 0 }, 1 },
+        { "deepest entered though another longer",
+          0,
+          100,
+          { 0, 60, 10 },
+          { 0, 9, 1 },
+          1,
+          { 0, 0.6, 0.4 },
+          2 },
+        { "slept before, guessed right",
+          0,
+          100,
+          { 0, 10, 500 },
+          { 0, 1, 1 },
+          2,
+          { 0, 0.1, 0.9 },
+          -1 },
+        { "slept before, guessed wrong",
+          0,
+          100,
+          { 0, 10, 500 },
+          { 0, 1, 1 },
+          1,
+          { 0, 0.1, 0.9 },
+          -1 },
+        { "slept before, no guess", 0, 100, { 0, 500, 10 }, { 0, 1, 1 }, -1, { 0, 0.9, 0.1 }, -1 },
+        { "a little too much is scaled",
+          0,
+          100,
+          { 0, 54, 54 },
+          { 0, 9, 9 },
+          2,
+          { 0, 0.5, 0.5 },
+          -1 },
+        { "woke and stayed busy", 100, 0, { 0, 0, 700 }, { 0, 0, 1 }, 2, { 0, 0, 0 }, -1 },
+};
+
+START_TEST(residency)
+{
+        typeof(residency_cases[0]) *c = &residency_cases[_i];
+        const uint64_t zero[3] = { 0 };
+        uint64_t state[3];
+        g_autoptr(Counters) previous = idle_reading(0, 0, 0, zero, zero);
+        g_autoptr(Snapshot) snapshot = snapshot_new(1);
+        g_autoptr(Counters) current = NULL;
+        double sum;
+
+        for (int s = 0; s < 3; s++)
+                state[s] = c->state[s] * MS;
+        current = idle_reading(100 * MS, c->busy * MS, c->idle * MS, state, c->usage);
+        snapshot->residency = g_new0(Residency, 1);
+        snapshot->residency[0].n_states = c->before < 0 ? 0 : 3;
+        snapshot->residency[0].estimated = (int8_t)c->before;
+        snapshot_compute(previous, current, snapshot);
+
+        sum = snapshot->residency[0].busy;
+        for (int s = 0; s < 3; s++) {
+                double share = snapshot->residency[0].share[s];
+
+                sum += share;
+                ck_case(c->name, near(share, c->share[s]), "state %d has %g, expected %g", s, share,
+                        c->share[s]);
+                ck_assert_uint_eq(snapshot->residency[0].entered[s], c->usage[s]);
+        }
+        ck_case(c->name, fabs(sum - 1) < 1e-6, "sums to %g", sum);
+        ck_case(c->name, snapshot->residency[0].estimated == c->estimated, "estimated %d",
+                snapshot->residency[0].estimated);
+}
+END_TEST
+
+/* What cpuidle alone said of a CPU that slept all the time, sampled every 0.1 s. */
+START_TEST(naive_percentages_become_sane)
+{
+        static const uint64_t percent[] = { 21, 138, 139, 0, 0, 0, 362 };
+        uint64_t state[3] = { 0 }, usage[3] = { 0 };
+        g_autoptr(Counters) previous = idle_reading(0, 0, 0, state, usage);
+        g_autoptr(Snapshot) snapshot = snapshot_new(1);
+        double deepest = 0;
+
+        for (size_t i = 0; i < G_N_ELEMENTS(percent); i++) {
+                uint64_t now = (i + 1) * 100200;
+                g_autoptr(Counters) current = NULL;
+                const Residency *row;
+
+                state[2] += percent[i] * 1002;
+                usage[2] += percent[i] > 0;
+                current = idle_reading(now, 0, now / 10000 * 10000, state, usage);
+                snapshot_compute(previous, current, snapshot);
+                row = &snapshot->residency[0];
+                ck_assert_msg(row->busy < 0.01, "%zu: busy %g", i, row->busy);
+                ck_assert_msg(row->share[2] > 0.99 && row->share[2] <= 1, "%zu: %g", i,
+                              row->share[2]);
+                deepest += row->share[2];
+                counters_free(previous);
+                previous = g_steal_pointer(&current);
+        }
+        /* the guess and the truth that came after it are one sleep */
+        ck_assert_double_le(deepest, G_N_ELEMENTS(percent));
+}
+END_TEST
+
+START_TEST(states_change)
+{
+        const uint64_t state[3] = { 0, 90 * MS, 10 * MS }, usage[3] = { 0, 1, 1 };
+        const uint64_t zero[3] = { 0 };
+        g_autoptr(Counters) previous = idle_reading(0, 0, 0, zero, zero);
+        g_autoptr(Counters) current = idle_reading(100 * MS, 0, 100 * MS, state, usage);
+        g_autoptr(Snapshot) snapshot = snapshot_new(1);
+        static const int counts[] = { 0, 2, -5, 1000000 };
+
+        previous->idle[0].n_states = counts[_i];
+        snapshot_compute(previous, current, snapshot);
+        ck_assert_msg(near(snapshot->residency[0].share[2], 1), "counters of other states used");
+        ck_assert_int_eq(snapshot->residency[0].estimated, 2);
+
+        current->idle[0].n_states = counts[_i];
+        snapshot_compute(previous, current, snapshot);
+        ck_assert_int_le(snapshot->residency[0].n_states, IDLE_STATES_MAX);
+        ck_assert_int_ge(snapshot->residency[0].n_states, 0);
+        ck_assert(near(snapshot->residency[0].busy, 0));
+}
+END_TEST
+
+/* Numbers as counters have them, and as only a broken machine has them. */
+static uint64_t any_number(GRand *rand)
+{
+        uint64_t wide = ((uint64_t)g_rand_int(rand) << 32) | g_rand_int(rand);
+
+        switch (g_rand_int_range(rand, 0, 6)) {
+        case 0:
+                return 0;
+        case 1:
+                return UINT64_MAX - g_rand_int_range(rand, 0, 3);
+        case 2:
+                return wide;
+        case 3:
+                return wide >> g_rand_int_range(rand, 0, 64);
+        default:
+                return (uint64_t)g_rand_int_range(rand, 0, 1000000);
+        }
+}
+
+static void make_any(GRand *rand, Counters *counters, int n_cpus)
+{
+        counters->time_usec = any_number(rand);
+        counters->have = SENSE_LOAD | (g_rand_int(rand) & 0x3f);
+        counters->switches = any_number(rand);
+        counters->pressure_usec = any_number(rand);
+        memset(&counters->cpus, 0, sizeof(counters->cpus));
+        for (int cpu = 0; cpu < n_cpus; cpu++) {
+                IdleCounters *idle = &counters->idle[cpu];
+
+                if (g_rand_int_range(rand, 0, 8))
+                        cpuset_add(&counters->cpus, cpu);
+                counters->times[cpu] = (CpuTimes){ any_number(rand), any_number(rand) };
+                idle->n_states = g_rand_int_range(rand, 0, 4)
+                                         ? 4
+                                         : g_rand_int_range(rand, INT32_MIN, INT32_MAX);
+                for (int s = 0; s < IDLE_STATES_MAX; s++) {
+                        idle->time_usec[s] = any_number(rand);
+                        idle->usage[s] = any_number(rand);
+                        idle->above[s] = any_number(rand);
+                        idle->rejected[s] = any_number(rand);
+                }
+        }
+        for (int i = 0; i < counters->n_energy; i++)
+                counters->energy[i] = (EnergyCounter){ any_number(rand), any_number(rand),
+                                                       g_rand_boolean(rand) };
+}
+
+static void check_row(const Residency *row, unsigned seed)
+{
+        double sum = row->busy;
+
+        if (row->n_states == 0)
+                return;
+        for (int s = 0; s < row->n_states; s++) {
+                ck_assert_msg(row->share[s] >= 0 && row->share[s] <= 1, "pair %u", seed);
+                sum += row->share[s];
+        }
+        ck_assert_msg(fabs(sum - 1) <= 1e-6, "pair %u: sums to %.9g", seed, sum);
+        ck_assert_int_lt(row->estimated, row->n_states);
+        ck_assert_int_ge(row->estimated, -1);
+}
+
+static void check_sane(const Snapshot *snapshot, unsigned seed)
+{
+        for (int cpu = 0; cpu < snapshot->n_cpus; cpu++) {
+                ck_assert_msg(snapshot->busy[cpu] >= 0 && snapshot->busy[cpu] <= 1, "pair %u",
+                              seed);
+                if (snapshot->have & SENSE_RESIDENCY)
+                        check_row(&snapshot->residency[cpu], seed);
+        }
+        ck_assert_double_ge(snapshot->load, 0);
+        ck_assert_double_le(snapshot->load, snapshot->n_cpus);
+        ck_assert_double_ge(snapshot->pressure, 0);
+        ck_assert_double_le(snapshot->pressure, 1);
+        ck_assert(isfinite(snapshot->switches_per_sec) && snapshot->switches_per_sec >= 0);
+        for (int i = 0; i < snapshot->n_energy; i++)
+                ck_assert_msg(snapshot->energy[i].watts >= 0 &&
+                                      snapshot->energy[i].watts <= ENERGY_WATTS_MAX,
+                              "pair %u", seed);
+}
+
+START_TEST(any_two_readings_are_sane)
+{
+        enum { N_CPUS = 3, N_PAIRS = 10000 };
+        g_autoptr(Counters) previous = counters_new(N_CPUS), current = counters_new(N_CPUS);
+        g_autoptr(Snapshot) snapshot = snapshot_new(N_CPUS);
+        Counters *both[] = { previous, current };
+
+        for (int i = 0; i < 2; i++) {
+                both[i]->idle = g_new0(IdleCounters, N_CPUS);
+                both[i]->energy = g_new0(EnergyCounter, 3);
+        }
+        for (unsigned seed = 0; seed < N_PAIRS; seed++) {
+                GRand *rand = g_rand_new_with_seed(seed);
+
+                for (int i = 0; i < 2; i++) {
+                        both[i]->n_energy = g_rand_int_range(rand, 0, 4);
+                        make_any(rand, both[i], N_CPUS);
+                }
+                if (g_rand_int_range(rand, 0, 4))
+                        current->time_usec = previous->time_usec + 1 +
+                                             (uint64_t)g_rand_int_range(rand, 0, 1000000);
+                snapshot_compute(seed % 100 ? previous : NULL, current, snapshot);
+                check_sane(snapshot, seed);
+                g_rand_free(rand);
+        }
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("snapshot");
+        TCase *tcase = tcase_create("snapshot");
+
+        tcase_add_loop_test(tcase, load, 0, G_N_ELEMENTS(load_cases));
+        tcase_add_test(tcase, wrapping_time);
+        tcase_add_test(tcase, first_has_only_the_moment);
+        tcase_add_loop_test(tcase, clock_stands_or_goes_back, 0, 2);
+        tcase_add_test(tcase, every_cpu_counts);
+        tcase_add_test(tcase, rates);
+        tcase_add_loop_test(tcase, energy, 0, G_N_ELEMENTS(energy_cases));
+        tcase_add_loop_test(tcase, residency, 0, G_N_ELEMENTS(residency_cases));
+        tcase_add_test(tcase, naive_percentages_become_sane);
+        tcase_add_loop_test(tcase, states_change, 0, 4);
+        tcase_add_test(tcase, any_two_readings_are_sane);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}
