@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The command line: long options only, one row each.
+ */
+#include "arguments.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+
+static const char help_text[] =
+        "Usage: idled [OPTION...]\n"
+        "Keep as many CPU cores asleep as the load allows.\n\n"
+        "  --dry-run            decide and publish, but change nothing\n"
+        "  --once               make one decision over one period, print it, give back, exit\n"
+        "  --check              read the configuration, print what is wrong with it, exit\n"
+        "  --restore            give back what an instance that died left changed, exit\n"
+        "  --root DIR           the machine is below DIR instead of /\n"
+        "  --run DIR            keep the record of what was changed in DIR (/run/idled)\n"
+        "  --config-dir DIR     the administrator's configuration (/etc/idled)\n"
+        "  --vendor-dir DIR     the shipped configuration (" VENDOR_DIR ")\n"
+        "  --policy-dir DIR     where policies are (" POLICY_DIR ")\n"
+        "  --session-bus        serve on the session bus instead of the system bus\n"
+        "  --bus-address ADDR   serve on the bus at this address\n"
+        "  --no-bus             serve nobody\n"
+        "  --log-level LEVEL    debug, info, notice, warning, err\n"
+        "  --help, --version\n\n"
+        "Exit status: 0 fine, 1 failure, 2 wrong usage. See idled(8).\n";
+
+enum {
+        ARG_DRY_RUN = 256,
+        ARG_ONCE,
+        ARG_CHECK,
+        ARG_RESTORE,
+        ARG_ROOT,
+        ARG_RUN,
+        ARG_CONFIG_DIR,
+        ARG_VENDOR_DIR,
+        ARG_POLICY_DIR,
+        ARG_SESSION_BUS,
+        ARG_BUS_ADDRESS,
+        ARG_NO_BUS,
+        ARG_LOG_LEVEL,
+        ARG_HELP,
+        ARG_VERSION,
+};
+
+static const struct option long_options[] = {
+        { "dry-run", no_argument, NULL, ARG_DRY_RUN },
+        { "once", no_argument, NULL, ARG_ONCE },
+        { "check", no_argument, NULL, ARG_CHECK },
+        { "restore", no_argument, NULL, ARG_RESTORE },
+        { "root", required_argument, NULL, ARG_ROOT },
+        { "run", required_argument, NULL, ARG_RUN },
+        { "config-dir", required_argument, NULL, ARG_CONFIG_DIR },
+        { "vendor-dir", required_argument, NULL, ARG_VENDOR_DIR },
+        { "policy-dir", required_argument, NULL, ARG_POLICY_DIR },
+        { "session-bus", no_argument, NULL, ARG_SESSION_BUS },
+        { "bus-address", required_argument, NULL, ARG_BUS_ADDRESS },
+        { "no-bus", no_argument, NULL, ARG_NO_BUS },
+        { "log-level", required_argument, NULL, ARG_LOG_LEVEL },
+        { "help", no_argument, NULL, ARG_HELP },
+        { "version", no_argument, NULL, ARG_VERSION },
+        { 0 },
+};
+
+/* Returns 1 to go on, 0 if all is said, -EINVAL with a message on standard error. */
+static int take_argument(int option, Arguments *arguments)
+{
+        int level;
+
+        switch (option) {
+        case ARG_DRY_RUN:
+                arguments->dry_run = true;
+                return 1;
+        case ARG_ONCE:
+                arguments->mode = MODE_ONCE;
+                return 1;
+        case ARG_CHECK:
+                arguments->mode = MODE_CHECK;
+                return 1;
+        case ARG_RESTORE:
+                arguments->mode = MODE_RESTORE;
+                return 1;
+        case ARG_ROOT:
+                arguments->root = optarg;
+                return 1;
+        case ARG_RUN:
+                arguments->run = optarg;
+                return 1;
+        case ARG_CONFIG_DIR:
+                arguments->config_dir = optarg;
+                return 1;
+        case ARG_VENDOR_DIR:
+                arguments->vendor_dir = optarg;
+                return 1;
+        case ARG_POLICY_DIR:
+                arguments->policy_dir = optarg;
+                return 1;
+        case ARG_SESSION_BUS:
+                arguments->bus = "session";
+                return 1;
+        case ARG_BUS_ADDRESS:
+                arguments->bus = optarg;
+                return 1;
+        case ARG_NO_BUS:
+                arguments->no_bus = true;
+                return 1;
+        case ARG_LOG_LEVEL:
+                arguments->log_level_given = true;
+                if (log_level_parse(optarg, &level) >= 0) {
+                        log_set_level(level);
+                        return 1;
+                }
+                fprintf(stderr,
+                        "idled: --log-level: found \"%s\", expected debug, info, notice, warning, "
+                        "err\n",
+                        optarg);
+                return -EINVAL;
+        case ARG_HELP:
+                fputs(help_text, stdout);
+                return 0;
+        case ARG_VERSION:
+                puts("idled " PROJECT_VERSION);
+                return 0;
+        default:
+                fputs("Try \"idled --help\".\n", stderr);
+                return -EINVAL;
+        }
+}
+
+int arguments_parse(int argc, char **argv, Arguments *arguments)
+{
+        int option, r;
+
+        while ((option = getopt_long(argc, argv, "", long_options, NULL)) >= 0) {
+                r = take_argument(option, arguments);
+                if (r <= 0)
+                        return r;
+        }
+        if (optind < argc) {
+                fprintf(stderr, "idled: unexpected argument \"%s\"; try \"idled --help\"\n",
+                        argv[optind]);
+                return -EINVAL;
+        }
+        return 1;
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * idled: the command line, the event loop, and the way out.
+ *
+ * Everything else is in the library below core/; here is what only a process has:
+ * signals, the lock that keeps a second instance from giving back what the first one changed,
+ * systemd's notification socket, the exit status.
+ *
+ * The order matters. The bus name is asked for before anything of the machine is touched, so that a
+ * second daemon stops with an error and no harm done; what an instance before us left changed is
+ * given back before the first decision; and at the end everything is given back before the process
+ * says that it is gone.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <glib.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <systemd/sd-daemon.h>
+#include <systemd/sd-event.h>
+
+#include "base/cpuset-text.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "core/bus.h"
+#include "core/manager.h"
+#include "core/unit-control.h"
+#include "arguments.h"
+
+typedef struct Daemon {
+        sd_event *event;
+        Manager *manager;
+        Bus *bus;
+} Daemon;
+
+/* A directory given on the command line, for use with openat(): absolute ones ignore the root. */
+static const char *directory(const char *given, const char *below_root)
+{
+        return given ? g_canonicalize_filename(given, NULL) : below_root;
+}
+
+static int fill_setup(const Arguments *arguments, ManagerSetup *setup)
+{
+        int root = root_open(arguments->root ?: "/");
+
+        if (root < 0)
+                return log_error_errno(root, "%s: %m", arguments->root);
+        *setup = (ManagerSetup){
+                .paths = { .root = root,
+                           .vendor_dir = directory(arguments->vendor_dir, VENDOR_DIR + 1),
+                           .admin_dir = directory(arguments->config_dir, "etc/idled"),
+                           .policy_dir = directory(arguments->policy_dir, POLICY_DIR) },
+                .root = root,
+                .run = -1,
+                .dry_run = arguments->dry_run,
+                .live = !arguments->root,
+                .keep_log_level = arguments->log_level_given,
+        };
+        return 0;
+}
+
+/* Opens the directory of the record, making it and what leads to it if it is not there. */
+static int open_run_directory(const Arguments *arguments)
+{
+        g_autofree char *path = NULL;
+        int fd;
+
+        path = arguments->run ? g_strdup(arguments->run)
+                              : g_build_filename(arguments->root ?: "/", "run/idled", NULL);
+        if (g_mkdir_with_parents(path, 0755) < 0)
+                return log_error_errno(-errno, "%s: %m", path);
+        fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0)
+                return log_error_errno(-errno, "%s: %m", path);
+        if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+                int error = -errno;
+
+                close(fd);
+                if (error == -EWOULDBLOCK)
+                        log_error("%s: another idled is at work", path);
+                else
+                        log_error_errno(error, "%s: %m", path);
+                return error;
+        }
+        return fd;
+}
+
+static void print_errors(const GPtrArray *errors)
+{
+        for (guint i = 0; i < errors->len; i++) {
+                g_autofree char *text = config_error_format(g_ptr_array_index(errors, i));
+
+                log_error("%s", text);
+        }
+}
+
+static GPtrArray *errors_new(void)
+{
+        return g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
+}
+
+static int check(const ManagerSetup *setup)
+{
+        g_autoptr(GPtrArray) errors = errors_new();
+        g_autoptr(Config) config = NULL;
+        int r;
+
+        r = config_load(&setup->paths, errors, &config);
+        print_errors(errors);
+        if (r >= 0)
+                puts("The configuration is valid.");
+        return r;
+}
+
+/* Needs systemd on the bus only for units, and not our name there. */
+static int restore(const ManagerSetup *setup, const Arguments *arguments)
+{
+        g_autoptr(Units) units = units_new(NULL, arguments->no_bus ? NULL : arguments->bus);
+        g_autoptr(Knobs) knobs = NULL;
+
+        knobs = knobs_new(&(ActContext){ setup->root, units_control(units) }, setup->run, false);
+        return manager_recover(knobs);
+}
+
+static int on_reload(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
+{
+        g_autoptr(GPtrArray) errors = errors_new();
+        Daemon *daemon = userdata;
+
+        sd_notifyf(false, "RELOADING=1\nMONOTONIC_USEC=%" G_GINT64_FORMAT, g_get_monotonic_time());
+        if (manager_reload(daemon->manager, errors) < 0) {
+                print_errors(errors);
+                log_error("The configuration has errors; the old one stays in force");
+        }
+        sd_notify(false, "READY=1");
+        return 0;
+}
+
+static int add_signals(Daemon *daemon)
+{
+        int r;
+
+        r = sd_event_add_signal(daemon->event, NULL, SIGTERM, NULL, NULL);
+        if (r >= 0)
+                r = sd_event_add_signal(daemon->event, NULL, SIGINT, NULL, NULL);
+        if (r >= 0)
+                r = sd_event_add_signal(daemon->event, NULL, SIGHUP, on_reload, daemon);
+        return r;
+}
+
+static int run(Daemon *daemon)
+{
+        int r;
+
+        r = daemon->bus ? bus_serve(daemon->bus, daemon->manager) : 0;
+        if (r < 0)
+                return log_error_errno(r, "The manager cannot be shown on the bus: %m");
+        r = manager_start(daemon->manager);
+        if (r < 0)
+                log_error("Some knobs are not as they were found");
+        r = sd_event_set_watchdog(daemon->event, true);
+        if (r < 0)
+                log_error_errno(r, "The watchdog cannot be served: %m");
+        sd_notify(false, "READY=1\nSTATUS=Watching the load");
+        log_info("idled " PROJECT_VERSION "%s",
+                 daemon->manager->setup.dry_run ? ": dry run, nothing is changed" : "");
+        r = sd_event_loop(daemon->event);
+        sd_notify(false, "STOPPING=1");
+        return r;
+}
+
+static void print_decision(const Manager *manager)
+{
+        CpuSet parked = manager->topology->online;
+
+        cpuset_subtract(&parked, &manager->plan.allowed);
+        for (guint i = 0; i < manager->policies->len; i++) {
+                const ActivePolicy *p = &g_array_index(manager->policies, ActivePolicy, i);
+
+                printf("%s: %s\n", p->policy->name,
+                       p->wish.allowed_reason.because ?: "wishes nothing");
+        }
+        g_autofree char *online = cpuset_format(&manager->topology->online);
+        g_autofree char *text = cpuset_format(&parked);
+
+        printf("online %s, load %.2f, parked %s\n", online, manager->snapshot->load,
+               *text ? text : "none");
+}
+
+/* Two ticks, so that there is an interval to decide by. */
+static int run_once(Daemon *daemon)
+{
+        uint64_t end;
+        int r;
+
+        r = manager_start(daemon->manager);
+        end = (uint64_t)g_get_monotonic_time() + MAX(daemon->manager->plan.period_usec, 250000);
+        while ((uint64_t)g_get_monotonic_time() < end && r >= 0)
+                r = sd_event_run(daemon->event, end - (uint64_t)g_get_monotonic_time());
+        manager_tick(daemon->manager);
+        print_decision(daemon->manager);
+        return MIN(r, 0) ?: daemon->manager->apply_error;
+}
+
+static int make_loop(Daemon *daemon)
+{
+        sigset_t signals;
+        int r;
+
+        sigemptyset(&signals);
+        sigaddset(&signals, SIGTERM);
+        sigaddset(&signals, SIGINT);
+        sigaddset(&signals, SIGHUP);
+        sigprocmask(SIG_BLOCK, &signals, NULL);
+        r = sd_event_default(&daemon->event);
+        if (r >= 0)
+                r = add_signals(daemon);
+        if (r < 0)
+                return log_error_errno(r, "The event loop cannot be made: %m");
+        return 0;
+}
+
+/* A machine that is not ours is served on a bus only if one is named. */
+static bool wants_bus(const Arguments *arguments)
+{
+        return !arguments->no_bus && arguments->mode == MODE_RUN &&
+               (arguments->bus || !arguments->root);
+}
+
+static int start(Daemon *daemon, ManagerSetup *setup, const Arguments *arguments)
+{
+        g_autoptr(GPtrArray) errors = errors_new();
+        int r;
+
+        r = make_loop(daemon);
+        if (r < 0)
+                return r;
+        if (wants_bus(arguments)) {
+                r = bus_new(daemon->event, arguments->bus, &daemon->bus);
+                if (r < 0)
+                        return r;
+                setup->units = bus_units(daemon->bus);
+        }
+        r = manager_new(setup, daemon->event, errors, &daemon->manager);
+        print_errors(errors);
+        if (r < 0)
+                return r;
+        return arguments->mode == MODE_ONCE ? run_once(daemon) : run(daemon);
+}
+
+static int act_on(const Arguments *arguments)
+{
+        Daemon daemon = { 0 };
+        ManagerSetup setup;
+        int r;
+
+        r = fill_setup(arguments, &setup);
+        if (r < 0)
+                return r;
+        if (arguments->mode == MODE_CHECK)
+                return check(&setup);
+        if (!arguments->dry_run) {
+                setup.run = open_run_directory(arguments);
+                if (setup.run < 0)
+                        return setup.run;
+        }
+        if (arguments->mode == MODE_RESTORE)
+                return restore(&setup, arguments);
+        r = start(&daemon, &setup, arguments);
+        manager_free(daemon.manager);
+        bus_free(daemon.bus);
+        sd_event_unref(daemon.event);
+        return r;
+}
+
+int main(int argc, char **argv)
+{
+        Arguments arguments = { 0 };
+        int r;
+
+        if (g_getenv("JOURNAL_STREAM"))
+                log_set_target("journal");
+        r = arguments_parse(argc, argv, &arguments);
+        if (r < 0)
+                return 2;
+        if (r > 0)
+                r = act_on(&arguments);
+        return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
