@@ -48,7 +48,7 @@ static void refresh_pins(Manager *manager, bool force)
         wait = MAX(PINS_COST_FACTOR * manager->pins_cost_usec, force ? 0 : PINS_AGAIN_USEC);
         if (manager->pins && now - manager->pins_time_usec < wait)
                 return;
-        r = pins_read(manager->setup.root, manager->topology, &pins);
+        r = pins_read(manager->setup.root, manager->topology, allowed_now(manager), &pins);
         if (r < 0) {
                 log_debug("Tasks' affinities cannot be read: %s", g_strerror(-r));
                 return;

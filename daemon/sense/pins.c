@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Affinities of all tasks, from /proc/PID/status and, where a process has more than one thread,
+ * /proc/PID/task/TID/status: one read per thread, whose text is searched where it lies.
+ *
+ * A kernel thread is told from others by what its status lacks on every kernel: the Vm lines, as it
+ * has no memory of its own. A task that is ending has none either and does not matter any more.
+ * (Its parent being task 2 says less: in a container task 2 is anybody.)
+ *
+ * Nearly all tasks say the same few lists, so a list is parsed when it is seen for the first time
+ * and only looked up, as text, from then on.
+ *
+ * Cpus_allowed is the task's affinity as far as its cpuset lets it have that. While we confine a
+ * cpuset every task in it shows exactly our confinement, which is nobody's wish; an affinity
+ * narrower than that is still seen as what it is. What cannot be seen is an affinity that happens
+ * to equal the confinement; the scan before the confinement was made has seen it.
+ */
+#include "sense/pins.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/cpuset-text.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/number.h"
+
+typedef struct Scan {
+        int proc;
+        const Topology *topology;
+        CpuSet usable;                     /* a list that holds all of these restricts nothing */
+        CpuSet confined;                   /* empty: nobody is confined */
+        CpuSet memory;                     /* numbers of the nodes that have memory */
+        CpuSet bound;                      /* and of those that tasks are bound to */
+        GHashTable *cpu_lists, *mem_lists; /* texts seen */
+        GArray *sets;                      /* of CpuSet */
+        GPtrArray *owners;
+        char *buffer;
+        size_t size;
+} Scan;
+
+/* What matters of a status file; the strings lie in the scan's buffer. */
+typedef struct Status {
+        char *name, *cpus, *mems; /* NULL: no such line */
+        int threads;
+        bool has_memory;
+} Status;
+
+static DIR *dir_open(int root, const char *path)
+{
+        int fd = openat(root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+        if (fd >= 0 && !dir)
+                close(fd);
+        return dir;
+}
+
+static void dir_close(DIR **dir)
+{
+        if (*dir)
+                closedir(*dir);
+}
+#define _dir_ __attribute__((cleanup(dir_close)))
+
+/* The next entry whose name is a number, -1 at the end. */
+static int next_number(DIR *dir)
+{
+        struct dirent *entry;
+        int number;
+
+        while ((entry = readdir(dir)))
+                if (int_parse(entry->d_name, &number) >= 0 && number > 0)
+                        return number;
+        return -1;
+}
+
+/* The value of the line that begins with `key`, which starts with a line break. */
+static char *line_value(const char *text, const char *key)
+{
+        char *line = strstr(text, key);
+
+        return line ? line + strlen(key) : NULL;
+}
+
+static void end_line(char *value)
+{
+        if (value)
+                value[strcspn(value, "\n")] = '\0';
+}
+
+static int status_read(Scan *scan, const char *path)
+{
+        _fd_ int fd = openat(scan->proc, path, O_RDONLY | O_CLOEXEC);
+        int n;
+
+        if (fd < 0)
+                return -errno;
+        while ((n = fd_read_at_start(fd, scan->buffer, scan->size)) == (int)scan->size - 1) {
+                if (scan->size >= FILE_SIZE_MAX)
+                        return -EFBIG;
+                scan->size *= 2;
+                scan->buffer = g_realloc(scan->buffer, scan->size);
+        }
+        return n;
+}
+
+static int status_parse(Scan *scan, const char *path, Status *ret_status)
+{
+        char *text, *threads;
+        int r = status_read(scan, path);
+
+        if (r < 0)
+                return r;
+        text = scan->buffer;
+        threads = line_value(text, "\nThreads:\t");
+        *ret_status = (Status){
+                .name = g_str_has_prefix(text, "Name:\t") ? text + strlen("Name:\t") : NULL,
+                .cpus = line_value(text, "\nCpus_allowed_list:\t"),
+                .mems = line_value(text, "\nMems_allowed_list:\t"),
+                .threads = threads ? atoi(threads) : 1,
+                .has_memory = line_value(text, "\nVmSize:"),
+        };
+        end_line(ret_status->name);
+        end_line(ret_status->cpus);
+        end_line(ret_status->mems);
+        return 0;
+}
+
+/* True if `list` was not seen before; remembers it. */
+static bool is_new(GHashTable *lists, const char *list)
+{
+        if (g_hash_table_contains(lists, list))
+                return false;
+        g_hash_table_add(lists, g_strdup(list));
+        return true;
+}
+
+static void note_cpus(Scan *scan, const char *list, const char *name, int tid)
+{
+        g_autofree char *clean = NULL;
+        CpuSet set;
+
+        if (!is_new(scan->cpu_lists, list) || cpuset_parse(list, &set) < 0)
+                return;
+        cpuset_and(&set, &scan->topology->online);
+        if (cpuset_is_empty(&set) || cpuset_is_subset(&scan->usable, &set) ||
+            cpuset_equal(&set, &scan->confined))
+                return;
+        /* Lists that differ only in CPUs that are offline. */
+        for (guint i = 0; i < scan->sets->len; i++)
+                if (cpuset_equal(&g_array_index(scan->sets, CpuSet, i), &set))
+                        return;
+        clean = log_clean(name ? name : "?");
+        g_array_append_val(scan->sets, set);
+        g_ptr_array_add(scan->owners, g_strdup_printf("task %d (%s)", tid, clean));
+}
+
+static void note_mems(Scan *scan, const char *list)
+{
+        CpuSet nodes;
+
+        if (is_new(scan->mem_lists, list) && cpuset_parse(list, &nodes) >= 0 &&
+            !cpuset_is_subset(&scan->memory, &nodes))
+                cpuset_or(&scan->bound, &nodes);
+}
+
+static void note_task(Scan *scan, const Status *status, int tid)
+{
+        if (!status->has_memory)
+                return;
+        if (status->cpus)
+                note_cpus(scan, status->cpus, status->name, tid);
+        if (status->mems)
+                note_mems(scan, status->mems);
+}
+
+/* The threads of process `pid` but the one that has the same number, which was looked at. */
+static void scan_threads(Scan *scan, int pid)
+{
+        char path[64];
+        _dir_ DIR *dir = NULL;
+        Status status;
+
+        snprintf(path, sizeof(path), "%d/task", pid);
+        dir = dir_open(scan->proc, path);
+        if (!dir)
+                return;
+        for (int tid; (tid = next_number(dir)) >= 0;) {
+                snprintf(path, sizeof(path), "%d/task/%d/status", pid, tid);
+                if (tid != pid && status_parse(scan, path, &status) >= 0)
+                        note_task(scan, &status, tid);
+        }
+}
+
+static void scan_process(Scan *scan, int pid)
+{
+        char path[64];
+        Status status;
+
+        snprintf(path, sizeof(path), "%d/status", pid);
+        if (status_parse(scan, path, &status) < 0)
+                return;
+        note_task(scan, &status, pid);
+        if (status.threads > 1)
+                scan_threads(scan, pid);
+}
+
+/* The nodes that have memory: what a task's memory is restricted to if it is not restricted. */
+static void read_memory_nodes(Scan *scan, int root)
+{
+        static const char *const files[] = { "sys/devices/system/node/has_memory",
+                                             "sys/devices/system/node/online" };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(files); i++) {
+                g_autofree char *text = NULL;
+
+                if (file_read(root, files[i], &text) >= 0 &&
+                    cpuset_parse(text, &scan->memory) >= 0 && !cpuset_is_empty(&scan->memory))
+                        return;
+        }
+        for (int node = 0; node < scan->topology->n_nodes; node++)
+                cpuset_add(&scan->memory, scan->topology->node_ids[node]);
+}
+
+static void scan_init(Scan *scan, int root, int proc, const Topology *topology,
+                      const CpuSet *confined)
+{
+        *scan = (Scan){
+                .proc = proc,
+                .topology = topology,
+                .usable = topology_usable(topology),
+                .cpu_lists = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL),
+                .mem_lists = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL),
+                .sets = g_array_new(FALSE, FALSE, sizeof(CpuSet)),
+                .owners = g_ptr_array_new(),
+                .size = 16384,
+        };
+        scan->buffer = g_malloc(scan->size);
+        if (confined) {
+                scan->confined = *confined;
+                cpuset_and(&scan->confined, &topology->online);
+        }
+        read_memory_nodes(scan, root);
+}
+
+/* Hands what was found over and frees the rest. */
+static Pins *scan_finish(Scan *scan)
+{
+        Pins *pins = g_new0(Pins, 1);
+
+        pins->n_sets = (int)scan->sets->len;
+        pins->sets = (CpuSet *)(void *)g_array_free(scan->sets, FALSE);
+        pins->owners = (char **)g_ptr_array_free(scan->owners, FALSE);
+        pins->nodes = g_new(int, cpuset_count(&scan->bound));
+        CPUSET_FOREACH(node, &scan->bound)
+                pins->nodes[pins->n_nodes++] = node;
+        g_hash_table_unref(scan->cpu_lists);
+        g_hash_table_unref(scan->mem_lists);
+        g_free(scan->buffer);
+        return pins;
+}
+
+int pins_read(int root, const Topology *topology, const CpuSet *confined, Pins **ret_pins)
+{
+        _fd_ int proc = openat(root, "proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        _dir_ DIR *dir = proc < 0 ? NULL : dir_open(proc, ".");
+        Scan scan;
+
+        if (!dir)
+                return -errno;
+        scan_init(&scan, root, proc, topology, confined);
+        for (int pid; (pid = next_number(dir)) >= 0;)
+                scan_process(&scan, pid);
+        *ret_pins = scan_finish(&scan);
+        return 0;
+}
+
+void pins_free(Pins *pins)
+{
+        if (!pins)
+                return;
+        for (int i = 0; i < pins->n_sets; i++)
+                g_free(pins->owners[i]);
+        g_free(pins->owners);
+        g_free(pins->sets);
+        g_free(pins->nodes);
+        g_free(pins);
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Who depends on CPUs: made-up /proc trees, and a real child with an affinity. */
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "machine.h"
+#include "sense/pins.h"
+#include "table.h"
+
+#define TASKS_MAX 6
+
+enum { USER, KERNEL, ENDED };
+
+typedef struct Task {
+        int pid, tid;
+        const char *name, *cpus, *mems;
+        int kind, threads;
+} Task;
+
+/* 8 CPUs in cores of 2, nodes 0-3 and 4-7; CPU 7 is offline. */
+static const struct {
+        const char *name;
+        Task tasks[TASKS_MAX];
+        const char *confined; /* NULL: nobody */
+        const char *sets;     /* each with a blank behind it */
+        const char *nodes;
+        const char *owner; /* of the first set */
+} cases[] = {
+        { "nobody", { { 0 } }, NULL, "", "", NULL },
+        { "unrestricted", { { 1, 1, "init", "0-7", "0-1", USER, 1 } }, NULL, "", "", NULL },
+        { "all that are online", { { 1, 1, "init", "0-6", "0-1", USER, 1 } }, NULL, "", "", NULL },
+        { "more than exist", { { 1, 1, "init", "0-63", "0-63", USER, 1 } }, NULL, "", "", NULL },
+        { "one CPU", { { 9, 9, "dpdk", "3", "0-1", USER, 1 } }, NULL, "3 ", "", "task 9 (dpdk)" },
+        { "a few CPUs",
+          { { 9, 9, "a b", "1,4-5", "0-1", USER, 1 } },
+          NULL,
+          "1,4-5 ",
+          "",
+          "task 9 (a b)" },
+        { "kernel thread", { { 9, 9, "migration/3", "3", "0-1", KERNEL, 1 } }, NULL, "", "", NULL },
+        { "ending", { { 9, 9, "zombie", "3", "0-1", ENDED, 1 } }, NULL, "", "", NULL },
+        { "vanished",
+          { { 9, 9, NULL, NULL, NULL, USER, 1 }, { 10, 10, "x", "2", "0-1", USER, 1 } },
+          NULL,
+          "2 ",
+          "",
+          "task 10 (x)" },
+        { "same set twice",
+          { { 9, 9, "a", "3", "0-1", USER, 1 }, { 10, 10, "b", "3", "0-1", USER, 1 } },
+          NULL,
+          "3 ",
+          "",
+          NULL },
+        { "same but for an offline CPU",
+          { { 9, 9, "a", "3", "0-1", USER, 1 }, { 10, 10, "b", "3,7", "0-1", USER, 1 } },
+          NULL,
+          "3 ",
+          "",
+          NULL },
+        { "only an offline CPU", { { 9, 9, "a", "7", "0-1", USER, 1 } }, NULL, "", "", NULL },
+        { "a thread",
+          { { 9, 9, "main", "0-7", "0-1", USER, 2 }, { 9, 12, "worker", "5", "0-1", USER, 2 } },
+          NULL,
+          "5 ",
+          "",
+          "task 12 (worker)" },
+        { "thread of an ended leader",
+          { { 9, 9, "main", "0-7", "0-1", ENDED, 2 }, { 9, 12, "worker", "5", "0-1", USER, 2 } },
+          NULL,
+          "5 ",
+          "",
+          "task 12 (worker)" },
+        { "confined by us", { { 9, 9, "a", "0-3", "0-1", USER, 1 } }, "0-3", "", "", NULL },
+        { "confined by us, offline CPU",
+          { { 9, 9, "a", "4-6", "0-1", USER, 1 } },
+          "4-7",
+          "",
+          "",
+          NULL },
+        { "pinned within our confinement",
+          { { 9, 9, "a", "2", "0-1", USER, 1 } },
+          "0-3",
+          "2 ",
+          "",
+          "task 9 (a)" },
+        { "pinned beyond our confinement",
+          { { 9, 9, "a", "0-4", "0-1", USER, 1 } },
+          "0-3",
+          "0-4 ",
+          "",
+          "task 9 (a)" },
+        { "confined to one CPU", { { 9, 9, "a", "0", "0-1", USER, 1 } }, "0", "", "", NULL },
+        { "node", { { 9, 9, "a", "0-7", "1", USER, 1 } }, NULL, "", "1", NULL },
+        { "node of a kernel thread", { { 9, 9, "a", "0-7", "1", KERNEL, 1 } }, NULL, "", "", NULL },
+        { "both nodes by two tasks",
+          { { 9, 9, "a", "0-7", "1", USER, 1 }, { 10, 10, "a", "0-7", "0", USER, 1 } },
+          NULL,
+          "",
+          "0-1",
+          NULL },
+        { "garbage",
+          { { 9, 9, "a", "1-", "x", USER, 1 },
+            { 10, 10, "b", "", "", USER, 1 },
+            { 11, 11, "c", "99999999999", "-1", USER, 99999 } },
+          NULL,
+          "",
+          "",
+          NULL },
+        { "name with an escape",
+          { { 9, 9, "\033[31mred", "3", "0-1", USER, 1 } },
+          NULL,
+          "3 ",
+          "",
+          "task 9 (\\x1b[31mred)" },
+        { "empty name", { { 9, 9, "", "3", "0-1", USER, 1 } }, NULL, "3 ", "", "task 9 ()" },
+        { "name that looks like a line",
+          { { 9, 9, "x\\nThreads:\t9", "3", "0-1", USER, 1 } },
+          NULL,
+          "3 ",
+          "",
+          "task 9 (x\\nThreads:\\x099)" },
+};
+
+static char *status_text(const Task *task)
+{
+        return g_strdup_printf("Name:\t%s\nUmask:\t0022\nTgid:\t%d\n%sThreads:\t%d\n"
+                               "Cpus_allowed:\tff\nCpus_allowed_list:\t%s\n"
+                               "Mems_allowed:\t3\nMems_allowed_list:\t%s\n"
+                               "voluntary_ctxt_switches:\t0\n",
+                               task->name, task->pid,
+                               task->kind == USER ? "VmPeak:\t9 kB\nVmSize:\t9 kB\n" : "",
+                               task->threads, task->cpus, task->mems);
+}
+
+static void put_task(const Tree *tree, const Task *task)
+{
+        g_autofree char *own = g_strdup_printf("proc/%d/task/%d/status", task->pid, task->tid);
+        g_autofree char *leader = g_strdup_printf("proc/%d/status", task->pid);
+        g_autofree char *empty = g_strdup_printf("proc/%d/task/%d/stat", task->pid, task->tid);
+        g_autofree char *text = status_text(task);
+
+        tree_put(tree, empty, "");
+        if (!task->name)
+                return;
+        tree_put(tree, own, text);
+        if (task->pid == task->tid)
+                tree_put(tree, leader, text);
+}
+
+START_TEST(trees)
+{
+        typeof(cases[0]) *c = &cases[_i];
+        Tree tree = tree_make();
+        g_autoptr(Topology) topology = machine_make(8, 2, 4, "0-6", "");
+        g_autoptr(GString) sets = g_string_new(NULL);
+        g_autofree char *nodes = NULL;
+        CpuSet confined = set_of(c->confined ? c->confined : ""), bound = { 0 };
+        Pins *pins = NULL;
+
+        tree_put(&tree, "proc/self/status", "Name:\tno number\n");
+        tree_put(&tree, "sys/devices/system/node/has_memory", "0-1\n");
+        for (int i = 0; i < TASKS_MAX && c->tasks[i].pid; i++)
+                put_task(&tree, &c->tasks[i]);
+        ck_assert_int_eq(pins_read(tree.root, topology, c->confined ? &confined : NULL, &pins), 0);
+
+        for (int i = 0; i < pins->n_sets; i++) {
+                g_autofree char *text = cpuset_format(&pins->sets[i]);
+
+                g_string_append_printf(sets, "%s ", text);
+                ck_assert_ptr_nonnull(pins->owners[i]);
+        }
+        for (int i = 0; i < pins->n_nodes; i++)
+                cpuset_add(&bound, pins->nodes[i]);
+        nodes = cpuset_format(&bound);
+        ck_case(c->name, g_str_equal(sets->str, c->sets), "sets %s", sets->str);
+        ck_case(c->name, g_str_equal(nodes, c->nodes), "nodes %s", nodes);
+        if (c->owner)
+                ck_case(c->name, g_str_equal(pins->owners[0], c->owner), "%s", pins->owners[0]);
+        pins_free(pins);
+        tree_done(&tree);
+}
+END_TEST
+
+/* What the kernel says of its nodes, and which nodes a task is then bound to. */
+static const struct {
+        const char *has_memory, *online; /* NULL: no such file */
+        const char *mems, *bound;
+} node_cases[] = {
+        { "0-1", "0-1", "0-1", "" },   { "0-1", "0-2", "0-1", "" }, { "0-2", "0-2", "0-1", "0-1" },
+        { NULL, "0-2", "0-1", "0-1" }, { NULL, NULL, "0-1", "" },   { NULL, NULL, "0", "0" },
+        { "(null)", "", "1", "1" },
+};
+
+START_TEST(memory_nodes)
+{
+        typeof(node_cases[0]) *c = &node_cases[_i];
+        Tree tree = tree_make();
+        Task task = { 9, 9, "a", "0-7", c->mems, USER, 1 };
+        g_autoptr(Topology) topology = machine_make(8, 2, 4, "0-7", "");
+        g_autoptr(Pins) pins = NULL;
+        CpuSet bound = { 0 };
+
+        if (c->has_memory)
+                tree_put(&tree, "sys/devices/system/node/has_memory", c->has_memory);
+        if (c->online)
+                tree_put(&tree, "sys/devices/system/node/online", c->online);
+        put_task(&tree, &task);
+        ck_assert_int_eq(pins_read(tree.root, topology, NULL, &pins), 0);
+        for (int i = 0; i < pins->n_nodes; i++)
+                cpuset_add(&bound, pins->nodes[i]);
+        g_autofree char *text = cpuset_format(&bound);
+
+        ck_assert_str_eq(text, c->bound);
+        tree_done(&tree);
+}
+END_TEST
+
+START_TEST(no_proc)
+{
+        Tree tree = tree_make();
+        g_autoptr(Topology) topology = machine_make(2, 1, 2, "0-1", "");
+        Pins *pins = (Pins *)0x1;
+
+        ck_assert_int_eq(pins_read(tree.root, topology, NULL, &pins), -ENOENT);
+        ck_assert_ptr_eq(pins, (Pins *)0x1);
+        tree_done(&tree);
+}
+END_TEST
+
+/* Longer than any buffer that one begins with: many groups, many CPUs. */
+START_TEST(long_status)
+{
+        Tree tree = tree_make();
+        g_autoptr(Topology) topology = machine_make(8, 2, 4, "0-7", "");
+        g_autofree char *groups = g_strnfill(100000, '7'), *text = NULL;
+        g_autoptr(Pins) pins = NULL;
+
+        text = g_strdup_printf("Name:\tbig\nGroups:\t%s\nVmSize:\t1 kB\nThreads:\t1\n"
+                               "Cpus_allowed_list:\t6\nMems_allowed_list:\t0\n",
+                               groups);
+        tree_put(&tree, "proc/5/status", text);
+        ck_assert_int_eq(pins_read(tree.root, topology, NULL, &pins), 0);
+        ck_assert_int_eq(pins->n_sets, 1);
+        ck_assert_int_eq(cpuset_next(&pins->sets[0], -1), 6);
+        ck_assert_str_eq(pins->owners[0], "task 5 (big)");
+        tree_done(&tree);
+}
+END_TEST
+
+/* A child of ours with an affinity of one CPU is found in the kernel's own /proc. */
+START_TEST(live)
+{
+        cpu_set_t all, one;
+        CpuSet online = { 0 };
+        g_autoptr(Topology) topology = NULL;
+        g_autoptr(Pins) pins = NULL;
+        _fd_ int root = root_open("/");
+        int chosen = -1, n = 0;
+        bool found = false;
+        pid_t child;
+
+        ck_assert_int_eq(sched_getaffinity(0, sizeof(all), &all), 0);
+        for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+                if (CPU_ISSET(cpu, &all)) {
+                        cpuset_add(&online, cpu);
+                        chosen = cpu;
+                        n++;
+                }
+        if (n < 2)
+                return; /* one CPU alone is no restriction */
+        g_autofree char *list = cpuset_format(&online);
+
+        topology = machine_make(chosen + 1, 1, chosen + 1, list, "");
+        CPU_ZERO(&one);
+        CPU_SET(chosen, &one);
+        child = fork();
+        ck_assert_int_ge(child, 0);
+        if (child == 0)
+                for (;;)
+                        pause();
+        ck_assert_int_eq(sched_setaffinity(child, sizeof(one), &one), 0);
+        ck_assert_int_eq(pins_read(root, topology, NULL, &pins), 0);
+        kill(child, SIGKILL);
+        waitpid(child, NULL, 0);
+        for (int i = 0; i < pins->n_sets; i++)
+                found |= cpuset_count(&pins->sets[i]) == 1 && cpuset_has(&pins->sets[i], chosen);
+        ck_assert(found);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("pins");
+        TCase *tcase = tcase_create("pins");
+
+        tcase_add_loop_test(tcase, trees, 0, G_N_ELEMENTS(cases));
+        tcase_add_loop_test(tcase, memory_nodes, 0, G_N_ELEMENTS(node_cases));
+        tcase_add_test(tcase, no_proc);
+        tcase_add_test(tcase, long_status);
+        tcase_add_test(tcase, live);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Machines for tests: made from nothing, or a temporary directory to be filled.
+ */
+#ifndef IDLED_TESTS_MACHINE_H
+#define IDLED_TESTS_MACHINE_H
+
+#include <check.h>
+#include <fcntl.h>
+#include <glib.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/cpuset-text.h"
+#include "base/file.h"
+#include "model/topology-build.h"
+
+/* A directory of the test's own, in memory where that is possible. */
+typedef struct Tree {
+        char *path;
+        int root;
+} Tree;
+
+static inline Tree tree_make(void)
+{
+        const char *base = g_getenv("TMPDIR");
+        Tree tree;
+
+        if (!base)
+                base = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+        tree.path = g_strconcat(base, "/idled-check-XXXXXX", NULL);
+        ck_assert_ptr_nonnull(g_mkdtemp(tree.path));
+        tree.root = root_open(tree.path);
+        ck_assert_int_ge(tree.root, 0);
+        return tree;
+}
+
+static inline void tree_done(Tree *tree)
+{
+        char *argv[] = { (char *)"rm", (char *)"-rf", (char *)"--", tree->path, NULL };
+
+        close(tree->root);
+        g_spawn_sync(NULL, argv, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, NULL, NULL, NULL, NULL);
+        g_free(tree->path);
+}
+
+/* Puts a file into the tree, with the directories it needs. */
+static inline void tree_put(const Tree *tree, const char *path, const char *text)
+{
+        g_autofree char *whole = g_strconcat(tree->path, "/", path, NULL);
+        g_autofree char *dir = g_path_get_dirname(whole);
+
+        ck_assert_int_eq(g_mkdir_with_parents(dir, 0755), 0);
+        ck_assert(g_file_set_contents(whole, text, -1, NULL));
+}
+
+static inline CpuSet set_of(const char *text)
+{
+        CpuSet set;
+
+        ck_assert_int_eq(cpuset_parse(text, &set), 0);
+        return set;
+}
+
+/* A machine of one package with `threads` adjacent CPUs a core and `per_node` CPUs a NUMA node, of
+ * which the CPUs of the list are online. */
+static inline Topology *machine_make(int n_cpus, int threads, int per_node, const char *online,
+                                     const char *isolated)
+{
+        g_autofree CpuFacts *facts = g_new(CpuFacts, n_cpus);
+        CpuSet possible = { 0 }, on = set_of(online), aside = set_of(isolated);
+
+        cpuset_add_range(&possible, 0, n_cpus - 1);
+        for (int cpu = 0; cpu < n_cpus; cpu++)
+                facts[cpu] = (CpuFacts){
+                        .package_id = 0,
+                        .die_id = 0,
+                        .core_id = cpu / threads,
+                        .cluster_id = -1,
+                        .cache_id = -1,
+                        .core_first = -1,
+                        .cluster_first = -1,
+                        .die_first = -1,
+                        .package_first = -1,
+                        .node = cpu / per_node,
+                };
+        return topology_build(n_cpus, facts, &possible, &on, &aside, NULL);
+}
+
+#endif
