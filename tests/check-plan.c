@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Plans: how wishes merge, what is made safe, and that it is on random machines. */
+#include "machine.h"
+#include "model/plan.h"
+#include "table.h"
+
+static const struct {
+        const char *name;
+        struct {
+                const char *allowed; /* NULL: no wish */
+                uint64_t period_usec;
+                bool settled, on_pressure;
+        } wishes[3];
+        int n;
+        const char *allowed; /* of the first 8 CPUs */
+        uint64_t period_usec;
+        bool settled, on_pressure;
+} merge_cases[] = {
+        { "none", { { 0 } }, 0, "0-7", 0, true, false },
+        { "nothing wished", { { NULL, 0, true, false } }, 1, "0-7", 0, true, false },
+        { "one", { { "0-3", 250000, true, true } }, 1, "0-3", 250000, true, true },
+        { "sets intersect",
+          { { "0-3", 0, true, false }, { "2-7", 0, true, false } },
+          2,
+          "2-3",
+          0,
+          true,
+          false },
+        { "sets apart",
+          { { "0", 0, true, false }, { "1", 0, true, false } },
+          2,
+          "",
+          0,
+          true,
+          false },
+        { "shortest period",
+          { { NULL, 9, true, false }, { NULL, 4, true, false } },
+          2,
+          "0-7",
+          4,
+          true,
+          false },
+        { "never is no period",
+          { { NULL, 0, true, false }, { NULL, 4, true, false }, { NULL, 0, true, false } },
+          3,
+          "0-7",
+          4,
+          true,
+          false },
+        { "one unsettled",
+          { { NULL, 0, false, false }, { NULL, 0, true, false } },
+          2,
+          "0-7",
+          0,
+          false,
+          false },
+        { "one on pressure",
+          { { NULL, 0, true, true }, { NULL, 0, true, false } },
+          2,
+          "0-7",
+          0,
+          true,
+          true },
+};
+
+START_TEST(merge)
+{
+        typeof(merge_cases[0]) *c = &merge_cases[_i];
+        CpuSet expected = set_of(c->allowed), first = set_of("0-7");
+        Plan plan;
+
+        plan_init(&plan);
+        for (int i = 0; i < c->n; i++) {
+                Wish wish;
+
+                wish_init(&wish);
+                if (c->wishes[i].allowed)
+                        wish.allowed = set_of(c->wishes[i].allowed);
+                wish.period_usec = c->wishes[i].period_usec;
+                wish.settled = c->wishes[i].settled;
+                wish.on_pressure = c->wishes[i].on_pressure;
+                plan_merge(&plan, &wish);
+        }
+        cpuset_and(&plan.allowed, &first);
+        ck_case(c->name, cpuset_equal(&plan.allowed, &expected), "allowed");
+        ck_case(c->name, plan.period_usec == c->period_usec, "period %" PRIu64, plan.period_usec);
+        ck_case(c->name, plan.settled == c->settled, "settled");
+        ck_case(c->name, plan.on_pressure == c->on_pressure, "on_pressure");
+}
+END_TEST
+
+/* 8 CPUs in cores of 2, nodes 0-3 and 4-7; CPUs 6 and 7 are faster than the others. */
+static const struct {
+        const char *name, *online, *isolated, *nohz_full;
+        const char *sets[4];
+        const char *nodes; /* node numbers as a list */
+        const char *wished, *allowed;
+        const char *safety; /* one letter for each CPU: . L(ast) I(solated) P(inned) N(ode) */
+} cases[] = {
+        { "as wished", "0-7", "", "", { NULL }, "", "0-3", "0-3", "........" },
+        { "empty: the fastest", "0-7", "", "", { NULL }, "", "", "6", "......L." },
+        { "empty, fast ones offline", "0-5", "", "", { NULL }, "", "", "0", "L......." },
+        { "only offline CPUs wished", "0-3", "", "", { NULL }, "", "4-7", "0", "L......." },
+        { "offline CPUs wished too", "0-3", "", "", { NULL }, "", "2-7", "2-3", "........" },
+        { "all offline", "", "", "", { "3" }, "0", "0-7", "", "........" },
+        { "isolated are added", "0-7", "4-5", "", { NULL }, "", "0", "0,4-5", "....II.." },
+        { "isolated and offline", "0-4", "4-5", "", { NULL }, "", "0", "0,4", "....I..." },
+        { "nohz_full are added", "0-7", "", "5", { NULL }, "", "0", "0,5", ".....I.." },
+        { "isolated do no ordinary work", "0-7", "4-5", "", { NULL }, "", "4", "4-6", ".....IL." },
+        { "core of an isolated one first", "0-7", "5", "", { NULL }, "", "", "4-5", "....LI.." },
+        { "all isolated", "0-7", "0-7", "", { NULL }, "", "", "0-7", "IIIIIIII" },
+        { "pin of one", "0-7", "", "", { "5" }, "", "0", "0,5", ".....P.." },
+        { "pin met", "0-7", "", "", { "0-3" }, "", "0", "0", "........" },
+        { "pin of more: the fastest", "0-7", "", "", { "3-7" }, "", "0", "0,6", "......P." },
+        { "pin of more: the core", "0-7", "", "", { "1,6" }, "", "0", "0-1", ".P......" },
+        { "pin of more: the first", "0-7", "", "", { "3-5" }, "", "0", "0,3", "...P...." },
+        { "pin offline", "0-3", "", "", { "6" }, "", "0", "0", "........" },
+        { "pin in part offline", "0-3", "", "", { "3,6" }, "", "0", "0,3", "...P...." },
+        { "pin stands for the last", "0-7", "", "", { "2" }, "", "", "2", "..P....." },
+        { "pin to isolated does not", "0-7", "2", "", { "2" }, "", "", "2-3", "..IL...." },
+        { "pins overlap in one",
+          "0-7",
+          "",
+          "",
+          { "1-2", "2-3", "2,4-5" },
+          "",
+          "0",
+          "0,2",
+          "..P....." },
+        { "single first, it meets others",
+          "0-7",
+          "",
+          "",
+          { "2-7", "3-4", "3" },
+          "",
+          "0",
+          "0,3",
+          "...P...." },
+        { "chain of pins", "0-7", "", "", { "2-3", "3-4", "4-5" }, "", "0", "0,3-4", "...PP..." },
+        { "pins apart", "0-7", "", "", { "2-3", "4-5", "6-7" }, "", "0", "0,2,4,6", "..P.P.P." },
+        { "node met", "0-7", "", "", { NULL }, "0", "0", "0", "........" },
+        { "node", "0-7", "", "", { NULL }, "1", "0", "0,6", "......N." },
+        { "both nodes, empty wish", "0-7", "", "", { NULL }, "0-1", "", "0,6", "N.....N." },
+        { "node without CPUs", "0-7", "", "", { NULL }, "7", "0", "0", "........" },
+        { "node all isolated", "0-7", "4-7", "", { NULL }, "1", "0", "0,4-7", "....IIII" },
+        { "node's isolated CPU is not enough",
+          "0-7",
+          "4",
+          "",
+          { NULL },
+          "1",
+          "0",
+          "0,4-5",
+          "....IN.." },
+        { "pin within a node", "0-7", "", "", { "4-5" }, "1", "0", "0,4", "....P..." },
+};
+
+static Topology *eight(const char *online, const char *isolated, const char *nohz_full)
+{
+        Topology *topology = machine_make(8, 2, 4, online, isolated);
+
+        topology->nohz_full = set_of(nohz_full);
+        for (int cpu = 0; cpu < 6; cpu++)
+                topology->cpus[cpu].capacity = CAPACITY_SCALE / 2;
+        return topology;
+}
+
+START_TEST(sanitize)
+{
+        typeof(cases[0]) *c = &cases[_i];
+        g_autoptr(Topology) topology = eight(c->online, c->isolated, c->nohz_full);
+        CpuSet sets[4], nodes = set_of(c->nodes), expected = set_of(c->allowed);
+        int numbers[8];
+        Pins pins = { .sets = sets, .nodes = numbers };
+        uint8_t safety[8];
+        Plan plan;
+
+        while (pins.n_sets < 4 && c->sets[pins.n_sets]) {
+                sets[pins.n_sets] = set_of(c->sets[pins.n_sets]);
+                pins.n_sets++;
+        }
+        CPUSET_FOREACH(node, &nodes)
+                numbers[pins.n_nodes++] = node;
+        memset(safety, 0xee, sizeof(safety));
+        plan_init(&plan);
+        plan.allowed = set_of(c->wished);
+        plan_sanitize(&plan, topology, &pins, safety);
+
+        g_autofree char *text = cpuset_format(&plan.allowed);
+
+        ck_case(c->name, cpuset_equal(&plan.allowed, &expected), "allowed %s", text);
+        for (int cpu = 0; cpu < 8; cpu++) {
+                ck_case(c->name, safety[cpu] <= SAFETY_NODE, "CPU %d: %d", cpu, safety[cpu]);
+                ck_case(c->name, ".LIPN"[safety[cpu]] == c->safety[cpu], "CPU %d: %c", cpu,
+                        ".LIPN"[safety[cpu]]);
+        }
+}
+END_TEST
+
+START_TEST(without_pins_or_safety)
+{
+        g_autoptr(Topology) topology = eight("0-7", "", "");
+        Plan plan;
+
+        plan_init(&plan);
+        plan.allowed = set_of("");
+        plan_sanitize(&plan, topology, NULL, NULL);
+        ck_assert_int_eq(cpuset_count(&plan.allowed), 1);
+}
+END_TEST
+
+static CpuSet random_set(GRand *rand, int n_cpus, double density)
+{
+        CpuSet set = { 0 };
+
+        for (int cpu = 0; cpu < n_cpus; cpu++)
+                if (g_rand_double(rand) < density)
+                        cpuset_add(&set, cpu);
+        return set;
+}
+
+static Topology *random_machine(GRand *rand)
+{
+        int n_cpus = g_rand_int_range(rand, 1, 100), threads = g_rand_int_range(rand, 1, 5);
+        CpuSet online = random_set(rand, n_cpus, g_rand_double_range(rand, 0.3, 1.5));
+        CpuSet aside = random_set(rand, n_cpus, g_rand_double_range(rand, -0.5, 0.5));
+        g_autofree char *on = NULL, *isolated = cpuset_format(&aside);
+        Topology *topology;
+
+        cpuset_add(&online, g_rand_int_range(rand, 0, n_cpus));
+        on = cpuset_format(&online);
+        topology = machine_make(n_cpus, threads, g_rand_int_range(rand, 1, n_cpus + 1), on,
+                                isolated);
+        topology->nohz_full = random_set(rand, n_cpus, g_rand_double_range(rand, -0.5, 0.5));
+        for (int cpu = 0; cpu < n_cpus; cpu++)
+                topology->cpus[cpu].capacity = (uint16_t)g_rand_int_range(rand, 1, 4);
+        return topology;
+}
+
+typedef struct RandomPins {
+        Pins pins;
+        CpuSet sets[20];
+        int nodes[4];
+} RandomPins;
+
+static void random_pins(GRand *rand, int n_cpus, RandomPins *ret_pins)
+{
+        *ret_pins = (RandomPins){ .pins = { .n_sets = g_rand_int_range(rand, 0, 20),
+                                            .n_nodes = g_rand_int_range(rand, 0, 4) } };
+        ret_pins->pins.sets = ret_pins->sets;
+        ret_pins->pins.nodes = ret_pins->nodes;
+        for (int i = 0; i < ret_pins->pins.n_sets; i++)
+                ret_pins->sets[i] = random_set(rand, n_cpus, g_rand_double(rand) / 4);
+        for (int i = 0; i < ret_pins->pins.n_nodes; i++)
+                ret_pins->nodes[i] = g_rand_int_range(rand, 0, 6);
+}
+
+/* Everything that plan.h promises of a plan. */
+static void assert_safe(const Plan *plan, const Topology *topology, const Pins *pins)
+{
+        CpuSet usable = topology_usable(topology), aside = topology->isolated, cpus;
+
+        ck_assert(cpuset_is_subset(&plan->allowed, &topology->online));
+        ck_assert(cpuset_intersects(&plan->allowed, &usable));
+        cpuset_or(&aside, &topology->nohz_full);
+        cpuset_and(&aside, &topology->online);
+        ck_assert(cpuset_is_subset(&aside, &plan->allowed));
+        for (int i = 0; i < pins->n_sets; i++)
+                ck_assert(!cpuset_intersects(&pins->sets[i], &topology->online) ||
+                          cpuset_intersects(&pins->sets[i], &plan->allowed));
+        for (int i = 0; i < pins->n_nodes; i++) {
+                cpus = (CpuSet){ 0 };
+                CPUSET_FOREACH(cpu, &usable)
+                        if (topology->node_ids[topology->cpus[cpu].node] == pins->nodes[i])
+                                cpuset_add(&cpus, cpu);
+                ck_assert(cpuset_is_empty(&cpus) || cpuset_intersects(&cpus, &plan->allowed));
+        }
+}
+
+/* A reason for each CPU that was added and for no other; none is added that nobody needs. */
+static void assert_explained(const Plan *plan, const CpuSet *wished, const Topology *topology,
+                             const Pins *pins, const uint8_t *safety)
+{
+        CpuSet added = plan->allowed;
+        int n = 0, not_ours = 0;
+
+        cpuset_subtract(&added, wished);
+        for (int cpu = 0; cpu < topology->n_cpus; cpu++) {
+                ck_assert_int_eq(safety[cpu] != SAFETY_NONE, cpuset_has(&added, cpu));
+                not_ours += safety[cpu] == SAFETY_ISOLATED;
+                n += safety[cpu] != SAFETY_NONE;
+        }
+        ck_assert_int_le(n, not_ours + pins->n_sets + pins->n_nodes + 1);
+}
+
+START_TEST(random_plans)
+{
+        g_autoptr(GRand) rand = g_rand_new_with_seed(20240611);
+
+        for (int i = 0; i < 10000; i++) {
+                g_autoptr(Topology) topology = random_machine(rand);
+                g_autofree uint8_t *safety = g_malloc(topology->n_cpus);
+                RandomPins random;
+                CpuSet wished, kept;
+                Plan plan, again;
+
+                plan_init(&plan);
+                plan.allowed = random_set(rand, 128, g_rand_double_range(rand, -0.2, 1));
+                wished = plan.allowed;
+                random_pins(rand, topology->n_cpus, &random);
+                plan_sanitize(&plan, topology, &random.pins, safety);
+
+                assert_safe(&plan, topology, &random.pins);
+                assert_explained(&plan, &wished, topology, &random.pins, safety);
+                kept = wished;
+                cpuset_and(&kept, &topology->online);
+                ck_assert(cpuset_is_subset(&kept, &plan.allowed));
+                again = plan;
+                plan_sanitize(&again, topology, &random.pins, safety);
+                ck_assert(cpuset_equal(&again.allowed, &plan.allowed));
+                for (int cpu = 0; cpu < topology->n_cpus; cpu++)
+                        ck_assert_int_eq(safety[cpu], SAFETY_NONE);
+        }
+}
+END_TEST
+
+/* The smallest number of CPUs that meets disjoint or nested pins, and no more than that. */
+START_TEST(fewest)
+{
+        g_autoptr(Topology) topology = machine_make(64, 2, 64, "0-63", "");
+        CpuSet sets[48];
+        Pins pins = { .n_sets = 48, .sets = sets };
+        Plan plan;
+
+        /* 16 sets of 4 CPUs, each with a half and a single one in it. */
+        for (int i = 0; i < 16; i++)
+                for (int j = 0; j < 3; j++) {
+                        sets[i * 3 + j] = (CpuSet){ 0 };
+                        cpuset_add_range(&sets[i * 3 + j], i * 4 + 1, i * 4 + (4 >> j));
+                }
+        plan_init(&plan);
+        plan.allowed = (CpuSet){ 0 };
+        plan_sanitize(&plan, topology, &pins, NULL);
+        ck_assert_int_eq(cpuset_count(&plan.allowed), 16);
+}
+END_TEST
+
+START_TEST(texts)
+{
+        ck_assert_str_eq(safety_text(SAFETY_NONE), "");
+        for (Safety safety = SAFETY_LAST; safety <= SAFETY_NODE; safety++)
+                ck_assert_str_ne(safety_text(safety), "");
+        ck_assert_str_eq(safety_text((Safety)99), "");
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("plan");
+        TCase *tcase = tcase_create("plan");
+
+        tcase_set_timeout(tcase, 60);
+        tcase_add_loop_test(tcase, merge, 0, G_N_ELEMENTS(merge_cases));
+        tcase_add_loop_test(tcase, sanitize, 0, G_N_ELEMENTS(cases));
+        tcase_add_test(tcase, without_pins_or_safety);
+        tcase_add_test(tcase, random_plans);
+        tcase_add_test(tcase, fewest);
+        tcase_add_test(tcase, texts);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}
