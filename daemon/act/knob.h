@@ -57,7 +57,7 @@ typedef enum KnobState {
 typedef struct Knob {
         const KnobKind *kind;
         char *name;
-        char *original; /* as first found */
+        char *original; /* as first found; NULL: it never could be read */
         char *ours;     /* what we last wrote or tried to write */
         char *before;   /* what we had written before that; NULL: the original */
         KnobState state;
@@ -99,12 +99,13 @@ int knobs_verify(Knobs *knobs);
 typedef void (*KnobReport)(const Knob *knob, const char *value, int error, void *userdata);
 
 /* Gives every knob back in reverse order, reporting each. What cannot be given back stays on
- * record. Returns 0 or the first error that was neither -ESTALE nor -ENOENT. */
+ * record. Returns 0 or the first error that was neither -ESTALE nor -ENOENT. A dry run reports what
+ * would be done, and leaves knobs and record alone. */
 int knobs_restore(Knobs *knobs, KnobReport report, void *userdata);
 
 /* Reads the record that an instance before us left, as knobs that are ours. `kinds` ends with NULL.
- * Returns how many; 0 if there is no record; lines that make no sense are skipped and counted in
- * `ret_skipped`. */
+ * Returns how many; 0 if there is no record, or the error of reading it; lines that make no sense,
+ * or are about other kinds, are skipped and counted in `ret_skipped`. */
 int knobs_recover(Knobs *knobs, const KnobKind *const *kinds, int *ret_skipped);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Knobs, knobs_free)

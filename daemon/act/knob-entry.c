@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The list of knobs: kept in the order in which they were first set, found by kind and name.
+ */
+#include "act/knob-entry.h"
+
+#include <errno.h>
+
+#include "base/file.h"
+
+#define BOOT_ID "proc/sys/kernel/random/boot_id"
+
+static void entry_free(void *data)
+{
+        KnobEntry *entry = data;
+
+        g_free(entry->knob.name);
+        g_free(entry->knob.original);
+        g_free(entry->knob.ours);
+        g_free(entry->knob.before);
+        g_free(entry);
+}
+
+static unsigned entry_hash(const void *data)
+{
+        const KnobEntry *entry = data;
+
+        return g_str_hash(entry->knob.name) ^ g_direct_hash(entry->knob.kind);
+}
+
+static gboolean entry_equal(const void *a, const void *b)
+{
+        const KnobEntry *x = a, *y = b;
+
+        return x->knob.kind == y->knob.kind && g_str_equal(x->knob.name, y->knob.name);
+}
+
+static char *read_boot_id(int root)
+{
+        char text[64];
+
+        return g_strdup(file_read_value(root, BOOT_ID, text, sizeof(text)) > 0 ? text : "unknown");
+}
+
+Knobs *knobs_new(const ActContext *context, int run, bool dry_run)
+{
+        Knobs *knobs = g_new0(Knobs, 1);
+        g_autofree char *boot_id = read_boot_id(context->root);
+
+        knobs->context = *context;
+        knobs->dry_run = dry_run;
+        knobs->list = g_ptr_array_new_with_free_func(entry_free);
+        knobs->index = g_hash_table_new(entry_hash, entry_equal);
+        knobs->pretended = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+        knobs->undo_error = undo_open(run, boot_id, &knobs->undo);
+        return knobs;
+}
+
+void knobs_free(Knobs *knobs)
+{
+        if (!knobs)
+                return;
+        undo_free(knobs->undo);
+        g_hash_table_unref(knobs->pretended);
+        g_hash_table_unref(knobs->index);
+        g_ptr_array_unref(knobs->list);
+        g_free(knobs);
+}
+
+KnobEntry *knob_entry_find(const Knobs *knobs, const KnobKind *kind, const char *name)
+{
+        const KnobEntry key = { .knob = { .kind = kind, .name = (char *)name } };
+
+        return g_hash_table_lookup(knobs->index, &key);
+}
+
+KnobEntry *knob_entry_get(Knobs *knobs, const KnobKind *kind, const char *name)
+{
+        KnobEntry *entry = knob_entry_find(knobs, kind, name);
+
+        if (entry)
+                return entry;
+        entry = g_new0(KnobEntry, 1);
+        entry->knob.kind = kind;
+        entry->knob.name = g_strdup(name);
+        g_ptr_array_add(knobs->list, entry);
+        g_hash_table_add(knobs->index, entry);
+        return entry;
+}
+
+int knob_entry_read(const Knobs *knobs, const KnobEntry *entry, char **ret_value)
+{
+        return entry->knob.kind->read(&knobs->context, entry->knob.name, ret_value);
+}
+
+bool knob_same(const KnobKind *kind, const char *a, const char *b)
+{
+        if (!a || !b)
+                return false;
+        return g_str_equal(a, b) || (kind->equal && kind->equal(a, b));
+}
+
+bool knob_entry_explains(const KnobEntry *entry, const char *value)
+{
+        const Knob *knob = &entry->knob;
+
+        return knob_same(knob->kind, value, knob->ours) ||
+               knob_same(knob->kind, value, knob->before) ||
+               knob_same(knob->kind, value, knob->original);
+}
+
+int knob_entry_announce(Knobs *knobs, KnobEntry *entry, const char *value)
+{
+        Knob *knob = &entry->knob;
+        int r;
+
+        r = undo_write(knobs->undo, knob->kind->name, knob->name, value);
+        if (r < 0)
+                return r;
+        g_free(knob->before);
+        knob->before = knob->ours;
+        knob->ours = g_strdup(value);
+        return 0;
+}
+
+void knob_entry_adopt(Knobs *knobs, KnobEntry *entry, const char *value)
+{
+        if (entry->recorded && value && !knob_entry_explains(entry, value))
+                knob_entry_announce(knobs, entry, value);
+}
+
+int knob_entry_unrecord(Knobs *knobs, KnobEntry *entry)
+{
+        int r;
+
+        if (!entry->recorded)
+                return 0;
+        r = undo_done(knobs->undo, entry->knob.kind->name, entry->knob.name);
+        entry->recorded = r < 0;
+        return r;
+}
+
+int knob_entry_forget(Knobs *knobs, KnobEntry *entry)
+{
+        int r = knob_entry_unrecord(knobs, entry);
+
+        if (r < 0)
+                return r;
+        g_hash_table_remove(knobs->index, entry);
+        g_ptr_array_remove(knobs->list, entry);
+        return 0;
+}
+
+int knob_entry_disown(Knobs *knobs, KnobEntry *entry)
+{
+        knob_entry_unrecord(knobs, entry);
+        entry->knob.state = KNOB_FOREIGN;
+        entry->knob.error = -ESTALE;
+        return -ESTALE;
+}
+
+int knob_entry_fail(KnobEntry *entry, int error)
+{
+        entry->knob.state = KNOB_FAILED;
+        entry->knob.error = error;
+        return error;
+}
+
+const Knob *knob_find(const Knobs *knobs, const KnobKind *kind, const char *name)
+{
+        const KnobEntry *entry = knob_entry_find(knobs, kind, name);
+
+        return entry ? &entry->knob : NULL;
+}
+
+int knobs_list(const Knobs *knobs, const Knob *const **ret_knobs)
+{
+        *ret_knobs = (const Knob *const *)knobs->list->pdata;
+        return (int)knobs->list->len;
+}
+
+unsigned knobs_writes(const Knobs *knobs)
+{
+        return knobs->writes;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What the two halves of knob.h share: knob.c sets knobs, knob-restore.c verifies and gives back.
+ * Of no use to anybody else.
+ */
+#ifndef IDLED_KNOB_ENTRY_H
+#define IDLED_KNOB_ENTRY_H
+
+#include "act/knob.h"
+#include "act/undo.h"
+
+typedef struct KnobEntry {
+        Knob knob;     /* first: lists hand out pointers to it */
+        bool recorded; /* its original is on record */
+        bool reported; /* by the restore that is under way */
+} KnobEntry;
+
+struct Knobs {
+        ActContext context;
+        bool dry_run;
+        Undo *undo;
+        int undo_error; /* of opening the record: nothing may be changed then */
+        GPtrArray *list;
+        GHashTable *index;
+        GHashTable *pretended; /* dry run: "KIND NAME" -> what would be there now */
+        unsigned writes;
+};
+
+KnobEntry *knob_entry_find(const Knobs *knobs, const KnobKind *kind, const char *name);
+
+/* The entry, a new one if there was none. */
+KnobEntry *knob_entry_get(Knobs *knobs, const KnobKind *kind, const char *name);
+
+/* Reads the knob's value as it is now. */
+int knob_entry_read(const Knobs *knobs, const KnobEntry *entry, char **ret_value);
+
+/* True if the two are the same value; NULL is no value. */
+bool knob_same(const KnobKind *kind, const char *a, const char *b);
+
+/* True if the value can have come to be there without anybody else. */
+bool knob_entry_explains(const KnobEntry *entry, const char *value);
+
+/* Puts on record a value that is about to be written; the knob's idea of what is ours follows. */
+int knob_entry_announce(Knobs *knobs, KnobEntry *entry, const char *value);
+
+/* Makes ours what a write of ours has come to, whatever that is; NULL: nobody knows. */
+void knob_entry_adopt(Knobs *knobs, KnobEntry *entry, const char *value);
+
+/* Takes the knob off the record; on failure it stays there and counts as recorded. */
+int knob_entry_unrecord(Knobs *knobs, KnobEntry *entry);
+
+/* Takes the knob off the record and out of the list; it stays in both if the record fails. */
+int knob_entry_forget(Knobs *knobs, KnobEntry *entry);
+
+/* Leaves the knob to whoever changed it. Returns -ESTALE. */
+int knob_entry_disown(Knobs *knobs, KnobEntry *entry);
+
+/* Notes a failure. Returns `error`. */
+int knob_entry_fail(KnobEntry *entry, int error);
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Giving knobs back, those of this instance and those of one that died.
+ *
+ * The reverse of the order in which knobs were first set is nearly always right, but not when one
+ * came to be under the limit of another: a cgroup made inside a confined one cannot have its CPUs
+ * back before its parent has. So knobs that fail are tried again for as long as others succeed.
+ */
+#include "act/knob.h"
+
+#include <errno.h>
+
+#include "act/knob-entry.h"
+
+int knobs_verify(Knobs *knobs)
+{
+        int wrong = 0;
+
+        for (unsigned i = knobs->list->len; i-- > 0;) {
+                KnobEntry *entry = knobs->list->pdata[i];
+                g_autofree char *now = NULL;
+                int r;
+
+                if (entry->knob.state != KNOB_OURS) {
+                        wrong++;
+                        continue;
+                }
+                r = knob_entry_read(knobs, entry, &now);
+                if (r == -ENOENT) {
+                        knob_entry_forget(knobs, entry);
+                } else if (r < 0) {
+                        knob_entry_fail(entry, r);
+                        wrong++;
+                } else if (!knob_entry_explains(entry, now)) {
+                        knob_entry_disown(knobs, entry);
+                        wrong++;
+                } else if (!knob_same(entry->knob.kind, now, entry->knob.ours)) {
+                        wrong++;
+                }
+        }
+        return wrong;
+}
+
+/* Writes the original and makes sure that it is there. */
+static int write_original(Knobs *knobs, KnobEntry *entry)
+{
+        const Knob *knob = &entry->knob;
+        g_autofree char *after = NULL;
+        int r, read_error;
+
+        if (knobs->dry_run) {
+                knobs->writes++;
+                return 0;
+        }
+        r = knob->kind->write(&knobs->context, knob->name, knob->original);
+        knobs->writes += r >= 0;
+        read_error = knob_entry_read(knobs, entry, &after);
+        if (knob_same(knob->kind, after, knob->original))
+                return 0;
+        knob_entry_adopt(knobs, entry, after);
+        if (r < 0)
+                return r;
+        return read_error < 0 ? read_error : -EPERM;
+}
+
+/* What becomes of one knob, as KnobReport's `error`. */
+static int give_back(Knobs *knobs, KnobEntry *entry, char **ret_found)
+{
+        int r;
+
+        r = knob_entry_read(knobs, entry, ret_found);
+        if (r < 0)
+                return r;
+        if (entry->knob.state == KNOB_FOREIGN)
+                return -ESTALE;
+        if (!entry->recorded || knob_same(entry->knob.kind, *ret_found, entry->knob.original))
+                return 0;
+        if (!knob_entry_explains(entry, *ret_found))
+                return -ESTALE;
+        return write_original(knobs, entry);
+}
+
+static bool settled(int error)
+{
+        return error == 0 || error == -ESTALE || error == -ENOENT;
+}
+
+/* Ends the knob's story. In a dry run the record stays as it is. */
+static int conclude(Knobs *knobs, KnobEntry *entry)
+{
+        if (knobs->dry_run)
+                entry->recorded = false;
+        return knob_entry_forget(knobs, entry);
+}
+
+/* Gives one knob back and reports what became of it: for good, or if this is the `last` time.
+ * Returns 0 if it is done with. */
+static int restore_one(Knobs *knobs, KnobEntry *entry, bool last, KnobReport report, void *userdata)
+{
+        g_autofree char *found = NULL;
+        int r;
+
+        if (!entry->recorded && entry->knob.state == KNOB_FAILED) /* never changed */
+                return knob_entry_forget(knobs, entry);
+        r = give_back(knobs, entry, &found);
+        if ((settled(r) || last) && report && !entry->reported) {
+                report(&entry->knob, found, r, userdata);
+                entry->reported = true;
+        }
+        return settled(r) ? conclude(knobs, entry) : knob_entry_fail(entry, r);
+}
+
+/* Goes through all knobs once. Returns the first error. */
+static int restore_once(Knobs *knobs, bool last, KnobReport report, void *userdata)
+{
+        int first = 0;
+
+        for (unsigned i = knobs->list->len; i-- > 0;) {
+                int r = restore_one(knobs, knobs->list->pdata[i], last, report, userdata);
+
+                if (r < 0 && first == 0)
+                        first = r;
+        }
+        return first;
+}
+
+int knobs_restore(Knobs *knobs, KnobReport report, void *userdata)
+{
+        unsigned before;
+        int r;
+
+        for (unsigned i = 0; i < knobs->list->len; i++)
+                ((KnobEntry *)knobs->list->pdata[i])->reported = false;
+        do {
+                before = knobs->list->len;
+                r = restore_once(knobs, false, report, userdata);
+        } while (r < 0 && knobs->list->len < before);
+        return r < 0 ? restore_once(knobs, true, report, userdata) : 0;
+}
+
+static const KnobKind *kind_find(const KnobKind *const *kinds, const char *name)
+{
+        for (; *kinds; kinds++)
+                if (g_str_equal((*kinds)->name, name))
+                        return *kinds;
+        return NULL;
+}
+
+int knobs_recover(Knobs *knobs, const KnobKind *const *kinds, int *ret_skipped)
+{
+        const UndoEntry *const *entries;
+        int n, skipped, recovered = 0;
+
+        if (knobs->undo_error < 0)
+                return knobs->undo_error;
+        n = undo_entries(knobs->undo, &entries, &skipped);
+        for (int i = 0; i < n; i++) {
+                const KnobKind *kind = kind_find(kinds, entries[i]->kind);
+                KnobEntry *entry;
+
+                if (!kind) {
+                        skipped++;
+                        continue;
+                }
+                entry = knob_entry_get(knobs, kind, entries[i]->name);
+                if (entry->recorded)
+                        continue;
+                entry->recorded = true;
+                entry->knob.original = g_strdup(entries[i]->found);
+                entry->knob.ours = g_strdup(entries[i]->last ? entries[i]->last
+                                                             : entries[i]->found);
+                entry->knob.before = g_strdup(entries[i]->before);
+                recovered++;
+        }
+        *ret_skipped = skipped;
+        return recovered;
+}

@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The record of originals.
+ *
+ * Lines are only ever appended, each with one write(2), so that whoever kills the daemon at any
+ * point leaves whole lines and at most one that was cut short, which is the last and does not
+ * count. A line that could not be written whole (a full /run) is cut off again before anything else
+ * is appended; until that succeeds nothing is, and so nothing of the machine is changed.
+ *
+ * A file that is only appended to grows with every change of a knob. Three lines say all about one:
+ * what was found, and the last two values written. Once there are many more than that, the
+ * necessary lines are written to a second file that takes the record's place by rename(2), which
+ * is there whole or not at all.
+ */
+#include "act/undo.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+
+#define RECORD     "undo"
+#define RECORD_NEW "undo.new"
+#define MAGIC      "idled-undo\t1\t"
+
+/* The longest line that is believed: a path and a list of 8192 single CPUs, escaped. */
+#define LINE_LIMIT (64u << 10)
+
+/* How many lines more than necessary the file may have. */
+#define SUPERFLUOUS_LIMIT 256
+
+struct Undo {
+        int run;
+        int fd; /* the record, for appending; -1: not open yet */
+        char *header;
+        GPtrArray *entries; /* of UndoEntry, in the order in which they were found */
+        GHashTable *index;  /* the same, by kind and name */
+        int skipped;
+        off_t length;       /* of the file as far as it counts */
+        bool dirty;         /* there may be something behind `length` */
+        unsigned lines;     /* without the header */
+        unsigned compactor; /* the number of lines at which the file is rewritten next */
+};
+
+static void entry_free(void *data)
+{
+        UndoEntry *entry = data;
+
+        g_free(entry->kind);
+        g_free(entry->name);
+        g_free(entry->found);
+        g_free(entry->last);
+        g_free(entry->before);
+        g_free(entry);
+}
+
+static unsigned entry_hash(const void *data)
+{
+        const UndoEntry *entry = data;
+
+        return g_str_hash(entry->name) ^ g_str_hash(entry->kind);
+}
+
+static gboolean entry_equal(const void *a, const void *b)
+{
+        const UndoEntry *x = a, *y = b;
+
+        return g_str_equal(x->name, y->name) && g_str_equal(x->kind, y->kind);
+}
+
+static UndoEntry *entry_find(const Undo *undo, const char *kind, const char *name)
+{
+        const UndoEntry key = { .kind = (char *)kind, .name = (char *)name };
+
+        return g_hash_table_lookup(undo->index, &key);
+}
+
+static void entry_add(Undo *undo, const char *kind, const char *name, const char *found)
+{
+        UndoEntry *entry = g_new0(UndoEntry, 1);
+
+        entry->kind = g_strdup(kind);
+        entry->name = g_strdup(name);
+        entry->found = g_strdup(found);
+        g_ptr_array_add(undo->entries, entry);
+        g_hash_table_add(undo->index, entry);
+}
+
+static void entry_remove(Undo *undo, UndoEntry *entry)
+{
+        g_hash_table_remove(undo->index, entry);
+        g_ptr_array_remove(undo->entries, entry);
+}
+
+static void entry_advance(UndoEntry *entry, const char *value)
+{
+        g_free(entry->before);
+        entry->before = entry->last;
+        entry->last = g_strdup(value);
+}
+
+/* Adds "WORD\tKIND\tNAME[\tVALUE]\n". */
+static void line_append(GString *text, const char *word, const char *kind, const char *name,
+                        const char *value)
+{
+        const char *const fields[] = { kind, name, value };
+
+        g_string_append(text, word);
+        for (size_t i = 0; i < G_N_ELEMENTS(fields) && fields[i]; i++) {
+                g_autofree char *escaped = g_strescape(fields[i], NULL);
+
+                g_string_append_printf(text, "\t%s", escaped);
+        }
+        g_string_append_c(text, '\n');
+}
+
+/* Turns one field back in place; false if nobody who escapes can have written it. */
+static bool field_unescape(char **field)
+{
+        size_t slashes = 0, length = strlen(*field);
+        g_autofree char *plain = NULL, *again = NULL;
+
+        while (slashes < length && (*field)[length - 1 - slashes] == '\\')
+                slashes++;
+        if (slashes % 2) /* g_strcompress() would complain aloud */
+                return false;
+        plain = g_strcompress(*field);
+        again = g_strescape(plain, NULL);
+        if (!g_str_equal(again, *field))
+                return false;
+        g_free(*field);
+        *field = g_steal_pointer(&plain);
+        return true;
+}
+
+/* Takes up one line of the file; false if it makes no sense here. */
+static bool line_take(Undo *undo, const GString *line)
+{
+        g_auto(GStrv) fields = NULL;
+        UndoEntry *entry;
+        unsigned n;
+
+        if (memchr(line->str, '\0', line->len))
+                return false;
+        fields = g_strsplit(line->str, "\t", 5);
+        n = g_strv_length(fields);
+        for (unsigned i = 1; i < n; i++)
+                if (!field_unescape(&fields[i]))
+                        return false;
+        if (n < 3 || !*fields[1] || !*fields[2])
+                return false;
+        entry = entry_find(undo, fields[1], fields[2]);
+        if (n == 4 && !entry && g_str_equal(fields[0], "found"))
+                entry_add(undo, fields[1], fields[2], fields[3]);
+        else if (n == 4 && entry && g_str_equal(fields[0], "write"))
+                entry_advance(entry, fields[3]);
+        else if (n == 3 && entry && g_str_equal(fields[0], "done"))
+                entry_remove(undo, entry);
+        else
+                return false;
+        return true;
+}
+
+/* What reading the file has come to. */
+typedef struct Reader {
+        GString *line;
+        bool overlong;  /* the line is too long and its start was thrown away */
+        bool begun;     /* the header has been read */
+        bool trusted;   /* and it is ours and of this boot */
+        bool other;     /* or of another boot */
+        off_t position; /* behind the last whole line */
+} Reader;
+
+static void reader_take_line(Undo *undo, Reader *reader)
+{
+        bool understood = false;
+
+        if (!reader->begun) {
+                reader->begun = true;
+                reader->trusted = g_str_equal(reader->line->str, undo->header);
+                reader->other = !reader->trusted && g_str_has_prefix(reader->line->str, MAGIC);
+                understood = reader->trusted || reader->other;
+        } else {
+                undo->lines++;
+                if (reader->trusted && !reader->overlong)
+                        understood = line_take(undo, reader->line);
+        }
+        undo->skipped += !understood;
+        reader->overlong = false;
+}
+
+static void reader_take(Undo *undo, Reader *reader, const char *data, size_t size)
+{
+        while (size > 0) {
+                const char *end = memchr(data, '\n', size);
+                size_t n = end ? (size_t)(end - data) : size;
+
+                if (reader->line->len + n > LINE_LIMIT)
+                        reader->overlong = true;
+                else
+                        g_string_append_len(reader->line, data, (gssize)n);
+                reader->position += (off_t)n + !!end;
+                n += !!end;
+                data += n;
+                size -= n;
+                if (!end)
+                        break;
+                reader_take_line(undo, reader);
+                g_string_truncate(reader->line, 0);
+                undo->length = reader->position;
+        }
+}
+
+static int record_read(Undo *undo, int fd, Reader *reader)
+{
+        g_autofree char *buffer = g_malloc(LINE_LIMIT);
+
+        for (;;) {
+                ssize_t n = read(fd, buffer, LINE_LIMIT);
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n <= 0)
+                        return n < 0 ? -errno : 0;
+                reader_take(undo, reader, buffer, (size_t)n);
+        }
+}
+
+static int record_load(Undo *undo)
+{
+        _fd_ int fd = openat(undo->run, RECORD, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        g_autoptr(GString) line = g_string_new(NULL);
+        Reader reader = { .line = line };
+        int r;
+
+        if (fd < 0)
+                return errno == ENOENT ? 0 : -errno;
+        r = record_read(undo, fd, &reader);
+        if (r < 0)
+                return r;
+        if (reader.other) { /* its values ended with its kernel */
+                undo->skipped = 0;
+                unlinkat(undo->run, RECORD, 0);
+        } else if (reader.position > undo->length) {
+                undo->skipped++;
+        }
+        undo->dirty = true;
+        if (!reader.trusted) {
+                undo->length = 0;
+                undo->lines = 0;
+        }
+        return 0;
+}
+
+int undo_open(int run, const char *boot_id, Undo **ret_undo)
+{
+        g_autoptr(Undo) undo = g_new0(Undo, 1);
+        int r;
+
+        undo->run = run;
+        undo->fd = -1;
+        undo->header = g_strconcat(MAGIC, boot_id, NULL);
+        undo->entries = g_ptr_array_new_with_free_func(entry_free);
+        undo->index = g_hash_table_new(entry_hash, entry_equal);
+        undo->compactor = SUPERFLUOUS_LIMIT;
+        if (run >= 0) {
+                r = record_load(undo);
+                if (r < 0)
+                        return r;
+        }
+        *ret_undo = g_steal_pointer(&undo);
+        return 0;
+}
+
+void undo_free(Undo *undo)
+{
+        if (!undo)
+                return;
+        fd_close(&undo->fd);
+        g_hash_table_unref(undo->index);
+        g_ptr_array_unref(undo->entries);
+        g_free(undo->header);
+        g_free(undo);
+}
+
+/* One write(2); a part of the text is as bad as nothing. */
+static int write_whole(int fd, const GString *text)
+{
+        ssize_t n;
+
+        do
+                n = write(fd, text->str, text->len);
+        while (n < 0 && errno == EINTR);
+        if (n < 0)
+                return -errno;
+        return (size_t)n == text->len ? 0 : -ENOSPC;
+}
+
+/* Puts a file with only the necessary lines in the record's place. */
+static int record_rewrite(Undo *undo)
+{
+        _fd_ int fd = openat(undo->run, RECORD_NEW,
+                             O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
+                             0600);
+        g_autoptr(GString) text = g_string_new(undo->header);
+        unsigned lines = 0;
+        int r;
+
+        if (fd < 0)
+                return -errno;
+        g_string_append_c(text, '\n');
+        for (unsigned i = 0; i < undo->entries->len; i++) {
+                const UndoEntry *e = undo->entries->pdata[i];
+
+                line_append(text, "found", e->kind, e->name, e->found);
+                if (e->before)
+                        line_append(text, "write", e->kind, e->name, e->before);
+                if (e->last)
+                        line_append(text, "write", e->kind, e->name, e->last);
+                lines += 1 + !!e->before + !!e->last;
+        }
+        r = write_whole(fd, text);
+        if (r == 0 && renameat(undo->run, RECORD_NEW, undo->run, RECORD) < 0)
+                r = -errno;
+        if (r < 0) {
+                unlinkat(undo->run, RECORD_NEW, 0);
+                return r;
+        }
+        fd_close(&undo->fd);
+        undo->fd = fd;
+        fd = -1;
+        undo->length = (off_t)text->len;
+        undo->dirty = false;
+        undo->lines = lines;
+        return 0;
+}
+
+/* Rewrites a file that has grown. That it cannot be is no reason to stop: it is tried again later.
+ */
+static void record_compact(Undo *undo)
+{
+        unsigned necessary = 3 * undo->entries->len;
+
+        if (undo->run < 0 || undo->lines < undo->compactor)
+                return;
+        if (undo->lines > necessary + SUPERFLUOUS_LIMIT && record_rewrite(undo) < 0)
+                undo->compactor = undo->lines + SUPERFLUOUS_LIMIT;
+        else
+                undo->compactor = necessary + SUPERFLUOUS_LIMIT;
+}
+
+/* Has the record open and nothing in it that does not count. */
+static int record_ready(Undo *undo)
+{
+        struct stat st;
+
+        if (undo->fd < 0) {
+                undo->fd = openat(undo->run, RECORD,
+                                  O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+                if (undo->fd < 0)
+                        return -errno;
+        }
+        if (fstat(undo->fd, &st) < 0)
+                return -errno;
+        if (st.st_nlink == 0) /* somebody tidied up the directory */
+                return record_rewrite(undo);
+        if (undo->dirty && ftruncate(undo->fd, undo->length) < 0)
+                return -errno;
+        undo->dirty = false;
+        return 0;
+}
+
+/* The file is gone. */
+static void record_end(Undo *undo)
+{
+        unlinkat(undo->run, RECORD_NEW, 0); /* if a rewrite was cut short */
+        fd_close(&undo->fd);
+        undo->fd = -1;
+        undo->length = 0;
+        undo->lines = 0;
+        undo->dirty = true;
+}
+
+static int record_append(Undo *undo, const char *word, const char *kind, const char *name,
+                         const char *value)
+{
+        g_autoptr(GString) text = g_string_new(NULL);
+        int r;
+
+        if (undo->run < 0)
+                return 0;
+        r = record_ready(undo);
+        if (r < 0)
+                return r;
+        if (undo->length == 0)
+                g_string_printf(text, "%s\n", undo->header);
+        line_append(text, word, kind, name, value);
+        r = write_whole(undo->fd, text);
+        if (r < 0) {
+                undo->dirty = ftruncate(undo->fd, undo->length) < 0;
+                if (undo->length == 0 && unlinkat(undo->run, RECORD, 0) == 0)
+                        record_end(undo);
+                return r;
+        }
+        undo->length += (off_t)text->len;
+        undo->lines++;
+        return 0;
+}
+
+int undo_found(Undo *undo, const char *kind, const char *name, const char *value)
+{
+        const UndoEntry *entry = entry_find(undo, kind, name);
+        int r;
+
+        if (entry)
+                return g_str_equal(entry->found, value) ? 0 : -EEXIST;
+        r = record_append(undo, "found", kind, name, value);
+        if (r < 0)
+                return r;
+        entry_add(undo, kind, name, value);
+        return 0;
+}
+
+int undo_write(Undo *undo, const char *kind, const char *name, const char *value)
+{
+        UndoEntry *entry = entry_find(undo, kind, name);
+        int r;
+
+        if (!entry)
+                return -ENOENT;
+        r = record_append(undo, "write", kind, name, value);
+        if (r < 0)
+                return r;
+        entry_advance(entry, value);
+        record_compact(undo);
+        return 0;
+}
+
+int undo_done(Undo *undo, const char *kind, const char *name)
+{
+        UndoEntry *entry = entry_find(undo, kind, name);
+        int r;
+
+        if (!entry)
+                return -ENOENT;
+        if (undo->entries->len == 1 && undo->run >= 0 &&
+            (unlinkat(undo->run, RECORD, 0) == 0 || errno == ENOENT)) {
+                record_end(undo);
+        } else {
+                r = record_append(undo, "done", kind, name, NULL);
+                if (r < 0)
+                        return r;
+        }
+        entry_remove(undo, entry);
+        record_compact(undo);
+        return 0;
+}
+
+int undo_entries(const Undo *undo, const UndoEntry *const **ret_entries, int *ret_skipped)
+{
+        *ret_entries = (const UndoEntry *const *)undo->entries->pdata;
+        if (ret_skipped)
+                *ret_skipped = undo->skipped;
+        return (int)undo->entries->len;
+}

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The record of originals: what is read back from it, whatever has become of the file. */
+#include <errno.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "act/undo.h"
+#include "base/file.h"
+#include "scratch.h"
+#include "table.h"
+
+#include "steps.h"
+
+#define BOOT "b"
+#define HEAD "idled-undo\t1\tb\n"
+
+static Undo *open_undo(void)
+{
+        Undo *undo;
+
+        ck_assert_int_eq(undo_open(scratch_fd, BOOT, &undo), 0);
+        return undo;
+}
+
+/* "KIND NAME FOUND LAST BEFORE; ..." with "-" for nothing. */
+static char *describe(const Undo *undo)
+{
+        GString *text = g_string_new(NULL);
+        const UndoEntry *const *entries;
+        int n = undo_entries(undo, &entries, NULL);
+
+        for (int i = 0; i < n; i++)
+                g_string_append_printf(text, "%s%s %s %s %s %s", i ? "; " : "", entries[i]->kind,
+                                       entries[i]->name, entries[i]->found,
+                                       entries[i]->last ? entries[i]->last : "-",
+                                       entries[i]->before ? entries[i]->before : "-");
+        return g_string_free(text, FALSE);
+}
+
+static bool record_exists(void)
+{
+        return faccessat(scratch_fd, "undo", F_OK, 0) == 0;
+}
+
+static const struct {
+        const char *name, *file, *entries;
+        int skipped;
+} load_cases[] = {
+        { "empty file", "", "", 0 },
+        { "header only", HEAD, "", 0 },
+        { "found", HEAD "found\tk\ta\t0-3\n", "k a 0-3 - -", 0 },
+        { "empty value", HEAD "found\tk\ta\t\n", "k a  - -", 0 },
+        { "written", HEAD "found\tk\ta\t0-3\nwrite\tk\ta\t1\n", "k a 0-3 1 -", 0 },
+        { "last two", HEAD "found\tk\ta\t0\nwrite\tk\ta\t1\nwrite\tk\ta\t2\nwrite\tk\ta\t3\n",
+          "k a 0 3 2", 0 },
+        { "done", HEAD "found\tk\ta\t0\nwrite\tk\ta\t1\ndone\tk\ta\n", "", 0 },
+        { "again after done", HEAD "found\tk\ta\t0\ndone\tk\ta\nfound\tk\ta\t5\n", "k a 5 - -", 0 },
+        { "two", HEAD "found\tk\tb\t0\nfound\tk\ta\t1\n", "k b 0 - -; k a 1 - -", 0 },
+        { "escapes", HEAD "found\tk\ta\\tb\\\\\t\\303\\244\n", "k a\tb\\ \303\244 - -", 0 },
+        { "cut short", HEAD "found\tk\ta\t0-3\nwrite\tk\ta\t0-", "k a 0-3 - -", 1 },
+        { "header cut short", "idled-undo\t1", "", 1 },
+        { "first found wins", HEAD "found\tk\ta\t0-3\nfound\tk\ta\t0\n", "k a 0-3 - -", 1 },
+        { "write without found", HEAD "write\tk\ta\t0\n", "", 1 },
+        { "done without found", HEAD "done\tk\ta\n", "", 1 },
+        { "unknown word", HEAD "fuond\tk\ta\t0\nfound\tk\tb\t1\n", "k b 1 - -", 1 },
+        { "too few fields", HEAD "found\tk\ta\n\nfound\n", "", 3 },
+        { "too many fields", HEAD "found\tk\ta\t0\t1\n", "", 1 },
+        { "done with value", HEAD "found\tk\ta\t0\ndone\tk\ta\t0\n", "k a 0 - -", 1 },
+        { "no name", HEAD "found\tk\t\t0\nfound\t\ta\t0\n", "", 2 },
+        { "slash at the end", HEAD "found\tk\ta\t0\\\nfound\tk\tb\t1\n", "k b 1 - -", 1 },
+        { "not escaped", HEAD "found\tk\ta\t\303\244\nfound\tk\ta\\q\t1\n", "", 2 },
+        { "binary", HEAD "found\tk\ta\t\\0\n\001\002\377\n", "", 2 },
+        { "no header", "found\tk\ta\t0\n", "", 1 },
+        { "another version", "idled-undo\t2\tb\nfound\tk\ta\t0\n", "", 2 },
+        { "another boot", "idled-undo\t1\tc\nfound\tk\ta\t0\nrubbish\n", "", 0 },
+};
+
+START_TEST(load)
+{
+        typeof(load_cases[0]) *c = &load_cases[_i];
+        g_autofree char *text = NULL;
+        int skipped;
+
+        scratch_file("undo", c->file);
+        g_autoptr(Undo) undo = open_undo();
+
+        text = describe(undo);
+        ck_case(c->name, strcmp(text, c->entries) == 0, "read \"%s\", expected \"%s\"", text,
+                c->entries);
+        const UndoEntry *const *entries;
+        undo_entries(undo, &entries, &skipped);
+        ck_case(c->name, skipped == c->skipped, "skipped %d, expected %d", skipped, c->skipped);
+}
+END_TEST
+
+/* Whatever the file was like, what is added to it is read back, beside what was understood. */
+START_TEST(load_and_add)
+{
+        typeof(load_cases[0]) *c = &load_cases[_i];
+        g_autofree char *expected = g_strdup_printf("%s%sk new 7 8 -", c->entries,
+                                                    *c->entries ? "; " : "");
+        g_autofree char *text = NULL;
+
+        scratch_file("undo", c->file);
+        g_autoptr(Undo) undo = open_undo();
+
+        ck_assert_int_eq(undo_found(undo, "k", "new", "7"), 0);
+        ck_assert_int_eq(undo_write(undo, "k", "new", "8"), 0);
+        g_autoptr(Undo) again = open_undo();
+
+        text = describe(again);
+        ck_case(c->name, strcmp(text, expected) == 0, "read \"%s\", expected \"%s\"", text,
+                expected);
+}
+END_TEST
+
+START_TEST(other_boot_is_dropped)
+{
+        scratch_file("undo", "idled-undo\t1\tother\nfound\tk\ta\t0\n");
+        g_autoptr(Undo) undo = open_undo();
+
+        ck_assert(!record_exists());
+}
+END_TEST
+
+START_TEST(nul_bytes_spoil_their_line_only)
+{
+        static const char file[] = HEAD "found\tk\ta\t0\0\n\0\nfound\tk\tb\t1\n";
+        g_autofree char *path = g_build_filename(scratch, "undo", NULL), *text = NULL;
+        const UndoEntry *const *entries;
+        int skipped;
+
+        ck_assert(g_file_set_contents(path, file, sizeof(file) - 1, NULL));
+        g_autoptr(Undo) undo = open_undo();
+
+        text = describe(undo);
+        ck_assert_str_eq(text, "k b 1 - -");
+        undo_entries(undo, &entries, &skipped);
+        ck_assert_int_eq(skipped, 2);
+}
+END_TEST
+
+START_TEST(enormous_line_is_skipped)
+{
+        static const size_t sizes[] = { 64 << 10, 65 << 10, 128 << 10, 40 << 20 };
+        g_autofree char *much = g_strnfill(sizes[_i], '1'), *text = NULL;
+        g_autofree char *file = g_strdup_printf(HEAD "found\tk\ta\t%s\nfound\tk\tb\t1\n", much);
+        const UndoEntry *const *entries;
+        int skipped;
+
+        scratch_file("undo", file);
+        g_autoptr(Undo) undo = open_undo();
+
+        text = describe(undo);
+        ck_assert_str_eq(text, "k b 1 - -");
+        undo_entries(undo, &entries, &skipped);
+        ck_assert_int_eq(skipped, 1);
+}
+END_TEST
+
+START_TEST(values_survive)
+{
+        static const char *const values[] = {
+                "0-3", "", " ", "a\tb", "a\nb", "\\", "\\\\n", "\"q\"", "\001\177\303\244\377",
+        };
+        g_autofree char *enormous = g_strnfill(40000, ',');
+
+        for (size_t i = 0; i <= G_N_ELEMENTS(values); i++) {
+                const char *value = i < G_N_ELEMENTS(values) ? values[i] : enormous;
+                const UndoEntry *const *entries;
+                g_autoptr(Undo) undo = open_undo();
+
+                ck_assert_int_eq(undo_found(undo, "k", "a/b c\n", value), 0);
+                ck_assert_int_eq(undo_write(undo, "k", "a/b c\n", value), 0);
+                g_autoptr(Undo) again = open_undo();
+
+                ck_assert_int_eq(undo_entries(again, &entries, NULL), 1);
+                ck_assert_str_eq(entries[0]->name, "a/b c\n");
+                ck_assert_str_eq(entries[0]->found, value);
+                ck_assert_str_eq(entries[0]->last, value);
+                ck_assert_int_eq(undo_done(undo, "k", "a/b c\n"), 0);
+                ck_assert(!record_exists());
+        }
+}
+END_TEST
+
+START_TEST(refuses_what_makes_no_sense)
+{
+        g_autoptr(Undo) undo = open_undo();
+
+        ck_assert_int_eq(undo_write(undo, "k", "a", "1"), -ENOENT);
+        ck_assert_int_eq(undo_done(undo, "k", "a"), -ENOENT);
+        ck_assert(!record_exists());
+        ck_assert_int_eq(undo_found(undo, "k", "a", "1"), 0);
+        ck_assert_int_eq(undo_found(undo, "k", "a", "1"), 0);
+        ck_assert_int_eq(undo_found(undo, "k", "a", "2"), -EEXIST);
+        ck_assert_int_eq(undo_found(undo, "other", "a", "2"), 0);
+}
+END_TEST
+
+START_TEST(kept_nowhere)
+{
+        g_autoptr(Undo) undo = NULL;
+        g_autofree char *text = NULL;
+
+        ck_assert_int_eq(undo_open(-1, BOOT, &undo), 0);
+        ck_assert_int_eq(undo_found(undo, "k", "a", "1"), 0);
+        ck_assert_int_eq(undo_write(undo, "k", "a", "2"), 0);
+        text = describe(undo);
+        ck_assert_str_eq(text, "k a 1 2 -");
+        ck_assert_int_eq(undo_done(undo, "k", "a"), 0);
+}
+END_TEST
+
+static size_t count_lines(const char *text)
+{
+        size_t n = 0;
+
+        for (; *text; text++)
+                n += *text == '\n';
+        return n;
+}
+
+START_TEST(does_not_grow_for_ever)
+{
+        g_autoptr(Undo) undo = open_undo();
+        size_t most = 0;
+
+        ck_assert_int_eq(undo_found(undo, "k", "a", "x"), 0);
+        ck_assert_int_eq(undo_found(undo, "k", "b", "y"), 0);
+        for (int i = 0; i < 2000; i++) {
+                g_autofree char *value = g_strdup_printf("%d", i), *file = NULL;
+
+                ck_assert_int_eq(undo_write(undo, "k", "a", value), 0);
+                file = scratch_text("undo");
+                most = MAX(most, count_lines(file));
+        }
+        g_autoptr(Undo) again = open_undo();
+        g_autofree char *text = describe(again);
+
+        ck_assert_str_eq(text, "k a x 1999 1998; k b y - -");
+        ck_assert_uint_gt(most, 200);
+        ck_assert_uint_lt(most, 300);
+        ck_assert_int_lt(faccessat(scratch_fd, "undo.new", F_OK, 0), 0);
+}
+END_TEST
+
+START_TEST(file_taken_away_is_made_again)
+{
+        g_autoptr(Undo) undo = open_undo();
+        g_autofree char *text = NULL;
+
+        ck_assert_int_eq(undo_found(undo, "k", "a", "1"), 0);
+        ck_assert_int_eq(unlinkat(scratch_fd, "undo", 0), 0);
+        ck_assert_int_eq(undo_write(undo, "k", "a", "2"), 0);
+        g_autoptr(Undo) again = open_undo();
+
+        text = describe(again);
+        ck_assert_str_eq(text, "k a 1 2 -");
+}
+END_TEST
+
+static void expect_record(const char *expected)
+{
+        g_autoptr(Undo) undo = open_undo();
+        g_autofree char *text = describe(undo);
+
+        ck_assert_str_eq(text, expected);
+}
+
+/* No file may become larger than the record is now, plus `more` bytes. */
+static void limit_size(off_t more)
+{
+        struct rlimit limit;
+        struct stat st = { 0 };
+
+        fstatat(scratch_fd, "undo", &st, 0);
+        signal(SIGXFSZ, SIG_IGN);
+        ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
+        limit.rlim_cur = (rlim_t)(st.st_size + more);
+        ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+START_TEST(line_that_does_not_fit_does_not_count)
+{
+        g_autoptr(Undo) undo = open_undo();
+
+        ck_assert_int_eq(undo_found(undo, "k", "a", "0-3"), 0);
+        ck_assert_int_eq(undo_write(undo, "k", "a", "0"), 0);
+        limit_size(_i);
+        ck_assert_int_lt(undo_write(undo, "k", "a", "0-1"), 0);
+        ck_assert_int_lt(undo_found(undo, "k", "b", "0-3"), 0);
+        expect_record("k a 0-3 0 -");
+        limit_size(1000);
+        ck_assert_int_eq(undo_write(undo, "k", "a", "0-2"), 0);
+        expect_record("k a 0-3 0-2 0");
+}
+END_TEST
+
+START_TEST(nothing_fits)
+{
+        g_autoptr(Undo) undo = open_undo();
+
+        limit_size(_i);
+        ck_assert_int_lt(undo_found(undo, "k", "a", "0-3"), 0);
+        ck_assert(!record_exists());
+        limit_size(1000);
+        ck_assert_int_eq(undo_found(undo, "k", "a", "0-3"), 0);
+        expect_record("k a 0-3 - -");
+}
+END_TEST
+
+START_TEST(full_file_system)
+{
+        g_autoptr(Undo) undo = NULL;
+        g_autofree char *expected = NULL, *text = NULL;
+        int r, n = 0;
+
+        if (!scratch_mount("tmpfs", "size=4k"))
+                return;
+        undo = open_undo();
+        ck_assert_int_eq(undo_found(undo, "k", "a", "0"), 0);
+        do {
+                g_autofree char *name = g_strdup_printf("%d", n++);
+
+                r = undo_found(undo, "k", name, "0-3");
+        } while (r == 0 && n < 1000);
+        ck_assert_int_eq(r, -ENOSPC);
+        expected = describe(undo);
+        g_autoptr(Undo) again = open_undo();
+
+        text = describe(again);
+        ck_assert_str_eq(text, expected);
+        while (--n > 0) {
+                g_autofree char *name = g_strdup_printf("%d", n - 1);
+
+                undo_done(undo, "k", name); /* some lines fit, some do not */
+        }
+}
+END_TEST
+
+START_TEST(read_only)
+{
+        scratch_file("undo", HEAD "found\tk\ta\t0\n");
+        if (!scratch_mount(NULL, NULL))
+                return;
+        g_autoptr(Undo) undo = open_undo();
+
+        ck_assert_int_eq(undo_write(undo, "k", "a", "1"), -EROFS);
+        ck_assert_int_eq(undo_found(undo, "k", "b", "1"), -EROFS);
+        ck_assert_int_eq(undo_done(undo, "k", "a"), -EROFS);
+        expect_record("k a 0 - -");
+}
+END_TEST
+
+static void write_many(void)
+{
+        g_autoptr(Undo) undo = open_undo();
+
+        for (int i = 0; i < 300; i++) {
+                g_autofree char *value = g_strdup_printf("%d", i);
+
+                undo_write(undo, "k", "a", value);
+        }
+}
+
+/* Killed anywhere, the rewriting included: the original is there, the values are recent ones. */
+START_TEST(killed_anywhere)
+{
+        int n, found = 0;
+
+        for (n = 0;; n++) {
+                const UndoEntry *const *entries;
+                bool killed;
+
+                scratch_file("undo", HEAD "found\tk\tb\t7\nfound\tk\ta\t0-3\n");
+                killed = killed_at(n, write_many);
+                g_autoptr(Undo) undo = open_undo();
+
+                ck_assert_int_eq(undo_entries(undo, &entries, NULL), 2);
+                ck_assert_str_eq(entries[0]->found, "7");
+                ck_assert_str_eq(entries[1]->found, "0-3");
+                found = entries[1]->last ? atoi(entries[1]->last) : 0;
+                ck_assert_int_ge(found, n / 3 - 4);
+                if (!killed)
+                        break;
+        }
+        ck_assert_int_eq(found, 299);
+        ck_assert_int_gt(n, 900);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("undo");
+        TCase *tcase = tcase_create("undo");
+
+        tcase_set_timeout(tcase, 60);
+        tcase_add_checked_fixture(tcase, scratch_open, scratch_close);
+        tcase_add_loop_test(tcase, load, 0, G_N_ELEMENTS(load_cases));
+        tcase_add_loop_test(tcase, load_and_add, 0, G_N_ELEMENTS(load_cases));
+        tcase_add_test(tcase, other_boot_is_dropped);
+        tcase_add_test(tcase, nul_bytes_spoil_their_line_only);
+        tcase_add_loop_test(tcase, enormous_line_is_skipped, 0, 4);
+        tcase_add_test(tcase, values_survive);
+        tcase_add_test(tcase, refuses_what_makes_no_sense);
+        tcase_add_test(tcase, kept_nowhere);
+        tcase_add_test(tcase, does_not_grow_for_ever);
+        tcase_add_test(tcase, file_taken_away_is_made_again);
+        tcase_add_loop_test(tcase, line_that_does_not_fit_does_not_count, 0, 14);
+        tcase_add_loop_test(tcase, nothing_fits, 0, 29);
+        tcase_add_test(tcase, full_file_system);
+        tcase_add_test(tcase, read_only);
+        tcase_add_test(tcase, killed_anywhere);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A directory for one test, removed with all that is in it.
+ */
+#ifndef IDLED_TESTS_SCRATCH_H
+#define IDLED_TESTS_SCRATCH_H
+
+#include <check.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <glib.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char *scratch;       /* its path */
+static int scratch_fd = -1; /* and a descriptor of it */
+static bool scratch_covered;
+
+static void scratch_open(void)
+{
+        g_autoptr(GError) error = NULL;
+
+        scratch = g_dir_make_tmp("idled-test-XXXXXX", &error);
+        ck_assert_msg(scratch, "no scratch directory");
+        scratch_fd = open(scratch, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        ck_assert_int_ge(scratch_fd, 0);
+}
+
+static int scratch_remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+        return remove(path);
+}
+
+static void scratch_close(void)
+{
+        close(scratch_fd);
+        if (scratch_covered)
+                umount2(scratch, MNT_DETACH);
+        nftw(scratch, scratch_remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+        g_clear_pointer(&scratch, g_free);
+}
+
+/* Makes a file with the text, and the directories on the way to it. */
+__attribute__((unused)) static void scratch_file(const char *path, const char *text)
+{
+        g_autofree char *full = g_build_filename(scratch, path, NULL);
+        g_autofree char *dir = g_path_get_dirname(full);
+
+        ck_assert_int_eq(g_mkdir_with_parents(dir, 0755), 0);
+        ck_assert_msg(g_file_set_contents(full, text, -1, NULL), "cannot make %s", full);
+}
+
+__attribute__((unused)) static char *scratch_text(const char *path)
+{
+        g_autofree char *full = g_build_filename(scratch, path, NULL);
+        char *text = NULL;
+
+        g_file_get_contents(full, &text, NULL, NULL);
+        return text;
+}
+
+/* Lays a file system over the directory that only this process sees; NULL: its own contents, read
+ * only. False if that is not allowed here. Ends with the process. */
+__attribute__((unused)) static bool scratch_mount(const char *type, const char *options)
+{
+        if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+                return false;
+        if (type) {
+                if (mount("none", scratch, type, 0, options) < 0)
+                        return false;
+        } else if (mount(scratch, scratch, NULL, MS_BIND, NULL) < 0 ||
+                   mount(NULL, scratch, NULL, MS_BIND | MS_REMOUNT | MS_RDONLY, NULL) < 0) {
+                return false;
+        }
+        scratch_covered = true;
+        close(scratch_fd);
+        scratch_fd = open(scratch, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        return scratch_fd >= 0;
+}
+
+#endif

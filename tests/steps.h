@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Dying at every step: a child runs a scenario and is killed at the first place where that makes a
+ * difference to others, then at the second, and so on until it gets through.
+ *
+ * Places are before and after every system call that changes a file, and for write(2) also with
+ * half of it done; the functions below stand in for libc's in the whole test program. Mocks that
+ * change something else call step() themselves.
+ */
+#ifndef IDLED_TESTS_STEPS_H
+#define IDLED_TESTS_STEPS_H
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int steps_left = -1; /* -1: not counting */
+
+/* True if the process is to die here. */
+static bool step_is_last(void)
+{
+        return steps_left >= 0 && steps_left-- == 0;
+}
+
+static void step(void)
+{
+        if (step_is_last())
+                kill(getpid(), SIGKILL);
+}
+
+ssize_t write(int fd, const void *data, size_t size)
+{
+        ssize_t n;
+
+        step();
+        if (step_is_last()) {
+                syscall(SYS_write, fd, data, size / 2);
+                kill(getpid(), SIGKILL);
+        }
+        n = syscall(SYS_write, fd, data, size);
+        step();
+        return n;
+}
+
+int ftruncate(int fd, off_t length)
+{
+        int r;
+
+        step();
+        r = (int)syscall(SYS_ftruncate, fd, length);
+        step();
+        return r;
+}
+
+int unlinkat(int dir, const char *name, int flags)
+{
+        int r;
+
+        step();
+        r = (int)syscall(SYS_unlinkat, dir, name, flags);
+        step();
+        return r;
+}
+
+int renameat(int old_dir, const char *old, int new_dir, const char *new)
+{
+        int r;
+
+        step();
+        r = (int)syscall(SYS_renameat2, old_dir, old, new_dir, new, 0);
+        step();
+        return r;
+}
+
+/* Runs `scenario` in a child that dies at step `n`, counted from 0. False if it got through: there
+ * are no more than `n` steps. */
+static bool killed_at(int n, void (*scenario)(void))
+{
+        int status;
+        pid_t pid = fork();
+
+        ck_assert_int_ge(pid, 0);
+        if (pid == 0) {
+                steps_left = n;
+                scenario();
+                _exit(0);
+        }
+        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+        if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+                return true;
+        ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child failed: %#x",
+                      (unsigned)status);
+        return false;
+}
+
+#endif
