@@ -39,7 +39,7 @@ static int on_hangup(sd_event_source *source, int fd, uint32_t revents, void *us
         return 0;
 }
 
-int manager_pause(Manager *manager, const char *reason, const char *owner, int *ret_fd)
+int manager_pause(Manager *manager, const char *reason, const char *owner, uid_t uid, int *ret_fd)
 {
         g_autofree char *clean_reason = log_clean(reason), *clean_owner = log_clean(owner);
         Pause *pause;
@@ -57,6 +57,7 @@ int manager_pause(Manager *manager, const char *reason, const char *owner, int *
         }
         sd_event_source_set_io_fd_own(pause->source, true);
         pause->manager = manager;
+        pause->uid = uid;
         pause->reason = g_steal_pointer(&clean_reason);
         pause->owner = g_steal_pointer(&clean_owner);
         g_ptr_array_add(manager->pauses, pause);

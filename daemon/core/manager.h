@@ -62,6 +62,7 @@ typedef struct Pause {
         struct Manager *manager;
         char *reason;            /* clean */
         char *owner;             /* who, for people */
+        uid_t uid;               /* whose; (uid_t)-1: the daemon's own */
         sd_event_source *source; /* tells when the client's end closes */
 } Pause;
 
@@ -170,8 +171,8 @@ int manager_set_option(Manager *manager, const char *section, const char *key, c
                        char **ret_error);
 
 /* Leaves the machine as found until the other end of the returned descriptor is closed. `reason`
- * and `owner` are cleaned here. */
-int manager_pause(Manager *manager, const char *reason, const char *owner, int *ret_fd);
+ * and `owner` are cleaned here; `uid` is for who limits the number of pauses of a user. */
+int manager_pause(Manager *manager, const char *reason, const char *owner, uid_t uid, int *ret_fd);
 
 /* While another daemon serves our name the machine is left as found; false: decide again. */
 void manager_set_standby(Manager *manager, bool standby);

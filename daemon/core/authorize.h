@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Who may: every call that changes something goes through authorize().
+ *
+ * Root may everything, and on a bus that is not the system's also the user that runs the daemon;
+ * this is decided by what the bus itself says of the sender. Everyone else is a question to polkit,
+ * asked without blocking, about the sender's name on the bus, which cannot be taken over by another
+ * process as a process id can. Where no polkit answers, everyone else is refused.
+ */
+#ifndef IDLED_AUTHORIZE_H
+#define IDLED_AUTHORIZE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+#include <systemd/sd-bus.h>
+
+typedef struct Authorizer Authorizer;
+
+/* What is to be done once it is allowed: a method handler as sd-bus knows them. */
+typedef int (*AuthorizedCall)(sd_bus_message *message, void *userdata, sd_bus_error *error);
+
+/* For calls that arrive at `connection`, which must outlive it. */
+Authorizer *authorizer_new(sd_bus *connection, bool is_system_bus);
+
+/* Forgets all calls that still wait for an answer. */
+void authorizer_free(Authorizer *authorizer);
+
+/* Runs `call` now or when polkit has said yes, or replies with an error: AccessDenied,
+ * InteractiveAuthorizationRequired, or LimitsExceeded if the sender's user has CALLS_WAITING_MAX
+ * calls waiting already. To be returned from a method's handler. */
+int authorize(Authorizer *authorizer, sd_bus_message *message, const char *action,
+              AuthorizedCall call, void *userdata, sd_bus_error *error);
+#define CALLS_WAITING_MAX 16
+
+/* The effective user of the sender, from the bus. */
+int sender_uid(sd_bus_message *message, uid_t *ret_uid);
+
+#endif

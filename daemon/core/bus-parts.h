@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The bus's parts, for each other: bus.c has connection and name, bus-publish.c the signals; the
+ * objects are in
+ *   bus-manager.c      /org/idled1: properties that are decided
+ *   bus-measured.c     its properties that are measured
+ *   bus-methods.c      its methods that change something
+ *   bus-explain.c      its methods that tell
+ *   bus-cpu.c          /org/idled1/cpu/N
+ *   bus-policy.c       /org/idled1/policy/NAME
+ *   bus-energy.c       /org/idled1/energy/NAME
+ *   bus-log-control.c  /org/freedesktop/LogControl1
+ *
+ * Objects below /org/idled1 are not registered one by one: their vtables are for all paths below a
+ * prefix, every handler is given the Bus and finds its object by the path. So nothing needs to be
+ * kept in step when policies or energy domains change.
+ */
+#ifndef IDLED_BUS_PARTS_H
+#define IDLED_BUS_PARTS_H
+
+#include <systemd/sd-bus.h>
+
+#include "core/authorize.h"
+#include "core/bus-connect.h"
+#include "core/bus.h"
+#include "core/unit-control.h"
+
+#define BUS_NAME        "org.idled1"
+#define BUS_PATH        "/org/idled1"
+#define BUS_PATH_CPU    BUS_PATH "/cpu"
+#define BUS_PATH_POLICY BUS_PATH "/policy"
+#define BUS_PATH_ENERGY BUS_PATH "/energy"
+
+#define BUS_INTERFACE        "org.idled1.Manager"
+#define BUS_INTERFACE_CPU    "org.idled1.Cpu"
+#define BUS_INTERFACE_POLICY "org.idled1.Policy"
+#define BUS_INTERFACE_ENERGY "org.idled1.Energy"
+
+#define BUS_ERROR_INVALID_VALUE   "org.idled1.Error.InvalidValue"
+#define BUS_ERROR_NO_SUCH_OPTION  "org.idled1.Error.NoSuchOption"
+#define BUS_ERROR_NO_SUCH_POLICY  "org.idled1.Error.NoSuchPolicy"
+#define BUS_ERROR_CONFIG_INVALID  "org.idled1.Error.ConfigInvalid"
+#define BUS_ERROR_NOT_AVAILABLE   "org.idled1.Error.NotAvailable"
+#define BUS_ERROR_TOO_MANY_PAUSES "org.idled1.Error.TooManyPauses"
+
+/* The idle states of one CPU. */
+typedef struct IdleStates {
+        int n;
+        IdleStateInfo info[IDLE_STATES_MAX];
+} IdleStates;
+
+/* What clients were last told of one CPU. */
+typedef struct CpuSeen {
+        uint64_t since_usec;
+        bool parked, online;
+} CpuSeen;
+
+struct Bus {
+        sd_event *event;
+        char *address;
+        bool is_system;
+        Units *units;
+        Manager *manager; /* NULL until bus_serve() */
+
+        sd_bus *connection; /* NULL between two attempts */
+        Authorizer *authorizer;
+        sd_event_source *retry;
+        uint64_t retry_usec; /* how long the next attempt is put off */
+        bool owned;          /* the name is ours, or was when the bus went away */
+        int yielded;         /* the pause held while it is someone else's, -1 none */
+
+        sd_event_source *publish;
+        unsigned changes;      /* Change flags not yet told */
+        CpuSeen *seen_cpus;    /* by CPU number */
+        GPtrArray *seen_paths; /* policies and energy domains that clients know */
+        GPtrArray *states;     /* by CPU number: IdleStates *, NULL: not read yet */
+};
+
+/* The signature of every property's getter; the body follows. */
+#define BUS_GETTER(function)                                                                       \
+        static int function(sd_bus *connection, const char *path, const char *interface,           \
+                            const char *property, sd_bus_message *reply, void *userdata,           \
+                            sd_bus_error *error)
+
+/* Appends a CPU set in list format. */
+int bus_append_cpus(sd_bus_message *message, const CpuSet *set);
+
+/* Shows the objects on the connection; see the list above. */
+int bus_export_manager(Bus *bus);
+int bus_export_measured(Bus *bus);
+int bus_export_cpus(Bus *bus);
+int bus_export_policies(Bus *bus);
+int bus_export_energy(Bus *bus);
+int bus_export_log_control(Bus *bus);
+
+/* Appends to `paths` (of new strings) the objects that there are now. */
+void bus_policy_paths(const Bus *bus, GPtrArray *paths);
+void bus_energy_paths(const Bus *bus, GPtrArray *paths);
+
+/* Notes what clients find if they ask now. */
+void bus_remember_cpus(Bus *bus);
+
+/* PropertiesChanged of what `changes` is about, on objects that clients know already. */
+void bus_publish_manager(Bus *bus, unsigned changes);
+void bus_publish_cpus(Bus *bus, unsigned changes);
+void bus_publish_policies(Bus *bus, unsigned changes);
+
+void bus_publish_init(Bus *bus);
+void bus_publish_done(Bus *bus);
+
+/* The manager's on_change: tells clients once the loop is free, everything at once. */
+void bus_changed(Manager *manager, unsigned changes, void *userdata);
+
+/* Handlers of the manager's methods. */
+int bus_method_explain(sd_bus_message *message, void *userdata, sd_bus_error *error);
+int bus_method_history(sd_bus_message *message, void *userdata, sd_bus_error *error);
+int bus_method_get_settings(sd_bus_message *message, void *userdata, sd_bus_error *error);
+int bus_method_verify(sd_bus_message *message, void *userdata, sd_bus_error *error);
+int bus_method_get_energy(sd_bus_message *message, void *userdata, sd_bus_error *error);
+int bus_method_pause(sd_bus_message *message, void *userdata, sd_bus_error *error);
+int bus_method_set_idle_mask(sd_bus_message *message, void *userdata, sd_bus_error *error);
+int bus_method_set_option(sd_bus_message *message, void *userdata, sd_bus_error *error);
+int bus_method_reload(sd_bus_message *message, void *userdata, sd_bus_error *error);
+
+#endif

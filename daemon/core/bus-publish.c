@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Telling clients of changes.
+ *
+ * The manager may report several changes in one go; they are collected and told when the event loop
+ * has nothing else to do, so that one change of plan is one PropertiesChanged per object. CPUs are
+ * many: only those of which something changed since clients were last told are spoken of.
+ */
+#include <errno.h>
+
+#include "base/log.h"
+#include "core/bus-parts.h"
+
+static bool find_path(const GPtrArray *paths, const char *path)
+{
+        for (guint i = 0; i < paths->len; i++)
+                if (g_str_equal(paths->pdata[i], path))
+                        return true;
+        return false;
+}
+
+static GPtrArray *paths_now(const Bus *bus)
+{
+        GPtrArray *paths = g_ptr_array_new_with_free_func(g_free);
+
+        bus_policy_paths(bus, paths);
+        bus_energy_paths(bus, paths);
+        return paths;
+}
+
+/* Removed objects are told from a list: there is nothing left to look at. */
+static void tell_removed(Bus *bus, const char *path)
+{
+        bool is_policy = g_str_has_prefix(path, BUS_PATH_POLICY "/");
+
+        sd_bus_emit_interfaces_removed(bus->connection, path,
+                                       is_policy ? BUS_INTERFACE_POLICY : BUS_INTERFACE_ENERGY,
+                                       NULL);
+}
+
+static void publish_objects(Bus *bus)
+{
+        g_autoptr(GPtrArray) before = bus->seen_paths;
+
+        bus->seen_paths = paths_now(bus);
+        for (guint i = 0; i < before->len; i++)
+                if (!find_path(bus->seen_paths, before->pdata[i]))
+                        tell_removed(bus, before->pdata[i]);
+        for (guint i = 0; i < bus->seen_paths->len; i++)
+                if (!find_path(before, bus->seen_paths->pdata[i]))
+                        sd_bus_emit_object_added(bus->connection, bus->seen_paths->pdata[i]);
+}
+
+static int on_publish(sd_event_source *source, void *userdata)
+{
+        Bus *bus = userdata;
+        unsigned changes = bus->changes;
+
+        bus->changes = 0;
+        if (changes & (CHANGE_CONFIG | CHANGE_TOPOLOGY))
+                publish_objects(bus);
+        bus_publish_manager(bus, changes);
+        bus_publish_cpus(bus, changes);
+        bus_publish_policies(bus, changes);
+        return 0;
+}
+
+static void units_came(void *userdata)
+{
+        Bus *bus = userdata;
+
+        log_debug("Units came: carrying the plan out anew");
+        manager_groups_changed(bus->manager);
+}
+
+void bus_changed(Manager *manager, unsigned changes, void *userdata)
+{
+        Bus *bus = userdata;
+        int r;
+
+        bus->changes |= changes;
+        units_watch(bus->units, !cpuset_is_empty(&manager->parked), units_came, bus);
+        r = sd_event_source_set_enabled(bus->publish, SD_EVENT_ONESHOT);
+        if (r < 0)
+                log_error_errno(r, "Changes will not be told on the bus: %m");
+}
+
+void bus_publish_init(Bus *bus)
+{
+        gsize n_cpus = (gsize)bus->manager->topology->n_cpus;
+        int r;
+
+        bus->seen_cpus = g_new0(CpuSeen, n_cpus);
+        bus_remember_cpus(bus);
+        bus->states = g_ptr_array_new_full((guint)n_cpus, g_free);
+        g_ptr_array_set_size(bus->states, (gint)n_cpus);
+        bus->seen_paths = paths_now(bus);
+        r = sd_event_add_defer(bus->event, &bus->publish, on_publish, bus);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(bus->publish, SD_EVENT_OFF);
+        if (r >= 0)
+                r = sd_event_source_set_priority(bus->publish, SD_EVENT_PRIORITY_IDLE);
+        if (r < 0)
+                log_error_errno(r, "Changes will not be told on the bus: %m");
+}
+
+void bus_publish_done(Bus *bus)
+{
+        sd_event_source_disable_unref(bus->publish);
+        if (bus->seen_paths)
+                g_ptr_array_unref(bus->seen_paths);
+        if (bus->states)
+                g_ptr_array_unref(bus->states);
+        g_free(bus->seen_cpus);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Sentences. All are built alike: what is so, by whom, why, from which inputs, and which line of
+ * which file would have to be changed for it to be otherwise.
+ */
+#include "core/sentence.h"
+
+#include <math.h>
+
+#include "base/cpuset-text.h"
+
+/* " (load 0.4 CPUs, battery 20 %)", or nothing. */
+static void add_inputs(GString *text, const Reason *reason)
+{
+        const char *separator = " (";
+
+        for (int i = 0; i < REASON_INPUTS && reason->inputs[i].name; i++) {
+                const char *unit = reason->inputs[i].unit;
+
+                if (!isfinite(reason->inputs[i].value))
+                        continue;
+                g_string_append_printf(text, "%s%s %.4g", separator, reason->inputs[i].name,
+                                       reason->inputs[i].value);
+                if (unit && *unit)
+                        g_string_append_printf(text, " %s", unit);
+                separator = ", ";
+        }
+        if (separator[0] == ',')
+                g_string_append_c(text, ')');
+}
+
+/* "; DownThreshold is 30 % (FILE:LINE)", or nothing. */
+static void add_option(GString *text, const Reason *reason, const Source *source)
+{
+        g_autofree char *where = NULL;
+
+        if (!reason->option)
+                return;
+        where = source_format(source);
+        g_string_append_printf(text, "; %s", reason->option);
+        if (reason->threshold_unit && isfinite(reason->threshold))
+                g_string_append_printf(text, " is %.4g%s%s", reason->threshold,
+                                       *reason->threshold_unit ? " " : "", reason->threshold_unit);
+        g_string_append_printf(text, " (%s)", where);
+}
+
+static char *finish(GString *text, const Reason *reason, const Source *source)
+{
+        if (reason->because) {
+                g_string_append_printf(text, ": %s", reason->because);
+                add_inputs(text, reason);
+                add_option(text, reason, source);
+        }
+        g_string_append_c(text, '.');
+        return g_string_free(text, FALSE);
+}
+
+char *cpu_sentence(int cpu, bool parked, const CpuCause *why)
+{
+        GString *text = g_string_new(NULL);
+
+        g_string_append_printf(text, "CPU %d is %s", cpu, parked ? "parked" : "in use");
+        if (why->policy)
+                g_string_append_printf(text, " by %s", why->policy);
+        else if (!why->reason.because)
+                g_string_append(text, ": no policy wishes otherwise");
+        return finish(text, &why->reason, &why->option_source);
+}
+
+char *transition_sentence(const Transition *transition)
+{
+        g_autofree char *parked = cpuset_format(&transition->parked);
+        GString *text = g_string_new(*parked ? parked : "Nothing");
+
+        g_string_append(text, cpuset_count(&transition->parked) > 1 ? " are parked" : " is parked");
+        if (transition->policy)
+                g_string_append_printf(text, " by %s", transition->policy);
+        return finish(text, &transition->reason, &transition->option_source);
+}
+
+char *wish_sentence(const Wish *wish, const CpuSet *online, const Source *option_source)
+{
+        CpuSet allowed = wish->allowed;
+        g_autofree char *cpus = NULL;
+        GString *text;
+
+        if (cpuset_is_subset(online, &allowed)) {
+                text = g_string_new("Wishes all CPUs in use");
+        } else {
+                cpuset_and(&allowed, online);
+                cpus = cpuset_format(&allowed);
+                text = g_string_new(NULL);
+                g_string_append_printf(text, "Wishes %s in use", *cpus ? cpus : "none");
+        }
+        return finish(text, &wish->allowed_reason, option_source);
+}

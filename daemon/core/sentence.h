@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Decisions as sentences for people. All results are new strings without a newline; pure.
+ */
+#ifndef IDLED_SENTENCE_H
+#define IDLED_SENTENCE_H
+
+#include "core/manager.h"
+
+/* "CPU 3 is parked by ondemand: the load needs fewer cores (load 0.4 CPUs); DownThreshold is 30 %
+ * (/etc/idled/policies/ondemand.conf:12)." `why` is of an online CPU. */
+char *cpu_sentence(int cpu, bool parked, const CpuCause *why);
+
+/* "2-3 are parked by ondemand: ...", or "Nothing is parked: ..." if that was the end of it. */
+char *transition_sentence(const Transition *transition);
+
+/* "Wishes 0-1 in use: ..."; `online` are the CPUs that there are. */
+char *wish_sentence(const Wish *wish, const CpuSet *online, const Source *option_source);
+
+#endif

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Talking to systemd.
+ *
+ * - CPU sets are `ay`: bit n % 8 of byte n / 8.
+ * - AllowedCPUs of SetUnitProperties appends to what is set; an empty array resets it. So one call
+ *   carries the property twice, first empty, then with the new set: systemd applies a call's
+ *   properties together, so no moment without a limit lies between.
+ * - The units below a slice are its property SliceOf. It lists all that are loaded; those that have
+ *   no cgroup now have an empty ControlGroup.
+ * - A name is looked up with GetUnit, which loads nothing: reading the properties of an object path
+ *   would make systemd load whatever the path names and answer with defaults.
+ */
+#include "core/unit-control.h"
+
+#include <errno.h>
+
+#include "base/log.h"
+#include "core/bus-connect.h"
+#include "core/unit-parts.h"
+
+static void disconnect(Units *units)
+{
+        units->match = sd_bus_slot_unref(units->match);
+        if (units->connection)
+                sd_bus_detach_event(units->connection);
+        units->connection = sd_bus_close_unref(units->connection);
+}
+
+int units_connect(Units *units)
+{
+        _connection_ sd_bus *connection = NULL;
+        int r;
+
+        if (units->connection && sd_bus_is_open(units->connection) > 0)
+                return 0;
+        disconnect(units);
+        if (!units->address)
+                return -ENOTCONN;
+        r = bus_connect(units->address, false, &connection);
+        if (r >= 0)
+                r = bus_wait_ready(connection);
+        if (r < 0)
+                return -ENOTCONN;
+        units->connection = g_steal_pointer(&connection);
+        if (units->watching)
+                units_subscribe(units);
+        return 0;
+}
+
+/* What an error means to who knows no D-Bus. */
+static int error_number(const sd_bus_error *error, int r)
+{
+        if (sd_bus_error_has_name(error, "org.freedesktop.systemd1.NoSuchUnit"))
+                return -ENOENT;
+        if (sd_bus_error_has_names(error, SD_BUS_ERROR_SERVICE_UNKNOWN,
+                                   SD_BUS_ERROR_NAME_HAS_NO_OWNER, SD_BUS_ERROR_DISCONNECTED))
+                return -ENOTCONN;
+        if (r == -ECONNRESET || r == -EPIPE || r == -ESHUTDOWN)
+                return -ENOTCONN;
+        return r;
+}
+
+static int call(Units *units, sd_bus_message *message, sd_bus_message **ret_reply)
+{
+        _bus_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
+        int r;
+
+        r = sd_bus_message_set_auto_start(message, false);
+        if (r >= 0)
+                r = sd_bus_call(units->connection, message, 0, &error, ret_reply);
+        if (r >= 0)
+                return 0;
+        log_debug("systemd: %s: %s", sd_bus_message_get_member(message),
+                  error.message ? error.message : g_strerror(-r));
+        return error_number(&error, r);
+}
+
+static int unit_path(Units *units, const char *unit, char **ret_path)
+{
+        _message_ sd_bus_message *ask = NULL, *reply = NULL;
+        const char *path;
+        int r = units_connect(units);
+
+        if (r >= 0)
+                r = sd_bus_message_new_method_call(units->connection, &ask, SYSTEMD_NAME,
+                                                   SYSTEMD_PATH, SYSTEMD_MANAGER, "GetUnit");
+        if (r >= 0)
+                r = sd_bus_message_append(ask, "s", unit);
+        if (r >= 0)
+                r = call(units, ask, &reply);
+        if (r >= 0)
+                r = sd_bus_message_read(reply, "o", &path);
+        if (r < 0)
+                return r;
+        *ret_path = g_strdup(path);
+        return 0;
+}
+
+/* Reads a property up to where its value of `type` begins. */
+static int get_property(Units *units, const char *unit, const char *interface, const char *property,
+                        const char *type, sd_bus_message **ret_reply)
+{
+        _message_ sd_bus_message *ask = NULL, *reply = NULL;
+        g_autofree char *path = NULL;
+        int r = unit_path(units, unit, &path);
+
+        if (r >= 0)
+                r = sd_bus_message_new_method_call(units->connection, &ask, SYSTEMD_NAME, path,
+                                                   "org.freedesktop.DBus.Properties", "Get");
+        if (r >= 0)
+                r = sd_bus_message_append(ask, "ss", interface, property);
+        if (r >= 0)
+                r = call(units, ask, &reply);
+        if (r >= 0)
+                r = sd_bus_message_enter_container(reply, 'v', type);
+        if (r < 0)
+                return r;
+        *ret_reply = g_steal_pointer(&reply);
+        return 0;
+}
+
+const char *unit_interface(const char *unit)
+{
+        static const struct {
+                const char *suffix, *interface;
+        } types[] = {
+                { ".slice", "org.freedesktop.systemd1.Slice" },
+                { ".scope", "org.freedesktop.systemd1.Scope" },
+                { ".service", "org.freedesktop.systemd1.Service" },
+                { ".socket", "org.freedesktop.systemd1.Socket" },
+                { ".mount", "org.freedesktop.systemd1.Mount" },
+                { ".swap", "org.freedesktop.systemd1.Swap" },
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(types); i++)
+                if (g_str_has_suffix(unit, types[i].suffix))
+                        return types[i].interface;
+        return NULL;
+}
+
+int unit_string(Units *units, const char *unit, const char *property, char **ret_value)
+{
+        _message_ sd_bus_message *reply = NULL;
+        const char *interface = unit_interface(unit), *value;
+        int r;
+
+        if (!interface)
+                return -ENOENT;
+        r = get_property(units, unit, interface, property, "s", &reply);
+        if (r >= 0)
+                r = sd_bus_message_read(reply, "s", &value);
+        if (r < 0)
+                return r;
+        *ret_value = g_strdup(value);
+        return 0;
+}
+
+static int list_children(void *userdata, const char *slice, char ***ret_units)
+{
+        Units *units = userdata;
+        _message_ sd_bus_message *reply = NULL;
+        g_autoptr(GPtrArray) children = g_ptr_array_new_with_free_func(g_free);
+        const char *unit;
+        int r;
+
+        r = get_property(units, slice, SYSTEMD_UNIT, "SliceOf", "as", &reply);
+        if (r >= 0)
+                r = sd_bus_message_enter_container(reply, 'a', "s");
+        while (r >= 0 && (r = sd_bus_message_read(reply, "s", &unit)) > 0) {
+                g_autofree char *group = NULL;
+
+                r = unit_string(units, unit, "ControlGroup", &group);
+                if (r == -ENOENT)
+                        r = 0;
+                else if (r >= 0 && *group)
+                        g_ptr_array_add(children, g_strdup(unit));
+        }
+        if (r < 0)
+                return r;
+        g_ptr_array_add(children, NULL);
+        *ret_units = (char **)g_ptr_array_free(g_steal_pointer(&children), FALSE);
+        return 0;
+}
+
+static int get_cpus(Units *units, const char *unit, const char *property, CpuSet *ret_cpus)
+{
+        _message_ sd_bus_message *reply = NULL;
+        const char *interface = unit_interface(unit);
+        const uint8_t *bytes;
+        CpuSet cpus = { 0 };
+        const void *data;
+        size_t size;
+        int r;
+
+        if (!interface)
+                return -ENOENT;
+        r = get_property(units, unit, interface, property, "ay", &reply);
+        if (r >= 0)
+                r = sd_bus_message_read_array(reply, 'y', &data, &size);
+        if (r < 0)
+                return r;
+        bytes = data;
+        for (size_t cpu = 0; cpu < 8 * MIN(size, CPUSET_MAX / 8); cpu++)
+                if (bytes[cpu / 8] >> (cpu % 8) & 1)
+                        cpuset_add(&cpus, (int)cpu);
+        *ret_cpus = cpus;
+        return 0;
+}
+
+static int get_allowed(void *userdata, const char *unit, CpuSet *ret_cpus)
+{
+        return get_cpus(userdata, unit, "AllowedCPUs", ret_cpus);
+}
+
+static int get_effective(void *userdata, const char *unit, CpuSet *ret_cpus)
+{
+        return get_cpus(userdata, unit, "EffectiveCPUs", ret_cpus);
+}
+
+/* Appends ("AllowedCPUs", `cpus`). */
+static int append_cpus(sd_bus_message *message, const CpuSet *cpus)
+{
+        uint8_t bytes[CPUSET_MAX / 8] = { 0 };
+        size_t size = 0;
+        int r;
+
+        CPUSET_FOREACH(cpu, cpus) {
+                bytes[cpu / 8] |= (uint8_t)(1u << (cpu % 8));
+                size = (size_t)cpu / 8 + 1;
+        }
+        r = sd_bus_message_open_container(message, 'r', "sv");
+        if (r >= 0)
+                r = sd_bus_message_append(message, "s", "AllowedCPUs");
+        if (r >= 0)
+                r = sd_bus_message_open_container(message, 'v', "ay");
+        if (r >= 0)
+                r = sd_bus_message_append_array(message, 'y', bytes, size);
+        if (r >= 0)
+                r = sd_bus_message_close_container(message);
+        return r < 0 ? r : sd_bus_message_close_container(message);
+}
+
+static int set_allowed(void *userdata, const char *unit, const CpuSet *cpus)
+{
+        Units *units = userdata;
+        _message_ sd_bus_message *ask = NULL, *reply = NULL;
+        int r = units_connect(units);
+
+        if (r >= 0)
+                r = sd_bus_message_new_method_call(units->connection, &ask, SYSTEMD_NAME,
+                                                   SYSTEMD_PATH, SYSTEMD_MANAGER,
+                                                   "SetUnitProperties");
+        if (r >= 0)
+                r = sd_bus_message_append(ask, "sb", unit, true);
+        if (r >= 0)
+                r = sd_bus_message_open_container(ask, 'a', "(sv)");
+        if (r >= 0)
+                r = append_cpus(ask, &(CpuSet){ 0 });
+        if (r >= 0 && !cpuset_is_empty(cpus))
+                r = append_cpus(ask, cpus);
+        if (r >= 0)
+                r = sd_bus_message_close_container(ask);
+        return r < 0 ? r : call(units, ask, &reply);
+}
+
+Units *units_new(sd_event *event, const char *bus)
+{
+        Units *units = g_new0(Units, 1);
+
+        units->address = bus_address(bus);
+        units->event = event ? sd_event_ref(event) : NULL;
+        units_watch_init(units);
+        units->control = (UnitControl){
+                .list_children = list_children,
+                .get_allowed = get_allowed,
+                .set_allowed = set_allowed,
+                .get_effective = get_effective,
+                .userdata = units,
+        };
+        return units;
+}
+
+void units_free(Units *units)
+{
+        if (!units)
+                return;
+        disconnect(units);
+        units_watch_done(units);
+        sd_event_unref(units->event);
+        g_free(units->address);
+        g_free(units);
+}
+
+const UnitControl *units_control(const Units *units)
+{
+        return &units->control;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * systemd's units, for the back end of parking that may not speak D-Bus itself (act/knob.h).
+ *
+ * It has a connection to the bus of its own, made when first needed and again after it broke, so
+ * that its calls, which wait for their answers, never wait for what clients of idled do. A call
+ * takes BUS_TIMEOUT_USEC at most. Without a bus, or without systemd on it, every call fails at once
+ * with -ENOTCONN.
+ */
+#ifndef IDLED_UNIT_CONTROL_H
+#define IDLED_UNIT_CONTROL_H
+
+#include <systemd/sd-event.h>
+
+#include "act/knob.h"
+
+typedef struct Units Units;
+
+/* systemd on a bus: NULL the system's, "session", or an address. `event` may be NULL, then
+ * units_watch() does nothing. */
+Units *units_new(sd_event *event, const char *bus);
+void units_free(Units *units);
+
+/* The table of functions over `units`, valid as long as it is. */
+const UnitControl *units_control(const Units *units);
+
+/* While on: calls `changed` a moment after units directly below the root slice came. */
+void units_watch(Units *units, bool on, void (*changed)(void *userdata), void *userdata);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Units, units_free)
+
+#endif

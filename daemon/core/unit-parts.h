@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The two halves of units, for each other: unit-control.c asks and changes, unit-watch.c listens.
+ */
+#ifndef IDLED_UNIT_PARTS_H
+#define IDLED_UNIT_PARTS_H
+
+#include <systemd/sd-bus.h>
+
+#include "core/unit-control.h"
+
+#define SYSTEMD_NAME    "org.freedesktop.systemd1"
+#define SYSTEMD_PATH    "/org/freedesktop/systemd1"
+#define SYSTEMD_MANAGER "org.freedesktop.systemd1.Manager"
+#define SYSTEMD_UNIT    "org.freedesktop.systemd1.Unit"
+
+struct Units {
+        char *address;
+        sd_event *event;
+        sd_bus *connection; /* NULL: none yet, or it broke */
+        UnitControl control;
+        bool watching;
+        sd_bus_slot *match;      /* while watching and connected */
+        sd_event_source *settle; /* goes off a moment after units came */
+        GPtrArray *arrived;      /* names of these */
+        void (*changed)(void *userdata);
+        void *userdata;
+};
+
+/* Makes the connection if there is none, and listens on it if that is wanted. -ENOTCONN. */
+int units_connect(Units *units);
+
+/* The interface that has the cgroup properties of this type of unit; NULL: it never has a cgroup.
+ */
+const char *unit_interface(const char *unit);
+
+/* A property of that interface, as a new string. */
+int unit_string(Units *units, const char *unit, const char *property, char **ret_value);
+
+/* Listens on a connection that was just made. */
+void units_subscribe(Units *units);
+
+void units_watch_init(Units *units);
+void units_watch_done(Units *units);
+
+#endif
