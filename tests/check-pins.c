@@ -217,6 +217,28 @@ START_TEST(memory_nodes)
 }
 END_TEST
 
+static const struct {
+        const char *release;
+        bool forgotten;
+} kernels[] = {
+        { "6.1.0-56-amd64", true }, { "5.10.1", true },   { "6.2.0", false }, { "6.12.117", false },
+        { "7.0.1-x", false },       { "garbage", false }, { "", false },
+};
+
+START_TEST(kernel_forgets)
+{
+        typeof(kernels[0]) *c = &kernels[_i];
+        Tree tree = tree_make();
+        g_autoptr(Topology) topology = machine_make(2, 1, 2, "0-1", "");
+        g_autoptr(Pins) pins = NULL;
+
+        tree_put(&tree, "proc/sys/kernel/osrelease", c->release);
+        ck_assert_int_eq(pins_read(tree.root, topology, NULL, &pins), 0);
+        ck_case(c->release, pins->forgotten == c->forgotten, "%d", pins->forgotten);
+        tree_done(&tree);
+}
+END_TEST
+
 START_TEST(no_proc)
 {
         Tree tree = tree_make();
@@ -297,6 +319,7 @@ int main(void)
 
         tcase_add_loop_test(tcase, trees, 0, G_N_ELEMENTS(cases));
         tcase_add_loop_test(tcase, memory_nodes, 0, G_N_ELEMENTS(node_cases));
+        tcase_add_loop_test(tcase, kernel_forgets, 0, G_N_ELEMENTS(kernels));
         tcase_add_test(tcase, no_proc);
         tcase_add_test(tcase, long_status);
         tcase_add_test(tcase, live);

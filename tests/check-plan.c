@@ -197,6 +197,26 @@ START_TEST(sanitize)
 }
 END_TEST
 
+/* A kernel that forgets affinities: nothing is parked as long as there is one. */
+START_TEST(forgotten)
+{
+        g_autoptr(Topology) topology = eight("0-6", "", "");
+        CpuSet set = set_of("2-3"), expected = set_of("0-6");
+        Pins pins = { .n_sets = _i, .sets = &set, .forgotten = true };
+        uint8_t safety[8];
+        Plan plan;
+
+        plan_init(&plan);
+        plan.allowed = set_of("2");
+        plan_sanitize(&plan, topology, &pins, safety);
+        if (_i == 0)
+                expected = set_of("2");
+        ck_assert(cpuset_equal(&plan.allowed, &expected));
+        ck_assert_int_eq(safety[2], SAFETY_NONE);
+        ck_assert_int_eq(safety[5], _i == 0 ? SAFETY_NONE : SAFETY_FORGOTTEN);
+}
+END_TEST
+
 START_TEST(without_pins_or_safety)
 {
         g_autoptr(Topology) topology = eight("0-7", "", "");
@@ -361,6 +381,7 @@ int main(void)
 
         tcase_set_timeout(tcase, 60);
         tcase_add_loop_test(tcase, merge, 0, G_N_ELEMENTS(merge_cases));
+        tcase_add_loop_test(tcase, forgotten, 0, 2);
         tcase_add_loop_test(tcase, sanitize, 0, G_N_ELEMENTS(cases));
         tcase_add_test(tcase, without_pins_or_safety);
         tcase_add_test(tcase, random_plans);

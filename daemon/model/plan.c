@@ -164,6 +164,16 @@ static void meet_best(Plan *plan, GArray *demands, const Topology *topology, uin
         }
 }
 
+/* Leaves every CPU in use. */
+static void add_all(Plan *plan, const Topology *topology, Safety why, uint8_t *safety)
+{
+        CPUSET_FOREACH(cpu, &topology->online) {
+                if (safety && !cpuset_has(&plan->allowed, cpu))
+                        safety[cpu] = (uint8_t)why;
+                cpuset_add(&plan->allowed, cpu);
+        }
+}
+
 void plan_sanitize(Plan *plan, const Topology *topology, const Pins *pins, uint8_t *ret_safety)
 {
         g_autoptr(GArray) demands = NULL;
@@ -180,6 +190,8 @@ void plan_sanitize(Plan *plan, const Topology *topology, const Pins *pins, uint8
                 CPUSET_FOREACH(cpu, &aside)
                         ret_safety[cpu] = SAFETY_ISOLATED;
 
+        if (pins && pins->forgotten && pins->n_sets > 0)
+                add_all(plan, topology, SAFETY_FORGOTTEN, ret_safety);
         demands = collect_demands(plan, topology, pins);
         meet_single(plan, demands, ret_safety);
         if (demands->len)
@@ -193,6 +205,8 @@ const char *safety_text(Safety safety)
                 [SAFETY_LAST] = "the last CPU for ordinary work",
                 [SAFETY_ISOLATED] = "set aside by the administrator",
                 [SAFETY_PINNED] = "the last CPU of a task's affinity or of a cpuset",
+                [SAFETY_FORGOTTEN] = "parking would lose the affinity of pinned tasks: "
+                                     "kernels before 6.2 forget it",
                 [SAFETY_NODE] = "the last CPU of a NUMA node that tasks' memory is bound to",
         };
 

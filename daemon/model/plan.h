@@ -11,10 +11,11 @@
 /* Why the plan differs for a CPU from what policies wished. */
 typedef enum Safety {
         SAFETY_NONE,
-        SAFETY_LAST,     /* the set would have been empty */
-        SAFETY_ISOLATED, /* the administrator set it aside: never parked */
-        SAFETY_PINNED,   /* the last CPU of someone's affinity mask or cpuset */
-        SAFETY_NODE,     /* the last CPU of a NUMA node whose memory tasks are bound to */
+        SAFETY_LAST,      /* the set would have been empty */
+        SAFETY_ISOLATED,  /* the administrator set it aside: never parked */
+        SAFETY_PINNED,    /* the last CPU of someone's affinity mask or cpuset */
+        SAFETY_NODE,      /* the last CPU of a NUMA node whose memory tasks are bound to */
+        SAFETY_FORGOTTEN, /* parking anything would make the kernel forget an affinity */
 } Safety;
 
 typedef struct Plan {
@@ -30,7 +31,8 @@ typedef struct Pins {
         CpuSet *sets;
         char **owners; /* one for each set, for people: "task 123 (name)", "cpuset /x" */
         int n_nodes;
-        int *nodes; /* node numbers as the kernel gives them */
+        bool forgotten; /* this kernel forgets every affinity when a cpuset changes */
+        int *nodes;     /* node numbers as the kernel gives them */
 } Pins;
 
 /* A plan without any wish in it. */
@@ -43,6 +45,7 @@ void plan_merge(Plan *plan, const Wish *wish);
  * Makes the plan one that hurts nobody, whatever the policies wished:
  * - only online CPUs are in `allowed`; isolated and nohz_full CPUs always are (not ours to park);
  * - it holds at least one usable CPU (topology_usable());
+ * - all online CPUs, if there is any set in `pins` and this kernel would forget it;
  * - of every set of `pins` at least one online CPU;
  * - of every node of `pins` at least one usable CPU.
  * A CPU that is added is the one whose core is allowed already, else the fastest, else the first.

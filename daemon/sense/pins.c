@@ -247,6 +247,19 @@ static void scan_init(Scan *scan, int root, int proc, const Topology *topology,
         read_memory_nodes(scan, root);
 }
 
+/* Kernels before 6.2 set a task's mask to that of its cpuset when this changes, and do not know
+ * afterwards what the task had asked for. A kernel that does not tell its version is a new one. */
+static bool forgets_affinities(int root)
+{
+        char release[128];
+        int major, minor;
+
+        if (file_read_value(root, "proc/sys/kernel/osrelease", release, sizeof(release)) < 0 ||
+            sscanf(release, "%d.%d", &major, &minor) != 2)
+                return false;
+        return major < 6 || (major == 6 && minor < 2);
+}
+
 /* Hands what was found over and frees the rest. */
 static Pins *scan_finish(Scan *scan)
 {
@@ -276,6 +289,7 @@ int pins_read(int root, const Topology *topology, const CpuSet *confined, Pins *
         for (int pid; (pid = next_number(dir)) >= 0;)
                 scan_process(&scan, pid);
         *ret_pins = scan_finish(&scan);
+        (*ret_pins)->forgotten = forgets_affinities(root);
         return 0;
 }
 
