@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 
 #include "base/file.h"
 #include "sense/scan.h"
@@ -14,16 +15,6 @@ static void loadavg_close(void *state)
 {
         fd_close(state);
         g_free(state);
-}
-
-static int loadavg_open(int root, const Topology *topology, void **ret_state)
-{
-        int fd = openat(root, "proc/loadavg", O_RDONLY | O_CLOEXEC);
-
-        if (fd < 0)
-                return -errno;
-        *ret_state = g_memdup2(&fd, sizeof(fd));
-        return 0;
 }
 
 /* "0.20": the kernel always writes two decimals. */
@@ -41,7 +32,7 @@ static bool scan_hundredths(const char **text, double *ret_value)
         return true;
 }
 
-static int loadavg_read(void *state, Counters *counters)
+static int read_line(int fd, double ret_averages[3], unsigned *ret_threads)
 {
         char buffer[128];
         const char *text = buffer;
@@ -49,7 +40,7 @@ static int loadavg_read(void *state, Counters *counters)
         double averages[3];
         int n;
 
-        n = fd_read_at_start(*(int *)state, buffer, sizeof(buffer));
+        n = fd_read_at_start(fd, buffer, sizeof(buffer));
         if (n < 0)
                 return n;
         for (int i = 0; i < 3; i++)
@@ -57,9 +48,35 @@ static int loadavg_read(void *state, Counters *counters)
                         return -EBADMSG;
         if (!scan_u64(&text, &runnable) || *text++ != '/' || !scan_u64(&text, &threads))
                 return -EBADMSG;
-        for (int i = 0; i < 3; i++)
-                counters->loadavg[i] = averages[i];
-        counters->threads = (unsigned)MIN(threads, UINT32_MAX);
+        memcpy(ret_averages, averages, sizeof(averages));
+        *ret_threads = (unsigned)MIN(threads, UINT32_MAX);
+        return 0;
+}
+
+static int loadavg_open(int root, const Topology *topology, void **ret_state)
+{
+        int fd = openat(root, "proc/loadavg", O_RDONLY | O_CLOEXEC), r;
+        double averages[3];
+        unsigned threads;
+
+        if (fd < 0)
+                return -errno;
+        r = read_line(fd, averages, &threads);
+        if (r < 0) {
+                close(fd);
+                return r;
+        }
+        *ret_state = g_memdup2(&fd, sizeof(fd));
+        return 0;
+}
+
+static int loadavg_read(void *state, Counters *counters)
+{
+        int r;
+
+        r = read_line(*(int *)state, counters->loadavg, &counters->threads);
+        if (r < 0)
+                return r;
         counters->have |= SENSE_LOADAVG;
         return 0;
 }

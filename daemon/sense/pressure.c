@@ -25,6 +25,7 @@ static int read_total(int fd, uint64_t *ret_usec)
 {
         char buffer[256];
         const char *text = buffer, *total;
+        uint64_t usec;
         int n;
 
         n = fd_read_at_start(fd, buffer, sizeof(buffer));
@@ -37,7 +38,10 @@ static int read_total(int fd, uint64_t *ret_usec)
         if (!total)
                 return -EBADMSG;
         total += strlen(" total=");
-        return *total != ' ' && scan_u64(&total, ret_usec) && !*total ? 0 : -EBADMSG;
+        if (*total == ' ' || !scan_u64(&total, &usec) || *total)
+                return -EBADMSG;
+        *ret_usec = usec;
+        return 0;
 }
 
 static int pressure_open(int root, const Topology *topology, void **ret_state)
