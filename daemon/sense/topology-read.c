@@ -16,7 +16,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 
 #include "base/cpuset-text.h"
@@ -31,10 +30,11 @@
  * and 35/52. */
 #define ATOM_CAPACITY 640
 
-/* Larger values are garbage: scheduler units, CPPC's abstract scale (32 bits), 1 THz. */
+/* Larger values are garbage: scheduler units, CPPC's abstract scale (32 bits), 1 THz, a cache. */
 #define CPU_CAPACITY_MAX 65536u
 #define CPPC_PERF_MAX    UINT32_MAX
 #define FREQ_KHZ_MAX     1000000000u
+#define CACHE_LEVEL_MAX  8
 
 /* A list of CPUs; the error of reading or parsing it. */
 static int list_read(int root, const char *path, CpuSet *ret_set)
@@ -134,35 +134,40 @@ static int first_read_either(int root, int cpu, const char *file, const char *ol
         return first < 0 ? first_read(root, cpu, old_file) : first;
 }
 
-/* The lowest CPU that shares a cache: of the highest level below `level_max`, and of those that do
- * not say their level the one with the highest index. */
-static int cache_read(int root, int cpu, int level_max)
+/* The lowest CPUs that share the last-level and the level-2 cache with this one. A cache that does
+ * not say its level is taken to be at its index: data, instructions, then one index a level. */
+static void caches_read(int root, int cpu, int *ret_last, int *ret_second)
 {
-        int best = -1, best_level = -1;
+        int last = -1, last_level = -1, second = -1;
 
-        for (int index = 0; index < 16; index++) {
+        for (int index = 0, missing = 0; missing < 2; index++) {
                 char file[64];
                 int first, level;
 
                 snprintf(file, sizeof(file), "cache/index%d/shared_cpu_list", index);
                 first = first_read(root, cpu, file);
+                missing = first < 0 ? missing + 1 : 0;
                 if (first < 0)
                         continue;
                 snprintf(file, sizeof(file), "cache/index%d/level", index);
                 level = id_read(root, cpu, file);
-                /* Without it: data, instructions, then one index a level. */
-                if (level < 0 || level > 16)
+                if (level < 0 || level > CACHE_LEVEL_MAX)
                         level = MAX(index, 1);
-                if (level <= level_max && level >= best_level) {
-                        best_level = level;
-                        best = first;
+                if (level == 2)
+                        second = first;
+                if (level >= last_level) {
+                        last_level = level;
+                        last = first;
                 }
         }
-        return best;
+        *ret_last = last;
+        *ret_second = second;
 }
 
 static void cpu_read(int root, int cpu, CpuFacts *facts)
 {
+        int second;
+
         facts->package_id = id_read(root, cpu, "topology/physical_package_id");
         facts->die_id = id_read(root, cpu, "topology/die_id");
         facts->core_id = id_read(root, cpu, "topology/core_id");
@@ -173,9 +178,9 @@ static void cpu_read(int root, int cpu, CpuFacts *facts)
                                                  "topology/core_siblings_list");
         facts->die_first = first_read(root, cpu, "topology/die_cpus_list");
         facts->cluster_first = first_read(root, cpu, "topology/cluster_cpus_list");
+        caches_read(root, cpu, &facts->cache_id, &second);
         if (facts->cluster_first < 0)
-                facts->cluster_first = cache_read(root, cpu, 2);
-        facts->cache_id = cache_read(root, cpu, INT_MAX);
+                facts->cluster_first = second;
 }
 
 static void nodes_read(int root, int n_cpus, CpuFacts *facts)
