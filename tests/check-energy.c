@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* RAPL zones: which are taken, in what order, by what names, and what their counters read. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "sense.h"
+#include "table.h"
+
+#define ZONES "sys/class/powercap/"
+
+static Tree tree;
+
+static void setup(void)
+{
+        tree = tree_make();
+}
+
+static void teardown(void)
+{
+        tree_done(&tree);
+}
+
+static void put_zone(const char *zone, const char *name, const char *range, const char *uj)
+{
+        const char *files[][2] = { { "name", name },
+                                   { "max_energy_range_uj", range },
+                                   { "energy_uj", uj } };
+
+        for (int i = 0; i < 3; i++) {
+                g_autofree char *path = g_strdup_printf(ZONES "%s/%s", zone, files[i][0]);
+                g_autofree char *text = g_strconcat(files[i][1] ? files[i][1] : "", "\n", NULL);
+
+                if (files[i][1])
+                        tree_put(&tree, path, text);
+        }
+}
+
+#define RANGE "262143328850"
+
+typedef struct ZoneText {
+        const char *zone, *name;
+} ZoneText;
+
+static const struct {
+        const char *name;
+        ZoneText zones[8];
+        const char *expected; /* names, in order; "<N" is the parent */
+} cases[] = {
+        { "laptop",
+          { { "intel-rapl:1", "psys" },
+            { "intel-rapl:0:2", "dram" },
+            { "intel-rapl:0:0", "core" },
+            { "intel-rapl:0", "package-0" },
+            { "intel-rapl:0:1", "uncore" },
+            { "intel-rapl-mmio:0", "package-0" } },
+          "package-0 package-0-core<0 package-0-uncore<0 package-0-dram<0 psys" },
+        { "MMIO alone", { { "intel-rapl-mmio:0", "package-0" } }, "package-0" },
+        { "two sockets",
+          { { "intel-rapl:0", "package-1" },
+            { "intel-rapl:0:0", "dram" },
+            { "intel-rapl:1", "package-0" },
+            { "intel-rapl:1:0", "dram" } },
+          "package-1 package-1-dram<0 package-0 package-0-dram<2" },
+        { "psys of every socket",
+          { { "intel-rapl:0", "package-0" },
+            { "intel-rapl:1", "psys" },
+            { "intel-rapl:2", "psys" },
+            { "intel-rapl:10", "psys" } },
+          "package-0 psys psys-1 psys-2" },
+        { "ten sort behind two",
+          { { "intel-rapl:10", "package-10" }, { "intel-rapl:2", "package-2" } },
+          "package-2 package-10" },
+        { "part without its package", { { "intel-rapl:3:0", "core" } }, "core" },
+        { "dies", { { "intel-rapl:0", "package-0-die-1" } }, "package-0-die-1" },
+        { "others are not RAPL",
+          { { "intel-rapl:0", "package-0" },
+            { "dtpm:0", "soc" },
+            { "intel-rapl:x", "core" },
+            { "intel-rapl:0:0:0", "deep" },
+            { "intel-rapl:", "none" } },
+          "package-0" },
+};
+
+static char *describe(const EnergyDomain *domains, int n)
+{
+        GString *text = g_string_new(NULL);
+
+        for (int i = 0; i < n; i++) {
+                g_string_append_printf(text, "%s%s", i ? " " : "", domains[i].name);
+                if (domains[i].parent >= 0)
+                        g_string_append_printf(text, "<%d", domains[i].parent);
+        }
+        return g_string_free(text, FALSE);
+}
+
+START_TEST(zones)
+{
+        typeof(cases[0]) *c = &cases[_i];
+        Topology topology = plain_topology(1);
+        g_autoptr(Sensors) sensors = NULL;
+        const EnergyDomain *domains;
+        g_autofree char *text = NULL;
+        int n;
+
+        for (int i = 0; i < 8 && c->zones[i].zone; i++)
+                put_zone(c->zones[i].zone, c->zones[i].name, RANGE, "5");
+        sensors = sensors_new(tree.root, &topology);
+        n = sensors_energy_domains(sensors, &domains);
+        text = describe(domains, n);
+        ck_case(c->name, strcmp(text, c->expected) == 0, "%s, expected %s", text, c->expected);
+        ck_assert_int_eq(file_read_u64(tree.root, domains[0].path, &(uint64_t){ 0 }), -EISDIR);
+}
+END_TEST
+
+START_TEST(nothing_to_read)
+{
+        Topology topology = plain_topology(1);
+        g_autoptr(Sensors) sensors = NULL;
+        const EnergyDomain *domains;
+
+        if (_i == 1)
+                put_zone("intel-rapl:0", "package-0", RANGE, NULL);
+        if (_i == 2)
+                put_zone("intel-rapl:0", NULL, RANGE, "5");
+        if (_i == 3)
+                put_zone("intel-rapl:0", "package-0", "garbage", "5");
+        sensors = sensors_new(tree.root, &topology);
+        ck_assert_int_eq(sensors_energy_domains(sensors, &domains), 0);
+        ck_assert_uint_eq(sensors_have(sensors) & SENSE_ENERGY, 0);
+        ck_assert_int_eq(sensors_error(sensors, SENSE_ENERGY), _i == 3 ? -EINVAL : -ENOENT);
+        ck_assert_uint_eq(sensors_energy_deadline(sensors), UINT64_MAX);
+}
+END_TEST
+
+START_TEST(root_only)
+{
+        Topology topology = plain_topology(1);
+
+        if (geteuid() == 0)
+                return;
+        put_zone("intel-rapl:0", "package-0", RANGE, "5");
+        ck_assert_int_eq(fchmodat(tree.root, ZONES "intel-rapl:0/energy_uj", 0, 0), 0);
+        g_autoptr(Sensors) sensors = sensors_new(tree.root, &topology);
+
+        ck_assert_int_eq(sensors_error(sensors, SENSE_ENERGY), -EACCES);
+}
+END_TEST
+
+START_TEST(deadline)
+{
+        Topology topology = plain_topology(1);
+        g_autoptr(Sensors) sensors = NULL;
+
+        put_zone("intel-rapl:0", "package-0", "262143000000", "5");
+        put_zone("intel-rapl:0:0", "dram", "65500000000", "5");
+        sensors = sensors_new(tree.root, &topology);
+        /* 65.5 kJ at 500 W are 131 s */
+        ck_assert_uint_eq(sensors_energy_deadline(sensors), 65500000);
+}
+END_TEST
+
+static const struct {
+        const char *name, *text;
+        bool valid;
+        uint64_t uj;
+} values[] = {
+        { "plain", "18000000000\n", true, 18000000000 },
+        { "zero", "0\n", true, 0 },
+        { "empty", "", false, 0 },
+        { "garbage", "garbage\n", false, 0 },
+        { "negative", "-5\n", false, 0 },
+        { "cut", "123", false, 0 },
+        { "unit", "123 uJ\n", false, 0 },
+        { "too long", "99999999999999999999999999999999999999\n", false, 0 },
+};
+
+START_TEST(counters_of_zones)
+{
+        typeof(values[0]) *c = &values[_i];
+        Topology topology = plain_topology(1);
+        g_autoptr(Counters) counters = counters_new(1);
+        g_autoptr(Sensors) sensors = NULL;
+
+        tree_put(&tree, "proc/stat", "cpu0 1 2 3 4\n");
+        put_zone("intel-rapl:0", "package-0", RANGE, "5");
+        put_zone("intel-rapl:1", "package-1", RANGE, "6");
+        sensors = sensors_new(tree.root, &topology);
+        tree_set(&tree, ZONES "intel-rapl:0/energy_uj", c->text);
+        ck_assert_int_eq(counters_read(sensors, SENSE_ENERGY, counters), 0);
+        ck_assert_uint_eq(counters->have, SENSE_LOAD | SENSE_ENERGY);
+        ck_assert_int_eq(counters->n_energy, 2);
+        ck_case(c->name, counters->energy[0].valid == c->valid, "valid is %d",
+                counters->energy[0].valid);
+        ck_assert_uint_eq(counters->energy[0].uj, c->uj);
+        ck_assert_uint_eq(counters->energy[0].range_uj, 262143328850);
+        ck_assert(counters->energy[1].valid && counters->energy[1].uj == 6);
+}
+END_TEST
+
+START_TEST(list_survives_rescan)
+{
+        Topology topology = plain_topology(1);
+        g_autoptr(Sensors) sensors = NULL;
+        const EnergyDomain *before, *after;
+
+        put_zone("intel-rapl:0", "package-0", RANGE, "5");
+        sensors = sensors_new(tree.root, &topology);
+        ck_assert_int_eq(sensors_energy_domains(sensors, &before), 1);
+        put_zone("intel-rapl:1", "package-1", RANGE, "6");
+        sensors_rescan(sensors, &topology);
+        ck_assert_int_eq(sensors_energy_domains(sensors, &after), 1);
+        ck_assert_ptr_eq(before, after);
+}
+END_TEST
+
+START_TEST(described_laptop)
+{
+        Topology topology = plain_topology(8);
+        g_autoptr(Sensors) sensors = NULL;
+        const EnergyDomain *domains;
+        g_autofree char *text = NULL;
+        int n;
+
+        ck_assert(tree_build(&tree, "synthetic-laptop"));
+        sensors = sensors_new(tree.root, &topology);
+        n = sensors_energy_domains(sensors, &domains);
+        text = describe(domains, n);
+        ck_assert_str_eq(text, cases[0].expected);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("energy");
+        TCase *tcase = tcase_create("energy");
+
+        tcase_set_timeout(tcase, 30);
+        tcase_add_checked_fixture(tcase, setup, teardown);
+        tcase_add_loop_test(tcase, zones, 0, G_N_ELEMENTS(cases));
+        tcase_add_loop_test(tcase, nothing_to_read, 0, 4);
+        tcase_add_test(tcase, root_only);
+        tcase_add_test(tcase, deadline);
+        tcase_add_loop_test(tcase, counters_of_zones, 0, G_N_ELEMENTS(values));
+        tcase_add_test(tcase, list_survives_rescan);
+        tcase_add_test(tcase, described_laptop);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Battery or mains: what the supplies of a machine add up to. */
+#include <errno.h>
+#include <math.h>
+
+#include "sense.h"
+#include "table.h"
+
+#define MAINS(online)                                                                              \
+        {                                                                                          \
+                "AC", "type=Mains online=" #online                                                 \
+        }
+#define BATTERY(n, text)                                                                           \
+        {                                                                                          \
+                "BAT" #n, "type=Battery present=1 " text                                           \
+        }
+#define MOUSE                                                                                      \
+        {                                                                                          \
+                "hid0", "type=Battery scope=Device status=Discharging capacity=20"                 \
+        }
+
+typedef struct SupplyText {
+        const char *name, *files; /* FILE=VALUE, separated by blanks */
+} SupplyText;
+
+static const struct {
+        const char *name;
+        SupplyText supplies[4];
+        int error;
+        bool on_battery;
+        double level;
+} cases[] = {
+        { "no directory", { { NULL } }, -ENOENT, false, 0 },
+        { "mouse only", { MOUSE }, -ENOENT, false, 0 },
+        { "mains only", { MAINS(1) }, 0, false, -1 },
+        { "mains only, said to be off", { MAINS(0) }, 0, false, -1 },
+        { "unplugged",
+          { MAINS(0), BATTERY(0, "status=Discharging capacity=76"), MOUSE },
+          0,
+          true,
+          0.76 },
+        { "plugged", { MAINS(1), BATTERY(0, "status=Charging capacity=76") }, 0, false, 0.76 },
+        { "plugged, yet discharging",
+          { MAINS(1), BATTERY(0, "status=Discharging capacity=76") },
+          0,
+          false,
+          0.76 },
+        { "held below full",
+          { MAINS(1), BATTERY(0, "status=Not-charging capacity=80") },
+          0,
+          false,
+          0.8 },
+        { "status unknown", { MAINS(0), BATTERY(0, "status=Unknown capacity=80") }, 0, false, 0.8 },
+        { "no mains in the list", { BATTERY(0, "status=Discharging capacity=9") }, 0, true, 0.09 },
+        { "USB-C, one of two ports",
+          { { "ucsi0", "type=USB online=0" },
+            { "ucsi1", "type=USB online=1" },
+            BATTERY(0, "status=Discharging capacity=50") },
+          0,
+          false,
+          0.5 },
+        { "USB-C, programmable supply",
+          { { "ucsi0", "type=USB online=2" }, BATTERY(0, "status=Discharging capacity=50") },
+          0,
+          false,
+          0.5 },
+        { "two batteries, by energy",
+          { BATTERY(0, "status=Unknown energy_now=10 energy_full=20 capacity=1"),
+            BATTERY(1, "status=Discharging energy_now=60 energy_full=80 capacity=1") },
+          0,
+          true,
+          0.7 },
+        { "two batteries, one tells percent only",
+          { BATTERY(0, "status=Full energy_now=20 energy_full=20"),
+            BATTERY(1, "status=Discharging capacity=50") },
+          0,
+          true,
+          0.75 },
+        { "by charge", { BATTERY(0, "status=Full charge_now=30 charge_full=40") }, 0, false, 0.75 },
+        { "second bay is empty",
+          { BATTERY(0, "status=Full capacity=90"), { "BAT1", "type=Battery present=0" } },
+          0,
+          false,
+          0.9 },
+        { "UPS", { { "ups", "type=UPS status=Discharging capacity=40" } }, 0, true, 0.4 },
+        { "over full", { BATTERY(0, "status=Full energy_now=52 energy_full=50") }, 0, false, 1 },
+        { "over 100 %", { BATTERY(0, "status=Full capacity=103") }, 0, false, 1 },
+        { "full of nothing",
+          { BATTERY(0, "status=Full energy_now=5 energy_full=0 capacity=60") },
+          0,
+          false,
+          0.6 },
+        { "garbage",
+          { { "AC", "type=Mains online=yes" },
+            BATTERY(0, "status=Discharging capacity=-5 energy_now=x energy_full=y") },
+          0,
+          true,
+          -1 },
+        { "no type", { { "odd", "online=1" }, MAINS(0) }, 0, false, -1 },
+};
+
+static void put_supplies(const Tree *tree, const SupplyText *supplies)
+{
+        for (int i = 0; i < 4 && supplies[i].name; i++) {
+                g_auto(GStrv) files = g_strsplit(supplies[i].files, " ", -1);
+
+                for (char **file = files; *file; file++) {
+                        g_auto(GStrv) pair = g_strsplit(*file, "=", 2);
+                        g_autofree char *path = g_strdup_printf("sys/class/power_supply/%s/%s",
+                                                                supplies[i].name, pair[0]);
+                        g_autofree char *value = g_strconcat(pair[1], "\n", NULL);
+
+                        tree_put(tree, path, value);
+                }
+        }
+}
+
+START_TEST(supplies)
+{
+        typeof(cases[0]) *c = &cases[_i];
+        Tree tree = tree_make();
+        g_autoptr(Counters) counters = counters_new(1);
+        void *state = NULL;
+        int r;
+
+        put_supplies(&tree, c->supplies);
+        r = sensor_power.open(tree.root, NULL, &state);
+        ck_case(c->name, r == c->error, "open returned %d, expected %d", r, c->error);
+        if (r == 0) {
+                ck_assert_int_eq(sensor_power.read(state, counters), 0);
+                ck_assert_uint_eq(counters->have, SENSE_POWER);
+                ck_case(c->name, counters->on_battery == c->on_battery, "on battery is %d",
+                        counters->on_battery);
+                ck_case(c->name, fabs(counters->battery_level - c->level) < 1e-9, "level %g",
+                        counters->battery_level);
+                sensor_power.close(state);
+        }
+        tree_done(&tree);
+}
+END_TEST
+
+START_TEST(plug_is_pulled)
+{
+        static const SupplyText laptop[4] = { MAINS(1), BATTERY(0, "status=Full capacity=100") };
+        Tree tree = tree_make();
+        g_autoptr(Counters) counters = counters_new(1);
+        void *state = NULL;
+
+        put_supplies(&tree, laptop);
+        ck_assert_int_eq(sensor_power.open(tree.root, NULL, &state), 0);
+        counters->time_usec = 1000000;
+        ck_assert_int_eq(sensor_power.read(state, counters), 0);
+        ck_assert(!counters->on_battery);
+
+        tree_set(&tree, "sys/class/power_supply/AC/online", "0\n");
+        tree_set(&tree, "sys/class/power_supply/BAT0/status", "Discharging\n");
+        counters->time_usec += 1000000;
+        ck_assert_int_eq(sensor_power.read(state, counters), 0);
+        ck_assert_msg(!counters->on_battery, "the firmware was asked again within a second");
+        counters->time_usec += 5000000;
+        ck_assert_int_eq(sensor_power.read(state, counters), 0);
+        ck_assert(counters->on_battery);
+        sensor_power.close(state);
+        tree_done(&tree);
+}
+END_TEST
+
+START_TEST(described_laptop)
+{
+        Tree tree = tree_make();
+        g_autoptr(Counters) counters = counters_new(8);
+        void *state = NULL;
+
+        ck_assert(tree_build(&tree, "synthetic-laptop"));
+        ck_assert_int_eq(sensor_power.open(tree.root, NULL, &state), 0);
+        ck_assert_int_eq(sensor_power.read(state, counters), 0);
+        ck_assert(counters->on_battery);
+        ck_assert(fabs(counters->battery_level - 0.76) < 1e-9);
+        sensor_power.close(state);
+        tree_done(&tree);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("power");
+        TCase *tcase = tcase_create("power");
+
+        tcase_set_timeout(tcase, 30);
+        tcase_add_loop_test(tcase, supplies, 0, G_N_ELEMENTS(cases));
+        tcase_add_test(tcase, plug_is_pulled);
+        tcase_add_test(tcase, described_laptop);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* cpuidle's counters: read from trees, and on this machine together with what is made of them. */
+#include <errno.h>
+#include <math.h>
+#include <sys/resource.h>
+
+#include "sense.h"
+#include "sense/topology-read.h"
+#include "table.h"
+
+#define CPUIDLE "sys/devices/system/cpu/cpu%d/cpuidle/state%d/%s"
+
+static Tree tree;
+
+static void put(int cpu, int state, const char *file, const char *text)
+{
+        g_autofree char *path = g_strdup_printf(CPUIDLE, cpu, state, file);
+
+        tree_put(&tree, path, text);
+}
+
+static void set(int cpu, int state, const char *file, const char *text)
+{
+        g_autofree char *path = g_strdup_printf(CPUIDLE, cpu, state, file);
+
+        tree_set(&tree, path, text);
+}
+
+/* Three CPUs: two states, three states, none; every counter tells where it stands. */
+static void setup(void)
+{
+        static const char *const files[] = { "usage", "time", "above", "below", "rejected" };
+
+        tree = tree_make();
+        tree_put(&tree, "proc/stat", "cpu0 1 2 3 4\ncpu1 1 2 3 4\ncpu2 1 2 3 4\n");
+        for (int cpu = 0; cpu < 2; cpu++)
+                for (int state = 0; state < 2 + cpu; state++)
+                        for (int i = 0; i < 5; i++) {
+                                g_autofree char *text = g_strdup_printf("%d%d%d\n", cpu + 1, state,
+                                                                        i);
+
+                                put(cpu, state, files[i], text);
+                        }
+}
+
+static void teardown(void)
+{
+        tree_done(&tree);
+}
+
+static void read_all(Sensors *sensors, Counters *counters)
+{
+        ck_assert_int_eq(counters_read(sensors, SENSE_RESIDENCY, counters), 0);
+        ck_assert_uint_eq(counters->have, SENSE_LOAD | SENSE_RESIDENCY);
+}
+
+/* With many descriptors to keep, and with hardly any. */
+START_TEST(every_counter)
+{
+        struct rlimit limit;
+        Topology topology = plain_topology(4);
+        g_autoptr(Sensors) sensors = NULL;
+        g_autoptr(Counters) counters = counters_new(4);
+
+        getrlimit(RLIMIT_NOFILE, &limit);
+        limit.rlim_cur = _i ? 24 : 1024;
+        setrlimit(RLIMIT_NOFILE, &limit);
+        sensors = sensors_new(tree.root, &topology);
+        for (int again = 0; again < 2; again++) {
+                read_all(sensors, counters);
+                ck_assert_int_eq(counters->idle[0].n_states, 2);
+                ck_assert_int_eq(counters->idle[1].n_states, 3);
+                ck_assert_int_eq(counters->idle[2].n_states, 0);
+                ck_assert_int_eq(counters->idle[3].n_states, 0);
+                for (int cpu = 0; cpu < 2; cpu++)
+                        for (int s = 0; s < 2 + cpu; s++) {
+                                const IdleCounters *idle = &counters->idle[cpu];
+                                uint64_t first = (uint64_t)(100 * (cpu + 1) + 10 * s);
+
+                                ck_assert_uint_eq(idle->usage[s], first);
+                                ck_assert_uint_eq(idle->time_usec[s], first + 1);
+                                ck_assert_uint_eq(idle->above[s], first + 2);
+                                ck_assert_uint_eq(idle->below[s], first + 3);
+                                ck_assert_uint_eq(idle->rejected[s], first + 4);
+                        }
+        }
+}
+END_TEST
+
+START_TEST(change_is_seen)
+{
+        Topology topology = plain_topology(4);
+        g_autoptr(Sensors) sensors = sensors_new(tree.root, &topology);
+        g_autoptr(Counters) counters = counters_new(4);
+
+        read_all(sensors, counters);
+        set(1, 2, "usage", "500\n");
+        set(1, 2, "time", "123456789012\n");
+        set(1, 0, "rejected", "7\n");
+        read_all(sensors, counters);
+        ck_assert_uint_eq(counters->idle[1].usage[2], 500);
+        ck_assert_uint_eq(counters->idle[1].time_usec[2], 123456789012);
+        ck_assert_uint_eq(counters->idle[1].rejected[0], 7);
+        ck_assert_uint_eq(counters->idle[1].usage[1], 210);
+}
+END_TEST
+
+START_TEST(old_kernel)
+{
+        static const char *const files[] = { "above", "below", "rejected" };
+        Topology topology = plain_topology(4);
+        g_autoptr(Sensors) sensors = NULL;
+        g_autoptr(Counters) counters = counters_new(4);
+
+        for (int state = 0; state < 2; state++)
+                for (int i = 0; i < 3; i++) {
+                        g_autofree char *path = g_strdup_printf(CPUIDLE, 0, state, files[i]);
+
+                        ck_assert_int_eq(unlinkat(tree.root, path, 0), 0);
+                }
+        sensors = sensors_new(tree.root, &topology);
+        read_all(sensors, counters);
+        ck_assert_int_eq(counters->idle[0].n_states, 2);
+        ck_assert_uint_eq(counters->idle[0].time_usec[1], 111);
+        ck_assert_uint_eq(counters->idle[0].above[1], 0);
+        ck_assert_uint_eq(counters->idle[1].above[1], 212);
+}
+END_TEST
+
+static const struct {
+        const char *name, *text;
+} bad_cases[] = {
+        { "empty", "" },          { "garbage", "garbage\n" },
+        { "negative", "-5\n" },   { "cut", "99999" },
+        { "unit", "99999 us\n" }, { "too long", "99999999999999999999999999999999999999999\n" },
+        { "hex", "0x1869f\n" },
+};
+
+START_TEST(bad)
+{
+        Topology topology = plain_topology(4);
+        g_autoptr(Sensors) sensors = sensors_new(tree.root, &topology);
+        g_autoptr(Counters) counters = counters_new(4);
+
+        read_all(sensors, counters);
+        set(0, 0, "usage", bad_cases[_i].text);
+        set(0, 1, "usage", "700\n");
+        set(0, 1, "time", bad_cases[_i].text);
+        set(0, 1, "above", bad_cases[_i].text);
+        read_all(sensors, counters);
+        ck_case(bad_cases[_i].name, counters->idle[0].usage[0] == 100, "usage taken");
+        ck_case(bad_cases[_i].name, counters->idle[0].time_usec[1] == 111, "time taken");
+        ck_case(bad_cases[_i].name, counters->idle[0].above[1] == 112, "above taken");
+        ck_assert_uint_eq(counters->idle[0].usage[1], 700);
+}
+END_TEST
+
+START_TEST(cpu_goes_and_returns)
+{
+        Topology topology = plain_topology(4);
+        g_autoptr(Sensors) sensors = sensors_new(tree.root, &topology);
+        g_autoptr(Counters) counters = counters_new(4);
+
+        read_all(sensors, counters);
+        tree_set(&tree, "proc/stat", "cpu0 1 2 3 4\ncpu2 1 2 3 4\n");
+        read_all(sensors, counters);
+        ck_assert_int_eq(counters->idle[1].n_states, 0);
+        ck_assert_int_eq(counters->idle[0].n_states, 2);
+        tree_set(&tree, "proc/stat", "cpu0 1 2 3 4\ncpu1 1 2 3 4\n");
+        if (_i)
+                sensors_rescan(sensors, &topology);
+        read_all(sensors, counters);
+        ck_assert_int_eq(counters->idle[1].n_states, 3);
+        ck_assert_uint_eq(counters->idle[1].usage[2], 220);
+}
+END_TEST
+
+START_TEST(no_states)
+{
+        Tree empty = tree_make();
+        Topology topology = plain_topology(4);
+        void *state = NULL;
+
+        tree_put(&empty, "sys/devices/system/cpu/cpu0/cpuidle/unrelated", "");
+        ck_assert_int_eq(sensor_residency.open(empty.root, &topology, &state), -ENOENT);
+        tree_done(&empty);
+}
+END_TEST
+
+START_TEST(static_facts)
+{
+        static const IdleStateInfo expected[] = {
+                { "POLL", 0, 0 }, { "C1E", 2, 4 }, { "C6", 170, 500 }, { "C10", 230, 700 }
+        };
+        Tree laptop = tree_make();
+        IdleStateInfo states[IDLE_STATES_MAX];
+
+        ck_assert(tree_build(&laptop, "synthetic-laptop"));
+        ck_assert_int_eq(idle_states_read(laptop.root, 0, states), 4);
+        for (int s = 0; s < 4; s++) {
+                ck_assert_str_eq(states[s].name, expected[s].name);
+                ck_assert_uint_eq(states[s].exit_latency_us, expected[s].exit_latency_us);
+                ck_assert_uint_eq(states[s].target_residency_us, expected[s].target_residency_us);
+        }
+        ck_assert_msg(idle_states_read(laptop.root, 4, states) == 3, "E-cores have others");
+        ck_assert_int_eq(idle_states_read(laptop.root, 99, states), 0);
+        tree_done(&laptop);
+}
+END_TEST
+
+/* 20 intervals of 0.1 s on this machine: rows add up, and an idle CPU's are idle. */
+START_TEST(real)
+{
+        _fd_ int root = root_open("/");
+        g_autoptr(Topology) topology = NULL;
+        g_autoptr(Sensors) sensors = NULL;
+        g_autoptr(Counters) previous = NULL, current = NULL;
+        g_autoptr(Snapshot) snapshot = NULL;
+
+        ck_assert_int_eq(topology_read(root, &topology), 0);
+        sensors = sensors_new(root, topology);
+        if (!(sensors_have(sensors) & SENSE_RESIDENCY))
+                return;
+        previous = counters_new(topology->n_cpus);
+        current = counters_new(topology->n_cpus);
+        snapshot = snapshot_new(topology->n_cpus);
+        read_all(sensors, previous);
+        for (int i = 0; i < 20; i++) {
+                Counters *swap = previous;
+
+                g_usleep(100000);
+                read_all(sensors, current);
+                snapshot_compute(previous, current, snapshot);
+                CPUSET_FOREACH(cpu, &snapshot->cpus) {
+                        const Residency *row = &snapshot->residency[cpu];
+                        uint64_t slept = current->times[cpu].idle_usec -
+                                         previous->times[cpu].idle_usec;
+                        bool was_idle = current->times[cpu].busy_usec ==
+                                                previous->times[cpu].busy_usec &&
+                                        slept + 10000 >= snapshot->interval_usec;
+                        double idle = 0;
+
+                        for (int s = 0; s < row->n_states; s++)
+                                idle += row->share[s];
+                        ck_assert_msg(row->n_states == 0 || fabs(idle + row->busy - 1) < 1e-6,
+                                      "CPU %d: %g + %g", cpu, idle, row->busy);
+                        if (was_idle)
+                                ck_assert_msg(idle >= 0.99 || row->n_states == 0,
+                                              "CPU %d is idle and has %g", cpu, idle);
+                }
+                previous = current;
+                current = swap;
+        }
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("residency");
+        TCase *tcase = tcase_create("residency");
+
+        tcase_set_timeout(tcase, 30);
+        tcase_add_checked_fixture(tcase, setup, teardown);
+        tcase_add_loop_test(tcase, every_counter, 0, 2);
+        tcase_add_test(tcase, change_is_seen);
+        tcase_add_test(tcase, old_kernel);
+        tcase_add_loop_test(tcase, bad, 0, G_N_ELEMENTS(bad_cases));
+        tcase_add_loop_test(tcase, cpu_goes_and_returns, 0, 2);
+        tcase_add_test(tcase, no_states);
+        tcase_add_test(tcase, static_facts);
+        tcase_add_test(tcase, real);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}
