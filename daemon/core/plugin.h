@@ -15,7 +15,8 @@
 
 /* Loads policy `name` from the absolute directory `dir`. On failure `*ret_error` is a new string
  * that says which file, what was found and what was expected. -ENOENT: no such module; -EPERM: its
- * owner or mode is not safe; -EPROTO: another ABI, or not what it says it is. */
+ * owner or mode is not safe; -EPROTO: another ABI, or not what it says it is; -EINVAL: not a name
+ * that a policy can have; else why the file cannot be opened. */
 int policy_load(const char *dir, const char *name, const IdledPolicy **ret_policy,
                 char **ret_error);
 
