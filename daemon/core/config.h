@@ -4,9 +4,9 @@
  *
  * For every file NAME the directories are read in the order usr/lib/idled, etc/idled below the root
  * (the later file replaces the earlier of the same name whole), then NAME.d/ drop-ins of both in
- * lexical order of their names, a drop-in in etc hiding one of the same name in usr/lib. A key
- * without value goes back to its default. Everything is read and checked before anything of it is
- * used: one error, and the old configuration stays.
+ * lexical order of their names, a drop-in in etc hiding one of the same name in usr/lib. A link to
+ * /dev/null is an empty file. A key without value goes back to its default. Everything is read and
+ * checked before anything of it is used: one error, and the old configuration stays.
  */
 #ifndef IDLED_CONFIG_H
 #define IDLED_CONFIG_H
@@ -28,18 +28,20 @@ extern const Setting daemon_settings[];
 
 /* Where a value came from. */
 typedef struct Source {
-        const char
-                *file; /* as opened, with the root; NULL: the default; "D-Bus": set at run time */
-        int line;      /* from 1; 0: none */
+        /* With the root, interned: valid for ever. NULL: the default; "D-Bus": set at run time. */
+        const char *file;
+        int line; /* from 1; 0: none */
 } Source;
 
 /* One section's table with its values: of the daemon itself, or of a policy. */
 typedef struct Section {
-        char *name; /* "Daemon", "Park", or the policy's name */
+        char *name;                /* "Daemon", "Park", or the policy's name */
+        const IdledPolicy *policy; /* NULL: of the daemon itself */
         const Setting *rows;
         size_t options_size;
-        void *options;
-        GHashTable *sources; /* key -> Source *, keys of rows that are not at their default */
+        void *options;       /* stays where it is for as long as the section */
+        GHashTable *sources; /* key -> Source *, keys that a file sets */
+        GHashTable *texts;   /* key -> text in that file */
         GHashTable *runtime; /* key -> text set over D-Bus; outlives a reload */
 } Section;
 
@@ -50,15 +52,16 @@ typedef struct Config {
 
 /* One thing wrong: "FILE:LINE: KEY: what was found, what was expected". */
 typedef struct ConfigError {
-        char *file;
-        int line;
+        const char *file; /* as Source.file */
+        int line;         /* 0: the file as a whole */
         char *message;
 } ConfigError;
 
 /* Where configuration and plugins are found. */
 typedef struct ConfigPaths {
-        int root;               /* all below are relative to it */
-        const char *vendor_dir; /* "usr/lib/idled" */
+        int root;               /* directory that all but policy_dir are relative to */
+        const char *root_path;  /* how it is called in messages and sources: "/" */
+        const char *vendor_dir; /* "usr/lib/idled"; a leading slash does not matter */
         const char *admin_dir;  /* "etc/idled" */
         const char *policy_dir; /* absolute directory of plugins: code is never read below root */
 } ConfigPaths;
@@ -73,7 +76,8 @@ void config_free(Config *config);
 Section *config_section(const Config *config, const char *name);
 
 /* Sets a value at run time, or takes it back to the file's with the empty text. -ENOENT: no such
- * section or key; else as setting_parse(). `*ret_error` says what is wrong. */
+ * section or key; -EOPNOTSUPP: the key cannot be changed without a reload; -EINVAL: it contradicts
+ * another option; else as setting_parse(). `*ret_error` says what is wrong. */
 int config_set(Config *config, const char *section, const char *key, const char *text,
                char **ret_error);
 
@@ -87,6 +91,9 @@ Source section_source(const Section *section, const char *key);
 char *source_format(const Source *source);
 
 void config_error_free(ConfigError *error);
+
+/* "FILE:LINE: MESSAGE", "FILE: MESSAGE" without a line, as a new string. */
+char *config_error_format(const ConfigError *error);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Config, config_free)
 

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What loading a configuration and changing it at run time share.
+ */
+#ifndef IDLED_CONFIG_SECTION_H
+#define IDLED_CONFIG_SECTION_H
+
+#include "core/config.h"
+
+/* A configuration without sections. */
+Config *config_new(void);
+
+/* Adds a section with its defaults. -EINVAL and `*ret_error` if the table is wrong. */
+int section_add(Config *config, const char *name, const Setting *rows, size_t size,
+                char **ret_error);
+
+/* How the section is called in its file: "Daemon", "Park", "Policy". */
+const char *section_heading(const Section *section);
+
+/* The row with this key, NULL if there is none. */
+const Setting *section_row(const Section *section, const char *key);
+
+/* Asks the section's policy whether `options` fit together. -EINVAL if not: then `*ret_error` says
+ * what contradicts what, and `*ret_key` is the key to blame or NULL. */
+int section_check(const Section *section, const void *options, const char **ret_key,
+                  char **ret_error);
+
+/* " (did you mean WORD?)", the empty text if `word` is NULL; a new string. */
+char *text_suggest(const char *word);
+
+#endif

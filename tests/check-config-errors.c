@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The configuration's errors: every kind of mistake with its exact message. */
+#include "config-tree.h"
+
+#define ALL                                                                                        \
+        "alpha, beta, wrong-abi, wrong-align, wrong-bounds, wrong-check, wrong-choices, "          \
+        "wrong-decide, wrong-default, wrong-end, wrong-help, wrong-key, wrong-name, "              \
+        "wrong-offset, wrong-section, wrong-size, wrong-symbol, wrong-twice, wrong-type"
+
+static const struct {
+        const char *name;
+        File files[N_FILES];
+        const char *errors;
+} bad[] = {
+        { "bad value",
+          { USE, { ALPHA, "[Policy]\n\nPeriod = 1o0ms \n" } },
+          AT_ALPHA ":3: Period: found \"1o0ms\", expected a duration from 10ms to 10s, such as "
+                   "250ms" },
+        { "out of range",
+          { USE, { ALPHA, "[Policy]\nPeriod=11s\n" } },
+          AT_ALPHA ":2: Period: found \"11s\", expected a duration from 10ms to 10s, such as "
+                   "250ms" },
+        { "value with a comment behind it",
+          { USE, { ALPHA, "[Policy]\nMinCores=1 # one\n" } },
+          AT_ALPHA ":2: MinCores: found \"1 # one\", expected a whole number from 1 to 8192, such "
+                   "as 1" },
+        { "quoted value",
+          { USE, { ALPHA, "[Policy]\nPeriod=\"250ms\"\n" } },
+          AT_ALPHA ":2: Period: found \"\"250ms\"\", expected a duration from 10ms to 10s, such "
+                   "as 250ms" },
+        { "unknown choice",
+          { { IDLED, "[Daemon]\nPolicies=alpha\nLogLevel=verbose\n" } },
+          AT_IDLED ":3: LogLevel: found \"verbose\", expected one of emerg, alert, crit, err, "
+                   "warning, notice, info or debug" },
+        { "unknown key",
+          { USE, { ALPHA, "[Policy]\nPeriot=1s\n" } },
+          AT_ALPHA ":2: Periot: found an unknown key, expected one of [Policy] (did you mean "
+                   "Period?)" },
+        { "unknown key like no other",
+          { USE, { ALPHA, "[Policy]\nTemperature=1\n" } },
+          AT_ALPHA ":2: Temperature: found an unknown key, expected one of [Policy]" },
+        { "case counts",
+          { USE, { ALPHA, "[Policy]\nperiod=1s\n" } },
+          AT_ALPHA ":2: period: found an unknown key, expected one of [Policy] (did you mean "
+                   "Period?)" },
+        { "translated key",
+          { USE, { ALPHA, "[Policy]\nText[de]=Hallo\n" } },
+          AT_ALPHA ":2: Text[de]: found an unknown key, expected one of [Policy]" },
+        { "key of another section",
+          { { IDLED, "[Park]\nPolicies=alpha\n[Daemon]\nPolicies=alpha\n" } },
+          AT_IDLED ":2: Policies: found in [Park], expected in [Daemon]" },
+        { "unknown section, its keys not mentioned",
+          { USE, { IDLED, "[Deamon]\nPolicies=alpha\nFoo=1\n[Daemon]\nPolicies=alpha\n" } },
+          AT_IDLED ":1: found section [Deamon], expected [Daemon] or [Park] in this file (did you "
+                   "mean Daemon?)" },
+        { "policy's section in idled.conf",
+          { { IDLED, "[Daemon]\nPolicies=alpha\n[Policy]\nPeriod=1s\n" } },
+          AT_IDLED ":3: found section [Policy], expected [Daemon] or [Park] in this file" },
+        { "daemon's section in a policy's file",
+          { USE, { ALPHA, "[Daemon]\nLogLevel=info\n" } },
+          AT_ALPHA ":1: found section [Daemon], expected [Policy] in this file" },
+        { "no section",
+          { USE, { ALPHA, "# comment\nPeriod=1s\n[Policy]\n" } },
+          AT_ALPHA ":2: Period: found outside of a section, expected [Section] above it" },
+        { "key twice",
+          { USE, { ALPHA, "[Policy]\nPeriod=1s\nMinCores=2\nPeriod=1s\n" } },
+          AT_ALPHA ":4: Period: found a second time, first in line 2, expected once" },
+        { "key twice in a section that comes twice",
+          { USE, { ALPHA, "[Policy]\nPeriod=1s\n[Policy]\nPeriod=\n" } },
+          AT_ALPHA ":4: Period: found a second time, first in line 2, expected once" },
+        { "no equals sign",
+          { USE, { ALPHA, "[Policy]\nPeriod 1s\n" } },
+          AT_ALPHA ":2: found \"Period 1s\", expected Key=value, [Section] or a comment that "
+                   "begins with #" },
+        { "no key",
+          { USE, { ALPHA, "[Policy]\n = 1s\n" } },
+          AT_ALPHA ":2: found \"= 1s\", expected Key=value, [Section] or a comment that begins "
+                   "with #" },
+        { "section without end",
+          { USE, { ALPHA, "[Policy\nPeriod=1s\n" } },
+          AT_ALPHA ":1: found \"[Policy\", expected a section such as [Section]" },
+        { "section without name",
+          { USE, { ALPHA, "[]\n" } },
+          AT_ALPHA ":1: found \"[]\", expected a section such as [Section]" },
+        { "section with something behind",
+          { USE, { ALPHA, "[Policy] # here\n" } },
+          AT_ALPHA ":1: found \"[Policy] # here\", expected a section such as [Section]" },
+        { "just a bracket",
+          { USE, { ALPHA, "[\n" } },
+          AT_ALPHA ":1: found \"[\", expected a section such as [Section]" },
+        { "not UTF-8",
+          { USE, { ALPHA, "[Policy]\nText=\xff\nPeriod=1\n" } },
+          AT_ALPHA ":2: found bytes that are not UTF-8, expected text\n" AT_ALPHA
+                   ":3: Period: found \"1\", expected a duration from 10ms to 10s, such as 250ms" },
+        { "NUL",
+          { USE, { ALPHA, "[Policy]\nText=a\001b\n" } },
+          AT_ALPHA ":2: found a NUL byte, expected text" },
+        { "byte order mark",
+          { USE, { ALPHA, "\xef\xbb\xbf[Policy]\n" } },
+          AT_ALPHA ":1: found \"\\xef\\xbb\\xbf[Policy]\", expected Key=value, [Section] or a "
+                   "comment that begins with #" },
+        { "control character",
+          { USE, { ALPHA, "[Policy]\nMin\033Cores=1\n" } },
+          AT_ALPHA ":2: Min\\x1bCores: found an unknown key, expected one of [Policy] (did you "
+                   "mean MinCores?)" },
+        { "all errors of all files, in their order",
+          { { IDLED, "[Daemon]\nPolicies=alpha beta\nMaxStretch=0\n" },
+            { "etc/idled/idled.conf.d/10-a.conf", "[Daemon]\nLogLevel=loud\nX=1\n" },
+            { ALPHA, "[Policy]\nShare=80\n" },
+            { "usr/lib/idled/policies/beta.conf", "[Policy]\n\n\nOrder=none\nCpus=x" } },
+          AT_IDLED
+          ":3: MaxStretch: found \"0\", expected a whole number from 1 to 64, such as 16\n"
+          "/etc/idled/idled.conf.d/10-a.conf:2: LogLevel: found \"loud\", expected one of emerg, "
+          "alert, crit, err, warning, notice, info or debug\n"
+          "/etc/idled/idled.conf.d/10-a.conf:3: X: found an unknown key, expected one of "
+          "[Daemon]\n" AT_ALPHA
+          ":2: Share: found \"80\", expected a percentage from 1% to 100%, such as 80%\n"
+          "/usr/lib/idled/policies/beta.conf:4: Order: found \"none\", expected one of "
+          "efficiency, performance or package\n"
+          "/usr/lib/idled/policies/beta.conf:5: Cpus: found \"x\", expected a list of CPUs, such "
+          "as 2-5,9" },
+        { "policy that is not there",
+          { { IDLED, "[Daemon]\nPolicies=alhpa beta\n" } },
+          AT_IDLED ":2: Policies: found \"alhpa\", expected policies in MODULES: " ALL
+                   " (did you mean alpha?)" },
+        { "default policies that are not there",
+          { { NULL } },
+          AT_IDLED ": Policies: found \"ondemand\", expected policies in MODULES: " ALL
+                   "\n" AT_IDLED
+                   ": Policies: found \"userspace\", expected policies in MODULES: " ALL },
+        { "policy twice",
+          { { IDLED, "[Daemon]\nPolicies=alpha beta alpha\n" } },
+          AT_IDLED ":2: Policies: found \"alpha\" twice, expected it once" },
+        { "policy by path",
+          { { IDLED, "[Daemon]\nPolicies=../alpha\n" } },
+          AT_IDLED ":2: Policies: found \"../alpha\", expected a policy's name: lower-case "
+                   "letters, digits, - and _" },
+        { "policy that is none",
+          { { IDLED, "[Daemon]\nPolicies=wrong-symbol\n" } },
+          AT_IDLED ":2: Policies: MODULES/wrong-symbol.so: found no idled_policy in it, expected a "
+                   "policy" },
+        { "options that contradict each other",
+          { USE, { ALPHA, "[Policy]\nMaxCores=4\nMinCores=5\n" } },
+          AT_ALPHA ":3: MinCores: found \"5\", which is greater than MaxCores" },
+        { "option that contradicts a default",
+          { USE, { "etc/idled/policies/alpha.conf.d/x.conf", "[Policy]\nMinCores=9\n" } },
+          "/etc/idled/policies/alpha.conf.d/x.conf:2: MinCores: found \"9\", which is greater "
+          "than MaxCores" },
+        { "enough is enough",
+          { USE, { ALPHA, "a\na\na\na\na\na\na\na\na\na\na\na\na\na\na\na\na\na\na\na\na\na\n" } },
+          NULL },
+};
+
+START_TEST(refused)
+{
+        typeof(bad[0]) *c = &bad[_i];
+        g_autofree char *errors = NULL;
+        Config *config;
+
+        put_all(c->files);
+        errors = load(&config);
+        ck_case(c->name, errors, "was accepted");
+        if (c->errors)
+                ck_case(c->name, g_str_equal(errors, c->errors), "says\n%s\nexpected\n%s", errors,
+                        c->errors);
+        else
+                ck_case(c->name,
+                        g_str_has_suffix(errors, AT_ALPHA ":21: too many problems, not "
+                                                          "read from here on"),
+                        "says\n%s", errors);
+}
+END_TEST
+
+static void make_directory(const char *path)
+{
+        ck_assert_int_eq(mkdir(path, 0755), 0);
+}
+
+static void make_dangling(const char *path)
+{
+        ck_assert_int_eq(symlink("nothing", path), 0);
+}
+
+static void make_loop(const char *path)
+{
+        const char *name = strrchr(path, '/') + 1;
+
+        ck_assert_int_eq(symlink(name, path), 0);
+}
+
+static void make_pipe(const char *path)
+{
+        ck_assert_int_eq(mkfifo(path, 0600), 0);
+}
+
+static void make_huge(const char *path)
+{
+        g_autofree char *text = g_strnfill((1 << 20) + 1, '\n');
+
+        ck_assert(g_file_set_contents(path, text, -1, NULL));
+}
+
+static void make_unreadable(const char *path)
+{
+        ck_assert(g_file_set_contents(path, "", 0, NULL));
+        ck_assert_int_eq(chmod(path, 0), 0);
+}
+
+static const struct {
+        const char *path;
+        void (*make)(const char *path);
+        const char *errors;
+} unreadable[] = {
+        { IDLED, make_directory, AT_IDLED ": found a directory, expected a file" },
+        { IDLED, make_dangling, AT_IDLED ": cannot be read: No such file or directory" },
+        { IDLED, make_loop, AT_IDLED ": cannot be read: Too many levels of symbolic links" },
+        { IDLED, make_pipe, AT_IDLED ": found a device, pipe or socket, expected a file" },
+        { IDLED, make_huge, AT_IDLED ": found more than 1 MiB, expected a configuration" },
+        { IDLED, make_unreadable, AT_IDLED ": cannot be read: Permission denied" },
+        { ALPHA ".d/a.conf", make_directory,
+          AT_ALPHA ".d/a.conf: found a directory, expected a file" },
+        { ALPHA ".d/a.conf", make_dangling,
+          AT_ALPHA ".d/a.conf: cannot be read: No such file or directory" },
+        { ALPHA ".d", make_pipe, AT_ALPHA ".d: cannot be read: Not a directory" },
+        { ALPHA ".d", make_dangling, AT_ALPHA ".d: cannot be read: No such file or directory" },
+        { "etc/idled", make_huge,
+          AT_IDLED ": cannot be read: Not a directory\n" AT_IDLED
+                   ".d: cannot be read: Not a directory\n" AT_ALPHA
+                   ": cannot be read: Not a directory\n" AT_ALPHA
+                   ".d: cannot be read: Not a directory" },
+};
+
+START_TEST(unreadable_file)
+{
+        typeof(unreadable[0]) *c = &unreadable[_i];
+        const File use = USE;
+        g_autofree char *full = below(c->path), *errors = NULL;
+        Config *config;
+        uid_t uid = geteuid();
+
+        put(use.path, use.text);
+        /* The file of the administrator hides the vendor's even if it cannot be read. */
+        put("usr/lib/idled/idled.conf.d/use.conf", use.text);
+        c->make(full);
+        /* Root may read everything. */
+        ck_assert_int_eq(chmod(temp, 0755), 0);
+        if (uid == 0 && c->make == make_unreadable)
+                ck_assert_int_eq(seteuid(65534), 0);
+        errors = load(&config);
+        ck_assert_int_eq(seteuid(uid), 0);
+        ck_assert_str_eq(errors ? errors : "accepted", c->errors);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("config-errors");
+        TCase *tcase = tcase_create("config-errors");
+
+        tcase_add_checked_fixture(tcase, set_up, tear_down);
+        tcase_add_loop_test(tcase, refused, 0, G_N_ELEMENTS(bad));
+        tcase_add_loop_test(tcase, unreadable_file, 0, G_N_ELEMENTS(unreadable));
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}

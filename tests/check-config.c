@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The configuration: the order of files and drop-ins, resets, sources, changes at run time and what
+ * becomes of them in a reload.
+ */
+#include "base/setting-value.h"
+#include "config-tree.h"
+
+/* What alpha's options are after the files, as KEY=VALUE (SOURCE). */
+static const struct {
+        const char *name;
+        File files[N_FILES];
+        const char *key, *value, *source;
+} good[] = {
+        { "default", { USE }, "Period", "250ms", "default" },
+        { "vendor",
+          { USE, { "usr/lib/idled/policies/alpha.conf", "[Policy]\nPeriod=1s" } },
+          "Period",
+          "1s",
+          "/usr/lib/idled/policies/alpha.conf:2" },
+        { "administrator's file replaces the vendor's whole",
+          { USE,
+            { "usr/lib/idled/policies/alpha.conf", "[Policy]\nPeriod=1s\n" },
+            { ALPHA, "[Policy]\nMinCores=2\n" } },
+          "Period",
+          "250ms",
+          "default" },
+        { "empty file replaces too",
+          { USE, { "usr/lib/idled/policies/alpha.conf", "[Policy]\nPeriod=1s\n" }, { ALPHA, "" } },
+          "Period",
+          "250ms",
+          "default" },
+        { "drop-in of the vendor over the administrator's file",
+          { USE,
+            { ALPHA, "[Policy]\nPeriod=1s\n" },
+            { "usr/lib/idled/policies/alpha.conf.d/a.conf", "[Policy]\nPeriod=2s\n" } },
+          "Period",
+          "2s",
+          "/usr/lib/idled/policies/alpha.conf.d/a.conf:2" },
+        { "drop-ins in the order of their names, whatever their directory",
+          { USE,
+            { "usr/lib/idled/policies/alpha.conf.d/20.conf", "[Policy]\nPeriod=2s\n" },
+            { ALPHA ".d/10.conf", "[Policy]\nPeriod=1s\n" },
+            { ALPHA ".d/100.conf", "[Policy]\nPeriod=3s\n" } },
+          "Period",
+          "2s",
+          "/usr/lib/idled/policies/alpha.conf.d/20.conf:2" },
+        { "drop-in hidden by one of the same name",
+          { USE,
+            { "usr/lib/idled/policies/alpha.conf.d/20.conf", "[Policy]\nMinCores=2\n" },
+            { ALPHA ".d/20.conf", "[Policy]\nPeriod=1s\n" } },
+          "MinCores",
+          "1",
+          "default" },
+        { "other names are no drop-ins",
+          { USE,
+            { ALPHA ".d/README", "See idled.conf(5)" },
+            { ALPHA ".d/a.conf~", "[Policy]\nPeriod=1s\n" },
+            { ALPHA ".d/.a.conf", "[Policy]\nPeriod=1s\n" } },
+          "Period",
+          "250ms",
+          "default" },
+        { "reset by an empty value",
+          { USE,
+            { ALPHA, "[Policy]\nPeriod=1s\nMinCores=2\n" },
+            { ALPHA ".d/a.conf", "[Policy]\nPeriod=\n" } },
+          "Period",
+          "250ms",
+          "default" },
+        { "what is not reset stays",
+          { USE,
+            { ALPHA, "[Policy]\nPeriod=1s\nMinCores=2\n" },
+            { ALPHA ".d/a.conf", "[Policy]\nPeriod = \t\n" } },
+          "MinCores",
+          "2",
+          AT_ALPHA ":3" },
+        { "set after a reset",
+          { USE,
+            { ALPHA, "[Policy]\nPeriod=1s\n" },
+            { ALPHA ".d/a.conf", "[Policy]\nPeriod=\n" },
+            { ALPHA ".d/b.conf", "\n[Policy]\nPeriod=3s\n" } },
+          "Period",
+          "3s",
+          AT_ALPHA ".d/b.conf:3" },
+        { "comments and white space",
+          { USE, { ALPHA, "# a\n; b\n\n  [Policy]  \r\n \t# c = d\n\tPeriod  =  1s  \r\n" } },
+          "Period",
+          "1s",
+          AT_ALPHA ":6" },
+        { "section twice",
+          { USE, { ALPHA, "[Policy]\nMinCores=2\n[Policy]\nPeriod=1s\n" } },
+          "Period",
+          "1s",
+          AT_ALPHA ":4" },
+        { "text is taken as it is",
+          { USE, { ALPHA, "[Policy]\nText=\\s a = [b] # \"c\" größer\n" } },
+          "Text",
+          "\\s a = [b] # \"c\" größer",
+          AT_ALPHA ":2" },
+        { "bounds that fit together only in the end",
+          { USE,
+            { ALPHA, "[Policy]\nMinCores=9\n" },
+            { ALPHA ".d/a.conf", "[Policy]\nMaxCores=16\n" } },
+          "MinCores",
+          "9",
+          AT_ALPHA ":2" },
+        { "files of policies that are not at work are not read",
+          { USE, { "etc/idled/policies/beta.conf", "garbage" } },
+          "Period",
+          "250ms",
+          "default" },
+};
+
+static void check_value(const Config *config, const char *section_name, const char *key,
+                        const char *value, const char *source)
+{
+        const Section *section = config_section(config, section_name);
+        const Setting *row;
+        g_autofree char *text = NULL, *from = NULL;
+        Source s;
+
+        ck_assert_msg(section, "there is no section %s", section_name);
+        row = setting_find(section->rows, section->rows[0].section, key);
+        text = setting_format(row, section->options);
+        s = section_source(section, key);
+        from = source_format(&s);
+        ck_assert_str_eq(text, value);
+        ck_assert_str_eq(from, source);
+}
+
+START_TEST(accepted)
+{
+        typeof(good[0]) *c = &good[_i];
+        g_autoptr(Config) config = NULL;
+
+        put_all(c->files);
+        config = load_good();
+        check_value(config, "alpha", c->key, c->value, c->source);
+}
+END_TEST
+
+START_TEST(link_to_null)
+{
+        g_autoptr(Config) config = NULL;
+        g_autofree char *full = below(ALPHA ".d/a.conf");
+        const File use = USE;
+
+        put(use.path, use.text);
+        put("usr/lib/idled/policies/alpha.conf.d/a.conf", "[Policy]\nPeriod=1s\n");
+        ck_assert_int_eq(symlink("/dev/null", full), 0);
+        config = load_good();
+        check_value(config, "alpha", "Period", "250ms", "default");
+}
+END_TEST
+
+START_TEST(rank)
+{
+        g_autoptr(Config) config = NULL;
+        const IdledPolicy *first, *second;
+
+        put(IDLED, "[Daemon]\nPolicies=beta alpha\nMaxStretch=4\n[Park]\nExclude=a.slice b.slice");
+        config = load_good();
+        ck_assert_uint_eq(config->policies->len, 2);
+        first = g_ptr_array_index(config->policies, 0);
+        second = g_ptr_array_index(config->policies, 1);
+        ck_assert_str_eq(first->name, "beta");
+        ck_assert_str_eq(second->name, "alpha");
+        ck_assert_ptr_eq(config_section(config, "beta")->policy, first);
+        ck_assert_ptr_null(config_section(config, "gamma"));
+        check_value(config, "Daemon", "LogLevel", "info", "default");
+        check_value(config, "Daemon", "MaxStretch", "4", AT_IDLED ":3");
+        check_value(config, "Park", "Exclude", "a.slice b.slice", AT_IDLED ":5");
+        ck_assert_int_eq(((DaemonOptions *)config_section(config, "Daemon")->options)->log_level,
+                         6);
+}
+END_TEST
+
+START_TEST(root_in_paths)
+{
+        g_autoptr(Config) config = NULL;
+
+        paths.root_path = "/srv/tree";
+        put(IDLED, "[Daemon]\nPolicies=alpha\n");
+        config = load_good();
+        check_value(config, "Daemon", "Policies", "alpha", "/srv/tree" AT_IDLED ":2");
+}
+END_TEST
+
+/* Set in this order, on alpha with MaxCores=4 and Period=1s in its file. */
+static const struct {
+        const char *section, *key, *text;
+        int error;
+        const char *value, *message; /* the value after it; NULL: not looked at */
+} sets[] = {
+        { "alpha", "Period", "2s", 0, "2s", NULL },
+        { "alpha", "Period", "1o0ms", -EINVAL, "2s",
+          "Period: found \"1o0ms\", expected a duration from 10ms to 10s, such as 250ms" },
+        { "alpha", "Period", "1h", -ERANGE, "2s",
+          "Period: found \"1h\", expected a duration from 10ms to 10s, such as 250ms" },
+        { "alpha", "Period", " ", 0, "1s", NULL },
+        { "alpha", "MinCores", "5", -EINVAL, "1",
+          "MinCores: found \"5\", which is greater than MaxCores" },
+        { "alpha", "MaxCores", "6", 0, "6", NULL },
+        { "alpha", "MinCores", "5", 0, "5", NULL },
+        { "alpha", "MaxCores", "", -EINVAL, "6",
+          "MinCores: found \"5\", which is greater than MaxCores" },
+        { "alpha", "Share", "50%", 0, "50%", NULL },
+        { "alpha", "Share", "", 0, "80%", NULL },
+        { "alpha", "Words", "x y z", 0, "x y z", NULL },
+        { "Daemon", "LogLevel", "debug", 0, "debug", NULL },
+        { "Daemon", "Policies", "beta", -EOPNOTSUPP, "alpha",
+          "Policies: can only be changed in idled.conf" },
+        { "alpha", "Perod", "1s", -ENOENT, NULL,
+          "Perod: found an unknown key, expected one of alpha (did you mean Period?)" },
+        { "beta", "Period", "1s", -ENOENT, NULL,
+          "found section \"beta\", expected Daemon, Park or a policy at work" },
+        { "Policy", "Period", "1s", -ENOENT, NULL,
+          "found section \"Policy\", expected Daemon, Park or a policy at work" },
+};
+
+START_TEST(set_at_run_time)
+{
+        g_autoptr(Config) config = NULL;
+        const void *options;
+
+        put(IDLED, "[Daemon]\nPolicies=alpha\n");
+        put(ALPHA, "[Policy]\nMaxCores=4\nPeriod=1s\n");
+        config = load_good();
+        options = config_section(config, "alpha")->options;
+        for (size_t i = 0; i < G_N_ELEMENTS(sets); i++) {
+                typeof(sets[0]) *c = &sets[i];
+                g_autofree char *error = NULL, *text = NULL;
+                const Section *section = config_section(config, c->section);
+                int r = config_set(config, c->section, c->key, c->text, &error);
+
+                ck_case(c->key, r == c->error, "[%zu] returned %d (%s), expected %d", i, r,
+                        error ? error : "", c->error);
+                if (c->message)
+                        ck_assert_str_eq(error, c->message);
+                if (!c->value)
+                        continue;
+                text = setting_format(setting_find(section->rows, section->rows[0].section, c->key),
+                                      section->options);
+                ck_assert_str_eq(text, c->value);
+        }
+        ck_assert_ptr_eq(options, config_section(config, "alpha")->options);
+        check_value(config, "alpha", "Period", "1s", AT_ALPHA ":3");
+        check_value(config, "alpha", "MaxCores", "6", "set over D-Bus");
+        check_value(config, "alpha", "Share", "80%", "default");
+}
+END_TEST
+
+static void set(Config *config, const char *section, const char *key, const char *text)
+{
+        g_autofree char *error = NULL;
+
+        ck_assert_msg(config_set(config, section, key, text, &error) == 0, "%s", error);
+}
+
+START_TEST(reload)
+{
+        g_autoptr(Config) old = NULL, new = NULL;
+
+        put(IDLED, "[Daemon]\nPolicies=alpha beta\n");
+        put(ALPHA, "[Policy]\nMaxCores=4\n");
+        old = load_good();
+        set(old, "alpha", "MaxCores", "20");
+        set(old, "alpha", "MinCores", "10");
+        set(old, "alpha", "Period", "2s");
+        set(old, "beta", "Period", "3s");
+        set(old, "Daemon", "LogLevel", "debug");
+
+        put(IDLED, "[Daemon]\nPolicies=alpha\nLogLevel=err\n");
+        put(ALPHA, "[Policy]\nMaxCores=5\nPeriod=5s\n");
+        new = load_good();
+        config_adopt_runtime(new, old);
+        check_value(new, "alpha", "MaxCores", "20", "set over D-Bus");
+        check_value(new, "alpha", "MinCores", "10", "set over D-Bus");
+        check_value(new, "alpha", "Period", "2s", "set over D-Bus");
+        check_value(new, "Daemon", "LogLevel", "debug", "set over D-Bus");
+        ck_assert_ptr_null(config_section(new, "beta"));
+        set(new, "alpha", "Period", "");
+        check_value(new, "alpha", "Period", "5s", AT_ALPHA ":3");
+}
+END_TEST
+
+/* What was set at run time and contradicts the new files is given up. */
+START_TEST(reload_conflict)
+{
+        g_autoptr(Config) old = NULL, new = NULL;
+
+        put(IDLED, "[Daemon]\nPolicies=alpha\n");
+        old = load_good();
+        set(old, "alpha", "MinCores", "8");
+        put(ALPHA, "[Policy]\nMaxCores=5\n");
+        new = load_good();
+        config_adopt_runtime(new, old);
+        check_value(new, "alpha", "MinCores", "1", "default");
+        check_value(new, "alpha", "MaxCores", "5", AT_ALPHA ":2");
+}
+END_TEST
+
+/* A source is good for as long as the program runs, not only as the configuration. */
+START_TEST(source_outlives)
+{
+        Config *config;
+        Source source;
+        g_autofree char *text = NULL;
+
+        put(IDLED, "[Daemon]\nPolicies=alpha\n");
+        config = load_good();
+        source = section_source(config_section(config, "Daemon"), "Policies");
+        config_free(config);
+        text = source_format(&source);
+        ck_assert_str_eq(text, AT_IDLED ":2");
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("config");
+        TCase *tcase = tcase_create("config");
+
+        tcase_add_checked_fixture(tcase, set_up, tear_down);
+        tcase_add_loop_test(tcase, accepted, 0, G_N_ELEMENTS(good));
+        tcase_add_test(tcase, link_to_null);
+        tcase_add_test(tcase, rank);
+        tcase_add_test(tcase, root_in_paths);
+        tcase_add_test(tcase, set_at_run_time);
+        tcase_add_test(tcase, reload);
+        tcase_add_test(tcase, reload_conflict);
+        tcase_add_test(tcase, source_outlives);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}
