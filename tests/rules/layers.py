@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Includes go down only, and each library is used in the places that are meant for it.
+
+base <- model <- {policies, sense, act} <- core <- main; idlectl stands beside the daemon and may
+read the machine as the daemon does. No file below main.c names an absolute path of the machine:
+the root is a directory that is passed.
+"""
+
+import re
+
+from source import TOP, blanked, files, finish, literals, relative
+
+# Layer: directory of its files, prefixes that it may include.
+LAYERS = {
+    "daemon/base": ["base/"],
+    "daemon/model": ["base/", "model/"],
+    "daemon/sense": ["base/", "model/", "sense/"],
+    "daemon/act": ["base/", "model/", "act/"],
+    "daemon/core": ["base/", "model/", "sense/", "act/", "core/", "idled-policy.h"],
+    "daemon": ["base/", "model/", "sense/", "act/", "core/", "idled-policy.h", "arguments.h"],
+    "policies": ["base/cpuset.h", "base/setting.h", "model/snapshot.h", "model/topology.h",
+                 "model/wish.h", "idled-policy.h", "./"],
+    "ctl": ["base/", "model/", "sense/", "./"],
+}
+
+# Header of a library: the layers that may use it, and in how many files at most.
+LIBRARIES = {
+    "systemd/sd-bus.h": (["daemon/core", "ctl"], None),
+    "systemd/": (["daemon/core", "daemon", "ctl"], None),
+    "libcgroup.h": (["daemon/act"], 1),
+    "cpufreq.h": (["daemon/act"], 1),
+    "cpuidle.h": (["daemon/act"], 1),
+    "gmodule.h": (["daemon/core"], None),
+    "json": (["ctl"], None),
+}
+
+# What a plugin is built with: these stay free of everything that is not installed beside them.
+INSTALLED = ["base/cpuset.h", "base/setting.h", "model/snapshot.h", "model/topology.h",
+             "model/wish.h"]
+
+ABSOLUTE = re.compile(r"^/(sys|proc|dev|run|etc)(/|$)")
+# The process's own descriptors are not part of the machine.
+OWN = "/proc/self/fd/"
+
+
+def layer_of(path):
+    name = relative(path)
+    for layer in sorted(LAYERS, key=len, reverse=True):
+        if name.startswith(layer + "/"):
+            return layer
+    return None
+
+
+def includes(text):
+    """(line, header, is it of the system) of every #include."""
+    code = re.sub(r"/\*.*?\*/", lambda m: "\n" * m[0].count("\n"), text, flags=re.DOTALL)
+    for number, line in enumerate(code.split("\n"), 1):
+        match = re.match(r'\s*#\s*include\s*([<"])([^>"]+)[>"]', line)
+        if match:
+            yield number, match[2], match[1] == "<"
+
+
+def may_include(layer, header, path):
+    for prefix in LAYERS[layer]:
+        if prefix == "./":
+            if (path.parent / header).exists():
+                return True
+        elif header == prefix or (prefix.endswith("/") and header.startswith(prefix)):
+            return True
+    return False
+
+
+def check_library(header, layer):
+    for name, (layers, _) in LIBRARIES.items():
+        if header.startswith(name):
+            return None if layer in layers else f"<{header}> is only for {', '.join(layers)}"
+    return None
+
+
+def check_file(path, users):
+    layer, name, text = layer_of(path), relative(path), path.read_text()
+    problems = []
+    for line, header, is_system in includes(text):
+        wrong = None
+        if is_system:
+            wrong = check_library(header, layer)
+            users.setdefault(header, []).append(name)
+        elif not may_include(layer, header, path):
+            wrong = f'"{header}" is not below {layer}'
+        elif f"{path.parent.name}/{path.name}" in INSTALLED and header not in INSTALLED:
+            wrong = f'"{header}" is not installed, but {path.name} is'
+        if wrong:
+            problems.append(f"{name}:{line}: {wrong}")
+    if layer not in ("daemon", "ctl"):
+        for line, literal in literals(text):
+            if ABSOLUTE.match(literal) and not literal.startswith(OWN):
+                problems.append(f'{name}:{line}: "{literal}" is absolute: use the root directory')
+    if re.search(r"\bgoto\b", blanked(text)):
+        problems.append(f"{name}: has a goto")
+    return problems
+
+
+def main():
+    sources = [p for p in files(".c", ".h") if layer_of(p)]
+    users, problems = {}, []
+    for path in sources:
+        problems += check_file(path, users)
+    for header, (_, most) in LIBRARIES.items():
+        if most and len(users.get(header, [])) > most:
+            problems.append(f"<{header}> is used by {', '.join(users[header])}: expected one file")
+    for header in INSTALLED:
+        if not (TOP / "daemon" / header).exists():
+            problems.append(f"daemon/{header} is gone, but plugins include it")
+    finish(problems, len(sources))
+
+
+main()
