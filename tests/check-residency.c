@@ -50,8 +50,8 @@ static void teardown(void)
 
 static void read_all(Sensors *sensors, Counters *counters)
 {
-        ck_assert_int_eq(counters_read(sensors, SENSE_RESIDENCY, counters), 0);
-        ck_assert_uint_eq(counters->have, SENSE_LOAD | SENSE_RESIDENCY);
+        ck_assert_int_eq(counters_read(sensors, SENSE_MISSES, counters), 0);
+        ck_assert_uint_eq(counters->have, SENSE_LOAD | SENSE_RESIDENCY | SENSE_MISSES);
 }
 
 /* With many descriptors to keep, and with hardly any. */
@@ -96,12 +96,18 @@ START_TEST(change_is_seen)
         read_all(sensors, counters);
         set(1, 2, "usage", "500\n");
         set(1, 2, "time", "123456789012\n");
+        set(1, 2, "below", "8\n");
         set(1, 0, "rejected", "7\n");
         read_all(sensors, counters);
         ck_assert_uint_eq(counters->idle[1].usage[2], 500);
         ck_assert_uint_eq(counters->idle[1].time_usec[2], 123456789012);
         ck_assert_uint_eq(counters->idle[1].rejected[0], 7);
+        ck_assert_uint_eq(counters->idle[1].below[2], 8);
         ck_assert_uint_eq(counters->idle[1].usage[1], 210);
+
+        ck_assert_int_eq(counters_read(sensors, SENSE_RESIDENCY, counters), 0);
+        ck_assert_uint_eq(counters->have, SENSE_LOAD | SENSE_RESIDENCY);
+        ck_assert_uint_eq(counters->idle[1].usage[2], 500);
 }
 END_TEST
 
@@ -224,12 +230,12 @@ START_TEST(real)
         previous = counters_new(topology->n_cpus);
         current = counters_new(topology->n_cpus);
         snapshot = snapshot_new(topology->n_cpus);
-        read_all(sensors, previous);
+        counters_read(sensors, SENSE_RESIDENCY, previous);
         for (int i = 0; i < 20; i++) {
                 Counters *swap = previous;
 
                 g_usleep(100000);
-                read_all(sensors, current);
+                counters_read(sensors, SENSE_RESIDENCY, current);
                 snapshot_compute(previous, current, snapshot);
                 CPUSET_FOREACH(cpu, &snapshot->cpus) {
                         const Residency *row = &snapshot->residency[cpu];

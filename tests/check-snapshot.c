@@ -324,6 +324,34 @@ START_TEST(residency)
 }
 END_TEST
 
+START_TEST(misses)
+{
+        const uint64_t zero[3] = { 0 }, state[3] = { 0, 100 * MS, 0 }, usage[3] = { 0, 9, 0 };
+        g_autoptr(Counters) previous = idle_reading(0, 0, 0, zero, zero);
+        g_autoptr(Counters) current = idle_reading(100 * MS, 0, 100 * MS, state, usage);
+        g_autoptr(Snapshot) snapshot = snapshot_new(1);
+        const Residency *row;
+
+        current->idle[0].above[1] = 3;
+        current->idle[0].below[1] = 4;
+        current->idle[0].rejected[2] = 5;
+        current->have |= SENSE_MISSES;
+        snapshot_compute(previous, current, snapshot);
+        row = &snapshot->residency[0];
+        ck_assert_uint_eq(snapshot->have, SENSE_LOAD | SENSE_RESIDENCY);
+        ck_assert_msg(row->above[1] + row->below[1] + row->rejected[2] == 0,
+                      "counts since the beginning of time");
+        previous->have |= SENSE_MISSES;
+        snapshot_compute(previous, current, snapshot);
+        row = &snapshot->residency[0];
+        ck_assert_uint_eq(snapshot->have, SENSE_LOAD | SENSE_RESIDENCY | SENSE_MISSES);
+        ck_assert_uint_eq(row->above[1], 3);
+        ck_assert_uint_eq(row->below[1], 4);
+        ck_assert_uint_eq(row->rejected[2], 5);
+        ck_assert_uint_eq(row->entered[1], 9);
+}
+END_TEST
+
 /* What cpuidle alone said of a CPU that slept all the time, sampled every 0.1 s. */
 START_TEST(naive_percentages_become_sane)
 {
@@ -399,7 +427,7 @@ static uint64_t any_number(GRand *rand)
 static void make_any(GRand *rand, Counters *counters, int n_cpus)
 {
         counters->time_usec = any_number(rand);
-        counters->have = SENSE_LOAD | (g_rand_int(rand) & 0x3f);
+        counters->have = SENSE_LOAD | (g_rand_int(rand) & 0x7f);
         counters->switches = any_number(rand);
         counters->pressure_usec = any_number(rand);
         memset(&counters->cpus, 0, sizeof(counters->cpus));
@@ -499,6 +527,7 @@ int main(void)
         tcase_add_test(tcase, rates);
         tcase_add_loop_test(tcase, energy, 0, G_N_ELEMENTS(energy_cases));
         tcase_add_loop_test(tcase, residency, 0, G_N_ELEMENTS(residency_cases));
+        tcase_add_test(tcase, misses);
         tcase_add_test(tcase, naive_percentages_become_sane);
         tcase_add_loop_test(tcase, states_change, 0, 4);
         tcase_add_test(tcase, any_two_readings_are_sane);

@@ -22,8 +22,8 @@ typedef struct CpuTimes {
 typedef struct IdleCounters {
         int n_states;
         uint64_t time_usec[IDLE_STATES_MAX]; /* grows only when the CPU leaves idle */
-        uint64_t usage[IDLE_STATES_MAX], above[IDLE_STATES_MAX], below[IDLE_STATES_MAX],
-                rejected[IDLE_STATES_MAX];
+        uint64_t usage[IDLE_STATES_MAX];
+        uint64_t above[IDLE_STATES_MAX], below[IDLE_STATES_MAX], rejected[IDLE_STATES_MAX];
 } IdleCounters;
 
 typedef struct EnergyCounter {

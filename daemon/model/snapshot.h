@@ -24,6 +24,8 @@ typedef enum Sense {
         SENSE_POWER = 1 << 3,     /* battery or AC */
         SENSE_RESIDENCY = 1 << 4, /* idle states; costs two files per CPU and state */
         SENSE_ENERGY = 1 << 5,    /* RAPL */
+        SENSE_MISSES = 1 << 6,    /* of idle states: above, below, rejected; costs three files more
+                                     for each state in use; implies SENSE_RESIDENCY */
 } Sense;
 
 /* The pressure trigger: 40 ms of waiting within 500 ms, the shortest window the kernel takes. It
@@ -39,6 +41,7 @@ typedef struct Residency {
         float busy; /* C0 */
         float share[IDLE_STATES_MAX];
         uint32_t entered[IDLE_STATES_MAX]; /* entries into the state */
+        /* the following only with SENSE_MISSES, else 0 */
         uint32_t above[IDLE_STATES_MAX]; /* of these, woken before the target residency: too deep */
         uint32_t below[IDLE_STATES_MAX]; /* of these, a deeper state would have fitted */
         uint32_t rejected[IDLE_STATES_MAX]; /* entries that the platform refused */

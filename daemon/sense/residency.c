@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Residency: cpuidle's counters in sysfs, five files per CPU and state.
+ * Residency: cpuidle's counters in sysfs, two files per CPU and state.
  *
  * This is the one sensor whose cost grows to milliseconds on large machines, so it reads only what
- * can have changed. All counters of a CPU change together when it wakes, and `usage` with them: it
- * is read first, and a CPU of which no state was used since the last reading costs no more than
- * that. `usage` before `time`: a sleep that ends in between appears in the next reading, never as a
- * use without its time for good.
+ * can have changed: `time` and `usage` of a state change together when the CPU wakes from it. First
+ * `usage`, then, if it is another than in the last reading, `time`; a sleep that ends in between
+ * shows its use in the next reading. (What the two say of one sleep may so fall into different
+ * readings; none is lost.)
  *
- * `usage` and `time` are read through kept descriptors, 0.3 us each instead of 1.2 us for an open
- * below a kept directory and some 2 us for an open below the root. A kept descriptor costs 4.6 kB
- * of kernel memory once read, some 37 kB for each CPU of four states: small beside the hundreds of
- * kilobytes that the kernel keeps for a CPU anyway, and only spent when someone asks for
- * residencies. What bounds it is the limit of open files: half of it is left to others, and
- * CPUs beyond it are read by opening. `above`, `below` and `rejected` are read only after a change,
- * by opening; kernels before 5.x do not have them and then they stay 0.
+ * Both are read through kept descriptors: that costs a seventh of opening the file below a kept
+ * directory, and a tenth of opening it below the root or through libcpupower. A kept descriptor
+ * takes 4.6 kB of kernel memory once read, some 37 kB for each CPU of four states: little beside
+ * the hundreds of kilobytes that the kernel keeps for a CPU anyway, and only spent when someone
+ * asks for residencies. What bounds it is the limit of open files: half of it is left to others,
+ * and CPUs beyond it are read by opening.
  *
  * A CPU that went offline loses its files (ENODEV): it has no states in that reading, and is looked
  * for again in the next one in which /proc/stat has it.
@@ -23,7 +22,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <sys/resource.h>
 
@@ -31,16 +29,6 @@
 #include "sense/scan.h"
 
 #define CPUIDLE_PATH "sys/devices/system/cpu/cpu%d/cpuidle"
-
-/* Files that are read only when a state was used. */
-static const struct {
-        const char *name;
-        size_t offset;
-} rare[] = {
-        { "above", offsetof(IdleCounters, above) },
-        { "below", offsetof(IdleCounters, below) },
-        { "rejected", offsetof(IdleCounters, rejected) },
-};
 
 typedef struct StateFds {
         int usage, time; /* -1: not kept */
@@ -50,7 +38,6 @@ typedef struct CpuIdle {
         int directory; /* cpuN/cpuidle, -1 while not open */
         StateFds *fds; /* by state */
         IdleCounters last;
-        unsigned absent; /* bits by index of `rare`: this kernel does not have the file */
 } CpuIdle;
 
 typedef struct Idle {
@@ -220,7 +207,6 @@ static int cpu_open(Idle *idle, CpuIdle *cpu, int number)
         idle->budget--;
         cpu->directory = directory;
         cpu->last.n_states = n;
-        cpu->absent = 0;
         cpu->fds = g_new(StateFds, n);
         for (int s = 0; s < n; s++) {
                 cpu->fds[s].usage = keep_open(idle, directory, s, "usage");
@@ -229,38 +215,16 @@ static int cpu_open(Idle *idle, CpuIdle *cpu, int number)
         return 0;
 }
 
-/* Reads everything but `usage` of a CPU that woke since the last reading. */
-static int read_changed(CpuIdle *cpu)
-{
-        int r;
-
-        for (int s = 0; s < cpu->last.n_states; s++) {
-                r = counter_read(cpu, cpu->fds[s].time, s, "time", &cpu->last.time_usec[s]);
-                if (r < 0)
-                        return r;
-                for (size_t i = 0; i < G_N_ELEMENTS(rare); i++) {
-                        uint64_t *values = (uint64_t *)((char *)&cpu->last + rare[i].offset);
-
-                        if (cpu->absent & (1u << i))
-                                continue;
-                        if (file_counter(cpu->directory, s, rare[i].name, &values[s]) == -ENOENT)
-                                cpu->absent |= 1u << i;
-                }
-        }
-        return 0;
-}
-
 /* Brings cpu->last up to date. */
 static int cpu_read(Idle *idle, CpuIdle *cpu, int number)
 {
-        bool changed = false;
+        bool first = cpu->directory < 0;
         int r;
 
-        if (cpu->directory < 0) {
+        if (first) {
                 r = cpu_open(idle, cpu, number);
                 if (r < 0)
                         return r;
-                changed = true;
         }
         for (int s = 0; s < cpu->last.n_states; s++) {
                 uint64_t before = cpu->last.usage[s];
@@ -268,9 +232,13 @@ static int cpu_read(Idle *idle, CpuIdle *cpu, int number)
                 r = counter_read(cpu, cpu->fds[s].usage, s, "usage", &cpu->last.usage[s]);
                 if (r < 0)
                         return r;
-                changed = changed || cpu->last.usage[s] != before;
+                if (!first && cpu->last.usage[s] == before)
+                        continue;
+                r = counter_read(cpu, cpu->fds[s].time, s, "time", &cpu->last.time_usec[s]);
+                if (r < 0)
+                        return r;
         }
-        return changed ? read_changed(cpu) : 0;
+        return 0;
 }
 
 static int idle_read(void *state, Counters *counters)

@@ -28,7 +28,7 @@ typedef struct Sensor {
 } Sensor;
 
 extern const Sensor sensor_load, sensor_loadavg, sensor_pressure, sensor_power, sensor_residency,
-        sensor_energy;
+        sensor_misses, sensor_energy;
 
 /* All sensors of this machine, opened. */
 typedef struct Sensors Sensors;

@@ -3,7 +3,8 @@
  * All sensors of the machine: the table, opening them, and one reading.
  *
  * /proc/stat comes first and next to the clock, because all shares are fractions of the time
- * between two readings of it.
+ * between two readings of it. The misses of idle states come behind the residencies that they go
+ * by.
  */
 #include "sense/sensor.h"
 
@@ -13,8 +14,8 @@
 #include "sense/energy.h"
 
 static const Sensor *const table[] = {
-        &sensor_load,  &sensor_loadavg,   &sensor_pressure,
-        &sensor_power, &sensor_residency, &sensor_energy,
+        &sensor_load,      &sensor_loadavg, &sensor_pressure, &sensor_power,
+        &sensor_residency, &sensor_misses,  &sensor_energy,
 };
 
 struct Sensors {
@@ -87,6 +88,8 @@ int counters_read(Sensors *sensors, unsigned senses, Counters *counters)
 {
         struct timespec now;
 
+        if (senses & SENSE_MISSES)
+                senses |= SENSE_RESIDENCY;
         counters->have = 0;
         clock_gettime(CLOCK_MONOTONIC, &now);
         counters->time_usec = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
