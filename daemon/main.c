@@ -50,6 +50,7 @@ static int fill_setup(const Arguments *arguments, ManagerSetup *setup)
                 return log_error_errno(root, "%s: %m", arguments->root);
         *setup = (ManagerSetup){
                 .paths = { .root = root,
+                           .root_path = arguments->root,
                            .vendor_dir = directory(arguments->vendor_dir, VENDOR_DIR + 1),
                            .admin_dir = directory(arguments->config_dir, "etc/idled"),
                            .policy_dir = directory(arguments->policy_dir, POLICY_DIR) },

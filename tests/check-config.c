@@ -186,6 +186,20 @@ START_TEST(root_in_paths)
 }
 END_TEST
 
+START_TEST(absolute_directory)
+{
+        g_autoptr(Config) config = NULL;
+        g_autofree char *dir = below("elsewhere"), *expected = NULL;
+
+        paths.root_path = "/srv/tree";
+        paths.admin_dir = dir;
+        put("elsewhere/idled.conf", "[Daemon]\nPolicies=alpha\n");
+        config = load_good();
+        expected = g_strdup_printf("%s/idled.conf:2", dir);
+        check_value(config, "Daemon", "Policies", "alpha", expected);
+}
+END_TEST
+
 /* Set in this order, on alpha with MaxCores=4 and Period=1s in its file. */
 static const struct {
         const char *section, *key, *text;
@@ -326,6 +340,7 @@ int main(void)
         tcase_add_test(tcase, link_to_null);
         tcase_add_test(tcase, rank);
         tcase_add_test(tcase, root_in_paths);
+        tcase_add_test(tcase, absolute_directory);
         tcase_add_test(tcase, set_at_run_time);
         tcase_add_test(tcase, reload);
         tcase_add_test(tcase, reload_conflict);

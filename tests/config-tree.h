@@ -45,7 +45,7 @@ static ConfigPaths paths;
 static inline void set_up(void)
 {
         temp = g_dir_make_tmp("check-config-XXXXXX", NULL);
-        paths = (ConfigPaths){ root_open(temp), "/", "/usr/lib/idled", "etc/idled",
+        paths = (ConfigPaths){ root_open(temp), "/", "usr/lib/idled", "etc/idled",
                                g_getenv("MODULES") };
         ck_assert_int_ge(paths.root, 0);
 }

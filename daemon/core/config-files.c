@@ -48,22 +48,19 @@ static void config_file_free(ConfigFile *file)
         g_free(file);
 }
 
-static const char *without_slash(const char *path)
-{
-        return path + strspn(path, "/");
-}
-
-/* The path below the root as people know it. */
+/* The path as people know it; one that is absolute is not below the root. */
 static const char *display_path(const ConfigPaths *paths, const char *path)
 {
-        g_autofree char *full = g_build_filename(paths->root_path, path, NULL);
+        const char *root = paths->root_path ? paths->root_path : "/";
+        g_autofree char *full = path[0] == '/' ? g_strdup(path)
+                                               : g_build_filename(root, path, NULL);
 
         return g_intern_string(full);
 }
 
 const char *config_admin_path(const ConfigPaths *paths, const char *name)
 {
-        g_autofree char *path = g_build_filename(without_slash(paths->admin_dir), name, NULL);
+        g_autofree char *path = g_build_filename(paths->admin_dir, name, NULL);
 
         return display_path(paths, path);
 }
@@ -175,8 +172,7 @@ static int compare_names(gconstpointer a, gconstpointer b, gpointer userdata)
 GPtrArray *config_files_read(const ConfigPaths *paths, const char *name, GPtrArray *errors)
 {
         /* The later directory wins. */
-        const char *const dirs[] = { without_slash(paths->vendor_dir),
-                                     without_slash(paths->admin_dir) };
+        const char *const dirs[] = { paths->vendor_dir, paths->admin_dir };
         GPtrArray *files = g_ptr_array_new_with_free_func((GDestroyNotify)config_file_free);
         g_autoptr(GTree) names = g_tree_new_full(compare_names, NULL, g_free, g_free);
         bool there = false;

@@ -57,11 +57,12 @@ typedef struct ConfigError {
         char *message;
 } ConfigError;
 
-/* Where configuration and plugins are found. */
+/* Where configuration and plugins are found. Paths are used as openat() does: one that is absolute
+ * is not below the root. */
 typedef struct ConfigPaths {
-        int root;               /* directory that all but policy_dir are relative to */
-        const char *root_path;  /* how it is called in messages and sources: "/" */
-        const char *vendor_dir; /* "usr/lib/idled"; a leading slash does not matter */
+        int root;
+        const char *root_path;  /* how the root is called in messages; NULL: "/" */
+        const char *vendor_dir; /* "usr/lib/idled" */
         const char *admin_dir;  /* "etc/idled" */
         const char *policy_dir; /* absolute directory of plugins: code is never read below root */
 } ConfigPaths;
