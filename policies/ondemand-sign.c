@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Signs that more cores are needed: steps 4 and 5.
+ */
+#include "ondemand.h"
+
+bool sign_has_pressure(const Call *call)
+{
+        return call->input->snapshot->pressure >= call->options->pressure;
+}
+
+static bool tasks_waited(const Call *call)
+{
+        const Demand *demand = &call->demand;
+
+        if (call->input->snapshot->pressed && demand->runnable >= (unsigned)demand->active)
+                return true;
+        return sign_has_pressure(call) &&
+               (!call->self->pressure_before || demand->idle < 0.5 * demand->active);
+}
+
+Sign sign_read(const Call *call)
+{
+        const Demand *demand = &call->demand;
+
+        if (demand->tasks > (unsigned)demand->active)
+                return SIGN_WAITING;
+        if (tasks_waited(call))
+                return SIGN_PRESSURE;
+        if (demand->saturated > 0)
+                return demand->saturated == demand->active ? SIGN_FULL : SIGN_SATURATED;
+        if (load_is_high(call, call->self->load))
+                return SIGN_LOAD;
+        return call->self->n_kept < size_min(call) ? SIGN_LEAST : SIGN_NONE;
+}
+
+Reason sign_reason(const Call *call, Sign sign, PackSize size)
+{
+        static const char *const because[] = {
+                [SIGN_LEAST] = "fewer cores were kept than there shall be at least",
+                [SIGN_LOAD] = "the filtered load uses the kept cores too much",
+                [SIGN_SATURATED] = "a CPU is saturated",
+                [SIGN_FULL] = "all CPUs in use are saturated",
+                [SIGN_WAITING] = "more tasks are runnable than CPUs are in use",
+                [SIGN_PRESSURE] = "tasks waited for a CPU",
+        };
+        const Ondemand *self = call->self;
+        Reason reason = reason_new(call, because[sign], size);
+
+        switch (sign) {
+        case SIGN_NONE:
+        case SIGN_LEAST:
+                reason_threshold(&reason, "MinCores", (double)call->options->min_cores, "cores");
+                break;
+        case SIGN_LOAD:
+                reason_input(&reason, "utilisation", 100 * self->load / self->capacity, "%");
+                reason_threshold(&reason, "UpThreshold", 100 * call->options->up, "%");
+                break;
+        case SIGN_SATURATED:
+        case SIGN_FULL:
+                reason_input(&reason, "busiest CPU", 100 * call->demand.busiest, "%");
+                reason_threshold(&reason, "UpThreshold", 100 * call->options->up, "%");
+                break;
+        case SIGN_WAITING:
+                reason_input(&reason, "CPUs in use", call->demand.active, "CPUs");
+                reason_threshold(&reason, NULL, call->demand.active, "tasks");
+                break;
+        case SIGN_PRESSURE:
+                reason_input(&reason, "pressure", 100 * call->input->snapshot->pressure, "%");
+                reason_threshold(&reason, "PressureThreshold", 100 * call->options->pressure, "%");
+                break;
+        }
+        return reason;
+}

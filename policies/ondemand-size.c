@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * How many cores a load wants, and how that compares with what is kept: steps 3 and 5a.
+ */
+#include <limits.h>
+
+#include "ondemand.h"
+
+int size_min(const Call *call)
+{
+        int n = call->self->pack.n_cores;
+
+        return call->options->min_cores < (uint64_t)n ? (int)call->options->min_cores : n;
+}
+
+int size_max(const Call *call)
+{
+        int n = call->self->pack.n_cores;
+        uint64_t max = call->options->max_cores;
+
+        return max > 0 && max < (uint64_t)n ? (int)max : n;
+}
+
+PackSize size_resize(const Call *call, PackSize size, int min)
+{
+        int max = size_max(call);
+
+        return pack_resize(&call->self->pack, call->input->topology, size, min < max ? min : max,
+                           max);
+}
+
+int size_count(const Call *call, PackSize size)
+{
+        return pack_count(&call->self->pack, call->input->topology, size);
+}
+
+PackSize size_wanted(const Call *call, double load)
+{
+        const Pack *pack = &call->self->pack;
+        const Topology *topology = call->input->topology;
+        const Demand *demand = &call->demand;
+        double target = call->options->target;
+        int least = size_min(call), rest;
+
+        if (demand->saturated > 0) {
+                rest = pack_fit(pack, topology, demand->rest / target, 0).cores;
+                rest = demand->saturated + (rest > 1 ? rest : 1);
+                least = rest > least ? rest : least;
+        }
+        return size_resize(call, pack_fit(pack, topology, load / target, demand->fast), least);
+}
+
+bool size_is_larger(const Call *call, PackSize size)
+{
+        return size.fast > call->self->kept.fast || size_count(call, size) > call->self->n_kept;
+}
+
+bool size_is_smaller(const Call *call, PackSize size)
+{
+        return size.fast < call->self->kept.fast || size_count(call, size) < call->self->n_kept;
+}
+
+bool load_is_low(const Call *call, double load)
+{
+        const Ondemand *self = call->self;
+
+        return load < call->options->down * self->capacity || self->n_kept > size_max(call);
+}
+
+bool load_is_high(const Call *call, double load)
+{
+        return load > call->options->up * call->self->capacity;
+}
+
+PackSize size_to_park(const Call *call, double load, unsigned tasks)
+{
+        const Pack *pack = &call->self->pack;
+        uint64_t cpus = (uint64_t)pack->n_cpus;
+        uint64_t least = (tasks * (uint64_t)pack->n_cores + cpus - 1) / cpus;
+        PackSize size = size_wanted(call, load);
+
+        return size_resize(call, size, least < INT_MAX ? (int)least : INT_MAX);
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * ondemand: as many cores awake as the load needs, the rest parked (coreidle).
+ *
+ *  1. Which. The cores that may be parked stand in a fixed order (pack.c); what is kept is its
+ *     beginning. Isolated and nohz_full CPUs, and those that a policy of higher rank takes
+ *     away, are none of ours.
+ *  2. Load. The work of all these CPUs (demand.c) is filtered by a moving average that knows
+ *     the time: filtered += (1 - exp(-interval / FilterTime)) * (work - filtered), so that
+ *     calls that come early or late weigh what they should.
+ *  3. Size. The load wants the fewest cores that it uses to at most TargetUtilization. A core
+ *     counts with its capacity, as one thread: what SMT adds is a reserve that is never planned
+ *     on, for two tasks that share a core both notice, and one more core awake costs less.
+ *  4. Growing by load. When the filtered load uses the kept cores to more than UpThreshold, the
+ *     size that it wants is kept at once.
+ *  5. Growing by sign. Three signs do not wait for the filter.
+ *     a) A CPU in use is saturated (busy for UpThreshold). Each saturated CPU is given a core
+ *        for itself, and the rest of the load, with whoever comes next, at least one more:
+ *        wanted is saturated + max(1, rest at TargetUtilization). So one busy thread never holds
+ *        more than two cores, however long it runs: another would not make it faster. But if
+ *        all CPUs in use are saturated, nobody knows how much more is waiting; then as below.
+ *     b) More tasks are runnable than CPUs are in use.
+ *     c) Tasks waited for PressureThreshold of the time, or the pressure trigger called and
+ *        every CPU in use is taken.
+ *     After b and c the kept cores are doubled, or a core is kept for each runnable task,
+ *     whichever is more: from one core to a thousand are ten steps.
+ *     A task that is bound to its CPU, or throttled, waits however many cores there are. So
+ *     tasks that were runnable at both ends of an interval in which half a CPU in use had nothing
+ *     to do count only as many as CPUs were busy; and pressure that was there in the interval
+ *     before, and is there although half of the CPUs in use had nothing to do, is no sign.
+ *  6. Fast cores. Where cores differ in speed, as many of the fastest are kept, wherever they
+ *     stand in the order, as CPUs have work that a slow core has no room for: a saturated slow
+ *     core, or a fast one that does more than TargetUtilization of the slowest. One busy thread
+ *     is not stuck on a slow core.
+ *  7. Parking. In every call for the time Dwell, the load must use the kept cores to less than
+ *     DownThreshold, and it and the runnable tasks must want fewer; then, in one step, the
+ *     largest size wanted meanwhile is kept. One step, because every change costs the same
+ *     however many cores it moves; the largest, because what was wanted a moment ago will be
+ *     wanted again. As the new size is used to at most TargetUtilization, it takes a load higher
+ *     by UpThreshold / TargetUtilization to grow again.
+ *  8. Patience. If cores are needed again within twice the time it took to park them, that time
+ *     is doubled, up to 8 times Dwell; once they stayed parked for four times as long it is
+ *     Dwell again. So a load that comes and goes settles to what its peaks want.
+ *  9. The cap. No 60 s see more than MaxTransitions changes, and yet growing is never refused.
+ *     Cores are parked only if the budget has room for two changes, this one and the one that
+ *     takes it back; and a growth that is the last in the budget keeps everything, after which
+ *     there is nothing to grow. So while anything is parked, one change is left.
+ * 10. Whatever makes the order invalid (CPUs that come or go, another PackOrder) keeps
+ *     everything and starts anew.
+ */
+#include <math.h>
+
+#include "ondemand.h"
+
+/* Steps 4 to 6; true if there is a sign that forbids to park, whether or not there was anything to
+ * grow. */
+static bool consider_growing(Call *call)
+{
+        Ondemand *self = call->self;
+        Sign sign = sign_read(call);
+        bool urgent = sign > SIGN_SATURATED;
+        PackSize size = size_wanted(call, self->load);
+        int n = 2 * self->n_kept;
+        Reason reason;
+
+        if (urgent) {
+                n = (int)call->demand.tasks > n ? (int)call->demand.tasks : n;
+                size = size_resize(call, size, n);
+        }
+        if (sign == SIGN_NONE || !size_is_larger(call, size))
+                return urgent;
+        reason = sign_reason(call, sign, size);
+        change_grow(call, size, &reason);
+        return true;
+}
+
+/* Step 7. */
+static void consider_parking(Call *call)
+{
+        Ondemand *self = call->self;
+        PackSize size = size_to_park(call, self->load, call->demand.tasks);
+        uint64_t dwell = call->options->dwell_usec * self->patience;
+
+        if (!load_is_low(call, self->load) || !size_is_smaller(call, size)) {
+                self->dwelling = false;
+                return;
+        }
+        if (!self->dwelling) {
+                self->dwelling = true;
+                self->dwell_since_usec = call->now_usec;
+                self->peak = size;
+        }
+        self->peak.cores = size.cores > self->peak.cores ? size.cores : self->peak.cores;
+        self->peak.fast = size.fast > self->peak.fast ? size.fast : self->peak.fast;
+        if (call->now_usec - self->dwell_since_usec >= dwell && change_has_reserve(call))
+                change_park(call);
+}
+
+/* True if later calls will keep the same as long as the load is what it was in this interval: the
+ * filtered load only moves towards it, and neither end of its way calls for a change. What this
+ * call changed shows only in the next. */
+static bool is_settled(const Call *call)
+{
+        double load = call->demand.work;
+        unsigned tasks = demand_tasks(&call->demand, call->demand.runnable);
+        bool may_grow = load_is_high(call, load) || call->demand.saturated > 0;
+
+        if (call->self->dwelling || call->changed)
+                return false;
+        if (may_grow && size_is_larger(call, size_wanted(call, load)))
+                return false;
+        return !load_is_low(call, load) || !size_is_smaller(call, size_to_park(call, load, tasks));
+}
+
+static void filter_load(Call *call)
+{
+        Ondemand *self = call->self;
+        double interval = (double)call->input->snapshot->interval_usec, weight = 1;
+
+        if (self->loaded && call->options->filter_usec > 0)
+                weight = -expm1(-interval / (double)call->options->filter_usec);
+        self->load += weight * (call->demand.work - self->load);
+        self->loaded = true;
+}
+
+/* Step 10: keeps everything. The first time that is no change. */
+static void start(Call *call)
+{
+        Ondemand *self = call->self;
+        PackSize all = { self->pack.n_cores, self->pack.n_fast };
+        Reason reason = reason_new(
+                call, "the CPUs or their order are new, so nothing is parked yet", all);
+
+        reason_threshold(&reason, "Dwell", (double)call->options->dwell_usec / SECOND, "s");
+        self->reason = reason;
+        self->patience = 1;
+        self->loaded = false;
+        change_keep(call, all, &reason);
+}
+
+static void watch(Call *call)
+{
+        Ondemand *self = call->self;
+        DemandLimits limits = { call->options->up, call->options->target };
+
+        demand_read(call->input, &self->pack, limits, self->runnable_before, &call->demand);
+        filter_load(call);
+        if (consider_growing(call))
+                self->dwelling = false;
+        else
+                consider_parking(call);
+        self->runnable_before = call->demand.runnable;
+        self->pressure_before = sign_has_pressure(call);
+}
+
+static void ondemand_decide(void *state, const PolicyInput *input, Wish *wish)
+{
+        Ondemand *self = state;
+        const OndemandOptions *options = input->options;
+        Call call = { .self = self,
+                      .input = input,
+                      .options = options,
+                      .now_usec = input->snapshot->time_usec };
+
+        if (pack_update(&self->pack, input->topology, input->offered, options->pack_order))
+                start(&call);
+        if (input->snapshot->interval_usec > 0)
+                watch(&call);
+        cpuset_subtract(&wish->allowed, &self->parked);
+        wish->allowed_reason = self->reason;
+        if (size_min(&call) >= self->pack.n_cores && self->n_kept == self->pack.n_cores)
+                return;
+        wish->period_usec = options->period_usec;
+        wish->on_pressure = true;
+        wish->settled = input->snapshot->interval_usec > 0 && is_settled(&call);
+}
+
+const IdledPolicy idled_policy = {
+        .abi = IDLED_POLICY_ABI,
+        .name = "ondemand",
+        .summary = "parks the cores that the load does not need",
+        .settings = ondemand_settings,
+        .options_size = sizeof(OndemandOptions),
+        .state_size = sizeof(Ondemand),
+        .needs = SENSE_PRESSURE,
+        .check = ondemand_check,
+        .decide = ondemand_decide,
+};

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What the parts of ondemand share. The algorithm is told in ondemand.c.
+ */
+#ifndef IDLED_ONDEMAND_H
+#define IDLED_ONDEMAND_H
+
+#include "demand.h"
+
+#define SECOND      UINT64_C(1000000)
+#define MINUTE      (60 * SECOND)
+#define CHANGES_MAX 60 /* the largest MaxTransitions */
+#define PATIENCE    8
+
+typedef struct OndemandOptions {
+        uint64_t period_usec, filter_usec, dwell_usec;
+        double target, up, down, pressure;
+        uint64_t min_cores, max_cores, max_transitions;
+        int pack_order;
+} OndemandOptions;
+
+typedef struct Ondemand {
+        Pack pack;
+        PackSize kept;
+        int n_kept;      /* cores that `kept` means */
+        double capacity; /* and their capacity */
+        CpuSet parked;   /* the others' CPUs */
+        Reason reason;   /* of `kept` */
+
+        bool loaded; /* `load` has a value */
+        double load; /* filtered */
+
+        bool dwelling;
+        uint64_t dwell_since_usec;
+        PackSize peak; /* wanted since then */
+
+        bool parked_last; /* the last change was a parking, at: */
+        uint64_t parked_usec;
+        unsigned patience; /* how many times Dwell parking takes; 0 is 1 */
+
+        unsigned runnable_before; /* signs at the end of the call before */
+        bool pressure_before;
+
+        uint64_t changes_usec[CHANGES_MAX]; /* ring */
+        unsigned n_changes;
+} Ondemand;
+
+/* One call of decide(). */
+typedef struct Call {
+        Ondemand *self;
+        const PolicyInput *input;
+        const OndemandOptions *options;
+        uint64_t now_usec;
+        Demand demand;
+        bool changed; /* it parked or unparked CPUs */
+} Call;
+
+typedef enum Sign {
+        SIGN_NONE,
+        SIGN_LEAST,     /* MinCores asks for more than is kept */
+        SIGN_LOAD,      /* the filtered load */
+        SIGN_SATURATED, /* a CPU in use */
+        SIGN_FULL,      /* all CPUs in use are saturated */
+        SIGN_WAITING,   /* tasks beyond the CPUs in use */
+        SIGN_PRESSURE,  /* tasks waited */
+} Sign;
+
+extern const Setting ondemand_settings[];
+
+/* As IdledPolicy.check. */
+const char *ondemand_check(const void *options, const char **ret_key);
+
+/* MinCores and MaxCores on this machine: from 1 to the cores that may be parked. */
+int size_min(const Call *call);
+int size_max(const Call *call);
+
+/* How many cores `size` means. */
+int size_count(const Call *call, PackSize size);
+
+/* `size` with at least `least` cores, within MaxCores. */
+PackSize size_resize(const Call *call, PackSize size, int least);
+
+/* What `load` (in CPUs of the fastest kind), saturated CPUs and demand for fast cores want. */
+PackSize size_wanted(const Call *call, double load);
+
+/* What may be parked down to: what `load` wants, and a CPU for each of the tasks. */
+PackSize size_to_park(const Call *call, double load, unsigned tasks);
+
+/* True if `size` has a core, or a fast core, more or less than is kept. */
+bool size_is_larger(const Call *call, PackSize size);
+bool size_is_smaller(const Call *call, PackSize size);
+
+/* True if `load` uses the kept cores to less than DownThreshold, or they are beyond MaxCores. */
+bool load_is_low(const Call *call, double load);
+
+/* True if `load` uses the kept cores to more than UpThreshold. */
+bool load_is_high(const Call *call, double load);
+
+/* The most important sign of this call. */
+Sign sign_read(const Call *call);
+
+/* Why `size` is wanted if that is because of `sign`. */
+Reason sign_reason(const Call *call, Sign sign, PackSize size);
+
+/* True if tasks waited for PressureThreshold of the interval. */
+bool sign_has_pressure(const Call *call);
+
+/* `because` with the inputs that every decision has. */
+Reason reason_new(const Call *call, const char *because, PackSize size);
+
+/* Adds the input that this decision was about, and what it was compared with. */
+void reason_input(Reason *reason, const char *name, double value, const char *unit);
+void reason_threshold(Reason *reason, const char *option, double threshold, const char *unit);
+
+/* Keeps `size`, whatever it is; if that parks or unparks a CPU it is a change, because of `reason`.
+ */
+void change_keep(Call *call, PackSize size, const Reason *reason);
+
+/* Keeps what is kept and `size`, or everything if that takes the last change of the budget. */
+void change_grow(Call *call, PackSize size, Reason *reason);
+
+/* Keeps the largest size that was wanted during the dwell time. */
+void change_park(Call *call);
+
+/* True if the budget has room for a change and another one after it. */
+bool change_has_reserve(const Call *call);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Which cores stay awake first: an order of all cores that may be parked.
+ *
+ * What is kept is always the beginning of that order, plus, where cores differ in speed, the first
+ * few of the fastest. So a number of cores always means the same cores: the set never reshuffles
+ * while it grows and shrinks, and cores, clusters, dies and packages fall idle one whole group
+ * after the other.
+ */
+#ifndef IDLED_PACK_H
+#define IDLED_PACK_H
+
+#include "idled-policy.h"
+
+typedef enum PackOrder {
+        PACK_EFFICIENCY,  /* slowest cores first */
+        PACK_PERFORMANCE, /* fastest cores first */
+        PACK_PACKAGE,     /* one package after the other, however fast its cores are */
+} PackOrder;
+
+/* What is kept: the first `cores` of the order, and those of the first `fast` cores of the fastest
+ * class that are not among them. */
+typedef struct PackSize {
+        int cores, fast;
+} PackSize;
+
+typedef struct Pack {
+        CpuSet cpus;               /* that may be parked */
+        uint32_t fingerprint;      /* of the topology that the order was made for */
+        PackOrder by;              /* how it was made */
+        int n_cpus;                /* how many of these */
+        int n_cores, n_fast;       /* their cores, and those of the fastest class */
+        uint16_t slowest, fast;    /* lowest capacity of all and of the fastest class */
+        int16_t order[CPUSET_MAX]; /* core numbers, kept longest first; n_cores of them */
+} Pack;
+
+/* Makes the order anew if the topology, `offered` (NULL: all) or `by` are not those it was made
+ * for; true if so. Starts from a zeroed Pack. */
+bool pack_update(Pack *pack, const Topology *topology, const CpuSet *offered, PackOrder by);
+
+/* The smallest size with at least these `fast` cores whose capacity is at least `capacity`, in
+ * units of the machine's fastest CPU; everything if there is none. */
+PackSize pack_fit(const Pack *pack, const Topology *topology, double capacity, int fast);
+
+/* `size` with at least `min` and at most `max` cores; of the fastest class as many as it asks for
+ * stay if they fit. Its `fast` then says how many cores of that class there are. */
+PackSize pack_resize(const Pack *pack, const Topology *topology, PackSize size, int min, int max);
+
+/* The capacity of what is kept, every core counted as one of its threads, in units of the machine's
+ * fastest CPU. */
+double pack_capacity(const Pack *pack, const Topology *topology, PackSize size);
+
+/* How many cores are kept. */
+int pack_count(const Pack *pack, const Topology *topology, PackSize size);
+
+/* The CPUs that are not kept. */
+void pack_parked(const Pack *pack, const Topology *topology, PackSize size, CpuSet *ret_parked);
+
+#endif
