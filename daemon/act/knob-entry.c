@@ -123,10 +123,11 @@ int knob_entry_announce(Knobs *knobs, KnobEntry *entry, const char *value)
         return 0;
 }
 
-void knob_entry_adopt(Knobs *knobs, KnobEntry *entry, const char *value)
+int knob_entry_adopt(Knobs *knobs, KnobEntry *entry, const char *value)
 {
-        if (entry->recorded && value && !knob_entry_explains(entry, value))
-                knob_entry_announce(knobs, entry, value);
+        if (!entry->recorded || !value || knob_entry_explains(entry, value))
+                return 0;
+        return knob_entry_announce(knobs, entry, value);
 }
 
 int knob_entry_unrecord(Knobs *knobs, KnobEntry *entry)

@@ -43,8 +43,8 @@ bool knob_entry_explains(const KnobEntry *entry, const char *value);
 /* Puts on record a value that is about to be written; the knob's idea of what is ours follows. */
 int knob_entry_announce(Knobs *knobs, KnobEntry *entry, const char *value);
 
-/* Makes ours what a write of ours has come to, whatever that is; NULL: nobody knows. */
-void knob_entry_adopt(Knobs *knobs, KnobEntry *entry, const char *value);
+/* Makes ours what a write of ours, or the kernel, has made of the value; NULL: nobody knows. */
+int knob_entry_adopt(Knobs *knobs, KnobEntry *entry, const char *value);
 
 /* Takes the knob off the record; on failure it stays there and counts as recorded. */
 int knob_entry_unrecord(Knobs *knobs, KnobEntry *entry);

@@ -177,3 +177,15 @@ int knob_set(Knobs *knobs, const KnobKind *kind, const char *name, const char *v
                 return confirm(knobs, entry, now);
         return change(knobs, entry, now, value);
 }
+
+int knob_adopt(Knobs *knobs, const KnobKind *kind, const char *name)
+{
+        KnobEntry *entry = knob_entry_find(knobs, kind, name);
+        g_autofree char *now = NULL;
+        int r;
+
+        if (!entry || !entry->recorded || entry->knob.state == KNOB_FOREIGN || knobs->dry_run)
+                return -ENOENT;
+        r = knob_entry_read(knobs, entry, &now);
+        return r < 0 ? r : knob_entry_adopt(knobs, entry, now);
+}

@@ -81,6 +81,11 @@ void knobs_free(Knobs *knobs);
  */
 int knob_set(Knobs *knobs, const KnobKind *kind, const char *name, const char *value);
 
+/* Takes the value that a knob of ours has now for the kernel's doing, as when it drops a CPU that
+ * went offline from every cpuset: it counts as ours. -ENOENT: no such knob of ours; else the error
+ * of reading or recording. */
+int knob_adopt(Knobs *knobs, const KnobKind *kind, const char *name);
+
 /* The knob's entry if it was ever set and not given back, else NULL. */
 const Knob *knob_find(const Knobs *knobs, const KnobKind *kind, const char *name);
 

@@ -34,12 +34,14 @@ extern const Setting park_settings[];
 /* One back end: as Actuator, but chosen by park.c. */
 typedef struct ParkBackendOps {
         const char *name;
-        const KnobKind *kind;
         int (*open)(const ActContext *context, const ParkOptions *options, void **ret_state);
         int (*apply)(void *state, Knobs *knobs, const CpuSet *allowed, const Topology *topology);
         const char *(*describe)(void *state);
         void (*close)(void *state);
 } ParkBackendOps;
+
+/* Their knobs: a unit's AllowedCPUs, the parts of the partition, a cgroup's cpuset.cpus. */
+extern const KnobKind park_unit_kind, park_partition_kind, park_cgroup_kind;
 
 extern const ParkBackendOps park_systemd, park_partition, park_cgroup;
 

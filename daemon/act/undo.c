@@ -242,12 +242,12 @@ static int record_load(Undo *undo)
         r = record_read(undo, fd, &reader);
         if (r < 0)
                 return r;
-        if (reader.other) { /* its values ended with its kernel */
+        if (reader.other) /* its values ended with its kernel */
                 undo->skipped = 0;
-                unlinkat(undo->run, RECORD, 0);
-        } else if (reader.position > undo->length) {
+        if (undo->entries->len == 0 && undo->skipped == 0 && unlinkat(undo->run, RECORD, 0) == 0)
+                reader.trusted = false; /* there is no header any more */
+        if (!reader.other && reader.position > undo->length)
                 undo->skipped++;
-        }
         undo->dirty = true;
         if (!reader.trusted) {
                 undo->length = 0;

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What the ways of parking share. Of no use to anybody else.
+ */
+#ifndef IDLED_PARK_COMMON_H
+#define IDLED_PARK_COMMON_H
+
+#include "act/park.h"
+
+/* True if both are lists of the same CPUs. */
+bool park_cpus_equal(const char *a, const char *b);
+
+/* The CPUs that this machine can ever have; -EOPNOTSUPP if the kernel does not say. */
+int park_possible(int root, CpuSet *ret_cpus);
+
+/* Kernels before 6.2 forget the affinity of every task when cpusets are switched on. */
+bool park_switching_is_safe(int root);
+
+/* Names of what is directly below `group` ("" is the root) as a new string vector, whole paths. */
+typedef int (*ParkList)(void *userdata, const char *group, char ***ret_children);
+
+/*
+ * Chooses whom to confine: the highest groups that match `units`, or are below one that does, and
+ * neither match `exclude` nor have anybody below them that does. Globs are matched with the whole
+ * path and with its last component; '*' matches '/' too. Nothing is listed that need not be: where
+ * nobody is excluded, what is below a group that matches is not looked at.
+ */
+int park_select(const ParkOptions *options, ParkList list, void *userdata, char ***ret_groups);
+
+/* What a group with this original may have now: that much of it as is allowed; the original itself
+ * if all of it is, and also if nothing is, for nobody is left without a CPU. "" means no limit. */
+char *park_wanted(const char *original, const CpuSet *allowed, const CpuSet *online);
+
+/* The value as it was before we came: the knob's original, or else what it is now. */
+int park_original(const ActContext *context, const Knobs *knobs, const KnobKind *kind,
+                  const char *name, char **ret_value);
+
+/* Gives back the knobs of `kind` that are not among `keep`. Returns the first error. */
+int park_release(Knobs *knobs, const KnobKind *kind, const char *const *keep);
+
+/* The first of two errors; that a group is gone is none. */
+int park_first_error(int first, int error);
+
+/* Where cgroup v2 is, if it is the only one, and how it shares out CPUs. */
+#define PARK_UNIFIED    "sys/fs/cgroup"
+#define PARK_CONTROLLER "cpuset"
+
+/* Whether children of the root of cgroup v2 have cpusets: "on" or "off". */
+extern const KnobKind park_controller_kind;
+
+/* 0 if they have, or can be given them without harm; -EOPNOTSUPP if not. */
+int park_controller_check(int root);
+
+#endif

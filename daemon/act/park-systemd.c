@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Parking by AllowedCPUs of systemd's units, at run time.
+ *
+ * The units directly below the root slice are confined, and all that is in them follows; where one
+ * that is excluded is among these, its neighbours are confined instead of the slice. The value
+ * found is what is configured, not what is in force: a unit with AllowedCPUs= of its own gets its
+ * own set back.
+ *
+ * systemd answers "done" to values that the kernel then refuses, so after each change the CPUs in
+ * force are asked for. It takes a limit away by writing an empty list, which the kernel refuses for
+ * a group with tasks as long as the controller stays on, so a unit is first given all CPUs that
+ * there can be. For the same reason a limit to all CPUs is read as none.
+ *
+ * Units that hold no tasks (mounts, sockets) are not worth a call.
+ */
+#include "act/park-common.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/cpuset-text.h"
+
+typedef struct State {
+        ActContext context;
+        const ParkOptions *options;
+} State;
+
+static int unit_read(const ActContext *context, const char *name, char **ret_value)
+{
+        const UnitControl *units = context->units;
+        CpuSet allowed, possible;
+        int r;
+
+        if (!units)
+                return -ENOTCONN;
+        r = units->get_allowed(units->userdata, name, &allowed);
+        if (r < 0)
+                return r;
+        if (park_possible(context->root, &possible) == 0 && cpuset_is_subset(&possible, &allowed))
+                allowed = (CpuSet){ 0 };
+        *ret_value = cpuset_format(&allowed);
+        return 0;
+}
+
+/* Sets the limit and looks whether it is in force. A unit that is not running has nothing in force.
+ */
+static int set_checked(const UnitControl *units, const char *name, const CpuSet *cpus)
+{
+        CpuSet effective;
+        int r;
+
+        r = units->set_allowed(units->userdata, name, cpus);
+        if (r < 0)
+                return r;
+        r = units->get_effective(units->userdata, name, &effective);
+        if (r < 0)
+                return r;
+        return cpuset_is_subset(&effective, cpus) ? 0 : -EPERM;
+}
+
+static int unit_write(const ActContext *context, const char *name, const char *value)
+{
+        const UnitControl *units = context->units;
+        CpuSet cpus, possible;
+        int r;
+
+        if (!units)
+                return -ENOTCONN;
+        r = cpuset_parse(value, &cpus);
+        if (r < 0)
+                return r;
+        if (!cpuset_is_empty(&cpus))
+                return set_checked(units, name, &cpus);
+        r = park_possible(context->root, &possible);
+        if (r == 0)
+                r = units->set_allowed(units->userdata, name, &possible);
+        return r < 0 ? r : units->set_allowed(units->userdata, name, &cpus);
+}
+
+const KnobKind park_unit_kind = {
+        .name = "unit",
+        .read = unit_read,
+        .write = unit_write,
+        .equal = park_cpus_equal,
+};
+
+static bool holds_tasks(const char *unit)
+{
+        return g_str_has_suffix(unit, ".slice") || g_str_has_suffix(unit, ".scope") ||
+               g_str_has_suffix(unit, ".service");
+}
+
+static int list_units(void *userdata, const char *group, char ***ret_children)
+{
+        const UnitControl *units = ((State *)userdata)->context.units;
+        char **children;
+        int n = 0, r;
+
+        if (*group && !g_str_has_suffix(group, ".slice")) {
+                *ret_children = g_new0(char *, 1);
+                return 0;
+        }
+        r = units->list_children(units->userdata, *group ? group : "-.slice", &children);
+        if (r < 0)
+                return r;
+        for (char **child = children; *child; child++) {
+                if (holds_tasks(*child))
+                        children[n++] = *child;
+                else
+                        g_free(*child);
+        }
+        children[n] = NULL;
+        *ret_children = children;
+        return 0;
+}
+
+static int open_systemd(const ActContext *context, const ParkOptions *options, void **ret_state)
+{
+        const UnitControl *units = context->units;
+        g_auto(GStrv) children = NULL;
+        State *state;
+        int r;
+
+        if (!units)
+                return -EOPNOTSUPP;
+        r = units->list_children(units->userdata, "-.slice", &children);
+        if (r < 0)
+                return r == -ENOTCONN ? -EOPNOTSUPP : r;
+        state = g_new0(State, 1);
+        state->context = *context;
+        state->options = options;
+        *ret_state = state;
+        return 0;
+}
+
+static int confine(State *state, Knobs *knobs, const char *unit, const CpuSet *allowed,
+                   const CpuSet *online)
+{
+        g_autofree char *original = NULL, *wanted = NULL;
+        int r;
+
+        r = park_original(&state->context, knobs, &park_unit_kind, unit, &original);
+        if (r < 0)
+                return r;
+        wanted = park_wanted(original, allowed, online);
+        return knob_set(knobs, &park_unit_kind, unit, wanted);
+}
+
+static int apply_systemd(void *data, Knobs *knobs, const CpuSet *allowed, const Topology *topology)
+{
+        State *state = data;
+        g_auto(GStrv) chosen = NULL;
+        int first = 0, r;
+
+        if (cpuset_is_subset(&topology->online, allowed))
+                return park_release(knobs, &park_unit_kind, (const char *const[]){ NULL });
+        r = park_select(state->options, list_units, state, &chosen);
+        if (r < 0)
+                return r;
+        for (char **unit = chosen; *unit; unit++)
+                first = park_first_error(first,
+                                         confine(state, knobs, *unit, allowed, &topology->online));
+        r = park_release(knobs, &park_unit_kind, (const char *const *)chosen);
+        return park_first_error(first, r);
+}
+
+static const char *describe_systemd(void *data)
+{
+        return "AllowedCPUs of systemd's units";
+}
+
+const ParkBackendOps park_systemd = {
+        .name = "systemd",
+        .open = open_systemd,
+        .apply = apply_systemd,
+        .describe = describe_systemd,
+        .close = g_free,
+};
