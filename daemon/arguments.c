@@ -124,7 +124,7 @@ static int take_argument(int option, Arguments *arguments)
                 fputs(help_text, stdout);
                 return 0;
         case ARG_VERSION:
-                puts("idled " PROJECT_VERSION);
+                puts("idled " IDLED_VERSION);
                 return 0;
         default:
                 fputs("Try \"idled --help\".\n", stderr);

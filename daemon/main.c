@@ -166,7 +166,7 @@ static int run(Daemon *daemon)
         if (r < 0)
                 log_error_errno(r, "The watchdog cannot be served: %m");
         sd_notify(false, "READY=1\nSTATUS=Watching the load");
-        log_info("idled " PROJECT_VERSION "%s",
+        log_info("idled " IDLED_VERSION "%s",
                  daemon->manager->setup.dry_run ? ": dry run, nothing is changed" : "");
         r = sd_event_loop(daemon->event);
         sd_notify(false, "STOPPING=1");
