@@ -30,6 +30,7 @@ static void copy_module(const char *name, const char *to)
 
 static void set_up(void)
 {
+        umask(022);
         temp = g_dir_make_tmp("check-plugin-XXXXXX", NULL);
         above = g_build_filename(temp, "above", NULL);
         dir = g_build_filename(above, "dir", NULL);
