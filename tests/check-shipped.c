@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The configuration that is installed: it loads, and it says of every option of every table what
+ * the table says: the default, commented, below its line of help.
+ */
+#include <string.h>
+
+#include "base/file.h"
+#include "base/setting-value.h"
+#include "core/config.h"
+#include "table.h"
+
+static GPtrArray *errors;
+
+static void set_up(void)
+{
+        errors = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
+}
+
+static void tear_down(void)
+{
+        g_ptr_array_unref(errors);
+}
+
+static char *read_shipped(const char *name)
+{
+        g_autofree char *path = g_build_filename(g_getenv("CONF"), name, NULL);
+        char *text;
+
+        ck_assert_msg(g_file_get_contents(path, &text, NULL, NULL), "%s cannot be read", path);
+        return text;
+}
+
+static void load_from(const char *vendor_dir)
+{
+        const ConfigPaths paths = { .root = root_open("/"),
+                                    .vendor_dir = vendor_dir,
+                                    .admin_dir = "nonexistent",
+                                    .policy_dir = g_getenv("POLICIES") };
+        g_autoptr(Config) config = NULL;
+        int r = config_load(&paths, errors, &config);
+
+        if (r < 0) {
+                g_autofree char *error = config_error_format(g_ptr_array_index(errors, 0));
+
+                ck_abort_msg("%s", error);
+        }
+        ck_assert_uint_eq(config->policies->len, 2);
+        close(paths.root);
+}
+
+START_TEST(loads)
+{
+        load_from(g_getenv("CONF"));
+}
+END_TEST
+
+/* True for "#Key=value", which is an option that has its default. */
+static bool is_default(const char *line)
+{
+        return line[0] == '#' && g_ascii_isupper(line[1]) && strchr(line, '=');
+}
+
+/* The commented defaults, taken at their word, are a configuration too. */
+START_TEST(loads_uncommented)
+{
+        static const char *const files[] = { "idled.conf", "policies/ondemand.conf",
+                                             "policies/userspace.conf" };
+        g_autofree char *dir = g_dir_make_tmp("check-shipped-XXXXXX", NULL);
+        g_autofree char *policies = g_build_filename(dir, "policies", NULL);
+
+        ck_assert_int_eq(g_mkdir_with_parents(policies, 0755), 0);
+        for (size_t i = 0; i < G_N_ELEMENTS(files); i++) {
+                g_autofree char *text = read_shipped(files[i]), *bare = NULL;
+                g_autofree char *path = g_build_filename(dir, files[i], NULL);
+                g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+
+                for (char **line = lines; *line; line++)
+                        if (is_default(*line))
+                                memmove(*line, *line + 1, strlen(*line));
+                bare = g_strjoinv("\n", lines);
+                ck_assert(g_file_set_contents(path, bare, -1, NULL));
+        }
+        load_from(dir);
+        for (size_t i = 0; i < G_N_ELEMENTS(files); i++) {
+                g_autofree char *path = g_build_filename(dir, files[i], NULL);
+
+                unlink(path);
+        }
+        rmdir(policies);
+        rmdir(dir);
+}
+END_TEST
+
+/* The part of the text that belongs to "[section]". */
+static char *section_text(const char *text, const char *section)
+{
+        g_autofree char *heading = g_strdup_printf("\n[%s]\n", section);
+        const char *start = strstr(text, heading), *end;
+
+        ck_assert_msg(start, "there is no section [%s]", section);
+        start += strlen(heading);
+        end = strstr(start, "\n[");
+        return end ? g_strndup(start, (gsize)(end - start)) : g_strdup(start);
+}
+
+/* "# HELP", perhaps more lines of comment, "#KEY=DEFAULT". */
+static void check_row(const char *text, const Setting *row)
+{
+        g_autofree char *help = g_strdup_printf("# %s\n", row->help);
+        g_autofree char *line = g_strdup_printf("#%s=%s", row->key, row->fallback);
+        const char *at = strstr(text, help);
+
+        ck_assert_msg(at, "%s: its help is missing: %s", row->key, row->help);
+        while (g_str_has_prefix(at, "# "))
+                at = strchr(at, '\n') + 1;
+        ck_assert_msg(g_str_has_prefix(at, line) && strchr("\n", at[strlen(line)]),
+                      "%s: below its help is not \"%s\"", row->key, line);
+}
+
+static void check_table(const char *file, const Setting *rows, const char *section)
+{
+        g_autofree char *all = read_shipped(file), *text = section_text(all, section);
+        g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+        int n_rows = 0, n_lines = 0;
+
+        for (const Setting *row = rows; row->key; row++, n_rows++)
+                check_row(text, row);
+        for (char **line = lines; *line; line++)
+                n_lines += is_default(*line);
+        ck_assert_msg(n_rows == n_lines, "%s [%s]: %d options, expected %d", file, section, n_lines,
+                      n_rows);
+}
+
+START_TEST(daemon_options)
+{
+        check_table("idled.conf", daemon_settings, "Daemon");
+        check_table("idled.conf", park_settings, "Park");
+}
+END_TEST
+
+START_TEST(policy_options)
+{
+        g_auto(GStrv) names = policy_list(g_getenv("POLICIES"));
+
+        ck_assert_uint_ge(g_strv_length(names), 2);
+        for (char **name = names; *name; name++) {
+                g_autofree char *file = g_strdup_printf("policies/%s.conf", *name), *error = NULL;
+                const IdledPolicy *policy;
+
+                ck_assert_msg(policy_load(g_getenv("POLICIES"), *name, &policy, &error) == 0, "%s",
+                              error);
+                check_table(file, policy->settings, "Policy");
+        }
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("shipped");
+        TCase *tcase = tcase_create("shipped");
+
+        tcase_add_checked_fixture(tcase, set_up, tear_down);
+        tcase_add_test(tcase, loads);
+        tcase_add_test(tcase, loads_uncommented);
+        tcase_add_test(tcase, daemon_options);
+        tcase_add_test(tcase, policy_options);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}
