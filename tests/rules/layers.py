@@ -21,7 +21,7 @@ LAYERS = {
     "daemon": ["base/", "model/", "sense/", "act/", "core/", "idled-policy.h", "arguments.h"],
     "policies": ["base/cpuset.h", "base/setting.h", "model/snapshot.h", "model/topology.h",
                  "model/wish.h", "idled-policy.h", "./"],
-    "ctl": ["base/", "model/", "sense/", "./"],
+    "ctl": ["base/", "model/", "sense/", "act/", "core/config.h", "core/plugin.h", "./"],
 }
 
 # Header of a library: the layers that may use it, and in how many files at most.

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Prints what the tables of settings say, so that nobody has to say it twice.
+ *
+ *      settings-page page TEMPLATE MODULE...     the template, with the line @SETTINGS@ replaced by
+ *                                                all settings as scdoc
+ *      settings-page rows MODULE...              a line for every setting: file, section, key,
+ *                                                default and help, separated by tabs
+ *
+ * The modules are those of the policies, as just built: they are loaded without asking whose they
+ * are, which is the daemon's business.
+ */
+#include <glib.h>
+#include <gmodule.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "act/park.h"
+#include "base/setting-value.h"
+#include "core/config.h"
+#include "idled-policy.h"
+
+/* Called for each table: `summary` is NULL for those of idled.conf. */
+typedef void (*Printer)(const char *file, const Setting *rows, const char *summary);
+
+/* Text with everything escaped that means something to scdoc. */
+static char *escape(const char *text)
+{
+        GString *escaped = g_string_new(NULL);
+
+        for (; *text; text++) {
+                if (strchr("\\*_", *text))
+                        g_string_append_c(escaped, '\\');
+                g_string_append_c(escaped, *text);
+        }
+        return g_string_free(escaped, FALSE);
+}
+
+/* "A duration from 10ms to 1min", without the example: the default is one. */
+static char *expectation(const Setting *row)
+{
+        g_autofree char *text = setting_expectation(row);
+        char *example = strstr(text, ", such as ");
+
+        if (example && *row->fallback)
+                *example = '\0';
+        *text = g_ascii_toupper(*text);
+        return escape(text);
+}
+
+static void print_scdoc(const char *file, const Setting *rows, const char *summary)
+{
+        g_autofree char *clean = summary ? escape(summary) : NULL;
+
+        for (const Setting *row = rows; row->key; row++) {
+                g_autofree char *help = escape(row->help), *fallback = escape(row->fallback);
+                g_autofree char *expected = expectation(row);
+
+                if (row == rows || !g_str_equal(row->section, row[-1].section))
+                        printf("## %s, section [%s]\n\n", file, row->section);
+                if (row == rows && clean)
+                        printf("The policy %c%s.\n\n", g_ascii_tolower(*clean), clean + 1);
+                printf("*%s=*\n\t%s. %s; ", row->key, help, expected);
+                if (*fallback)
+                        printf("default _%s_.\n\n", fallback);
+                else
+                        puts("empty by default.\n");
+        }
+}
+
+static void print_rows(const char *file, const Setting *rows, const char *summary)
+{
+        for (const Setting *row = rows; row->key; row++)
+                printf("%s\t%s\t%s\t%s\t%s\n", file, row->section, row->key, row->fallback,
+                       row->help);
+}
+
+static int print_module(const char *path, Printer print)
+{
+        GModule *module = g_module_open(path, G_MODULE_BIND_LOCAL);
+        const IdledPolicy *policy;
+        g_autofree char *file = NULL;
+        gpointer symbol;
+
+        if (!module || !g_module_symbol(module, "idled_policy", &symbol)) {
+                fprintf(stderr, "%s\n", g_module_error());
+                return -1;
+        }
+        policy = symbol;
+        file = g_strdup_printf("policies/%s.conf", policy->name);
+        print(file, policy->settings, policy->summary);
+        return 0;
+}
+
+static int print_all(char **modules, Printer print)
+{
+        int r = 0;
+
+        print("idled.conf", daemon_settings, NULL);
+        print("idled.conf", park_settings, NULL);
+        for (int i = 0; modules[i] && r == 0; i++)
+                r = print_module(modules[i], print);
+        return r;
+}
+
+static int print_page(const char *template, char **modules)
+{
+        g_autofree char *text = NULL;
+        g_autoptr(GError) error = NULL;
+        g_auto(GStrv) parts = NULL;
+        int r;
+
+        if (!g_file_get_contents(template, &text, NULL, &error)) {
+                fprintf(stderr, "%s\n", error->message);
+                return -1;
+        }
+        parts = g_strsplit(text, "@SETTINGS@\n\n", 2);
+        if (g_strv_length(parts) != 2) {
+                fprintf(stderr, "%s: found no line @SETTINGS@\n", template);
+                return -1;
+        }
+        fputs(parts[0], stdout);
+        r = print_all(modules, print_scdoc);
+        fputs(parts[1], stdout);
+        return r;
+}
+
+int main(int argc, char **argv)
+{
+        int r;
+
+        if (argc >= 3 && g_str_equal(argv[1], "page")) {
+                r = print_page(argv[2], argv + 3);
+        } else if (argc >= 2 && g_str_equal(argv[1], "rows")) {
+                r = print_all(argv + 2, print_rows);
+        } else {
+                fprintf(stderr, "usage: %s page TEMPLATE MODULE... | rows MODULE...\n", argv[0]);
+                return 2;
+        }
+        return r < 0 || fflush(stdout) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
