@@ -125,9 +125,9 @@ static const struct {
                    " (did you mean alpha?)" },
         { "default policies that are not there",
           { { NULL } },
-          AT_IDLED ": Policies: found \"ondemand\", expected policies in MODULES: " ALL
+          AT_IDLED ": Policies: found \"userspace\", expected policies in MODULES: " ALL
                    "\n" AT_IDLED
-                   ": Policies: found \"userspace\", expected policies in MODULES: " ALL },
+                   ": Policies: found \"ondemand\", expected policies in MODULES: " ALL },
         { "policy twice",
           { { IDLED, "[Daemon]\nPolicies=alpha beta alpha\n" } },
           AT_IDLED ":2: Policies: found \"alpha\" twice, expected it once" },
