@@ -41,6 +41,19 @@ static inline Topology plain_topology(int n_cpus)
         return topology;
 }
 
+/* Opens the tree's sensors as one who is not root. */
+static inline Sensors *sensors_new_unprivileged(const Tree *tree, const Topology *topology)
+{
+        uid_t user = geteuid();
+        Sensors *sensors;
+
+        ck_assert_int_eq(chmod(tree->path, 0755), 0);
+        ck_assert_int_eq(seteuid(user == 0 ? 65534 : user), 0);
+        sensors = sensors_new(tree->root, topology);
+        ck_assert_int_eq(seteuid(user), 0);
+        return sensors;
+}
+
 /* Builds the described machine of this name; false if that is not possible here. */
 static inline bool tree_build(const Tree *tree, const char *machine)
 {
