@@ -145,10 +145,6 @@ void manager_use_config(Manager *manager, Config *config)
                 open_actuators(manager);
         else if (actuators_differ(manager, old))
                 reopen_actuators(manager);
-        for (int i = 0; old && i < TRANSITIONS_KEPT; i++)
-                manager->transitions[i].option_source = (Source){ 0 };
-        for (int cpu = 0; old && cpu < manager->topology->n_cpus; cpu++)
-                manager->causes[cpu].option_source = (Source){ 0 };
         config_free(old);
         manager->stale = true;
 }
