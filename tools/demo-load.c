@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The load that tools/run shows idled at work on, one thread per online CPU:
+ *
+ *      demo-load light SECONDS    each thread works 1 ms of every 20 ms
+ *      demo-load heavy SECONDS    each thread works all the time
+ */
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MSEC INT64_C(1000000)
+
+static bool heavy;
+static int64_t end_nsec;
+
+static int64_t now_nsec(clockid_t clock)
+{
+        struct timespec t;
+
+        clock_gettime(clock, &t);
+        return (int64_t)t.tv_sec * 1000 * MSEC + t.tv_nsec;
+}
+
+/* Works for `nsec` of this thread's own CPU time, however long it has to wait for a CPU. */
+static void work(int64_t nsec)
+{
+        int64_t end = now_nsec(CLOCK_THREAD_CPUTIME_ID) + nsec;
+
+        while (now_nsec(CLOCK_THREAD_CPUTIME_ID) < end)
+                ;
+}
+
+static void *thread_main(void *userdata)
+{
+        struct timespec pause = { .tv_nsec = 19 * MSEC };
+
+        while (now_nsec(CLOCK_MONOTONIC) < end_nsec) {
+                work(MSEC);
+                if (!heavy)
+                        nanosleep(&pause, NULL);
+        }
+        return NULL;
+}
+
+int main(int argc, char **argv)
+{
+        long n = sysconf(_SC_NPROCESSORS_ONLN);
+        pthread_t threads[512];
+        long seconds;
+
+        if (argc != 3 || (strcmp(argv[1], "light") != 0 && strcmp(argv[1], "heavy") != 0)) {
+                fprintf(stderr, "usage: demo-load light|heavy SECONDS\n");
+                return 2;
+        }
+        heavy = argv[1][0] == 'h';
+        seconds = strtol(argv[2], NULL, 10);
+        end_nsec = now_nsec(CLOCK_MONOTONIC) + seconds * 1000 * MSEC;
+        n = n > 512 ? 512 : n;
+        for (long i = 0; i < n; i++)
+                if (pthread_create(&threads[i], NULL, thread_main, NULL) != 0)
+                        return 1;
+        for (long i = 0; i < n; i++)
+                pthread_join(threads[i], NULL);
+        return 0;
+}
