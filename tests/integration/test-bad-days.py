@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Bad days on the running kernel: killed at every write, taken over, out of room.
+
+The daemon parks CPUs of one cgroup that the test makes below cgroup v1's cpuset, with `--once`, which
+decides, acts and gives back: so every write of its life happens in one short run. strace kills it
+at the entry of its Nth write(2), for every N there is; `idled --restore` must then leave exactly
+what was found.
+"""
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SKIP = 77
+IDLED = os.environ['IDLED']
+POLICIES = os.environ['IDLED_POLICIES']
+GROUP = 'idled-test-%d' % os.getpid()
+
+
+def cpuset_root():
+    """Where cgroup v1's cpuset is mounted, or None."""
+    with open('/proc/mounts', encoding='utf-8') as mounts:
+        for line in mounts:
+            _, where, kind, options = line.split()[:4]
+            if kind == 'cgroup' and 'cpuset' in options.split(','):
+                return where
+    return None
+
+
+def read(path):
+    with open(path, encoding='utf-8') as file:
+        return file.read()
+
+
+def write(path, text):
+    with open(path, 'w', encoding='utf-8') as file:
+        file.write(text)
+
+
+class BadDays(unittest.TestCase):
+    def setUp(self):
+        self.root = cpuset_root()
+        self.directory = tempfile.mkdtemp(prefix='idled-test-')
+        self.addCleanup(shutil.rmtree, self.directory)
+        self.run_dir = os.path.join(self.directory, 'run')
+        self.config = os.path.join(self.directory, 'etc')
+        os.makedirs(os.path.join(self.config, 'policies'))
+        write(os.path.join(self.config, 'idled.conf'),
+              '[Daemon]\nPolicies=userspace\n[Park]\nBackend=cgroup\nUnits=%s\n' % GROUP)
+        write(os.path.join(self.config, 'policies', 'userspace.conf'), '[Policy]\nIdleMask=1\n')
+        self.groups = []
+        cpus = read(os.path.join(self.root, 'cpuset.cpus')).strip()
+        self.make_group(GROUP, cpus)
+        self.make_group(os.path.join(GROUP, 'inner'), cpus)
+        self.found = self.values()
+
+    def tearDown(self):
+        for path in reversed(self.groups):
+            os.rmdir(path)
+
+    def make_group(self, name, cpus):
+        path = os.path.join(self.root, name)
+        os.mkdir(path)
+        self.groups.append(path)
+        write(os.path.join(path, 'cpuset.mems'), read(os.path.join(self.root, 'cpuset.mems')))
+        write(os.path.join(path, 'cpuset.cpus'), cpus)
+
+    def values(self):
+        return [read(os.path.join(path, 'cpuset.cpus')) for path in self.groups]
+
+    def command(self, *more):
+        return [IDLED, '--no-bus', '--run', self.run_dir, '--config-dir', self.config,
+                '--vendor-dir', os.path.join(self.directory, 'none'), '--policy-dir', POLICIES,
+                *more]
+
+    def idled(self, *more, check=True):
+        done = subprocess.run(self.command(*more), stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, check=False)
+        if check:
+            self.assertEqual(done.returncode, 0, done.stdout)
+        return done
+
+    def killed_once(self, call, number):
+        """True if `idled --once` was killed at the entry of its `number`th `call`."""
+        inject = 'inject=%s:signal=KILL:when=%d' % (call, number)
+        done = subprocess.run(['strace', '-f', '-o', '/dev/null', '-e', 'trace=' + call, '-e',
+                               inject, *self.command('--once')],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              check=False)
+        self.assertIn(done.returncode, (0, -signal.SIGKILL, 128 + signal.SIGKILL), done.stdout)
+        return done.returncode != 0
+
+    def assert_as_found(self, what):
+        self.assertEqual(self.values(), self.found, what)
+        self.assertFalse(os.path.exists(os.path.join(self.run_dir, 'undo')), what)
+
+    def test_parks_and_gives_back(self):
+        done = self.idled('--once')
+        self.assertIn('parked 1', done.stdout)
+        self.assert_as_found('after --once')
+
+    def test_killed_at_every_write(self):
+        changed = 0
+        for call in 'write', 'rename', 'unlink', 'unlinkat', 'ftruncate':
+            number = 1
+            while self.killed_once(call, number):
+                changed += self.values() != self.found
+                self.idled('--restore')
+                self.assert_as_found('killed at %s %d' % (call, number))
+                number += 1
+            self.assertTrue(call != 'write' or number > 8, 'only %d writes' % number)
+        self.assertGreaterEqual(changed, 4, 'no kill left anything changed: too late or too early')
+
+    def leave_changed(self):
+        """Kills the daemon when it has parked; returns with the groups confined."""
+        number = 1
+        while self.killed_once('write', number):
+            if all(value != found for value, found in zip(self.values(), self.found)):
+                return
+            self.idled('--restore')
+            number += 1
+        self.fail('never seen parked')
+
+    def test_restart_restores_first(self):
+        self.leave_changed()
+        self.idled('--once')
+        self.assert_as_found('restarted')
+
+    def test_a_restore_that_is_killed_is_repeated(self):
+        self.leave_changed()
+        for number in range(1, 20):
+            done = subprocess.run(['strace', '-f', '-o', '/dev/null', '-e',
+                                   'inject=write:signal=KILL:when=%d' % number,
+                                   *self.command('--restore')], check=False,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            if done.returncode == 0:
+                break
+        self.assertGreater(number, 1)
+        self.idled('--restore')
+        self.assert_as_found('restored twice')
+
+    def test_what_someone_else_changed_stays(self):
+        write(os.path.join(self.groups[1], 'cpuset.cpus'), '0')
+        self.found = self.values()
+        write(os.path.join(self.config, 'policies', 'userspace.conf'), '[Policy]\nIdleMask=0\n')
+        write(os.path.join(self.groups[1], 'cpuset.cpus'), '0-1')
+        self.found = self.values()
+        self.leave_changed()
+        self.assertEqual(self.values(), ['1\n', '1\n'])
+        write(os.path.join(self.groups[0], 'cpuset.cpus'), '0-1')
+        write(os.path.join(self.groups[1], 'cpuset.cpus'), '0')
+        done = self.idled('--restore')
+        self.assertEqual(self.values(), ['0-1\n', '0\n'])
+        self.assertIn('set by someone else', done.stdout)
+
+    def test_no_room_for_the_record(self):
+        """A full /run: nothing may be changed, and that is said."""
+        script = ('mkdir -p "$1" && mount -t tmpfs -o size=4k,nr_inodes=8 none "$1" && '
+                  'head -c 4096 /dev/zero >"$1/filler"; shift; exec "$@"')
+        done = subprocess.run(['unshare', '-m', 'sh', '-c', script, 'sh', self.run_dir,
+                               *self.command('--once')], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, check=False)
+        self.assertNotEqual(done.returncode, 0, done.stdout)
+        self.assertIn('No space left on device', done.stdout)
+        self.assertEqual(self.values(), self.found)
+
+    def test_dry_run_writes_nothing(self):
+        before = [os.stat(os.path.join(path, 'cpuset.cpus')).st_mtime_ns for path in self.groups]
+        done = self.idled('--once', '--dry-run')
+        after = [os.stat(os.path.join(path, 'cpuset.cpus')).st_mtime_ns for path in self.groups]
+        self.assertIn('parked 1', done.stdout)
+        self.assertEqual(before, after)
+        self.assertFalse(os.path.exists(self.run_dir))
+
+    def test_two_at_a_time(self):
+        """While one is at work, --restore must not give back what it changed."""
+        script = 'exec 9<"$1"; flock -n 9 || exit 9; shift; exec "$@"'
+        os.mkdir(self.run_dir)
+        done = subprocess.run(['sh', '-c', script, 'sh', self.run_dir,
+                               *self.command('--restore')], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn('another idled is at work', done.stdout)
+
+
+if __name__ == '__main__':
+    if os.geteuid() != 0 or not cpuset_root() or not shutil.which('strace') or \
+            not os.access(os.path.join(cpuset_root(), 'cgroup.procs'), os.W_OK) or \
+            (os.cpu_count() or 1) < 2:
+        print('needs root, two CPUs, a writable cgroup v1 cpuset and strace: skipped')
+        sys.exit(SKIP)
+    unittest.main(verbosity=2)
