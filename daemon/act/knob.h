@@ -24,9 +24,10 @@ typedef struct UnitControl {
         int (*list_children)(void *userdata, const char *slice, char ***ret_units);
         /* AllowedCPUs as configured; the empty set: no limit of its own. */
         int (*get_allowed)(void *userdata, const char *unit, CpuSet *ret_cpus);
-        /* Limits the unit at run time; the empty set takes the limit away. */
+        /* Limits the unit at run time; the empty set takes the limit away, after which systemd may
+         * leave the kernel's value as it was: set all possible CPUs before. */
         int (*set_allowed)(void *userdata, const char *unit, const CpuSet *cpus);
-        /* The CPUs that its tasks can really run on. */
+        /* The CPUs that its tasks can really run on; the empty set: nothing limits it. */
         int (*get_effective)(void *userdata, const char *unit, CpuSet *ret_cpus);
         void *userdata;
 } UnitControl;

@@ -20,7 +20,7 @@
 char *bus_address(const char *bus);
 
 /* Begins a connection to `address`. With `wait_for_socket` a socket that is not there yet is waited
- * for in the event loop, else it is an error (-ENOENT, -ECONNREFUSED). */
+ * for in the event loop, else it is an error (-ENOENT, -ECONNREFUSED). -EINVAL: not an address. */
 int bus_connect(const char *address, bool wait_for_socket, sd_bus **ret_connection);
 
 /* Works on a connection that no event loop serves yet until it can be used, BUS_TIMEOUT_USEC long

@@ -175,7 +175,8 @@ BUS_GETTER(get_reason)
         g_autofree char *text = NULL;
 
         if (cpuset_has(&manager->topology->online, cpu))
-                text = cpu_sentence(cpu, cpuset_has(&manager->parked, cpu), &manager->causes[cpu]);
+                text = cpu_sentence(cpu, !cpuset_has(&manager->plan.allowed, cpu),
+                                    cpuset_has(&manager->parked, cpu), &manager->causes[cpu]);
         else
                 text = g_strdup_printf("CPU %d is offline.", cpu);
         return sd_bus_message_append(reply, "s", text);

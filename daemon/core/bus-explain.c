@@ -62,7 +62,8 @@ static int append_cpu(sd_bus_message *m, const Manager *manager, int cpu)
 {
         const CpuCause *why = &manager->causes[cpu];
         bool parked = cpuset_has(&manager->parked, cpu);
-        g_autofree char *text = cpu_sentence(cpu, parked, why);
+        g_autofree char *text = cpu_sentence(cpu, !cpuset_has(&manager->plan.allowed, cpu), parked,
+                                             why);
         int r = sd_bus_message_open_container(m, 'a', "{sv}");
 
         if (r >= 0)

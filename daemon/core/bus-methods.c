@@ -94,9 +94,9 @@ static int do_reload(sd_bus_message *message, void *userdata, sd_bus_error *erro
         if (r >= 0)
                 return sd_bus_reply_method_return(message, NULL);
         for (guint i = 0; i < errors->len; i++) {
-                const ConfigError *wrong = errors->pdata[i];
+                g_autofree char *line = config_error_format(errors->pdata[i]);
 
-                g_string_append_printf(text, "%s%s", i > 0 ? "\n" : "", wrong->message);
+                g_string_append_printf(text, "%s%s", i > 0 ? "\n" : "", line);
         }
         if (errors->len == 0)
                 g_string_append(text, g_strerror(-r));

@@ -55,11 +55,12 @@ static char *finish(GString *text, const Reason *reason, const Source *source)
         return g_string_free(text, FALSE);
 }
 
-char *cpu_sentence(int cpu, bool parked, const CpuCause *why)
+char *cpu_sentence(int cpu, bool wanted, bool parked, const CpuCause *why)
 {
         GString *text = g_string_new(NULL);
 
-        g_string_append_printf(text, "CPU %d is %s", cpu, parked ? "parked" : "in use");
+        g_string_append_printf(text, "CPU %d %s %s", cpu, wanted == parked ? "is" : "should be",
+                               wanted ? "parked" : "in use");
         if (why->policy)
                 g_string_append_printf(text, " by %s", why->policy);
         else if (!why->reason.because)

@@ -8,8 +8,9 @@
 #include "core/manager.h"
 
 /* "CPU 3 is parked by ondemand: the load needs fewer cores (load 0.4 CPUs); DownThreshold is 30 %
- * (/etc/idled/policies/ondemand.conf:12)." `why` is of an online CPU. */
-char *cpu_sentence(int cpu, bool parked, const CpuCause *why);
+ * (/etc/idled/policies/ondemand.conf:12)." `wanted` is what the plan says, `parked` what is so;
+ * where they differ (a dry run, an error) it "should be parked". `why` is of an online CPU. */
+char *cpu_sentence(int cpu, bool wanted, bool parked, const CpuCause *why);
 
 /* "2-3 are parked by ondemand: ...", or "Nothing is parked: ..." if that was the end of it. */
 char *transition_sentence(const Transition *transition);

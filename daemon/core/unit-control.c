@@ -3,13 +3,14 @@
  * Talking to systemd.
  *
  * - CPU sets are `ay`: bit n % 8 of byte n / 8.
- * - AllowedCPUs of SetUnitProperties appends to what is set; an empty array resets it. So one call
- *   carries the property twice, first empty, then with the new set: systemd applies a call's
- *   properties together, so no moment without a limit lies between.
+ * - AllowedCPUs in SetUnitProperties replaces what is set, an empty array takes it away. The call
+ *   succeeds whatever the kernel says to it: only EffectiveCPUs tells, and that is empty where the
+ *   cpuset controller is off, which means that nothing is limited.
  * - The units below a slice are its property SliceOf. It lists all that are loaded; those that have
  *   no cgroup now have an empty ControlGroup.
- * - A name is looked up with GetUnit, which loads nothing: reading the properties of an object path
- *   would make systemd load whatever the path names and answer with defaults.
+ * - A name is looked up with GetUnit first, which loads nothing. Without that systemd would load
+ *   whatever is named: answer with defaults, or even make a drop-in for a slice that is not there.
+ * - Mounts, sockets and swaps have cgroups too, but none with tasks worth confining.
  */
 #include "core/unit-control.h"
 
@@ -128,9 +129,6 @@ const char *unit_interface(const char *unit)
                 { ".slice", "org.freedesktop.systemd1.Slice" },
                 { ".scope", "org.freedesktop.systemd1.Scope" },
                 { ".service", "org.freedesktop.systemd1.Service" },
-                { ".socket", "org.freedesktop.systemd1.Socket" },
-                { ".mount", "org.freedesktop.systemd1.Mount" },
-                { ".swap", "org.freedesktop.systemd1.Swap" },
         };
 
         for (size_t i = 0; i < G_N_ELEMENTS(types); i++)
@@ -245,7 +243,8 @@ static int set_allowed(void *userdata, const char *unit, const CpuSet *cpus)
 {
         Units *units = userdata;
         _message_ sd_bus_message *ask = NULL, *reply = NULL;
-        int r = units_connect(units);
+        g_autofree char *path = NULL;
+        int r = unit_path(units, unit, &path);
 
         if (r >= 0)
                 r = sd_bus_message_new_method_call(units->connection, &ask, SYSTEMD_NAME,
@@ -256,8 +255,6 @@ static int set_allowed(void *userdata, const char *unit, const CpuSet *cpus)
         if (r >= 0)
                 r = sd_bus_message_open_container(ask, 'a', "(sv)");
         if (r >= 0)
-                r = append_cpus(ask, &(CpuSet){ 0 });
-        if (r >= 0 && !cpuset_is_empty(cpus))
                 r = append_cpus(ask, cpus);
         if (r >= 0)
                 r = sd_bus_message_close_container(ask);

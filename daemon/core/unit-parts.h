@@ -30,8 +30,7 @@ struct Units {
 /* Makes the connection if there is none, and listens on it if that is wanted. -ENOTCONN. */
 int units_connect(Units *units);
 
-/* The interface that has the cgroup properties of this type of unit; NULL: it never has a cgroup.
- */
+/* The interface that has the cgroup properties of this type of unit; NULL: not one to confine. */
 const char *unit_interface(const char *unit);
 
 /* A property of that interface, as a new string. */

@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What the integration tests share: a private bus, a fake machine, a daemon on both, and mocks.
+
+Everything lives in one temporary directory and is gone when the test is over. Nothing waits for a
+fixed time: what must happen is waited for as an event (a line of the log, a signal, a socket), and
+TIMEOUT is only for what never comes.
+
+The environment says where the build is: IDLED (the daemon), IDLED_POLICIES (directory of modules),
+IDLED_MACHINES (tests/machines).
+"""
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+import dbus
+import dbus.bus
+import dbus.mainloop.glib
+from gi.repository import GLib
+
+NAME = 'org.idled1'
+PATH = '/org/idled1'
+MANAGER = 'org.idled1.Manager'
+PROPERTIES = 'org.freedesktop.DBus.Properties'
+MOCK = 'org.freedesktop.DBus.Mock'
+TIMEOUT = 20
+NOBODY = 65534
+
+BUS_CONFIG = '''<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-BUS Bus Configuration 1.0//EN"
+ "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+<busconfig>
+  <type>system</type>
+  <listen>unix:path={socket}</listen>
+  <auth>EXTERNAL</auth>
+  <policy context="default">
+    <allow user="*"/>
+    <allow own="*"/>
+    <allow send_destination="*" eavesdrop="true"/>
+    <allow receive_sender="*"/>
+  </policy>
+</busconfig>
+'''
+
+dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
+
+
+def wait_until(condition, what):
+    """Runs the main loop until condition() is true; it is looked at after every event."""
+    context = GLib.MainContext.default()
+    end = time.monotonic() + TIMEOUT
+    tick = GLib.timeout_add(50, lambda: True)  # so that conditions beside the loop are seen too
+    try:
+        while not condition():
+            if time.monotonic() > end:
+                raise AssertionError('timed out: ' + what)
+            context.iteration(True)
+    finally:
+        GLib.source_remove(tick)
+
+
+class Bus:
+    """A message bus of its own, at an address that stays the same when it is started again."""
+
+    def __init__(self, directory):
+        self.socket = os.path.join(directory, 'bus')
+        self.address = 'unix:path=' + self.socket
+        self.config = os.path.join(directory, 'bus.conf')
+        self.process = None
+        with open(self.config, 'w', encoding='utf-8') as file:
+            file.write(BUS_CONFIG.format(socket=self.socket))
+
+    def start(self):
+        self.process = subprocess.Popen(
+            ['dbus-daemon', '--config-file=' + self.config, '--nofork', '--print-address'],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.process.stdout.readline()
+
+    def stop(self):
+        if self.process:
+            self.process.kill()
+            self.process.wait()
+            self.process.stdout.close()
+        self.process = None
+
+    def connect(self):
+        connection = dbus.bus.BusConnection(self.address)
+        connection.set_exit_on_disconnect(False)
+        return connection
+
+
+class Daemon:
+    """idled on the fake machine; its log is read by a thread."""
+
+    def __init__(self, directory, arguments):
+        path = os.path.join(directory, 'notify')
+        if os.path.exists(path):
+            os.unlink(path)
+        self.path = path
+        self.notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.notify.bind(path)
+        self.notify.settimeout(TIMEOUT)
+        self.log = []
+        environment = dict(os.environ, NOTIFY_SOCKET=path)
+        environment.pop('JOURNAL_STREAM', None)
+        self.process = subprocess.Popen([os.environ['IDLED']] + arguments, env=environment,
+                                        stderr=subprocess.PIPE, text=True, errors='replace')
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
+
+    def _read(self):
+        for line in self.process.stderr:
+            self.log.append(line.rstrip('\n'))
+
+    def wait_ready(self):
+        gone = threading.Thread(target=self._tell_end, daemon=True)
+        gone.start()
+        message = b''
+        while b'READY=1' not in message:
+            try:
+                message = self.notify.recv(4096)
+            except socket.timeout:
+                message = b'END'
+            if message == b'END':
+                raise AssertionError('not ready:\n' + '\n'.join(self.log))
+
+    def _tell_end(self):
+        self.process.wait()
+        self.reader.join()
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as end:
+            try:
+                end.sendto(b'END', self.path)
+            except OSError:
+                pass  # nobody waits any more
+
+    def wait_log(self, pattern, count=1):
+        wait_until(lambda: self.count_log(pattern) >= count,
+                   'a line like "%s" in\n%s' % (pattern, '\n'.join(self.log)))
+
+    def count_log(self, pattern):
+        return sum(1 for line in list(self.log) if re.search(pattern, line))
+
+    def send(self, number):
+        self.process.send_signal(number)
+
+    def wait_exit(self):
+        status = self.process.wait(TIMEOUT)
+        self.reader.join(TIMEOUT)
+        return status
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.send(signal.SIGCONT)
+            self.send(signal.SIGTERM)
+            try:
+                self.process.wait(TIMEOUT)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        self.reader.join(TIMEOUT)
+        self.process.stderr.close()
+        self.notify.close()
+
+
+class TestCase(unittest.TestCase):
+    """A bus, a machine, a configuration; start() starts the daemon."""
+
+    MACHINE = 'synthetic-laptop'
+    CONFIG = '[Daemon]\nPolicies=userspace\n'
+
+    def setUp(self):
+        base = '/dev/shm' if os.path.isdir('/dev/shm') else None
+        self.directory = tempfile.mkdtemp(prefix='idled-test-', dir=base)
+        os.chmod(self.directory, 0o755)
+        self.addCleanup(shutil.rmtree, self.directory)
+        self.root = os.path.join(self.directory, 'root')
+        machines = os.environ['IDLED_MACHINES']
+        subprocess.run([os.path.join(machines, 'build'),
+                        os.path.join(machines, self.MACHINE + '.machine'), self.root], check=True)
+        self.assertTrue(os.path.exists(os.path.join(self.root, 'IDLED_FAKE_TREE')))
+        self.config = os.path.join(self.root, 'etc/idled')
+        self.write_config('idled.conf', self.CONFIG)
+        self.daemon = None
+        self.bus = Bus(self.directory)
+        self.bus.start()
+        self.addCleanup(self.bus.stop)
+        self.connection = self.bus.connect()
+        self.addCleanup(self.connection.close)
+
+    def write_config(self, name, text):
+        path = os.path.join(self.config, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(text)
+
+    def arguments(self):
+        return ['--root', self.root, '--run', os.path.join(self.directory, 'run'),
+                '--policy-dir', os.environ['IDLED_POLICIES'], '--log-level', 'debug']
+
+    def spawn(self, *more, bus=True):
+        arguments = self.arguments() + list(more)
+        if bus:
+            arguments += ['--bus-address', self.bus.address]
+        daemon = Daemon(self.directory, arguments)
+        self.addCleanup(daemon.stop)
+        return daemon
+
+    def start(self, *more, bus=True):
+        self.daemon = self.spawn(*more, bus=bus)
+        self.daemon.wait_ready()
+        return self.daemon
+
+    # Asking the daemon
+
+    def object(self, path=PATH, connection=None):
+        return (connection or self.connection).get_object(NAME, path, introspect=False)
+
+    def get(self, name, path=PATH, interface=MANAGER):
+        return self.object(path).Get(interface, name, dbus_interface=PROPERTIES)
+
+    def call(self, method, *arguments, connection=None):
+        return self.object(connection=connection).get_dbus_method(method, MANAGER)(*arguments)
+
+    def assert_fails(self, name, method, *arguments, **more):
+        with self.assertRaises(dbus.DBusException) as caught:
+            self.call(method, *arguments, **more)
+        self.assertEqual(caught.exception.get_dbus_name(), name)
+        return caught.exception.get_dbus_message()
+
+    def wait_name(self, connection=None):
+        connection = connection or self.connection
+        wait_until(lambda: connection.name_has_owner(NAME), 'the name on the bus')
+
+    def set_idle_mask(self, cpus):
+        self.call('SetIdleMask', cpus)
+
+    # Others on the bus
+
+    def busctl(self, *arguments, user=None, more=(), check=False):
+        """busctl on the private bus, as another user if one is given."""
+        command = ['busctl', '--address=' + self.bus.address, *more, *arguments]
+        if user is not None:
+            command = ['setpriv', '--reuid=%d' % user, '--regid=%d' % user, '--clear-groups',
+                       *command]
+        return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              timeout=TIMEOUT, check=check)
+
+    def call_as_nobody(self, method, *arguments, more=()):
+        return self.busctl('call', NAME, PATH, MANAGER, method, *arguments, user=NOBODY, more=more)
+
+    def mock(self, name, path, interface=None, template=None):
+        """A dbusmock server with this name; returns its process and its object."""
+        what = ['--template', template] if template else [name, path, interface]
+        process = subprocess.Popen(
+            [sys.executable, '-m', 'dbusmock', '--session', *what],
+            env=dict(os.environ, DBUS_SESSION_BUS_ADDRESS=self.bus.address),
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+        def stop():
+            process.send_signal(signal.SIGCONT)
+            process.kill()
+            process.wait()
+        self.addCleanup(stop)
+        wait_until(lambda: self.connection.name_has_owner(name), name + ' on the bus')
+        return process, self.connection.get_object(name, path, introspect=False)
+
+    def signals(self, path=None, interface=PROPERTIES, member='PropertiesChanged'):
+        """A list that fills with the arguments of matching signals, the path first."""
+        seen = []
+        match = self.connection.add_signal_receiver(
+            lambda *arguments, path: seen.append((str(path),) + arguments), member, interface,
+            NAME, path, path_keyword='path')
+        self.addCleanup(match.remove)
+        return seen
+
+    def sync(self):
+        """All signals that the daemon sent before now have been seen after this."""
+        flag = []
+        self.object().Ping(dbus_interface='org.freedesktop.DBus.Peer',
+                           reply_handler=lambda: flag.append(1),
+                           error_handler=lambda error: flag.append(error))
+        wait_until(lambda: flag, 'an answer to Ping')
+
+
+needs_root = unittest.skipUnless(os.geteuid() == 0, 'needs root to become another user')
+
+
+def main():
+    unittest.main(verbosity=2)

@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Who may do what: nobody without polkit, whom polkit allows with it, root always."""
+import os
+import signal
+import subprocess
+
+from idledtest import MANAGER, NAME, NOBODY, PATH, TestCase, main, needs_root, wait_until
+
+POLKIT = 'org.freedesktop.PolicyKit1'
+AUTHORITY_PATH = '/org/freedesktop/PolicyKit1/Authority'
+AUTHORITY = 'org.freedesktop.PolicyKit1.Authority'
+INTERACTIVE = ('--allow-interactive-authorization=yes',)
+NOT_INTERACTIVE = ('--allow-interactive-authorization=no',)
+
+# Every method that changes something or tells what is secret, its arguments, its action.
+GUARDED = (
+    (('SetIdleMask', 's', '7'), 'set-option'),
+    (('SetOption', 'sss', 'userspace', 'IdleMask', '7'), 'set-option'),
+    (('Pause', 's', 'a test'), 'pause'),
+    (('Reload',), 'reload'),
+    (('GetEnergy',), 'read-energy'),
+)
+
+
+@needs_root
+class WithoutPolkit(TestCase):
+    def setUp(self):
+        super().setUp()
+        self.start('--dry-run')
+
+    def test_everyone_may_read(self):
+        for method in ('Explain', 'History', 'GetSettings', 'Verify'):
+            result = self.call_as_nobody(method)
+            self.assertEqual(result.returncode, 0, result.stderr)
+        result = self.busctl('get-property', NAME, PATH, MANAGER, 'Load', user=NOBODY)
+        self.assertEqual(result.returncode, 0, result.stderr)
+
+    def test_nobody_is_refused(self):
+        for arguments, _ in GUARDED:
+            result = self.call_as_nobody(*arguments)
+            self.assertNotEqual(result.returncode, 0, arguments)
+            self.assertRegex(result.stderr, 'Permission denied|Access denied', arguments)
+        self.assertEqual(self.get('IdleMask'), '')
+        self.assertFalse(self.get('Paused'))
+
+    def test_nobody_does_not_set_the_log_level(self):
+        before = self.get('LogLevel', '/org/freedesktop/LogControl1', 'org.freedesktop.LogControl1')
+        result = self.busctl('set-property', NAME, '/org/freedesktop/LogControl1',
+                             'org.freedesktop.LogControl1', 'LogLevel', 's', 'emerg', user=NOBODY)
+        self.assertNotEqual(result.returncode, 0)
+        self.assertEqual(before, self.get('LogLevel', '/org/freedesktop/LogControl1',
+                                          'org.freedesktop.LogControl1'))
+
+    def test_root_may(self):
+        for arguments, _ in GUARDED:
+            result = self.busctl('call', NAME, PATH, MANAGER, *arguments)
+            self.assertEqual(result.returncode, 0, result.stderr)
+
+
+@needs_root
+class WithPolkit(TestCase):
+    def setUp(self):
+        super().setUp()
+        self.start('--dry-run')
+        self.polkit, self.authority = self.mock(POLKIT, AUTHORITY_PATH, AUTHORITY)
+        self.add('CancelCheckAuthorization', 's', '', '')
+        self.answer('False, False')
+
+    def add(self, name, takes, gives, code):
+        self.authority.AddMethod(AUTHORITY, name, takes, gives, code,
+                                 dbus_interface='org.freedesktop.DBus.Mock')
+
+    def answer(self, yes_and_challenge):
+        self.add('CheckAuthorization', '(sa{sv})sa{ss}us', '(bba{ss})',
+                 'ret = (%s, {})' % yes_and_challenge)
+
+    def questions(self, method='CheckAuthorization'):
+        return [c[2] for c in self.authority.GetCalls(dbus_interface='org.freedesktop.DBus.Mock')
+                if c[1] == method]
+
+    def test_yes(self):
+        self.answer('True, False')
+        for arguments, action in GUARDED:
+            result = self.call_as_nobody(*arguments)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            (kind, details), asked, _, _, _ = self.questions()[-1]
+            self.assertEqual(kind, 'system-bus-name')
+            self.assertEqual(set(details), {'name'})
+            self.assertTrue(details['name'].startswith(':'))
+            self.assertEqual(asked, 'org.idled1.' + action)
+        self.assertEqual(self.get('IdleMask'), '7')
+
+    def test_yes_is_no_licence_for_nonsense(self):
+        self.answer('True, False')
+        result = self.call_as_nobody('SetIdleMask', 's', 'nonsense')
+        self.assertNotEqual(result.returncode, 0)
+        self.assertEqual(self.get('IdleMask'), '')
+
+    def test_no(self):
+        for arguments, _ in GUARDED:
+            result = self.call_as_nobody(*arguments)
+            self.assertNotEqual(result.returncode, 0)
+            self.assertRegex(result.stderr, 'Permission denied|Access denied', arguments)
+        self.assertEqual(len(self.questions()), len(GUARDED))
+        self.assertEqual(self.get('IdleMask'), '')
+
+    def test_challenge(self):
+        self.answer('False, True')
+        result = self.call_as_nobody('SetIdleMask', 's', '7', more=NOT_INTERACTIVE)
+        self.assertIn('nteractive authorization', result.stderr)
+        self.assertEqual(self.questions()[-1][3], 0)
+        result = self.call_as_nobody('SetIdleMask', 's', '7', more=INTERACTIVE)
+        self.assertRegex(result.stderr, 'Permission denied|Access denied')
+        self.assertEqual(self.questions()[-1][3], 1, 'the flag is passed on')
+        self.assertEqual(self.get('IdleMask'), '')
+
+    def test_root_is_not_a_question(self):
+        self.call('SetIdleMask', '7')
+        self.assertEqual(self.questions(), [])
+
+    def test_error(self):
+        self.add('CheckAuthorization', '(sa{sv})sa{ss}us', '(bba{ss})',
+                 'raise dbus.exceptions.DBusException("broken", name="org.example.Broken")')
+        result = self.call_as_nobody('SetIdleMask', 's', '7')
+        self.assertRegex(result.stderr, 'Permission denied|Access denied')
+
+    def ask_and_wait(self):
+        """A client whose question polkit does not answer."""
+        client = subprocess.Popen(
+            ['setpriv', '--reuid=%d' % NOBODY, '--regid=%d' % NOBODY, '--clear-groups', 'busctl',
+             '--address=' + self.bus.address, 'call', NAME, PATH, MANAGER, 'SetIdleMask', 's',
+             '7'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(client.wait)
+        self.addCleanup(client.kill)
+        return client
+
+    def monitor(self):
+        """Lists what reaches polkit, whether it is alive or not."""
+        seen = []
+        monitor = self.bus.connect()
+        self.addCleanup(monitor.close)
+        monitor.add_message_filter(
+            lambda _, message: seen.append(message.get_member()))
+        monitor.call_blocking('org.freedesktop.DBus', '/org/freedesktop/DBus',
+                              'org.freedesktop.DBus.Monitoring', 'BecomeMonitor', 'asu',
+                              (["interface='%s'" % AUTHORITY], 0))
+        return seen
+
+    def test_client_vanishes(self):
+        self.answer('True, False')
+        seen = self.monitor()
+        self.polkit.send_signal(signal.SIGSTOP)
+        client = self.ask_and_wait()
+        wait_until(lambda: 'CheckAuthorization' in seen, 'the question')
+        client.kill()
+        wait_until(lambda: 'CancelCheckAuthorization' in seen, 'the question taken back')
+        self.polkit.send_signal(signal.SIGCONT)
+        wait_until(lambda: self.questions('CancelCheckAuthorization'), 'polkit alive')
+        self.sync()
+        self.assertEqual(len(self.questions()), 1, 'polkit did say yes')
+        self.assertEqual(self.get('IdleMask'), '', 'to nobody')
+
+    def test_others_are_served_meanwhile(self):
+        self.answer('True, False')
+        seen = self.monitor()
+        self.polkit.send_signal(signal.SIGSTOP)
+        client = self.ask_and_wait()
+        wait_until(lambda: 'CheckAuthorization' in seen, 'the question')
+        self.assertEqual(self.get('IdleMask'), '')
+        self.call('SetIdleMask', '6')
+        self.assertEqual(self.get('IdleMask'), '6')
+        self.polkit.send_signal(signal.SIGCONT)
+        self.assertEqual(client.wait(), 0)
+        self.assertEqual(self.get('IdleMask'), '7')
+
+    def test_polkit_dies_while_it_thinks(self):
+        seen = self.monitor()
+        self.polkit.send_signal(signal.SIGSTOP)
+        client = self.ask_and_wait()
+        wait_until(lambda: 'CheckAuthorization' in seen, 'the question')
+        self.polkit.kill()
+        self.assertNotEqual(client.wait(), 0)
+        self.assertEqual(self.get('IdleMask'), '')
+
+    def test_waiting_calls_are_limited(self):
+        seen = self.monitor()
+        self.polkit.send_signal(signal.SIGSTOP)
+        for _ in range(16):
+            self.ask_and_wait()
+        wait_until(lambda: seen.count('CheckAuthorization') == 16, '16 questions')
+        result = self.call_as_nobody('SetIdleMask', 's', '7')
+        self.assertIn('Too many calls', result.stderr)
+        self.assertEqual(seen.count('CheckAuthorization'), 16)
+
+
+@needs_root
+class PausesOfOthers(TestCase):
+    def test_limit_is_per_user(self):
+        self.start('--dry-run')
+        _, authority = self.mock(POLKIT, AUTHORITY_PATH, AUTHORITY)
+        authority.AddMethod(AUTHORITY, 'CheckAuthorization', '(sa{sv})sa{ss}us', '(bba{ss})',
+                            'ret = (True, False, {})', dbus_interface='org.freedesktop.DBus.Mock')
+        fds = [self.call('Pause', 'mine').take() for _ in range(16)]
+        result = self.call_as_nobody('Pause', 's', 'theirs')
+        self.assertEqual(result.returncode, 0, result.stderr)
+        for fd in fds:
+            os.close(fd)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The introspection of every object is what the interface promises: no member more, none less."""
+import xml.etree.ElementTree as xml
+
+import dbus
+from idledtest import MANAGER, NAME, PATH, TestCase, main
+
+# Of methods: (in, out); of properties: (type, what signals tell).
+CHANGES, CONST, MEASURED = 'true', 'const', 'false'
+METHODS = {
+    'Explain': ('', 'aa{sv}'), 'History': ('', 'aa{sv}'), 'Pause': ('s', 'h'),
+    'SetIdleMask': ('s', ''), 'SetOption': ('sss', ''), 'Reload': ('', ''),
+    'GetSettings': ('', 'aa{sv}'), 'Verify': ('', 'a(sssss)'), 'GetEnergy': ('', 'a(st)'),
+}
+MANAGER_PROPERTIES = {
+    'Version': ('s', CONST), 'DryRun': ('b', CONST), 'Paused': ('b', CHANGES),
+    'Pauses': ('a(ss)', CHANGES), 'Online': ('s', CHANGES), 'Isolated': ('s', CHANGES),
+    'Parked': ('s', CHANGES), 'Allowed': ('s', CHANGES), 'IdleMask': ('s', CHANGES),
+    'WantedCores': ('u', CHANGES), 'ActiveCores': ('u', CHANGES), 'Cores': ('u', CHANGES),
+    'Policies': ('as', CHANGES), 'ParkBackend': ('s', CHANGES), 'Missing': ('a(ss)', CHANGES),
+    'Degraded': ('a(sss)', CHANGES), 'Knobs': ('a(sssss)', CHANGES),
+    'Transitions': ('t', CHANGES), 'ConfigFiles': ('as', CHANGES),
+    'LoadAverage': ('(ddd)', MEASURED), 'Load': ('d', MEASURED), 'Utilization': ('d', MEASURED),
+    'Running': ('u', MEASURED), 'Pressure': ('d', MEASURED), 'OnBattery': ('b', MEASURED),
+    'BatteryLevel': ('d', MEASURED), 'ObservedUSec': ('t', MEASURED),
+    'TransitionsLastMinute': ('u', MEASURED), 'Ticks': ('t', MEASURED),
+    'CpuUSec': ('t', MEASURED), 'Wakeups': ('t', MEASURED), 'PeriodUSec': ('t', MEASURED),
+}
+CPU_PROPERTIES = {
+    'Number': ('u', CONST), 'Online': ('b', CHANGES), 'Parked': ('b', CHANGES),
+    'Isolated': ('b', CHANGES), 'Core': ('i', CHANGES), 'Cluster': ('i', CHANGES),
+    'Die': ('i', CHANGES), 'Package': ('i', CHANGES), 'Node': ('i', CHANGES),
+    'Thread': ('i', CHANGES), 'Capacity': ('u', CHANGES), 'Utilization': ('d', MEASURED),
+    'IdleStates': ('a(suu)', CONST), 'Residency': ('a(sdtttt)', MEASURED),
+    'Estimated': ('s', MEASURED), 'Reason': ('s', CHANGES),
+}
+POLICY_PROPERTIES = {
+    'Name': ('s', CONST), 'Summary': ('s', CONST), 'Rank': ('u', CHANGES),
+    'Allowed': ('s', CHANGES), 'Reason': ('s', CHANGES), 'Settled': ('b', MEASURED),
+    'PeriodUSec': ('t', MEASURED), 'Options': ('a{ss}', CHANGES),
+}
+ENERGY_PROPERTIES = {
+    'Name': ('s', CONST), 'Parent': ('s', CONST), 'RangeUJ': ('t', CONST),
+    'Power': ('d', MEASURED), 'Dropped': ('t', MEASURED),
+}
+EMITS = 'org.freedesktop.DBus.Property.EmitsChangedSignal'
+
+
+class Contract(TestCase):
+    def setUp(self):
+        super().setUp()
+        self.start()
+
+    def introspect(self, path):
+        text = self.object(path).Introspect(
+            dbus_interface='org.freedesktop.DBus.Introspectable')
+        return xml.fromstring(text)
+
+    def nodes(self, path):
+        return {node.get('name') for node in self.introspect(path).findall('node')}
+
+    def interface(self, path, name):
+        found = [i for i in self.introspect(path).findall('interface') if i.get('name') == name]
+        self.assertEqual(len(found), 1, '%s has %s once' % (path, name))
+        return found[0]
+
+    def properties(self, path, name):
+        table = {}
+        for node in self.interface(path, name).findall('property'):
+            emits = [a.get('value') for a in node.findall('annotation') if a.get('name') == EMITS]
+            table[node.get('name')] = (node.get('type'), emits[0] if emits else 'true')
+        return table
+
+    def test_methods(self):
+        table = {}
+        for method in self.interface(PATH, MANAGER).findall('method'):
+            table[method.get('name')] = tuple(
+                ''.join(a.get('type') for a in method.findall('arg') if a.get('direction') == way)
+                for way in ('in', 'out'))
+            for argument in method.findall('arg'):
+                self.assertTrue(argument.get('name'), method.get('name'))
+        self.assertEqual(table, METHODS)
+
+    def test_properties(self):
+        self.assertEqual(self.properties(PATH, MANAGER), MANAGER_PROPERTIES)
+        self.assertEqual(self.properties(PATH + '/cpu/0', NAME + '.Cpu'), CPU_PROPERTIES)
+        self.assertEqual(self.properties(PATH + '/policy/userspace', NAME + '.Policy'),
+                         POLICY_PROPERTIES)
+        self.assertEqual(self.properties(PATH + '/energy/package_2d0', NAME + '.Energy'),
+                         ENERGY_PROPERTIES)
+        log = self.properties('/org/freedesktop/LogControl1', 'org.freedesktop.LogControl1')
+        self.assertEqual({name: row[0] for name, row in log.items()},
+                         {'LogLevel': 's', 'LogTarget': 's', 'SyslogIdentifier': 's'})
+
+    def test_nodes(self):
+        self.assertEqual(self.nodes(PATH), {'cpu', 'policy', 'energy'})
+        self.assertEqual(self.nodes(PATH + '/cpu'), {str(cpu) for cpu in range(8)})
+        self.assertEqual(self.nodes(PATH + '/policy'), {'userspace'})
+        self.assertIn('package_2d0', self.nodes(PATH + '/energy'))
+
+    def test_managed_objects(self):
+        objects = self.object().GetManagedObjects(
+            dbus_interface='org.freedesktop.DBus.ObjectManager')
+        for cpu in range(8):
+            values = objects[PATH + '/cpu/%d' % cpu][NAME + '.Cpu']
+            self.assertEqual(set(values), set(CPU_PROPERTIES))
+            self.assertEqual(values['Number'], cpu)
+        self.assertEqual(set(objects[PATH + '/policy/userspace'][NAME + '.Policy']),
+                         set(POLICY_PROPERTIES))
+        self.assertEqual(set(objects[PATH + '/energy/package_2d0'][NAME + '.Energy']),
+                         set(ENERGY_PROPERTIES))
+
+    def test_no_such_object(self):
+        for path in ('/cpu/8', '/cpu/-1', '/cpu/00', '/cpu/x', '/cpu', '/cpu/99999999999',
+                     '/policy/ondemand', '/policy', '/energy/nothing', '/cpu/0/1'):
+            path = path.replace('-', '_')
+            with self.assertRaises(dbus.DBusException, msg=path) as caught:
+                self.get('Number', PATH + path, NAME + '.Cpu')
+            self.assertIn(caught.exception.get_dbus_name().rpartition('.')[2],
+                          ('UnknownObject', 'UnknownInterface', 'UnknownProperty'), path)
+
+    def test_every_property_can_be_read(self):
+        for path, interface, table in (
+                (PATH, MANAGER, MANAGER_PROPERTIES),
+                (PATH + '/cpu/7', NAME + '.Cpu', CPU_PROPERTIES),
+                (PATH + '/policy/userspace', NAME + '.Policy', POLICY_PROPERTIES),
+                (PATH + '/energy/package_2d0', NAME + '.Energy', ENERGY_PROPERTIES)):
+            values = self.object(path).GetAll(interface,
+                                              dbus_interface='org.freedesktop.DBus.Properties')
+            self.assertEqual(set(values), set(table))
+            for name in table:
+                self.get(name, path, interface)
+
+    def test_no_property_can_be_written(self):
+        with self.assertRaises(dbus.DBusException) as caught:
+            self.object().Set(MANAGER, 'Parked', '1',
+                              dbus_interface='org.freedesktop.DBus.Properties')
+        self.assertEqual(caught.exception.get_dbus_name(),
+                         'org.freedesktop.DBus.Error.PropertyReadOnly')
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The bus comes, goes and returns; the name is taken by another: idled survives all of it."""
+import os
+import signal
+
+from idledtest import MANAGER, NAME, PATH, TestCase, main, wait_until
+
+
+class Life(TestCase):
+    def reconnect(self):
+        self.connection.close()
+        self.connection = self.bus.connect()
+
+    def restart_bus(self):
+        self.bus.stop()
+        self.bus.start()
+        self.reconnect()
+
+    def test_bus_returns(self):
+        self.start('--dry-run')
+        self.call('SetIdleMask', '7')
+        for count in (1, 2, 3):
+            self.bus.stop()
+            self.daemon.wait_log(r'bus at .* is gone', count)
+            self.bus.start()
+            self.reconnect()
+            self.wait_name()
+            self.assertEqual(self.get('IdleMask'), '7', 'it went on as before')
+            self.assertEqual(self.get('Number', PATH + '/cpu/3', NAME + '.Cpu'), 3)
+            self.assertFalse(self.get('Paused'))
+        seen = self.signals(PATH)
+        self.call('SetIdleMask', '')
+        wait_until(lambda: seen, 'signals on the new connection')
+
+    def test_socket_file_gone_too(self):
+        self.start('--dry-run')
+        self.bus.stop()
+        os.unlink(self.bus.socket)
+        self.daemon.wait_log(r'bus at .* is gone')
+        self.bus.start()
+        self.reconnect()
+        self.wait_name()
+        self.assertTrue(self.get('DryRun'))
+
+    def test_no_bus_at_the_start(self):
+        self.bus.stop()
+        os.unlink(self.bus.socket)
+        self.start('--dry-run')
+        self.assertEqual(self.daemon.count_log(r'^No bus at '), 1)
+        self.bus.start()
+        self.reconnect()
+        self.wait_name()
+        self.assertTrue(self.get('DryRun'))
+
+    def test_pause_outlives_the_bus(self):
+        self.start('--dry-run')
+        fd = self.call('Pause', 'a test').take()
+        self.restart_bus()
+        self.wait_name()
+        self.assertTrue(self.get('Paused'))
+        os.close(fd)
+        wait_until(lambda: not self.get('Paused'), 'the end of the pause')
+
+    def test_not_asked_for_a_bus(self):
+        self.start('--dry-run', '--no-bus', bus=False)
+        self.daemon.send(signal.SIGTERM)
+        self.assertEqual(self.daemon.wait_exit(), 0)
+
+    def test_not_an_address(self):
+        daemon = self.spawn('--dry-run', '--bus-address', 'nonsense', bus=False)
+        self.assertNotEqual(daemon.wait_exit(), 0)
+        self.assertEqual(daemon.count_log('"nonsense" is not the address of a bus'), 1)
+
+
+class Name(TestCase):
+    def test_second_instance(self):
+        self.start('--dry-run')
+        self.call('SetIdleMask', '7')
+        second = self.spawn('--dry-run')
+        self.assertNotEqual(second.wait_exit(), 0)
+        self.assertEqual(second.count_log(r'owns the name org\.idled1 .* running already'), 1)
+        self.assertEqual(self.get('IdleMask'), '7', 'the first is not disturbed')
+
+    def test_name_taken_while_the_bus_was_away(self):
+        self.start('--dry-run')
+        self.call('SetIdleMask', '7')
+        self.daemon.send(signal.SIGSTOP)
+        self.bus.stop()
+        self.bus.start()
+        thief = self.bus.connect()
+        thief.request_name(NAME)
+        self.daemon.send(signal.SIGCONT)
+        self.daemon.wait_log(r'Another process owns the name')
+        self.daemon.wait_log(r'Paused by idled')
+        thief.close()
+        self.daemon.wait_log(r'The name org\.idled1 on the bus is ours')
+        self.connection.close()
+        self.connection = self.bus.connect()
+        self.wait_name()
+        wait_until(lambda: self.get('IdleMask') == '7', 'control again')
+        self.assertEqual(self.get('Pauses'), [])
+
+    def test_machine_is_given_back_while_the_name_is_stolen(self):
+        self.start('--dry-run')
+        self.call('SetIdleMask', '7')
+        self.daemon.send(signal.SIGSTOP)
+        self.bus.stop()
+        self.bus.start()
+        thief = self.bus.connect()
+        thief.request_name(NAME)
+        self.daemon.send(signal.SIGCONT)
+        self.daemon.wait_log(r'Paused by idled')
+        self.connection.close()
+        self.connection = self.bus.connect()
+        unique = [name for name in self.connection.list_names()
+                  if name.startswith(':') and self.is_idled(name)]
+        self.assertEqual(len(unique), 1)
+        value = self.connection.get_object(unique[0], PATH, introspect=False).Get(
+            MANAGER, 'Paused', dbus_interface='org.freedesktop.DBus.Properties')
+        self.assertTrue(value)
+        thief.close()
+
+    def is_idled(self, name):
+        pid = self.connection.call_blocking('org.freedesktop.DBus', '/org/freedesktop/DBus',
+                                            'org.freedesktop.DBus',
+                                            'GetConnectionUnixProcessID', 's', (name,))
+        return pid == self.daemon.process.pid
+
+
+class Session(TestCase):
+    def test_session_bus(self):
+        os.environ['DBUS_SESSION_BUS_ADDRESS'] = self.bus.address
+        self.addCleanup(os.environ.pop, 'DBUS_SESSION_BUS_ADDRESS')
+        self.start('--dry-run', '--session-bus', bus=False)
+        self.call('SetIdleMask', '7')
+        self.assertEqual(self.get('IdleMask'), '7')
+
+
+if __name__ == '__main__':
+    main()

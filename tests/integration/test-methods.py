@@ -1,0 +1,265 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Every method, done right and done wrong; what it changes, and that it is told once."""
+import os
+import signal
+import subprocess
+import sys
+
+import dbus
+from idledtest import MANAGER, NAME, PATH, PROPERTIES, TestCase, main, wait_until
+
+ERROR = NAME + '.Error.'
+LOG_PATH, LOG = '/org/freedesktop/LogControl1', 'org.freedesktop.LogControl1'
+
+# Takes a pause, says so, and sleeps until it is killed.
+HOLDER = '''
+import sys, dbus, dbus.bus, signal
+bus = dbus.bus.BusConnection(sys.argv[1])
+fd = bus.get_object("org.idled1", "/org/idled1", introspect=False).Pause(
+    "held by a test", dbus_interface="org.idled1.Manager").take()
+print("held", flush=True)
+signal.pause()
+'''
+
+
+class Methods(TestCase):
+    def setUp(self):
+        super().setUp()
+        self.start('--dry-run')
+
+    def test_set_idle_mask(self):
+        self.call('SetIdleMask', '6-7')
+        self.assertEqual(self.get('IdleMask'), '6-7')
+        self.assertEqual(self.get('Parked'), '', 'nothing is in force in a dry run')
+        self.assertEqual(self.get('Transitions'), 1)
+        self.assertEqual(self.get('TransitionsLastMinute'), 1)
+        self.assertEqual(self.get('WantedCores'), self.get('Cores') - 2)
+        self.assertEqual(self.get('Allowed', PATH + '/policy/userspace', NAME + '.Policy'), '0-5')
+        self.call('SetIdleMask', '')
+        self.assertEqual(self.get('IdleMask'), '')
+
+    def test_bad_idle_masks(self):
+        for text in ('x', '1-', '3-1', '9999', '0x1', '1\n2', '0,' * 20000 + '0'):
+            message = self.assert_fails(ERROR + 'InvalidValue', 'SetIdleMask', text)
+            self.assertNotIn('\n', message)
+        self.assertEqual(self.get('IdleMask'), '')
+
+    def test_set_option(self):
+        self.call('SetOption', 'userspace', 'IdleMask', '7')
+        self.assertEqual(self.get('IdleMask'), '7')
+        self.assertEqual(self.get('Options', PATH + '/policy/userspace',
+                                  NAME + '.Policy')['IdleMask'], '7')
+        self.call('SetOption', 'userspace', 'IdleMask', '')
+        self.assertEqual(self.get('IdleMask'), '')
+
+    def test_bad_options(self):
+        self.assert_fails(ERROR + 'NoSuchPolicy', 'SetOption', 'ondemand', 'MaxCores', '1')
+        self.assert_fails(ERROR + 'NoSuchPolicy', 'SetOption', '../../etc/passwd', 'x', 'y')
+        self.assert_fails(ERROR + 'NoSuchOption', 'SetOption', 'userspace', 'Nothing', '1')
+        self.assert_fails(ERROR + 'NoSuchOption', 'SetOption', 'Daemon', 'idlemask', '1')
+        self.assert_fails(ERROR + 'InvalidValue', 'SetOption', 'userspace', 'IdleMask', 'all')
+
+    def test_explain(self):
+        self.call('SetIdleMask', '7')
+        rows = self.call('Explain')
+        self.assertEqual([row['cpu'] for row in rows], list(range(8)))
+        row = rows[7]
+        self.assertEqual(row['policy'], 'userspace')
+        self.assertEqual(row['option'], 'IdleMask')
+        self.assertEqual(row['source'], 'set over D-Bus')
+        self.assertGreater(row['since_usec'], 0)
+        self.assertTrue(row['because'])
+        self.assertTrue(row['text'].startswith('CPU 7 should be parked by userspace: '),
+                        row['text'])
+        self.assertTrue(row['text'].endswith('.'), row['text'])
+        self.assertEqual(set(row), {'cpu', 'parked', 'since_usec', 'policy', 'because', 'inputs',
+                                    'option', 'threshold', 'threshold_unit', 'source', 'text'})
+
+    def test_history(self):
+        self.assertEqual(self.call('History'), [])
+        for cpus in ('7', '6-7', ''):
+            self.call('SetIdleMask', cpus)
+        self.assertEqual([row['parked'] for row in self.call('History')], ['', '6-7', '7'])
+        for _ in range(40):
+            self.call('SetIdleMask', '7')
+            self.call('SetIdleMask', '')
+        rows = self.call('History')
+        self.assertEqual(len(rows), 32)
+        self.assertEqual(rows[0]['parked'], '')
+        times = [row['time_usec'] for row in rows]
+        self.assertEqual(times, sorted(times, reverse=True))
+
+    def test_get_settings(self):
+        self.call('SetIdleMask', '7')
+        rows = {(row['section'], row['key']): row for row in self.call('GetSettings')}
+        row = rows['userspace', 'IdleMask']
+        self.assertEqual((row['value'], row['default'], row['source'], row['runtime']),
+                         ('7', '', 'set over D-Bus', True))
+        self.assertTrue(row['help'] and row['expects'])
+        row = rows['Daemon', 'Policies']
+        self.assertEqual(row['value'], 'userspace')
+        self.assertRegex(row['source'], r'idled\.conf:2$')
+        self.assertFalse(row['runtime'])
+        self.assertIn(os.path.join(self.config, 'idled.conf'), self.get('ConfigFiles'))
+
+    def test_reload(self):
+        self.write_config('policies/userspace.conf', '[Policy]\nIdleMask=5\n')
+        self.call('Reload')
+        self.assertEqual(self.get('IdleMask'), '5')
+        self.assertRegex(self.call('Explain')[5]['source'], r'userspace\.conf:2$')
+
+    def test_bad_reload(self):
+        self.write_config('policies/userspace.conf', '[Policy]\nIdleMask=5\nNothing=1\n')
+        message = self.assert_fails(ERROR + 'ConfigInvalid', 'Reload')
+        self.assertRegex(message, r'userspace\.conf:3: ')
+        self.assertIn('Nothing', message)
+        self.assertEqual(self.get('IdleMask'), '', 'all or nothing')
+
+    def test_userspace_not_loaded(self):
+        self.write_config('idled.conf', '[Daemon]\nPolicies=ondemand\n')
+        removed = self.signals(PATH, 'org.freedesktop.DBus.ObjectManager', 'InterfacesRemoved')
+        added = self.signals(PATH, 'org.freedesktop.DBus.ObjectManager', 'InterfacesAdded')
+        path = PATH + '/policy/userspace'
+        self.call('Reload')
+        wait_until(lambda: removed and added, 'InterfacesRemoved and InterfacesAdded')
+        self.assertEqual(added.pop()[1], PATH + '/policy/ondemand')
+        self.assertEqual(removed[0][1], path)
+        self.assertIn(NAME + '.Policy', removed[0][2])
+        self.assert_fails(ERROR + 'NotAvailable', 'SetIdleMask', '7')
+        self.write_config('idled.conf', self.CONFIG)
+        self.call('Reload')
+        wait_until(lambda: added, 'InterfacesAdded')
+        self.assertEqual(added[0][1], path)
+        self.assertEqual(added[0][2][NAME + '.Policy']['Name'], 'userspace')
+
+    def test_get_energy(self):
+        names = [name for name, _ in self.call('GetEnergy')]
+        self.assertIn('package-0', names)
+        self.assertEqual(len(names), len(set(names)))
+        power = self.get('Power', PATH + '/energy/package_2d0', NAME + '.Energy')
+        self.assertEqual(power, round(power, 1))
+
+    def test_verify(self):
+        self.call('SetIdleMask', '7')
+        self.assertEqual(self.call('Verify'), [])
+
+    def test_log_control(self):
+        log = self.object(LOG_PATH)
+        log.Set(LOG, 'LogLevel', 'notice', dbus_interface=PROPERTIES, signature='ssv')
+        self.assertEqual(self.get('LogLevel', LOG_PATH, LOG), 'notice')
+        for name, value in (('LogLevel', 'loud'), ('LogTarget', '/etc/passwd')):
+            with self.assertRaises(dbus.DBusException) as caught:
+                log.Set(LOG, name, value, dbus_interface=PROPERTIES, signature='ssv')
+            self.assertEqual(caught.exception.get_dbus_name(),
+                             'org.freedesktop.DBus.Error.InvalidArgs')
+        self.assertEqual(self.get('SyslogIdentifier', LOG_PATH, LOG), 'idled')
+
+
+class Pauses(TestCase):
+    def setUp(self):
+        super().setUp()
+        self.start('--dry-run')
+        self.call('SetIdleMask', '7')
+
+    def test_pause_until_closed(self):
+        fd = self.call('Pause', 'a test\n\x1b[31m').take()
+        wait_until(lambda: self.get('IdleMask') == '', 'the machine given back')
+        self.assertTrue(self.get('Paused'))
+        (owner, reason), = self.get('Pauses')
+        self.assertIn('user %d' % os.geteuid(), owner)
+        self.assertTrue(reason.startswith('a test'))
+        self.assertNotIn('\n', reason)
+        self.assertNotIn('\x1b', reason)
+        self.assertEqual(self.call('Explain')[7]['policy'], 'pause')
+        os.close(fd)
+        wait_until(lambda: self.get('IdleMask') == '7', 'control again')
+        self.assertFalse(self.get('Paused'))
+
+    def test_holder_killed(self):
+        with subprocess.Popen([sys.executable, '-c', HOLDER, self.bus.address],
+                              stdout=subprocess.PIPE, text=True) as holder:
+            self.assertEqual(holder.stdout.readline(), 'held\n')
+            wait_until(lambda: self.get('IdleMask') == '', 'the machine given back')
+            holder.send_signal(signal.SIGKILL)
+        wait_until(lambda: self.get('IdleMask') == '7', 'control again')
+        self.assertEqual(self.get('Pauses'), [])
+
+    def test_limit(self):
+        fds = [self.call('Pause', 'number %d' % i).take() for i in range(16)]
+        self.assert_fails(ERROR + 'TooManyPauses', 'Pause', 'one more')
+        os.close(fds.pop())
+        wait_until(lambda: len(self.get('Pauses')) == 15, 'one pause less')
+        fds.append(self.call('Pause', 'one more').take())
+        for fd in fds:
+            os.close(fd)
+        wait_until(lambda: not self.get('Paused'), 'no pause')
+
+    def test_long_reason(self):
+        self.assert_fails(ERROR + 'InvalidValue', 'Pause', 'x' * 257)
+        os.close(self.call('Pause', 'x' * 256).take())
+
+
+class Signals(TestCase):
+    def setUp(self):
+        super().setUp()
+        self.start('--dry-run')
+        self.sync()
+
+    def test_once_per_change(self):
+        seen = self.signals()
+        self.call('SetIdleMask', '6-7')
+        wait_until(lambda: any(s[0] == PATH for s in seen), 'PropertiesChanged')
+        self.sync()
+        mine = [s for s in seen if s[0] == PATH]
+        self.assertEqual(len(mine), 1, mine)
+        self.assertEqual(mine[0][1], MANAGER)
+        self.assertEqual(mine[0][2]['IdleMask'], '6-7')
+        self.assertEqual(mine[0][2]['Transitions'], 1)
+        self.assertEqual(mine[0][3], [], 'values are sent, not invalidated')
+        cpus = [s[0] for s in seen if s[1] == NAME + '.Cpu']
+        self.assertEqual(sorted(cpus), [PATH + '/cpu/6', PATH + '/cpu/7'])
+        policies = [s for s in seen if s[1] == NAME + '.Policy']
+        self.assertEqual(len(policies), 1, policies)
+        self.assertEqual(policies[0][2]['Allowed'], '0-5')
+
+    def test_pause_is_told(self):
+        seen = self.signals(PATH)
+        fd = self.call('Pause', 'a test').take()
+        wait_until(lambda: any('Paused' in s[2] for s in seen), 'Paused')
+        os.close(fd)
+        wait_until(lambda: seen and any(s[2].get('Paused') == 0 for s in seen), 'no longer paused')
+
+    def test_hotplug(self):
+        seen = self.signals()
+        take_offline(self.root, 7)
+
+        def noticed():
+            # Any decision shows it, if it is not made by a reading that is still fresh.
+            self.call('SetOption', 'userspace', 'IdleMask', '6')
+            return any(s[2].get('Online') == '0-6' for s in seen if s[0] == PATH)
+        wait_until(noticed, 'Online without CPU 7')
+        self.sync()
+        self.assertTrue(any(s[0] == PATH + '/cpu/7' and s[2]['Online'] == 0 for s in seen
+                            if 'Online' in s[2]))
+        self.assertEqual(self.get('Core', PATH + '/cpu/7', NAME + '.Cpu'), -1)
+        self.assertIn('offline', self.get('Reason', PATH + '/cpu/7', NAME + '.Cpu'))
+        self.assertEqual([row['cpu'] for row in self.call('Explain')], list(range(7)))
+
+
+def take_offline(root, cpu):
+    """As the kernel shows it: out of the list and out of /proc/stat."""
+    def edit(path, change):
+        path = os.path.join(root, path)
+        with open(path, encoding='utf-8') as file:
+            text = change(file.read())
+        os.chmod(path, 0o644)
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(text)
+    edit('sys/devices/system/cpu/online', lambda text: '0-%d\n' % (cpu - 1))
+    edit('proc/stat', lambda text: ''.join(
+        line for line in text.splitlines(True) if not line.startswith('cpu%d ' % cpu)))
+
+
+if __name__ == '__main__':
+    main()
