@@ -286,6 +286,45 @@ START_TEST(original_put_back_by_somebody)
 }
 END_TEST
 
+/* What the kernel made of our value is ours once somebody vouches for it. */
+START_TEST(adopted)
+{
+        g_autofree char *report = NULL;
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        ck_assert_int_eq(knob_adopt(knobs, &mock_kind, "a"), -ENOENT);
+        set(knobs, "a", "0-2");
+        mock_foreign("a", "0-1");
+        ck_assert_int_eq(knob_adopt(knobs, &mock_kind, "a"), 0);
+        ck_assert_int_eq(knobs_verify(knobs), 0);
+        report = recover_and_restore();
+        ck_assert_str_eq(report, "a 0-1 ok; ");
+        ck_assert_str_eq(mock_value("a"), "0-3");
+}
+END_TEST
+
+static bool passes_all(const ActContext *context, const char *to, const char *now)
+{
+        return g_str_equal(to, "0-3") && g_str_equal(now, "0-9");
+}
+
+/* A write of several steps was cut short: what it left is no stranger's. */
+START_TEST(value_on_the_way)
+{
+        KnobKind kind = mock_kind;
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        kind.passes = passes_all;
+        ck_assert_int_eq(knob_set(knobs, &kind, "a", "0"), 1);
+        mock_foreign("a", "0-9");
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+        ck_assert_str_eq(mock_value("a"), "0-3");
+        ck_assert_int_eq(knob_set(knobs, &kind, "b", "0"), 1);
+        mock_foreign("b", "0-9"); /* not on the way to its original */
+        ck_assert_int_eq(knob_set(knobs, &kind, "b", "1"), -ESTALE);
+}
+END_TEST
+
 START_TEST(gone_is_forgotten)
 {
         g_autoptr(Knobs) knobs = open_knobs();
@@ -673,6 +712,8 @@ int main(void)
         tcase_add_loop_test(tcase, restore_fails, 0, G_N_ELEMENTS(faults));
         tcase_add_test(tcase, foreign_change_stays);
         tcase_add_test(tcase, original_put_back_by_somebody);
+        tcase_add_test(tcase, adopted);
+        tcase_add_test(tcase, value_on_the_way);
         tcase_add_test(tcase, gone_is_forgotten);
         tcase_add_test(tcase, verify_forgets_what_is_gone);
         tcase_add_test(tcase, found_by_the_next_instance);

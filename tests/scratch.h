@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A directory for one test, removed with all that is in it.
+ * A directory for one test, removed with all that is in it. Its name has the number of the process
+ * that made it: what a failed test leaves behind is known by that.
  */
 #ifndef IDLED_TESTS_SCRATCH_H
 #define IDLED_TESTS_SCRATCH_H
@@ -22,9 +23,10 @@ static bool scratch_covered;
 
 static void scratch_open(void)
 {
+        g_autofree char *template = g_strdup_printf("idled-test-%d-XXXXXX", getpid());
         g_autoptr(GError) error = NULL;
 
-        scratch = g_dir_make_tmp("idled-test-XXXXXX", &error);
+        scratch = g_dir_make_tmp(template, &error);
         ck_assert_msg(scratch, "no scratch directory");
         scratch_fd = open(scratch, O_PATH | O_DIRECTORY | O_CLOEXEC);
         ck_assert_int_ge(scratch_fd, 0);

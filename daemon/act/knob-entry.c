@@ -100,13 +100,15 @@ bool knob_same(const KnobKind *kind, const char *a, const char *b)
         return g_str_equal(a, b) || (kind->equal && kind->equal(a, b));
 }
 
-bool knob_entry_explains(const KnobEntry *entry, const char *value)
+bool knob_entry_explains(const Knobs *knobs, const KnobEntry *entry, const char *value)
 {
         const Knob *knob = &entry->knob;
 
         return knob_same(knob->kind, value, knob->ours) ||
                knob_same(knob->kind, value, knob->before) ||
-               knob_same(knob->kind, value, knob->original);
+               knob_same(knob->kind, value, knob->original) ||
+               (knob->kind->passes && knob->original &&
+                knob->kind->passes(&knobs->context, knob->original, value));
 }
 
 int knob_entry_announce(Knobs *knobs, KnobEntry *entry, const char *value)
@@ -125,7 +127,7 @@ int knob_entry_announce(Knobs *knobs, KnobEntry *entry, const char *value)
 
 int knob_entry_adopt(Knobs *knobs, KnobEntry *entry, const char *value)
 {
-        if (!entry->recorded || !value || knob_entry_explains(entry, value))
+        if (!entry->recorded || !value || knob_entry_explains(knobs, entry, value))
                 return 0;
         return knob_entry_announce(knobs, entry, value);
 }

@@ -38,7 +38,7 @@ int knob_entry_read(const Knobs *knobs, const KnobEntry *entry, char **ret_value
 bool knob_same(const KnobKind *kind, const char *a, const char *b);
 
 /* True if the value can have come to be there without anybody else. */
-bool knob_entry_explains(const KnobEntry *entry, const char *value);
+bool knob_entry_explains(const Knobs *knobs, const KnobEntry *entry, const char *value);
 
 /* Puts on record a value that is about to be written; the knob's idea of what is ours follows. */
 int knob_entry_announce(Knobs *knobs, KnobEntry *entry, const char *value);

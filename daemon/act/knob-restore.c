@@ -31,7 +31,7 @@ int knobs_verify(Knobs *knobs)
                 } else if (r < 0) {
                         knob_entry_fail(entry, r);
                         wrong++;
-                } else if (!knob_entry_explains(entry, now)) {
+                } else if (!knob_entry_explains(knobs, entry, now)) {
                         knob_entry_disown(knobs, entry);
                         wrong++;
                 } else if (!knob_same(entry->knob.kind, now, entry->knob.ours)) {
@@ -75,7 +75,7 @@ static int give_back(Knobs *knobs, KnobEntry *entry, char **ret_found)
                 return -ESTALE;
         if (!entry->recorded || knob_same(entry->knob.kind, *ret_found, entry->knob.original))
                 return 0;
-        if (!knob_entry_explains(entry, *ret_found))
+        if (!knob_entry_explains(knobs, entry, *ret_found))
                 return -ESTALE;
         return write_original(knobs, entry);
 }

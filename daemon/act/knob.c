@@ -171,7 +171,7 @@ int knob_set(Knobs *knobs, const KnobKind *kind, const char *name, const char *v
         r = knob_entry_read(knobs, entry, &now);
         if (r < 0)
                 return unreadable(knobs, entry, value, r);
-        if (entry->recorded && !knob_entry_explains(entry, now))
+        if (entry->recorded && !knob_entry_explains(knobs, entry, now))
                 return knob_entry_disown(knobs, entry);
         if (knob_same(kind, now, value))
                 return confirm(knobs, entry, now);

@@ -47,6 +47,10 @@ typedef struct KnobKind {
 
         /* True if two texts are the same value to the kernel; NULL: only if they are equal. */
         bool (*equal)(const char *a, const char *b);
+
+        /* True if writing `to` passes through the value `now`, so that a writer who died may have
+         * left it; NULL: a write has no steps. */
+        bool (*passes)(const ActContext *context, const char *to, const char *now);
 } KnobKind;
 
 typedef enum KnobState {

@@ -10,7 +10,7 @@
  * systemd answers "done" to values that the kernel then refuses, so after each change the CPUs in
  * force are asked for. It takes a limit away by writing an empty list, which the kernel refuses for
  * a group with tasks as long as the controller stays on, so a unit is first given all CPUs that
- * there can be. For the same reason a limit to all CPUs is read as none.
+ * there can be.
  *
  * Units that hold no tasks (mounts, sockets) are not worth a call.
  */
@@ -29,7 +29,7 @@ typedef struct State {
 static int unit_read(const ActContext *context, const char *name, char **ret_value)
 {
         const UnitControl *units = context->units;
-        CpuSet allowed, possible;
+        CpuSet allowed;
         int r;
 
         if (!units)
@@ -37,8 +37,6 @@ static int unit_read(const ActContext *context, const char *name, char **ret_val
         r = units->get_allowed(units->userdata, name, &allowed);
         if (r < 0)
                 return r;
-        if (park_possible(context->root, &possible) == 0 && cpuset_is_subset(&possible, &allowed))
-                allowed = (CpuSet){ 0 };
         *ret_value = cpuset_format(&allowed);
         return 0;
 }
@@ -78,11 +76,20 @@ static int unit_write(const ActContext *context, const char *name, const char *v
         return r < 0 ? r : units->set_allowed(units->userdata, name, &cpus);
 }
 
+static bool unit_passes(const ActContext *context, const char *to, const char *now)
+{
+        CpuSet cpus, possible;
+
+        return !*to && cpuset_parse(now, &cpus) == 0 &&
+               park_possible(context->root, &possible) == 0 && cpuset_equal(&cpus, &possible);
+}
+
 const KnobKind park_unit_kind = {
         .name = "unit",
         .read = unit_read,
         .write = unit_write,
         .equal = park_cpus_equal,
+        .passes = unit_passes,
 };
 
 static bool holds_tasks(const char *unit)
