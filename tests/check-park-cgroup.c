@@ -186,14 +186,12 @@ static int apply_excluding(Knobs *knobs, const char *cpus, const char *exclude)
 {
         g_auto(GStrv) units = words(top);
         g_auto(GStrv) none = words(exclude);
-        const ParkOptions options = { .units = units, .exclude = *exclude ? none : none + 1 };
+        const ParkOptions options = { .units = units, .exclude = none };
         const ActContext context = { .root = root };
         Plan plan = { 0 };
         void *state;
         int r;
 
-        if (!*exclude)
-                g_clear_pointer(&none[0], g_free);
         ck_assert_int_eq(cpuset_parse(cpus, &plan.allowed), 0);
         ck_assert_int_eq(park_cgroup.open(&context, &options, &state), 0);
         r = park_cgroup.apply(state, knobs, &plan.allowed, &topology);

@@ -146,6 +146,23 @@ static const KnobKind *kind_find(const KnobKind *const *kinds, const char *name)
         return NULL;
 }
 
+/* Takes up one entry of the record as a knob that is ours. */
+static void take_up(Knobs *knobs, const KnobKind *kind, const UndoEntry *found)
+{
+        KnobEntry *entry = knob_entry_get(knobs, kind, found->name);
+        Knob *knob = &entry->knob;
+
+        g_free(knob->original);
+        g_free(knob->ours);
+        g_free(knob->before);
+        knob->original = g_strdup(found->found);
+        knob->ours = g_strdup(found->last ? found->last : found->found);
+        knob->before = g_strdup(found->before);
+        knob->state = KNOB_OURS;
+        knob->error = 0;
+        entry->recorded = true;
+}
+
 int knobs_recover(Knobs *knobs, const KnobKind *const *kinds, int *ret_skipped)
 {
         const UndoEntry *const *entries;
@@ -156,20 +173,16 @@ int knobs_recover(Knobs *knobs, const KnobKind *const *kinds, int *ret_skipped)
         n = undo_entries(knobs->undo, &entries, &skipped);
         for (int i = 0; i < n; i++) {
                 const KnobKind *kind = kind_find(kinds, entries[i]->kind);
-                KnobEntry *entry;
+                const KnobEntry *known = NULL;
 
                 if (!kind) {
                         skipped++;
                         continue;
                 }
-                entry = knob_entry_get(knobs, kind, entries[i]->name);
-                if (entry->recorded)
+                known = knob_entry_find(knobs, kind, entries[i]->name);
+                if (known && known->recorded)
                         continue;
-                entry->recorded = true;
-                entry->knob.original = g_strdup(entries[i]->found);
-                entry->knob.ours = g_strdup(entries[i]->last ? entries[i]->last
-                                                             : entries[i]->found);
-                entry->knob.before = g_strdup(entries[i]->before);
+                take_up(knobs, kind, entries[i]);
                 recovered++;
         }
         *ret_skipped = skipped;
