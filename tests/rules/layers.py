@@ -21,7 +21,9 @@ LAYERS = {
     "daemon": ["base/", "model/", "sense/", "act/", "core/", "idled-policy.h", "arguments.h"],
     "policies": ["base/cpuset.h", "base/setting.h", "model/snapshot.h", "model/topology.h",
                  "model/wish.h", "idled-policy.h", "./"],
-    "ctl": ["base/", "model/", "sense/", "act/", "core/config.h", "core/plugin.h", "./"],
+    # What reads the configuration and reaches a bus, but never the manager.
+    "ctl": ["base/", "model/", "sense/", "act/", "core/bus-connect.h", "core/config-files.h",
+            "core/config.h", "core/plugin.h", "core/unit-control.h", "./"],
 }
 
 # Header of a library: the layers that may use it, and in how many files at most.
