@@ -21,6 +21,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "act/undo-entries.h"
+#include "act/undo-line.h"
 #include "base/file.h"
 
 #define RECORD     "undo"
@@ -37,8 +39,7 @@ struct Undo {
         int run;
         int fd; /* the record, for appending; -1: not open yet */
         char *header;
-        GPtrArray *entries; /* of UndoEntry, in the order in which they were found */
-        GHashTable *index;  /* the same, by kind and name */
+        UndoEntries entries;
         int skipped;
         off_t length;       /* of the file as far as it counts */
         bool dirty;         /* there may be something behind `length` */
@@ -46,120 +47,22 @@ struct Undo {
         unsigned compactor; /* the number of lines at which the file is rewritten next */
 };
 
-static void entry_free(void *data)
-{
-        UndoEntry *entry = data;
-
-        g_free(entry->kind);
-        g_free(entry->name);
-        g_free(entry->found);
-        g_free(entry->last);
-        g_free(entry->before);
-        g_free(entry);
-}
-
-static unsigned entry_hash(const void *data)
-{
-        const UndoEntry *entry = data;
-
-        return g_str_hash(entry->name) ^ g_str_hash(entry->kind);
-}
-
-static gboolean entry_equal(const void *a, const void *b)
-{
-        const UndoEntry *x = a, *y = b;
-
-        return g_str_equal(x->name, y->name) && g_str_equal(x->kind, y->kind);
-}
-
-static UndoEntry *entry_find(const Undo *undo, const char *kind, const char *name)
-{
-        const UndoEntry key = { .kind = (char *)kind, .name = (char *)name };
-
-        return g_hash_table_lookup(undo->index, &key);
-}
-
-static void entry_add(Undo *undo, const char *kind, const char *name, const char *found)
-{
-        UndoEntry *entry = g_new0(UndoEntry, 1);
-
-        entry->kind = g_strdup(kind);
-        entry->name = g_strdup(name);
-        entry->found = g_strdup(found);
-        g_ptr_array_add(undo->entries, entry);
-        g_hash_table_add(undo->index, entry);
-}
-
-static void entry_remove(Undo *undo, UndoEntry *entry)
-{
-        g_hash_table_remove(undo->index, entry);
-        g_ptr_array_remove(undo->entries, entry);
-}
-
-static void entry_advance(UndoEntry *entry, const char *value)
-{
-        g_free(entry->before);
-        entry->before = entry->last;
-        entry->last = g_strdup(value);
-}
-
-/* Adds "WORD\tKIND\tNAME[\tVALUE]\n". */
-static void line_append(GString *text, const char *word, const char *kind, const char *name,
-                        const char *value)
-{
-        const char *const fields[] = { kind, name, value };
-
-        g_string_append(text, word);
-        for (size_t i = 0; i < G_N_ELEMENTS(fields) && fields[i]; i++) {
-                g_autofree char *escaped = g_strescape(fields[i], NULL);
-
-                g_string_append_printf(text, "\t%s", escaped);
-        }
-        g_string_append_c(text, '\n');
-}
-
-/* Turns one field back in place; false if nobody who escapes can have written it. */
-static bool field_unescape(char **field)
-{
-        size_t slashes = 0, length = strlen(*field);
-        g_autofree char *plain = NULL, *again = NULL;
-
-        while (slashes < length && (*field)[length - 1 - slashes] == '\\')
-                slashes++;
-        if (slashes % 2) /* g_strcompress() would complain aloud */
-                return false;
-        plain = g_strcompress(*field);
-        again = g_strescape(plain, NULL);
-        if (!g_str_equal(again, *field))
-                return false;
-        g_free(*field);
-        *field = g_steal_pointer(&plain);
-        return true;
-}
-
 /* Takes up one line of the file; false if it makes no sense here. */
 static bool line_take(Undo *undo, const GString *line)
 {
-        g_auto(GStrv) fields = NULL;
+        g_auto(GStrv) fields = undo_line_split(line);
+        unsigned n = fields ? g_strv_length(fields) : 0;
         UndoEntry *entry;
-        unsigned n;
 
-        if (memchr(line->str, '\0', line->len))
+        if (n < 3)
                 return false;
-        fields = g_strsplit(line->str, "\t", 5);
-        n = g_strv_length(fields);
-        for (unsigned i = 1; i < n; i++)
-                if (!field_unescape(&fields[i]))
-                        return false;
-        if (n < 3 || !*fields[1] || !*fields[2])
-                return false;
-        entry = entry_find(undo, fields[1], fields[2]);
+        entry = undo_entries_find(&undo->entries, fields[1], fields[2]);
         if (n == 4 && !entry && g_str_equal(fields[0], "found"))
-                entry_add(undo, fields[1], fields[2], fields[3]);
+                undo_entries_add(&undo->entries, fields[1], fields[2], fields[3]);
         else if (n == 4 && entry && g_str_equal(fields[0], "write"))
-                entry_advance(entry, fields[3]);
+                undo_entry_advance(entry, fields[3]);
         else if (n == 3 && entry && g_str_equal(fields[0], "done"))
-                entry_remove(undo, entry);
+                undo_entries_remove(&undo->entries, entry);
         else
                 return false;
         return true;
@@ -244,7 +147,8 @@ static int record_load(Undo *undo)
                 return r;
         if (reader.other) /* its values ended with its kernel */
                 undo->skipped = 0;
-        if (undo->entries->len == 0 && undo->skipped == 0 && unlinkat(undo->run, RECORD, 0) == 0)
+        if (undo->entries.list->len == 0 && undo->skipped == 0 &&
+            unlinkat(undo->run, RECORD, 0) == 0)
                 reader.trusted = false; /* there is no header any more */
         if (!reader.other && reader.position > undo->length)
                 undo->skipped++;
@@ -264,8 +168,7 @@ int undo_open(int run, const char *boot_id, Undo **ret_undo)
         undo->run = run;
         undo->fd = -1;
         undo->header = g_strconcat(MAGIC, boot_id, NULL);
-        undo->entries = g_ptr_array_new_with_free_func(entry_free);
-        undo->index = g_hash_table_new(entry_hash, entry_equal);
+        undo_entries_init(&undo->entries);
         undo->compactor = SUPERFLUOUS_LIMIT;
         if (run >= 0) {
                 r = record_load(undo);
@@ -281,8 +184,7 @@ void undo_free(Undo *undo)
         if (!undo)
                 return;
         fd_close(&undo->fd);
-        g_hash_table_unref(undo->index);
-        g_ptr_array_unref(undo->entries);
+        undo_entries_done(&undo->entries);
         g_free(undo->header);
         g_free(undo);
 }
@@ -313,14 +215,14 @@ static int record_rewrite(Undo *undo)
         if (fd < 0)
                 return -errno;
         g_string_append_c(text, '\n');
-        for (unsigned i = 0; i < undo->entries->len; i++) {
-                const UndoEntry *e = undo->entries->pdata[i];
+        for (unsigned i = 0; i < undo->entries.list->len; i++) {
+                const UndoEntry *e = undo->entries.list->pdata[i];
 
-                line_append(text, "found", e->kind, e->name, e->found);
+                undo_line_append(text, "found", e->kind, e->name, e->found);
                 if (e->before)
-                        line_append(text, "write", e->kind, e->name, e->before);
+                        undo_line_append(text, "write", e->kind, e->name, e->before);
                 if (e->last)
-                        line_append(text, "write", e->kind, e->name, e->last);
+                        undo_line_append(text, "write", e->kind, e->name, e->last);
                 lines += 1 + !!e->before + !!e->last;
         }
         r = write_whole(fd, text);
@@ -343,7 +245,7 @@ static int record_rewrite(Undo *undo)
  */
 static void record_compact(Undo *undo)
 {
-        unsigned necessary = 3 * undo->entries->len;
+        unsigned necessary = 3 * undo->entries.list->len;
 
         if (undo->run < 0 || undo->lines < undo->compactor)
                 return;
@@ -398,7 +300,7 @@ static int record_append(Undo *undo, const char *word, const char *kind, const c
                 return r;
         if (undo->length == 0)
                 g_string_printf(text, "%s\n", undo->header);
-        line_append(text, word, kind, name, value);
+        undo_line_append(text, word, kind, name, value);
         r = write_whole(undo->fd, text);
         if (r < 0) {
                 undo->dirty = ftruncate(undo->fd, undo->length) < 0;
@@ -413,7 +315,7 @@ static int record_append(Undo *undo, const char *word, const char *kind, const c
 
 int undo_found(Undo *undo, const char *kind, const char *name, const char *value)
 {
-        const UndoEntry *entry = entry_find(undo, kind, name);
+        const UndoEntry *entry = undo_entries_find(&undo->entries, kind, name);
         int r;
 
         if (entry)
@@ -421,13 +323,13 @@ int undo_found(Undo *undo, const char *kind, const char *name, const char *value
         r = record_append(undo, "found", kind, name, value);
         if (r < 0)
                 return r;
-        entry_add(undo, kind, name, value);
+        undo_entries_add(&undo->entries, kind, name, value);
         return 0;
 }
 
 int undo_write(Undo *undo, const char *kind, const char *name, const char *value)
 {
-        UndoEntry *entry = entry_find(undo, kind, name);
+        UndoEntry *entry = undo_entries_find(&undo->entries, kind, name);
         int r;
 
         if (!entry)
@@ -435,19 +337,19 @@ int undo_write(Undo *undo, const char *kind, const char *name, const char *value
         r = record_append(undo, "write", kind, name, value);
         if (r < 0)
                 return r;
-        entry_advance(entry, value);
+        undo_entry_advance(entry, value);
         record_compact(undo);
         return 0;
 }
 
 int undo_done(Undo *undo, const char *kind, const char *name)
 {
-        UndoEntry *entry = entry_find(undo, kind, name);
+        UndoEntry *entry = undo_entries_find(&undo->entries, kind, name);
         int r;
 
         if (!entry)
                 return -ENOENT;
-        if (undo->entries->len == 1 && undo->run >= 0 &&
+        if (undo->entries.list->len == 1 && undo->run >= 0 &&
             (unlinkat(undo->run, RECORD, 0) == 0 || errno == ENOENT)) {
                 record_end(undo);
         } else {
@@ -455,15 +357,15 @@ int undo_done(Undo *undo, const char *kind, const char *name)
                 if (r < 0)
                         return r;
         }
-        entry_remove(undo, entry);
+        undo_entries_remove(&undo->entries, entry);
         record_compact(undo);
         return 0;
 }
 
 int undo_entries(const Undo *undo, const UndoEntry *const **ret_entries, int *ret_skipped)
 {
-        *ret_entries = (const UndoEntry *const *)undo->entries->pdata;
+        *ret_entries = (const UndoEntry *const *)undo->entries.list->pdata;
         if (ret_skipped)
                 *ret_skipped = undo->skipped;
-        return (int)undo->entries->len;
+        return (int)undo->entries.list->len;
 }

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What is on record (undo.h), in the order in which it was found.
+ */
+#ifndef IDLED_UNDO_ENTRIES_H
+#define IDLED_UNDO_ENTRIES_H
+
+#include "act/undo.h"
+
+typedef struct UndoEntries {
+        GPtrArray *list;   /* of UndoEntry */
+        GHashTable *index; /* the same, by kind and name */
+} UndoEntries;
+
+void undo_entries_init(UndoEntries *entries);
+void undo_entries_done(UndoEntries *entries);
+
+/* The entry of this knob, NULL if there is none. */
+UndoEntry *undo_entries_find(const UndoEntries *entries, const char *kind, const char *name);
+
+void undo_entries_add(UndoEntries *entries, const char *kind, const char *name, const char *found);
+void undo_entries_remove(UndoEntries *entries, UndoEntry *entry);
+
+/* `value` is about to be written. */
+void undo_entry_advance(UndoEntry *entry, const char *value);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * One line of the record of originals, as text. Fields are escaped, so that neither a tab nor a
+ * newline in the name of a cgroup can pass for the end of one; what nobody who escapes can have
+ * written is refused.
+ */
+#include "act/undo-line.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+void undo_line_append(GString *text, const char *word, const char *kind, const char *name,
+                      const char *value)
+{
+        const char *const fields[] = { kind, name, value };
+
+        g_string_append(text, word);
+        for (size_t i = 0; i < G_N_ELEMENTS(fields) && fields[i]; i++) {
+                g_autofree char *escaped = g_strescape(fields[i], NULL);
+
+                g_string_append_printf(text, "\t%s", escaped);
+        }
+        g_string_append_c(text, '\n');
+}
+
+/* Turns one field back in place; false if nobody who escapes can have written it. */
+static bool field_unescape(char **field)
+{
+        size_t slashes = 0, length = strlen(*field);
+        g_autofree char *plain = NULL, *again = NULL;
+
+        while (slashes < length && (*field)[length - 1 - slashes] == '\\')
+                slashes++;
+        if (slashes % 2) /* g_strcompress() would complain aloud */
+                return false;
+        plain = g_strcompress(*field);
+        again = g_strescape(plain, NULL);
+        if (!g_str_equal(again, *field))
+                return false;
+        g_free(*field);
+        *field = g_steal_pointer(&plain);
+        return true;
+}
+
+char **undo_line_split(const GString *line)
+{
+        g_auto(GStrv) fields = NULL;
+        unsigned n;
+
+        if (memchr(line->str, '\0', line->len))
+                return NULL;
+        fields = g_strsplit(line->str, "\t", 5);
+        n = g_strv_length(fields);
+        for (unsigned i = 1; i < n; i++)
+                if (!field_unescape(&fields[i]))
+                        return NULL;
+        if (n < 3 || !*fields[1] || !*fields[2])
+                return NULL;
+        return g_steal_pointer(&fields);
+}
