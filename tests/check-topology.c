@@ -312,7 +312,7 @@ static const struct {
         { "list without the CPU itself",
           { { "cpu/online", "0-1" },
             { "cpu/cpu0/topology/core_cpus_list", "1" },
-            { "cpu/cpu1/topology/core_cpus_list", "0" } },
+            { "cpu/cpu1/topology/core_cpus_list", "1" } },
           "0-1 0-1 0-1 0|1 0-1",
           "1024 1024" },
         { "core that lies in two dies",

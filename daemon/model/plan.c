@@ -17,6 +17,7 @@
 typedef struct Demand {
         CpuSet cpus;
         Safety safety;
+        bool met;
 } Demand;
 
 void plan_init(Plan *plan)
@@ -76,48 +77,35 @@ static GArray *collect_demands(const Plan *plan, const Topology *topology, const
         return demands;
 }
 
-/* Adds `cpu` for the first demand that it meets, and drops all that it meets. `counts`, if there
- * are any, are kept at the number of open demands that each CPU would meet. */
-static void meet(Plan *plan, GArray *demands, int cpu, int *counts, uint8_t *safety)
+static void allow(Plan *plan, int cpu, Safety why, uint8_t *safety)
 {
-        Safety why = SAFETY_NONE;
-        guint kept = 0;
-
-        for (guint i = 0; i < demands->len; i++) {
-                Demand *demand = &g_array_index(demands, Demand, i);
-
-                if (!cpuset_has(&demand->cpus, cpu)) {
-                        if (kept != i)
-                                g_array_index(demands, Demand, kept) = *demand;
-                        kept++;
-                        continue;
-                }
-                if (why == SAFETY_NONE)
-                        why = demand->safety;
-                if (counts)
-                        CPUSET_FOREACH(member, &demand->cpus)
-                                counts[member]--;
-        }
-        g_array_set_size(demands, kept);
         cpuset_add(&plan->allowed, cpu);
         if (safety)
                 safety[cpu] = why;
 }
 
-/* Meets the demands that only one CPU can meet. */
+/* Meets the demands that only one CPU can meet, and keeps in `demands` those that are open then. */
 static void meet_single(Plan *plan, GArray *demands, uint8_t *safety)
 {
-        for (guint i = 0; i < demands->len;) {
-                const CpuSet *cpus = &g_array_index(demands, Demand, i).cpus;
-                int first = cpuset_next(cpus, -1);
+        guint open = 0;
 
-                if (cpuset_next(cpus, first) < 0) {
-                        meet(plan, demands, first, NULL, safety);
-                        i = 0;
-                } else {
-                        i++;
-                }
+        for (guint i = 0; i < demands->len; i++) {
+                const Demand *demand = &g_array_index(demands, Demand, i);
+                int first = cpuset_next(&demand->cpus, -1);
+
+                if (cpuset_next(&demand->cpus, first) < 0 && !cpuset_has(&plan->allowed, first))
+                        allow(plan, first, demand->safety, safety);
         }
+        for (guint i = 0; i < demands->len; i++) {
+                const Demand *demand = &g_array_index(demands, Demand, i);
+
+                if (cpuset_intersects(&demand->cpus, &plan->allowed))
+                        continue;
+                if (open != i)
+                        g_array_index(demands, Demand, open) = *demand;
+                open++;
+        }
+        g_array_set_size(demands, open);
 }
 
 static bool core_is_allowed(const Plan *plan, const Topology *topology, int cpu)
@@ -145,6 +133,28 @@ static bool is_better(const Plan *plan, const Topology *topology, const int *cou
         return topology->cpus[cpu].capacity > topology->cpus[other].capacity;
 }
 
+/* Allows `cpu` for the first demand that it meets. `counts` are kept at the number of open demands
+ * that each CPU would meet. Returns how many were met. */
+static guint meet(Plan *plan, GArray *demands, int cpu, int *counts, uint8_t *safety)
+{
+        Safety why = SAFETY_NONE;
+        guint n = 0;
+
+        for (guint i = 0; i < demands->len; i++) {
+                Demand *demand = &g_array_index(demands, Demand, i);
+
+                if (demand->met || !cpuset_has(&demand->cpus, cpu))
+                        continue;
+                if (n++ == 0)
+                        why = demand->safety;
+                demand->met = true;
+                CPUSET_FOREACH(member, &demand->cpus)
+                        counts[member]--;
+        }
+        allow(plan, cpu, why, safety);
+        return n;
+}
+
 /* Meets the demands that leave a choice. */
 static void meet_best(Plan *plan, GArray *demands, const Topology *topology, uint8_t *safety)
 {
@@ -153,14 +163,14 @@ static void meet_best(Plan *plan, GArray *demands, const Topology *topology, uin
         for (guint i = 0; i < demands->len; i++)
                 CPUSET_FOREACH(cpu, &g_array_index(demands, Demand, i).cpus)
                         counts[cpu]++;
-        while (demands->len) {
+        for (guint open = demands->len; open > 0;) {
                 int best = -1;
 
                 for (int cpu = 0; cpu < topology->n_cpus; cpu++)
                         if (counts[cpu] &&
                             (best < 0 || is_better(plan, topology, counts, cpu, best)))
                                 best = cpu;
-                meet(plan, demands, best, counts, safety);
+                open -= meet(plan, demands, best, counts, safety);
         }
 }
 
