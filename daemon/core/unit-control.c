@@ -20,6 +20,9 @@
 #include "core/bus-connect.h"
 #include "core/unit-parts.h"
 
+/* Giving back a dozen units to a systemd that hangs must not take a dozen timeouts. */
+#define SILENT_USEC (30 * G_USEC_PER_SEC)
+
 static void disconnect(Units *units)
 {
         units->match = sd_bus_slot_unref(units->match);
@@ -33,6 +36,8 @@ int units_connect(Units *units)
         _connection_ sd_bus *connection = NULL;
         int r;
 
+        if (g_get_monotonic_time() < units->silent_until)
+                return -ETIMEDOUT;
         if (units->connection && sd_bus_is_open(units->connection) > 0)
                 return 0;
         disconnect(units);
@@ -74,6 +79,8 @@ static int call(Units *units, sd_bus_message *message, sd_bus_message **ret_repl
                 return 0;
         log_debug("systemd: %s: %s", sd_bus_message_get_member(message),
                   error.message ? error.message : g_strerror(-r));
+        if (r == -ETIMEDOUT)
+                units->silent_until = g_get_monotonic_time() + SILENT_USEC;
         return error_number(&error, r);
 }
 

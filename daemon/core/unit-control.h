@@ -4,7 +4,8 @@
  *
  * It has a connection to the bus of its own, made when first needed and again after it broke, so
  * that its calls, which wait for their answers, never wait for what clients of idled do. A call
- * takes BUS_TIMEOUT_USEC at most. Without a bus, or without systemd on it, every call fails at once
+ * takes BUS_TIMEOUT_USEC at most, and after one that was not answered all fail for half a minute
+ * with -ETIMEDOUT. Without a bus, or without systemd on it, every call fails at once
  * with -ENOTCONN.
  */
 #ifndef IDLED_UNIT_CONTROL_H

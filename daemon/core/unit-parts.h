@@ -17,7 +17,8 @@
 struct Units {
         char *address;
         sd_event *event;
-        sd_bus *connection; /* NULL: none yet, or it broke */
+        sd_bus *connection;  /* NULL: none yet, or it broke */
+        gint64 silent_until; /* CLOCK_MONOTONIC: it did not answer, and is not asked before */
         UnitControl control;
         bool watching;
         sd_bus_slot *match;      /* while watching and connected */

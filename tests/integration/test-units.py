@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Parking through systemd: what its units are told, and when there is no systemd, or one that goes
+away, comes back, or does not answer."""
+import os
+import signal
+
+from idledtest import MOCK, PATH, TestCase, main, wait_until
+
+SYSTEMD = 'org.freedesktop.systemd1'
+TEMPLATE = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'systemd_units.py')
+CONFINED = ['init.scope', 'system.slice', 'user.slice']
+
+
+class Units(TestCase):
+    CONFIG = '[Daemon]\nPolicies=userspace\n[Park]\nBackend=systemd\n'
+
+    def start_systemd(self):
+        return self.mock(SYSTEMD, '/org/freedesktop/systemd1', template=TEMPLATE)
+
+    def setUp(self):
+        super().setUp()
+        self.systemd, self.units = self.start_systemd()
+        self.start()
+
+    def mocked(self, method, *arguments):
+        return self.units.get_dbus_method(method, MOCK)(*arguments)
+
+    def history(self, unit=None):
+        rows = [row.split(' ') for row in self.mocked('History')]
+        return [row[3] for row in rows if row[0] == unit] if unit else rows
+
+    def wait_idle(self, cpus):
+        wait_until(lambda: self.get('Parked') == cpus, 'parked "%s"' % cpus)
+
+    def test_parks_and_gives_back(self):
+        self.assertIn('systemd', self.get('ParkBackend'))
+        self.set_idle_mask('7')
+        self.wait_idle('7')
+        self.assertEqual(sorted(row[0] for row in self.history()), CONFINED)
+        self.assertEqual({tuple(row[1:]) for row in self.history()},
+                         {('runtime', 'AllowedCPUs', '7f')})
+        self.assertEqual(self.get('Degraded'), [])
+        self.assertEqual(self.call('Verify'), [])
+        self.set_idle_mask('4-7')
+        self.wait_idle('4-7')
+        self.set_idle_mask('')
+        self.wait_idle('')
+        for unit in CONFINED:
+            self.assertEqual(self.history(unit), ['7f', '0f', 'ff', ''])
+
+    def test_end_gives_back(self):
+        self.set_idle_mask('7')
+        self.wait_idle('7')
+        self.daemon.send(signal.SIGTERM)
+        self.assertEqual(self.daemon.wait_exit(), 0)
+        for unit in CONFINED:
+            self.assertEqual(self.history(unit), ['7f', 'ff', ''])
+
+    def test_new_slice_is_confined(self):
+        self.assertEqual(self.mocked('Subscribers'), 0, 'nothing is parked')
+        self.set_idle_mask('7')
+        wait_until(lambda: self.mocked('Subscribers') == 1, 'a subscription')
+        self.mocked('AddUnit', 'cron.service', 'system.slice')
+        self.mocked('AddUnit', 'system-getty.slice', 'system.slice')
+        self.mocked('AddUnit', 'custom.slice', '-.slice')
+        wait_until(lambda: self.history('custom.slice') == ['7f'], 'custom.slice confined')
+        self.assertEqual(self.history('cron.service'), [])
+        self.mocked('AddUnit', 'top.service', '-.slice')
+        wait_until(lambda: self.history('top.service') == ['7f'], 'top.service confined')
+        self.set_idle_mask('')
+        wait_until(lambda: self.mocked('Subscribers') == 0, 'the end of the subscription')
+
+    def test_systemd_restarts(self):
+        self.set_idle_mask('7')
+        self.wait_idle('7')
+        self.systemd.kill()
+        wait_until(lambda: not self.connection.name_has_owner(SYSTEMD), 'systemd gone')
+        self.call('SetIdleMask', '')
+        self.assertTrue(self.get('Degraded') or self.get('Knobs'), 'not forgotten')
+        self.systemd, self.units = self.start_systemd()
+        self.set_idle_mask('6-7')
+        wait_until(lambda: self.history('user.slice'), 'units told again')
+
+    def test_systemd_hangs(self):
+        self.systemd.send_signal(signal.SIGSTOP)
+        self.call('SetIdleMask', '7')
+        self.assertEqual(self.get('IdleMask'), '7')
+        self.assertEqual(self.get('Parked'), '')
+        self.systemd.send_signal(signal.SIGCONT)
+
+    def test_systemd_hangs_at_the_end(self):
+        for number in range(8):
+            self.mocked('AddUnit', 'custom%d.slice' % number, '-.slice')
+        self.set_idle_mask('7')
+        self.wait_idle('7')
+        self.systemd.send_signal(signal.SIGSTOP)
+        self.daemon.send(signal.SIGTERM)
+        self.daemon.wait_exit()  # eleven units do not take eleven timeouts
+        self.systemd.send_signal(signal.SIGCONT)
+
+    def test_dry_run(self):
+        self.daemon.send(signal.SIGTERM)
+        self.daemon.wait_exit()
+        self.start('--dry-run')
+        self.set_idle_mask('7')
+        self.assertEqual(self.get('IdleMask'), '7')
+        self.assertEqual(self.history(), [])
+
+
+class NoSystemd(TestCase):
+    CONFIG = Units.CONFIG
+
+    def test_without(self):
+        self.start()
+        self.assertTrue(self.get('ParkBackend').startswith('none'))
+        self.assertIn('park', [what for what, _ in self.get('Missing')])
+        self.call('SetIdleMask', '7')
+        self.assertEqual(self.get('Parked'), '')
+        self.assertEqual(self.get('IdleMask'), '7')
+        self.assertEqual(self.get('Reason', PATH + '/cpu/7', 'org.idled1.Cpu').split(':')[0],
+                         'CPU 7 should be parked by userspace')
+
+
+if __name__ == '__main__':
+    main()
