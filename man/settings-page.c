@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Prints what the tables of settings say, so that nobody has to say it twice.
+ * Prints a page with what the tables of settings say, so that nobody has to say it twice.
  *
- *      settings-page page TEMPLATE MODULE...     the template, with the line @SETTINGS@ replaced by
- *                                                all settings as scdoc
- *      settings-page rows MODULE...              a line for every setting: file, section, key,
- *                                                default and help, separated by tabs
+ *      settings-page TEMPLATE MODULE...
  *
- * The modules are those of the policies, as just built: they are loaded without asking whose they
- * are, which is the daemon's business.
+ * The template's line @SETTINGS@ is replaced by all settings, as scdoc. The modules are those of
+ * the policies, as just built: they are loaded without asking whose they are, which is the daemon's
+ * business.
  */
 #include <glib.h>
 #include <gmodule.h>
@@ -20,9 +18,6 @@
 #include "base/setting-value.h"
 #include "core/config.h"
 #include "idled-policy.h"
-
-/* Called for each table: `summary` is NULL for those of idled.conf. */
-typedef void (*Printer)(const char *file, const Setting *rows, const char *summary);
 
 /* Text with everything escaped that means something to scdoc. */
 static char *escape(const char *text)
@@ -49,7 +44,8 @@ static char *expectation(const Setting *row)
         return escape(text);
 }
 
-static void print_scdoc(const char *file, const Setting *rows, const char *summary)
+/* `summary` is NULL for tables of idled.conf. */
+static void print_settings(const char *file, const Setting *rows, const char *summary)
 {
         g_autofree char *clean = summary ? escape(summary) : NULL;
 
@@ -69,14 +65,7 @@ static void print_scdoc(const char *file, const Setting *rows, const char *summa
         }
 }
 
-static void print_rows(const char *file, const Setting *rows, const char *summary)
-{
-        for (const Setting *row = rows; row->key; row++)
-                printf("%s\t%s\t%s\t%s\t%s\n", file, row->section, row->key, row->fallback,
-                       row->help);
-}
-
-static int print_module(const char *path, Printer print)
+static int print_module(const char *path)
 {
         GModule *module = g_module_open(path, G_MODULE_BIND_LOCAL);
         const IdledPolicy *policy;
@@ -89,18 +78,18 @@ static int print_module(const char *path, Printer print)
         }
         policy = symbol;
         file = g_strdup_printf("policies/%s.conf", policy->name);
-        print(file, policy->settings, policy->summary);
+        print_settings(file, policy->settings, policy->summary);
         return 0;
 }
 
-static int print_all(char **modules, Printer print)
+static int print_all(char **modules)
 {
         int r = 0;
 
-        print("idled.conf", daemon_settings, NULL);
-        print("idled.conf", park_settings, NULL);
+        print_settings("idled.conf", daemon_settings, NULL);
+        print_settings("idled.conf", park_settings, NULL);
         for (int i = 0; modules[i] && r == 0; i++)
-                r = print_module(modules[i], print);
+                r = print_module(modules[i]);
         return r;
 }
 
@@ -121,7 +110,7 @@ static int print_page(const char *template, char **modules)
                 return -1;
         }
         fputs(parts[0], stdout);
-        r = print_all(modules, print_scdoc);
+        r = print_all(modules);
         fputs(parts[1], stdout);
         return r;
 }
@@ -130,13 +119,10 @@ int main(int argc, char **argv)
 {
         int r;
 
-        if (argc >= 3 && g_str_equal(argv[1], "page")) {
-                r = print_page(argv[2], argv + 3);
-        } else if (argc >= 2 && g_str_equal(argv[1], "rows")) {
-                r = print_all(argv + 2, print_rows);
-        } else {
-                fprintf(stderr, "usage: %s page TEMPLATE MODULE... | rows MODULE...\n", argv[0]);
+        if (argc < 2) {
+                fprintf(stderr, "usage: %s TEMPLATE MODULE...\n", argv[0]);
                 return 2;
         }
+        r = print_page(argv[1], argv + 2);
         return r < 0 || fflush(stdout) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

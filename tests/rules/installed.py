@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""`meson install` puts every file where it belongs, and what it puts there fits together.
+
+usage: installed.py BUILD-DIR COMPILER NAME=DIRECTORY..., the directories below as the build has them
+"""
+
+import ctypes
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as xml
+from pathlib import Path
+
+from source import TOP, finish
+
+EXPECTED = """
+    {sbindir}/idled
+    {includedir}/idled/idled-policy.h
+    {includedir}/idled/base/cpuset.h
+    {includedir}/idled/base/setting.h
+    {includedir}/idled/model/snapshot.h
+    {includedir}/idled/model/topology.h
+    {includedir}/idled/model/wish.h
+    {libdir}/pkgconfig/idled-policy.pc
+    {policydir}/ondemand.so
+    {policydir}/userspace.so
+    {vendordir}/idled.conf
+    {vendordir}/policies/ondemand.conf
+    {vendordir}/policies/userspace.conf
+    {unitdir}/idled.service
+    {datadir}/dbus-1/system-services/org.idled1.service
+    {datadir}/dbus-1/system.d/org.idled1.conf
+    {datadir}/polkit-1/actions/org.idled1.policy
+    {mandir}/man5/idled.conf.5
+    {mandir}/man5/org.idled1.5
+    {mandir}/man7/idled-policy.7
+    {mandir}/man8/idled.8
+""".split()
+
+
+def check_files(dest, places):
+    """What is missing, what is too much, and what others could write."""
+    expected = {e.format(**places) for e in EXPECTED}
+    found = {"/" + str(p.relative_to(dest)) for p in dest.rglob("*") if not p.is_dir()}
+    problems = [f"{f}: is not installed" for f in sorted(expected - found)]
+    problems += [f"{f}: is installed, but not in the list of tests/rules/installed.py"
+                 for f in sorted(found - expected)]
+    return problems + [f"{p}: can be written by others" for p in sorted(found & expected)
+                       if (dest / p[1:]).stat().st_mode & 0o022]
+
+
+def check_unit(dest, places):
+    """systemd's own opinion, with the paths of the unit moved below `dest`."""
+    if not shutil.which("systemd-analyze"):
+        print("no systemd-analyze: the unit is not verified")
+        return []
+    text = (dest / places["unitdir"][1:] / "idled.service").read_text()
+    unit = dest / "idled.service"
+    unit.write_text(text.replace(f"={places['sbindir']}/", f"={dest}{places['sbindir']}/"))
+    run = subprocess.run(["systemd-analyze", "verify", "--man=no", str(unit)], text=True,
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    unit.unlink()
+    problems = [f"idled.service: {line}" for line in run.stdout.splitlines()]
+    if run.returncode != 0 and not problems:
+        problems = [f"idled.service: systemd-analyze verify ends with {run.returncode}"]
+    for name, section in re.findall(r"man:([\w.-]+)\((\d)\)", text):
+        if not (dest / places["mandir"][1:] / f"man{section}" / f"{name}.{section}").exists():
+            problems.append(f"idled.service: refers to {name}({section}), which is not installed")
+    return problems
+
+
+def check_xml(dest, places):
+    """Well-formed, about our name, and polkit's actions are those that the daemon asks about."""
+    problems = []
+    data = dest / places["datadir"][1:]
+    bus = xml.parse(data / "dbus-1/system.d/org.idled1.conf").getroot()
+    owners = [p.get("user") for p in bus.iter("policy") for a in p.iter("allow")
+              if a.get("own") == "org.idled1"]
+    if owners != ["root"]:
+        problems.append(f"org.idled1.conf: lets {owners} own the name, expected root only")
+    actions = xml.parse(data / "polkit-1/actions/org.idled1.policy").getroot()
+    told = {a.get("id") for a in actions.iter("action")}
+    asked = {action for p in TOP.glob("daemon/core/*.c")
+             for action in re.findall(r'"(org\.idled1\.[a-z]+(?:-[a-z]+)*)"', p.read_text())}
+    problems += [f"org.idled1.policy: has no action {a}" for a in sorted(asked - told)]
+    problems += [f"org.idled1.policy: nobody asks about {a}" for a in sorted(told - asked)]
+    service = (data / "dbus-1/system-services/org.idled1.service").read_text()
+    alias = re.search(r"^SystemdService=(.*)$", service, re.MULTILINE)
+    unit = (dest / places["unitdir"][1:] / "idled.service").read_text()
+    if not alias or f"Alias={alias[1]}\n" not in unit:
+        problems.append("org.idled1.service: starts a unit that is no alias of idled.service")
+    return problems
+
+
+class Policy(ctypes.Structure):
+    """How an IdledPolicy begins."""
+    _fields_ = [("abi", ctypes.c_uint32), ("name", ctypes.c_char_p), ("summary", ctypes.c_char_p)]
+
+
+def check_example(dest, places, compiler):
+    """The example of idled-policy(7) compiles with what is installed, and is a policy."""
+    page = (TOP / "man/idled-policy.7.scd").read_text()
+    code = re.search(r"^```\n(#include.*?)^```", page, re.MULTILINE | re.DOTALL)[1]
+    (dest / "example.c").write_text(code)
+    run = subprocess.run([*compiler, "-Wall", "-Wextra", "-Wno-unused-parameter",
+                          "-Wno-missing-field-initializers", "-Werror", "-shared", "-fPIC",
+                          f"-I{dest}{places['includedir']}/idled", "-o", "example.so",
+                          "example.c"], cwd=dest, text=True, stderr=subprocess.PIPE)
+    if run.returncode != 0:
+        return [f"idled-policy(7): the example does not compile: {run.stderr}"]
+    policy = Policy.in_dll(ctypes.CDLL(str(dest / "example.so")), "idled_policy")
+    abi = re.search(r"#define IDLED_POLICY_ABI (\d+)",
+                    (TOP / "policies/idled-policy.h").read_text())[1]
+    if policy.abi != int(abi) or not policy.name or not policy.summary:
+        return ["idled-policy(7): the example is no policy of this ABI"]
+    return []
+
+
+def main():
+    places = dict(a.split("=", 1) for a in sys.argv[3:])
+    with tempfile.TemporaryDirectory(prefix="idled-installed.") as directory:
+        dest = Path(directory)
+        subprocess.run(["meson", "install", "-C", sys.argv[1], "--no-rebuild", "--quiet"],
+                       check=True, env={**os.environ, "DESTDIR": directory},
+                       stdout=subprocess.DEVNULL)
+        problems = check_files(dest, places)
+        if not problems:
+            problems = [*check_unit(dest, places), *check_xml(dest, places),
+                        *check_example(dest, places, sys.argv[2].split())]
+    finish(problems, len(EXPECTED))
+
+
+main()
