@@ -35,6 +35,7 @@ EXPECTED = """
     {datadir}/dbus-1/system-services/org.idled1.service
     {datadir}/dbus-1/system.d/org.idled1.conf
     {datadir}/polkit-1/actions/org.idled1.policy
+    {mandir}/man1/idlectl.1
     {mandir}/man5/idled.conf.5
     {mandir}/man5/org.idled1.5
     {mandir}/man7/idled-policy.7

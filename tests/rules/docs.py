@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""README.md and HACKING.md speak of files, commands and options that exist."""
+
+import re
+
+from source import TOP, finish
+
+HACKING_MAX = 150  # lines
+PATH = re.compile(r"(?:daemon|policies|ctl|conf|units|man|tools|tests)/[\w./*-]*[\w*]")
+# Not in the source tree.
+ELSEWHERE = re.compile(r"\bbuild[\w-]*/\S*|/(?:etc|usr)/\S*")
+# The README's own commands, and those of the machine that it may use.
+FOREIGN = {"meson", "ninja", "systemctl", "busctl", "man", "mkdir", "printf"}
+OWN = {"idled", "idlectl"}
+
+
+def blocks(text):
+    return [line for block in re.findall(r"^```\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+            for line in block.splitlines() if line]
+
+
+def paths(name, text):
+    """Paths in backticks or blocks that are not there; those with NAME stand for many."""
+    told = " ".join(re.findall(r"`([^`\n]+)`", text) + blocks(text))
+    for path in sorted(set(PATH.findall(ELSEWHERE.sub("", told)))):
+        if "NAME" not in path and not list(TOP.glob(path)):
+            yield f"{name}: speaks of {path}, which does not exist"
+
+
+def commands(text):
+    for line in blocks(text):
+        word = line.split()[0]
+        if "/" in word:
+            if not (TOP / word).exists():
+                yield f"README.md: {word} does not exist"
+            elif not (TOP / word).stat().st_mode & 0o111:
+                yield f"README.md: {word} cannot be executed"
+        elif word not in FOREIGN | OWN:
+            yield f"README.md: runs {word}, which nobody told of"
+
+
+def verbs(text):
+    """Verbs of idlectl that are not in its page."""
+    page = (TOP / "man/idlectl.1.scd").read_text()
+    for verb in sorted(set(re.findall(r"\bidlectl ([a-z]+)", text))):
+        if not re.search(rf"\*{verb}\b", page):
+            yield f"README.md: idlectl {verb} is not in idlectl(1)"
+
+
+def main():
+    readme, hacking = ((TOP / n).read_text() for n in ("README.md", "HACKING.md"))
+    problems = [*paths("README.md", readme), *paths("HACKING.md", hacking), *commands(readme),
+                *verbs(readme)]
+    if blocks(readme)[:2] != ["tools/run", "tools/check"]:
+        problems.append("README.md: does not open with tools/run and tools/check")
+    if hacking.count("\n") > HACKING_MAX:
+        problems.append(f"HACKING.md: {hacking.count(chr(10))} lines, expected at most "
+                        f"{HACKING_MAX}")
+    options = re.findall(r"^option\('(\w+)'", (TOP / "meson_options.txt").read_text(), re.MULTILINE)
+    problems += [f"HACKING.md: does not tell of the build option {o}" for o in options
+                 if f"- `{o}`" not in hacking]
+    finish(problems, len(blocks(readme)) + len(options))
+
+
+main()
