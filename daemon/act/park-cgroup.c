@@ -16,15 +16,19 @@
  * What libcgroup 2.0 does, found by trying: errors of write(2) arrive, as ECGOTHER and the last
  * errno; writing an empty value, or a newline, is no write at all and reported as success; a value
  * of 4096 characters or more is refused before it is tried; values are read with their newline;
- * mounts are looked up once, by absolute path. So empty lists go past it, and it is used only if
- * the root that we are given is the one it sees.
+ * mounts are looked up once, by absolute path; a walk over groups looks at every file of each (47
+ * ms for 100 groups). So empty lists go past it, groups are listed without it, and it is used only
+ * if the root that we are given is the one it sees.
  */
 #include "act/park-common.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <libcgroup.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "act/park-nested.h"
 #include "base/cpuset-text.h"
@@ -38,6 +42,7 @@
 typedef struct State {
         ActContext context;
         const ParkOptions *options;
+        char *mount;  /* where the root of cpusets is, relative to the root */
         bool unified; /* cgroup v2 */
         char *about;
 } State;
@@ -186,45 +191,60 @@ const KnobKind park_cgroup_kind = {
         .equal = park_cpus_equal,
 };
 
-/* Lists the groups below `path` to this depth (0: all), parents before their children. */
-static int list_groups(const char *path, int depth, GPtrArray *groups)
+/* The directory of a group; -ENOENT: it has been removed. `*ret_leaf`: nothing is below it, as its
+ * number of links tells without reading it. */
+static int open_group(const State *state, const char *group, bool *ret_leaf)
 {
-        g_autofree char *base = g_strdup_printf("/%s", path), *top = NULL;
-        struct cgroup_file_info info;
-        void *handle = NULL;
-        int level, r;
+        g_autofree char *path = g_build_filename(state->mount, group, NULL);
+        struct stat st;
+        int fd = openat(state->context.root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-        r = cgroup_walk_tree_begin(PARK_CONTROLLER, base, depth, &handle, &info, &level);
-        if (r)
-                return errno_of(r);
-        cgroup_walk_tree_set_flags(&handle, CGROUP_WALK_TYPE_PRE_DIR);
-        top = g_strdup(info.full_path);
-        while ((r = cgroup_walk_tree_next(depth, &handle, &info, level)) == 0) {
-                const char *below = info.full_path + strlen(top);
-
-                if (info.type != CGROUP_FILE_TYPE_DIR || !g_str_has_prefix(info.full_path, top))
-                        continue;
-                below += strspn(below, "/");
-                if (*below)
-                        g_ptr_array_add(groups,
-                                        g_strdup_printf("%s%s%s", path, *path ? "/" : "", below));
-        }
-        cgroup_walk_tree_end(&handle);
-        return r == ECGEOF ? 0 : errno_of(r);
+        if (fd < 0)
+                return -errno;
+        *ret_leaf = fstat(fd, &st) == 0 && st.st_nlink == 2;
+        return fd;
 }
 
 static int list_children(void *userdata, const char *group, char ***ret_children)
 {
-        g_autoptr(GPtrArray) groups = g_ptr_array_new();
-        int r;
+        GPtrArray *children;
+        struct dirent *entry;
+        bool leaf = false;
+        int fd = open_group(userdata, group, &leaf);
+        DIR *dir;
 
-        r = list_groups(group, 1, groups);
-        g_ptr_array_add(groups, NULL);
-        if (r < 0)
-                g_strfreev((char **)g_ptr_array_free(g_steal_pointer(&groups), FALSE));
+        if (fd < 0)
+                return fd;
+        dir = leaf ? NULL : fdopendir(fd);
+        children = g_ptr_array_new();
+        while (dir && (entry = readdir(dir)))
+                if (entry->d_type == DT_DIR && !g_str_equal(entry->d_name, ".") &&
+                    !g_str_equal(entry->d_name, ".."))
+                        g_ptr_array_add(
+                                children,
+                                g_strdup_printf("%s%s%s", group, *group ? "/" : "", entry->d_name));
+        g_ptr_array_add(children, NULL);
+        *ret_children = (char **)g_ptr_array_free(children, FALSE);
+        if (dir)
+                closedir(dir);
         else
-                *ret_children = (char **)g_ptr_array_free(g_steal_pointer(&groups), FALSE);
-        return r;
+                close(fd);
+        return 0;
+}
+
+/* Adds the group and all that is below it, parents before their children. */
+static int list_all(State *state, const char *group, GPtrArray *groups)
+{
+        g_auto(GStrv) children = NULL;
+        int first = 0, r;
+
+        g_ptr_array_add(groups, g_strdup(group));
+        r = list_children(state, group, &children);
+        if (r < 0)
+                return r;
+        for (char **child = children; *child; child++)
+                first = park_first_error(first, list_all(state, *child, groups));
+        return first;
 }
 
 static int open_cgroup(const ActContext *context, const ParkOptions *options, void **ret_state)
@@ -248,6 +268,7 @@ static int open_cgroup(const ActContext *context, const ParkOptions *options, vo
         state->options = options;
         state->unified = unified;
         state->about = g_strdup_printf("cgroup %s cpuset at /%s", unified ? "v2" : "v1", mount);
+        state->mount = g_steal_pointer(&mount);
         *ret_state = state;
         return 0;
 }
@@ -259,10 +280,8 @@ static int apply_nested(State *state, Knobs *knobs, char **chosen, const CpuSet 
         g_autoptr(GPtrArray) groups = g_ptr_array_new_with_free_func(g_free);
         int first = 0, r;
 
-        for (; *chosen; chosen++) {
-                g_ptr_array_add(groups, g_strdup(*chosen));
-                first = park_first_error(first, list_groups(*chosen, 0, groups));
-        }
+        for (; *chosen; chosen++)
+                first = park_first_error(first, list_all(state, *chosen, groups));
         g_ptr_array_add(groups, NULL);
         r = park_nested_apply(&state->context, knobs, &park_cgroup_kind,
                               (const char *const *)groups->pdata, allowed, online);
@@ -324,6 +343,7 @@ static void close_cgroup(void *data)
 {
         State *state = data;
 
+        g_free(state->mount);
         g_free(state->about);
         g_free(state);
 }
