@@ -4,7 +4,9 @@
  *
  * In v1 every group of the tree is given what park-nested.c says. In v2 a group inherits what its
  * parent may, so only the highest groups that may be confined are written; an empty cpuset.cpus
- * means no limit there. The root is never touched in either, nor are kernel threads, which live in
+ * means no limit there. Cpusets are switched on below the root only: the neighbours of an excluded
+ * group further down can be confined if their parent hands out cpusets already, else that is an
+ * error. The root is never touched in either, nor are kernel threads, which live in
  * it.
  *
  * A v2 group with tasks takes no empty list (ENOSPC), so the way back to "no limit" is first a list
@@ -315,6 +317,8 @@ static int apply_unified(State *state, Knobs *knobs, char **chosen, const CpuSet
                         wanted = park_wanted(original, allowed, online);
                         r = knob_set(knobs, &park_cgroup_kind, *group, wanted);
                 }
+                if (r == -ENOENT && strchr(*group, '/')) /* its parent hands out no cpusets */
+                        r = -EOPNOTSUPP;
                 first = park_first_error(first, r);
         }
         return park_first_error(
