@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Manual pages are clean for man, refer to pages that exist, and tell of every option.
+
+usage: man_pages.py DIRECTORY, where the build put them
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from source import SKIPPED, TOP, finish
+
+# Pages of others that ours refer to.
+FOREIGN = {"busctl(1)", "systemctl(1)", "systemd.resource-control(5)", "cgroups(7)", "dbus-daemon(1)",
+           "sd_bus_path_encode(3)"}
+
+
+def warnings(page):
+    """What groff says about a page, at the width of a terminal."""
+    run = subprocess.run(["man", "--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-Z", str(page)],
+                         env={**os.environ, "LC_ALL": "C.UTF-8", "MANROFFSEQ": "",
+                              "MANWIDTH": "80"},
+                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    return [f"{page.name}: {line}" for line in run.stderr.splitlines()]
+
+
+def references(source, pages):
+    text = source.read_text()
+    return [f"{source.name}: refers to {name}, which does not exist"
+            for name in sorted({f"{m[1]}({m[2]})" for m in
+                                re.finditer(r"\*([\w.-]+)\*\((\d)\)", text)})
+            if name not in pages | FOREIGN]
+
+
+def compare(page, what, real, told):
+    return [f"{page}: does not tell of {what}{o}" for o in sorted(real - told)] + \
+           [f"{page}: tells of {what}{o}, which does not exist" for o in sorted(told - real)]
+
+
+def section(page, title):
+    """The text of a section, examples left out."""
+    text = re.sub(r"^```\n.*?^```\n", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    return re.search(rf"^# {title}\n(.*?)^# ", text, re.MULTILINE | re.DOTALL)[1]
+
+
+def options(page, source):
+    """Long options of the table in `source` that the page does not tell of, and back."""
+    table = set(re.findall(r'^\s*\{ "([a-z-]+)", (?:\w+_argument|NULL|"[A-Z]+"), ',
+                           source.read_text(), re.MULTILINE))
+    told = {o for line in section(page, "OPTIONS").splitlines() if line.startswith("*--")
+            for o in re.findall(r"\*--([a-z-]+)\*", line)}
+    return compare(page.name, "--", table, told)
+
+
+def verbs(page, source):
+    table = re.search(r"^const Verb verbs\[\] = \{(.*?)^\};", source.read_text(),
+                      re.MULTILINE | re.DOTALL)[1]
+    return compare(page.name, "the verb ",
+                   set(re.findall(r'^\s*\{ "([a-z]+)", "', table, re.MULTILINE)),
+                   set(re.findall(r"^\*([a-z]+)\*", section(page, "VERBS"), re.MULTILINE)))
+
+
+def main():
+    if not shutil.which("man"):
+        print("needs man")
+        sys.exit(SKIPPED)
+    built = [p for p in Path(sys.argv[1]).iterdir() if re.search(r"\.\d$", p.name)]
+    sources = [*TOP.glob("man/*.scd"), *TOP.glob("man/*.scd.in")]
+    pages = {f"{p.stem}({p.suffix[1:]})" for p in built}
+    problems = [f"man/{s.name}: is not built" for s in sources
+                if s.name.split(".scd")[0] not in {p.name for p in built}]
+    for page in built:
+        problems += warnings(page)
+    for source in sources:
+        problems += references(source, pages)
+    problems += options(TOP / "man/idled.8.scd", TOP / "daemon/arguments.c")
+    if (TOP / "ctl/main.c").exists():
+        problems += options(TOP / "man/idlectl.1.scd", TOP / "ctl/options.c")
+        problems += verbs(TOP / "man/idlectl.1.scd", TOP / "ctl/main.c")
+    finish(problems, len(built))
+
+
+main()
