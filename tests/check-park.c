@@ -153,6 +153,8 @@ static const struct {
         { "systemd that does not answer", PARK_AUTO, &silent, true, true, NULL },
         { "v2 without systemd", PARK_AUTO, NULL, true, false,
           "isolated partition /sys/fs/cgroup/idled.parked" },
+        { "a bus but no systemd", PARK_AUTO, &silent, true, false,
+          "isolated partition /sys/fs/cgroup/idled.parked" },
         { "systemd on v1", PARK_AUTO, &answering, false, true, NULL },
         { "nothing", PARK_AUTO, NULL, false, false, NULL },
         { "partition by name", PARK_PARTITION, &answering, true, true,

@@ -54,12 +54,12 @@ static bool has_unified(const ActContext *context)
 
 static bool has_systemd(const ActContext *context)
 {
-        return context->units || exists(context->root, "run/systemd/system");
+        return exists(context->root, "run/systemd/system");
 }
 
 static bool under_systemd(const ActContext *context)
 {
-        return context->units && has_unified(context);
+        return context->units && has_unified(context) && has_systemd(context);
 }
 
 static bool unified_without_systemd(const ActContext *context)

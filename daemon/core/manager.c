@@ -110,15 +110,23 @@ static bool can_act(const Manager *manager)
         return false;
 }
 
+static bool holds_any_knob(const Manager *manager)
+{
+        const Knob *const *knobs;
+
+        for (int i = 0, n = knobs_list(manager->knobs, &knobs); i < n; i++)
+                if (knobs[i]->state == KNOB_OURS)
+                        return true;
+        return false;
+}
+
 /* What is parked after acting: what the plan leaves out, unless nothing could be done at all. */
 static CpuSet parked_now(const Manager *manager)
 {
         CpuSet parked = manager->topology->online;
-        const Knob *const *knobs;
 
         cpuset_subtract(&parked, &manager->plan.allowed);
-        if (!can_act(manager) ||
-            (manager->apply_error < 0 && knobs_list(manager->knobs, &knobs) == 0))
+        if (!can_act(manager) || (manager->apply_error < 0 && !holds_any_knob(manager)))
                 parked = (CpuSet){ 0 };
         return parked;
 }
