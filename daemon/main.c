@@ -39,7 +39,9 @@ typedef struct Daemon {
 /* A directory given on the command line, for use with openat(): absolute ones ignore the root. */
 static const char *directory(const char *given, const char *below_root)
 {
-        return given ? g_canonicalize_filename(given, NULL) : below_root;
+        g_autofree char *path = given ? g_canonicalize_filename(given, NULL) : NULL;
+
+        return path ? g_intern_string(path) : below_root;
 }
 
 static int fill_setup(const Arguments *arguments, ManagerSetup *setup)
