@@ -118,6 +118,7 @@ static int on_connected(sd_bus_message *message, void *userdata, sd_bus_error *e
                 log_error_errno(r, "The name %s cannot be asked for: %m", BUS_NAME);
         else
                 log_info("Connected to the bus at %s", bus->address);
+        units_listen_again(bus->units);
         return 0;
 }
 

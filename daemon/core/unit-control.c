@@ -26,6 +26,7 @@
 static void disconnect(Units *units)
 {
         units->match = sd_bus_slot_unref(units->match);
+        units->owner = sd_bus_slot_unref(units->owner);
         if (units->connection)
                 sd_bus_detach_event(units->connection);
         units->connection = sd_bus_close_unref(units->connection);

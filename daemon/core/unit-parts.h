@@ -21,9 +21,9 @@ struct Units {
         gint64 silent_until; /* CLOCK_MONOTONIC: it did not answer, and is not asked before */
         UnitControl control;
         bool watching;
-        sd_bus_slot *match;      /* while watching and connected */
-        sd_event_source *settle; /* goes off a moment after units came */
-        GPtrArray *arrived;      /* names of these */
+        sd_bus_slot *match, *owner; /* while watching and connected */
+        sd_event_source *settle;    /* goes off a moment after units came */
+        GPtrArray *arrived;         /* names of these */
         void (*changed)(void *userdata);
         void *userdata;
 };

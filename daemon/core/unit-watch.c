@@ -57,6 +57,27 @@ static int on_unit_new(sd_bus_message *message, void *userdata, sd_bus_error *er
         return r;
 }
 
+static int ask_for_signals(Units *units)
+{
+        return sd_bus_call_method_async(units->connection, NULL, SYSTEMD_NAME, SYSTEMD_PATH,
+                                        SYSTEMD_MANAGER, "Subscribe", NULL, NULL, NULL);
+}
+
+/* systemd came to the bus, or came back: it knows nothing of us, nor we of its units. */
+static int on_owner_changed(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        Units *units = userdata;
+        const char *name, *before, *now;
+        int r = sd_bus_message_read(message, "sss", &name, &before, &now);
+
+        if (r < 0 || !*now)
+                return 0;
+        units->silent_until = 0;
+        r = ask_for_signals(units);
+        units->changed(units->userdata);
+        return r < 0 ? r : 0;
+}
+
 void units_subscribe(Units *units)
 {
         int r = sd_bus_attach_event(units->connection, units->event, SD_EVENT_PRIORITY_NORMAL);
@@ -66,15 +87,26 @@ void units_subscribe(Units *units)
                                               SYSTEMD_PATH, SYSTEMD_MANAGER, "UnitNew", on_unit_new,
                                               NULL, units);
         if (r >= 0)
-                r = sd_bus_call_method_async(units->connection, NULL, SYSTEMD_NAME, SYSTEMD_PATH,
-                                             SYSTEMD_MANAGER, "Subscribe", NULL, NULL, NULL);
+                r = sd_bus_add_match_async(units->connection, &units->owner,
+                                           "type='signal',sender='org.freedesktop.DBus',"
+                                           "member='NameOwnerChanged',arg0='" SYSTEMD_NAME "'",
+                                           on_owner_changed, NULL, units);
+        if (r >= 0)
+                r = ask_for_signals(units);
         if (r < 0)
                 log_debug("Units that come are not noticed: %s", g_strerror(-r));
+}
+
+void units_listen_again(Units *units)
+{
+        if (units->watching)
+                units_connect(units);
 }
 
 static void unsubscribe(Units *units)
 {
         units->match = sd_bus_slot_unref(units->match);
+        units->owner = sd_bus_slot_unref(units->owner);
         g_ptr_array_set_size(units->arrived, 0);
         sd_event_source_set_enabled(units->settle, SD_EVENT_OFF);
         if (!units->connection)

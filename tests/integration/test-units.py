@@ -82,6 +82,32 @@ class Units(TestCase):
         self.set_idle_mask('6-7')
         wait_until(lambda: self.history('user.slice'), 'units told again')
 
+    def confines_what_comes(self):
+        wait_until(lambda: self.mocked('Subscribers') == 1, 'a subscription')
+        self.mocked('AddUnit', 'custom.slice', '-.slice')
+        wait_until(lambda: self.history('custom.slice') == ['7f'], 'custom.slice confined')
+
+    def test_listens_to_the_systemd_that_came_back(self):
+        self.set_idle_mask('7')
+        self.wait_idle('7')
+        self.systemd.kill()
+        wait_until(lambda: not self.connection.name_has_owner(SYSTEMD), 'systemd gone')
+        self.systemd, self.units = self.start_systemd()
+        self.confines_what_comes()
+
+    def test_listens_after_the_bus_came_back(self):
+        self.set_idle_mask('7')
+        self.wait_idle('7')
+        self.bus.stop()
+        self.daemon.wait_log('is gone')
+        self.systemd.kill()
+        self.bus.start()
+        self.connection.close()
+        self.connection = self.bus.connect()
+        self.wait_name()
+        self.systemd, self.units = self.start_systemd()
+        self.confines_what_comes()
+
     def test_systemd_hangs(self):
         self.systemd.send_signal(signal.SIGSTOP)
         self.call('SetIdleMask', '7')
