@@ -47,11 +47,12 @@ class Life(TestCase):
         self.bus.stop()
         os.unlink(self.bus.socket)
         self.start('--dry-run')
-        self.assertEqual(self.daemon.count_log(r'^No bus at '), 1)
+        self.daemon.wait_log(r'^No bus at ')
         self.bus.start()
         self.reconnect()
         self.wait_name()
         self.assertTrue(self.get('DryRun'))
+        self.assertEqual(self.daemon.count_log(r'^No bus at '), 1, 'said once')
 
     def test_pause_outlives_the_bus(self):
         self.start('--dry-run')
