@@ -25,6 +25,7 @@
 #include "base/cpuset-text.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "core/bus.h"
 #include "core/manager.h"
 #include "core/unit-control.h"
@@ -170,6 +171,7 @@ static int run(Daemon *daemon)
         sd_notify(false, "READY=1\nSTATUS=Watching the load");
         log_info("idled " IDLED_VERSION "%s",
                  daemon->manager->setup.dry_run ? ": dry run, nothing is changed" : "");
+        memory_settle();
         r = sd_event_loop(daemon->event);
         sd_notify(false, "STOPPING=1");
         return r;

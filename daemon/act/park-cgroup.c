@@ -20,14 +20,17 @@
  * of 4096 characters or more is refused before it is tried; values are read with their newline;
  * mounts are looked up once, by absolute path; a walk over groups looks at every file of each (47
  * ms for 100 groups). So empty lists go past it, groups are listed without it, and it is used only
- * if the root that we are given is the one it sees.
+ * if the root that we are given is the one it sees. cgroup_init() clears a table of 800 kB of which
+ * a few entries are then used; the pages that are still all zero are given back to the kernel.
  */
 #include "act/park-common.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libcgroup.h>
+#include <link.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -35,6 +38,7 @@
 #include "act/park-nested.h"
 #include "base/cpuset-text.h"
 #include "base/file.h"
+#include "base/memory.h"
 
 #define FILE_NAME "cpuset.cpus"
 
@@ -77,6 +81,20 @@ static void say_nothing(void *userdata, int level, const char *format, va_list a
 {
 }
 
+/* The table of mounts is libcgroup's own and in no header; where it is called otherwise it stays.
+ */
+static void shrink_table(void)
+{
+        void *table = dlsym(RTLD_DEFAULT, "cg_mount_table"), *found = NULL;
+        const ElfW(Sym) * symbol;
+        Dl_info info;
+
+        if (table && dladdr1(table, &info, &found, RTLD_DL_SYMENT) && found) {
+                symbol = found;
+                memory_drop_zeros(table, symbol->st_size);
+        }
+}
+
 /* Where the cpusets are, relative to the root. -EOPNOTSUPP: nowhere, or libcgroup sees another
  * machine than the one below the root. */
 static int find_mount(int root, char **ret_path)
@@ -92,6 +110,7 @@ static int find_mount(int root, char **ret_path)
                 r = cgroup_init();
                 if (r)
                         return errno_of(r) == -EIO ? -EOPNOTSUPP : errno_of(r);
+                shrink_table();
                 ready = true;
         }
         if (cgroup_get_subsys_mount_point(PARK_CONTROLLER, &mount))

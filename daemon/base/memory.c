@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Giving memory back.
+ *
+ * A page that was written costs memory even if what was written is zeros; without it the kernel
+ * shows zeros all the same. Code that ran once, in the linker, in constructors, in reading the
+ * configuration, is mapped for as long as the process lives unless somebody says otherwise; that is
+ * more than half of a small daemon.
+ */
+#include "base/memory.h"
+
+#include <link.h>
+#include <malloc.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static bool is_zero(const char *page, size_t size)
+{
+        return page[0] == 0 && memcmp(page, page + 1, size - 1) == 0;
+}
+
+size_t memory_drop_zeros(void *start, size_t size)
+{
+        size_t page = (size_t)sysconf(_SC_PAGESIZE), dropped = 0;
+        size_t skip = (page - (uintptr_t)start % page) % page;
+
+        for (char *p = (char *)start + skip; skip + page <= size; p += page, skip += page)
+                if (is_zero(p, page) && madvise(p, page, MADV_DONTNEED) == 0)
+                        dropped += page;
+        return dropped;
+}
+
+static bool has_text_relocations(const struct dl_phdr_info *object)
+{
+        const ElfW(Dyn) *entry = NULL;
+
+        for (int i = 0; i < object->dlpi_phnum; i++)
+                if (object->dlpi_phdr[i].p_type == PT_DYNAMIC)
+                        entry = (const void *)(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr);
+        for (; entry && entry->d_tag != DT_NULL; entry++)
+                if (entry->d_tag == DT_TEXTREL ||
+                    (entry->d_tag == DT_FLAGS && entry->d_un.d_val & DF_TEXTREL))
+                        return true;
+        return false;
+}
+
+/* Segments that cannot be written are as in their file, unless it has text relocations. */
+static int drop_segments(struct dl_phdr_info *object, size_t size, void *userdata)
+{
+        size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+        for (int i = 0; i < object->dlpi_phnum && !has_text_relocations(object); i++) {
+                const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
+                uintptr_t start = object->dlpi_addr + segment->p_vaddr;
+                uintptr_t end = start + segment->p_filesz;
+
+                start -= start % page;
+                if (segment->p_type == PT_LOAD && !(segment->p_flags & PF_W))
+                        madvise((void *)start, end - start, MADV_DONTNEED);
+        }
+        return 0;
+}
+
+void memory_settle(void)
+{
+        malloc_trim(0);
+        dl_iterate_phdr(drop_segments, NULL);
+}
