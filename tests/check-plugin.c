@@ -12,6 +12,7 @@
 
 #include "core/plugin.h"
 #include "table.h"
+#include "temporary.h"
 
 #define NOBODY 65534
 
@@ -31,7 +32,7 @@ static void copy_module(const char *name, const char *to)
 static void set_up(void)
 {
         umask(022);
-        temp = g_dir_make_tmp("check-plugin-XXXXXX", NULL);
+        temp = temporary_make(g_get_tmp_dir());
         above = g_build_filename(temp, "above", NULL);
         dir = g_build_filename(above, "dir", NULL);
         file = g_build_filename(dir, "alpha.so", NULL);
@@ -40,23 +41,9 @@ static void set_up(void)
         copy_module("alpha", file);
 }
 
-static void remove_tree(const char *path)
-{
-        g_autoptr(GDir) handle = g_dir_open(path, 0, NULL);
-        const char *name;
-
-        while (handle && (name = g_dir_read_name(handle))) {
-                g_autofree char *inner = g_build_filename(path, name, NULL);
-
-                if (unlink(inner) < 0)
-                        remove_tree(inner);
-        }
-        rmdir(path);
-}
-
 static void tear_down(void)
 {
-        remove_tree(temp);
+        temporary_remove(temp);
         g_free(file);
         g_free(dir);
         g_free(above);

@@ -9,6 +9,7 @@
 #include "base/setting-value.h"
 #include "core/config.h"
 #include "table.h"
+#include "temporary.h"
 
 static GPtrArray *errors;
 
@@ -66,7 +67,7 @@ START_TEST(loads_uncommented)
 {
         static const char *const files[] = { "idled.conf", "policies/ondemand.conf",
                                              "policies/userspace.conf" };
-        g_autofree char *dir = g_dir_make_tmp("check-shipped-XXXXXX", NULL);
+        g_autofree char *dir = temporary_make(g_get_tmp_dir());
         g_autofree char *policies = g_build_filename(dir, "policies", NULL);
 
         ck_assert_int_eq(g_mkdir_with_parents(policies, 0755), 0);
@@ -82,13 +83,7 @@ START_TEST(loads_uncommented)
                 ck_assert(g_file_set_contents(path, bare, -1, NULL));
         }
         load_from(dir);
-        for (size_t i = 0; i < G_N_ELEMENTS(files); i++) {
-                g_autofree char *path = g_build_filename(dir, files[i], NULL);
-
-                unlink(path);
-        }
-        rmdir(policies);
-        rmdir(dir);
+        temporary_remove(dir);
 }
 END_TEST
 

@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "core/config.h"
 #include "table.h"
+#include "temporary.h"
 
 #define N_FILES 6
 
@@ -44,30 +45,16 @@ static ConfigPaths paths;
 
 static inline void set_up(void)
 {
-        temp = g_dir_make_tmp("check-config-XXXXXX", NULL);
+        temp = temporary_make(g_get_tmp_dir());
         paths = (ConfigPaths){ root_open(temp), "/", "usr/lib/idled", "etc/idled",
                                g_getenv("MODULES") };
         ck_assert_int_ge(paths.root, 0);
 }
 
-static inline void remove_tree(const char *path)
-{
-        g_autoptr(GDir) handle = g_dir_open(path, 0, NULL);
-        const char *name;
-
-        while (handle && (name = g_dir_read_name(handle))) {
-                g_autofree char *inner = g_build_filename(path, name, NULL);
-
-                if (unlink(inner) < 0)
-                        remove_tree(inner);
-        }
-        rmdir(path);
-}
-
 static inline void tear_down(void)
 {
         close(paths.root);
-        remove_tree(temp);
+        temporary_remove(temp);
         g_free(temp);
 }
 

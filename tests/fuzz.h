@@ -8,7 +8,6 @@
 #define IDLED_TESTS_FUZZ_H
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <glib.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,20 +16,15 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "temporary.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static char *fuzz_temp;
 
-static inline int fuzz_remove_one(const char *path, const struct stat *st, int type,
-                                  struct FTW *walk)
-{
-        return remove(path);
-}
-
 static inline void fuzz_remove(void)
 {
-        nftw(fuzz_temp, fuzz_remove_one, 8, FTW_DEPTH | FTW_PHYS);
+        temporary_remove(fuzz_temp);
         g_free(fuzz_temp);
 }
 
@@ -40,8 +34,7 @@ static inline int fuzz_root(void)
         static int root = -1;
 
         if (root < 0) {
-                fuzz_temp = g_dir_make_tmp("idled-fuzz-XXXXXX", NULL);
-                g_assert(fuzz_temp);
+                fuzz_temp = temporary_make(NULL);
                 atexit(fuzz_remove);
                 root = root_open(fuzz_temp);
                 g_assert(root >= 0);

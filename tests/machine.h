@@ -15,6 +15,7 @@
 #include "base/cpuset-text.h"
 #include "base/file.h"
 #include "model/topology-build.h"
+#include "temporary.h"
 
 /* A directory of the test's own, in memory where that is possible. */
 typedef struct Tree {
@@ -24,13 +25,8 @@ typedef struct Tree {
 
 static inline Tree tree_make(void)
 {
-        const char *base = g_getenv("TMPDIR");
-        Tree tree;
+        Tree tree = { .path = temporary_make(NULL) };
 
-        if (!base)
-                base = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
-        tree.path = g_strconcat(base, "/idled-check-XXXXXX", NULL);
-        ck_assert_ptr_nonnull(g_mkdtemp(tree.path));
         tree.root = root_open(tree.path);
         ck_assert_int_ge(tree.root, 0);
         return tree;
@@ -38,10 +34,8 @@ static inline Tree tree_make(void)
 
 static inline void tree_done(Tree *tree)
 {
-        char *argv[] = { (char *)"rm", (char *)"-rf", (char *)"--", tree->path, NULL };
-
         close(tree->root);
-        g_spawn_sync(NULL, argv, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, NULL, NULL, NULL, NULL);
+        temporary_remove(tree->path);
         g_free(tree->path);
 }
 

@@ -8,7 +8,6 @@
 
 #include <check.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <glib.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -17,24 +16,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "temporary.h"
+
 static char *scratch;       /* its path */
 static int scratch_fd = -1; /* and a descriptor of it */
 static bool scratch_covered;
 
 static void scratch_open(void)
 {
-        g_autofree char *template = g_strdup_printf("idled-test-%d-XXXXXX", getpid());
-        g_autoptr(GError) error = NULL;
-
-        scratch = g_dir_make_tmp(template, &error);
-        ck_assert_msg(scratch, "no scratch directory");
+        scratch = temporary_make(g_get_tmp_dir());
         scratch_fd = open(scratch, O_PATH | O_DIRECTORY | O_CLOEXEC);
         ck_assert_int_ge(scratch_fd, 0);
-}
-
-static int scratch_remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-        return remove(path);
 }
 
 static void scratch_close(void)
@@ -42,7 +34,7 @@ static void scratch_close(void)
         close(scratch_fd);
         if (scratch_covered)
                 umount2(scratch, MNT_DETACH);
-        nftw(scratch, scratch_remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+        temporary_remove(scratch);
         g_clear_pointer(&scratch, g_free);
 }
 

@@ -2,35 +2,14 @@
 /*
  * What reading costs: one tick's sensors with the snapshot made of them, and the idle states'
  * counters side by side with libcpupower, by which `cpupower monitor` reads them.
- *
- * libcpupower knows one path only, so a described machine's tree is mounted over it, in a mount
- * namespace that only this process has, and only if the tree's marker is there. Without the right
- * to mount that line is left out. Times are CPU time, the median of several rounds.
+ * Where a described machine cannot be mounted for libcpupower its line is left out. Times are CPU
+ * time, the median of several rounds.
  */
-#include <cpuidle.h>
-#include <fcntl.h>
-#include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mount.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <time.h>
-
-#include "base/file.h"
+#include "bench.h"
 #include "sense/sensor.h"
 #include "sense/topology-read.h"
 
-#define MARKER   "IDLED_FAKE_TREE"
-#define CPU_TREE "sys/devices/system/cpu"
-#define ROUNDS   9
-
-typedef struct Machine {
-        const char *title;
-        const char *name;   /* of its description; NULL: this one */
-        double target_usec; /* of a whole tick */
-        char *path;
-} Machine;
+#define ROUNDS 9
 
 static Machine machines[] = {
         { "this machine", NULL, 25, NULL },
@@ -51,21 +30,6 @@ typedef struct Run {
 } Run;
 
 typedef void (*Step)(Run *run);
-
-static double cpu_usec(void)
-{
-        struct timespec now;
-
-        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-        return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
-}
-
-static int compare_doubles(const void *a, const void *b)
-{
-        double x = *(const double *)a, y = *(const double *)b;
-
-        return (x > y) - (x < y);
-}
 
 /* CPU time of one `step`, in microseconds; `before` is done before each and does not count. */
 static double measure(Run *run, Step before, Step step)
@@ -179,26 +143,6 @@ static int count_counters(const Run *run)
         return n;
 }
 
-/* Puts the tree where libcpupower looks; false if that is not allowed or it is no tree of ours. */
-static bool tree_mount(const Machine *machine)
-{
-        g_autofree char *marker = g_strdup_printf("%s/" MARKER, machine->path);
-        g_autofree char *source = g_strdup_printf("%s/" CPU_TREE, machine->path);
-
-        return access(marker, F_OK) == 0 && unshare(CLONE_NEWNS) == 0 &&
-               mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
-               mount(source, "/" CPU_TREE, NULL, MS_BIND, NULL) == 0;
-}
-
-static void limit_files(rlim_t n)
-{
-        struct rlimit limit;
-
-        getrlimit(RLIMIT_NOFILE, &limit);
-        limit.rlim_cur = MIN(n, limit.rlim_max);
-        setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 static void print_residency(const char *title, const char *how, double usec, double reference)
 {
         printf("%-22s %-44s %10.1f %7.1fx\n", title, how, usec, reference / usec);
@@ -253,46 +197,6 @@ static void bench_tick(const Machine *machine)
         printf("%-22s %10.1f %10.1f %14.0f\n", machine->title, measure(&run, NULL, read_once),
                measure(&run, NULL, tick_once), machine->target_usec);
         run_close(&run);
-}
-
-/* Runs in a process of its own, whose mounts and limits end with it. */
-static void apart(void (*bench)(const Machine *machine), const Machine *machine)
-{
-        pid_t pid;
-
-        fflush(stdout);
-        pid = fork();
-        if (pid == 0) {
-                bench(machine);
-                fflush(stdout);
-                _exit(EXIT_SUCCESS);
-        }
-        if (pid > 0)
-                waitpid(pid, NULL, 0);
-}
-
-/* Makes the tree of a described machine, in memory. */
-static void machine_build(Machine *machine)
-{
-        g_autofree char *description = g_strdup_printf("%s/machines/%s.machine", TESTS_DIR,
-                                                       machine->name);
-        char *argv[] = { (char *)TESTS_DIR "/machines/build", description, NULL, NULL };
-
-        machine->path = g_strdup(access("/dev/shm", W_OK) == 0 ? "/dev/shm/idled-bench-XXXXXX"
-                                                               : "/tmp/idled-bench-XXXXXX");
-        argv[2] = g_mkdtemp(machine->path);
-        if (!g_spawn_sync(NULL, argv, NULL, G_SPAWN_DEFAULT, NULL, NULL, NULL, NULL, NULL, NULL)) {
-                fprintf(stderr, "%s: cannot build\n", machine->name);
-                exit(EXIT_FAILURE);
-        }
-}
-
-static void machine_remove(Machine *machine)
-{
-        char *argv[] = { (char *)"rm", (char *)"-rf", (char *)"--", machine->path, NULL };
-
-        g_spawn_sync(NULL, argv, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, NULL, NULL, NULL, NULL);
-        g_free(machine->path);
 }
 
 int main(void)
