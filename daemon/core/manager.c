@@ -223,6 +223,8 @@ bool manager_rescan(Manager *manager)
                 log_error_errno(r, "The topology cannot be read anew: %m");
                 return false;
         }
+        /* A partition of ours is none of the administrator's. */
+        cpuset_subtract(&topology->isolated, &manager->parked);
         if (topology->n_cpus != manager->topology->n_cpus ||
             topology_equal(topology, manager->topology)) {
                 topology_free(topology);
