@@ -4,13 +4,16 @@
 
 import re
 
-from source import files, finish, relative
+from source import TOP, files, finish, relative
 
 SUFFIXES = (".c", ".h", ".py", ".md", ".scd", ".in", ".conf", ".policy", ".build", ".txt",
-            "/check", "/run", "/build", "/packages", ".sh", ".machine")
+            "/check", "/run", "/vm", "/build", "/packages", "/sources", "/init", "/runner",
+            "/extract-kernel", ".service", ".sh", ".machine")
 # Spelt in two parts so that this file passes.
 NOTES = re.compile(r"\b(" + "|".join(a + b for a, b in (
     ("TO", "DO"), ("FIX", "ME"), ("XX", "X"), ("HA", "CK"))) + r")\b")
+# A kernel module may only be under the kernel's licence.
+LICENCES = {"tests/vm/module": "GPL-2.0-only"}
 # Control characters beside tab and newline, soft hyphens, zero widths, bidirectional overrides.
 INVISIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u206f"
                        "\ufeff\ufff9-\ufffb]")
@@ -34,8 +37,9 @@ def check(path):
             problems.append(f"{name}:{number}: ends with white space")
     if text and not text.endswith("\n"):
         problems.append(f"{name}: does not end with a newline")
+    licence = LICENCES.get(str(path.parent.relative_to(TOP)), "LGPL-2.1-or-later")
     if name.endswith((".c", ".h")) and \
-            not text.startswith("/* SPDX-License-Identifier: LGPL-2.1-or-later */\n"):
+            not text.startswith(f"/* SPDX-License-Identifier: {licence} */\n"):
         problems.append(f"{name}:1: does not begin with the licence's SPDX line")
     return problems
 

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Images of guests and their kernel module, made when needed and kept outside of the tree.
+
+Each lives in a directory whose name ends with a digest of all that it is made from, so a change there
+makes a new one, and what is there is never written to again.
+"""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+
+
+class Unavailable(Exception):
+    """What is needed cannot be had here, and why: a reason to skip."""
+
+
+def cache():
+    if os.geteuid() == 0:
+        base = Path("/var/cache")
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "idled-vm"
+
+
+def digest(directory, *words):
+    """Of the words, and of the names, modes and contents of all files below the directory."""
+    state = hashlib.sha256("\0".join(words).encode())
+    for path in sorted(p for p in directory.rglob("*") if p.is_file()):
+        state.update(f"{path.relative_to(directory)}\0{os.access(path, os.X_OK)}\0".encode())
+        state.update(hashlib.sha256(path.read_bytes()).digest())
+    return state.hexdigest()[:16]
+
+
+def cached(name, make):
+    """The directory `name` of the cache. If it is not there, make(directory) fills it, once."""
+    target = cache() / name
+    if target.exists():
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with open(target.parent / "lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if target.exists():
+            return target
+        unfinished = target.with_name(target.name + ".unfinished")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir()
+        make(unfinished)
+        unfinished.rename(target)
+    return target
+
+
+def run_logged(command, log, what):
+    with open(log, "wb") as output:
+        status = subprocess.run(["nice", *command], stdout=output, stderr=output,
+                                stdin=subprocess.DEVNULL, check=False).returncode
+    if status != 0:
+        lines = log.read_text(errors="replace").splitlines()
+        raise Unavailable("\n".join([f"{what} could not be made:", *lines[-20:]]))
+
+
+def drop_others(prefix, kept):
+    """Images that nothing asks for any more."""
+    for path in cache().glob(prefix + "*"):
+        if path != kept and not path.name.endswith(".unfinished"):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def guest_image(suite, say=print):
+    """The directory with disk, vmlinux, ramdisk and release of a guest of this Debian suite."""
+    def make(directory):
+        if os.geteuid() != 0:
+            raise Unavailable("an image can only be made by root")
+        began = time.monotonic()
+        say(f"making an image of {suite}")
+        run_logged([str(HERE / "image" / "build"), suite, str(directory)], directory / "log",
+                   f"an image of {suite}")
+        say(f"made in {time.monotonic() - began:.0f} s")
+
+    prefix = f"{suite}-"
+    path = cached(prefix + digest(HERE / "image", suite), make)
+    drop_others(prefix, path)
+    return path
+
+
+def kernel_module(suite, image, say=print):
+    """pmlab.ko for the image's kernel: built with headers of this machine, which are installed if
+    they are missing, or, where tools of another suite would not run, in a chroot of that suite."""
+    release = (image / "release").read_text().strip()
+
+    def make(directory):
+        say(f"building the kernel module for {release}")
+        run_logged([str(HERE / "module" / "build"), suite, release, str(directory)],
+                   directory / "log", "the kernel module")
+
+    prefix = f"pmlab-{release}-"
+    path = cached(prefix + digest(HERE / "module", release), make)
+    drop_others(prefix, path)
+    return path / "pmlab.ko"

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The machine that tests share: booted when it is first asked for, and anew only for a test that wants
+another one."""
+
+import contextlib
+import time
+import unittest
+from types import SimpleNamespace
+
+import image
+from machine import Machine
+
+settings = SimpleNamespace(
+    suite="bookworm", shape="2x2", module_options="", kernel_options="", build=None,
+    directory=None, short=False, say=print, boots=0, boot_seconds=0.0)
+_running = SimpleNamespace(machine=None, wants=None, installed=False)
+
+
+def prepare(shape=None, module_options=None):
+    """A machine that is not started yet."""
+    path = image.guest_image(settings.suite, settings.say)
+    module = image.kernel_module(settings.suite, path, settings.say)
+    machine = Machine(path, settings.directory / f"{settings.boots}", shape or settings.shape,
+                      options=settings.kernel_options)
+    machine.use_module(module, settings.module_options if module_options is None
+                       else module_options)
+    return machine
+
+
+def shut_down():
+    if _running.machine:
+        _running.machine.stop()
+        _running.machine, _running.installed = None, False
+
+
+def boot(shape=None, module_options=None):
+    """A started machine of this shape, with the module loaded so."""
+    wants = (shape, module_options)
+    if _running.machine and _running.wants == wants:
+        return _running.machine
+    shut_down()
+    machine = prepare(shape, module_options)
+    _running.machine, _running.wants = machine, wants
+    settings.boots += 1
+    machine.start()
+    settings.boot_seconds = max(settings.boot_seconds, machine.boot_seconds)
+    return machine
+
+
+class GuestTest(unittest.TestCase):
+    """A test in a guest; `shape` and `module_options` say in which."""
+
+    shape = module_options = None
+    long = False
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        if cls.long and settings.short:
+            raise unittest.SkipTest("takes long")
+        cls.guest = boot(cls.shape, cls.module_options)
+
+    def wait_for(self, what, condition, seconds=30):
+        """Until condition() is true; its last value is returned."""
+        deadline = time.monotonic() + seconds
+        while True:
+            value = condition()
+            if value:
+                return value
+            if time.monotonic() > deadline:
+                self.fail(f"{what} did not happen in {seconds} s")
+            time.sleep(0.05)
+
+    def write(self, path, text):
+        (self.guest.share / "text").write_text(text)
+        self.guest.run(f"install -D -m 644 /share/text {path}")
+
+
+class IdledTest(GuestTest):
+    """A test of idled as installed."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        if not _running.installed:
+            if not settings.build:
+                raise unittest.SkipTest("no --build to install")
+            cls.guest.install(settings.build)
+            _running.installed = True
+
+    def tearDown(self):
+        self.guest.run("systemctl stop idled; systemctl reset-failed idled; rm -rf /etc/idled",
+                       check=False)
+
+    def property(self, name, path="/org/idled1", interface="org.idled1.Manager"):
+        """As busctl prints it, with its type."""
+        return self.guest.read(f"busctl get-property org.idled1 {path} {interface} {name}")
+
+    def string(self, name, **where):
+        return self.property(name, **where).split(" ", 1)[1].strip('"')
+
+    def configure(self, text, policies=None):
+        """Writes a drop-in of idled.conf, and one per policy."""
+        self.write("/etc/idled/idled.conf.d/test.conf", text)
+        for policy, options in (policies or {}).items():
+            self.write(f"/etc/idled/policies/{policy}.conf.d/test.conf", "[Policy]\n" + options)
+
+    def start(self):
+        self.guest.run("systemctl start idled")
+
+    @contextlib.contextmanager
+    def parked(self, cpus):
+        """With these CPUs parked by the policy userspace."""
+        self.guest.run("busctl -q call org.idled1 /org/idled1 org.idled1.Manager SetIdleMask s "
+                       f"'{cpus}'")
+        self.wait_for(f"parking {cpus}", lambda: self.string("Parked") == cpus)
+        yield
+        self.guest.run("busctl -q call org.idled1 /org/idled1 org.idled1.Manager SetIdleMask s ''")
+        self.wait_for("unparking", lambda: self.string("Parked") == "")

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""One guest: boot it, run commands in it, reboot it, end it.
+
+It is emulated (no KVM is needed), its disk is a throw-away layer over the image, and the directory
+`share` of its own directory is /share in it. A command travels as a file there; a virtio port tells the
+guest that it is there, and the host that it is done (image/root/usr/local/sbin/runner).
+"""
+
+import dataclasses
+import os
+import select
+import shutil
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+# What matters of it: idle states are left to the module ("idle=halt" keeps both other drivers away),
+# the clock is not doubted, cpuset changes are not slowed down by an emulator's grace periods.
+KERNEL_OPTIONS = (
+    "root=/dev/vda rw quiet panic=-1 net.ifnames=0 audit=0 apparmor=0 mitigations=off nokaslr "
+    "idle=halt intel_idle.max_cstate=0 no_timer_check tsc=reliable rcupdate.rcu_expedited=1 "
+    "systemd.show_status=0 systemd.default_timeout_start_sec=60s")
+
+# An Intel CPU: of AMD's, QEMU gives threads to some only. `arat`: a timer that runs while it sleeps.
+CPU = "Nehalem,+arat"
+
+
+class GuestError(Exception):
+    """The guest did not do what it has to: come up, or answer."""
+
+
+class CommandError(AssertionError):
+    """A command in the guest failed."""
+
+
+@dataclasses.dataclass
+class Result:
+    status: int
+    output: str
+    errors: str
+
+
+def smp_option(shape):
+    """QEMU's -smp for "CORESxTHREADS" or "PACKAGESxCORESxTHREADS"."""
+    numbers = [int(n) for n in shape.split("x")]
+    packages, cores, threads = ([1, 1] + numbers)[-3:]
+    return (f"{packages * cores * threads},sockets={packages},cores={cores},threads={threads},"
+            f"maxcpus={packages * cores * threads}")
+
+
+class Machine:
+    def __init__(self, image, directory, shape="2x2", memory=1024, options=""):
+        self.image, self.directory = Path(image), Path(directory)
+        self.shape, self.memory, self.options = shape, memory, options
+        self.share = self.directory / "share"
+        self.qemu = self.port = None
+        self.counter, self.pending = 0, b""
+        self.boot_seconds = 0.0
+        shutil.rmtree(self.share, ignore_errors=True)
+        (self.share / "commands").mkdir(parents=True)
+
+    def use_module(self, module, options):
+        """Has the guest load the module when it boots, as early as it can."""
+        shutil.copy(module, self.share / "pmlab.ko")
+        (self.share / "pmlab.env").write_text(f"PMLAB_OPTIONS={options}\n")
+
+    def qemu_command(self, *more):
+        options = f"{KERNEL_OPTIONS} {self.options}"
+        return [
+            "setpriv", "--pdeathsig", "TERM",
+            "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none",
+            "-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", CPU,
+            "-smp", smp_option(self.shape), "-m", str(self.memory),
+            "-kernel", str(self.image / "vmlinux"), "-initrd", str(self.image / "ramdisk"),
+            "-drive", f"file={self.image}/disk,format=raw,if=virtio,snapshot=on",
+            "-fsdev", f"local,id=share,path={self.share},security_model=none,multidevs=remap",
+            "-device", "virtio-9p-pci,fsdev=share,mount_tag=share",
+            "-device", "virtio-serial-pci",
+            "-serial", f"file:{self.directory}/console", *more,
+            "-append", f"{options} console=ttyS0" + (" console=hvc0 lab.shell" if more else ""),
+        ]
+
+    def shell(self):
+        """A shell of the guest on this terminal, until it ends."""
+        return subprocess.call(self.qemu_command(
+            "-no-reboot", "-chardev", "stdio,id=terminal,signal=off",
+            "-device", "virtconsole,chardev=terminal"))
+
+    def start(self, timeout=120):
+        path = self.directory / "port"
+        path.unlink(missing_ok=True)
+        command = self.qemu_command()
+        at = command.index("-serial")
+        command[at:at] = ["-chardev", f"socket,id=runner,path={path},server=on,wait=off",
+                          "-device", "virtserialport,chardev=runner,name=lab.runner"]
+        with open(self.directory / "qemu.log", "wb") as log:
+            self.qemu = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        began = time.monotonic()
+        while not path.exists():
+            if self.qemu.poll() is not None or time.monotonic() > began + 10:
+                raise GuestError(f"qemu did not start:\n{self.tail('qemu.log')}")
+            time.sleep(0.01)
+        self.port = socket.socket(socket.AF_UNIX)
+        self.port.connect(str(path))
+        self.wait_ready(timeout)
+        self.boot_seconds = time.monotonic() - began
+
+    def wait_ready(self, timeout):
+        line = self.read_line(time.monotonic() + timeout)
+        if not line.startswith("ready "):
+            raise GuestError(f"the guest said {line!r} instead of being ready")
+
+    def read_line(self, deadline):
+        while b"\n" not in self.pending:
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([self.port], [], [], left)[0]:
+                raise GuestError(f"the guest does not answer:\n{self.tail('console')}")
+            data = self.port.recv(4096)
+            if not data:
+                raise GuestError(f"qemu ended:\n{self.tail('qemu.log')}\n{self.tail('console')}")
+            self.pending += data
+        line, self.pending = self.pending.split(b"\n", 1)
+        return line.decode()
+
+    def tail(self, name):
+        path = self.directory / name
+        text = path.read_text(errors="replace") if path.exists() else ""
+        return "\n".join(text.splitlines()[-20:])
+
+    def send(self, script):
+        self.counter += 1
+        directory = self.share / "commands" / str(self.counter)
+        directory.mkdir()
+        (directory / "script").write_text(script + "\n")
+        self.port.sendall(f"{self.counter}\n".encode())
+        return directory
+
+    def run(self, script, check=True, timeout=60, live=None):
+        """Runs a script of bash as root. With `check` a failure is an error of the test. What it
+        prints goes to live(text) as it comes, if that is given."""
+        directory = self.send(script)
+        deadline = time.monotonic() + timeout
+        stream = Stream(directory / "output", live)
+        while live and not select.select([self.port], [], [], 0.1)[0]:
+            stream.move()
+            if time.monotonic() > deadline:
+                break
+        line = self.read_line(deadline)
+        stream.move()
+        if not line.startswith(f"done {self.counter} "):
+            raise GuestError(f"the guest said {line!r} while it had a command to run: it rebooted?\n"
+                             f"{self.tail('console')}")
+        result = Result(int(line.split()[2]),
+                        (directory / "output").read_text(errors="replace"),
+                        (directory / "errors").read_text(errors="replace"))
+        shutil.rmtree(directory)
+        if check and result.status != 0:
+            raise CommandError(f"status {result.status} from:\n{script}\n"
+                               f"{result.output}{result.errors}".rstrip())
+        return result
+
+    def read(self, script, **options):
+        """The output of a script that has to succeed, without the last newline."""
+        return self.run(script, **options).output.rstrip("\n")
+
+    def install(self, build):
+        """Installs what was built in the directory `build`, as its users would."""
+        tree = self.share / "installed"
+        subprocess.run(["meson", "install", "-C", str(build), "--destdir", str(tree), "--quiet",
+                        "--no-rebuild"], check=True, stdout=subprocess.DEVNULL)
+        self.run("cp -dR --preserve=mode /share/installed/. / && systemctl daemon-reload && "
+                 "busctl -q call org.freedesktop.DBus /org/freedesktop/DBus org.freedesktop.DBus "
+                 "ReloadConfig")
+        shutil.rmtree(tree)
+
+    def reboot(self, timeout=120):
+        self.send("systemctl --no-block reboot")
+        deadline = time.monotonic() + timeout
+        while not self.read_line(deadline).startswith("ready "):
+            pass
+
+    def stop(self):
+        if self.port:
+            self.port.close()
+        if self.qemu and self.qemu.poll() is None:
+            self.qemu.terminate()
+            try:
+                self.qemu.wait(10)
+            except subprocess.TimeoutExpired:
+                self.qemu.kill()
+                self.qemu.wait()
+        self.qemu = self.port = None
+
+
+class Stream:
+    """Hands on what a file has grown by."""
+
+    def __init__(self, path, sink):
+        self.path, self.sink, self.offset = path, sink, 0
+
+    def move(self):
+        if not self.sink or not self.path.exists():
+            return
+        with open(self.path, "rb") as file:
+            file.seek(self.offset)
+            data = file.read()
+        self.offset += len(data)
+        if data:
+            self.sink(data.decode(errors="replace"))

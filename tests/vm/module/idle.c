@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A cpuidle driver: the kernel's own governor chooses among states that differ in name, latency and
+ * residency, and the counters, `disable` files and PM QoS behind them are the real ones. Every
+ * state is entered in the same way, with "sti; hlt".
+ *
+ * The driver names no owner: each device would hold a reference to the module and it could never be
+ * unloaded. Unregistering a device waits until its CPU has left the driver's code.
+ */
+#include <linux/cpu.h>
+#include <linux/cpuidle.h>
+#include <linux/module.h>
+#include <linux/string.h>
+
+#include "pmlab.h"
+
+static char *state_names[LAB_STATES_MAX] = { "C1", "C1E", "C3", "C6", "C7" };
+module_param_array(state_names, charp, &lab_n_states, 0444);
+MODULE_PARM_DESC(state_names, "names of the idle states after POLL");
+
+static unsigned int latency_us[LAB_STATES_MAX] = { 2, 10, 70, 150, 400 };
+static int n_latencies = 5;
+module_param_array(latency_us, uint, &n_latencies, 0444);
+MODULE_PARM_DESC(latency_us, "their exit latencies");
+
+static unsigned int residency_us[LAB_STATES_MAX] = { 2, 20, 200, 600, 1600 };
+static int n_residencies = 5;
+module_param_array(residency_us, uint, &n_residencies, 0444);
+MODULE_PARM_DESC(residency_us, "their target residencies");
+
+static char *idle_name = "intel_idle";
+module_param(idle_name, charp, 0444);
+MODULE_PARM_DESC(idle_name, "name of the driver");
+
+static int reject_state = -1;
+module_param(reject_state, int, 0644);
+MODULE_PARM_DESC(reject_state, "a state, POLL being 0, that every fourth entry of fails");
+
+int lab_n_states = 5;
+
+static struct cpuidle_driver driver;
+static DEFINE_PER_CPU(struct cpuidle_device, devices);
+static enum cpuhp_state hotplug_state;
+
+static noinstr int enter_state(struct cpuidle_device *device, struct cpuidle_driver *unused,
+                               int index)
+{
+        if (index == reject_state && ++lab_cpus[device->cpu].entries % 4 == 0)
+                return -EBUSY;
+        lab_set_depth(device->cpu, index);
+        asm volatile("sti; hlt; cli" ::: "memory");
+        lab_set_depth(device->cpu, 0);
+        return index;
+}
+
+/* A device stays registered while its CPU is offline, as with real drivers. */
+static int cpu_comes(unsigned int cpu)
+{
+        struct cpuidle_device *device = &per_cpu(devices, cpu);
+
+        lab_set_depth((int)cpu, 0);
+        if (device->registered)
+                return 0;
+        device->cpu = cpu;
+        return cpuidle_register_device(device);
+}
+
+static int cpu_goes(unsigned int cpu)
+{
+        lab_set_depth((int)cpu, lab_n_states);
+        return 0;
+}
+
+static void fill_states(void)
+{
+        cpuidle_poll_state_init(&driver);
+        for (int i = 0; i < lab_n_states; i++) {
+                struct cpuidle_state *state = &driver.states[i + 1];
+
+                strscpy(state->name, state_names[i], sizeof(state->name));
+                snprintf(state->desc, sizeof(state->desc), "model of %s", state_names[i]);
+                state->exit_latency = latency_us[i];
+                state->target_residency = residency_us[i];
+                state->enter = enter_state;
+        }
+        driver.state_count = lab_n_states + 1;
+        driver.name = idle_name;
+}
+
+int lab_idle_register(void)
+{
+        int r;
+
+        if (n_latencies != lab_n_states || n_residencies != lab_n_states) {
+                pr_err("pmlab: %d names, %d latencies and %d residencies of idle states\n",
+                       lab_n_states, n_latencies, n_residencies);
+                return -EINVAL;
+        }
+        fill_states();
+        r = cpuidle_register_driver(&driver);
+        if (r < 0)
+                return r;
+        r = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "pmlab:online", cpu_comes, cpu_goes);
+        if (r < 0) {
+                cpuidle_unregister_driver(&driver);
+                return r;
+        }
+        hotplug_state = r;
+        return 0;
+}
+
+void lab_idle_unregister(void)
+{
+        int cpu;
+
+        cpuhp_remove_state_nocalls(hotplug_state);
+        for_each_possible_cpu(cpu) if (per_cpu(devices, cpu).registered)
+                cpuidle_unregister_device(&per_cpu(devices, cpu));
+        cpuidle_unregister_driver(&driver);
+}

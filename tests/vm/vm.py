@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The command line of the virtual machine; tools/vm is the way to it."""
+
+import argparse
+import shutil
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE / "tests")]
+
+import image  # noqa: E402
+import lab  # noqa: E402
+from machine import GuestError  # noqa: E402
+
+SKIPPED = 77
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def parse():
+    parser = argparse.ArgumentParser(prog="tools/vm", description="A virtual machine to test in.")
+    parser.add_argument("--suite", default="bookworm", help="of Debian: bookworm or trixie")
+    parser.add_argument("--smp", default="2x2", metavar="SHAPE",
+                        help="CORESxTHREADS or PACKAGESxCORESxTHREADS")
+    parser.add_argument("--module", default="", metavar="OPTIONS",
+                        help="parameters of the kernel module, such as policy_scope=package")
+    parser.add_argument("--append", default="", metavar="OPTIONS", help="for the kernel")
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    verbs.add_parser("image", help="make the image if it is not there, and say where it is")
+    verb = verbs.add_parser("shell", help="boot, with a shell on this terminal; its end ends it")
+    verb.add_argument("--build", help="install what was built here before")
+    verb = verbs.add_parser("run", help="boot, run a command, end; /share is what --share names")
+    verb.add_argument("--build", help="install what was built here before")
+    verb.add_argument("--share", metavar="DIR", help="copy this to /share/files, and back after")
+    verb.add_argument("--timeout", type=float, default=3600)
+    verb.add_argument("command", nargs=argparse.REMAINDER)
+    verb = verbs.add_parser("test", help="run tests")
+    verb.add_argument("--build", help="test what was built here")
+    verb.add_argument("--short", action="store_true", help="leave out what takes long")
+    verb.add_argument("names", nargs="*", help="FILE, FILE.CLASS or FILE.CLASS.METHOD")
+    return parser.parse_args()
+
+
+def run_command(arguments):
+    machine = lab.boot()
+    if arguments.build:
+        machine.install(arguments.build)
+    files = machine.share / "files"
+    if arguments.share:
+        shutil.copytree(arguments.share, files, symlinks=True)
+    try:
+        result = machine.run(" ".join(arguments.command), check=False, live=sys.stdout.write,
+                             timeout=arguments.timeout)
+    finally:
+        if arguments.share:
+            shutil.copytree(files, arguments.share, symlinks=True, dirs_exist_ok=True)
+    sys.stderr.write(result.errors)
+    return result.status
+
+
+def run_tests(arguments):
+    names = arguments.names or sorted(p.stem for p in (HERE / "tests").glob("test_*.py"))
+    names = [n if n.startswith("test_") else "test_" + n for n in names]
+    lab.settings.short = arguments.short
+    began = time.monotonic()
+    suite = unittest.defaultTestLoader.loadTestsFromNames(names)
+    runner = unittest.TextTestRunner(verbosity=2, stream=sys.stdout)
+    result = runner.run(suite)
+    say(f"{result.testsRun} tests in {time.monotonic() - began:.0f} s, "
+        f"{lab.settings.boots} boots of {lab.settings.boot_seconds:.1f} s at most")
+    return 0 if result.wasSuccessful() and result.testsRun else 1
+
+
+def act(arguments):
+    if arguments.verb == "image":
+        path = image.guest_image(arguments.suite, say)
+        image.kernel_module(arguments.suite, path, say)
+        print(path)
+        return 0
+    if arguments.verb == "shell":
+        return lab.prepare().shell()
+    return run_command(arguments) if arguments.verb == "run" else run_tests(arguments)
+
+
+def main():
+    arguments = parse()
+    settings = lab.settings
+    settings.suite, settings.shape = arguments.suite, arguments.smp
+    settings.module_options, settings.kernel_options = arguments.module, arguments.append
+    settings.build, settings.say = getattr(arguments, "build", None), say
+    try:
+        with tempfile.TemporaryDirectory(prefix="idled-vm.") as directory:
+            settings.directory = Path(directory)
+            try:
+                return act(arguments)
+            finally:
+                lab.shut_down()
+    except image.Unavailable as why:
+        say(f"skipped: {why}")
+        return SKIPPED
+    except GuestError as error:
+        say(f"tools/vm: {error}")
+        return 125
+
+
+sys.exit(main())
