@@ -19,6 +19,7 @@ from source import TOP, finish
 
 EXPECTED = """
     {sbindir}/idled
+    {bindir}/idlectl
     {includedir}/idled/idled-policy.h
     {includedir}/idled/base/cpuset.h
     {includedir}/idled/base/setting.h

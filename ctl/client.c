@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The client: one connection, calls that wait, messages turned into JSON.
+ */
+#include "client.h"
+
+#include <errno.h>
+#include <string.h>
+#include <systemd/sd-bus.h>
+
+#include "core/bus-connect.h"
+
+#define BUS_NAME "org.idled1"
+#define BUS_PATH "/org/idled1"
+
+struct Client {
+        sd_bus *connection;
+        char *problem; /* why the daemon cannot be asked; NULL: it can, as far as is known */
+        json_object *manager;
+        bool authorize; /* somebody sits there who can be asked for a password */
+};
+
+Client *client_new(const Ctl *ctl)
+{
+        Client *client = g_new0(Client, 1);
+        g_autofree char *address = NULL;
+        int r;
+
+        client->authorize = ctl->screen.terminal;
+        if (ctl->root_path && !ctl->bus) {
+                client->problem = g_strdup("idled is not running (with --root only a bus that is "
+                                           "named is asked)");
+                return client;
+        }
+        address = bus_address(ctl->bus);
+        r = address ? bus_connect(address, false, &client->connection) : -ENXIO;
+        if (r < 0)
+                client->problem = g_strdup_printf("idled is not running (no bus at %s: %s)",
+                                                  address ? address : "a session", g_strerror(-r));
+        return client;
+}
+
+void client_free(Client *client)
+{
+        if (!client)
+                return;
+        json_object_put(client->manager);
+        sd_bus_close_unref(client->connection);
+        g_free(client->problem);
+        g_free(client);
+}
+
+const char *client_problem(const Client *client)
+{
+        return client->problem;
+}
+
+static json_object *read_value(sd_bus_message *m);
+
+static json_object *read_array(sd_bus_message *m, const char *contents)
+{
+        json_object *array = json_object_new_array();
+
+        sd_bus_message_enter_container(m, 'a', contents);
+        while (sd_bus_message_at_end(m, false) == 0)
+                json_object_array_add(array, read_value(m));
+        sd_bus_message_exit_container(m);
+        return array;
+}
+
+/* A dictionary by strings. */
+static json_object *read_dictionary(sd_bus_message *m, const char *contents)
+{
+        g_autofree char *entry = g_strndup(contents + 1, strlen(contents) - 2);
+        json_object *object = json_object_new_object();
+        const char *key;
+
+        sd_bus_message_enter_container(m, 'a', contents);
+        while (sd_bus_message_enter_container(m, 'e', entry) > 0) {
+                if (sd_bus_message_read_basic(m, entry[0], &key) < 0)
+                        break;
+                json_object_object_add(object, key, read_value(m));
+                sd_bus_message_exit_container(m);
+        }
+        sd_bus_message_exit_container(m);
+        return object;
+}
+
+static json_object *read_struct(sd_bus_message *m, const char *contents)
+{
+        json_object *array = json_object_new_array();
+
+        sd_bus_message_enter_container(m, 'r', contents);
+        while (sd_bus_message_at_end(m, false) == 0)
+                json_object_array_add(array, read_value(m));
+        sd_bus_message_exit_container(m);
+        return array;
+}
+
+static json_object *read_basic(sd_bus_message *m, char type)
+{
+        union {
+                int b;
+                uint8_t y;
+                int16_t n;
+                uint16_t q;
+                int32_t i;
+                uint32_t u;
+                int64_t x;
+                uint64_t t;
+                double d;
+                const char *s;
+        } v = { 0 };
+
+        if (sd_bus_message_read_basic(m, type, &v) < 0)
+                return NULL;
+        switch (type) {
+        case 'b':
+                return json_object_new_boolean(v.b);
+        case 'y':
+                return json_object_new_int(v.y);
+        case 'n':
+                return json_object_new_int(v.n);
+        case 'q':
+                return json_object_new_int(v.q);
+        case 'i':
+                return json_object_new_int(v.i);
+        case 'u':
+                return json_object_new_int64(v.u);
+        case 'x':
+                return json_object_new_int64(v.x);
+        case 't':
+                return json_object_new_uint64(v.t);
+        case 'd':
+                return json_object_new_double(v.d);
+        case 's':
+        case 'o':
+        case 'g':
+                return json_object_new_string(v.s);
+        default:
+                return NULL;
+        }
+}
+
+/* The next value of the message, whatever it is. What is malformed ends as null: sd-bus has
+ * validated the message already. */
+static json_object *read_value(sd_bus_message *m)
+{
+        json_object *value;
+        const char *contents;
+        char type;
+
+        if (sd_bus_message_peek_type(m, &type, &contents) <= 0)
+                return NULL;
+        switch (type) {
+        case 'a':
+                if (g_str_has_prefix(contents, "{s") || g_str_has_prefix(contents, "{o"))
+                        return read_dictionary(m, contents);
+                return read_array(m, contents);
+        case 'r':
+                return read_struct(m, contents);
+        case 'v':
+                sd_bus_message_enter_container(m, 'v', contents);
+                value = read_value(m);
+                sd_bus_message_exit_container(m);
+                return value;
+        default:
+                return read_basic(m, type);
+        }
+}
+
+/* Notes that the daemon is not there, if that is what the error says. */
+static bool is_gone(Client *client, const sd_bus_error *error, int r)
+{
+        const char *how;
+
+        if (sd_bus_error_has_names(error, SD_BUS_ERROR_SERVICE_UNKNOWN,
+                                   SD_BUS_ERROR_NAME_HAS_NO_OWNER))
+                how = "is not running (nobody has its name on the bus)";
+        else if (r == -ETIMEDOUT ||
+                 sd_bus_error_has_names(error, SD_BUS_ERROR_NO_REPLY, SD_BUS_ERROR_TIMEOUT))
+                how = "does not answer";
+        else if (sd_bus_error_is_set(error) && g_str_has_prefix(error->name, BUS_NAME))
+                return false;
+        else if (!client->manager)
+                how = NULL;
+        else
+                return false;
+        if (!client->problem)
+                client->problem = how ? g_strdup_printf("idled %s", how)
+                                      : g_strdup_printf("idled is not running (%s)",
+                                                        error->message ? error->message
+                                                                       : g_strerror(-r));
+        return true;
+}
+
+static char *error_text(const sd_bus_error *error, int r)
+{
+        if (sd_bus_error_has_names(error, SD_BUS_ERROR_ACCESS_DENIED,
+                                   SD_BUS_ERROR_INTERACTIVE_AUTHORIZATION_REQUIRED))
+                return g_strdup("you may not do that: ask as root, or be given the right by "
+                                "polkit");
+        return g_strdup(error->message ? error->message : g_strerror(-r));
+}
+
+static int call(Client *client, const char *interface, const char *method,
+                const char *const *arguments, json_object **ret_answer, char **ret_error)
+{
+        _message_ sd_bus_message *message = NULL, *reply = NULL;
+        _bus_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
+        bool gone;
+        int r;
+
+        if (client->problem) {
+                *ret_error = g_strdup(client->problem);
+                return -ENOTCONN;
+        }
+        r = sd_bus_message_new_method_call(client->connection, &message, BUS_NAME, BUS_PATH,
+                                           interface, method);
+        if (r >= 0)
+                r = sd_bus_message_set_auto_start(message, false);
+        if (r >= 0)
+                r = sd_bus_message_set_allow_interactive_authorization(message, client->authorize);
+        for (; r >= 0 && arguments && *arguments; arguments++)
+                r = sd_bus_message_append_basic(message, 's', *arguments);
+        if (r >= 0)
+                r = sd_bus_call(client->connection, message, 0, &error, &reply);
+        if (r < 0) {
+                gone = is_gone(client, &error, r);
+                *ret_error = gone ? g_strdup(client->problem) : error_text(&error, r);
+                return gone ? -ENOTCONN : -EREMOTEIO;
+        }
+        if (ret_answer)
+                *ret_answer = read_value(reply);
+        return 0;
+}
+
+json_object *client_manager(Client *client)
+{
+        const char *const arguments[] = { MANAGER_INTERFACE, NULL };
+        g_autofree char *error = NULL;
+
+        if (!client->manager && !client->problem)
+                call(client, "org.freedesktop.DBus.Properties", "GetAll", arguments,
+                     &client->manager, &error);
+        return client->manager;
+}
+
+int client_call(Client *client, const char *method, const char *const *arguments,
+                json_object **ret_answer, char **ret_error)
+{
+        if (!client_manager(client)) {
+                *ret_error = g_strdup(client->problem);
+                return -ENOTCONN;
+        }
+        return call(client, MANAGER_INTERFACE, method, arguments, ret_answer, ret_error);
+}
+
+json_object *client_objects(Client *client)
+{
+        json_object *objects = NULL;
+        g_autofree char *error = NULL;
+
+        if (client_manager(client))
+                call(client, "org.freedesktop.DBus.ObjectManager", "GetManagedObjects", NULL,
+                     &objects, &error);
+        return objects;
+}

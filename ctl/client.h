@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The daemon, asked over the bus. Answers come as JSON, with the names that org.idled1(5) uses.
+ *
+ * The daemon is never started by asking.
+ */
+#ifndef IDLED_CLIENT_H
+#define IDLED_CLIENT_H
+
+#include "ctl.h"
+
+#define MANAGER_INTERFACE "org.idled1.Manager"
+
+/* Never fails: without a bus every call says that there is none. With a root of its own and no bus
+ * named, no bus is asked: whose daemon that would be nobody knows. */
+Client *client_new(const Ctl *ctl);
+void client_free(Client *client);
+
+/* All properties of the manager, asked for once; NULL if the daemon is not there. */
+json_object *client_manager(Client *client);
+
+/* Why client_manager() is NULL, as a sentence without full stop: "idled is not running (...)". */
+const char *client_problem(const Client *client);
+
+/* Calls a method of the manager with strings as arguments (NULL ends them). Returns 0, or negative
+ * errno and `*ret_error`, a new string for people: -ENOTCONN if the daemon is not there, -EREMOTEIO
+ * if it says no. `ret_answer` may be NULL. */
+int client_call(Client *client, const char *method, const char *const *arguments,
+                json_object **ret_answer, char **ret_error);
+
+/* All objects below the manager by path, each with its properties; NULL if it is not there. */
+json_object *client_objects(Client *client);
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * idlectl cpus: a row per CPU. Columns are called as turbostat calls them: C6% is the share of the
+ * time in state C6, C6 how often it was entered.
+ */
+#include "cpus.h"
+
+#include <math.h>
+
+#include "base/cpuset-text.h"
+#include "client.h"
+#include "facts.h"
+
+/* What the daemon says of CPUs that were measured here. */
+static void add_parked(json_object *facts, json_object *manager)
+{
+        json_object *cpus = json_get(facts, "Cpus"), *cpu;
+        CpuSet parked;
+
+        if (cpuset_parse(json_text(manager, "Parked"), &parked) < 0)
+                return;
+        JSON_FOREACH(cpu, cpus)
+                json_put_bool(cpu, "Parked", cpuset_has(&parked, (int)json_int(cpu, "Number", -1)));
+}
+
+json_object *cpus_ask(Ctl *ctl, int *ret_status)
+{
+        json_object *manager = client_manager(ctl->client), *answer;
+        bool measured = ctl->interval_usec || !manager;
+        g_autoptr(json_object) facts = NULL;
+
+        facts = measured ? facts_measure(ctl, ctl->interval_usec ?: FACTS_INTERVAL_USEC)
+                         : facts_get(ctl);
+        if (!facts) {
+                *ret_status = EXIT_FAILED;
+                return NULL;
+        }
+        if (measured && manager)
+                add_parked(facts, manager);
+        answer = answer_new(ctl);
+        json_put(answer, "interval_usec",
+                 measured ? json_object_get(json_get(json_get(facts, "Manager"), "ObservedUSec"))
+                          : NULL);
+        json_put(answer, "cpus", cpus_describe(facts));
+        return answer;
+}
+
+static void add_columns(Table *table, const Screen *screen, json_object *names)
+{
+        static const char *const first[] = { "CPU", "Core", "Clus", "Die", "Pkg", "Node", "Cap" };
+        json_object *name;
+
+        for (size_t i = 0; i < G_N_ELEMENTS(first); i++)
+                table_column(table, first[i], true);
+        table_column(table, "State", false);
+        table_column(table, "Busy%", true);
+        if (screen->terminal)
+                table_column(table, "", false);
+        JSON_FOREACH(name, names) {
+                g_autofree char *title = g_strconcat(json_object_get_string(name), "%", NULL);
+
+                table_column(table, title, true);
+        }
+        JSON_FOREACH(name, names)
+                table_column(table, json_object_get_string(name), true);
+}
+
+static void add_number(Table *table, json_object *object, const char *key)
+{
+        if (json_get(object, key))
+                table_cellf(table, STYLE_PLAIN, "%" G_GINT64_FORMAT, json_int(object, key, 0));
+        else
+                table_cell(table, STYLE_DIM, "-");
+}
+
+static void add_states(Table *table, json_object *cpu, json_object *names)
+{
+        json_object *name;
+
+        JSON_FOREACH(name, names) {
+                json_object *state = cpus_find_state(cpu, json_object_get_string(name));
+                g_autofree char *text = percent_text(state, "percent",
+                                                     json_true(state, "estimated"));
+
+                table_cell(table, STYLE_PLAIN, text);
+        }
+        JSON_FOREACH(name, names)
+                add_number(table, cpus_find_state(cpu, json_object_get_string(name)), "entered");
+}
+
+static void add_row(Table *table, const Screen *screen, json_object *cpu, json_object *names)
+{
+        static const char *const groups[] = { "cpu",     "core", "cluster", "die",
+                                              "package", "node", "capacity" };
+        g_autofree char *busy = percent_text(cpu, "busy_percent", false);
+        const char *state = json_text(cpu, "state");
+        g_autofree char *bar = text_bar(screen, json_number(cpu, "busy_percent", 0) / 100);
+        Style style = g_str_equal(state, "parked")   ? STYLE_GOOD
+                      : g_str_equal(state, "active") ? STYLE_PLAIN
+                                                     : STYLE_DIM;
+
+        for (size_t i = 0; i < G_N_ELEMENTS(groups); i++)
+                add_number(table, cpu, groups[i]);
+        table_cell(table, style, state);
+        table_cell(table, STYLE_PLAIN, busy);
+        if (screen->terminal)
+                table_cell(table, STYLE_WARN, bar);
+        add_states(table, cpu, names);
+}
+
+void cpus_show(const Ctl *ctl, json_object *answer)
+{
+        json_object *cpus = json_get(answer, "cpus"), *cpu;
+        g_autoptr(json_object) names = cpus_state_names(cpus);
+        g_autoptr(Table) table = table_new();
+
+        answer_show_daemon(ctl, answer);
+        add_columns(table, &ctl->screen, names);
+        JSON_FOREACH(cpu, cpus)
+                add_row(table, &ctl->screen, cpu, names);
+        table_print(table, &ctl->screen);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * JSON documents, thinly over json-c: what is absent is null, in and out.
+ *
+ * All functions take NULL for a document or value and treat it as null.
+ */
+#ifndef IDLED_JSON_H
+#define IDLED_JSON_H
+
+#include <glib.h>
+#include <json-c/json.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The member; NULL if it is not there or null. Belongs to the document. */
+json_object *json_get(json_object *object, const char *key);
+
+/* The member as text, "" if it is not a string. */
+const char *json_text(json_object *object, const char *key);
+
+/* The member as a number, `absent` if it is not one. */
+double json_number(json_object *object, const char *key, double absent);
+int64_t json_int(json_object *object, const char *key, int64_t absent);
+bool json_true(json_object *object, const char *key);
+
+/* The elements of an array, 0 of what is none. */
+size_t json_length(json_object *array);
+
+/* Adds a member; each takes what is passed. */
+void json_put(json_object *object, const char *key, json_object *value);
+void json_put_text(json_object *object, const char *key, const char *text);     /* NULL: null */
+void json_put_text_any(json_object *object, const char *key, const char *text); /* "": null too */
+void json_put_int(json_object *object, const char *key, int64_t value);
+void json_put_bool(json_object *object, const char *key, bool value);
+/* With so many decimals; what is not finite is null. */
+void json_put_real(json_object *object, const char *key, double value, int decimals);
+
+/* Adds the member `from` of `other`, shared, as `key`. */
+void json_put_same(json_object *object, const char *key, json_object *other, const char *from);
+
+json_object *json_real(double value, int decimals);
+json_object *json_copy_strings(const char *const *strings);
+
+/* Visits the elements of an array. */
+#define JSON_FOREACH(element, array)                                                               \
+        for (size_t element##_i = 0;                                                               \
+             element##_i < json_length(array) &&                                                   \
+             ((element = json_object_array_get_idx((array), element##_i)), true);                  \
+             element##_i++)
+
+static inline void json_object_put_void(json_object *object)
+{
+        json_object_put(object);
+}
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(json_object, json_object_put_void)
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Values of knobs: the cpuset files of all cgroups, and AllowedCPUs of systemd's units.
+ */
+#include "knob-values.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "base/cpuset-text.h"
+#include "base/file.h"
+#include "core/unit-control.h"
+
+#define CGROUPS   "sys/fs/cgroup"
+#define ROOTSLICE "-.slice"
+
+/* Directories this close to the mount point are looked into even if they have no cpuset: in v1 the
+ * controllers' mounts, in v2 the root. */
+#define DEPTH_ALWAYS 1
+#define DEPTH_MAX    32
+
+static void add_file(GTree *values, int root, const char *dir, const char *name)
+{
+        g_autofree char *path = g_build_filename(dir, name, NULL);
+        char *text = NULL;
+
+        if (faccessat(root, path, F_OK, 0) < 0)
+                return;
+        file_read(root, path, &text);
+        g_tree_insert(values, g_strconcat("/", path, NULL), text);
+}
+
+static void add_group(GTree *values, int root, const char *dir, int depth)
+{
+        static const char *const names[] = { "cpuset.cpus", "cpuset.cpus.partition",
+                                             "cgroup.subtree_control" };
+        g_autofree char *cpus = g_build_filename(dir, names[0], NULL);
+        struct dirent *entry;
+        DIR *handle;
+        int fd;
+
+        for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
+                add_file(values, root, dir, names[i]);
+        if (depth >= DEPTH_MAX || (depth > DEPTH_ALWAYS && faccessat(root, cpus, F_OK, 0) < 0))
+                return;
+        fd = openat(root, dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        handle = fd < 0 ? NULL : fdopendir(fd);
+        while (handle && (entry = readdir(handle))) {
+                g_autofree char *path = g_build_filename(dir, entry->d_name, NULL);
+
+                if (entry->d_type == DT_DIR && !g_str_equal(entry->d_name, ".") &&
+                    !g_str_equal(entry->d_name, ".."))
+                        add_group(values, root, path, depth + 1);
+        }
+        if (handle)
+                closedir(handle);
+}
+
+static void add_units(GTree *values, const char *bus)
+{
+        g_autoptr(Units) units = units_new(NULL, bus);
+        const UnitControl *control = units_control(units);
+        g_auto(GStrv) names = NULL;
+
+        if (control->list_children(control->userdata, ROOTSLICE, &names) < 0)
+                return;
+        for (char **name = names; *name; name++) {
+                CpuSet cpus;
+                bool known = control->get_allowed(control->userdata, *name, &cpus) >= 0;
+
+                g_tree_insert(values, g_strconcat(*name, " AllowedCPUs", NULL),
+                              known ? cpuset_format(&cpus) : NULL);
+        }
+}
+
+static gboolean put_value(gpointer key, gpointer value, gpointer userdata)
+{
+        json_put_text(userdata, key, value);
+        return FALSE;
+}
+
+static int compare(gconstpointer a, gconstpointer b, gpointer userdata)
+{
+        return strcmp(a, b);
+}
+
+json_object *knob_values(const Ctl *ctl)
+{
+        g_autoptr(GTree) values = g_tree_new_full(compare, NULL, g_free, g_free);
+        json_object *answer = json_object_new_object();
+
+        add_group(values, ctl->root, CGROUPS, 0);
+        if (!ctl->root_path || ctl->bus)
+                add_units(values, ctl->bus);
+        g_tree_foreach(values, put_value, answer);
+        return answer;
+}

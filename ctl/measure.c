@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Measuring: two readings of everything with some time between them.
+ */
+#include "measure.h"
+
+#include <math.h>
+
+#include "base/cpuset-text.h"
+#include "sense/sensor.h"
+#include "sense/topology-read.h"
+
+#define EVERYTHING                                                                                 \
+        (SENSE_LOAD | SENSE_LOADAVG | SENSE_PRESSURE | SENSE_POWER | SENSE_RESIDENCY |             \
+         SENSE_MISSES | SENSE_ENERGY)
+
+typedef struct Machine {
+        int root;
+        const Topology *topology;
+        Sensors *sensors;
+        const Snapshot *seen;
+} Machine;
+
+static void put_set(json_object *object, const char *key, const CpuSet *set)
+{
+        g_autofree char *text = cpuset_format(set);
+
+        json_put_text(object, key, text);
+}
+
+static json_object *pair(const char *a, const char *b)
+{
+        const char *const strings[] = { a, b, NULL };
+
+        return json_copy_strings(strings);
+}
+
+static json_object *missing(const Machine *machine)
+{
+        static const struct {
+                Sense sense;
+                const char *name;
+        } rows[] = {
+                { SENSE_LOADAVG, "load averages" },  { SENSE_PRESSURE, "pressure" },
+                { SENSE_POWER, "battery" },          { SENSE_RESIDENCY, "idle states" },
+                { SENSE_ENERGY, "energy counters" },
+        };
+        json_object *array = json_object_new_array();
+
+        for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+                int error = sensors_error(machine->sensors, rows[i].sense);
+
+                if (error < 0)
+                        json_object_array_add(
+                                array, pair(rows[i].name, error == -ENOENT
+                                                                  ? "this machine does not have it"
+                                                                  : g_strerror(-error)));
+        }
+        return array;
+}
+
+static json_object *manager(const Machine *machine)
+{
+        const Snapshot *seen = machine->seen;
+        json_object *object = json_object_new_object(), *averages = json_object_new_array();
+        int online = cpuset_count(&machine->topology->online);
+
+        for (int i = 0; i < 3; i++)
+                json_object_array_add(averages, json_object_new_double(seen->loadavg[i]));
+        put_set(object, "Online", &machine->topology->online);
+        put_set(object, "Isolated", &machine->topology->isolated);
+        json_put_int(object, "Cores", machine->topology->n_cores);
+        json_put(object, "LoadAverage", averages);
+        json_put(object, "Load", json_object_new_double(seen->load));
+        json_put(object, "Utilization",
+                 json_object_new_double(online ? MIN(seen->load / online, 1) : 0));
+        json_put_int(object, "Running", seen->running);
+        json_put(object, "Pressure", json_object_new_double(seen->pressure));
+        json_put_bool(object, "OnBattery", seen->on_battery);
+        json_put(object, "BatteryLevel", json_object_new_double(seen->battery_level));
+        json_put_int(object, "ObservedUSec", (int64_t)seen->interval_usec);
+        json_put(object, "Missing", missing(machine));
+        return object;
+}
+
+static json_object *residency_row(const char *name, double share, const uint32_t *counts[4],
+                                  int state)
+{
+        json_object *row = json_object_new_array();
+
+        json_object_array_add(row, json_object_new_string(name));
+        json_object_array_add(row, json_object_new_double(share));
+        for (int i = 0; i < 4; i++)
+                json_object_array_add(row, json_object_new_int64(counts ? counts[i][state] : 0));
+        return row;
+}
+
+/* IdleStates, Residency, Estimated. */
+static void put_states(json_object *object, const Machine *machine, int cpu)
+{
+        json_object *states = json_object_new_array(), *shares = json_object_new_array();
+        const Residency *r = machine->seen->have & SENSE_RESIDENCY &&
+                                             cpuset_has(&machine->seen->cpus, cpu)
+                                     ? &machine->seen->residency[cpu]
+                                     : NULL;
+        IdleStateInfo info[IDLE_STATES_MAX];
+        int n = idle_states_read(machine->root, cpu, info);
+        const char *estimated = "";
+
+        if (r)
+                json_object_array_add(shares, residency_row("C0", r->busy, NULL, 0));
+        for (int i = 0; i < n; i++) {
+                json_object *state = json_object_new_array();
+
+                json_object_array_add(state, json_object_new_string(info[i].name));
+                json_object_array_add(state, json_object_new_int64(info[i].exit_latency_us));
+                json_object_array_add(state, json_object_new_int64(info[i].target_residency_us));
+                json_object_array_add(states, state);
+                if (!r || i >= r->n_states)
+                        continue;
+                json_object_array_add(shares,
+                                      residency_row(info[i].name, r->share[i],
+                                                    (const uint32_t *[]){ r->entered, r->above,
+                                                                          r->below, r->rejected },
+                                                    i));
+                if (r->estimated == i)
+                        estimated = info[i].name;
+        }
+        json_put(object, "IdleStates", states);
+        json_put(object, "Residency", shares);
+        json_put_text(object, "Estimated", estimated);
+}
+
+static json_object *cpu_object(const Machine *machine, int cpu)
+{
+        const TopologyCpu *place = &machine->topology->cpus[cpu];
+        const Snapshot *seen = machine->seen;
+        json_object *object = json_object_new_object();
+
+        json_put_int(object, "Number", cpu);
+        json_put_bool(object, "Online", cpuset_has(&machine->topology->online, cpu));
+        json_put_bool(object, "Isolated", cpuset_has(&machine->topology->isolated, cpu));
+        json_put_int(object, "Core", place->core);
+        json_put_int(object, "Cluster", place->cluster);
+        json_put_int(object, "Die", place->die);
+        json_put_int(object, "Package", place->package);
+        json_put_int(object, "Node", place->node);
+        json_put_int(object, "Thread", place->thread);
+        json_put_int(object, "Capacity", place->capacity);
+        json_put(
+                object, "Utilization",
+                json_object_new_double(cpuset_has(&seen->cpus, cpu) ? (double)seen->busy[cpu] : 0));
+        put_states(object, machine, cpu);
+        return object;
+}
+
+static json_object *energy(const Machine *machine)
+{
+        json_object *array = json_object_new_array();
+        const EnergyDomain *domains;
+        int n = sensors_energy_domains(machine->sensors, &domains);
+
+        for (int i = 0; i < MIN(n, machine->seen->n_energy); i++) {
+                const EnergyUse *use = &machine->seen->energy[i];
+                json_object *object = json_object_new_object();
+
+                json_put_text(object, "Name", domains[i].name);
+                json_put_text(object, "Parent",
+                              domains[i].parent < 0 ? "" : domains[domains[i].parent].name);
+                json_put(object, "RangeUJ", json_object_new_uint64(domains[i].range_uj));
+                json_put(object, "Power",
+                         json_object_new_double(use->valid ? round(use->watts * 10) / 10 : -1));
+                json_object_array_add(array, object);
+        }
+        return array;
+}
+
+static json_object *tell(const Machine *machine)
+{
+        json_object *facts = json_object_new_object(), *cpus = json_object_new_array();
+
+        CPUSET_FOREACH(cpu, &machine->topology->possible)
+                json_object_array_add(cpus, cpu_object(machine, cpu));
+        json_put(facts, "Manager", manager(machine));
+        json_put(facts, "Cpus", cpus);
+        json_put(facts, "Policies", json_object_new_array());
+        json_put(facts, "Energy", energy(machine));
+        return facts;
+}
+
+int measure(int root, uint64_t interval_usec, json_object **ret_facts)
+{
+        g_autoptr(Topology) topology = NULL;
+        g_autoptr(Sensors) sensors = NULL;
+        g_autoptr(Counters) before = NULL, after = NULL;
+        g_autoptr(Snapshot) seen = NULL;
+        int r;
+
+        r = topology_read(root, &topology);
+        if (r < 0)
+                return r;
+        sensors = sensors_new(root, topology);
+        before = counters_new(topology->n_cpus);
+        after = counters_new(topology->n_cpus);
+        seen = snapshot_new(topology->n_cpus);
+        r = counters_read(sensors, EVERYTHING, before);
+        if (r < 0)
+                return r;
+        g_usleep(interval_usec);
+        r = counters_read(sensors, EVERYTHING, after);
+        if (r < 0)
+                return r;
+        snapshot_compute(before, after, seen);
+        *ret_facts = tell(&(Machine){ root, topology, sensors, seen });
+        return 0;
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The configuration without the daemon: loaded as the daemon would, and told in its form.
+ */
+#include "offline.h"
+
+#include <errno.h>
+
+#include "base/file.h"
+#include "base/setting-value.h"
+#include "core/config-files.h"
+#include "core/config.h"
+
+const char *offline_policy_dir(const Ctl *ctl)
+{
+        return ctl->policy_dir ? ctl->policy_dir : POLICY_DIR;
+}
+
+/* A directory that was given, else the usual one below the root; absolute, a new string. */
+static char *directory(const Ctl *ctl, const char *given, const char *usual)
+{
+        g_autofree char *root = g_canonicalize_filename(ctl->root_path ? ctl->root_path : "/",
+                                                        NULL);
+
+        return given ? g_canonicalize_filename(given, NULL) : g_build_filename(root, usual, NULL);
+}
+
+static json_object *tell_setting(const Section *section, const Setting *row)
+{
+        g_autofree char *value = setting_format(row, section->options);
+        g_autofree char *expects = setting_expectation(row);
+        Source source = section_source(section, row->key);
+        g_autofree char *where = source_format(&source);
+        json_object *object = json_object_new_object();
+
+        json_put_text(object, "section", section->name);
+        json_put_text(object, "key", row->key);
+        json_put_text(object, "value", value);
+        json_put_text(object, "default", row->fallback);
+        json_put_text(object, "source", where);
+        json_put_text(object, "expects", expects);
+        json_put_text(object, "help", row->help);
+        json_put_bool(object, "runtime", false);
+        return object;
+}
+
+static json_object *tell_settings(const Config *config)
+{
+        json_object *array = json_object_new_array();
+
+        for (guint i = 0; i < config->sections->len; i++) {
+                const Section *section = g_ptr_array_index(config->sections, i);
+
+                for (const Setting *row = section->rows; row->key; row++)
+                        json_object_array_add(array, tell_setting(section, row));
+        }
+        return array;
+}
+
+static json_object *tell_errors(const GPtrArray *errors)
+{
+        json_object *array = json_object_new_array();
+
+        for (guint i = 0; i < errors->len; i++) {
+                const ConfigError *error = g_ptr_array_index(errors, i);
+                g_autofree char *text = config_error_format(error);
+                json_object *object = json_object_new_object();
+
+                json_put_text(object, "file", error->file);
+                json_put(object, "line", error->line ? json_object_new_int(error->line) : NULL);
+                json_put_text(object, "message", error->message);
+                json_put_text(object, "text", text);
+                json_object_array_add(array, object);
+        }
+        return array;
+}
+
+static void tell_files(json_object *array, const ConfigPaths *paths, const char *name)
+{
+        g_autoptr(GPtrArray)
+                ignored = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
+        g_autoptr(GPtrArray) files = config_files_read(paths, name, ignored);
+
+        for (guint i = 0; i < files->len; i++) {
+                const ConfigFile *file = g_ptr_array_index(files, i);
+
+                json_object_array_add(array, json_object_new_string(file->path));
+        }
+}
+
+static json_object *tell_all_files(const ConfigPaths *paths, const Config *config)
+{
+        json_object *array = json_object_new_array();
+
+        tell_files(array, paths, "idled.conf");
+        for (guint i = 0; config && i < config->policies->len; i++) {
+                const IdledPolicy *policy = g_ptr_array_index(config->policies, i);
+                g_autofree char *name = g_strdup_printf("policies/%s.conf", policy->name);
+
+                tell_files(array, paths, name);
+        }
+        return array;
+}
+
+json_object *offline_config(const Ctl *ctl, const char *config_dir)
+{
+        g_autofree char *vendor = directory(ctl, ctl->vendor_dir, VENDOR_DIR + 1);
+        g_autofree char *admin = directory(ctl, config_dir ? config_dir : ctl->config_dir,
+                                           ADMIN_DIR + 1);
+        g_autofree char *policies = g_canonicalize_filename(offline_policy_dir(ctl), NULL);
+        g_autoptr(GPtrArray)
+                errors = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
+        g_autoptr(Config) config = NULL;
+        _fd_ int top = root_open("/");
+        const ConfigPaths paths = { top, "/", vendor, admin, policies };
+        json_object *answer = json_object_new_object();
+
+        config_load(&paths, errors, &config);
+        json_put(answer, "settings", config ? tell_settings(config) : NULL);
+        json_put(answer, "errors", tell_errors(errors));
+        json_put(answer, "files", tell_all_files(&paths, config));
+        return answer;
+}

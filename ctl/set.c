@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * idlectl set: options changed while the daemon runs, all of them or none.
+ *
+ * The daemon takes one option at a time and refuses what contradicts another, so several are tried
+ * in whatever order they fit in. If some fit in none, those that were set are taken back.
+ */
+#include <string.h>
+
+#include "client.h"
+#include "facts.h"
+
+typedef struct Change {
+        char *key;
+        const char *value;  /* "": back to the file's */
+        const char *former; /* set at run time before; "": it was the file's */
+        bool done;
+        char *error;
+} Change;
+
+static void change_clear(gpointer data)
+{
+        Change *change = data;
+
+        g_free(change->key);
+        g_free(change->error);
+}
+
+static int set_option(const Ctl *ctl, const char *key, const char *value, char **ret_error)
+{
+        const char *const arguments[] = { ctl->args[0], key, value, NULL };
+
+        return client_call(ctl->client, "SetOption", arguments, NULL, ret_error);
+}
+
+/* The KEY=VALUE arguments. NULL after a message if one is none. */
+static GArray *parse_changes(const Ctl *ctl, int *ret_status)
+{
+        g_autoptr(GArray) changes = g_array_new(FALSE, TRUE, sizeof(Change));
+
+        g_array_set_clear_func(changes, change_clear);
+        for (int i = 1; i < ctl->n_args; i++) {
+                const char *equals = strchr(ctl->args[i], '=');
+                Change change = { .former = "" };
+
+                if (!equals || equals == ctl->args[i]) {
+                        *ret_status = complain_usage(NULL, "set: found \"%s\", expected KEY=VALUE",
+                                                     ctl->args[i]);
+                        return NULL;
+                }
+                change.key = g_strndup(ctl->args[i], (gsize)(equals - ctl->args[i]));
+                change.value = equals + 1;
+                g_array_append_val(changes, change);
+        }
+        return g_steal_pointer(&changes);
+}
+
+/* Notes what is set at run time now. */
+static void note_former(const Ctl *ctl, GArray *changes, json_object *settings)
+{
+        json_object *row;
+
+        JSON_FOREACH(row, settings)
+                for (guint i = 0; i < changes->len; i++) {
+                        Change *change = &g_array_index(changes, Change, i);
+
+                        if (json_true(row, "runtime") &&
+                            g_str_equal(json_text(row, "section"), ctl->args[0]) &&
+                            g_str_equal(json_text(row, "key"), change->key))
+                                change->former = json_text(row, "value");
+                }
+}
+
+/* Tries what is not done yet. Returns how many were. */
+static int try_changes(const Ctl *ctl, GArray *changes)
+{
+        int done = 0;
+
+        for (guint i = 0; i < changes->len; i++) {
+                Change *change = &g_array_index(changes, Change, i);
+
+                if (change->done)
+                        continue;
+                g_clear_pointer(&change->error, g_free);
+                change->done = set_option(ctl, change->key, change->value, &change->error) >= 0;
+                done += change->done;
+        }
+        return done;
+}
+
+/* The first that could not be done, NULL if all are. */
+static const Change *first_failed(const GArray *changes)
+{
+        for (guint i = 0; i < changes->len; i++)
+                if (!g_array_index(changes, Change, i).done)
+                        return &g_array_index(changes, Change, i);
+        return NULL;
+}
+
+/* Sets back what was done, again in whatever order it fits in. */
+static void take_back(const Ctl *ctl, GArray *changes)
+{
+        bool progress = true;
+
+        while (progress) {
+                progress = false;
+                for (guint i = 0; i < changes->len; i++) {
+                        Change *change = &g_array_index(changes, Change, i);
+                        g_autofree char *error = NULL;
+
+                        if (!change->done ||
+                            set_option(ctl, change->key, change->former, &error) < 0)
+                                continue;
+                        change->done = false;
+                        progress = true;
+                }
+        }
+        for (guint i = 0; i < changes->len; i++)
+                if (g_array_index(changes, Change, i).done)
+                        complain("%s could not be set back", g_array_index(changes, Change, i).key);
+}
+
+static json_object *answer_changes(Ctl *ctl, const GArray *changes)
+{
+        json_object *answer = answer_new(ctl), *set = json_object_new_array();
+
+        for (guint i = 0; i < changes->len; i++) {
+                const Change *change = &g_array_index(changes, Change, i);
+                json_object *object = json_object_new_object();
+
+                json_put_text(object, "section", ctl->args[0]);
+                json_put_text(object, "key", change->key);
+                json_put_text_any(object, "value", change->value);
+                json_object_array_add(set, object);
+        }
+        json_put(answer, "set", set);
+        return answer;
+}
+
+json_object *set_ask(Ctl *ctl, int *ret_status)
+{
+        g_autoptr(GArray) changes = parse_changes(ctl, ret_status);
+        g_autoptr(json_object) settings = NULL;
+        g_autofree char *error = NULL;
+        const Change *failed;
+
+        if (!changes)
+                return NULL;
+        if (changes->len > 1 &&
+            client_call(ctl->client, "GetSettings", NULL, &settings, &error) < 0) {
+                *ret_status = complain("%s", error);
+                return NULL;
+        }
+        note_former(ctl, changes, settings);
+        while (try_changes(ctl, changes) > 0)
+                continue;
+        failed = first_failed(changes);
+        if (!failed)
+                return answer_changes(ctl, changes);
+        *ret_status = complain("%s%s", failed->error,
+                               changes->len > 1 ? "; nothing was changed" : "");
+        take_back(ctl, changes);
+        return NULL;
+}
+
+void set_show(const Ctl *ctl, json_object *answer)
+{
+        json_object *set = json_get(answer, "set"), *row;
+
+        JSON_FOREACH(row, set)
+                if (json_get(row, "value"))
+                        screen_line(&ctl->screen, STYLE_PLAIN, "%s %s is now %s",
+                                    json_text(row, "section"), json_text(row, "key"),
+                                    json_text(row, "value"));
+                else
+                        screen_line(&ctl->screen, STYLE_PLAIN, "%s %s is as configured again",
+                                    json_text(row, "section"), json_text(row, "key"));
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * idlectl settings and idlectl check: the configuration as it is in force, and as it would be.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "base/nearest.h"
+#include "client.h"
+#include "facts.h"
+#include "offline.h"
+
+/* All settings: the daemon's, else the files'. NULL after messages if the files are wrong. */
+static json_object *all_settings(Ctl *ctl)
+{
+        g_autoptr(json_object) offline = NULL;
+        json_object *settings = NULL, *error;
+        g_autofree char *text = NULL;
+
+        if (client_manager(ctl->client)) {
+                if (client_call(ctl->client, "GetSettings", NULL, &settings, &text) < 0)
+                        complain("%s", text);
+                return settings;
+        }
+        offline = offline_config(ctl, NULL);
+        JSON_FOREACH(error, json_get(offline, "errors"))
+                complain("%s", json_text(error, "text"));
+        return json_object_get(json_get(offline, "settings"));
+}
+
+/* Complains that there is no such section among `settings`. */
+static int complain_section(json_object *settings, const char *section)
+{
+        g_autoptr(GPtrArray) names = g_ptr_array_new();
+        g_autofree char *known = NULL;
+        const char *nearest;
+        json_object *row;
+
+        JSON_FOREACH(row, settings)
+                if (!g_ptr_array_find_with_equal_func(names, json_text(row, "section"), g_str_equal,
+                                                      NULL))
+                        g_ptr_array_add(names, (gpointer)json_text(row, "section"));
+        g_ptr_array_add(names, NULL);
+        known = g_strjoinv(", ", (char **)names->pdata);
+        nearest = word_nearest(section, (const char *const *)names->pdata);
+        return complain("settings: found section \"%s\", expected one of %s%s%s%s", section, known,
+                        nearest ? " (did you mean " : "", nearest ? nearest : "",
+                        nearest ? "?)" : "");
+}
+
+json_object *settings_ask(Ctl *ctl, int *ret_status)
+{
+        g_autoptr(json_object) settings = all_settings(ctl);
+        const char *section = ctl->n_args ? ctl->args[0] : NULL;
+        json_object *answer, *chosen, *row;
+
+        if (!settings) {
+                *ret_status = EXIT_FAILED;
+                return NULL;
+        }
+        chosen = json_object_new_array();
+        JSON_FOREACH(row, settings)
+                if (!section || g_str_equal(json_text(row, "section"), section))
+                        json_object_array_add(chosen, json_object_get(row));
+        if (section && json_length(chosen) == 0) {
+                json_object_put(chosen);
+                *ret_status = complain_section(settings, section);
+                return NULL;
+        }
+        answer = answer_new(ctl);
+        json_put(answer, "settings", chosen);
+        return answer;
+}
+
+void settings_show(const Ctl *ctl, json_object *answer)
+{
+        static const char *const titles[] = { "Section", "Key",     "Value", "Default",
+                                              "Source",  "Expects", "Help" };
+        static const char *const keys[] = { "section", "key",     "value", "default",
+                                            "source",  "expects", "help" };
+        json_object *settings = json_get(answer, "settings"), *row;
+        g_autoptr(Table) table = table_new();
+
+        answer_show_daemon(ctl, answer);
+        for (size_t i = 0; i < G_N_ELEMENTS(titles); i++)
+                table_column(table, titles[i], false);
+        JSON_FOREACH(row, settings) {
+                bool changed = !g_str_equal(json_text(row, "source"), "default");
+
+                for (size_t i = 0; i < G_N_ELEMENTS(keys); i++) {
+                        const char *text = json_text(row, keys[i]);
+
+                        table_cell(table, changed && i == 2 ? STYLE_GOOD : STYLE_PLAIN,
+                                   *text ? text : "-");
+                }
+        }
+        table_print(table, &ctl->screen);
+}
+
+json_object *check_ask(Ctl *ctl, int *ret_status)
+{
+        const char *dir = ctl->n_args ? ctl->args[0] : NULL;
+        g_autoptr(json_object) offline = NULL;
+        json_object *answer;
+        struct stat st;
+
+        if (dir && (stat(dir, &st) < 0 || (!S_ISDIR(st.st_mode) && (errno = ENOTDIR)))) {
+                *ret_status = complain("check: %s: %s", dir, g_strerror(errno));
+                return NULL;
+        }
+        offline = offline_config(ctl, dir);
+        answer = json_object_new_object();
+        json_put_bool(answer, "valid", json_get(offline, "settings"));
+        json_put_same(answer, "files", offline, "files");
+        json_put_same(answer, "errors", offline, "errors");
+        if (!json_true(answer, "valid"))
+                *ret_status = EXIT_FAILED;
+        return answer;
+}
+
+void check_show(const Ctl *ctl, json_object *answer)
+{
+        json_object *errors = json_get(answer, "errors"), *error;
+        size_t n = json_length(json_get(answer, "files"));
+
+        JSON_FOREACH(error, errors) {
+                screen_print(&ctl->screen, STYLE_BAD, json_text(error, "text"));
+                putchar('\n');
+        }
+        if (json_true(answer, "valid"))
+                screen_line(&ctl->screen, STYLE_GOOD, "configuration is valid: %zu file%s", n,
+                            n == 1 ? "" : "s");
+}

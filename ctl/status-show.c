@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * idlectl status, for people: a line per subject, its name at the left.
+ */
+#include <stdio.h>
+
+#include "cpus.h"
+#include "facts.h"
+
+#define LABEL_WIDTH 12
+
+static void line(const Screen *screen, Style style, const char *label, const char *format, ...)
+        __attribute__((format(printf, 4, 5)));
+
+static void line(const Screen *screen, Style style, const char *label, const char *format, ...)
+{
+        g_autofree char *text = NULL, *fit = NULL, *padded = NULL;
+        va_list arguments;
+
+        va_start(arguments, format);
+        text = g_strdup_vprintf(format, arguments);
+        va_end(arguments);
+        padded = g_strdup_printf("%-*s", LABEL_WIDTH, label);
+        fit = text_fit(screen, text, screen->width ? MAX(screen->width - LABEL_WIDTH, 1) : 0);
+        screen_print(screen, STYLE_TITLE, padded);
+        screen_print(screen, style, fit);
+        putchar('\n');
+}
+
+/* A set of CPUs, "none" if it is empty, "-" if it is not known. */
+static const char *set_text(json_object *object, const char *key)
+{
+        const char *text = json_text(object, key);
+
+        return !json_get(object, key) ? "-" : *text ? text : "none";
+}
+
+static char *number_text(json_object *object, const char *key, int decimals, const char *unit)
+{
+        if (!json_get(object, key))
+                return g_strdup("-");
+        return g_strdup_printf("%.*f%s", decimals, json_number(object, key, 0), unit);
+}
+
+static char *join(json_object *strings, const char *none)
+{
+        GString *text = g_string_new(NULL);
+        json_object *string;
+
+        JSON_FOREACH(string, strings)
+                g_string_append_printf(text, "%s%s", text->len ? ", " : "",
+                                       json_object_get_string(string));
+        if (!text->len)
+                g_string_append(text, none);
+        return g_string_free(text, FALSE);
+}
+
+static void show_daemon(const Screen *screen, json_object *daemon)
+{
+        g_autofree char *policies = join(json_get(daemon, "policies"), "none");
+        json_object *pauses = json_get(daemon, "pauses"), *pause;
+
+        line(screen, STYLE_PLAIN, "Daemon", "idled %s%s", json_text(daemon, "version"),
+             json_true(daemon, "dry_run") ? ", dry run: nothing is changed" : "");
+        JSON_FOREACH(pause, pauses)
+                line(screen, STYLE_WARN, "Paused", "by %s: %s", json_text(pause, "owner"),
+                     json_text(pause, "reason"));
+        line(screen, STYLE_PLAIN, "Policies", "%s", policies);
+        line(screen, STYLE_PLAIN, "Back end", "%s", json_text(daemon, "park_backend"));
+}
+
+static void show_cpus(const Screen *screen, json_object *cpus)
+{
+        line(screen, STYLE_PLAIN, "CPUs", "online %s, isolated %s", set_text(cpus, "online"),
+             set_text(cpus, "isolated"));
+        if (!json_get(cpus, "parked")) {
+                line(screen, STYLE_PLAIN, "Cores", "%d", (int)json_int(cpus, "cores", 0));
+                return;
+        }
+        line(screen, *json_text(cpus, "parked") ? STYLE_GOOD : STYLE_PLAIN, "Parked",
+             "%s (idle mask: %s)", set_text(cpus, "parked"), set_text(cpus, "idle_mask"));
+        line(screen, STYLE_PLAIN, "Cores", "%d wanted, %d active of %d",
+             (int)json_int(cpus, "wanted_cores", 0), (int)json_int(cpus, "active_cores", 0),
+             (int)json_int(cpus, "cores", 0));
+}
+
+static void show_load(const Screen *screen, json_object *load)
+{
+        g_autofree char *one = number_text(load, "load_average_1min", 2, "");
+        g_autofree char *five = number_text(load, "load_average_5min", 2, "");
+        g_autofree char *fifteen = number_text(load, "load_average_15min", 2, "");
+        g_autofree char *busy = number_text(load, "busy_cpus", 2, "");
+        g_autofree char *used = number_text(load, "utilization_percent", 1, "%");
+        g_autofree char *pressure = number_text(load, "pressure_percent", 1, "%");
+        g_autofree char *interval = json_get(load, "interval_usec")
+                                            ? g_strdup_printf(
+                                                      " over %.1f s",
+                                                      json_number(load, "interval_usec", 0) / 1e6)
+                                            : g_strdup("");
+
+        line(screen, STYLE_PLAIN, "Load", "average %s %s %s, %d running", one, five, fifteen,
+             (int)json_int(load, "running_tasks", 0));
+        line(screen, STYLE_PLAIN, "Utilisation", "%s (%s CPUs)%s, pressure %s", used, busy,
+             interval, pressure);
+}
+
+static void show_power(const Screen *screen, json_object *power, json_object *energy)
+{
+        const char *source = json_text(power, "source");
+        g_autofree char *level = number_text(power, "battery_percent", 0, "%");
+        GString *watts = g_string_new(NULL);
+        json_object *domain;
+
+        if (*source)
+                line(screen, STYLE_PLAIN, "Power", "on %s, battery at %s", source, level);
+        JSON_FOREACH(domain, energy) {
+                g_autofree char *text = number_text(domain, "power_watts", 1, " W");
+
+                g_string_append_printf(watts, "%s%s %s", watts->len ? ", " : "",
+                                       json_text(domain, "name"), text);
+        }
+        if (watts->len)
+                line(screen, STYLE_PLAIN, "Energy", "%s", watts->str);
+        g_string_free(watts, TRUE);
+}
+
+static void show_residency(const Screen *screen, json_object *residency)
+{
+        json_object *states = json_get(residency, "states"), *state;
+        g_autofree char *busy = percent_text(residency, "busy_percent", false);
+        g_autoptr(Table) table = table_new();
+
+        if (!json_length(states))
+                return;
+        table_column(table, "Residency ", false);
+        table_column(table, "Busy%", true);
+        JSON_FOREACH(state, states) {
+                g_autofree char *title = g_strconcat(json_text(state, "name"), "%", NULL);
+
+                table_column(table, title, true);
+        }
+        table_cell(table, STYLE_PLAIN, "");
+        table_cell(table, STYLE_PLAIN, busy);
+        JSON_FOREACH(state, states) {
+                g_autofree char *text = percent_text(state, "percent",
+                                                     json_true(state, "estimated"));
+
+                table_cell(table, STYLE_PLAIN, text);
+        }
+        table_print(table, screen);
+}
+
+static void show_cost(const Screen *screen, json_object *daemon)
+{
+        double next = json_number(daemon, "next_tick_usec", 0);
+        g_autofree char *period = next > 0 ? g_strdup_printf("next in %.2f s", next / 1e6)
+                                           : g_strdup("sleeping until something happens");
+
+        line(screen, STYLE_PLAIN, "Transitions",
+             "%" G_GINT64_FORMAT ", %" G_GINT64_FORMAT " in the last minute",
+             json_int(daemon, "transitions", 0), json_int(daemon, "transitions_last_minute", 0));
+        line(screen, STYLE_PLAIN, "Own cost",
+             "%.1f ms of CPU, %" G_GINT64_FORMAT " wake-ups, %" G_GINT64_FORMAT " ticks, %s",
+             json_number(daemon, "cpu_usec", 0) / 1e3, json_int(daemon, "wakeups", 0),
+             json_int(daemon, "ticks", 0), period);
+}
+
+void status_show(const Ctl *ctl, json_object *answer)
+{
+        const Screen *screen = &ctl->screen;
+        json_object *daemon = json_get(answer, "daemon"), *row;
+        json_object *degraded = json_get(answer, "degraded"),
+                    *missing = json_get(answer, "missing");
+
+        answer_show_daemon(ctl, answer);
+        if (daemon)
+                show_daemon(screen, daemon);
+        show_cpus(screen, json_get(answer, "cpus"));
+        show_load(screen, json_get(answer, "load"));
+        show_power(screen, json_get(answer, "power"), json_get(answer, "energy"));
+        show_residency(screen, json_get(answer, "residency"));
+        if (daemon)
+                show_cost(screen, daemon);
+        JSON_FOREACH(row, degraded)
+                line(screen, STYLE_BAD, "Degraded", "%s %s: %s", json_text(row, "kind"),
+                     json_text(row, "name"), json_text(row, "why"));
+        JSON_FOREACH(row, missing)
+                line(screen, STYLE_DIM, "Missing", "%s: %s", json_text(row, "what"),
+                     json_text(row, "why"));
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Tables.
+ */
+#include "table.h"
+
+#include <stdio.h>
+
+#define GAP 2
+
+typedef struct Column {
+        char *title;
+        bool right;
+        int width;
+} Column;
+
+typedef struct Cell {
+        char *text;
+        Style style;
+} Cell;
+
+struct Table {
+        GArray *columns; /* of Column */
+        GArray *cells;   /* of Cell, row by row */
+};
+
+static void column_clear(gpointer data)
+{
+        g_free(((Column *)data)->title);
+}
+
+static void cell_clear(gpointer data)
+{
+        g_free(((Cell *)data)->text);
+}
+
+Table *table_new(void)
+{
+        Table *table = g_new0(Table, 1);
+
+        table->columns = g_array_new(FALSE, FALSE, sizeof(Column));
+        table->cells = g_array_new(FALSE, FALSE, sizeof(Cell));
+        g_array_set_clear_func(table->columns, column_clear);
+        g_array_set_clear_func(table->cells, cell_clear);
+        return table;
+}
+
+void table_free(Table *table)
+{
+        g_array_unref(table->columns);
+        g_array_unref(table->cells);
+        g_free(table);
+}
+
+void table_column(Table *table, const char *title, bool right)
+{
+        Column column = { g_strdup(title), right, text_columns(title) };
+
+        g_array_append_val(table->columns, column);
+}
+
+void table_cell(Table *table, Style style, const char *text)
+{
+        Cell cell = { text_fit(&(Screen){ 0 }, text, 0), style };
+        guint number = table->cells->len % table->columns->len;
+        Column *column = &g_array_index(table->columns, Column, number);
+
+        column->width = MAX(column->width, text_columns(cell.text));
+        g_array_append_val(table->cells, cell);
+}
+
+void table_cellf(Table *table, Style style, const char *format, ...)
+{
+        g_autofree char *text = NULL;
+        va_list arguments;
+
+        va_start(arguments, format);
+        text = g_strdup_vprintf(format, arguments);
+        va_end(arguments);
+        table_cell(table, style, text);
+}
+
+/* Prints one cell where there is room for so many columns. Returns how many it took. */
+static int print_cell(const Table *table, const Screen *screen, guint number, const Cell *cell,
+                      bool last, int room)
+{
+        const Column *column = &g_array_index(table->columns, Column, number);
+        int pad = column->width - text_columns(cell->text);
+        int left = column->right ? pad : 0, right = column->right || last ? 0 : pad;
+        g_autofree char *padded = g_strdup_printf("%*s%s%*s", left, "", cell->text, right, "");
+        g_autofree char *fit = text_fit(screen, padded, screen->width ? room : 0);
+
+        screen_print(screen, cell->style, fit);
+        return text_columns(padded);
+}
+
+static void print_row(const Table *table, const Screen *screen, const Cell *cells)
+{
+        guint n = table->columns->len;
+        int room = screen->width ? screen->width : G_MAXINT;
+
+        /* No blanks at the end of lines. */
+        while (n > 1 && !*cells[n - 1].text)
+                n--;
+        for (guint i = 0; i < n; i++) {
+                room -= print_cell(table, screen, i, &cells[i], i == n - 1, room);
+                if (room <= GAP)
+                        break;
+                if (i < n - 1)
+                        printf("%*s", GAP, "");
+                room -= GAP;
+        }
+        putchar('\n');
+}
+
+void table_print(const Table *table, const Screen *screen)
+{
+        guint n = table->columns->len;
+        g_autofree Cell *titles = g_new(Cell, n);
+
+        for (guint i = 0; i < n; i++)
+                titles[i] = (Cell){ g_array_index(table->columns, Column, i).title, STYLE_TITLE };
+        print_row(table, screen, titles);
+        for (guint i = 0; i + n <= table->cells->len; i += n)
+                print_row(table, screen, &g_array_index(table->cells, Cell, i));
+}

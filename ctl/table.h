@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Tables for people: columns as wide as their widest cell, two blanks apart.
+ */
+#ifndef IDLED_TABLE_H
+#define IDLED_TABLE_H
+
+#include "screen.h"
+
+typedef struct Table Table;
+
+Table *table_new(void);
+void table_free(Table *table);
+
+/* Adds a column; numbers stand at the right. All columns come before the first cell. */
+void table_column(Table *table, const char *title, bool right);
+
+/* Adds the next cell of the row; a row that is full begins a new one. */
+void table_cell(Table *table, Style style, const char *text);
+void table_cellf(Table *table, Style style, const char *format, ...)
+        __attribute__((format(printf, 3, 4)));
+
+/* Prints titles and rows; on a terminal lines are cut to its width. */
+void table_print(const Table *table, const Screen *screen);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Table, table_free)
+
+#endif
