@@ -99,7 +99,7 @@ json_object *answer_new(Ctl *ctl)
 void answer_show_daemon(const Ctl *ctl, json_object *answer)
 {
         if (!json_get(answer, "daemon"))
-                screen_line(&ctl->screen, STYLE_WARN, "%s", json_text(answer, "daemon_error"));
+                screen_sentence(&ctl->screen, STYLE_WARN, json_text(answer, "daemon_error"));
 }
 
 bool facts_missing(json_object *manager, const char *what)

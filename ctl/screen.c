@@ -114,6 +114,14 @@ void screen_line(const Screen *screen, Style style, const char *format, ...)
         putchar('\n');
 }
 
+void screen_sentence(const Screen *screen, Style style, const char *text)
+{
+        g_autofree char *clean = text_clean(text);
+
+        screen_print(screen, style, clean);
+        putchar('\n');
+}
+
 char *text_duration(double seconds)
 {
         if (seconds < 60)

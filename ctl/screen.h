@@ -34,6 +34,9 @@ void screen_print(const Screen *screen, Style style, const char *text);
 void screen_line(const Screen *screen, Style style, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
 
+/* Text that is of no use if it is cut: a line on its own, that a terminal wraps as it likes. */
+void screen_sentence(const Screen *screen, Style style, const char *text);
+
 /* "12 s", "3 min", "5 h", "2 days": how long, for people, as a new string. */
 char *text_duration(double seconds);
 

@@ -3,7 +3,6 @@
  * idlectl settings and idlectl check: the configuration as it is in force, and as it would be.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <sys/stat.h>
 
 #include "base/nearest.h"
@@ -124,10 +123,8 @@ void check_show(const Ctl *ctl, json_object *answer)
         json_object *errors = json_get(answer, "errors"), *error;
         size_t n = json_length(json_get(answer, "files"));
 
-        JSON_FOREACH(error, errors) {
-                screen_print(&ctl->screen, STYLE_BAD, json_text(error, "text"));
-                putchar('\n');
-        }
+        JSON_FOREACH(error, errors)
+                screen_sentence(&ctl->screen, STYLE_BAD, json_text(error, "text"));
         if (json_true(answer, "valid"))
                 screen_line(&ctl->screen, STYLE_GOOD, "configuration is valid: %zu file%s", n,
                             n == 1 ? "" : "s");

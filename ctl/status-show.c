@@ -92,16 +92,12 @@ static void show_load(const Screen *screen, json_object *load)
         g_autofree char *busy = number_text(load, "busy_cpus", 2, "");
         g_autofree char *used = number_text(load, "utilization_percent", 1, "%");
         g_autofree char *pressure = number_text(load, "pressure_percent", 1, "%");
-        g_autofree char *interval = json_get(load, "interval_usec")
-                                            ? g_strdup_printf(
-                                                      " over %.1f s",
-                                                      json_number(load, "interval_usec", 0) / 1e6)
-                                            : g_strdup("");
 
         line(screen, STYLE_PLAIN, "Load", "average %s %s %s, %d running", one, five, fifteen,
              (int)json_int(load, "running_tasks", 0));
-        line(screen, STYLE_PLAIN, "Utilisation", "%s (%s CPUs)%s, pressure %s", used, busy,
-             interval, pressure);
+        if (json_get(load, "interval_usec"))
+                line(screen, STYLE_PLAIN, "Utilisation", "%s (%s CPUs) over %.1f s, pressure %s",
+                     used, busy, json_number(load, "interval_usec", 0) / 1e6, pressure);
 }
 
 static void show_power(const Screen *screen, json_object *power, json_object *energy)

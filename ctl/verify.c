@@ -62,18 +62,12 @@ static json_object *ask_daemon(Ctl *ctl, int *ret_status)
         return answer;
 }
 
-/* True if the record is there and of this boot: undo_open() would drop another's. */
-static bool is_current(int run, const char *boot_id)
+/* True if the record `text` is of this boot: undo_open() would drop another's. */
+static bool is_current(const char *text, const char *boot_id)
 {
-        g_autofree char *text = NULL;
-        const char *end;
+        g_autofree char *first = g_strndup(text, strcspn(text, "\n"));
 
-        if (file_read(run, "undo", &text) < 0)
-                return false;
-        end = strchr(text, '\n');
-        return g_str_has_suffix(text, boot_id) ||
-               (end && end - text >= (long)strlen(boot_id) &&
-                strncmp(end - strlen(boot_id), boot_id, strlen(boot_id)) == 0);
+        return g_str_has_suffix(first, boot_id);
 }
 
 static json_object *describe_record(const Undo *undo)
@@ -97,26 +91,21 @@ static json_object *describe_record(const Undo *undo)
 /* The record that a daemon left, as an array; empty if there is none. */
 static int read_record(const Ctl *ctl, json_object **ret_record)
 {
-        g_autofree char *path = NULL, *boot_id = NULL;
+        const char *root = ctl->root_path ? ctl->root_path : "/";
+        g_autofree char *usual = g_build_filename(root, RUN_DIR, NULL);
+        g_autofree char *text = NULL, *boot_id = NULL;
         g_autoptr(Undo) undo = NULL;
-        _fd_ int run = -1;
+        _fd_ int run = root_open(ctl->run_path ? ctl->run_path : usual);
         int r;
 
-        path = ctl->run_path
-                       ? g_strdup(ctl->run_path)
-                       : g_build_filename(ctl->root_path ? ctl->root_path : "/", RUN_DIR, NULL);
-        run = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (run >= 0 && faccessat(run, "undo", R_OK, 0) == 0 &&
-            file_read(ctl->root, BOOT_ID, &boot_id) >= 0 && is_current(run, boot_id)) {
+        r = run < 0 ? run : file_read(run, "undo", &text);
+        if (r >= 0)
+                r = file_read(ctl->root, BOOT_ID, &boot_id);
+        if (r >= 0 && is_current(text, boot_id))
                 r = undo_open(run, boot_id, &undo);
-                if (r < 0)
-                        return r;
-                *ret_record = describe_record(undo);
-                return 0;
-        }
-        if ((run < 0 || faccessat(run, "undo", R_OK, 0) < 0) && errno != ENOENT)
-                return -errno;
-        *ret_record = json_object_new_array();
+        if (r < 0 && r != -ENOENT)
+                return r;
+        *ret_record = undo ? describe_record(undo) : json_object_new_array();
         return 0;
 }
 
@@ -148,18 +137,35 @@ json_object *verify_ask(Ctl *ctl, int *ret_status)
 
 static void show_record(const Screen *screen, json_object *record)
 {
+        size_t n = json_length(record);
         json_object *row;
 
-        if (json_length(record) == 0)
+        if (n == 0)
                 screen_line(screen, STYLE_GOOD, "nothing is left to restore");
         else
                 screen_line(screen, STYLE_BAD,
-                            "%zu knobs are left to restore by "
-                            "\"idled --restore\":",
-                            json_length(record));
-        JSON_FOREACH(row, record)
-                screen_line(screen, STYLE_PLAIN, "%s %s: was \"%s\"", json_text(row, "kind"),
-                            json_text(row, "name"), json_text(row, "original"));
+                            "%zu knob%s left to restore by \"idled --restore\":", n,
+                            n == 1 ? " is" : "s are");
+        JSON_FOREACH(row, record) {
+                g_autofree char *text = g_strdup_printf("%s %s: was \"%s\"", json_text(row, "kind"),
+                                                        json_text(row, "name"),
+                                                        json_text(row, "original"));
+
+                screen_sentence(screen, STYLE_PLAIN, text);
+        }
+}
+
+static void show_problem(const Screen *screen, json_object *row)
+{
+        g_autofree char *found = json_get(row, "found")
+                                         ? g_strdup_printf("\"%s\"", json_text(row, "found"))
+                                         : g_strdup("nothing readable");
+        g_autofree char *text = g_strdup_printf("%s %s: %s: expected \"%s\", found %s",
+                                                json_text(row, "kind"), json_text(row, "name"),
+                                                json_text(row, "problem"),
+                                                json_text(row, "expected"), found);
+
+        screen_sentence(screen, STYLE_BAD, text);
 }
 
 void verify_show(const Ctl *ctl, json_object *answer)
@@ -175,10 +181,5 @@ void verify_show(const Ctl *ctl, json_object *answer)
                 screen_line(&ctl->screen, STYLE_GOOD, "all knobs as idled left them: %d",
                             (int)json_int(answer, "knobs", 0));
         JSON_FOREACH(row, problems)
-                screen_line(&ctl->screen, STYLE_BAD, "%s %s: %s: expected \"%s\", found %s%s%s",
-                            json_text(row, "kind"), json_text(row, "name"),
-                            json_text(row, "problem"), json_text(row, "expected"),
-                            json_get(row, "found") ? "\"" : "",
-                            json_get(row, "found") ? json_text(row, "found") : "nothing readable",
-                            json_get(row, "found") ? "\"" : "");
+                show_problem(&ctl->screen, row);
 }

@@ -143,7 +143,11 @@ static void add_reason(GString *text, json_object *row)
         const char *policy = json_text(row, "policy"), *because = json_text(row, "because");
         const char *option = json_text(row, "option"), *unit = json_text(row, "threshold_unit");
 
-        if (*policy)
+        if (g_str_equal(policy, "pause"))
+                g_string_append(text, " while paused");
+        else if (g_str_equal(policy, "safety"))
+                g_string_append(text, " for safety");
+        else if (*policy)
                 g_string_append_printf(text, " by %s", policy);
         if (*because)
                 g_string_append_printf(text, ": %s", because);
@@ -158,15 +162,18 @@ static void add_reason(GString *text, json_object *row)
 
 static char *cpu_text(json_object *row)
 {
-        GString *text = g_string_new(json_true(row, "parked") ? "parked" : "in use");
+        bool parked = json_true(row, "parked");
         double since = json_number(row, "since_usec", 0);
+        GString *text = g_string_new(parked ? "parked" : since > 0 ? "unparked" : "in use");
 
         if (since > 0) {
                 g_autofree char *ago = text_duration(((double)g_get_real_time() - since) / 1e6);
 
-                g_string_append_printf(text, " since %s ago", ago);
+                g_string_append_printf(text, " %s ago", ago);
         }
         add_reason(text, row);
+        if (!json_get(row, "policy") && !json_get(row, "because"))
+                g_string_append(text, ": no policy wishes otherwise");
         return g_string_free(text, FALSE);
 }
 
@@ -175,15 +182,16 @@ static char *cpu_text(json_object *row)
 static void show_group(const Screen *screen, char **texts, const int *numbers, size_t n,
                        size_t first)
 {
-        g_autofree char *cpus = NULL;
+        g_autofree char *cpus = NULL, *line = NULL;
         CpuSet group = { 0 };
 
         for (size_t i = first; i < n; i++)
                 if (texts[i] && (i == first || g_str_equal(texts[i], texts[first])))
                         cpuset_add(&group, numbers[i]);
         cpus = cpuset_format(&group);
-        screen_line(screen, g_str_has_prefix(texts[first], "parked") ? STYLE_GOOD : STYLE_PLAIN,
-                    "%s %s", cpus, texts[first]);
+        line = g_strdup_printf("%s %s", cpus, texts[first]);
+        screen_sentence(screen, g_str_has_prefix(texts[first], "parked") ? STYLE_GOOD : STYLE_PLAIN,
+                        line);
         for (size_t i = n; i-- > first;)
                 if (cpuset_has(&group, numbers[i]))
                         g_clear_pointer(&texts[i], g_free);
@@ -213,9 +221,9 @@ static void show_transition(const Screen *screen, json_object *row)
         const char *parked = json_text(row, "parked");
         GString *text = g_string_new(NULL);
 
-        g_string_append_printf(text, "%s ago: %s%s", ago, *parked ? parked : "nothing", " parked");
+        g_string_append_printf(text, "%s ago: %s parked", ago, *parked ? parked : "nothing");
         add_reason(text, row);
-        screen_line(screen, *parked ? STYLE_GOOD : STYLE_PLAIN, "%s", text->str);
+        screen_sentence(screen, *parked ? STYLE_GOOD : STYLE_PLAIN, text->str);
         g_string_free(text, TRUE);
 }
 

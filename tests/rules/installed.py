@@ -36,6 +36,9 @@ EXPECTED = """
     {datadir}/dbus-1/system-services/org.idled1.service
     {datadir}/dbus-1/system.d/org.idled1.conf
     {datadir}/polkit-1/actions/org.idled1.policy
+    {datadir}/bash-completion/completions/idlectl
+    {datadir}/fish/vendor_completions.d/idlectl.fish
+    {datadir}/zsh/vendor-completions/_idlectl
     {mandir}/man1/idlectl.1
     {mandir}/man5/idled.conf.5
     {mandir}/man5/org.idled1.5

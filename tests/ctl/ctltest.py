@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What the tests of idlectl share: a private bus, a daemon that only talks, and idlectl itself.
+
+The environment says where things are: IDLECTL, IDLED_MACHINES, IDLED_POLICIES.
+With UPDATE_GOLDEN=1 what idlectl prints becomes what is expected.
+"""
+import difflib
+import fcntl
+import os
+import pty
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import unittest
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+IDLECTL = os.environ["IDLECTL"]
+POLICIES = os.environ["IDLED_POLICIES"]
+TIMEOUT = 30
+
+
+def environment(**more):
+    """Without what the caller's terminal or bus would change."""
+    kept = {k: v for k, v in os.environ.items()
+            if k in ("PATH", "HOME", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS")}
+    return {**kept, "LC_ALL": "C.UTF-8",
+            "DBUS_SYSTEM_BUS_ADDRESS": "unix:path=/nonexistent/system", **more}
+
+
+class Bus:
+    def __init__(self, directory):
+        self.address = f"unix:path={directory}/bus"
+        config = Path(directory) / "bus.conf"
+        config.write_text(f"""<busconfig><listen>{self.address}</listen>
+            <auth>EXTERNAL</auth><policy context="default"><allow user="*"/><allow own="*"/>
+            <allow send_destination="*"/><allow receive_sender="*"/></policy></busconfig>""")
+        self.process = subprocess.Popen(
+            ["dbus-daemon", f"--config-file={config}", "--nofork", "--print-address"],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.process.stdout.readline()
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+class Fake:
+    """The daemon of a scenario on a bus."""
+
+    def __init__(self, bus, scenario):
+        self.process = subprocess.Popen(
+            [sys.executable, str(HERE / "fakedaemon.py"), bus.address, scenario],
+            stdout=subprocess.PIPE, text=True)
+        if self.process.stdout.readline() != "ready\n":
+            raise AssertionError("the fake daemon does not start")
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+class TestCase(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        self.directory = tempfile.mkdtemp(prefix="idlectl-test-")
+        self.addCleanup(shutil.rmtree, self.directory)
+        self.bus = None
+
+    def start(self, scenario=None):
+        """A bus, with the scenario's daemon on it if one is named."""
+        self.bus = Bus(self.directory)
+        self.addCleanup(self.bus.close)
+        if scenario:
+            fake = Fake(self.bus, scenario)
+            self.addCleanup(fake.close)
+
+    def run_ctl(self, *arguments, env=None, **more):
+        """idlectl, on the private bus if there is one."""
+        command = [IDLECTL, *arguments]
+        if self.bus:
+            command += ["--bus-address", self.bus.address]
+        return subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT,
+                              env=environment(**(env or {})), stdin=subprocess.DEVNULL,
+                              check=False, **more)
+
+    def run_terminal(self, *arguments, width=80, env=None):
+        """What idlectl prints on a terminal so many columns wide."""
+        master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
+        command = [IDLECTL, *arguments]
+        if self.bus:
+            command += ["--bus-address", self.bus.address]
+        with subprocess.Popen(command, stdin=slave, stdout=slave,
+                              env=environment(**dict({"TERM": "xterm"}, **(env or {})))) as process:
+            os.close(slave)
+            text = b""
+            while True:
+                try:
+                    block = os.read(master, 65536)
+                except OSError:
+                    break
+                if not block:
+                    break
+                text += block
+            os.close(master)
+        self.assertEqual(process.returncode, 0)
+        return text.decode().replace("\r\n", "\n")
+
+    def assert_golden(self, name, text):
+        path = HERE / "golden" / (name + ".txt")
+        text = text.replace(self.directory, "DIR").replace(POLICIES, "POLICIES")
+        if os.environ.get("UPDATE_GOLDEN"):
+            path.write_text(text)
+            return
+        expected = path.read_text() if path.exists() else ""
+        if text != expected:
+            diff = difflib.unified_diff(expected.splitlines(), text.splitlines(), "expected",
+                                        "found", lineterm="")
+            self.fail(f"{path.name} differs:\n" + "\n".join(diff))
+
+
+def machine(directory, name):
+    """Builds the tree of a machine; its root."""
+    machines = os.environ["IDLED_MACHINES"]
+    root = os.path.join(directory, "root")
+    subprocess.run([os.path.join(machines, "build"),
+                    os.path.join(machines, name + ".machine"), root], check=True)
+    return root

@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""A daemon that only says what a scenario has it say: org.idled1 with the types of the contract.
+
+usage: fakedaemon.py ADDRESS SCENARIO; prints "ready" when it has the name.
+"""
+import sys
+
+import dbus
+import dbus.bus
+import dbus.lowlevel
+import dbus.mainloop.glib
+import dbus.service
+from gi.repository import GLib
+
+from scenarios import SCENARIOS
+
+MANAGER = "org.idled1.Manager"
+SIGNATURES = {
+    MANAGER: {
+        "Version": "s", "DryRun": "b", "Paused": "b", "Pauses": "a(ss)", "Online": "s",
+        "Isolated": "s", "Parked": "s", "Allowed": "s", "IdleMask": "s", "WantedCores": "u",
+        "ActiveCores": "u", "Cores": "u", "Policies": "as", "ParkBackend": "s",
+        "Missing": "a(ss)", "Degraded": "a(sss)", "Knobs": "a(sssss)", "Transitions": "t",
+        "ConfigFiles": "as", "LoadAverage": "(ddd)", "Load": "d", "Utilization": "d",
+        "Running": "u", "Pressure": "d", "OnBattery": "b", "BatteryLevel": "d",
+        "ObservedUSec": "t", "TransitionsLastMinute": "u", "Ticks": "t", "CpuUSec": "t",
+        "Wakeups": "t", "PeriodUSec": "t",
+    },
+    "org.idled1.Cpu": {
+        "Number": "u", "Online": "b", "Parked": "b", "Isolated": "b", "Core": "i",
+        "Cluster": "i", "Die": "i", "Package": "i", "Node": "i", "Thread": "i", "Capacity": "u",
+        "Utilization": "d", "IdleStates": "a(suu)", "Residency": "a(sdtttt)", "Estimated": "s",
+        "Reason": "s",
+    },
+    "org.idled1.Policy": {
+        "Name": "s", "Summary": "s", "Rank": "u", "Allowed": "s", "Reason": "s", "Settled": "b",
+        "PeriodUSec": "t", "Options": "a{ss}",
+    },
+    "org.idled1.Energy": {"Name": "s", "Parent": "s", "RangeUJ": "t", "Power": "d",
+                          "Dropped": "t"},
+    "dict": {
+        "cpu": "u", "parked": "b", "since_usec": "t", "time_usec": "t", "policy": "s",
+        "because": "s", "inputs": "a(sds)", "option": "s", "threshold": "d",
+        "threshold_unit": "s", "source": "s", "text": "s", "section": "s", "key": "s",
+        "value": "s", "default": "s", "expects": "s", "help": "s", "runtime": "b",
+    },
+}
+BASIC = {"s": dbus.String, "b": dbus.Boolean, "u": dbus.UInt32, "i": dbus.Int32,
+         "t": dbus.UInt64, "d": dbus.Double}
+
+
+def typed(signature, value):
+    """The value as D-Bus has it, one level of variants deep."""
+    if signature in BASIC:
+        return BASIC[signature](value, variant_level=1)
+    if signature.startswith("a{"):
+        return dbus.Dictionary(value, signature=signature[2:-1], variant_level=1)
+    if signature.startswith("a("):
+        rows = [dbus.Struct([BASIC[s](v) for s, v in zip(signature[2:-1], row)],
+                            signature=signature[2:-1]) for row in value]
+        return dbus.Array(rows, signature=signature[1:], variant_level=1)
+    if signature.startswith("a"):
+        return dbus.Array(value, signature=signature[1:], variant_level=1)
+    return dbus.Struct([dbus.Double(v) for v in value], signature=signature[1:-1],
+                       variant_level=1)
+
+
+def properties(interface, values):
+    return dbus.Dictionary({k: typed(SIGNATURES[interface][k], v) for k, v in values.items()},
+                           signature="sv")
+
+
+def rows(values):
+    # One scenario has the same in both: Explain() tells where Cpu has a boolean.
+    return dbus.Array([
+        dbus.Dictionary({k: typed("s" if k == "parked" and "time_usec" in row
+                                  else SIGNATURES["dict"][k], v) for k, v in row.items()},
+                        signature="sv") for row in values], signature="a{sv}")
+
+
+def refuse(name, message):
+    error = dbus.DBusException(message)
+    error._dbus_error_name = name  # pylint: disable=protected-access
+    return error
+
+
+class Daemon(dbus.service.Object):
+    def __init__(self, bus, says):
+        super().__init__(bus, "/org/idled1")
+        self.says = says
+
+    @dbus.service.method("org.freedesktop.DBus.Properties", "s", "a{sv}")
+    def GetAll(self, interface):
+        return properties(interface, self.says["manager"])
+
+    @dbus.service.method("org.freedesktop.DBus.ObjectManager", "", "a{oa{sa{sv}}}")
+    def GetManagedObjects(self):
+        objects = {}
+        for kind, interface, key in (("cpu", "org.idled1.Cpu", "Number"),
+                                     ("policy", "org.idled1.Policy", "Name"),
+                                     ("energy", "org.idled1.Energy", "Name")):
+            for values in self.says[{"cpu": "cpus", "policy": "policies"}.get(kind, kind)]:
+                name = str(values[key]).replace("-", "_2d")
+                objects[dbus.ObjectPath(f"/org/idled1/{kind}/{name}")] = dbus.Dictionary(
+                    {interface: properties(interface, values)}, signature="sa{sv}")
+        return dbus.Dictionary(dict(reversed(objects.items())), signature="oa{sa{sv}}")
+
+    @dbus.service.method(MANAGER, "", "aa{sv}")
+    def Explain(self):
+        return rows(self.says["explain"])
+
+    @dbus.service.method(MANAGER, "", "aa{sv}")
+    def History(self):
+        return rows(self.says["history"])
+
+    @dbus.service.method(MANAGER, "", "aa{sv}")
+    def GetSettings(self):
+        return rows(self.says["settings"])
+
+    @dbus.service.method(MANAGER, "", "a(sssss)")
+    def Verify(self):
+        return dbus.Array(self.says["verify"], signature="(sssss)")
+
+    @dbus.service.method(MANAGER, "sss", "")
+    def SetOption(self, section, key, value):
+        """MinCores may not exceed MaxCores; nobody may set Daemon's."""
+        found = [s for s in self.says["settings"] if (s["section"], s["key"]) == (section, key)]
+        if not found:
+            raise refuse("org.idled1.Error.NoSuchOption",
+                         f"{key}: found an unknown key, expected one of {section}")
+        if section == "Daemon":
+            raise refuse("org.freedesktop.DBus.Error.AccessDenied", "no")
+        now = {s["key"]: s["value"] for s in self.says["settings"]}
+        now[key] = str(value) or {"MaxCores": "4", "MinCores": "1", "IdleMask": ""}[key]
+        try:
+            fits = int(now["MinCores"]) <= int(now["MaxCores"])
+        except ValueError:
+            fits = False
+        if not fits:
+            raise refuse("org.idled1.Error.InvalidValue",
+                         f'{key}: found "{value}", which does not fit')
+        found[0].update(value=now[key], runtime=bool(value))
+
+
+def main():
+    dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
+    bus = dbus.bus.BusConnection(sys.argv[1])
+    daemon = Daemon(bus, SCENARIOS[sys.argv[2]]())
+    name = dbus.service.BusName("org.idled1", bus, do_not_queue=True)
+    print("ready", flush=True)
+    GLib.MainLoop().run()
+    del daemon, name
+
+
+main()

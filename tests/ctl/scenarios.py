@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What the daemon of the tests says: plain values, whose D-Bus types are in fakedaemon.py."""
+import copy
+import time
+
+BY = {
+    "policy": "ondemand", "because": "the load needs fewer cores",
+    "inputs": [("filtered load", 0.4, "CPUs"), ("wanted", 1, "cores")],
+    "option": "TargetUtilization", "threshold": 70.0, "threshold_unit": "%",
+    "source": "/etc/idled/policies/ondemand.conf:12",
+}
+NOBODY = {"policy": "", "because": "", "inputs": [], "option": "", "threshold": 0.0,
+          "threshold_unit": "", "source": ""}
+
+
+def usec_ago(seconds):
+    return int((time.time() - seconds) * 1e6)
+
+
+def cpu(number, parked=False, core=None, **more):
+    states = [("POLL", 0, 0), ("C1", 2, 2), ("C6", 133, 600)]
+    busy = 0.0 if parked else 0.25
+    return dict({
+        "Number": number, "Online": True, "Parked": parked, "Isolated": False,
+        "Core": number // 2 if core is None else core, "Cluster": 0, "Die": 0, "Package": 0,
+        "Node": 0, "Thread": number % 2, "Capacity": 1024, "Utilization": busy,
+        "IdleStates": states,
+        "Residency": [("C0", busy, 0, 0, 0, 0), ("POLL", 0.0, 1, 0, 1, 0),
+                      ("C1", 0.125, 20, 2, 3, 0), ("C6", 0.875 - busy, 5, 1, 0, 4)],
+        "Estimated": "C6" if parked else "", "Reason": f"CPU {number} is told of.",
+    }, **more)
+
+
+def normal():
+    return {
+        "manager": {
+            "Version": "9.8", "DryRun": False, "Paused": False, "Pauses": [],
+            "Online": "0-3", "Isolated": "", "Parked": "2-3", "Allowed": "0-1",
+            "IdleMask": "2-3", "WantedCores": 1, "ActiveCores": 1, "Cores": 2,
+            "Policies": ["userspace", "ondemand"], "ParkBackend": "cgroup v1 cpuset",
+            "Missing": [], "Degraded": [],
+            "Knobs": [("cgroup", "/work.slice", "0-3", "0-1", "ours"),
+                      ("cgroup", "/user.slice", "0-3", "0-1", "ours")],
+            "Transitions": 7, "ConfigFiles": ["/etc/idled/idled.conf"],
+            "LoadAverage": (0.5, 0.25, 0.125), "Load": 0.5, "Utilization": 0.125, "Running": 1,
+            "Pressure": 0.03, "OnBattery": True, "BatteryLevel": 0.755,
+            "ObservedUSec": 2500000, "TransitionsLastMinute": 2, "Ticks": 40, "CpuUSec": 12345,
+            "Wakeups": 55, "PeriodUSec": 250000,
+        },
+        "cpus": [cpu(0), cpu(1), cpu(2, True), cpu(3, True)],
+        "policies": [
+            {"Name": "userspace", "Summary": "keeps the CPUs idle that are named", "Rank": 0,
+             "Allowed": "0-3", "Reason": "Wishes all CPUs in use.", "Settled": True,
+             "PeriodUSec": 0, "Options": {"IdleMask": ""}},
+            {"Name": "ondemand", "Summary": "parks cores that the load does not need", "Rank": 1,
+             "Allowed": "0-1", "Reason": "Wishes 0-1 in use.", "Settled": False,
+             "PeriodUSec": 250000, "Options": {"Period": "250ms"}},
+        ],
+        "energy": [
+            {"Name": "package-0", "Parent": "", "RangeUJ": 262143328850, "Power": 12.3,
+             "Dropped": 0},
+            {"Name": "package-0-core", "Parent": "package-0", "RangeUJ": 262143328850,
+             "Power": -1.0, "Dropped": 0},
+        ],
+        "explain": [dict(NOBODY, cpu=0, parked=False, since_usec=0, text="CPU 0 is in use."),
+                    dict(NOBODY, cpu=1, parked=False, since_usec=0, text="CPU 1 is in use."),
+                    dict(BY, cpu=2, parked=True, since_usec=usec_ago(12.5), text="CPU 2."),
+                    dict(BY, cpu=3, parked=True, since_usec=usec_ago(12.5), text="CPU 3.")],
+        "history": [dict(BY, time_usec=usec_ago(12.5), parked="2-3", text="2-3 are parked."),
+                    dict(NOBODY, time_usec=usec_ago(7300), parked="", text="Nothing is parked.")],
+        "settings": [
+            {"section": "Daemon", "key": "LogLevel", "value": "info", "default": "info",
+             "source": "default", "expects": "err or info", "help": "Which messages are dropped",
+             "runtime": False},
+            {"section": "ondemand", "key": "MaxCores", "value": "4", "default": "0",
+             "source": "/etc/idled/policies/ondemand.conf:3", "expects": "a whole number",
+             "help": "Most cores in use", "runtime": False},
+            {"section": "ondemand", "key": "MinCores", "value": "2", "default": "1",
+             "source": "set over D-Bus", "expects": "a whole number",
+             "help": "Fewest cores in use", "runtime": True},
+            {"section": "userspace", "key": "IdleMask", "value": "", "default": "",
+             "source": "default", "expects": "CPUs such as 2-5,9", "help": "CPUs to keep idle",
+             "runtime": False},
+        ],
+        "verify": [],
+    }
+
+
+def unparked():
+    says = normal()
+    says["manager"].update(Parked="", Allowed="0-3", IdleMask="", WantedCores=2, ActiveCores=2,
+                           Knobs=[], Transitions=0, TransitionsLastMinute=0, PeriodUSec=0,
+                           OnBattery=False, BatteryLevel=-1.0, ObservedUSec=0,
+                           Missing=[("battery", "this machine does not have it"),
+                                    ("pressure", "this machine does not have it"),
+                                    ("idle states", "it cannot be used here")])
+    says["cpus"] = [cpu(i, IdleStates=[], Residency=[], Estimated="") for i in range(4)]
+    for row in says["explain"]:
+        row.update(NOBODY, parked=False, since_usec=0)
+    says["history"] = []
+    says["energy"] = []
+    return says
+
+
+def paused():
+    says = unparked()
+    says["manager"].update(DryRun=True, Paused=True,
+                           Pauses=[("user 1000 (:1.5)", "a backup\x1b[31m runs"),
+                                   ("root (:1.7)", "measuring")])
+    for row in says["explain"]:
+        row.update(policy="pause", because="a backup runs")
+    return says
+
+
+def degraded():
+    says = normal()
+    says["manager"]["Degraded"] = [("cgroup", "/user.slice", "changed by someone else")]
+    says["manager"]["Knobs"][1] = ("cgroup", "/user.slice", "0-3", "0-1", "foreign")
+    says["verify"] = [("cgroup", "/user.slice", "0-1", "0-2", "someone else changed it"),
+                      ("unit", "a.slice", "0-1", "", "it cannot be read: I/O error")]
+    says["cpus"][0] = cpu(0, Isolated=True)
+    says["cpus"][1] = cpu(1, Online=False, Core=-1, Cluster=-1, Die=-1, Package=-1, Node=-1,
+                          Thread=-1, Utilization=0.0, Residency=[])
+    says["manager"].update(Online="0,2-3", Isolated="0")
+    del says["explain"][1]
+    return says
+
+
+def large():
+    """288 CPUs in two packages, as 144 cores; the second package is parked."""
+    says = normal()
+    says["cpus"] = [cpu(i, 144 <= i, core=i // 2, Package=i // 144, Node=i // 144)
+                    for i in range(288)]
+    says["manager"].update(Online="0-287", Parked="144-287", IdleMask="144-287",
+                           Allowed="0-143", Cores=144, WantedCores=72, ActiveCores=72)
+    says["explain"] = [copy.deepcopy(says["explain"][2 if i >= 144 else 0]) for i in range(288)]
+    for i, row in enumerate(says["explain"]):
+        row["cpu"] = i
+    return says
+
+
+SCENARIOS = {f.__name__: f for f in (normal, unparked, paused, degraded, large)}

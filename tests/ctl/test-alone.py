@@ -1,0 +1,227 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""idlectl without a daemon: what sysfs and files tell, and that it says who is not there."""
+import json
+import os
+import unittest
+from pathlib import Path
+
+from ctltest import POLICIES, TestCase, machine
+
+WITHOUT = ["status", "cpus", "settings", "verify", "dump"]
+NO_SYSTEM_BUS = "idled is not running (no bus at unix:path=/nonexistent/system: " \
+                "No such file or directory)"
+NOBODY = "idled is not running (nobody has its name on the bus)"
+
+
+class Absent(TestCase):
+    """No daemon, for different reasons."""
+
+    def check_all(self, sentence):
+        settings = ["--vendor-dir", self.directory, "--config-dir", self.directory,
+                    "--policy-dir", POLICIES]
+        Path(self.directory, "idled.conf").write_text("[Daemon]\nPolicies=userspace\n")
+        for verb in WITHOUT:
+            more = settings if verb in ("settings", "dump") else []
+            more = ["--run", self.directory] if verb == "verify" else more
+            result = self.run_ctl(verb, *more)
+            self.assertEqual((result.returncode, result.stderr), (0, ""), verb)
+            self.assertEqual(result.stdout.splitlines()[0], sentence)
+            answer = json.loads(self.run_ctl(verb, "--json", *more).stdout)
+            self.assertIsNone(answer["daemon"])
+            self.assertEqual(answer["daemon_error"], sentence)
+        for arguments in (["why"], ["why", "--history"], ["set", "userspace", "IdleMask=1"]):
+            result = self.run_ctl(*arguments)
+            self.assertEqual((result.returncode, result.stdout), (1, ""))
+            self.assertEqual(result.stderr, f"idlectl: {sentence}\n")
+
+    def test_no_bus(self):
+        self.check_all(NO_SYSTEM_BUS)
+
+    def test_nobody_there(self):
+        self.start()
+        self.check_all(NOBODY)
+
+    def test_refused(self):
+        Path(self.directory, "socket").touch()
+        address = f"unix:path={self.directory}/socket"
+        result = self.run_ctl("status", "--bus-address", address)
+        self.assertEqual(result.returncode, 0)
+        self.assertIn(f"idled is not running (no bus at {address}: Connection refused)",
+                      result.stdout)
+
+    def test_no_address(self):
+        result = self.run_ctl("status", "--bus-address", "nonsense")
+        self.assertEqual(result.returncode, 0)
+        self.assertIn("idled is not running (no bus at nonsense: Invalid argument)",
+                      result.stdout)
+
+    def test_no_session(self):
+        result = self.run_ctl("why", "--session-bus")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("no bus at a session", result.stderr)
+
+
+class Machine(TestCase):
+    def setUp(self):
+        super().setUp()
+        self.root = machine(self.directory, "synthetic-laptop")
+
+    def test_status(self):
+        result = self.run_ctl("status", "--root", self.root)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertTrue(result.stdout.startswith(
+            "idled is not running (with --root only a bus that is named is asked)\n"
+            "CPUs        online 0-7, isolated none\nCores       6\n"), result.stdout)
+        self.assertIn("Power       on battery, battery at 76%\n", result.stdout)
+
+    def test_cpus(self):
+        rows = json.loads(self.run_ctl("cpus", "--root", self.root, "--json", "--interval",
+                                       "10ms").stdout)["cpus"]
+        self.assertEqual([row["cpu"] for row in rows], list(range(8)))
+        self.assertEqual([row["core"] for row in rows], [0, 0, 1, 1, 2, 3, 4, 5])
+        self.assertEqual({row["state"] for row in rows}, {"active"})
+        self.assertEqual([s["name"] for s in rows[7]["states"]], ["POLL", "C1E", "C6S"])
+        self.assertEqual(rows[7]["states"][2]["exit_latency_us"], 270)
+
+    def test_parked_by_the_daemon(self):
+        """With --interval the machine is read here, but who is parked the daemon says."""
+        self.start("normal")
+        answer = json.loads(self.run_ctl("cpus", "--root", self.root, "--json", "--interval",
+                                         "10ms").stdout)
+        self.assertEqual([row["state"] for row in answer["cpus"]],
+                         ["active"] * 2 + ["parked"] * 2 + ["active"] * 4)
+        self.assertEqual(answer["daemon"]["version"], "9.8")
+        self.assertGreaterEqual(answer["interval_usec"], 10000)
+
+    def test_knobs(self):
+        base = Path(self.root, "sys/fs/cgroup")
+        for name, value in (("b.slice", "0-3"), ("a.slice", ""), ("a.slice/x", "2\t3")):
+            (base / name).mkdir(parents=True, exist_ok=True)
+            (base / name / "cpuset.cpus").write_text(value + "\n")
+        (base / "a.slice/x/cpuset.cpus.partition").write_text("member\n")
+        result = self.run_ctl("dump", "--knobs", "--root", self.root)
+        self.assertEqual(result.stdout,
+                         "/sys/fs/cgroup/a.slice/cpuset.cpus\t\n"
+                         "/sys/fs/cgroup/a.slice/x/cpuset.cpus\t2\\t3\n"
+                         "/sys/fs/cgroup/a.slice/x/cpuset.cpus.partition\tmember\n"
+                         "/sys/fs/cgroup/b.slice/cpuset.cpus\t0-3\n")
+        values = json.loads(self.run_ctl("dump", "--knobs", "--json", "--root",
+                                         self.root).stdout)
+        self.assertEqual(values["/sys/fs/cgroup/b.slice/cpuset.cpus"], "0-3")
+
+    def test_no_machine(self):
+        result = self.run_ctl("status", "--root", self.directory)
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn("no CPUs can be read", result.stderr)
+
+
+class Verify(TestCase):
+    def setUp(self):
+        super().setUp()
+        self.boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+    def write(self, boot_id, *lines):
+        Path(self.directory, "undo").write_text(
+            "".join(line + "\n" for line in (f"idled-undo\t1\t{boot_id}",) + lines))
+
+    def verify(self, *more):
+        return self.run_ctl("verify", "--run", self.directory, *more)
+
+    def test_left(self):
+        self.write(self.boot_id, "found\tcgroup\t/work\t0-3", "write\tcgroup\t/work\t0-1")
+        result = self.verify()
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual(result.stdout.splitlines()[1:],
+                         ['1 knob is left to restore by "idled --restore":',
+                          'cgroup /work: was "0-3"'])
+        self.assertEqual(json.loads(self.verify("--json").stdout)["to_restore"],
+                         [{"kind": "cgroup", "name": "/work", "original": "0-3",
+                           "ours": "0-1"}])
+
+    def test_given_back(self):
+        self.write(self.boot_id, "found\tcgroup\t/work\t0-3", "write\tcgroup\t/work\t0-1",
+                   "done\tcgroup\t/work")
+        self.assertEqual(self.verify().returncode, 0)
+
+    def test_of_another_boot(self):
+        """Its values ended with its kernel; and looking changes nothing."""
+        self.write("0" * 36, "found\tcgroup\t/work\t0-3")
+        before = Path(self.directory, "undo").read_bytes()
+        result = self.verify()
+        self.assertEqual(result.returncode, 0)
+        self.assertIn("nothing is left to restore", result.stdout)
+        self.assertEqual(Path(self.directory, "undo").read_bytes(), before)
+
+    def test_no_record(self):
+        for run in (self.directory, "/nonexistent"):
+            self.assertEqual(self.run_ctl("verify", "--run", run).returncode, 0)
+
+    def test_unreadable(self):
+        os.mkdir(os.path.join(self.directory, "undo"))
+        result = self.verify()
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn("the record of what it changed cannot be read: Is a directory",
+                      result.stderr)
+
+
+class Configuration(TestCase):
+    def write(self, name, text):
+        path = Path(self.directory, "etc", name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def check(self, *arguments):
+        return self.run_ctl("check", "--policy-dir", POLICIES, "--vendor-dir",
+                            os.path.join(self.directory, "vendor"), *arguments)
+
+    def test_valid(self):
+        self.write("idled.conf", "[Daemon]\nPolicies=userspace\n")
+        self.write("policies/userspace.conf", "[Policy]\nIdleMask=2-3\n")
+        for arguments in ([f"{self.directory}/etc"], ["--config-dir", f"{self.directory}/etc"]):
+            result = self.check(*arguments)
+            self.assertEqual((result.returncode, result.stdout, result.stderr),
+                             (0, "configuration is valid: 2 files\n", ""))
+        answer = json.loads(self.check(f"{self.directory}/etc", "--json").stdout)
+        self.assertEqual(answer["errors"], [])
+        self.assertIs(answer["valid"], True)
+        self.assertEqual([os.path.basename(f) for f in answer["files"]],
+                         ["idled.conf", "userspace.conf"])
+
+    def test_every_error(self):
+        daemon = self.write("idled.conf", "[Daemon]\nPolicies=userspace\nLogLevl=info\n")
+        policy = self.write("policies/userspace.conf", "[Policy]\nIdleMask=1o0\n")
+        result = self.check(f"{self.directory}/etc")
+        self.assertEqual((result.returncode, result.stderr), (1, ""))
+        lines = result.stdout.splitlines()
+        self.assertEqual(len(lines), 2)
+        self.assertTrue(lines[0].startswith(f"{daemon}:3: LogLevl: "), lines[0])
+        self.assertTrue(lines[1].startswith(f"{policy}:2: IdleMask: "), lines[1])
+        answer = json.loads(self.check(f"{self.directory}/etc", "--json").stdout)
+        self.assertIs(answer["valid"], False)
+        self.assertEqual([e["line"] for e in answer["errors"]], [3, 2])
+
+    def test_no_directory(self):
+        file = self.write("idled.conf", "")
+        for path in ("/nonexistent", str(file)):
+            result = self.check(path)
+            self.assertEqual((result.returncode, result.stdout), (1, ""))
+            self.assertIn(f"check: {path}: ", result.stderr)
+
+    def test_settings(self):
+        path = self.write("idled.conf", "[Daemon]\nPolicies=userspace\n")
+        where = ["--config-dir", f"{self.directory}/etc", "--policy-dir", POLICIES,
+                 "--vendor-dir", f"{self.directory}/vendor"]
+        rows = json.loads(self.run_ctl("settings", "Daemon", "--json", *where).stdout)["settings"]
+        policies = [row for row in rows if row["key"] == "Policies"][0]
+        self.assertEqual(policies["value"], "userspace")
+        self.assertEqual(policies["source"], f"{path}:2")
+        self.write("idled.conf", "[Demon]\n")
+        result = self.run_ctl("settings", *where)
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn("idled.conf:1: ", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

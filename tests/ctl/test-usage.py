@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Bad usage of every kind: a hint in one line, exit status 2, nothing on standard output."""
+import os
+import signal
+import subprocess
+import unittest
+
+from ctltest import IDLECTL, TestCase, environment
+
+VERBS = ["status", "cpus", "why", "policies", "set", "check", "settings", "verify", "dump"]
+
+# Arguments, and what must be said about them.
+BAD = [
+    (["statsu"], 'unknown verb "statsu" (did you mean status?)'),
+    (["polices"], "(did you mean policies?)"),
+    (["frobnicate"], 'unknown verb "frobnicate"; try "idlectl --help"'),
+    ([""], 'unknown verb ""'),
+    (["status", "now"], 'status: found an unexpected argument "now"'),
+    (["verify", "x"], "unexpected argument"),
+    (["check", "a", "b"], 'unexpected argument "b"'),
+    (["settings", "a", "b"], 'unexpected argument "b"'),
+    (["set"], "set: expected SECTION KEY=VALUE"),
+    (["set", "userspace"], "set: expected SECTION KEY=VALUE"),
+    (["set", "userspace", "IdleMask"], 'found "IdleMask", expected KEY=VALUE'),
+    (["set", "userspace", "=2"], 'found "=2", expected KEY=VALUE'),
+    (["set", "userspace", "A=1", "B"], 'found "B", expected KEY=VALUE'),
+    (["why", "x"], 'found "x", expected CPUs'),
+    (["why", "3-1"], 'found "3-1", expected CPUs'),
+    (["why", "99999"], "expected CPUs"),
+    (["why", ""], "expected CPUs"),
+    (["why", "--history", "1"], "--history is about all CPUs"),
+    (["why", "1o0\x1b[2J"], 'found "1o0?[2J"'),
+    (["status", "--history"], "status does not take --history"),
+    (["status", "--interval", "1s"], "status does not take --interval"),
+    (["check", "--session-bus"], "check does not take --session-bus"),
+    (["why", "--root", "/"], "why does not take --root"),
+    (["--knobs"], "status does not take --knobs"),
+    (["cpus", "--interval", "1"], '--interval: found "1", expected a duration'),
+    (["cpus", "--interval=0s"], '--interval: found "0s", expected a duration'),
+    (["cpus", "--interval=2h"], "expected a duration from 10ms to 1h"),
+    (["cpus", "--interval=-1s"], "expected a duration"),
+    (["cpus", "--interval"], "--interval: expected an argument"),
+    (["status", "--bus-address"], "--bus-address: expected an argument"),
+    (["status", "--jsno"], "unknown option --jsno (did you mean --json?)"),
+    (["status", "--json=yes"], "--json: takes no argument"),
+    (["status", "-x"], "unknown option -x"),
+    (["status", "--session-bus", "--bus-address", "unix:path=/x"], "expected one of them"),
+]
+
+
+class Usage(TestCase):
+    def test_bad(self):
+        for arguments, text in BAD:
+            with self.subTest(arguments=arguments):
+                result = self.run_ctl(*arguments)
+                self.assertEqual(result.returncode, 2, result.stderr)
+                self.assertEqual(result.stdout, "")
+                self.assertEqual(result.stderr.count("\n"), 1)
+                self.assertTrue(result.stderr.startswith("idlectl: "), result.stderr)
+                self.assertIn(text, result.stderr)
+                self.assertRegex(result.stderr, r'; try "idlectl ([a-z]+ )?--help"\n$')
+
+    def test_help(self):
+        result = self.run_ctl("--help")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        for verb in VERBS:
+            self.assertRegex(result.stdout, rf"(?m)^  {verb}\b")
+        self.assertIn("Exit status: 0 fine, 1 the answer is no or there is none, 2 wrong usage",
+                      result.stdout)
+        self.assertLessEqual(max(map(len, result.stdout.splitlines())), 100)
+
+    def test_help_of_verbs(self):
+        for verb in VERBS:
+            for arguments in ([verb, "--help"], ["--help", verb]):
+                result = self.run_ctl(*arguments)
+                self.assertEqual((result.returncode, result.stderr), (0, ""))
+                self.assertTrue(result.stdout.startswith(f"Usage: idlectl {verb} "))
+                self.assertIn("--json", result.stdout)
+
+    def test_version(self):
+        for arguments in (["--version"], ["status", "--version"]):
+            result = self.run_ctl(*arguments)
+            self.assertEqual(result.returncode, 0)
+            self.assertRegex(result.stdout, r"^idlectl [0-9.]+\n$")
+
+    def test_wrong_root(self):
+        result = self.run_ctl("status", "--root", "/nonexistent")
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual(result.stderr,
+                         "idlectl: /nonexistent: No such file or directory\n")
+
+
+class Output(TestCase):
+    """Whoever reads goes away, or there is no room."""
+
+    def run_into(self, output, ignore):
+        def prepare():
+            signal.signal(signal.SIGPIPE, signal.SIG_IGN if ignore else signal.SIG_DFL)
+        return subprocess.run([IDLECTL, "--help"], stdout=output, stderr=subprocess.PIPE,
+                              text=True, env=environment(), preexec_fn=prepare,
+                              restore_signals=False, check=False)
+
+    def test_broken_pipe(self):
+        for ignore in (False, True):
+            reader, writer = os.pipe()
+            os.close(reader)
+            result = self.run_into(writer, ignore)
+            os.close(writer)
+            self.assertEqual(result.stderr, "")
+            self.assertEqual(result.returncode, 1 if ignore else -signal.SIGPIPE)
+
+    @unittest.skipUnless(os.path.exists("/dev/full"), "no /dev/full")
+    def test_full(self):
+        with open("/dev/full", "wb") as full:
+            result = self.run_into(full, False)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("No space left on device", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,270 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What every verb prints, for people and as JSON, whatever the daemon is doing."""
+import json
+import os
+import re
+import unittest
+
+from ctltest import POLICIES, TestCase
+
+SHOWN = ["status", "cpus", "why", "settings", "verify"]
+
+
+def number(value):
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def optional(kind):
+    return lambda value: value is None or matches(kind, value)
+
+
+def matches(kind, value):
+    """True if the value has the shape: a type, a test, [shape of all elements], {key: shape}."""
+    if isinstance(kind, dict):
+        return isinstance(value, dict) and set(value) == set(kind) and \
+            all(matches(kind[k], value[k]) for k in kind)
+    if isinstance(kind, list):
+        return isinstance(value, list) and all(matches(kind[0], v) for v in value)
+    if isinstance(kind, type):
+        return type(value) is kind  # pylint: disable=unidiomatic-typecheck
+    return kind(value)
+
+
+DAEMON = {"version": str, "dry_run": bool, "paused": bool}
+HEAD = {"daemon": optional(DAEMON), "daemon_error": optional(str)}
+STATE = {"name": str, "exit_latency_us": int, "target_residency_us": int,
+         "percent": optional(number), "estimated": bool, "entered": optional(int),
+         "above": optional(int), "below": optional(int), "rejected": optional(int)}
+REASON = {"policy": optional(str), "because": optional(str), "option": optional(str),
+          "source": optional(str), "text": str, "threshold": optional(number),
+          "threshold_unit": optional(str),
+          "inputs": [{"name": str, "value": number, "unit": str}]}
+SETTING = {"section": str, "key": str, "value": str, "default": str, "source": str,
+           "expects": str, "help": str, "runtime": bool}
+PROBLEM = {"kind": str, "name": str, "expected": str, "found": optional(str), "problem": str}
+SHAPES = {
+    "status": {
+        "daemon": optional(dict(
+            DAEMON, pauses=[{"owner": str, "reason": str}], policies=[str], park_backend=str,
+            config_files=[str], transitions=int, transitions_last_minute=int, ticks=int,
+            cpu_usec=int, wakeups=int, next_tick_usec=optional(int))),
+        "daemon_error": optional(str),
+        "cpus": {"online": str, "isolated": str, "parked": optional(str),
+                 "allowed": optional(str), "idle_mask": optional(str), "cores": int,
+                 "wanted_cores": optional(int), "active_cores": optional(int)},
+        "load": {"interval_usec": optional(int), "load_average_1min": optional(number),
+                 "load_average_5min": optional(number), "load_average_15min": optional(number),
+                 "busy_cpus": optional(number), "utilization_percent": optional(number),
+                 "pressure_percent": optional(number), "running_tasks": int},
+        "power": {"source": optional(str), "battery_percent": optional(number)},
+        "energy": [{"name": str, "parent": optional(str), "power_watts": optional(number)}],
+        "residency": {"busy_percent": optional(number),
+                      "states": [{"name": str, "percent": optional(number),
+                                  "estimated": bool}]},
+        "degraded": [{"kind": str, "name": str, "why": str}],
+        "missing": [{"what": str, "why": str}],
+    },
+    "cpus": dict(HEAD, interval_usec=optional(int), cpus=[{
+        "cpu": int, "core": optional(int), "cluster": optional(int), "die": optional(int),
+        "package": optional(int), "node": optional(int), "thread": optional(int),
+        "capacity": optional(int), "state": str, "busy_percent": optional(number),
+        "states": [STATE]}]),
+    "why": dict(HEAD, cpus=[dict(REASON, cpu=int, parked=bool, since_usec=optional(int))]),
+    "why --history": dict(HEAD, history=[dict(REASON, time_usec=int, parked=str)]),
+    "policies": dict(HEAD, policy_dir=str, policies=[lambda p: matches(
+        {"loaded": bool, "name": str, "rank": int, "summary": str, "allowed": str,
+         "reason": str, "settled": bool, "options": lambda o: isinstance(o, dict),
+         "period_usec": optional(int)} if p["loaded"] else
+        {"loaded": bool, "name": str, "summary": optional(str), "problem": optional(str)}, p)]),
+    "settings": dict(HEAD, settings=[SETTING]),
+    "verify": dict(HEAD, fine=bool, knobs=optional(int), problems=optional([PROBLEM]),
+                   to_restore=optional([{"kind": str, "name": str, "original": str,
+                                         "ours": optional(str)}])),
+    "dump": lambda d: {"daemon", "idlectl_version", "kernel", "manager", "policies", "energy",
+                       "cpus", "explain", "history", "verify", "settings_in_force",
+                       "configuration", "knob_values"} <= set(d),
+}
+
+
+class Verbs(TestCase):
+    def show(self, scenario):
+        """All verbs in one golden file; and as JSON in their shapes."""
+        self.start(scenario)
+        text = ""
+        for verb in SHOWN + ["why --history"]:
+            result = self.run_ctl(*verb.split())
+            self.assertEqual(result.stderr, "")
+            text += f"$ idlectl {verb}\n{result.stdout}[{result.returncode}]\n"
+        self.assert_golden(scenario, text)
+        for verb in SHAPES:
+            more = ["--policy-dir", POLICIES] if verb in ("policies", "dump") else []
+            result = self.run_ctl(*verb.split(), "--json", *more)
+            self.assertEqual(result.stderr, "")
+            answer = json.loads(result.stdout)
+            self.assertTrue(matches(SHAPES[verb], answer), f"{verb}: {result.stdout[:3000]}")
+            self.assertEqual(answer["daemon"]["version"], "9.8")
+            self.assertIsNone(answer["daemon_error"])
+
+    def test_normal(self):
+        self.show("normal")
+
+    def test_unparked(self):
+        self.show("unparked")
+
+    def test_paused(self):
+        self.show("paused")
+
+    def test_degraded(self):
+        self.show("degraded")
+
+    def test_bare_is_status(self):
+        self.start("normal")
+        self.assertEqual(self.run_ctl().stdout, self.run_ctl("status").stdout)
+
+    def test_large(self):
+        self.start("large")
+        self.assert_golden("large-status", self.run_ctl("status").stdout)
+        lines = self.run_ctl("cpus").stdout.splitlines()
+        self.assertEqual(len(lines), 289)
+        self.assertEqual(len({len(line) for line in lines}), 1)
+        self.assertRegex(lines[288], r"^287 +143 +0 +0 +1 +1 +1024  parked +0\.0 ")
+        why = self.run_ctl("why").stdout.splitlines()
+        self.assertEqual([line.split()[0] for line in why], ["0-143", "144-287"])
+
+    def test_absent_is_null(self):
+        self.start("unparked")
+        status = json.loads(self.run_ctl("status", "--json").stdout)
+        self.assertIsNone(status["power"]["source"])
+        self.assertIsNone(status["power"]["battery_percent"])
+        for key in ("pressure_percent", "utilization_percent", "busy_cpus", "interval_usec"):
+            self.assertIsNone(status["load"][key], key)
+        self.assertIsNone(status["daemon"]["next_tick_usec"])
+        self.assertEqual(status["cpus"]["parked"], "")
+        self.assertEqual(status["load"]["running_tasks"], 1)
+
+    def test_why_some(self):
+        self.start("normal")
+        self.assert_golden("why-some", self.run_ctl("why", "1", "3").stdout)
+        result = self.run_ctl("why", "0-9")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("only CPUs that are online can be explained: 0-3", result.stderr)
+
+    def test_why_without_change(self):
+        self.start("unparked")
+        self.assertEqual(self.run_ctl("why", "--history").stdout,
+                         "Nothing was parked or unparked yet.\n")
+
+    def test_settings_section(self):
+        self.start("normal")
+        lines = self.run_ctl("settings", "ondemand").stdout.splitlines()
+        self.assertEqual([line.split()[:3] for line in lines[1:]],
+                         [["ondemand", "MaxCores", "4"], ["ondemand", "MinCores", "2"]])
+        result = self.run_ctl("settings", "ondemnd")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("did you mean ondemand?", result.stderr)
+
+    def test_policies(self):
+        self.start("normal")
+        lines = self.run_ctl("policies", "--policy-dir", self.directory).stdout.splitlines()
+        self.assertEqual([line.split()[:3] for line in lines],
+                         [["Rank", "Policy", "Wishes"], ["0", "userspace", "0-3"],
+                          ["1", "ondemand", "0-1"]])
+        broken = os.path.join(self.directory, "broken.so")
+        with open(broken, "w", encoding="utf-8") as file:
+            file.write("no module")
+        rows = json.loads(self.run_ctl("policies", "--policy-dir", self.directory,
+                                       "--json").stdout)["policies"]
+        self.assertEqual([row["name"] for row in rows], ["userspace", "ondemand", "broken"])
+        self.assertIsNone(rows[2]["summary"])
+        self.assertIn("broken.so", rows[2]["problem"])
+
+
+    def test_others_control_nothing(self):
+        self.start("paused")
+        for text in (self.run_terminal("status"), self.run_ctl("status").stdout):
+            self.assertIn("a backup?[31m runs", text)
+
+
+class Set(TestCase):
+    def runtime(self):
+        settings = json.loads(self.run_ctl("settings", "--json").stdout)["settings"]
+        return {s["key"]: s["value"] if s["runtime"] else None for s in settings}
+
+    def setUp(self):
+        super().setUp()
+        self.start("normal")
+
+    def test_one(self):
+        result = self.run_ctl("set", "userspace", "IdleMask=2-3")
+        self.assertEqual(result.stdout, "userspace IdleMask is now 2-3\n")
+        self.assertEqual(self.runtime()["IdleMask"], "2-3")
+        result = self.run_ctl("set", "userspace", "IdleMask=")
+        self.assertEqual(result.stdout, "userspace IdleMask is as configured again\n")
+        self.assertIsNone(self.runtime()["IdleMask"])
+
+    def test_json(self):
+        result = self.run_ctl("set", "userspace", "IdleMask=1", "--json")
+        self.assertEqual(json.loads(result.stdout)["set"],
+                         [{"section": "userspace", "key": "IdleMask", "value": "1"}])
+
+    def test_several_in_any_order(self):
+        result = self.run_ctl("set", "ondemand", "MinCores=6", "MaxCores=8")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertEqual(self.runtime()["MinCores"], "6")
+        self.assertEqual(self.runtime()["MaxCores"], "8")
+
+    def test_all_or_nothing(self):
+        result = self.run_ctl("set", "ondemand", "MaxCores=8", "MinCores=9")
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual(result.stdout, "")
+        self.assertIn('MinCores: found "9", which does not fit; nothing was changed',
+                      result.stderr)
+        self.assertEqual(self.runtime(),
+                         {"LogLevel": None, "MaxCores": None, "MinCores": "2", "IdleMask": None})
+
+    def test_unknown(self):
+        result = self.run_ctl("set", "userspace", "IdelMask=2")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("IdelMask: found an unknown key", result.stderr)
+
+    def test_denied(self):
+        result = self.run_ctl("set", "Daemon", "LogLevel=debug")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("you may not do that", result.stderr)
+
+
+class Terminal(TestCase):
+    ESCAPE = re.compile("\x1b\\[[0-9;]*m")
+
+    def setUp(self):
+        super().setUp()
+        self.start("normal")
+
+    def test_colours_only_there(self):
+        for verb in SHOWN:
+            self.assertNotIn("\x1b", self.run_ctl(verb).stdout)
+        self.assertRegex(self.run_terminal("cpus"), self.ESCAPE)
+        for text in (self.run_terminal("cpus", "--no-colour"),
+                     self.run_terminal("cpus", env={"NO_COLOR": "1"}),
+                     self.run_terminal("cpus", env={"TERM": "dumb"})):
+            self.assertNotIn("\x1b", text)
+
+    def test_width(self):
+        for width in (20, 40, 60, 200):
+            for verb in ("status", "cpus", "settings"):
+                text = self.ESCAPE.sub("", self.run_terminal(verb, width=width))
+                self.assertLessEqual(max(map(len, text.splitlines())), width, verb)
+        self.assertIn("…", self.run_terminal("settings", width=40))
+        self.assertNotIn("…", self.run_terminal("settings", width=400))
+        self.assertIn("ondemand.conf:12)", self.run_terminal("why", width=40))
+        self.assertNotIn("…", self.run_ctl("settings", env={"COLUMNS": "40"}).stdout)
+
+    def test_bars(self):
+        self.assertIn("█▎", self.run_terminal("cpus", width=200))
+        self.assertIn("#", self.run_terminal("cpus", width=200, env={"LC_ALL": "C"}))
+
+
+
+if __name__ == "__main__":
+    unittest.main()
