@@ -64,9 +64,9 @@ def normal():
         ],
         "explain": [dict(NOBODY, cpu=0, parked=False, since_usec=0, text="CPU 0 is in use."),
                     dict(NOBODY, cpu=1, parked=False, since_usec=0, text="CPU 1 is in use."),
-                    dict(BY, cpu=2, parked=True, since_usec=usec_ago(12.5), text="CPU 2."),
-                    dict(BY, cpu=3, parked=True, since_usec=usec_ago(12.5), text="CPU 3.")],
-        "history": [dict(BY, time_usec=usec_ago(12.5), parked="2-3", text="2-3 are parked."),
+                    dict(BY, cpu=2, parked=True, since_usec=usec_ago(210), text="CPU 2."),
+                    dict(BY, cpu=3, parked=True, since_usec=usec_ago(210), text="CPU 3.")],
+        "history": [dict(BY, time_usec=usec_ago(210), parked="2-3", text="2-3 are parked."),
                     dict(NOBODY, time_usec=usec_ago(7300), parked="", text="Nothing is parked.")],
         "settings": [
             {"section": "Daemon", "key": "LogLevel", "value": "info", "default": "info",
