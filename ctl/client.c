@@ -132,7 +132,7 @@ static json_object *read_basic(sd_bus_message *m, char type)
         case 't':
                 return json_object_new_uint64(v.t);
         case 'd':
-                return json_object_new_double(v.d);
+                return json_plain(v.d);
         case 's':
         case 'o':
         case 'g':

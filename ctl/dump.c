@@ -42,7 +42,6 @@ json_object *dump_ask(Ctl *ctl, int *ret_status)
         json_put_text(answer, "idlectl_version", IDLED_VERSION);
         put_file(ctl, answer, "kernel", "proc/sys/kernel/osrelease");
         put_file(ctl, answer, "kernel_version", "proc/version");
-        put_file(ctl, answer, "kernel_command_line", "proc/cmdline");
         put_file(ctl, answer, "idle_driver", "sys/devices/system/cpu/cpuidle/current_driver");
         put_file(ctl, answer, "idle_governor", "sys/devices/system/cpu/cpuidle/current_governor");
         json_put_same(answer, "manager", facts, "Manager");

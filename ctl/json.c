@@ -81,6 +81,16 @@ void json_put_bool(json_object *object, const char *key, bool value)
         json_put(object, key, json_object_new_boolean(value));
 }
 
+json_object *json_plain(double value)
+{
+        char text[64];
+
+        if (!isfinite(value))
+                return NULL;
+        g_snprintf(text, sizeof(text), "%.6g", value);
+        return json_object_new_double_s(value, text);
+}
+
 json_object *json_real(double value, int decimals)
 {
         char text[64];

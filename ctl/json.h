@@ -39,6 +39,7 @@ void json_put_real(json_object *object, const char *key, double value, int decim
 void json_put_same(json_object *object, const char *key, json_object *other, const char *from);
 
 json_object *json_real(double value, int decimals);
+json_object *json_plain(double value); /* with six significant digits */
 json_object *json_copy_strings(const char *const *strings);
 
 /* Visits the elements of an array. */

@@ -66,18 +66,17 @@ static json_object *manager(const Machine *machine)
         int online = cpuset_count(&machine->topology->online);
 
         for (int i = 0; i < 3; i++)
-                json_object_array_add(averages, json_object_new_double(seen->loadavg[i]));
+                json_object_array_add(averages, json_plain(seen->loadavg[i]));
         put_set(object, "Online", &machine->topology->online);
         put_set(object, "Isolated", &machine->topology->isolated);
         json_put_int(object, "Cores", machine->topology->n_cores);
         json_put(object, "LoadAverage", averages);
-        json_put(object, "Load", json_object_new_double(seen->load));
-        json_put(object, "Utilization",
-                 json_object_new_double(online ? MIN(seen->load / online, 1) : 0));
+        json_put(object, "Load", json_plain(seen->load));
+        json_put(object, "Utilization", json_plain(online ? MIN(seen->load / online, 1) : 0));
         json_put_int(object, "Running", seen->running);
-        json_put(object, "Pressure", json_object_new_double(seen->pressure));
+        json_put(object, "Pressure", json_plain(seen->pressure));
         json_put_bool(object, "OnBattery", seen->on_battery);
-        json_put(object, "BatteryLevel", json_object_new_double(seen->battery_level));
+        json_put(object, "BatteryLevel", json_plain(seen->battery_level));
         json_put_int(object, "ObservedUSec", (int64_t)seen->interval_usec);
         json_put(object, "Missing", missing(machine));
         return object;
@@ -89,7 +88,7 @@ static json_object *residency_row(const char *name, double share, const uint32_t
         json_object *row = json_object_new_array();
 
         json_object_array_add(row, json_object_new_string(name));
-        json_object_array_add(row, json_object_new_double(share));
+        json_object_array_add(row, json_plain(share));
         for (int i = 0; i < 4; i++)
                 json_object_array_add(row, json_object_new_int64(counts ? counts[i][state] : 0));
         return row;
@@ -147,9 +146,8 @@ static json_object *cpu_object(const Machine *machine, int cpu)
         json_put_int(object, "Node", place->node);
         json_put_int(object, "Thread", place->thread);
         json_put_int(object, "Capacity", place->capacity);
-        json_put(
-                object, "Utilization",
-                json_object_new_double(cpuset_has(&seen->cpus, cpu) ? (double)seen->busy[cpu] : 0));
+        json_put(object, "Utilization",
+                 json_plain(cpuset_has(&seen->cpus, cpu) ? (double)seen->busy[cpu] : 0));
         put_states(object, machine, cpu);
         return object;
 }
@@ -169,7 +167,7 @@ static json_object *energy(const Machine *machine)
                               domains[i].parent < 0 ? "" : domains[domains[i].parent].name);
                 json_put(object, "RangeUJ", json_object_new_uint64(domains[i].range_uj));
                 json_put(object, "Power",
-                         json_object_new_double(use->valid ? round(use->watts * 10) / 10 : -1));
+                         json_plain(use->valid ? round(use->watts * 10) / 10 : -1));
                 json_object_array_add(array, object);
         }
         return array;

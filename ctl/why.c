@@ -32,19 +32,25 @@ static void describe_reason(json_object *answer, json_object *from)
                           option ? json_text(from, "threshold_unit") : NULL);
 }
 
-static json_object *describe_cpus(json_object *explained, const CpuSet *asked)
+/* What is so and what the plan wants differ in a dry run, or if it could not be carried out. */
+static json_object *describe_cpus(json_object *manager, json_object *explained, const CpuSet *asked)
 {
         json_object *answer = json_object_new_array(), *row;
+        CpuSet idle_mask = { 0 };
+
+        cpuset_parse(json_text(manager, "IdleMask"), &idle_mask);
 
         JSON_FOREACH(row, explained) {
                 json_object *object;
                 int64_t since = json_int(row, "since_usec", 0);
+                int cpu = (int)json_int(row, "cpu", -1);
 
-                if (asked && !cpuset_has(asked, (int)json_int(row, "cpu", -1)))
+                if (asked && !cpuset_has(asked, cpu))
                         continue;
                 object = json_object_new_object();
                 json_put_same(object, "cpu", row, "cpu");
                 json_put_same(object, "parked", row, "parked");
+                json_put_bool(object, "in_idle_mask", cpuset_has(&idle_mask, cpu));
                 json_put(object, "since_usec", since ? json_object_new_int64(since) : NULL);
                 describe_reason(object, row);
                 json_object_array_add(answer, object);
@@ -116,7 +122,9 @@ json_object *why_ask(Ctl *ctl, int *ret_status)
         if (history)
                 json_put(answer, "history", describe_history(told));
         else
-                json_put(answer, "cpus", describe_cpus(told, ctl->n_args ? &asked : NULL));
+                json_put(answer, "cpus",
+                         describe_cpus(client_manager(ctl->client), told,
+                                       ctl->n_args ? &asked : NULL));
         return answer;
 }
 
@@ -162,11 +170,15 @@ static void add_reason(GString *text, json_object *row)
 
 static char *cpu_text(json_object *row)
 {
-        bool parked = json_true(row, "parked");
+        bool parked = json_true(row, "parked"), wanted = json_true(row, "in_idle_mask");
         double since = json_number(row, "since_usec", 0);
-        GString *text = g_string_new(parked ? "parked" : since > 0 ? "unparked" : "in use");
+        GString *text = g_string_new(parked != wanted
+                                             ? wanted ? "should be parked" : "should be unparked"
+                                     : parked    ? "parked"
+                                     : since > 0 ? "unparked"
+                                                 : "in use");
 
-        if (since > 0) {
+        if (since > 0 && parked == wanted) {
                 g_autofree char *ago = text_duration(((double)g_get_real_time() - since) / 1e6);
 
                 g_string_append_printf(text, " %s ago", ago);

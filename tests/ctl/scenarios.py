@@ -102,6 +102,15 @@ def unparked():
     return says
 
 
+def dry():
+    """CPU 0 is parked but should not be, 2-3 should be."""
+    says = normal()
+    says["manager"].update(DryRun=True, Parked="0", Allowed="1-3", Knobs=[])
+    for row in says["explain"]:
+        row["parked"] = row["cpu"] == 0
+    return says
+
+
 def paused():
     says = unparked()
     says["manager"].update(DryRun=True, Paused=True,
@@ -139,4 +148,4 @@ def large():
     return says
 
 
-SCENARIOS = {f.__name__: f for f in (normal, unparked, paused, degraded, large)}
+SCENARIOS = {f.__name__: f for f in (normal, unparked, dry, paused, degraded, large)}

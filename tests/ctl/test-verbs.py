@@ -7,84 +7,9 @@ import re
 import unittest
 
 from ctltest import POLICIES, TestCase
+from shapes import SHAPES, matches
 
 SHOWN = ["status", "cpus", "why", "settings", "verify"]
-
-
-def number(value):
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def optional(kind):
-    return lambda value: value is None or matches(kind, value)
-
-
-def matches(kind, value):
-    """True if the value has the shape: a type, a test, [shape of all elements], {key: shape}."""
-    if isinstance(kind, dict):
-        return isinstance(value, dict) and set(value) == set(kind) and \
-            all(matches(kind[k], value[k]) for k in kind)
-    if isinstance(kind, list):
-        return isinstance(value, list) and all(matches(kind[0], v) for v in value)
-    if isinstance(kind, type):
-        return type(value) is kind  # pylint: disable=unidiomatic-typecheck
-    return kind(value)
-
-
-DAEMON = {"version": str, "dry_run": bool, "paused": bool}
-HEAD = {"daemon": optional(DAEMON), "daemon_error": optional(str)}
-STATE = {"name": str, "exit_latency_us": int, "target_residency_us": int,
-         "percent": optional(number), "estimated": bool, "entered": optional(int),
-         "above": optional(int), "below": optional(int), "rejected": optional(int)}
-REASON = {"policy": optional(str), "because": optional(str), "option": optional(str),
-          "source": optional(str), "text": str, "threshold": optional(number),
-          "threshold_unit": optional(str),
-          "inputs": [{"name": str, "value": number, "unit": str}]}
-SETTING = {"section": str, "key": str, "value": str, "default": str, "source": str,
-           "expects": str, "help": str, "runtime": bool}
-PROBLEM = {"kind": str, "name": str, "expected": str, "found": optional(str), "problem": str}
-SHAPES = {
-    "status": {
-        "daemon": optional(dict(
-            DAEMON, pauses=[{"owner": str, "reason": str}], policies=[str], park_backend=str,
-            config_files=[str], transitions=int, transitions_last_minute=int, ticks=int,
-            cpu_usec=int, wakeups=int, next_tick_usec=optional(int))),
-        "daemon_error": optional(str),
-        "cpus": {"online": str, "isolated": str, "parked": optional(str),
-                 "allowed": optional(str), "idle_mask": optional(str), "cores": int,
-                 "wanted_cores": optional(int), "active_cores": optional(int)},
-        "load": {"interval_usec": optional(int), "load_average_1min": optional(number),
-                 "load_average_5min": optional(number), "load_average_15min": optional(number),
-                 "busy_cpus": optional(number), "utilization_percent": optional(number),
-                 "pressure_percent": optional(number), "running_tasks": int},
-        "power": {"source": optional(str), "battery_percent": optional(number)},
-        "energy": [{"name": str, "parent": optional(str), "power_watts": optional(number)}],
-        "residency": {"busy_percent": optional(number),
-                      "states": [{"name": str, "percent": optional(number),
-                                  "estimated": bool}]},
-        "degraded": [{"kind": str, "name": str, "why": str}],
-        "missing": [{"what": str, "why": str}],
-    },
-    "cpus": dict(HEAD, interval_usec=optional(int), cpus=[{
-        "cpu": int, "core": optional(int), "cluster": optional(int), "die": optional(int),
-        "package": optional(int), "node": optional(int), "thread": optional(int),
-        "capacity": optional(int), "state": str, "busy_percent": optional(number),
-        "states": [STATE]}]),
-    "why": dict(HEAD, cpus=[dict(REASON, cpu=int, parked=bool, since_usec=optional(int))]),
-    "why --history": dict(HEAD, history=[dict(REASON, time_usec=int, parked=str)]),
-    "policies": dict(HEAD, policy_dir=str, policies=[lambda p: matches(
-        {"loaded": bool, "name": str, "rank": int, "summary": str, "allowed": str,
-         "reason": str, "settled": bool, "options": lambda o: isinstance(o, dict),
-         "period_usec": optional(int)} if p["loaded"] else
-        {"loaded": bool, "name": str, "summary": optional(str), "problem": optional(str)}, p)]),
-    "settings": dict(HEAD, settings=[SETTING]),
-    "verify": dict(HEAD, fine=bool, knobs=optional(int), problems=optional([PROBLEM]),
-                   to_restore=optional([{"kind": str, "name": str, "original": str,
-                                         "ours": optional(str)}])),
-    "dump": lambda d: {"daemon", "idlectl_version", "kernel", "manager", "policies", "energy",
-                       "cpus", "explain", "history", "verify", "settings_in_force",
-                       "configuration", "knob_values"} <= set(d),
-}
 
 
 class Verbs(TestCase):
@@ -184,6 +109,13 @@ class Verbs(TestCase):
         self.start("paused")
         for text in (self.run_terminal("status"), self.run_ctl("status").stdout):
             self.assertIn("a backup?[31m runs", text)
+
+
+    def test_plan_not_in_force(self):
+        self.start("dry")
+        self.assertEqual(
+            [line.split(":")[0] for line in self.run_ctl("why").stdout.splitlines()],
+            ["0 should be unparked", "1 in use", "2-3 should be parked by ondemand"])
 
 
 class Set(TestCase):

@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""idlectl and the daemon together: on a fake machine, and on the running kernel with a cgroup that
+the test makes. What each verb prints is tested in tests/ctl; here, that the two fit."""
+import json
+import os
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+from idledtest import TIMEOUT, TestCase, main, wait_until
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / 'ctl'))
+from shapes import SHAPES, matches  # pylint: disable=wrong-import-position
+
+GROUP = 'idlectl-test-%d' % os.getpid()
+
+
+def cpuset_root():
+    """Where cgroup v1's cpuset is mounted, or None."""
+    for line in Path('/proc/mounts').read_text(encoding='utf-8').splitlines():
+        _, where, kind, options = line.split()[:4]
+        if kind == 'cgroup' and 'cpuset' in options.split(','):
+            return Path(where)
+    return None
+
+
+class Idlectl(TestCase):
+    def ctl(self, *arguments, status=0):
+        done = subprocess.run([os.environ['IDLECTL'], *arguments, '--bus-address',
+                               self.bus.address], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True, timeout=TIMEOUT, check=False)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done.stderr if status else done.stdout
+
+    def ask(self, *arguments):
+        return json.loads(self.ctl(*arguments, '--json'))
+
+
+class Fake(Idlectl):
+    def setUp(self):
+        super().setUp()
+        self.start('--dry-run')
+
+    def test_shapes(self):
+        for verb, shape in SHAPES.items():
+            answer = self.ask(*verb.split())
+            self.assertTrue(matches(shape, answer), '%s: %s' % (verb, answer))
+            self.assertIsNotNone(answer['daemon'], verb)
+            self.assertTrue(self.ctl(*verb.split()))
+
+    def test_status(self):
+        status = self.ask('status')
+        self.assertTrue(status['daemon']['dry_run'])
+        self.assertEqual(status['cpus']['online'], '0-7')
+        self.assertEqual(status['cpus']['cores'], 6)
+        self.assertEqual(status['power'], {'source': 'battery', 'battery_percent': 76.0})
+        self.assertIn('package-0', [domain['name'] for domain in status['energy']])
+
+    def test_same_with_and_without(self):
+        """The machine is described alike by the daemon and by idlectl itself."""
+        alone = json.loads(subprocess.run(
+            [os.environ['IDLECTL'], 'cpus', '--root', self.root, '--json'],
+            stdout=subprocess.PIPE, check=True, timeout=TIMEOUT).stdout)
+        told = self.ask('cpus')
+        for mine, its in zip(alone['cpus'], told['cpus'], strict=True):
+            for key in ('cpu', 'core', 'cluster', 'die', 'package', 'node', 'thread',
+                        'capacity', 'state'):
+                self.assertEqual(mine[key], its[key], key)
+            self.assertEqual([(s['name'], s['exit_latency_us'], s['target_residency_us'])
+                              for s in mine['states']],
+                             [(s['name'], s['exit_latency_us'], s['target_residency_us'])
+                              for s in its['states']])
+
+    def test_set_and_why(self):
+        self.ctl('set', 'userspace', 'IdleMask=6-7')
+        wait_until(lambda: self.get('IdleMask') == '6-7', 'the mask')
+        why = self.ctl('why', '7')
+        self.assertTrue(why.startswith('7 should be parked by userspace: '), why)
+        self.assertIn('(set over D-Bus)', why)
+        row = self.ask('why', '7')['cpus'][0]
+        self.assertEqual((row['option'], row['in_idle_mask']), ('IdleMask', True))
+        self.assertEqual(self.ask('why', '--history')['history'][0]['policy'], 'userspace')
+        setting = [s for s in self.ask('settings', 'userspace')['settings']
+                   if s['key'] == 'IdleMask'][0]
+        self.assertEqual((setting['value'], setting['runtime']), ('6-7', True))
+        self.ctl('set', 'userspace', 'IdleMask=')
+        wait_until(lambda: self.get('IdleMask') == '', 'no mask')
+
+    def test_refusals(self):
+        self.assertIn('IdleMask', self.ctl('set', 'userspace', 'IdleMask=x', status=1))
+        self.assertIn('IdelMask', self.ctl('set', 'userspace', 'IdelMask=1', status=1))
+        self.assertIn('nobody', self.ctl('set', 'nobody', 'Key=1', status=1))
+
+    def test_paused(self):
+        descriptor = self.call('Pause', 'a test').take()
+        self.addCleanup(os.close, descriptor)
+        status = self.ask('status')
+        self.assertTrue(status['daemon']['paused'])
+        self.assertEqual(status['daemon']['pauses'][0]['reason'], 'a test')
+        self.assertIn('while paused', self.ctl('why'))
+
+
+@unittest.skipUnless(os.geteuid() == 0 and cpuset_root() and len(os.sched_getaffinity(0)) > 1,
+                     'needs root, a cpuset of cgroup v1, and two CPUs')
+class Kernel(Idlectl):
+    """CPU 1 is really parked, for one cgroup."""
+
+    def setUp(self):
+        super().setUp()
+        top = cpuset_root()
+        self.group = top / GROUP
+        self.group.mkdir()
+        self.addCleanup(self.group.rmdir)
+        for name in ('cpuset.mems', 'cpuset.cpus'):
+            (self.group / name).write_text((top / name).read_text())
+        config = Path(self.directory, 'conf')
+        config.mkdir()
+        (config / 'idled.conf').write_text(
+            '[Daemon]\nPolicies=userspace\n[Park]\nBackend=cgroup\nUnits=%s\n' % GROUP)
+        self.config_dir = str(config)
+
+    def arguments(self):
+        return ['--run', os.path.join(self.directory, 'run'), '--config-dir', self.config_dir,
+                '--vendor-dir', os.path.join(self.directory, 'none'), '--policy-dir',
+                os.environ['IDLED_POLICIES'], '--log-level', 'debug']
+
+    def knob(self):
+        lines = [line.split('\t') for line in self.ctl('dump', '--knobs').splitlines()]
+        return dict(lines)['%s/cpuset.cpus' % self.group]
+
+    def park(self):
+        self.start()
+        self.ctl('set', 'userspace', 'IdleMask=1')
+        wait_until(lambda: self.get('IdleMask') == '1', 'the mask')
+        parked = self.get('Parked')
+        if not parked:
+            self.skipTest('this machine keeps CPU 1: ' + self.ctl('why', '1'))
+
+    def test_park(self):
+        before = self.knob()
+        self.park()
+        self.assertEqual(self.ask('status')['cpus']['parked'], '1')
+        self.assertEqual(self.ask('cpus')['cpus'][1]['state'], 'parked')
+        self.assertRegex(self.ctl('why', '1'), r'^1 parked \d+ s ago by userspace: ')
+        self.assertEqual(self.ctl('verify'), 'all knobs as idled left them: 1\n')
+        self.assertNotEqual(self.knob(), before)
+        self.daemon.stop()
+        self.assertEqual(self.knob(), before)
+        self.assertIn('nothing is left to restore',
+                      self.ctl('verify', '--run', os.path.join(self.directory, 'run')))
+
+    def test_foreign(self):
+        before = (self.group / 'cpuset.cpus').read_text()
+        self.park()
+        (self.group / 'cpuset.cpus').write_text(before)
+        self.ctl('verify', status=1)
+        problems = json.loads(subprocess.run(
+            [os.environ['IDLECTL'], 'verify', '--json', '--bus-address', self.bus.address],
+            stdout=subprocess.PIPE, check=False, timeout=TIMEOUT).stdout)['problems']
+        self.assertEqual(len(problems), 1)
+        self.assertIn(GROUP, problems[0]['name'])
+        self.assertEqual(problems[0]['found'], before.strip())
+
+    def test_killed(self):
+        before = self.knob()
+        self.park()
+        self.daemon.process.kill()
+        self.daemon.wait_exit()
+        run = os.path.join(self.directory, 'run')
+        self.ctl('verify', '--run', run, status=1)
+        done = subprocess.run([os.environ['IDLED'], *self.arguments(), '--no-bus', '--restore'],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn('nothing is left to restore', self.ctl('verify', '--run', run))
+        self.assertEqual(self.knob(), before)
+
+
+main()
