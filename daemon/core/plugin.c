@@ -287,7 +287,8 @@ char **policy_list(const char *dir)
         }
         if (handle)
                 closedir(handle);
-        qsort(names->pdata, names->len, sizeof(char *), compare_names);
+        if (names->len > 0) /* else there is no array, and qsort() wants one */
+                qsort(names->pdata, names->len, sizeof(char *), compare_names);
         g_ptr_array_add(names, NULL);
         return (char **)g_ptr_array_free(g_steal_pointer(&names), FALSE);
 }
