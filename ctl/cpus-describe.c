@@ -9,23 +9,13 @@
 
 #include "facts.h"
 
-static double element_real(json_object *array, size_t i)
-{
-        return json_object_get_double(json_object_array_get_idx(array, i));
-}
-
-static const char *element_text(json_object *array, size_t i)
-{
-        return json_object_get_string(json_object_array_get_idx(array, i));
-}
-
 /* The row of Residency for a state, NULL if there is none. */
 static json_object *residency_of(json_object *residency, const char *name)
 {
         json_object *row;
 
         JSON_FOREACH(row, residency)
-                if (g_str_equal(element_text(row, 0), name))
+                if (g_str_equal(json_element_text(row, 0), name))
                         return row;
         return NULL;
 }
@@ -37,7 +27,7 @@ static bool is_known(json_object *residency)
         double sum = 0;
 
         JSON_FOREACH(row, residency)
-                sum += element_real(row, 1);
+                sum += json_element_number(row, 1);
         return sum > 0.5;
 }
 
@@ -46,14 +36,16 @@ static json_object *describe_state(json_object *info, json_object *row, const ch
         static const char *const counts[] = { "entered", "above", "below", "rejected" };
         json_object *state = json_object_new_object();
 
-        json_put_text(state, "name", element_text(info, 0));
-        json_put_int(state, "exit_latency_us", (int64_t)element_real(info, 1));
-        json_put_int(state, "target_residency_us", (int64_t)element_real(info, 2));
-        json_put_real(state, "percent", row ? element_real(row, 1) * 100 : NAN, 2);
-        json_put_bool(state, "estimated", row && g_str_equal(element_text(info, 0), estimated));
+        json_put_text(state, "name", json_element_text(info, 0));
+        json_put_int(state, "exit_latency_us", (int64_t)json_element_number(info, 1));
+        json_put_int(state, "target_residency_us", (int64_t)json_element_number(info, 2));
+        json_put_real(state, "percent", row ? json_element_number(row, 1) * 100 : NAN, 2);
+        json_put_bool(state, "estimated",
+                      row && g_str_equal(json_element_text(info, 0), estimated));
         for (size_t i = 0; i < G_N_ELEMENTS(counts); i++)
                 json_put(state, counts[i],
-                         row ? json_object_new_int64((int64_t)element_real(row, i + 2)) : NULL);
+                         row ? json_object_new_int64((int64_t)json_element_number(row, i + 2))
+                             : NULL);
         return state;
 }
 
@@ -65,9 +57,10 @@ static json_object *describe_states(json_object *cpu, bool known)
         JSON_FOREACH(info, infos)
                 json_object_array_add(
                         states,
-                        describe_state(
-                                info, known ? residency_of(residency, element_text(info, 0)) : NULL,
-                                json_text(cpu, "Estimated")));
+                        describe_state(info,
+                                       known ? residency_of(residency, json_element_text(info, 0))
+                                             : NULL,
+                                       json_text(cpu, "Estimated")));
         return states;
 }
 
@@ -88,7 +81,7 @@ static json_object *describe_cpu(json_object *cpu, bool observed)
         json_object *answer = json_object_new_object();
         json_object *residency = json_get(cpu, "Residency");
         bool online = json_true(cpu, "Online"), known = online && is_known(residency);
-        double busy = known                ? element_real(residency_of(residency, "C0"), 1)
+        double busy = known                ? json_element_number(residency_of(residency, "C0"), 1)
                       : online && observed ? json_number(cpu, "Utilization", NAN)
                                            : NAN;
 

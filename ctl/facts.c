@@ -106,11 +106,8 @@ bool facts_missing(json_object *manager, const char *what)
 {
         json_object *missing = json_get(manager, "Missing"), *pair;
 
-        JSON_FOREACH(pair, missing) {
-                json_object *name = json_object_array_get_idx(pair, 0);
-
-                if (g_str_equal(json_object_get_string(name), what))
+        JSON_FOREACH(pair, missing)
+                if (g_str_equal(json_element_text(pair, 0), what))
                         return true;
-        }
         return false;
 }

@@ -56,6 +56,25 @@ size_t json_length(json_object *array)
         return json_object_is_type(array, json_type_array) ? json_object_array_length(array) : 0;
 }
 
+json_object *json_element(json_object *array, size_t i)
+{
+        return i < json_length(array) ? json_object_array_get_idx(array, i) : NULL;
+}
+
+const char *json_element_text(json_object *array, size_t i)
+{
+        json_object *value = json_element(array, i);
+
+        return json_object_is_type(value, json_type_string) ? json_object_get_string(value) : "";
+}
+
+double json_element_number(json_object *array, size_t i)
+{
+        json_object *value = json_element(array, i);
+
+        return is_number(value) ? json_object_get_double(value) : NAN;
+}
+
 void json_put(json_object *object, const char *key, json_object *value)
 {
         json_object_object_add(object, key, value);

@@ -26,6 +26,11 @@ bool json_true(json_object *object, const char *key);
 /* The elements of an array, 0 of what is none. */
 size_t json_length(json_object *array);
 
+/* An element of an array; NULL, "" and NaN if it is not there or is something else. */
+json_object *json_element(json_object *array, size_t i);
+const char *json_element_text(json_object *array, size_t i);
+double json_element_number(json_object *array, size_t i);
+
 /* Adds a member; each takes what is passed. */
 void json_put(json_object *object, const char *key, json_object *value);
 void json_put_text(json_object *object, const char *key, const char *text);     /* NULL: null */
@@ -44,9 +49,8 @@ json_object *json_copy_strings(const char *const *strings);
 
 /* Visits the elements of an array. */
 #define JSON_FOREACH(element, array)                                                               \
-        for (size_t element##_i = 0;                                                               \
-             element##_i < json_length(array) &&                                                   \
-             ((element = json_object_array_get_idx((array), element##_i)), true);                  \
+        for (size_t element##_i = 0; element##_i < json_length(array) &&                           \
+                                     ((element = json_element((array), element##_i)), true);       \
              element##_i++)
 
 static inline void json_object_put_void(json_object *object)

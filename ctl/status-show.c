@@ -45,11 +45,10 @@ static char *number_text(json_object *object, const char *key, int decimals, con
 static char *join(json_object *strings, const char *none)
 {
         GString *text = g_string_new(NULL);
-        json_object *string;
 
-        JSON_FOREACH(string, strings)
+        for (size_t i = 0; i < json_length(strings); i++)
                 g_string_append_printf(text, "%s%s", text->len ? ", " : "",
-                                       json_object_get_string(string));
+                                       json_element_text(strings, i));
         if (!text->len)
                 g_string_append(text, none);
         return g_string_free(text, FALSE);

@@ -17,8 +17,7 @@ static json_object *name_elements(json_object *rows, const char *const *keys)
                 json_object *object = json_object_new_object();
 
                 for (size_t i = 0; keys[i]; i++)
-                        json_put(object, keys[i],
-                                 json_object_get(json_object_array_get_idx(row, i)));
+                        json_put(object, keys[i], json_object_get(json_element(row, i)));
                 json_object_array_add(answer, object);
         }
         return answer;
@@ -83,12 +82,8 @@ static json_object *describe_load(json_object *manager)
 
         json_put(answer, "interval_usec", observed ? json_object_new_int64(observed) : NULL);
         for (size_t i = 0; i < G_N_ELEMENTS(keys); i++)
-                json_put_real(
-                        answer, keys[i],
-                        no_averages || json_length(averages) <= i
-                                ? NAN
-                                : json_object_get_double(json_object_array_get_idx(averages, i)),
-                        2);
+                json_put_real(answer, keys[i], no_averages ? NAN : json_element_number(averages, i),
+                              2);
         put_measured(answer, "busy_cpus", manager, "Load", 1, observed);
         put_measured(answer, "utilization_percent", manager, "Utilization", 100, observed);
         put_measured(answer, "pressure_percent", manager, "Pressure", 100,

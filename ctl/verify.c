@@ -23,9 +23,7 @@ static json_object *describe_problems(json_object *told)
                 json_object *object = json_object_new_object();
 
                 for (size_t i = 0; i < G_N_ELEMENTS(keys); i++)
-                        json_put_text_any(
-                                object, keys[i],
-                                json_object_get_string(json_object_array_get_idx(row, i)));
+                        json_put_text_any(object, keys[i], json_element_text(row, i));
                 json_object_array_add(answer, object);
         }
         return answer;
@@ -36,11 +34,8 @@ static int count_ours(json_object *manager)
         json_object *knobs = json_get(manager, "Knobs"), *row;
         int n = 0;
 
-        JSON_FOREACH(row, knobs) {
-                json_object *state = json_object_array_get_idx(row, 4);
-
-                n += state && g_str_equal(json_object_get_string(state), "ours");
-        }
+        JSON_FOREACH(row, knobs)
+                n += g_str_equal(json_element_text(row, 4), "ours");
         return n;
 }
 

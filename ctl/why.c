@@ -22,8 +22,7 @@ static void describe_reason(json_object *answer, json_object *from)
                 json_object *object = json_object_new_object();
 
                 for (size_t i = 0; i < G_N_ELEMENTS(keys); i++)
-                        json_put(object, keys[i],
-                                 json_object_get(json_object_array_get_idx(input, i)));
+                        json_put(object, keys[i], json_object_get(json_element(input, i)));
                 json_object_array_add(inputs, object);
         }
         json_put(answer, "inputs", inputs);
@@ -216,7 +215,7 @@ static void show_cpus(const Screen *screen, json_object *cpus)
         g_autofree char **texts = g_new(char *, n + 1);
 
         for (size_t i = 0; i < n; i++) {
-                json_object *row = json_object_array_get_idx(cpus, i);
+                json_object *row = json_element(cpus, i);
 
                 numbers[i] = (int)json_int(row, "cpu", 0);
                 texts[i] = cpu_text(row);

@@ -143,10 +143,18 @@ class Daemon(dbus.service.Object):
         found[0].update(value=now[key], runtime=bool(value))
 
 
+def change_types(types):
+    """Has properties and keys of these names other types than the contract says."""
+    for signatures in SIGNATURES.values():
+        signatures.update({k: v for k, v in types.items() if k in signatures})
+
+
 def main():
     dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
     bus = dbus.bus.BusConnection(sys.argv[1])
-    daemon = Daemon(bus, SCENARIOS[sys.argv[2]]())
+    says = SCENARIOS[sys.argv[2]]()
+    change_types(says.get("types", {}))
+    daemon = Daemon(bus, says)
     name = dbus.service.BusName("org.idled1", bus, do_not_queue=True)
     print("ready", flush=True)
     GLib.MainLoop().run()

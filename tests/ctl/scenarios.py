@@ -135,6 +135,24 @@ def degraded():
     return says
 
 
+def strange():
+    """Another version's daemon, which knows less and has other types."""
+    says = normal()
+    for key in ("Parked", "Cores", "LoadAverage", "Load", "Policies", "Knobs", "PeriodUSec"):
+        del says["manager"][key]
+    says["types"] = {"Missing": "as", "Degraded": "s", "Pauses": "a(ss)", "Online": "as",
+                     "Pressure": "s", "Residency": "as", "IdleStates": "a(ss)", "Core": "s",
+                     "Estimated": "d", "inputs": "as", "threshold": "s", "since_usec": "s"}
+    strange_values = {"as": ["odd"], "s": "odd", "a(ss)": [("odd", "odd")], "d": 0.5}
+    for row in [says["manager"], *says["cpus"], *says["explain"], *says["history"]]:
+        for key in set(row) & set(says["types"]):
+            row[key] = strange_values[says["types"][key]]
+    del says["cpus"][2]["Capacity"]
+    says["energy"] = [{"Name": "package-0"}]
+    says["policies"] = [{"Name": "userspace"}]
+    return says
+
+
 def large():
     """288 CPUs in two packages, as 144 cores; the second package is parked."""
     says = normal()
@@ -148,4 +166,4 @@ def large():
     return says
 
 
-SCENARIOS = {f.__name__: f for f in (normal, unparked, dry, paused, degraded, large)}
+SCENARIOS = {f.__name__: f for f in (normal, unparked, dry, paused, degraded, strange, large)}

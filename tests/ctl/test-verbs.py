@@ -111,6 +111,18 @@ class Verbs(TestCase):
             self.assertIn("a backup?[31m runs", text)
 
 
+    def test_strange(self):
+        """What a daemon of another version says otherwise is as good as not said."""
+        self.start("strange")
+        for verb in SHAPES:
+            for arguments in (verb.split(), [*verb.split(), "--json"]):
+                result = self.run_ctl(*arguments)
+                self.assertEqual((result.returncode, result.stderr), (0, ""), arguments)
+                self.assertNotIn("(null)", result.stdout)
+        status = json.loads(self.run_ctl("status", "--json").stdout)
+        self.assertIsNone(status["load"]["pressure_percent"])
+        self.assertIsNone(status["load"]["load_average_1min"])
+
     def test_plan_not_in_force(self):
         self.start("dry")
         self.assertEqual(
