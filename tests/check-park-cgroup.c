@@ -5,138 +5,14 @@
  * may be written and two CPUs, and is skipped elsewhere.
  */
 #include <errno.h>
-#include <sched.h>
-#include <sys/prctl.h>
 
 #include "act/park-common.h"
-#include "base/cpuset-text.h"
-#include "base/file.h"
+#include "cpuset-groups.h"
 #include "scratch.h"
-#include "table.h"
 
 #include "steps.h"
 
-#define CPUSETS "/sys/fs/cgroup/cpuset"
-
-static int root = -1;
-static char *top;                /* the group that is ours, relative to the cpusets' root */
-static char *both, *one, *other; /* "0-1", "0", "1": two CPUs of this machine, as lists */
-static CpuSet online;
-static pid_t sleeper = -1;
 static Topology topology;
-
-static char *group_path(const char *group)
-{
-        return g_strdup_printf(CPUSETS "/%s/%s", top, group);
-}
-
-static void put(const char *group, const char *file, const char *text)
-{
-        g_autofree char *dir = group_path(group);
-        g_autofree char *path = g_strdup_printf("%s/%s", dir + 1, file);
-        int r = file_write(root, path, text);
-
-        ck_assert_msg(r == 0, "%s: %s", path, g_strerror(-r));
-}
-
-static char *get(const char *group, const char *file)
-{
-        g_autofree char *dir = group_path(group);
-        g_autofree char *path = g_strdup_printf("%s/%s", dir + 1, file);
-        char *text = NULL;
-
-        ck_assert_int_eq(file_read(root, path, &text), 0);
-        return text;
-}
-
-static void expect_cpus(const char *group, const char *cpus)
-{
-        g_autofree char *text = get(group, "cpuset.cpus");
-
-        ck_assert_msg(g_str_equal(text, cpus), "%s has \"%s\", expected \"%s\"", group, text, cpus);
-}
-
-static void make_group(const char *group, const char *cpus)
-{
-        g_autofree char *dir = group_path(group);
-
-        ck_assert_int_eq(mkdir(dir, 0755), 0);
-        put(group, "cpuset.mems", "0");
-        if (*cpus)
-                put(group, "cpuset.cpus", cpus);
-}
-
-static int remove_group(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-        if (type == FTW_DP)
-                rmdir(path);
-        return 0;
-}
-
-static void remove_tree(const char *name)
-{
-        g_autofree char *dir = g_strdup_printf(CPUSETS "/%s", name);
-
-        nftw(dir, remove_group, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
-}
-
-/* A test that was killed leaves its groups behind; without tasks they can be removed. Returns how
- * many there were. */
-static int remove_leftovers(void)
-{
-        g_autoptr(GDir) dir = g_dir_open(CPUSETS, 0, NULL);
-        const char *name;
-        int n = 0;
-
-        while (dir && (name = g_dir_read_name(dir))) {
-                int pid = 0;
-
-                if (sscanf(name, "idled-test-%d", &pid) == 1 && pid > 0 && kill(pid, 0) < 0) {
-                        remove_tree(name);
-                        n++;
-                }
-        }
-        return n;
-}
-
-static void start_sleeper(const char *group)
-{
-        g_autofree char *pid = NULL;
-
-        sleeper = fork();
-        ck_assert_int_ge(sleeper, 0);
-        if (sleeper == 0) {
-                prctl(PR_SET_PDEATHSIG, SIGKILL);
-                for (;;)
-                        pause();
-        }
-        pid = g_strdup_printf("%d", sleeper);
-        put(group, "cgroup.procs", pid);
-}
-
-static void stop_sleeper(void)
-{
-        if (sleeper > 0) {
-                kill(sleeper, SIGKILL);
-                waitpid(sleeper, NULL, 0);
-        }
-        sleeper = -1;
-}
-
-static void expect_sleeper(const char *group, const char *cpus)
-{
-        g_autofree char *procs = get(group, "cgroup.procs");
-        cpu_set_t mask;
-        CpuSet set = { 0 }, expected;
-
-        ck_assert_int_eq(atoi(procs), sleeper);
-        ck_assert_int_eq(sched_getaffinity(sleeper, sizeof(mask), &mask), 0);
-        for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-                if (CPU_ISSET(cpu, &mask))
-                        cpuset_add(&set, cpu);
-        ck_assert_int_eq(cpuset_parse(cpus, &expected), 0);
-        ck_assert(cpuset_equal(&set, &expected));
-}
 
 /*
  *      idled-test-PID          both
@@ -151,11 +27,11 @@ static void setup(void)
         root = root_open("/");
         ck_assert_int_ge(root, 0);
         top = g_strdup_printf("idled-test-%d", getpid());
-        make_group("", both);
-        make_group("wide", both);
-        make_group("wide/inner", both);
-        make_group("narrow", other);
-        make_group("empty", "");
+        group_make("", both);
+        group_make("wide", both);
+        group_make("wide/inner", both);
+        group_make("narrow", other);
+        group_make("empty", "");
         start_sleeper("wide/inner");
         topology.online = online;
 }
@@ -163,7 +39,7 @@ static void setup(void)
 static void teardown(void)
 {
         stop_sleeper();
-        remove_tree(top);
+        group_remove(top);
         g_clear_pointer(&top, g_free);
         close(root);
         scratch_close();
@@ -206,11 +82,11 @@ static int apply(Knobs *knobs, const char *cpus)
 
 static void expect_tree(const char *at_top, const char *wide, const char *inner, const char *narrow)
 {
-        expect_cpus("", at_top);
-        expect_cpus("wide", wide);
-        expect_cpus("wide/inner", inner);
-        expect_cpus("narrow", narrow);
-        expect_cpus("empty", "");
+        group_expect_cpus("", at_top);
+        group_expect_cpus("wide", wide);
+        group_expect_cpus("wide/inner", inner);
+        group_expect_cpus("narrow", narrow);
+        group_expect_cpus("empty", "");
 }
 
 static void expect_originals(void)
@@ -304,11 +180,11 @@ START_TEST(new_group_inside_a_confined_one)
         g_autoptr(Knobs) knobs = open_knobs();
 
         ck_assert_int_eq(apply(knobs, other), 0);
-        make_group("wide/later", other);
+        group_make("wide/later", other);
         ck_assert_int_eq(apply(knobs, other), 0);
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         expect_originals();
-        expect_cpus("wide/later", other);
+        group_expect_cpus("wide/later", other);
 }
 END_TEST
 
@@ -317,12 +193,12 @@ START_TEST(removed_group_is_forgotten)
         g_autofree char *dir = group_path("narrow");
         g_autoptr(Knobs) knobs = open_knobs();
 
-        put("narrow", "cpuset.cpus", both);
+        group_put("narrow", "cpuset.cpus", both);
         ck_assert_int_eq(apply(knobs, one), 0);
         ck_assert_int_eq(rmdir(dir), 0);
         ck_assert_int_eq(apply(knobs, other), 0);
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
-        expect_cpus("", both);
+        group_expect_cpus("", both);
         ck_assert_int_lt(faccessat(scratch_fd, "undo", F_OK, 0), 0);
 }
 END_TEST
@@ -332,10 +208,10 @@ START_TEST(foreign_change_stays)
         g_autofree char *inner = NULL;
         g_autoptr(Knobs) knobs = open_knobs();
 
-        put("narrow", "cpuset.cpus", both);
+        group_put("narrow", "cpuset.cpus", both);
         ck_assert_int_eq(apply(knobs, one), 0);
-        put("", "cpuset.cpus", both);
-        put("narrow", "cpuset.cpus", other);
+        group_put("", "cpuset.cpus", both);
+        group_put("narrow", "cpuset.cpus", other);
         ck_assert_int_ne(apply(knobs, one), 0);
         inner = g_strdup_printf("%s/narrow", top);
         ck_assert_int_eq(knob_find(knobs, &park_cgroup_kind, inner)->state, KNOB_FOREIGN);
@@ -363,8 +239,8 @@ START_TEST(errors_arrive)
         ck_assert_int_eq(kind->write(&context, nowhere, one), -ENOENT);
         ck_assert_int_eq(kind->read(&context, nowhere, &value), -ENOENT);
         expect_originals();
-        put("wide/inner", "cpuset.cpus", one);
-        put("wide", "cpuset.cpus", one);
+        group_put("wide/inner", "cpuset.cpus", one);
+        group_put("wide", "cpuset.cpus", one);
         ck_assert_int_eq(kind->write(&context, inner, both), -EACCES);
 }
 END_TEST
@@ -421,42 +297,18 @@ START_TEST(killed_anywhere)
 }
 END_TEST
 
-/* Two online CPUs, and cpusets that may be written; else why not. */
-static const char *missing(void)
-{
-        g_autofree char *text = NULL;
-        CpuSet first = { 0 }, second = { 0 }, pair;
-        int here = root_open("/"), cpu;
-
-        if (access(CPUSETS "/cpuset.cpus", W_OK) < 0)
-                return "no cgroup v1 cpusets that may be written at " CPUSETS;
-        if (file_read(here, "sys/fs/cgroup/cpuset/cpuset.cpus", &text) < 0 ||
-            cpuset_parse(text, &online) < 0 || cpuset_count(&online) < 2)
-                return "fewer than two CPUs";
-        close(here);
-        cpu = cpuset_next(&online, -1);
-        cpuset_add(&first, cpu);
-        cpuset_add(&second, cpuset_next(&online, cpu));
-        pair = first;
-        cpuset_or(&pair, &second);
-        both = cpuset_format(&pair);
-        one = cpuset_format(&first);
-        other = cpuset_format(&second);
-        return NULL;
-}
-
 int main(void)
 {
         Suite *suite = suite_create("park-cgroup");
         TCase *tcase = tcase_create("park-cgroup");
-        const char *reason = missing();
+        const char *reason = groups_missing();
         int failed;
 
         if (reason) {
                 printf("skipped: %s\n", reason);
                 return 77;
         }
-        remove_leftovers();
+        group_remove_leftovers();
         tcase_set_timeout(tcase, 60);
         tcase_add_checked_fixture(tcase, setup, teardown);
         tcase_add_test(tcase, confines_its_group_only);
@@ -473,7 +325,7 @@ int main(void)
         tcase_add_test(tcase, killed_anywhere);
         suite_add_tcase(suite, tcase);
         failed = suite_run(suite);
-        for (int i = 0; failed && i < 100 && remove_leftovers() > 0; i++)
+        for (int i = 0; failed && i < 100 && group_remove_leftovers() > 0; i++)
                 g_usleep(10000); /* the tasks of tests that failed are about to end */
         return failed;
 }

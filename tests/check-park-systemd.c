@@ -1,170 +1,37 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Parking by units: what is asked of systemd, and that every limit found comes back. The stand-in
- * behaves as systemd 252 and 257 were seen to: a set replaces; "done" is answered whatever the
- * kernel says; the CPUs in force are those of the unit as far as its slice has them, and unknown
- * (empty) while nothing has limited anything.
+ * Parking by units: what is asked of systemd, and that every limit found comes back.
  */
-#include <errno.h>
-#include <string.h>
-#include <sys/mman.h>
-
-#include "act/park-common.h"
-#include "base/cpuset-text.h"
+#include "fake-systemd.h"
 #include "scratch.h"
-#include "table.h"
-
-#include "steps.h"
-
-typedef struct Unit {
-        const char *name, *slice;
-        CpuSet allowed;
-        bool gone, refused; /* the kernel does not take its limit */
-} Unit;
-
-typedef struct World {
-        Unit units[16];
-        int n;
-        char log[4096]; /* "UNIT=CPUS " for each call that sets */
-        int listed;     /* how many slices were listed */
-        int error;      /* of every call, 0 none */
-} World;
-
-static World *world;
-
-static Unit *find_unit(const char *name)
-{
-        for (int i = 0; i < world->n; i++)
-                if (g_str_equal(world->units[i].name, name))
-                        return &world->units[i];
-        return NULL;
-}
-
-static int list_children(void *userdata, const char *slice, char ***ret_units)
-{
-        GPtrArray *names = g_ptr_array_new();
-
-        world->listed++;
-        if (world->error) {
-                g_ptr_array_unref(names);
-                return world->error;
-        }
-        for (int i = 0; i < world->n; i++)
-                if (!world->units[i].gone && g_str_equal(world->units[i].slice, slice))
-                        g_ptr_array_add(names, g_strdup(world->units[i].name));
-        g_ptr_array_add(names, NULL);
-        *ret_units = (char **)g_ptr_array_free(names, FALSE);
-        return 0;
-}
-
-static int get_allowed(void *userdata, const char *name, CpuSet *ret_cpus)
-{
-        const Unit *unit = find_unit(name);
-
-        step();
-        if (world->error)
-                return world->error;
-        if (!unit || unit->gone)
-                return -ENOENT;
-        *ret_cpus = unit->allowed;
-        return 0;
-}
-
-static int set_allowed(void *userdata, const char *name, const CpuSet *cpus)
-{
-        Unit *unit = find_unit(name);
-        g_autofree char *text = cpuset_format(cpus);
-
-        if (world->error)
-                return world->error;
-        if (!unit || unit->gone)
-                return -ENOENT;
-        step();
-        unit->allowed = *cpus;
-        g_strlcat(world->log, name, sizeof(world->log));
-        g_strlcat(world->log, "=", sizeof(world->log));
-        g_strlcat(world->log, text, sizeof(world->log));
-        g_strlcat(world->log, " ", sizeof(world->log));
-        step();
-        return 0;
-}
-
-static int get_effective(void *userdata, const char *name, CpuSet *ret_cpus)
-{
-        const Unit *unit = find_unit(name);
-        CpuSet effective = { 0 };
-
-        if (!unit || unit->gone)
-                return -ENOENT;
-        cpuset_add_range(&effective, 0, 3);
-        for (; unit; unit = find_unit(unit->slice))
-                if (!cpuset_is_empty(&unit->allowed) && !unit->refused)
-                        cpuset_and(&effective, &unit->allowed);
-        *ret_cpus = effective;
-        return 0;
-}
-
-static const UnitControl control = { list_children, get_allowed, set_allowed, get_effective, NULL };
-
-static CpuSet make(const char *text)
-{
-        CpuSet set = { 0 };
-
-        ck_assert_int_eq(cpuset_parse(text, &set), 0);
-        return set;
-}
-
-/* Verbs. */
-
-static void world_unit(const char *name, const char *slice, const char *allowed)
-{
-        world->units[world->n++] = (Unit){ name, slice, make(allowed), false, false };
-}
-
-static void world_gone(const char *name)
-{
-        find_unit(name)->gone = true;
-}
-
-static void world_refuses(const char *name, bool refused)
-{
-        find_unit(name)->refused = refused;
-}
-
-static void world_foreign(const char *name, const char *allowed)
-{
-        find_unit(name)->allowed = make(allowed);
-}
 
 static void setup(void)
 {
         scratch_open();
         scratch_file("sys/devices/system/cpu/possible", "0-3\n");
-        world = mmap(NULL, sizeof(*world), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-                     0);
-        ck_assert_ptr_ne(world, MAP_FAILED);
-        world_unit("init.scope", "-.slice", "");
-        world_unit("system.slice", "-.slice", "");
-        world_unit("user.slice", "-.slice", "");
-        world_unit("batch.slice", "-.slice", "2-3");
-        world_unit("dev-hugepages.mount", "-.slice", "");
-        world_unit("sshd.service", "system.slice", "");
-        world_unit("cron.service", "system.slice", "");
-        world_unit("dbus.socket", "system.slice", "");
-        world_unit("user-0.slice", "user.slice", "");
-        world_unit("session-1.scope", "user-0.slice", "");
-        world_unit("user@0.service", "user-0.slice", "1");
+        systemd_new();
+        systemd_unit("init.scope", "-.slice", "");
+        systemd_unit("system.slice", "-.slice", "");
+        systemd_unit("user.slice", "-.slice", "");
+        systemd_unit("batch.slice", "-.slice", "2-3");
+        systemd_unit("dev-hugepages.mount", "-.slice", "");
+        systemd_unit("sshd.service", "system.slice", "");
+        systemd_unit("cron.service", "system.slice", "");
+        systemd_unit("dbus.socket", "system.slice", "");
+        systemd_unit("user-0.slice", "user.slice", "");
+        systemd_unit("session-1.scope", "user-0.slice", "");
+        systemd_unit("user@0.service", "user-0.slice", "1");
 }
 
 static void teardown(void)
 {
-        munmap(world, sizeof(*world));
+        systemd_done();
         scratch_close();
 }
 
 static ActContext context(void)
 {
-        return (ActContext){ .root = scratch_fd, .units = &control };
+        return (ActContext){ .root = scratch_fd, .units = &systemd_control };
 }
 
 static Knobs *open_knobs(void)
@@ -179,14 +46,14 @@ static int apply_with(Knobs *knobs, const char *allowed, const char *units, cons
         g_auto(GStrv) unit_globs = g_strsplit(units, " ", 0),
                       exclude_globs = g_strsplit(exclude, " ", 0);
         const ParkOptions options = { .units = unit_globs, .exclude = exclude_globs };
-        const Topology topology = { .online = make("0-3") };
+        const Topology topology = { .online = cpus_of("0-3") };
         const ActContext c = context();
-        CpuSet set = make(allowed);
+        CpuSet set = cpus_of(allowed);
         void *state;
         int r;
 
         ck_assert_int_eq(park_systemd.open(&c, &options, &state), 0);
-        world->listed = 0;
+        systemd->listed = 0;
         r = park_systemd.apply(state, knobs, &set, &topology);
         park_systemd.close(state);
         return r;
@@ -199,20 +66,20 @@ static int apply(Knobs *knobs, const char *allowed)
 
 static void expect_log(const char *expected)
 {
-        ck_assert_str_eq(world->log, expected);
-        world->log[0] = '\0';
+        ck_assert_str_eq(systemd->log, expected);
+        systemd->log[0] = '\0';
 }
 
 static void expect_as_found(void)
 {
-        for (int i = 0; i < world->n; i++) {
-                const char *found = g_str_equal(world->units[i].name, "batch.slice")      ? "2-3"
-                                    : g_str_equal(world->units[i].name, "user@0.service") ? "1"
-                                                                                          : "";
-                g_autofree char *text = cpuset_format(&world->units[i].allowed);
+        for (int i = 0; i < systemd->n; i++) {
+                const char *found = g_str_equal(systemd->units[i].name, "batch.slice")      ? "2-3"
+                                    : g_str_equal(systemd->units[i].name, "user@0.service") ? "1"
+                                                                                            : "";
+                g_autofree char *text = cpuset_format(&systemd->units[i].allowed);
 
-                ck_assert_msg(world->units[i].gone || g_str_equal(text, found), "%s has %s",
-                              world->units[i].name, text);
+                ck_assert_msg(systemd->units[i].gone || g_str_equal(text, found), "%s has %s",
+                              systemd->units[i].name, text);
         }
         ck_assert_int_lt(faccessat(scratch_fd, "undo", F_OK, 0), 0);
 }
@@ -225,7 +92,7 @@ START_TEST(all_top_level_units)
         expect_log("");
         ck_assert_int_eq(apply(knobs, "0-2"), 0);
         expect_log("init.scope=0-2 system.slice=0-2 user.slice=0-2 batch.slice=2 ");
-        ck_assert_int_eq(world->listed, 1);
+        ck_assert_int_eq(systemd->listed, 1);
         ck_assert_int_eq(apply(knobs, "0-2"), 0);
         expect_log("");
         ck_assert_int_eq(apply(knobs, "1"), 0); /* batch.slice would be left with nothing */
@@ -243,7 +110,7 @@ START_TEST(restored)
         g_autoptr(Knobs) knobs = open_knobs();
 
         ck_assert_int_eq(apply(knobs, "0,3"), 0);
-        world->log[0] = '\0';
+        systemd->log[0] = '\0';
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         expect_log("batch.slice=2-3 user.slice=0-3 user.slice= system.slice=0-3 system.slice= "
                    "init.scope=0-3 init.scope= ");
@@ -269,7 +136,7 @@ START_TEST(selection)
         typeof(selections[0]) *s = &selections[_i];
         g_autoptr(Knobs) knobs = open_knobs();
         ck_assert_int_eq(apply_with(knobs, "0", s->units, s->exclude), 0);
-        ck_case(s->name, g_str_equal(world->log, s->log), "%s", world->log);
+        ck_case(s->name, g_str_equal(systemd->log, s->log), "%s", systemd->log);
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         expect_as_found();
 }
@@ -280,9 +147,9 @@ START_TEST(units_that_come_and_go)
         g_autoptr(Knobs) knobs = open_knobs();
 
         ck_assert_int_eq(apply(knobs, "0"), 0);
-        world->log[0] = '\0';
-        world_unit("late.slice", "-.slice", "");
-        world_gone("user.slice");
+        systemd->log[0] = '\0';
+        systemd_unit("late.slice", "-.slice", "");
+        systemd_gone("user.slice");
         ck_assert_int_eq(apply(knobs, "0"), 0);
         expect_log("late.slice=0 ");
         ck_assert_ptr_null(knob_find(knobs, &park_unit_kind, "user.slice"));
@@ -296,13 +163,13 @@ START_TEST(limit_changed_by_the_administrator_stays)
         g_autoptr(Knobs) knobs = open_knobs();
 
         ck_assert_int_eq(apply(knobs, "0"), 0);
-        world_foreign("user.slice", "1-2");
+        systemd_foreign("user.slice", "1-2");
         ck_assert_int_eq(apply(knobs, "0-1"), -ESTALE);
         ck_assert_int_eq(knob_find(knobs, &park_unit_kind, "user.slice")->state, KNOB_FOREIGN);
-        world->log[0] = '\0';
+        systemd->log[0] = '\0';
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         expect_log("system.slice=0-3 system.slice= init.scope=0-3 init.scope= ");
-        world_foreign("user.slice", "");
+        systemd_foreign("user.slice", "");
         expect_as_found();
 }
 END_TEST
@@ -312,7 +179,7 @@ START_TEST(limit_not_in_force)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
-        world_refuses("system.slice", true);
+        systemd_refuses("system.slice", true);
         ck_assert_int_eq(apply(knobs, "0"), -EPERM);
         ck_assert_int_eq(knob_find(knobs, &park_unit_kind, "system.slice")->state, KNOB_FAILED);
         ck_assert_int_eq(knob_find(knobs, &park_unit_kind, "user.slice")->state, KNOB_OURS);
@@ -328,10 +195,10 @@ START_TEST(bus_vanishes)
         void *state;
 
         ck_assert_int_eq(apply(knobs, "0"), 0);
-        world->error = -ENOTCONN;
+        systemd->error = -ENOTCONN;
         ck_assert_int_eq(park_systemd.open(&c, NULL, &state), -EOPNOTSUPP);
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), -ENOTCONN);
-        world->error = 0;
+        systemd->error = 0;
         ck_assert_int_eq(apply(knobs, "0-1"), 0);
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         expect_as_found();
@@ -375,7 +242,7 @@ START_TEST(killed_anywhere)
                 ck_assert_int_ge(knobs_recover(knobs, actuator_park.kinds, &skipped), 0);
                 ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
                 expect_as_found();
-                world->log[0] = '\0';
+                systemd->log[0] = '\0';
         }
         ck_assert_int_gt(n, 100);
 }

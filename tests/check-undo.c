@@ -2,45 +2,8 @@
 /* The record of originals: what is read back from it, whatever has become of the file. */
 #include <errno.h>
 #include <string.h>
-#include <sys/resource.h>
 
-#include "act/undo.h"
-#include "base/file.h"
-#include "scratch.h"
-#include "table.h"
-
-#include "steps.h"
-
-#define BOOT "b"
-#define HEAD "idled-undo\t1\tb\n"
-
-static Undo *open_undo(void)
-{
-        Undo *undo;
-
-        ck_assert_int_eq(undo_open(scratch_fd, BOOT, &undo), 0);
-        return undo;
-}
-
-/* "KIND NAME FOUND LAST BEFORE; ..." with "-" for nothing. */
-static char *describe(const Undo *undo)
-{
-        GString *text = g_string_new(NULL);
-        const UndoEntry *const *entries;
-        int n = undo_entries(undo, &entries, NULL);
-
-        for (int i = 0; i < n; i++)
-                g_string_append_printf(text, "%s%s %s %s %s %s", i ? "; " : "", entries[i]->kind,
-                                       entries[i]->name, entries[i]->found,
-                                       entries[i]->last ? entries[i]->last : "-",
-                                       entries[i]->before ? entries[i]->before : "-");
-        return g_string_free(text, FALSE);
-}
-
-static bool record_exists(void)
-{
-        return faccessat(scratch_fd, "undo", F_OK, 0) == 0;
-}
+#include "undo-fixture.h"
 
 static const struct {
         const char *name, *file, *entries;
@@ -260,136 +223,6 @@ START_TEST(file_taken_away_is_made_again)
 }
 END_TEST
 
-static void expect_record(const char *expected)
-{
-        g_autoptr(Undo) undo = open_undo();
-        g_autofree char *text = describe(undo);
-
-        ck_assert_str_eq(text, expected);
-}
-
-/* No file may become larger than the record is now, plus `more` bytes. */
-static void limit_size(off_t more)
-{
-        struct rlimit limit;
-        struct stat st = { 0 };
-
-        fstatat(scratch_fd, "undo", &st, 0);
-        signal(SIGXFSZ, SIG_IGN);
-        ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
-        limit.rlim_cur = (rlim_t)(st.st_size + more);
-        ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
-}
-
-START_TEST(line_that_does_not_fit_does_not_count)
-{
-        g_autoptr(Undo) undo = open_undo();
-
-        ck_assert_int_eq(undo_found(undo, "k", "a", "0-3"), 0);
-        ck_assert_int_eq(undo_write(undo, "k", "a", "0"), 0);
-        limit_size(_i);
-        ck_assert_int_lt(undo_write(undo, "k", "a", "0-1"), 0);
-        ck_assert_int_lt(undo_found(undo, "k", "b", "0-3"), 0);
-        expect_record("k a 0-3 0 -");
-        limit_size(1000);
-        ck_assert_int_eq(undo_write(undo, "k", "a", "0-2"), 0);
-        expect_record("k a 0-3 0-2 0");
-}
-END_TEST
-
-START_TEST(nothing_fits)
-{
-        g_autoptr(Undo) undo = open_undo();
-
-        limit_size(_i);
-        ck_assert_int_lt(undo_found(undo, "k", "a", "0-3"), 0);
-        ck_assert(!record_exists());
-        limit_size(1000);
-        ck_assert_int_eq(undo_found(undo, "k", "a", "0-3"), 0);
-        expect_record("k a 0-3 - -");
-}
-END_TEST
-
-START_TEST(full_file_system)
-{
-        g_autoptr(Undo) undo = NULL;
-        g_autofree char *expected = NULL, *text = NULL;
-        int r, n = 0;
-
-        if (!scratch_mount("tmpfs", "size=4k"))
-                return;
-        undo = open_undo();
-        ck_assert_int_eq(undo_found(undo, "k", "a", "0"), 0);
-        do {
-                g_autofree char *name = g_strdup_printf("%d", n++);
-
-                r = undo_found(undo, "k", name, "0-3");
-        } while (r == 0 && n < 1000);
-        ck_assert_int_eq(r, -ENOSPC);
-        expected = describe(undo);
-        g_autoptr(Undo) again = open_undo();
-
-        text = describe(again);
-        ck_assert_str_eq(text, expected);
-        while (--n > 0) {
-                g_autofree char *name = g_strdup_printf("%d", n - 1);
-
-                undo_done(undo, "k", name); /* some lines fit, some do not */
-        }
-}
-END_TEST
-
-START_TEST(read_only)
-{
-        scratch_file("undo", HEAD "found\tk\ta\t0\n");
-        if (!scratch_mount(NULL, NULL))
-                return;
-        g_autoptr(Undo) undo = open_undo();
-
-        ck_assert_int_eq(undo_write(undo, "k", "a", "1"), -EROFS);
-        ck_assert_int_eq(undo_found(undo, "k", "b", "1"), -EROFS);
-        ck_assert_int_eq(undo_done(undo, "k", "a"), -EROFS);
-        expect_record("k a 0 - -");
-}
-END_TEST
-
-static void write_many(void)
-{
-        g_autoptr(Undo) undo = open_undo();
-
-        for (int i = 0; i < 300; i++) {
-                g_autofree char *value = g_strdup_printf("%d", i);
-
-                undo_write(undo, "k", "a", value);
-        }
-}
-
-/* Killed anywhere, the rewriting included: the original is there, the values are recent ones. */
-START_TEST(killed_anywhere)
-{
-        int n, found = 0;
-
-        for (n = 0;; n++) {
-                const UndoEntry *const *entries;
-                bool killed;
-
-                scratch_file("undo", HEAD "found\tk\tb\t7\nfound\tk\ta\t0-3\n");
-                killed = killed_at(n, write_many);
-                g_autoptr(Undo) undo = open_undo();
-
-                ck_assert_int_eq(undo_entries(undo, &entries, NULL), 2);
-                ck_assert_str_eq(entries[0]->found, "7");
-                ck_assert_str_eq(entries[1]->found, "0-3");
-                found = entries[1]->last ? atoi(entries[1]->last) : 0;
-                ck_assert_int_ge(found, n / 3 - 4);
-                if (!killed)
-                        break;
-        }
-        ck_assert_int_eq(found, 299);
-        ck_assert_int_gt(n, 900);
-}
-END_TEST
-
 int main(void)
 {
         Suite *suite = suite_create("undo");
@@ -407,11 +240,6 @@ int main(void)
         tcase_add_test(tcase, kept_nowhere);
         tcase_add_test(tcase, does_not_grow_for_ever);
         tcase_add_test(tcase, file_taken_away_is_made_again);
-        tcase_add_loop_test(tcase, line_that_does_not_fit_does_not_count, 0, 14);
-        tcase_add_loop_test(tcase, nothing_fits, 0, 29);
-        tcase_add_test(tcase, full_file_system);
-        tcase_add_test(tcase, read_only);
-        tcase_add_test(tcase, killed_anywhere);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
 }

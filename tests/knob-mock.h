@@ -36,7 +36,7 @@ static bool mock_wrote; /* the next read is a read-back */
 
 static void step(void);
 
-static Mock *mock_find(const char *name)
+static inline Mock *mock_find(const char *name)
 {
         for (int i = 0; i < MOCKS; i++)
                 if (g_str_equal(mock->knobs[i].name, name))
@@ -44,7 +44,7 @@ static Mock *mock_find(const char *name)
         ck_abort_msg("no mock %s", name);
 }
 
-static int mock_read(const ActContext *context, const char *name, char **ret_value)
+static inline int mock_read(const ActContext *context, const char *name, char **ret_value)
 {
         Mock *knob = mock_find(name);
         bool back = mock_wrote;
@@ -59,7 +59,7 @@ static int mock_read(const ActContext *context, const char *name, char **ret_val
         return 0;
 }
 
-static bool mock_refuses(const Mock *knob, const char *value)
+static inline bool mock_refuses(const Mock *knob, const char *value)
 {
         CpuSet set, parent;
 
@@ -67,7 +67,7 @@ static bool mock_refuses(const Mock *knob, const char *value)
                cpuset_parse(knob[-1].value, &parent) == 0 && !cpuset_is_subset(&set, &parent);
 }
 
-static int mock_write(const ActContext *context, const char *name, const char *value)
+static inline int mock_write(const ActContext *context, const char *name, const char *value)
 {
         Mock *knob = mock_find(name);
 
@@ -94,7 +94,7 @@ static int mock_write(const ActContext *context, const char *name, const char *v
 }
 
 /* "0,1" is "0-1". */
-static bool mock_equal(const char *a, const char *b)
+static inline bool mock_equal(const char *a, const char *b)
 {
         CpuSet x, y;
 
@@ -107,7 +107,7 @@ static const KnobKind mock_kind = {
 static const KnobKind *const mock_kinds[] = { &mock_kind, NULL };
 
 /* Knobs a, b, c and d with the values 0-3, 0-7, 0-3 and 0-1. */
-static void mock_new(void)
+static inline void mock_new(void)
 {
         static const char *const values[MOCKS] = { "0-3", "0-7", "0-3", "0-1" };
 
@@ -119,66 +119,66 @@ static void mock_new(void)
         }
 }
 
-static void mock_done(void)
+static inline void mock_done(void)
 {
         munmap(mock, sizeof(*mock));
 }
 
-static const char *mock_value(const char *name)
+static inline const char *mock_value(const char *name)
 {
         return mock_find(name)->value;
 }
 
 /* Somebody else writes to the knob. */
-static void mock_foreign(const char *name, const char *value)
+static inline void mock_foreign(const char *name, const char *value)
 {
         g_strlcpy(mock_find(name)->value, value, sizeof(mock->knobs[0].value));
 }
 
 /* Somebody else writes right behind our next write. */
-static void mock_foreign_behind(const char *value)
+static inline void mock_foreign_behind(const char *value)
 {
         g_strlcpy(mock->foreign, value, sizeof(mock->foreign));
 }
 
-static void mock_gone(const char *name)
+static inline void mock_gone(const char *name)
 {
         mock_find(name)->gone = true;
 }
 
-static void mock_fail_write(int error)
+static inline void mock_fail_write(int error)
 {
         mock->fail_write = error;
 }
 
-static void mock_fail_read(int error)
+static inline void mock_fail_read(int error)
 {
         mock->fail_read = error;
 }
 
-static void mock_fail_read_back(int error)
+static inline void mock_fail_read_back(int error)
 {
         mock->fail_read_back = error;
 }
 
-static void mock_short_write(void)
+static inline void mock_short_write(void)
 {
         mock->short_write = true;
 }
 
 /* The kernel makes something else of whatever is written. */
-static void mock_store(const char *value)
+static inline void mock_store(const char *value)
 {
         g_strlcpy(mock->stored, value, sizeof(mock->stored));
 }
 
 /* The knob cannot have what the one before it has not, as a nested cpuset. */
-static void mock_nest(const char *name)
+static inline void mock_nest(const char *name)
 {
         mock->under[mock_find(name) - mock->knobs] = true;
 }
 
-static void mock_behave(void)
+static inline void mock_behave(void)
 {
         mock->fail_write = mock->fail_read = mock->fail_read_back = 0;
         mock->short_write = false;

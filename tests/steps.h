@@ -87,7 +87,7 @@ int renameat(int old_dir, const char *old, int new_dir, const char *new)
 
 /* Runs `scenario` in a child that dies at step `n`, counted from 0. False if it got through: there
  * are no more than `n` steps. */
-static bool killed_at(int n, void (*scenario)(void))
+static inline bool killed_at(int n, void (*scenario)(void))
 {
         int status;
         pid_t pid = fork();

@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Files and functions stay short enough to be read at once.
+"""Files and functions stay short enough to be read at once, those of tests and tools as well.
 
-The format of the code (see the rule about it) puts the braces of functions, and of nothing else
+The format of the C code (see the rule about it) puts the braces of functions, and of nothing else
 that has code in it, into the first column.
 """
 
+import ast
+
 from source import blanked, files, finish, relative
 
-FILE_MAX = 400       # lines
-TEST_FILE_MAX = 800  # tables of cases are long
-FUNCTION_MAX = 80    # lines between its braces
+FILE_MAX = 400     # lines
+FUNCTION_MAX = 80  # lines: of C between its braces, of Python with its head
 
 
-def functions(text):
+def c_functions(text):
     """(line of the brace, number of lines) of every function of C text."""
     start = None
     for number, line in enumerate(blanked(text).split("\n"), 1):
@@ -24,16 +25,40 @@ def functions(text):
             start = None
 
 
+def python_functions(text):
+    """(line of its head, number of lines) of every function of Python text."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node.lineno, node.end_lineno - node.lineno + 1
+
+
+def source(path):
+    """(text, its functions) of C, Python and other scripts; None of anything else."""
+    if path.suffix in (".c", ".h"):
+        text = path.read_text()
+        return text, c_functions(text)
+    with path.open("rb") as file:
+        head = file.readline(64)
+    if path.suffix != ".py" and not head.startswith(b"#!"):
+        return None
+    text = path.read_text()
+    is_python = path.suffix == ".py" or b"python" in head
+    return text, python_functions(text) if is_python else ()
+
+
 def main():
-    sources, problems = files(".c", ".h"), []
-    for path in sources:
-        name, text = relative(path), path.read_text()
-        lines, most = text.count("\n"), TEST_FILE_MAX if name.startswith("tests/") else FILE_MAX
-        if lines > most:
-            problems.append(f"{name}: {lines} lines, expected at most {most}")
+    problems, n = [], 0
+    for path in files(""):
+        found = source(path)
+        if not found:
+            continue
+        (text, functions), name, n = found, relative(path), n + 1
+        lines = text.count("\n")
+        if lines > FILE_MAX:
+            problems.append(f"{name}: {lines} lines, expected at most {FILE_MAX}")
         problems += [f"{name}:{line}: a function of {length} lines, expected at most {FUNCTION_MAX}"
-                     for line, length in functions(text) if length > FUNCTION_MAX]
-    finish(problems, len(sources))
+                     for line, length in functions if length > FUNCTION_MAX]
+    finish(problems, n)
 
 
 main()

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Knobs that fail, and records that cannot be written: an error and a degraded knob, nothing that
+ * is not on record, and the original in the end.
+ */
+#include <sys/resource.h>
+
+#include "knob-fixture.h"
+
+typedef void (*Fault)(int error);
+
+static void fault_short(int error)
+{
+        mock_short_write();
+}
+
+static void fault_stored(int error)
+{
+        mock_store("0");
+}
+
+static void fault_foreign_behind(int error)
+{
+        mock_foreign_behind("2-3");
+}
+
+static const struct {
+        const char *name;
+        Fault fault;
+        int error, expected;
+        const char *value; /* afterwards, NULL: the one before */
+} faults[] = {
+        { "EIO on write", mock_fail_write, -EIO, -EIO, NULL },
+        { "EBUSY on write", mock_fail_write, -EBUSY, -EBUSY, NULL },
+        { "EACCES on write", mock_fail_write, -EACCES, -EACCES, NULL },
+        { "EINVAL on write", mock_fail_write, -EINVAL, -EINVAL, NULL },
+        { "ENOENT on write", mock_fail_write, -ENOENT, -ENOENT, NULL },
+        { "EIO on read", mock_fail_read, -EIO, -EIO, NULL },
+        { "EACCES on read", mock_fail_read, -EACCES, -EACCES, NULL },
+        { "EIO on reading back", mock_fail_read_back, -EIO, -EIO, "1-2" },
+        { "short write", fault_short, 0, -EIO, "1" },
+        { "another value stored", fault_stored, 0, -EPERM, "0" },
+        { "somebody behind us", fault_foreign_behind, 0, -EPERM, "2-3" },
+};
+
+/* The first change of a knob fails: an error, a degraded knob, and all is well again later. */
+START_TEST(first_set_fails)
+{
+        typeof(faults[0]) *f = &faults[_i];
+        g_autoptr(Knobs) knobs = open_knobs();
+        int r;
+
+        f->fault(f->error);
+        r = set(knobs, "a", "1-2");
+        ck_case(f->name, r == f->expected, "returned %d, expected %d", r, f->expected);
+        ck_case(f->name, g_str_equal(mock_value("a"), f->value ? f->value : "0-3"), "value is %s",
+                mock_value("a"));
+        ck_assert_ptr_nonnull(find(knobs, "a"));
+        ck_assert_int_eq(find(knobs, "a")->state, KNOB_FAILED);
+        ck_assert_int_eq(find(knobs, "a")->error, f->expected);
+        ck_case(f->name, record_exists() == (f->value != NULL), "record left: %d", record_exists());
+        mock_behave();
+        r = set(knobs, "a", "1-2");
+        ck_case(f->name, r >= 0 && g_str_equal(mock_value("a"), "1-2"), "then %d", r);
+        ck_assert_int_eq(find(knobs, "a")->state, KNOB_OURS);
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+        ck_case(f->name, g_str_equal(mock_value("a"), "0-3"), "restored to %s", mock_value("a"));
+        ck_assert(!record_exists());
+}
+END_TEST
+
+/* A later change fails, and the daemon dies on top of it: the original is still known. */
+START_TEST(later_set_fails)
+{
+        typeof(faults[0]) *f = &faults[_i];
+        g_autoptr(Knobs) knobs = open_knobs();
+        g_autofree char *report = NULL;
+        int r;
+
+        ck_assert_int_eq(set(knobs, "a", "0"), 1);
+        ck_assert_int_eq(set(knobs, "a", "0-1"), 1);
+        f->fault(f->error);
+        r = set(knobs, "a", "1-2");
+        ck_case(f->name, r == f->expected, "returned %d, expected %d", r, f->expected);
+        mock_behave();
+        report = recover_and_restore();
+        ck_case(f->name, g_str_equal(mock_value("a"), "0-3"), "restored to %s", mock_value("a"));
+        ck_assert(!record_exists());
+}
+END_TEST
+
+/* Giving back fails: the knob stays on record, is reported, and is given back the next time. */
+START_TEST(restore_fails)
+{
+        typeof(faults[0]) *f = &faults[_i];
+        g_autoptr(Knobs) knobs = open_knobs();
+        g_autoptr(GString) report = g_string_new(NULL);
+        int r;
+
+        ck_assert_int_eq(set(knobs, "a", "1"), 1);
+        ck_assert_int_eq(set(knobs, "b", "1"), 1);
+        f->fault(f->error);
+        r = knobs_restore(knobs, collect, report);
+        if (f->expected == -ENOENT || f->fault == mock_fail_read_back ||
+            f->fault == fault_foreign_behind) { /* gone, or found well when looked at again */
+                ck_case(f->name, r == 0, "returned %d", r);
+                return;
+        }
+        ck_case(f->name, r == f->expected, "returned %d, expected %d", r, f->expected);
+        ck_case(f->name, strstr(report->str, g_strerror(-f->expected)), "reported %s", report->str);
+        ck_assert(record_exists());
+        mock_behave();
+        g_string_truncate(report, 0);
+        ck_assert_int_eq(knobs_restore(knobs, collect, report), 0);
+        ck_assert_str_eq(mock_value("b"), "0-7");
+        ck_assert_str_eq(mock_value("a"), "0-3");
+        ck_assert(!record_exists());
+}
+END_TEST
+
+START_TEST(unreadable_record_forbids_changes)
+{
+        g_autofree char *path = g_build_filename(scratch, "undo", NULL);
+        int skipped;
+
+        ck_assert_int_eq(mkdir(path, 0700), 0);
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        ck_assert_int_eq(knobs_recover(knobs, mock_kinds, &skipped), -EISDIR);
+        ck_assert_int_eq(set(knobs, "a", "0"), -EISDIR);
+        ck_assert_str_eq(mock->written, "");
+}
+END_TEST
+
+static void limit_size(rlim_t size)
+{
+        struct rlimit limit;
+
+        signal(SIGXFSZ, SIG_IGN);
+        ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
+        limit.rlim_cur = size;
+        ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+/* Wherever the space ends, nothing is written that is not on record first. */
+START_TEST(no_record_no_write)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+        g_autofree char *report = NULL;
+        int a, b;
+
+        limit_size((rlim_t)_i);
+        a = set(knobs, "a", "0");
+        b = set(knobs, "b", "0-1");
+        limit_size(1000000); /* Check itself writes files */
+        ck_assert(a == 1 || g_str_equal(mock_value("a"), "0-3"));
+        ck_assert(b == 1 || g_str_equal(mock_value("b"), "0-7"));
+        if (a < 0 && b < 0)
+                ck_assert(!record_exists());
+        if (a < 0)
+                ck_assert_int_eq(find(knobs, "a")->state, KNOB_FAILED);
+        report = recover_and_restore();
+        ck_assert_str_eq(mock_value("a"), "0-3");
+        ck_assert_str_eq(mock_value("b"), "0-7");
+        ck_assert(!record_exists());
+}
+END_TEST
+
+START_TEST(full_run_directory)
+{
+        if (!scratch_mount("tmpfs", "size=4k"))
+                return;
+        scratch_file("filler", "x");
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        ck_assert_int_eq(set(knobs, "a", "0"), -ENOSPC);
+        ck_assert_str_eq(mock->written, "");
+        ck_assert_int_eq(unlinkat(scratch_fd, "filler", 0), 0);
+        ck_assert_int_eq(set(knobs, "a", "0"), 1);
+}
+END_TEST
+
+START_TEST(read_only_run_directory)
+{
+        {
+                g_autoptr(Knobs) knobs = open_knobs();
+
+                ck_assert_int_eq(set(knobs, "b", "0"), 1);
+        }
+        if (!scratch_mount(NULL, NULL))
+                return;
+        g_autoptr(Knobs) knobs = open_knobs();
+        int skipped;
+
+        ck_assert_int_eq(knobs_recover(knobs, mock_kinds, &skipped), 1);
+        ck_assert_int_eq(set(knobs, "a", "0"), -EROFS);
+        ck_assert_int_eq(set(knobs, "b", "1"), -EROFS);
+        ck_assert_str_eq(mock->written, "b=0 ");
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), -EROFS); /* the line stays */
+        ck_assert_str_eq(mock_value("b"), "0-7");                   /* the knob does not */
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("knob-failures");
+        TCase *tcase = tcase_create("knob-failures");
+
+        tcase_add_checked_fixture(tcase, setup, teardown);
+        tcase_add_loop_test(tcase, first_set_fails, 0, G_N_ELEMENTS(faults));
+        tcase_add_loop_test(tcase, later_set_fails, 0, G_N_ELEMENTS(faults));
+        tcase_add_loop_test(tcase, restore_fails, 0, G_N_ELEMENTS(faults));
+        tcase_add_test(tcase, unreadable_record_forbids_changes);
+        tcase_add_loop_test(tcase, no_record_no_write, 0, 130);
+        tcase_add_test(tcase, full_run_directory);
+        tcase_add_test(tcase, read_only_run_directory);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}

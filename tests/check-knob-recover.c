@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Knobs whose instance died, wherever it was: the next one finds them on record and gives them back
+ * exactly, and dies at it as well.
+ */
+#include "knob-fixture.h"
+
+START_TEST(found_by_the_next_instance)
+{
+        g_autofree char *report = NULL;
+        int skipped;
+
+        {
+                g_autoptr(Knobs) knobs = open_knobs();
+
+                set(knobs, "a", "0");
+                set(knobs, "b", "0");
+                set(knobs, "b", "1");
+                set(knobs, "c", "0");
+        }
+        mock_foreign("c", "2");
+        g_autoptr(Knobs) next = open_knobs();
+
+        ck_assert_int_eq(knobs_recover(next, mock_kinds, &skipped), 3);
+        ck_assert_int_eq(skipped, 0);
+        ck_assert_str_eq(find(next, "b")->original, "0-7");
+        ck_assert_str_eq(find(next, "b")->ours, "1");
+        report = recover_and_restore();
+        ck_assert_str_eq(report, "c 2 Stale file handle; b 1 ok; a 0 ok; ");
+        ck_assert_str_eq(mock_value("a"), "0-3");
+        ck_assert_str_eq(mock_value("b"), "0-7");
+        ck_assert_str_eq(mock_value("c"), "2");
+        ck_assert(!record_exists());
+}
+END_TEST
+
+/* What an instance before us could not give back is given back by us at the end. */
+START_TEST(recovered_knobs_keep_their_original)
+{
+        int skipped;
+
+        {
+                g_autoptr(Knobs) knobs = open_knobs();
+
+                set(knobs, "a", "0");
+        }
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        ck_assert_int_eq(set(knobs, "a", "0-1"), -EEXIST); /* not before it has been recovered */
+        ck_assert_str_eq(mock_value("a"), "0");
+        ck_assert_int_eq(knobs_recover(knobs, mock_kinds, &skipped), 1);
+        ck_assert_int_eq(set(knobs, "a", "0-1"), 1);
+        ck_assert_str_eq(find(knobs, "a")->original, "0-3");
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+        ck_assert_str_eq(mock_value("a"), "0-3");
+}
+END_TEST
+
+static const struct {
+        const char *name, *record;
+        int recovered, skipped;
+} record_cases[] = {
+        { "good", "idled-undo\t1\tthis-boot\nfound\tmock\ta\t0-3\nwrite\tmock\ta\t0\n", 1, 0 },
+        { "another boot", "idled-undo\t1\tother\nfound\tmock\ta\t0-3\nwrite\tmock\ta\t0\n", 0, 0 },
+        { "rubbish", "\n\n\nrubbish\n", 0, 4 },
+        { "another kind", "idled-undo\t1\tthis-boot\nfound\tother\ta\t0-3\n", 0, 1 },
+        { "cut short", "idled-undo\t1\tthis-boot\nfound\tmock\ta\t0-3\nwrite\tmock\ta\t0", 1, 1 },
+};
+
+START_TEST(recover)
+{
+        typeof(record_cases[0]) *c = &record_cases[_i];
+        int r, skipped;
+
+        scratch_file("undo", c->record);
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        r = knobs_recover(knobs, mock_kinds, &skipped);
+        ck_case(c->name, r == c->recovered, "recovered %d, expected %d", r, c->recovered);
+        ck_case(c->name, skipped == c->skipped, "skipped %d, expected %d", skipped, c->skipped);
+}
+END_TEST
+
+/* Scenarios to die in. Every one begins with what the mocks are at first. */
+
+static void run_first(void)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        set(knobs, "a", "0");
+}
+
+static void run_several(void)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        set(knobs, "a", "0");
+        set(knobs, "b", "0");
+        set(knobs, "a", "1");
+        set(knobs, "a", "0-3");
+        set(knobs, "b", "0-1");
+        set(knobs, "a", "2");
+}
+
+static void run_failures(void)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        set(knobs, "a", "0");
+        mock_fail_write(-EBUSY);
+        set(knobs, "a", "1");
+        set(knobs, "a", "2");
+        mock_behave();
+        set(knobs, "a", "3");
+        set(knobs, "a", "0-2");
+}
+
+static void run_restore(void)
+{
+        g_autofree char *report = recover_and_restore();
+}
+
+static void run_all(void)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+        int skipped;
+
+        set(knobs, "a", "0");
+        set(knobs, "b", "0");
+        knobs_restore(knobs, NULL, NULL);
+        set(knobs, "b", "1");
+        knobs_recover(knobs, mock_kinds, &skipped);
+        set(knobs, "c", "1");
+        knobs_restore(knobs, NULL, NULL);
+}
+
+static const struct {
+        const char *name;
+        void (*run)(void);
+        int least; /* fewer steps than these cannot be all */
+} scenarios[] = {
+        { "first set", run_first, 10 },
+        { "several sets", run_several, 50 },
+        { "failures", run_failures, 40 },
+        { "sets and restores", run_all, 50 },
+};
+
+static void expect_originals(const char *name, int n)
+{
+        ck_case(name, g_str_equal(mock_value("a"), "0-3"), "killed at %d: a is %s", n,
+                mock_value("a"));
+        ck_case(name, g_str_equal(mock_value("b"), "0-7"), "killed at %d: b is %s", n,
+                mock_value("b"));
+        ck_case(name, g_str_equal(mock_value("c"), "0-3"), "killed at %d: c is %s", n,
+                mock_value("c"));
+        ck_case(name, !record_exists(), "killed at %d: the record is still there", n);
+}
+
+START_TEST(killed_anywhere)
+{
+        typeof(scenarios[0]) *s = &scenarios[_i];
+        bool killed = true;
+        int n;
+
+        for (n = 0; killed; n++) {
+                g_autofree char *report = NULL;
+
+                killed = killed_at(n, s->run);
+                mock_behave();
+                report = recover_and_restore();
+                ck_case(s->name, !strstr(report, "Stale"), "killed at %d: %s", n, report);
+                expect_originals(s->name, n);
+        }
+        ck_case(s->name, n > s->least, "only %d steps", n);
+}
+END_TEST
+
+/* The restore itself dies, at every point, twice. */
+START_TEST(restore_killed_anywhere)
+{
+        bool killed = true;
+        int n;
+
+        for (n = 0; killed; n++) {
+                for (int m = 0;; m++) {
+                        g_autofree char *report = NULL;
+
+                        run_several();
+                        killed = killed_at(n, run_restore);
+                        if (!killed_at(m, run_restore))
+                                break;
+                        report = recover_and_restore();
+                        ck_case("restore", !strstr(report, "Stale"), "killed at %d and %d: %s", n,
+                                m, report);
+                        expect_originals("restore", n);
+                }
+                expect_originals("restore", n);
+        }
+        ck_assert_int_gt(n, 10);
+}
+END_TEST
+
+/* Somebody changes the knob between our death and the restore. */
+START_TEST(foreign_change_after_death)
+{
+        bool killed = true;
+
+        for (int n = 0; killed; n++) {
+                g_autofree char *report = NULL;
+
+                killed = killed_at(n, run_first);
+                mock_foreign("a", "2-3");
+                report = recover_and_restore();
+                ck_assert_str_eq(mock_value("a"), "2-3");
+                ck_assert(g_str_equal(report, "") ||
+                          g_str_equal(report, "a 2-3 Stale file handle; "));
+                if (!killed)
+                        ck_assert_str_ne(report, "");
+                mock_foreign("a", "0-3");
+        }
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("knob-recover");
+        TCase *tcase = tcase_create("knob-recover");
+
+        tcase_set_timeout(tcase, 120);
+        tcase_add_checked_fixture(tcase, setup, teardown);
+        tcase_add_test(tcase, found_by_the_next_instance);
+        tcase_add_test(tcase, recovered_knobs_keep_their_original);
+        tcase_add_loop_test(tcase, recover, 0, G_N_ELEMENTS(record_cases));
+        tcase_add_loop_test(tcase, killed_anywhere, 0, G_N_ELEMENTS(scenarios));
+        tcase_add_test(tcase, restore_killed_anywhere);
+        tcase_add_test(tcase, foreign_change_after_death);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Plans for random machines, wishes and pins: all that plan.h promises holds of each. */
+#include "machine.h"
+#include "model/plan.h"
+#include "table.h"
+
+static CpuSet random_set(GRand *rand, int n_cpus, double density)
+{
+        CpuSet set = { 0 };
+
+        for (int cpu = 0; cpu < n_cpus; cpu++)
+                if (g_rand_double(rand) < density)
+                        cpuset_add(&set, cpu);
+        return set;
+}
+
+static Topology *random_machine(GRand *rand)
+{
+        int n_cpus = g_rand_int_range(rand, 1, 100), threads = g_rand_int_range(rand, 1, 5);
+        CpuSet online = random_set(rand, n_cpus, g_rand_double_range(rand, 0.3, 1.5));
+        CpuSet aside = random_set(rand, n_cpus, g_rand_double_range(rand, -0.5, 0.5));
+        g_autofree char *on = NULL, *isolated = cpuset_format(&aside);
+        Topology *topology;
+
+        cpuset_add(&online, g_rand_int_range(rand, 0, n_cpus));
+        on = cpuset_format(&online);
+        topology = machine_make(n_cpus, threads, g_rand_int_range(rand, 1, n_cpus + 1), on,
+                                isolated);
+        topology->nohz_full = random_set(rand, n_cpus, g_rand_double_range(rand, -0.5, 0.5));
+        for (int cpu = 0; cpu < n_cpus; cpu++)
+                topology->cpus[cpu].capacity = (uint16_t)g_rand_int_range(rand, 1, 4);
+        return topology;
+}
+
+typedef struct RandomPins {
+        Pins pins;
+        CpuSet sets[20];
+        int nodes[4];
+} RandomPins;
+
+static void random_pins(GRand *rand, int n_cpus, RandomPins *ret_pins)
+{
+        *ret_pins = (RandomPins){ .pins = { .n_sets = g_rand_int_range(rand, 0, 20),
+                                            .n_nodes = g_rand_int_range(rand, 0, 4) } };
+        ret_pins->pins.sets = ret_pins->sets;
+        ret_pins->pins.nodes = ret_pins->nodes;
+        for (int i = 0; i < ret_pins->pins.n_sets; i++)
+                ret_pins->sets[i] = random_set(rand, n_cpus, g_rand_double(rand) / 4);
+        for (int i = 0; i < ret_pins->pins.n_nodes; i++)
+                ret_pins->nodes[i] = g_rand_int_range(rand, 0, 6);
+}
+
+/* Everything that plan.h promises of a plan. */
+static void assert_safe(const Plan *plan, const Topology *topology, const Pins *pins)
+{
+        CpuSet usable = topology_usable(topology), aside = topology->isolated, cpus;
+
+        ck_assert(cpuset_is_subset(&plan->allowed, &topology->online));
+        ck_assert(cpuset_intersects(&plan->allowed, &usable));
+        cpuset_or(&aside, &topology->nohz_full);
+        cpuset_and(&aside, &topology->online);
+        ck_assert(cpuset_is_subset(&aside, &plan->allowed));
+        for (int i = 0; i < pins->n_sets; i++)
+                ck_assert(!cpuset_intersects(&pins->sets[i], &topology->online) ||
+                          cpuset_intersects(&pins->sets[i], &plan->allowed));
+        for (int i = 0; i < pins->n_nodes; i++) {
+                cpus = (CpuSet){ 0 };
+                CPUSET_FOREACH(cpu, &usable)
+                        if (topology->node_ids[topology->cpus[cpu].node] == pins->nodes[i])
+                                cpuset_add(&cpus, cpu);
+                ck_assert(cpuset_is_empty(&cpus) || cpuset_intersects(&cpus, &plan->allowed));
+        }
+}
+
+/* A reason for each CPU that was added and for no other; none is added that nobody needs. */
+static void assert_explained(const Plan *plan, const CpuSet *wished, const Topology *topology,
+                             const Pins *pins, const uint8_t *safety)
+{
+        CpuSet added = plan->allowed;
+        int n = 0, not_ours = 0;
+
+        cpuset_subtract(&added, wished);
+        for (int cpu = 0; cpu < topology->n_cpus; cpu++) {
+                ck_assert_int_eq(safety[cpu] != SAFETY_NONE, cpuset_has(&added, cpu));
+                not_ours += safety[cpu] == SAFETY_ISOLATED;
+                n += safety[cpu] != SAFETY_NONE;
+        }
+        ck_assert_int_le(n, not_ours + pins->n_sets + pins->n_nodes + 1);
+}
+
+START_TEST(random_plans)
+{
+        g_autoptr(GRand) rand = g_rand_new_with_seed(20240611);
+
+        for (int i = 0; i < 10000; i++) {
+                g_autoptr(Topology) topology = random_machine(rand);
+                g_autofree uint8_t *safety = g_malloc(topology->n_cpus);
+                RandomPins random;
+                CpuSet wished, kept;
+                Plan plan, again;
+
+                plan_init(&plan);
+                plan.allowed = random_set(rand, 128, g_rand_double_range(rand, -0.2, 1));
+                wished = plan.allowed;
+                random_pins(rand, topology->n_cpus, &random);
+                plan_sanitize(&plan, topology, &random.pins, safety);
+
+                assert_safe(&plan, topology, &random.pins);
+                assert_explained(&plan, &wished, topology, &random.pins, safety);
+                kept = wished;
+                cpuset_and(&kept, &topology->online);
+                ck_assert(cpuset_is_subset(&kept, &plan.allowed));
+                again = plan;
+                plan_sanitize(&again, topology, &random.pins, safety);
+                ck_assert(cpuset_equal(&again.allowed, &plan.allowed));
+                for (int cpu = 0; cpu < topology->n_cpus; cpu++)
+                        ck_assert_int_eq(safety[cpu], SAFETY_NONE);
+        }
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("plan-random");
+        TCase *tcase = tcase_create("plan-random");
+
+        tcase_set_timeout(tcase, 60);
+        tcase_add_test(tcase, random_plans);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The record of originals where there is no room for it, or whoever writes it dies. */
+#include <errno.h>
+#include <sys/resource.h>
+
+#include "undo-fixture.h"
+
+#include "steps.h"
+
+/* No file may become larger than the record is now, plus `more` bytes. */
+static void limit_size(off_t more)
+{
+        struct rlimit limit;
+        struct stat st = { 0 };
+
+        fstatat(scratch_fd, "undo", &st, 0);
+        signal(SIGXFSZ, SIG_IGN);
+        ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
+        limit.rlim_cur = (rlim_t)(st.st_size + more);
+        ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+START_TEST(line_that_does_not_fit_does_not_count)
+{
+        g_autoptr(Undo) undo = open_undo();
+
+        ck_assert_int_eq(undo_found(undo, "k", "a", "0-3"), 0);
+        ck_assert_int_eq(undo_write(undo, "k", "a", "0"), 0);
+        limit_size(_i);
+        ck_assert_int_lt(undo_write(undo, "k", "a", "0-1"), 0);
+        ck_assert_int_lt(undo_found(undo, "k", "b", "0-3"), 0);
+        expect_record("k a 0-3 0 -");
+        limit_size(1000);
+        ck_assert_int_eq(undo_write(undo, "k", "a", "0-2"), 0);
+        expect_record("k a 0-3 0-2 0");
+}
+END_TEST
+
+START_TEST(nothing_fits)
+{
+        g_autoptr(Undo) undo = open_undo();
+
+        limit_size(_i);
+        ck_assert_int_lt(undo_found(undo, "k", "a", "0-3"), 0);
+        ck_assert(!record_exists());
+        limit_size(1000);
+        ck_assert_int_eq(undo_found(undo, "k", "a", "0-3"), 0);
+        expect_record("k a 0-3 - -");
+}
+END_TEST
+
+START_TEST(full_file_system)
+{
+        g_autoptr(Undo) undo = NULL;
+        g_autofree char *expected = NULL, *text = NULL;
+        int r, n = 0;
+
+        if (!scratch_mount("tmpfs", "size=4k"))
+                return;
+        undo = open_undo();
+        ck_assert_int_eq(undo_found(undo, "k", "a", "0"), 0);
+        do {
+                g_autofree char *name = g_strdup_printf("%d", n++);
+
+                r = undo_found(undo, "k", name, "0-3");
+        } while (r == 0 && n < 1000);
+        ck_assert_int_eq(r, -ENOSPC);
+        expected = describe(undo);
+        g_autoptr(Undo) again = open_undo();
+
+        text = describe(again);
+        ck_assert_str_eq(text, expected);
+        while (--n > 0) {
+                g_autofree char *name = g_strdup_printf("%d", n - 1);
+
+                undo_done(undo, "k", name); /* some lines fit, some do not */
+        }
+}
+END_TEST
+
+START_TEST(read_only)
+{
+        scratch_file("undo", HEAD "found\tk\ta\t0\n");
+        if (!scratch_mount(NULL, NULL))
+                return;
+        g_autoptr(Undo) undo = open_undo();
+
+        ck_assert_int_eq(undo_write(undo, "k", "a", "1"), -EROFS);
+        ck_assert_int_eq(undo_found(undo, "k", "b", "1"), -EROFS);
+        ck_assert_int_eq(undo_done(undo, "k", "a"), -EROFS);
+        expect_record("k a 0 - -");
+}
+END_TEST
+
+static void write_many(void)
+{
+        g_autoptr(Undo) undo = open_undo();
+
+        for (int i = 0; i < 300; i++) {
+                g_autofree char *value = g_strdup_printf("%d", i);
+
+                undo_write(undo, "k", "a", value);
+        }
+}
+
+/* Killed anywhere, the rewriting included: the original is there, the values are recent ones. */
+START_TEST(killed_anywhere)
+{
+        int n, found = 0;
+
+        for (n = 0;; n++) {
+                const UndoEntry *const *entries;
+                bool killed;
+
+                scratch_file("undo", HEAD "found\tk\tb\t7\nfound\tk\ta\t0-3\n");
+                killed = killed_at(n, write_many);
+                g_autoptr(Undo) undo = open_undo();
+
+                ck_assert_int_eq(undo_entries(undo, &entries, NULL), 2);
+                ck_assert_str_eq(entries[0]->found, "7");
+                ck_assert_str_eq(entries[1]->found, "0-3");
+                found = entries[1]->last ? atoi(entries[1]->last) : 0;
+                ck_assert_int_ge(found, n / 3 - 4);
+                if (!killed)
+                        break;
+        }
+        ck_assert_int_eq(found, 299);
+        ck_assert_int_gt(n, 900);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("undo-failures");
+        TCase *tcase = tcase_create("undo-failures");
+
+        tcase_set_timeout(tcase, 60);
+        tcase_add_checked_fixture(tcase, scratch_open, scratch_close);
+        tcase_add_loop_test(tcase, line_that_does_not_fit_does_not_count, 0, 14);
+        tcase_add_loop_test(tcase, nothing_fits, 0, 29);
+        tcase_add_test(tcase, full_file_system);
+        tcase_add_test(tcase, read_only);
+        tcase_add_test(tcase, killed_anywhere);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What the tests of the record of originals share: a record in a directory of the test's own, and
+ * what is in it as text.
+ */
+#ifndef IDLED_TESTS_UNDO_FIXTURE_H
+#define IDLED_TESTS_UNDO_FIXTURE_H
+
+#include "act/undo.h"
+#include "scratch.h"
+#include "table.h"
+
+#define BOOT "b"
+#define HEAD "idled-undo\t1\tb\n"
+
+static inline Undo *open_undo(void)
+{
+        Undo *undo;
+
+        ck_assert_int_eq(undo_open(scratch_fd, BOOT, &undo), 0);
+        return undo;
+}
+
+/* "KIND NAME FOUND LAST BEFORE; ..." with "-" for nothing. */
+static inline char *describe(const Undo *undo)
+{
+        GString *text = g_string_new(NULL);
+        const UndoEntry *const *entries;
+        int n = undo_entries(undo, &entries, NULL);
+
+        for (int i = 0; i < n; i++)
+                g_string_append_printf(text, "%s%s %s %s %s %s", i ? "; " : "", entries[i]->kind,
+                                       entries[i]->name, entries[i]->found,
+                                       entries[i]->last ? entries[i]->last : "-",
+                                       entries[i]->before ? entries[i]->before : "-");
+        return g_string_free(text, FALSE);
+}
+
+static inline bool record_exists(void)
+{
+        return faccessat(scratch_fd, "undo", F_OK, 0) == 0;
+}
+
+static inline void expect_record(const char *expected)
+{
+        g_autoptr(Undo) undo = open_undo();
+        g_autofree char *text = describe(undo);
+
+        ck_assert_str_eq(text, expected);
+}
+
+#endif
