@@ -39,5 +39,5 @@ complete -c idlectl -n "__fish_seen_subcommand_from cpus" -l interval -x -a '200
 complete -c idlectl -n "__fish_seen_subcommand_from why" -l history -d 'Tell of the last transitions'
 complete -c idlectl -n "__fish_seen_subcommand_from dump" -l knobs -d 'Only the values of all knobs'
 complete -c idlectl -n "__fish_seen_subcommand_from check" -a '(__fish_complete_directories)'
-complete -c idlectl -n "__fish_seen_subcommand_from set settings; and test -z (__idlectl_section)" -a '(__idlectl_settings 1)'
-complete -c idlectl -n "__fish_seen_subcommand_from set; and test -n (__idlectl_section)" -a '(__idlectl_settings 2 (__idlectl_section))='
+complete -c idlectl -n '__fish_seen_subcommand_from set settings; and test -z "$(__idlectl_section)"' -a '(__idlectl_settings 1)'
+complete -c idlectl -n '__fish_seen_subcommand_from set; and test -n "$(__idlectl_section)"' -a '(__idlectl_settings 2 (__idlectl_section))='
