@@ -45,13 +45,6 @@ EXPECTED = """
     {mandir}/man7/idled-policy.7
     {mandir}/man8/idled.8
 """.split()
-if (TOP / "ctl/main.c").exists():
-    EXPECTED += """
-        {bindir}/idlectl
-        {datadir}/bash-completion/completions/idlectl
-        {datadir}/fish/vendor_completions.d/idlectl.fish
-        {datadir}/zsh/vendor-completions/_idlectl
-    """.split()
 
 
 def check_files(dest, places):

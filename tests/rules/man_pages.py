@@ -78,9 +78,8 @@ def main():
     for source in sources:
         problems += references(source, pages)
     problems += options(TOP / "man/idled.8.scd", TOP / "daemon/arguments.c")
-    if (TOP / "ctl/main.c").exists():
-        problems += options(TOP / "man/idlectl.1.scd", TOP / "ctl/options.c")
-        problems += verbs(TOP / "man/idlectl.1.scd", TOP / "ctl/main.c")
+    problems += options(TOP / "man/idlectl.1.scd", TOP / "ctl/options.c")
+    problems += verbs(TOP / "man/idlectl.1.scd", TOP / "ctl/main.c")
     finish(problems, len(built))
 
 
