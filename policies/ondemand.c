@@ -138,9 +138,37 @@ static void start(Call *call)
         change_keep(call, all, &reason);
 }
 
+/* While everything is in use: what keeps it so. What is parked has the reason that parked it. */
+static void explain_all_in_use(Call *call)
+{
+        Ondemand *self = call->self;
+        const OndemandOptions *options = call->options;
+        PackSize all = { self->pack.n_cores, self->pack.n_fast };
+        double low_usec = (double)(call->now_usec - self->dwell_since_usec);
+
+        if (!self->dwelling) {
+                self->reason = reason_new(call, "the load uses all cores", all);
+                reason_input(&self->reason, "utilisation", 100 * self->load / self->capacity, "%");
+                reason_threshold(&self->reason, "DownThreshold", 100 * options->down, "%");
+        } else if (low_usec < (double)(options->dwell_usec * self->patience)) {
+                self->reason = reason_new(call, "fewer cores would do, but not for long enough yet",
+                                          self->peak);
+                reason_input(&self->reason, "for", low_usec / SECOND, "s");
+                reason_threshold(&self->reason, "Dwell",
+                                 (double)(options->dwell_usec * self->patience) / SECOND, "s");
+        } else {
+                self->reason = reason_new(
+                        call, "fewer cores would do, but the changes of this minute are used up",
+                        self->peak);
+                reason_threshold(&self->reason, "MaxTransitions", (double)options->max_transitions,
+                                 "per minute");
+        }
+}
+
 static void watch(Call *call)
 {
         Ondemand *self = call->self;
+        unsigned changes = self->n_changes;
         DemandLimits limits = { call->options->up, call->options->target };
 
         demand_read(call->input, &self->pack, limits, self->runnable_before, &call->demand);
@@ -151,6 +179,8 @@ static void watch(Call *call)
                 consider_parking(call);
         self->runnable_before = call->demand.runnable;
         self->pressure_before = sign_has_pressure(call);
+        if (self->n_changes == changes && cpuset_is_empty(&self->parked))
+                explain_all_in_use(call);
 }
 
 static void ondemand_decide(void *state, const PolicyInput *input, Wish *wish)

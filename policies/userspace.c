@@ -22,11 +22,11 @@ static void userspace_decide(void *state, const PolicyInput *input, Wish *wish)
 {
         const UserspaceOptions *options = input->options;
 
+        if (cpuset_is_empty(&options->idle_mask))
+                return;
         cpuset_subtract(&wish->allowed, &options->idle_mask);
         wish->allowed_reason = (Reason){
-                .because = cpuset_is_empty(&options->idle_mask)
-                                   ? "the administrator asks for no idle CPU"
-                                   : "the administrator asks for these idle CPUs",
+                .because = "the administrator has said which CPUs shall idle",
                 .option = "IdleMask",
                 .threshold = cpuset_count(&options->idle_mask),
                 .threshold_unit = "CPUs",

@@ -176,7 +176,7 @@ BUS_GETTER(get_reason)
 
         if (cpuset_has(&manager->topology->online, cpu))
                 text = cpu_sentence(cpu, !cpuset_has(&manager->plan.allowed, cpu),
-                                    cpuset_has(&manager->parked, cpu), &manager->causes[cpu]);
+                                    cpuset_has(&manager->parked, cpu), manager_cause(manager, cpu));
         else
                 text = g_strdup_printf("CPU %d is offline.", cpu);
         return sd_bus_message_append(reply, "s", text);

@@ -60,7 +60,7 @@ static int append_why(sd_bus_message *m, const char *policy, const Reason *reaso
 
 static int append_cpu(sd_bus_message *m, const Manager *manager, int cpu)
 {
-        const CpuCause *why = &manager->causes[cpu];
+        const CpuCause *why = manager_cause(manager, cpu);
         bool parked = cpuset_has(&manager->parked, cpu);
         g_autofree char *text = cpu_sentence(cpu, !cpuset_has(&manager->plan.allowed, cpu), parked,
                                              why);

@@ -79,10 +79,11 @@ static int parked_by(const Manager *manager, int cpu)
         return -1;
 }
 
-/* The first policy that gives a reason at all. */
-static int first_with_reason(const Manager *manager)
+/* The policy that leaves in use what is in use: the last by rank that gives a reason, for those
+ * before it had left it more. */
+static int last_with_reason(const Manager *manager)
 {
-        for (guint i = 0; i < manager->policies->len; i++)
+        for (guint i = manager->policies->len; i-- > 0;)
                 if (g_array_index(manager->policies, ActivePolicy, i).wish.allowed_reason.because)
                         return (int)i;
         return -1;
@@ -115,10 +116,19 @@ static void cause_of_cpu(const Manager *manager, int cpu, Safety safety, CpuCaus
                 cause->policy = "safety";
                 cause->reason.because = safety_text(safety);
         } else {
-                index = index >= 0 ? index : first_with_reason(manager);
+                index = index >= 0 ? index : last_with_reason(manager);
                 if (index >= 0)
                         cause_of_policy(manager, index, cause);
         }
+}
+
+const CpuCause *manager_cause(const Manager *manager, int cpu)
+{
+        CpuCause *cause = &manager->causes[cpu];
+
+        if (cpuset_has(&manager->topology->online, cpu))
+                cause_of_cpu(manager, cpu, cause->safety, cause);
+        return cause;
 }
 
 static void note_transition(Manager *manager, const CpuSet *parked, const CpuCause *cause,

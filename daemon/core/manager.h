@@ -185,6 +185,10 @@ bool manager_is_paused(const Manager *manager);
  * averages, pressure and power. Policies do not notice. NULL if the load cannot be read. */
 const Snapshot *manager_observe(Manager *manager, unsigned senses);
 
+/* Why `cpu` is parked or in use, with the inputs of the last decision. Valid until the next call.
+ */
+const CpuCause *manager_cause(const Manager *manager, int cpu);
+
 /* Looks at CPUs and their groups anew; true if something changed. */
 bool manager_rescan(Manager *manager);
 
