@@ -95,23 +95,23 @@ void world_set(World *world, const char *key, const char *text)
                 ck_abort_msg("%s=%s: %s", key, text, error);
 }
 
-/* One step's work on each CPU. */
-typedef struct Seats {
-        double wanted[CPUSET_MAX], met[CPUSET_MAX]; /* sum and pairwise products of demands */
-        int guests[CPUSET_MAX];
-} Seats;
+/* One step's work on a CPU. */
+typedef struct Seat {
+        double wanted, met; /* sum and pairwise products of demands */
+        int guests;
+} Seat;
 
-static int core_guests(const World *world, const Seats *seats, int cpu)
+static int core_guests(const World *world, const Seat *seats, int cpu)
 {
         const TopologyCore *core = &world->topology->cores[world->topology->cpus[cpu].core];
         int n = 0;
 
         for (int i = 0; i < core->n_threads; i++)
-                n += seats->guests[world->topology->core_cpus[core->first + i]] > 0;
+                n += seats[world->topology->core_cpus[core->first + i]].guests > 0;
         return n;
 }
 
-static int seat_choose(const World *world, const Seats *seats)
+static int seat_choose(const World *world, const Seat *seats)
 {
         double best_cost = INFINITY;
         int best = -1;
@@ -122,7 +122,7 @@ static int seat_choose(const World *world, const Seats *seats)
 
                 if (cpuset_has(&world->topology->isolated, cpu))
                         continue;
-                cost = seats->guests[cpu] * 100 + seats->wanted[cpu] +
+                cost = seats[cpu].guests * 100 + seats[cpu].wanted +
                        core_guests(world, seats, cpu) * 10 - c->capacity / 1024.0;
                 if (cost < best_cost) {
                         best_cost = cost;
@@ -142,7 +142,7 @@ static double chance(uint64_t a, uint64_t b)
         return (double)((x ^ (x >> 31)) >> 11) / (double)(UINT64_C(1) << 53);
 }
 
-static double seat_speed(const World *world, const Seats *seats, int cpu)
+static double seat_speed(const World *world, const Seat *seats, int cpu)
 {
         double share = core_guests(world, seats, cpu) > 1 ? SMT_SHARE : 1;
 
@@ -150,7 +150,7 @@ static double seat_speed(const World *world, const Seats *seats, int cpu)
 }
 
 /* Gives every stream its part; returns how many are runnable at the end. */
-static unsigned streams_serve(World *world, const Seats *seats, const int *seat, int n, double sec)
+static unsigned streams_serve(World *world, const Seat *seats, const int *seat, int n, double sec)
 {
         unsigned running = 0;
 
@@ -160,7 +160,7 @@ static unsigned streams_serve(World *world, const Seats *seats, const int *seat,
                 if (seat[i] < 0)
                         continue;
                 speed = seat_speed(world, seats, seat[i]);
-                used = seats->wanted[seat[i]] / speed;
+                used = seats[seat[i]].wanted / speed;
                 world->backlog[i] -= sec * (used > 1 ? want / used : want);
                 running += used >= 1 ||
                            chance(world->snapshot->time_usec, (uint64_t)i) < want / speed;
@@ -171,7 +171,7 @@ static unsigned streams_serve(World *world, const Seats *seats, const int *seat,
 
 static void step(World *world, const double *streams, int n, double sec)
 {
-        g_autofree Seats *seats = g_new0(Seats, 1);
+        g_autofree Seat *seats = g_new0(Seat, world->topology->n_cpus);
         int seat[STREAMS_MAX], cpu;
         double waiting = 0;
 
@@ -185,15 +185,15 @@ static void step(World *world, const double *streams, int n, double sec)
                         continue;
                 seat[i] = cpu = seat_choose(world, seats);
                 want = MIN(want, 1);
-                seats->met[cpu] += want * seats->wanted[cpu];
-                seats->wanted[cpu] += want;
-                seats->guests[cpu]++;
+                seats[cpu].met += want * seats[cpu].wanted;
+                seats[cpu].wanted += want;
+                seats[cpu].guests++;
         }
         CPUSET_FOREACH(c, &world->allowed) {
-                double speed = seat_speed(world, seats, c), used = seats->wanted[c] / speed;
+                double speed = seat_speed(world, seats, c), used = seats[c].wanted / speed;
 
                 world->busy_sec[c] += sec * MIN(used, 1);
-                waiting = MAX(waiting, seats->guests[c] > 1 && used > 1 ? 1 : seats->met[c]);
+                waiting = MAX(waiting, seats[c].guests > 1 && used > 1 ? 1 : seats[c].met);
         }
         world->snapshot->running = streams_serve(world, seats, seat, n, sec);
         world->waited_sec += sec * MIN(waiting, 1);
