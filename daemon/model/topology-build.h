@@ -21,13 +21,14 @@ typedef struct CpuFacts {
         int core_first, cluster_first, die_first,
                 package_first; /* lowest CPU of the kernel's lists */
         int node;              /* the kernel's number */
-        uint64_t capacity; /* in any unit that is the same for all CPUs; 0 unknown */
+        uint64_t capacity;     /* in any unit that is the same for all CPUs; 0 unknown */
 } CpuFacts;
 
 /* The machine of `n_cpus` facts, of which those in `online` count. `isolated` and `nohz_full` may
- * be NULL. Never fails: a group that the facts do not name is the next larger one, except that a CPU
- * without a core has one of its own. A CPU of unknown capacity is as fast as the fastest. Groups
- * nest whatever the facts say: a larger one that cuts a smaller one in two makes two of it. */
+ * be NULL. Never fails: a group that the facts do not name is the next larger one, except that a
+ * CPU without a core has one of its own. A CPU of unknown capacity is as fast as the fastest.
+ * Groups nest whatever the facts say: a larger one that cuts a smaller one in two makes two of it.
+ */
 Topology *topology_build(int n_cpus, const CpuFacts *facts, const CpuSet *possible,
                          const CpuSet *online, const CpuSet *isolated, const CpuSet *nohz_full);
 

@@ -12,11 +12,11 @@
 
 #include "model/plan.h"
 
-/* Scans the tasks below `root`/proc. `confined` are the CPUs that are allowed now, NULL if nobody is
- * confined: a task that may run on exactly these is not pinned but confined by us. A set that holds
- * all CPUs for ordinary work is no restriction either. Kernel threads do not count: they are bound
- * to their CPU and parking does not touch them. A task that ends meanwhile is skipped. Nodes are
- * those of tasks whose cpuset leaves out some node that has memory; what a task asked for with
+/* Scans the tasks below `root`/proc. `confined` are the CPUs that are allowed now, NULL if nobody
+ * is confined: a task that may run on exactly these is not pinned but confined by us. A set that
+ * holds all CPUs for ordinary work is no restriction either. Kernel threads do not count: they are
+ * bound to their CPU and parking does not touch them. A task that ends meanwhile is skipped. Nodes
+ * are those of tasks whose cpuset leaves out some node that has memory; what a task asked for with
  * mbind(2) or set_mempolicy(2) is not seen. Fails only if there is no `root`/proc. */
 int pins_read(int root, const Topology *topology, const CpuSet *confined, Pins **ret_pins);
 
