@@ -67,6 +67,16 @@ static const struct option long_options[] = {
         { 0 },
 };
 
+static int take_mode(Mode mode, Arguments *arguments)
+{
+        if (arguments->mode != MODE_RUN && arguments->mode != mode) {
+                fputs("idled: found two of --once, --check and --restore, expected one\n", stderr);
+                return -EINVAL;
+        }
+        arguments->mode = mode;
+        return 1;
+}
+
 /* Returns 1 to go on, 0 if all is said, -EINVAL with a message on standard error. */
 static int take_argument(int option, Arguments *arguments)
 {
@@ -77,14 +87,11 @@ static int take_argument(int option, Arguments *arguments)
                 arguments->dry_run = true;
                 return 1;
         case ARG_ONCE:
-                arguments->mode = MODE_ONCE;
-                return 1;
+                return take_mode(MODE_ONCE, arguments);
         case ARG_CHECK:
-                arguments->mode = MODE_CHECK;
-                return 1;
+                return take_mode(MODE_CHECK, arguments);
         case ARG_RESTORE:
-                arguments->mode = MODE_RESTORE;
-                return 1;
+                return take_mode(MODE_RESTORE, arguments);
         case ARG_ROOT:
                 arguments->root = optarg;
                 return 1;

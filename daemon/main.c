@@ -286,6 +286,7 @@ int main(int argc, char **argv)
         Arguments arguments = { 0 };
         int r;
 
+        signal(SIGPIPE, SIG_IGN); /* nobody reads the log: no reason to leave the machine changed */
         if (g_getenv("JOURNAL_STREAM"))
                 log_set_target("journal");
         r = arguments_parse(argc, argv, &arguments);

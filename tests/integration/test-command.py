@@ -1,0 +1,250 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The command line, the signals, systemd's notifications, and a place without room or rights."""
+import os
+import re
+import signal
+import subprocess
+
+from idledtest import TIMEOUT, TestCase, main, needs_root
+
+UNSHARE = ['unshare', '-m', 'sh', '-c']
+
+
+class Command(TestCase):
+    def idled(self, *more, before=(), **options):
+        done = subprocess.run([*before, os.environ['IDLED'], *self.arguments(), *more],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              timeout=TIMEOUT, check=False, **options)
+        return done.returncode, done.stdout, done.stderr
+
+    def undo_path(self):
+        return os.path.join(self.directory, 'run', 'undo')
+
+
+class Check(Command):
+    def test_good(self):
+        self.assertEqual(self.idled('--check')[:2], (0, 'The configuration is valid.\n'))
+        self.assertFalse(os.path.exists(os.path.join(self.directory, 'run')), 'nothing is made')
+
+    def test_nothing_there_is_good(self):
+        os.unlink(os.path.join(self.config, 'idled.conf'))
+        self.assertEqual(self.idled('--check')[0], 0)
+
+    def test_every_mistake_with_file_and_line(self):
+        self.write_config('idled.conf', '[Daemon]\nPolicies=userspace ondemand\nLogLevl=info\n')
+        self.write_config('policies/ondemand.conf.d/me.conf',
+                          '# mine\n[Policy]\nUpThreshold=1o0%\nDwell=5\n\n[Polcy]\nA=1\n')
+        status, out, err = self.idled('--check')
+        self.assertEqual((status, out), (1, ''))
+        for mistake in (r'/etc/idled/idled\.conf:3: .*LogLevl.*did you mean LogLevel',
+                        r'/etc/idled/policies/ondemand\.conf\.d/me\.conf:3: UpThreshold.*"1o0%"',
+                        r'/etc/idled/policies/ondemand\.conf\.d/me\.conf:4: Dwell.*"5"',
+                        r'/etc/idled/policies/ondemand\.conf\.d/me\.conf:6: .*Polcy'):
+            self.assertRegex(err, mistake)
+
+    def test_peer_defect_8_shipped_configuration_is_accepted(self):
+        """And a number with a letter in it is not."""
+        conf = os.path.join(os.environ['IDLED_MACHINES'], '../../conf')
+        self.assertEqual(self.idled('--check', '--vendor-dir', conf)[0], 0)
+        for value, good in ('100%', True), ('1o0%', False), ('100', False), ('', True):
+            self.write_config('policies/ondemand.conf', '[Policy]\nUpThreshold=%s\n' % value)
+            self.write_config('idled.conf', '[Daemon]\nPolicies=ondemand\n')
+            self.assertEqual(self.idled('--check')[0], 0 if good else 1, value)
+
+    def test_not_started_with_a_mistake(self):
+        self.write_config('idled.conf', '[Daemon]\nPolicies=nonsuch\n')
+        status, _, err = self.idled('--no-bus')
+        self.assertEqual(status, 1)
+        self.assertRegex(err, r'idled\.conf:2: .*nonsuch')
+
+    def test_wrong_usage(self):
+        for words in ['--nonsense'], ['extra'], ['--log-level', 'loud'], ['--check', '--once']:
+            status, out, err = self.idled(*words)
+            self.assertEqual((status, out), (2, ''), words)
+            self.assertTrue(err, words)
+        self.assertEqual(self.idled('--help')[0], 0)
+        self.assertRegex(self.idled('--version')[1], r'\d')
+
+    def test_a_root_that_is_not_there(self):
+        status, _, err = self.idled('--once', '--dry-run', '--root', '/nonexistent')
+        self.assertEqual(status, 1)
+        self.assertIn('/nonexistent', err)
+
+    @needs_root
+    def test_peer_defect_8_configuration_that_cannot_be_read(self):
+        """A file that is a directory is an error of that file, not a default."""
+        os.unlink(os.path.join(self.config, 'idled.conf'))
+        os.mkdir(os.path.join(self.config, 'idled.conf'))
+        status, _, err = self.idled('--check')
+        self.assertEqual(status, 1)
+        self.assertIn('/etc/idled/idled.conf', err)
+
+
+class Once(Command):
+    def test_prints_the_decision(self):
+        self.write_config('policies/userspace.conf', '[Policy]\nIdleMask=6-7\n')
+        status, out, _ = self.idled('--once', '--dry-run')
+        self.assertEqual(status, 0)
+        self.assertRegex(out, r'(?m)^online 0-7, load [\d.]+, parked 6-7$')
+
+    def test_leaves_nothing(self):
+        before = self.tree()
+        self.assertEqual(self.idled('--once')[0], 0)
+        self.assertEqual(self.idled('--restore')[0], 0)
+        self.assertEqual(self.tree(), before)
+        self.assertFalse(os.path.exists(self.undo_path()))
+
+    def tree(self):
+        """Names, sizes and times of all files of the machine."""
+        return sorted((os.path.join(place, name),
+                       os.lstat(os.path.join(place, name)).st_mtime_ns,
+                       os.lstat(os.path.join(place, name)).st_size)
+                      for place, _, names in os.walk(self.root) for name in names)
+
+    def test_peer_defect_5_nothing_is_written_before_the_configuration_is_read(self):
+        self.write_config('idled.conf', '[Daemon]\nNonsense=1\n')
+        before = self.tree()
+        self.assertEqual(self.idled('--once')[0], 1)
+        self.assertEqual(self.tree(), before)
+
+
+class Restore(Command):
+    def test_nothing_to_do(self):
+        self.assertEqual(self.idled('--restore')[0], 0)
+        self.assertEqual(self.idled('--restore')[0], 0)
+
+    def test_nonsense_in_the_record(self):
+        os.makedirs(os.path.dirname(self.undo_path()))
+        with open(self.undo_path(), 'w', encoding='ascii') as file:
+            file.write('\x7fnonsense\nmore\n')
+        status, _, err = self.idled('--restore')
+        self.assertIn(status, (0, 1))
+        self.assertTrue(err.strip(), 'it is said')
+        self.assertTrue(self.idled('--once')[0] in (0, 1))
+
+    def test_two_instances(self):
+        self.start('--no-bus', bus=False)
+        for mode in ('--restore',), ('--once',), ('--no-bus',):
+            status, _, err = self.idled(*mode)
+            self.assertEqual(status, 1, mode)
+            self.assertIn('another idled is at work', err)
+        self.daemon.send(signal.SIGTERM)
+        self.assertEqual(self.daemon.wait_exit(), 0)
+        self.assertEqual(self.idled('--restore')[0], 0)
+
+
+class Notify(Command):
+    def receive(self, wanted):
+        """All messages up to the one that contains `wanted`, as text."""
+        seen = []
+        while not seen or wanted not in seen[-1]:
+            seen.append(self.daemon.notify.recv(4096).decode())
+        return seen
+
+    def start_quietly(self):
+        self.start('--no-bus', bus=False)
+
+    def test_ready_reloading_stopping(self):
+        self.start_quietly()
+        self.daemon.send(signal.SIGHUP)
+        reloading = self.receive('RELOADING=1')[-1]
+        self.assertRegex(reloading, r'(?m)^MONOTONIC_USEC=\d+$')
+        self.receive('READY=1')
+        self.daemon.send(signal.SIGTERM)
+        self.receive('STOPPING=1')
+        self.assertEqual(self.daemon.wait_exit(), 0)
+
+    def test_interrupt_is_an_end_too(self):
+        self.start_quietly()
+        self.daemon.send(signal.SIGINT)
+        self.receive('STOPPING=1')
+        self.assertEqual(self.daemon.wait_exit(), 0)
+
+    def test_watchdog(self):
+        os.environ['WATCHDOG_USEC'] = '200000'
+        self.addCleanup(os.environ.pop, 'WATCHDOG_USEC')
+        self.start_quietly()
+        for _ in range(3):
+            self.receive('WATCHDOG=1')
+
+    def test_no_watchdog_unasked(self):
+        self.start_quietly()
+        self.daemon.send(signal.SIGTERM)
+        self.assertNotIn('WATCHDOG', ''.join(self.receive('STOPPING=1')))
+
+    def test_good_reload(self):
+        self.start_quietly()
+        self.write_config('idled.conf', '[Daemon]\nPolicies=ondemand\n')
+        self.daemon.send(signal.SIGHUP)
+        self.receive('READY=1')
+        self.assertEqual(self.daemon.count_log('errors'), 0)
+
+    def test_bad_reload_keeps_the_old(self):
+        self.write_config('policies/userspace.conf', '[Policy]\nIdleMask=7\n')
+        self.start('--dry-run')
+        self.assertEqual(self.get('IdleMask'), '7')
+        self.write_config('policies/userspace.conf', '[Policy]\nIdleMask=6\nNonsense=1\n')
+        self.daemon.send(signal.SIGHUP)
+        self.receive('READY=1')
+        self.daemon.wait_log(r'/etc/idled/policies/userspace\.conf:3: .*Nonsense')
+        self.daemon.wait_log('the old one stays in force')
+        self.assertEqual(self.get('IdleMask'), '7')
+        self.write_config('policies/userspace.conf', '[Policy]\nIdleMask=6\n')
+        self.daemon.send(signal.SIGHUP)
+        self.receive('READY=1')
+        self.assertEqual(self.get('IdleMask'), '6')
+
+
+class Surroundings(Command):
+    def test_log_that_is_full(self):
+        with open('/dev/full', 'wb') as full:
+            status = subprocess.run([os.environ['IDLED'], *self.arguments(), '--once', '--dry-run'],
+                                    stdout=subprocess.DEVNULL, stderr=full, timeout=TIMEOUT,
+                                    check=False).returncode
+        self.assertEqual(status, 0)
+
+    def test_log_that_nobody_reads(self):
+        """A closed pipe must not kill the daemon before it has given everything back."""
+        ours, theirs = os.pipe()
+        os.close(ours)
+        done = subprocess.run([os.environ['IDLED'], *self.arguments(), '--once', '--dry-run'],
+                              stdout=subprocess.PIPE, stderr=theirs, timeout=TIMEOUT, text=True,
+                              check=False)
+        os.close(theirs)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn('online 0-7', done.stdout)
+
+    def test_standard_descriptors_closed(self):
+        status, _, _ = self.idled('--once', '--dry-run',
+                                  before=['sh', '-c', 'exec "$@" <&- >&- 2>&-', 'sh'])
+        self.assertEqual(status, 0)
+
+    @needs_root
+    def test_read_only_run(self):
+        """Nothing can be put on record, so nothing is begun, and it is said where."""
+        run = os.path.join(self.directory, 'run')
+        os.mkdir(run)
+        script = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && shift && exec "$@"'
+        status, _, err = self.idled('--once', before=[*UNSHARE, script, 'sh', run])
+        self.assertEqual(status, 0, err)
+        self.assertEqual(os.listdir(run), [])
+        inner = os.path.join(run, 'idled')
+        status, _, err = self.idled('--once', '--run', inner,
+                                    before=[*UNSHARE, script, 'sh', run])
+        self.assertEqual(status, 1)
+        self.assertTrue(re.search(re.escape(inner) + '.*Read-only file system', err), err)
+
+    def test_peer_defect_4_no_service_is_needed(self):
+        """A bus without systemd, polkit, logind, UPower: it starts and answers root."""
+        self.start('--dry-run')
+        self.assertEqual(sorted(str(name) for name in self.connection.list_names()
+                                if not name.startswith(':')),
+                         ['org.freedesktop.DBus', 'org.idled1'])
+        if os.geteuid() == 0:
+            self.set_idle_mask('7')
+        self.assertTrue(self.call('Explain'))
+
+
+if __name__ == '__main__':
+    main()
