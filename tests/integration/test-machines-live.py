@@ -2,19 +2,21 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The daemon on every described machine, from idle to saturated and back.
 
-A thread lets the machine's time go by: it rewrites proc/stat in place, where every CPU has either
-worked or slept since the line before. The daemon reads it as it would the kernel's, decides at every
-tick, and tells on the bus; --dry-run leaves the rest to the imagination.
+Time goes by in steps: proc/stat is rewritten in place, where every CPU has either worked or slept
+since the step before, and a setting that is set to what it is makes the daemon look, which it does
+no sooner than MIN_INTERVAL after the last time. It decides, and tells on the bus; --dry-run leaves
+the rest to the imagination.
 """
 import os
-import threading
+import time
 import unittest
 
-from idledtest import NAME, PATH, TestCase, main, wait_until
+from idledtest import NAME, PATH, TestCase, main
 
 MACHINES = os.environ['IDLED_MACHINES']
 CPU = 'sys/devices/system/cpu'
-STEADY_TICKS = 2  # that decided the same: it will not change any more
+MIN_INTERVAL = 0.052  # seconds; readings closer than 50 ms are one to the daemon
+STEADY = 2  # steps that were decided alike: it will not change any more
 
 
 def cpu_set(text):
@@ -25,17 +27,14 @@ def cpu_set(text):
     return cpus
 
 
-class Machine(threading.Thread):
+class Machine:
     """proc/stat of a machine on which the CPUs in `busy` work and all others sleep."""
 
     def __init__(self, root):
-        super().__init__(daemon=True)
         self.root = root
         self.online = sorted(cpu_set(self.read(CPU + '/online')))
         self.ticks = {cpu: [1000, 100000] for cpu in self.online}
         self.busy = set()
-        self.lock = threading.Lock()
-        self.ended = threading.Event()
         os.chmod(os.path.join(root, 'proc/stat'), 0o644)
         self.fd = os.open(os.path.join(root, 'proc/stat'), os.O_RDWR | os.O_TRUNC)
         self.write()
@@ -51,28 +50,19 @@ class Machine(threading.Thread):
             return set()
 
     def write(self):
-        """Numbers have a fixed width, so that a reader finds whole ones whenever it comes."""
         lines = ['cpu  %015d 0 0 %015d 0 0 0 0 0 0\n' % tuple(map(sum, zip(*self.ticks.values())))]
         lines += ['cpu%d %015d 0 0 %015d 0 0 0 0 0 0\n' % (cpu, *ticks)
                   for cpu, ticks in self.ticks.items()]
         lines.append('intr 0\nctxt 1\nprocs_running %05d\nprocs_blocked 0\n' % (len(self.busy) + 1))
         os.pwrite(self.fd, ''.join(lines).encode(), 0)
 
-    def run(self):
-        while not self.ended.wait(0.015):
-            with self.lock:
-                for cpu, ticks in self.ticks.items():
-                    ticks[cpu not in self.busy] += 1000
-                self.write()
+    def pass_time(self):
+        for cpu, ticks in self.ticks.items():
+            ticks[cpu not in self.busy] += 1000
+        self.write()
 
     def work(self, cpus):
-        with self.lock:
-            self.busy = set(cpus)
-
-    def end(self):
-        self.ended.set()
-        self.join()
-        os.close(self.fd)
+        self.busy = set(cpus)
 
     def cores(self):
         """Sets of online CPUs that are threads of one core."""
@@ -91,14 +81,14 @@ class Machine(threading.Thread):
 class Machines(TestCase):
     CONFIG = '[Daemon]\nPolicies=ondemand\nMaxStretch=1\n'
 
-    def ondemand(self):
-        """Decides at every tick by that tick alone."""
+    def ondemand(self, policy='FilterTime=0s\nDwell=0s\nMaxTransitions=60\n'):
+        """By default it decides at every step by that step alone."""
         self.write_config('policies/ondemand.conf',
-                          '[Policy]\nPeriod=52ms\nFilterTime=0s\nDwell=0s\nMaxTransitions=60\n')
+                          '[Policy]\nPeriod=60s\n' + policy)
         self.machine = Machine(self.root)
+        self.addCleanup(os.close, self.machine.fd)
         self.start('--dry-run')
-        self.machine.start()
-        self.addCleanup(self.machine.end)
+        self.looked = time.monotonic()
         self.cores = self.machine.cores()
         self.usable = set(self.machine.online) - self.machine.aside()
 
@@ -106,20 +96,27 @@ class Machines(TestCase):
         """What a dry run comes to: no CPU is parked, but this is what would be in use."""
         return self.get('Allowed', PATH + '/policy/ondemand', NAME + '.Policy')
 
-    def settle(self):
-        """The CPUs in use after some ticks that all decided the same, or if there are no ticks."""
-        if self.get('PeriodUSec') == 0:
-            return cpu_set(self.wished())
-        last, since = None, 0
+    def step(self):
+        self.machine.pass_time()
+        time.sleep(max(0, self.looked + MIN_INTERVAL - time.monotonic()))
+        self.call('SetOption', 'ondemand', 'PackOrder', 'efficiency')
+        self.looked = time.monotonic()
 
-        def steady():
-            nonlocal last, since
-            now, ticks = self.wished(), self.get('Ticks')
-            if now != last:
-                last, since = now, ticks
-            return ticks - since >= STEADY_TICKS
-        wait_until(steady, 'a decision that stays')
-        return cpu_set(last)
+    def step_until(self, condition, what):
+        for _ in range(100):
+            self.step()
+            if condition():
+                return
+        self.fail('not after 100 steps: ' + what)
+
+    def settle(self):
+        """The CPUs in use after some steps that were all decided alike."""
+        decisions = []
+        while len(decisions) < STEADY or len(set(decisions[-STEADY:])) > 1:
+            self.step()
+            decisions.append(self.wished())
+            self.assertLess(len(decisions), 100, 'it never comes to rest')
+        return cpu_set(decisions[-1])
 
     def check_decision(self, allowed):
         online = set(self.machine.online)
@@ -153,24 +150,22 @@ class Machines(TestCase):
                     self.assertEqual(sum(1 for core in one_core if core & self.usable & allowed), 1)
         self.assertEqual(allowed & self.usable, self.usable, 'all are wanted')
         self.machine.work(())
-        wait_until(lambda: not one_core or len(
+        self.step_until(lambda: not one_core or len(
             [1 for core in one_core if core & self.usable & cpu_set(self.wished())]) == 1,
                    'one core again')
         self.check_decision(self.settle())
 
     def offline(self, cpu):
         """As the kernel shows it: out of the list, its line gone."""
-        with self.machine.lock:
-            self.machine.ticks.pop(cpu)
-            os.ftruncate(self.machine.fd, 0)
-            self.machine.write()
+        self.machine.ticks.pop(cpu)
+        os.ftruncate(self.machine.fd, 0)
+        self.machine.write()
         self.show_online()
 
     def back(self, cpu):
-        with self.machine.lock:
-            self.machine.ticks[cpu] = [0, 0]
-            self.machine.ticks = dict(sorted(self.machine.ticks.items()))
-            self.machine.write()
+        self.machine.ticks[cpu] = [0, 0]
+        self.machine.ticks = dict(sorted(self.machine.ticks.items()))
+        self.machine.write()
         self.show_online()
 
     def show_online(self):
@@ -205,11 +200,11 @@ class Hotplug(Machines):
                 self.settle()
                 self.offline(cpu)
                 rest = set(self.machine.ticks)
-                wait_until(lambda: cpu_set(self.get('Online')) == rest, 'CPU %d offline' % cpu)
+                self.step_until(lambda: cpu_set(self.get('Online')) == rest, 'CPU %d offline' % cpu)
                 self.assertTrue(self.settle() & rest, 'something is left without CPU %d' % cpu)
                 self.assertLessEqual(self.get('WantedCores'), self.get('Cores'))
                 self.back(cpu)
-                wait_until(lambda: cpu_set(self.get('Online')) == set(range(8)),
+                self.step_until(lambda: cpu_set(self.get('Online')) == set(range(8)),
                            'CPU %d online' % cpu)
         self.assertEqual(self.settle(), set(range(8)))
 
@@ -217,16 +212,14 @@ class Hotplug(Machines):
         """The files are not changed in one step: /proc/stat alone must not confuse anybody."""
         self.ondemand()
         self.settle()
-        with self.machine.lock:
-            line = self.machine.ticks.pop(7)
-            os.ftruncate(self.machine.fd, 0)
-            self.machine.write()
+        line = self.machine.ticks.pop(7)
+        os.ftruncate(self.machine.fd, 0)
+        self.machine.write()
         self.assertTrue(self.settle())
-        with self.machine.lock:
-            self.machine.ticks[7] = line
-            self.machine.write()
+        self.machine.ticks[7] = line
+        self.machine.write()
         self.machine.work(range(8))
-        wait_until(lambda: cpu_set(self.wished()) == set(range(8)), 'all in use')
+        self.step_until(lambda: cpu_set(self.wished()) == set(range(8)), 'all in use')
 
 
 class PeerDefects(Machines):
@@ -237,24 +230,19 @@ class PeerDefects(Machines):
         self.ondemand()
         self.settle()
         self.machine.work([0])
-        wait_until(lambda: self.get('Load') > 0.9, 'load of CPU 0')
+        self.step_until(lambda: self.get('Load') > 0.9, 'load of CPU 0')
         self.assertLess(self.get('Load'), 1.1)
         self.settle()
         self.assertGreater(self.get('WantedCores'), 1)
 
     def test_peer_defect_7_no_flapping(self):
-        """A load that comes and goes at every tick for a whole budget's worth of ticks."""
-        self.write_config('policies/ondemand.conf',
-                          '[Policy]\nPeriod=52ms\nFilterTime=100ms\nDwell=100ms\n')
-        self.machine = Machine(self.root)
-        self.start('--dry-run')
-        self.machine.start()
-        self.addCleanup(self.machine.end)
-        wait_until(lambda: self.get('Transitions') > 0, 'the first parking')
+        """A load that comes and goes every three steps many times over."""
+        self.ondemand('FilterTime=100ms\nDwell=100ms\n')
+        self.step_until(lambda: self.get('Transitions') > 0, 'the first parking')
         for n in range(30):
             self.machine.work(range(8) if n % 2 else ())
-            until = self.get('Ticks') + 3
-            wait_until(lambda: self.get('Ticks') >= until, 'three ticks')
+            for _ in range(3):
+                self.step()
         self.assertLessEqual(self.get('TransitionsLastMinute'), 6)
         self.assertLessEqual(self.get('Transitions'), 6)
 
