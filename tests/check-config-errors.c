@@ -151,7 +151,7 @@ static const struct {
           NULL },
 };
 
-START_TEST(refused)
+START_TEST(peer_defect_8_refused)
 {
         typeof(bad[0]) *c = &bad[_i];
         g_autofree char *errors = NULL;
@@ -258,7 +258,7 @@ int main(void)
         TCase *tcase = tcase_create("config-errors");
 
         tcase_add_checked_fixture(tcase, set_up, tear_down);
-        tcase_add_loop_test(tcase, refused, 0, G_N_ELEMENTS(bad));
+        tcase_add_loop_test(tcase, peer_defect_8_refused, 0, G_N_ELEMENTS(bad));
         tcase_add_loop_test(tcase, unreadable_file, 0, G_N_ELEMENTS(unreadable));
         suite_add_tcase(suite, tcase);
         return suite_run(suite);

@@ -44,7 +44,7 @@ static const struct {
 };
 
 /* The first change of a knob fails: an error, a degraded knob, and all is well again later. */
-START_TEST(first_set_fails)
+START_TEST(peer_defect_2_first_set_fails)
 {
         typeof(faults[0]) *f = &faults[_i];
         g_autoptr(Knobs) knobs = open_knobs();
@@ -70,7 +70,7 @@ START_TEST(first_set_fails)
 END_TEST
 
 /* A later change fails, and the daemon dies on top of it: the original is still known. */
-START_TEST(later_set_fails)
+START_TEST(peer_defect_2_later_set_fails)
 {
         typeof(faults[0]) *f = &faults[_i];
         g_autoptr(Knobs) knobs = open_knobs();
@@ -207,8 +207,8 @@ int main(void)
         TCase *tcase = tcase_create("knob-failures");
 
         tcase_add_checked_fixture(tcase, setup, teardown);
-        tcase_add_loop_test(tcase, first_set_fails, 0, G_N_ELEMENTS(faults));
-        tcase_add_loop_test(tcase, later_set_fails, 0, G_N_ELEMENTS(faults));
+        tcase_add_loop_test(tcase, peer_defect_2_first_set_fails, 0, G_N_ELEMENTS(faults));
+        tcase_add_loop_test(tcase, peer_defect_2_later_set_fails, 0, G_N_ELEMENTS(faults));
         tcase_add_loop_test(tcase, restore_fails, 0, G_N_ELEMENTS(faults));
         tcase_add_test(tcase, unreadable_record_forbids_changes);
         tcase_add_loop_test(tcase, no_record_no_write, 0, 130);

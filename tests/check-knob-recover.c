@@ -156,7 +156,7 @@ static void expect_originals(const char *name, int n)
         ck_case(name, !record_exists(), "killed at %d: the record is still there", n);
 }
 
-START_TEST(killed_anywhere)
+START_TEST(peer_defect_6_killed_anywhere)
 {
         typeof(scenarios[0]) *s = &scenarios[_i];
         bool killed = true;
@@ -231,7 +231,7 @@ int main(void)
         tcase_add_test(tcase, found_by_the_next_instance);
         tcase_add_test(tcase, recovered_knobs_keep_their_original);
         tcase_add_loop_test(tcase, recover, 0, G_N_ELEMENTS(record_cases));
-        tcase_add_loop_test(tcase, killed_anywhere, 0, G_N_ELEMENTS(scenarios));
+        tcase_add_loop_test(tcase, peer_defect_6_killed_anywhere, 0, G_N_ELEMENTS(scenarios));
         tcase_add_test(tcase, restore_killed_anywhere);
         tcase_add_test(tcase, foreign_change_after_death);
         suite_add_tcase(suite, tcase);

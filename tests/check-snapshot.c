@@ -96,7 +96,7 @@ START_TEST(clock_stands_or_goes_back)
 }
 END_TEST
 
-START_TEST(every_cpu_counts)
+START_TEST(peer_defect_1_every_cpu_counts)
 {
         g_autoptr(Counters) previous = counters_new(4), current = counters_new(4);
         g_autoptr(Snapshot) snapshot = snapshot_new(4);
@@ -181,7 +181,7 @@ static Counters *energy_reading(uint64_t time_usec, uint64_t uj, uint64_t range_
         return counters;
 }
 
-START_TEST(energy)
+START_TEST(peer_defect_11_energy_wraps)
 {
         typeof(energy_cases[0]) *c = &energy_cases[_i];
         g_autoptr(Counters) previous = energy_reading(0, c->from, c->range);
@@ -324,9 +324,9 @@ int main(void)
         tcase_add_test(tcase, wrapping_time);
         tcase_add_test(tcase, first_has_only_the_moment);
         tcase_add_loop_test(tcase, clock_stands_or_goes_back, 0, 2);
-        tcase_add_test(tcase, every_cpu_counts);
+        tcase_add_test(tcase, peer_defect_1_every_cpu_counts);
         tcase_add_test(tcase, rates);
-        tcase_add_loop_test(tcase, energy, 0, G_N_ELEMENTS(energy_cases));
+        tcase_add_loop_test(tcase, peer_defect_11_energy_wraps, 0, G_N_ELEMENTS(energy_cases));
         tcase_add_test(tcase, any_two_readings_are_sane);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TEMPORARY_PREFIX  "idled-test-"
+#define TEMPORARY_PREFIX  "idled-scratch-"
 #define TEMPORARY_AGE_SEC 60
 
 static inline int temporary_remove_one(const char *path, const struct stat *st, int type,

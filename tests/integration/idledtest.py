@@ -10,12 +10,10 @@ IDLED_MACHINES (tests/machines).
 """
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import unittest
@@ -24,6 +22,8 @@ import dbus
 import dbus.bus
 import dbus.mainloop.glib
 from gi.repository import GLib
+
+import temporary
 
 NAME = 'org.idled1'
 PATH = '/org/idled1'
@@ -175,10 +175,8 @@ class TestCase(unittest.TestCase):
     CONFIG = '[Daemon]\nPolicies=userspace\n'
 
     def setUp(self):
-        base = '/dev/shm' if os.path.isdir('/dev/shm') else None
-        self.directory = tempfile.mkdtemp(prefix='idled-test-', dir=base)
+        self.directory = temporary.make(self)
         os.chmod(self.directory, 0o755)
-        self.addCleanup(shutil.rmtree, self.directory)
         self.root = os.path.join(self.directory, 'root')
         machines = os.environ['IDLED_MACHINES']
         subprocess.run([os.path.join(machines, 'build'),

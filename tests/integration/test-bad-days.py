@@ -12,9 +12,10 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
+
+import temporary
 
 SKIP = 77
 IDLED = os.environ['IDLED']
@@ -45,8 +46,7 @@ def write(path, text):
 class BadDays(unittest.TestCase):
     def setUp(self):
         self.root = cpuset_root()
-        self.directory = tempfile.mkdtemp(prefix='idled-test-')
-        self.addCleanup(shutil.rmtree, self.directory)
+        self.directory = temporary.make(self)
         self.run_dir = os.path.join(self.directory, 'run')
         self.config = os.path.join(self.directory, 'etc')
         os.makedirs(os.path.join(self.config, 'policies'))
@@ -114,7 +114,7 @@ class BadDays(unittest.TestCase):
         self.assertIn('parked 1', done.stdout)
         self.assert_as_found('after --once')
 
-    def test_killed_at_every_write(self):
+    def test_peer_defect_6_killed_at_every_write(self):
         changed = 0
         for call in 'write', 'rename', 'unlink', 'unlinkat', 'ftruncate':
             number = 1

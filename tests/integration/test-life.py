@@ -43,7 +43,7 @@ class Life(TestCase):
         self.wait_name()
         self.assertTrue(self.get('DryRun'))
 
-    def test_no_bus_at_the_start(self):
+    def test_peer_defect_4_no_bus_at_the_start(self):
         self.bus.stop()
         os.unlink(self.bus.socket)
         self.start('--dry-run')
@@ -83,7 +83,7 @@ class Name(TestCase):
         self.assertEqual(second.count_log(r'owns the name org\.idled1 .* running already'), 1)
         self.assertEqual(self.get('IdleMask'), '7', 'the first is not disturbed')
 
-    def test_name_taken_while_the_bus_was_away(self):
+    def test_peer_defect_6_name_taken_while_the_bus_was_away(self):
         self.start('--dry-run')
         self.call('SetIdleMask', '7')
         self.daemon.send(signal.SIGSTOP)
