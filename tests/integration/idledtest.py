@@ -8,6 +8,7 @@ TIMEOUT is only for what never comes.
 The environment says where the build is: IDLED (the daemon), IDLED_POLICIES (directory of modules),
 IDLED_MACHINES (tests/machines).
 """
+import itertools
 import os
 import re
 import signal
@@ -98,11 +99,11 @@ class Bus:
 class Daemon:
     """idled on the fake machine; its log is read by a thread."""
 
+    numbers = itertools.count()
+
     def __init__(self, directory, arguments):
-        path = os.path.join(directory, 'notify')
-        if os.path.exists(path):
-            os.unlink(path)
-        self.path = path
+        # Of its own: news of another one's end must not arrive here.
+        self.path = path = os.path.join(directory, 'notify-%d' % next(self.numbers))
         self.notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.notify.bind(path)
         self.notify.settimeout(TIMEOUT)
