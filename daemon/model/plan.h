@@ -31,7 +31,7 @@ typedef struct Pins {
         CpuSet *sets;
         char **owners; /* one for each set, for people: "task 123 (name)", "cpuset /x" */
         int n_nodes;
-        bool forgotten; /* this kernel forgets every affinity when a cpuset changes */
+        bool forgotten; /* some are affinities, which this kernel forgets when a cpuset changes */
         int *nodes;     /* node numbers as the kernel gives them */
 } Pins;
 
@@ -45,7 +45,7 @@ void plan_merge(Plan *plan, const Wish *wish);
  * Makes the plan one that hurts nobody, whatever the policies wished:
  * - only online CPUs are in `allowed`; isolated and nohz_full CPUs always are (not ours to park);
  * - it holds at least one usable CPU (topology_usable());
- * - all online CPUs, if there is any set in `pins` and this kernel would forget it;
+ * - all online CPUs, if there is any set in `pins` and this kernel would forget affinities;
  * - of every set of `pins` at least one online CPU;
  * - of every node of `pins` at least one usable CPU.
  * A CPU that is added is the one whose core is allowed already, else the fastest, else the first.

@@ -14,6 +14,10 @@
  * cpuset every task in it shows exactly our confinement, which is nobody's wish; an affinity
  * narrower than that is still seen as what it is. What cannot be seen is an affinity that happens
  * to equal the confinement; the scan before the confinement was made has seen it.
+ *
+ * Where the kernel forgets affinities it matters whether a narrow list is the task's own or that of
+ * its cpuset, which no kernel forgets: a task that shows exactly the CPUs of its cpuset has none of
+ * its own to lose.
  */
 #include "sense/pins.h"
 
@@ -29,7 +33,7 @@
 #include "base/number.h"
 
 typedef struct Scan {
-        int proc;
+        int root, proc;
         const Topology *topology;
         CpuSet usable;                     /* a list that holds all of these restricts nothing */
         CpuSet confined;                   /* empty: nobody is confined */
@@ -38,6 +42,7 @@ typedef struct Scan {
         GHashTable *cpu_lists, *mem_lists; /* texts seen */
         GArray *sets;                      /* of CpuSet */
         GPtrArray *owners;
+        bool forgets, forgotten; /* what the kernel does with affinities; there are any */
         char *buffer;
         size_t size;
 } Scan;
@@ -92,10 +97,15 @@ static void end_line(char *value)
                 value[strcspn(value, "\n")] = '\0';
 }
 
+/* Reads the status file in the directory `path`. */
 static int status_read(Scan *scan, const char *path)
 {
-        _fd_ int fd = openat(scan->proc, path, O_RDONLY | O_CLOEXEC);
+        _fd_ int fd = -1;
+        char file[80];
         int n;
+
+        snprintf(file, sizeof(file), "%s/status", path);
+        fd = openat(scan->proc, file, O_RDONLY | O_CLOEXEC);
 
         if (fd < 0)
                 return -errno;
@@ -139,6 +149,47 @@ static bool is_new(GHashTable *lists, const char *list)
         return true;
 }
 
+/* True if a task with this set, offline CPUs left out, is kept from CPUs by others than us. */
+static bool restricts(const Scan *scan, const CpuSet *set)
+{
+        return !cpuset_is_empty(set) && !cpuset_is_subset(&scan->usable, set) &&
+               !cpuset_equal(set, &scan->confined);
+}
+
+/* True if `set` is what the task's cpuset lets it have; `path` leads to the task's files. */
+static bool is_of_cpuset(const Scan *scan, const char *path, const CpuSet *set)
+{
+        static const char *const files[] = { "sys/fs/cgroup%s/cpuset.cpus.effective",
+                                             "sys/fs/cgroup/cpuset%s/cpuset.effective_cpus" };
+        g_autofree char *name = g_strdup_printf("%s/cpuset", path), *group = NULL;
+
+        if (file_read(scan->proc, name, &group) < 0)
+                return false;
+        for (size_t i = 0; i < G_N_ELEMENTS(files); i++) {
+                g_auto(GStrv) halves = g_strsplit(files[i], "%s", 2);
+                g_autofree char *file = g_strconcat(halves[0], group, halves[1], NULL);
+                g_autofree char *text = NULL;
+                CpuSet effective;
+
+                if (file_read(scan->root, file, &text) < 0 || cpuset_parse(text, &effective) < 0)
+                        continue;
+                cpuset_and(&effective, &scan->topology->online);
+                return cpuset_equal(&effective, set);
+        }
+        return false;
+}
+
+/* Whether the list is one that the kernel would forget. */
+static void note_affinity(Scan *scan, const char *path, const char *list)
+{
+        CpuSet set;
+
+        if (!scan->forgets || scan->forgotten || cpuset_parse(list, &set) < 0)
+                return;
+        cpuset_and(&set, &scan->topology->online);
+        scan->forgotten = restricts(scan, &set) && !is_of_cpuset(scan, path, &set);
+}
+
 static void note_cpus(Scan *scan, const char *list, const char *name, int tid)
 {
         g_autofree char *clean = NULL;
@@ -147,8 +198,7 @@ static void note_cpus(Scan *scan, const char *list, const char *name, int tid)
         if (!is_new(scan->cpu_lists, list) || cpuset_parse(list, &set) < 0)
                 return;
         cpuset_and(&set, &scan->topology->online);
-        if (cpuset_is_empty(&set) || cpuset_is_subset(&scan->usable, &set) ||
-            cpuset_equal(&set, &scan->confined))
+        if (!restricts(scan, &set))
                 return;
         /* Lists that differ only in CPUs that are offline. */
         for (guint i = 0; i < scan->sets->len; i++)
@@ -168,12 +218,15 @@ static void note_mems(Scan *scan, const char *list)
                 cpuset_or(&scan->bound, &nodes);
 }
 
-static void note_task(Scan *scan, const Status *status, int tid)
+/* `path` is the task's directory below /proc. */
+static void note_task(Scan *scan, const Status *status, const char *path, int tid)
 {
         if (!status->has_memory)
                 return;
-        if (status->cpus)
+        if (status->cpus) {
+                note_affinity(scan, path, status->cpus);
                 note_cpus(scan, status->cpus, status->name, tid);
+        }
         if (status->mems)
                 note_mems(scan, status->mems);
 }
@@ -190,9 +243,9 @@ static void scan_threads(Scan *scan, int pid)
         if (!dir)
                 return;
         for (int tid; (tid = next_number(dir)) >= 0;) {
-                snprintf(path, sizeof(path), "%d/task/%d/status", pid, tid);
+                snprintf(path, sizeof(path), "%d/task/%d", pid, tid);
                 if (tid != pid && status_parse(scan, path, &status) >= 0)
-                        note_task(scan, &status, tid);
+                        note_task(scan, &status, path, tid);
         }
 }
 
@@ -201,10 +254,10 @@ static void scan_process(Scan *scan, int pid)
         char path[64];
         Status status;
 
-        snprintf(path, sizeof(path), "%d/status", pid);
+        snprintf(path, sizeof(path), "%d", pid);
         if (status_parse(scan, path, &status) < 0)
                 return;
-        note_task(scan, &status, pid);
+        note_task(scan, &status, path, pid);
         if (status.threads > 1)
                 scan_threads(scan, pid);
 }
@@ -226,11 +279,26 @@ static void read_memory_nodes(Scan *scan, int root)
                 cpuset_add(&scan->memory, scan->topology->node_ids[node]);
 }
 
+/* Kernels before 6.2 set a task's mask to that of its cpuset when this changes, and do not know
+ * afterwards what the task had asked for. A kernel that does not tell its version is a new one. */
+static bool forgets_affinities(int root)
+{
+        char release[128];
+        int major, minor;
+
+        if (file_read_value(root, "proc/sys/kernel/osrelease", release, sizeof(release)) < 0 ||
+            sscanf(release, "%d.%d", &major, &minor) != 2)
+                return false;
+        return major < 6 || (major == 6 && minor < 2);
+}
+
 static void scan_init(Scan *scan, int root, int proc, const Topology *topology,
                       const CpuSet *confined)
 {
         *scan = (Scan){
+                .root = root,
                 .proc = proc,
+                .forgets = forgets_affinities(root),
                 .topology = topology,
                 .usable = topology_usable(topology),
                 .cpu_lists = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL),
@@ -247,24 +315,12 @@ static void scan_init(Scan *scan, int root, int proc, const Topology *topology,
         read_memory_nodes(scan, root);
 }
 
-/* Kernels before 6.2 set a task's mask to that of its cpuset when this changes, and do not know
- * afterwards what the task had asked for. A kernel that does not tell its version is a new one. */
-static bool forgets_affinities(int root)
-{
-        char release[128];
-        int major, minor;
-
-        if (file_read_value(root, "proc/sys/kernel/osrelease", release, sizeof(release)) < 0 ||
-            sscanf(release, "%d.%d", &major, &minor) != 2)
-                return false;
-        return major < 6 || (major == 6 && minor < 2);
-}
-
 /* Hands what was found over and frees the rest. */
 static Pins *scan_finish(Scan *scan)
 {
         Pins *pins = g_new0(Pins, 1);
 
+        pins->forgotten = scan->forgotten;
         pins->n_sets = (int)scan->sets->len;
         pins->sets = (CpuSet *)(void *)g_array_free(scan->sets, FALSE);
         pins->owners = (char **)g_ptr_array_free(scan->owners, FALSE);
@@ -289,7 +345,6 @@ int pins_read(int root, const Topology *topology, const CpuSet *confined, Pins *
         for (int pid; (pid = next_number(dir)) >= 0;)
                 scan_process(&scan, pid);
         *ret_pins = scan_finish(&scan);
-        (*ret_pins)->forgotten = forgets_affinities(root);
         return 0;
 }
 
