@@ -29,6 +29,9 @@ typedef struct UnitControl {
         int (*set_allowed)(void *userdata, const char *unit, const CpuSet *cpus);
         /* The CPUs that its tasks can really run on; the empty set: nothing limits it. */
         int (*get_effective)(void *userdata, const char *unit, CpuSet *ret_cpus);
+        /* Files of units were removed: has systemd read them anew before the daemon ends, once. May
+         * be NULL. */
+        void (*reload_later)(void *userdata);
         void *userdata;
 } UnitControl;
 

@@ -41,6 +41,9 @@ int park_release(Knobs *knobs, const KnobKind *kind, const char *const *keep);
 /* The first of two errors; that a group is gone is none. */
 int park_first_error(int first, int error);
 
+/* True if systemd keeps its files below this root, so that limits of units leave some. */
+bool park_has_dropins(int root);
+
 /* Where cgroup v2 is, if it is the only one, and how it shares out CPUs. */
 #define PARK_UNIFIED    "sys/fs/cgroup"
 #define PARK_CONTROLLER "cpuset"

@@ -151,6 +151,11 @@ static int confine(State *state, Knobs *knobs, const char *unit, const CpuSet *a
         if (r < 0)
                 return r;
         wanted = park_wanted(original, allowed, online);
+        if (!park_cpus_equal(wanted, original) && park_has_dropins(state->context.root)) {
+                r = knob_set(knobs, &park_dropin_kind, unit, "present");
+                if (r < 0)
+                        return r;
+        }
         return knob_set(knobs, &park_unit_kind, unit, wanted);
 }
 

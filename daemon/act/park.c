@@ -136,7 +136,8 @@ static void close_park(void *data)
 
 /* Of all back ends: a record may have been left by another one than today's. */
 static const KnobKind *const kinds[] = {
-        &park_controller_kind, &park_cgroup_kind, &park_partition_kind, &park_unit_kind, NULL,
+        &park_controller_kind, &park_cgroup_kind, &park_partition_kind,
+        &park_dropin_kind,     &park_unit_kind,   NULL,
 };
 
 const Actuator actuator_park = {

@@ -40,8 +40,9 @@ typedef struct ParkBackendOps {
         void (*close)(void *state);
 } ParkBackendOps;
 
-/* Their knobs: a unit's AllowedCPUs, the parts of the partition, a cgroup's cpuset.cpus. */
-extern const KnobKind park_unit_kind, park_partition_kind, park_cgroup_kind;
+/* Their knobs: a unit's AllowedCPUs and its drop-in, the parts of the partition, a cgroup's
+ * cpuset.cpus. */
+extern const KnobKind park_unit_kind, park_dropin_kind, park_partition_kind, park_cgroup_kind;
 
 extern const ParkBackendOps park_systemd, park_partition, park_cgroup;
 

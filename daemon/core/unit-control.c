@@ -269,6 +269,27 @@ static int set_allowed(void *userdata, const char *unit, const CpuSet *cpus)
         return r < 0 ? r : call(units, ask, &reply);
 }
 
+static void reload_later(void *userdata)
+{
+        ((Units *)userdata)->reload = true;
+}
+
+/* systemd takes its time for this, and sees nothing of what is on its bus meanwhile. */
+static void reload(Units *units)
+{
+        _message_ sd_bus_message *ask = NULL, *reply = NULL;
+        int r = units_connect(units);
+
+        units->reload = false;
+        if (r >= 0)
+                r = sd_bus_message_new_method_call(units->connection, &ask, SYSTEMD_NAME,
+                                                   SYSTEMD_PATH, SYSTEMD_MANAGER, "Reload");
+        if (r >= 0)
+                r = call(units, ask, &reply);
+        if (r < 0 && r != -ENOTCONN)
+                log_error_errno(r, "systemd could not be told to read its units anew: %m");
+}
+
 Units *units_new(sd_event *event, const char *bus)
 {
         Units *units = g_new0(Units, 1);
@@ -281,6 +302,7 @@ Units *units_new(sd_event *event, const char *bus)
                 .get_allowed = get_allowed,
                 .set_allowed = set_allowed,
                 .get_effective = get_effective,
+                .reload_later = reload_later,
                 .userdata = units,
         };
         return units;
@@ -290,6 +312,8 @@ void units_free(Units *units)
 {
         if (!units)
                 return;
+        if (units->reload)
+                reload(units);
         disconnect(units);
         units_watch_done(units);
         sd_event_unref(units->event);

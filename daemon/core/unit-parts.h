@@ -20,6 +20,7 @@ struct Units {
         sd_bus *connection;  /* NULL: none yet, or it broke */
         gint64 silent_until; /* CLOCK_MONOTONIC: it did not answer, and is not asked before */
         UnitControl control;
+        bool reload; /* systemd has to read its files anew */
         bool watching;
         sd_bus_slot *match, *owner; /* while watching and connected */
         sd_event_source *settle;    /* goes off a moment after units came */
