@@ -2,12 +2,12 @@
 """The machine that tests share: booted when it is first asked for, and anew only for a test that wants
 another one."""
 
-import contextlib
 import time
 import unittest
 from types import SimpleNamespace
 
 import image
+from image import HERE  # noqa: F401
 from machine import Machine
 
 settings = SimpleNamespace(
@@ -61,15 +61,17 @@ class GuestTest(unittest.TestCase):
         cls.guest = boot(cls.shape, cls.module_options)
 
     def wait_for(self, what, condition, seconds=30):
-        """Until condition() is true; its last value is returned."""
-        deadline = time.monotonic() + seconds
+        """Until condition() is true; its last value is returned. Asks ever more seldom: to ask is a
+        load, too."""
+        deadline, pause = time.monotonic() + seconds, 0.05
         while True:
             value = condition()
             if value:
                 return value
             if time.monotonic() > deadline:
                 self.fail(f"{what} did not happen in {seconds} s")
-            time.sleep(0.05)
+            time.sleep(pause)
+            pause = min(2 * pause, 2)
 
     def write(self, path, text):
         (self.guest.share / "text").write_text(text)
@@ -96,8 +98,8 @@ class IdledTest(GuestTest):
         """As busctl prints it, with its type."""
         return self.guest.read(f"busctl get-property org.idled1 {path} {interface} {name}")
 
-    def string(self, name, **where):
-        return self.property(name, **where).split(" ", 1)[1].strip('"')
+    def string(self, name, *where):
+        return self.property(name, *where).split(" ", 1)[1].strip('"')
 
     def configure(self, text, policies=None):
         """Writes a drop-in of idled.conf, and one per policy."""
@@ -108,12 +110,8 @@ class IdledTest(GuestTest):
     def start(self):
         self.guest.run("systemctl start idled")
 
-    @contextlib.contextmanager
-    def parked(self, cpus):
-        """With these CPUs parked by the policy userspace."""
+    def park(self, cpus):
+        """Parks these CPUs, by the policy userspace."""
         self.guest.run("busctl -q call org.idled1 /org/idled1 org.idled1.Manager SetIdleMask s "
                        f"'{cpus}'")
-        self.wait_for(f"parking {cpus}", lambda: self.string("Parked") == cpus)
-        yield
-        self.guest.run("busctl -q call org.idled1 /org/idled1 org.idled1.Manager SetIdleMask s ''")
-        self.wait_for("unparking", lambda: self.string("Parked") == "")
+        self.wait_for(f"parking {cpus or 'none'}", lambda: self.string("Parked") == cpus)

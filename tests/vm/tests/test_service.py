@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""idled as its users have it: installed, enabled, asked, configured, killed, rebooted, stopped."""
+
+import lab
+
+CALL = "busctl --system call org.idled1 /org/idled1 org.idled1.Manager"
+ONLY_USERSPACE = "[Daemon]\nPolicies=userspace\n"
+
+
+class Service(lab.IdledTest):
+    def test_enable_now(self):
+        self.guest.run("systemctl enable --now idled")
+        self.addCleanup(self.guest.run, "systemctl disable idled")
+        self.assertEqual(self.guest.read("systemctl is-enabled idled; systemctl is-active idled"),
+                         "enabled\nactive")
+        self.assertEqual(self.guest.read("systemctl show -P Type -P NRestarts idled"), "notify\n0")
+
+    def test_started_by_who_asks(self):
+        self.guest.run("systemctl enable idled")
+        self.addCleanup(self.guest.run, "systemctl disable idled")
+        self.assertEqual(self.string("Online"), "0-3")
+        self.assertEqual(self.guest.read("systemctl is-active idled"), "active")
+
+    def test_on_the_bus(self):
+        self.start()
+        tree = self.guest.read("busctl --system --list tree org.idled1").split("\n")
+        for path in ("/org/idled1", "/org/idled1/cpu/3", "/org/idled1/policy/ondemand",
+                     "/org/idled1/energy/package_2d0", "/org/freedesktop/LogControl1"):
+            self.assertIn(path, tree)
+        members = self.guest.read("busctl --system introspect org.idled1 /org/idled1")
+        for line in (".Parked +property +s ", ".Reload +method +- +-", ".Explain +method +- +aa"):
+            self.assertRegex(members, line)
+        self.assertEqual(self.property("Online"), 's "0-3"')
+        self.assertEqual(self.property("Cores"), "u 2")
+        self.assertIn("AllowedCPUs", self.string("ParkBackend"))
+        self.assertNotIn("energy", self.property("Missing"))
+
+    def test_journal(self):
+        self.start()
+        since = "-u idled -b --no-pager -o cat _SYSTEMD_INVOCATION_ID=" + \
+            self.guest.read("systemctl show -P InvocationID idled")
+        self.assertRegex(self.guest.read(f"journalctl {since}"), r"(?m)^idled [0-9.]+$")
+        self.assertEqual(self.guest.read(f"journalctl -p warning {since}"), "")
+
+    def test_reload(self):
+        self.start()
+        self.write("/etc/idled/policies/ondemand.conf", "[Policy]\nMinCores=2\n")
+        self.guest.run("systemctl reload idled")
+        options = "/org/idled1/policy/ondemand", "org.idled1.Policy"
+        self.assertIn('"MinCores" "2"', self.property("Options", *options))
+        with self.subTest("with a mistake"):
+            self.write("/etc/idled/policies/ondemand.conf", "[Policy]\nMinCores=1\nDwell=soon\n")
+            result = self.guest.run("systemctl reload idled", check=False)
+            self.assertNotEqual(result.status, 0)
+            self.assertIn('"MinCores" "2"', self.property("Options", *options))
+            where = r"/etc/idled/policies/ondemand\.conf:3: Dwell"
+            self.assertRegex(self.guest.read("journalctl -u idled -b --no-pager -o cat"), where)
+            self.assertRegex(self.guest.run(f"{CALL} Reload", check=False).errors, where)
+        self.assertEqual(self.guest.read("systemctl is-active idled"), "active")
+
+    def test_parks_when_idle_and_unparks_under_load(self):
+        self.configure("", {"ondemand": "Dwell=1s\n"})
+        self.start()
+        self.wait_for("parking", lambda: self.string("Parked") == "2-3")
+        self.guest.run("for i in 1 2 3 4; do systemd-run -q --unit=burner$i sh -c 'while :; do :; done'; done")
+        try:
+            self.wait_for("unparking", lambda: self.string("Parked") == "", 10)
+        finally:
+            self.guest.run("systemctl stop burner{1..4}")
+        self.assertIn("ondemand", self.guest.read(f"{CALL} History"))
+
+    def test_security(self):
+        text = self.guest.read("systemd-analyze security --no-pager idled | tail -n 1")
+        exposure = float(text.split(": ")[1].split()[0])
+        self.assertLessEqual(exposure, 2.0)
+
+    def test_unit_file_is_valid(self):
+        result = self.guest.run("systemd-analyze verify --man=no /lib/systemd/system/idled.service")
+        self.assertEqual(result.output + result.errors, "")
+
+    def test_unprivileged_user(self):
+        self.start()
+
+        def ask(arguments):
+            return self.guest.run(f"cd /; runuser -u user -- busctl --system {arguments}", check=False)
+
+        manager = "org.idled1 /org/idled1 org.idled1.Manager"
+        self.assertEqual(ask(f"get-property {manager} Parked").status, 0)
+        self.assertEqual(ask(f"call {manager} Explain").status, 0)
+        for call in ("Reload", "SetIdleMask s 3", "SetOption sss ondemand MinCores 2", "Pause s why",
+                     "GetEnergy"):
+            with self.subTest(call):
+                result = ask(f"call {manager} {call}")
+                self.assertNotEqual(result.status, 0)
+                self.assertRegex(result.errors, "(?i)access denied|authentication required|not allowed")
+        self.assertEqual(self.string("Paused", ), "false")
+
+
+class NoTrace(lab.IdledTest):
+    def setUp(self):
+        self.configure(ONLY_USERSPACE)
+        self.write("/root/dump", (lab.HERE / "dump").read_text())
+        self.guest.run("systemctl start polkit; systemctl stop idled")
+        self.before = self.dump()
+
+    def dump(self):
+        return self.guest.read("bash /root/dump").split("\n")
+
+    def test_stop(self):
+        self.start()
+        self.park("2-3")
+        self.assertNotEqual(self.dump(), self.before)
+        self.guest.run("systemctl stop idled")
+        self.assertEqual(self.dump(), self.before)
+        self.assertFalse(self.guest.run("ls /run/idled/undo", check=False).output)
+
+    def test_stop_after_unparking(self):
+        self.start()
+        self.park("2-3")
+        self.park("")
+        self.guest.run("systemctl stop idled")
+        self.assertEqual(self.dump(), self.before)
+
+    def test_kill(self):
+        self.start()
+        self.park("3")
+        first = self.guest.read("systemctl show -P MainPID idled")
+        self.guest.run("systemctl kill -s KILL idled")
+        self.wait_for("a new instance", lambda: self.guest.read(
+            "systemctl show -P MainPID idled") not in ("0", first))
+        self.wait_for("its being ready", lambda: self.guest.run(
+            "systemctl is-active idled", check=False).status == 0)
+        self.assertEqual(self.string("Parked"), "")
+        self.guest.run("systemctl stop idled")
+        self.assertEqual(self.dump(), self.before)
+
+    def test_restore_alone(self):
+        self.start()
+        self.park("1-3")
+        self.guest.run("systemctl kill -s KILL idled; systemctl stop idled")
+        self.assertEqual(self.dump(), self.before)
+
+    def test_limits_of_the_administrator(self):
+        """AllowedCPUs= that was there before, in a file and at run time, is in force again."""
+        self.write("/etc/systemd/system/user.slice.d/test.conf", "[Slice]\nAllowedCPUs=0-2\n")
+        self.guest.run("systemctl daemon-reload; "
+                       "systemctl set-property --runtime system.slice AllowedCPUs=1-3")
+        try:
+            before = self.dump()
+            self.start()
+            self.park("2-3")
+            self.assertEqual(self.guest.read("cat /sys/fs/cgroup/{user,system}.slice/cpuset.cpus"),
+                             "0-1\n1")
+            self.guest.run("systemctl stop idled")
+            self.assertEqual(without_full_lists(self.dump()), without_full_lists(before))
+        finally:
+            self.guest.run("rm -r /etc/systemd/system/user.slice.d; "
+                           "systemctl set-property --runtime system.slice AllowedCPUs=0-3; "
+                           "systemctl set-property --runtime system.slice AllowedCPUs=; "
+                           "rm -r /run/systemd/system.control; systemctl daemon-reload")
+        self.assertEqual(self.dump(), self.before)
+
+
+def without_full_lists(lines):
+    """While the controller stays on, the kernel takes no empty list for a group with tasks; one of all
+    CPUs is the same."""
+    return [line.replace("cpuset.cpus: 0-3", "cpuset.cpus: ") for line in lines]
+
+
+class Reboot(lab.IdledTest):
+    def test_enabled_it_starts(self):
+        self.guest.run("systemctl enable idled")
+        self.addCleanup(self.guest.run, "systemctl disable idled")
+        before = self.guest.read("cat /proc/sys/kernel/random/boot_id")
+        self.guest.reboot()
+        self.assertNotEqual(self.guest.read("cat /proc/sys/kernel/random/boot_id"), before)
+        self.assertEqual(self.guest.run("systemctl is-system-running --wait", check=False).output,
+                         "running\n")
+        self.assertEqual(self.guest.read("systemctl is-active idled"), "active")
+        self.assertEqual(self.property("Degraded"), "a(sss) 0")
