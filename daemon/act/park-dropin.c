@@ -6,17 +6,25 @@
  *
  * Taking the limit away does not remove it: it then says `AllowedCPUs=`, which overrides what the
  * administrator has in /etc. RevertUnitFiles would remove it together with the administrator's own.
- * So whether it is there is a knob beside the limit, set before it. It is made by asking for the
- * limit that is in force already; at the end it is unlinked, with the directories that are empty
- * then, and systemd is told to read its files anew, once for all units.
+ * So whether it is there is a knob beside the limit, set before it and given back after it:
+ *
+ *      drop-in  UNIT     absent LIMIT -> present
+ *
+ * It is made by asking for the limit that is in force already; at the end it is unlinked, with the
+ * directories that are empty then, and systemd is told to read its files anew, once for all units.
+ * If the unit's limit is then not the one found, somebody has set another: the file is theirs.
  */
 #include "act/park-common.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "base/cpuset-text.h"
+
 #define SYSTEMD "run/systemd"
+#define ABSENT  "absent "
 
 static const char *const places[] = { SYSTEMD "/system.control", SYSTEMD "/transient" };
 
@@ -30,31 +38,57 @@ bool park_has_dropins(int root)
         return faccessat(root, SYSTEMD "/system", F_OK, 0) == 0;
 }
 
-static int dropin_read(const ActContext *context, const char *name, char **ret_value)
+static int is_present(int root, const char *unit, bool *ret_present)
 {
         bool present = false;
 
         for (size_t i = 0; i < G_N_ELEMENTS(places); i++) {
-                g_autofree char *file = file_of(places[i], name);
+                g_autofree char *file = file_of(places[i], unit);
 
-                if (faccessat(context->root, file, F_OK, 0) == 0)
+                if (faccessat(root, file, F_OK, 0) == 0)
                         present = true;
                 else if (errno != ENOENT)
                         return -errno;
         }
-        *ret_value = g_strdup(present ? "present" : "absent");
+        *ret_present = present;
         return 0;
 }
 
-static int make(const UnitControl *units, const char *unit)
+static int limit_of(const ActContext *context, const char *unit, CpuSet *ret_limit)
 {
-        CpuSet allowed;
+        const UnitControl *units = context->units;
+
+        return units ? units->get_allowed(units->userdata, unit, ret_limit) : -ENOTCONN;
+}
+
+static int dropin_read(const ActContext *context, const char *name, char **ret_value)
+{
+        g_autofree char *text = NULL;
+        bool present = false;
+        CpuSet limit;
         int r;
 
-        if (!units)
-                return -ENOTCONN;
-        r = units->get_allowed(units->userdata, unit, &allowed);
-        return r < 0 ? r : units->set_allowed(units->userdata, unit, &allowed);
+        r = is_present(context->root, name, &present);
+        if (r < 0)
+                return r;
+        if (present) {
+                *ret_value = g_strdup("present");
+                return 0;
+        }
+        r = limit_of(context, name, &limit);
+        if (r < 0)
+                return r;
+        text = cpuset_format(&limit);
+        *ret_value = g_strconcat(ABSENT, text, NULL);
+        return 0;
+}
+
+static int make(const ActContext *context, const char *unit)
+{
+        CpuSet limit;
+        int r = limit_of(context, unit, &limit);
+
+        return r < 0 ? r : context->units->set_allowed(context->units->userdata, unit, &limit);
 }
 
 /* Unlinks the file, and its directory and the one above unless others have files there. */
@@ -69,16 +103,33 @@ static int remove_from(int root, const char *place, const char *unit)
         return 0;
 }
 
+/* A unit that is gone has a file all the same. */
+static int may_remove(const ActContext *context, const char *unit, const char *found)
+{
+        CpuSet limit, original;
+        int r;
+
+        r = cpuset_parse(found, &original);
+        if (r < 0)
+                return r;
+        r = limit_of(context, unit, &limit);
+        if (r < 0)
+                return r == -ENOENT ? 0 : r;
+        return cpuset_equal(&limit, &original) ? 0 : -ESTALE;
+}
+
 static int dropin_write(const ActContext *context, const char *name, const char *value)
 {
         const UnitControl *units = context->units;
-        int first = 0;
+        int r, first = 0;
 
-        if (g_str_equal(value, "present"))
-                return make(units, name);
+        if (!g_str_has_prefix(value, ABSENT))
+                return make(context, name);
+        r = may_remove(context, name, value + strlen(ABSENT));
+        if (r < 0)
+                return r;
         for (size_t i = 0; i < G_N_ELEMENTS(places); i++) {
-                int r = remove_from(context->root, places[i], name);
-
+                r = remove_from(context->root, places[i], name);
                 first = first < 0 ? first : r;
         }
         if (units && units->reload_later)

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The files that limits at run time leave: which are removed, and when systemd reads them anew. The
+ * stand-in writes them where systemd does: init.scope's below transient, all others' below
+ * system.control.
+ */
+#include "fake-systemd.h"
+#include "scratch.h"
+
+static int reloads;
+
+static char *file_of(const char *unit)
+{
+        return g_strdup_printf("run/systemd/%s/%s.d/50-AllowedCPUs.conf",
+                               g_str_equal(unit, "init.scope") ? "transient" : "system.control",
+                               unit);
+}
+
+static int set_with_file(void *userdata, const char *unit, const CpuSet *cpus)
+{
+        g_autofree char *file = file_of(unit), *list = cpuset_format(cpus), *text = NULL;
+        int r = set_allowed(userdata, unit, cpus);
+
+        if (r < 0)
+                return r;
+        text = g_strdup_printf("[Slice]\nAllowedCPUs=%s\n", list);
+        scratch_file(file, text);
+        return 0;
+}
+
+static void reload_later(void *userdata)
+{
+        reloads++;
+}
+
+static const UnitControl control = {
+        .list_children = list_children,
+        .get_allowed = get_allowed,
+        .set_allowed = set_with_file,
+        .get_effective = get_effective,
+        .reload_later = reload_later,
+};
+
+static ActContext context(void)
+{
+        return (ActContext){ .root = scratch_fd, .units = &control };
+}
+
+static void setup(void)
+{
+        scratch_open();
+        scratch_file("sys/devices/system/cpu/possible", "0-3\n");
+        scratch_file("run/systemd/system/some.service", "");
+        systemd_new();
+        systemd_unit("init.scope", "-.slice", "");
+        systemd_unit("user.slice", "-.slice", "1-3");
+        reloads = 0;
+}
+
+static void teardown(void)
+{
+        systemd_done();
+        scratch_close();
+}
+
+static Knobs *open_knobs(void)
+{
+        const ActContext c = context();
+
+        return knobs_new(&c, scratch_fd, false);
+}
+
+static int apply(Knobs *knobs, const char *allowed)
+{
+        char glob[] = "*", *all[] = { glob, NULL }, *none[] = { NULL };
+        const ParkOptions options = { .units = all, .exclude = none };
+        const Topology topology = { .online = cpus_of("0-3") };
+        const ActContext c = context();
+        CpuSet set = cpus_of(allowed);
+        void *state;
+        int r;
+
+        ck_assert_int_eq(park_systemd.open(&c, &options, &state), 0);
+        r = park_systemd.apply(state, knobs, &set, &topology);
+        park_systemd.close(state);
+        return r;
+}
+
+static bool has(const char *path)
+{
+        return faccessat(scratch_fd, path, F_OK, 0) == 0;
+}
+
+static void expect_file(const char *unit, bool there)
+{
+        g_autofree char *file = file_of(unit);
+
+        ck_assert_msg(has(file) == there, "%s is %s", file, there ? "not there" : "there");
+}
+
+START_TEST(removed_at_the_end)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        ck_assert_int_eq(apply(knobs, "0-1"), 0);
+        expect_file("init.scope", true);
+        expect_file("user.slice", true);
+        ck_assert_int_eq(apply(knobs, "0-3"), 0);
+        expect_file("user.slice", true);
+        ck_assert_int_eq(reloads, 0);
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+        ck_assert(!has("run/systemd/system.control") && !has("run/systemd/transient"));
+        ck_assert(has("run/systemd/system/some.service"));
+        ck_assert_int_eq(reloads, 2);
+}
+END_TEST
+
+START_TEST(those_of_others_stay)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+        g_autofree char *text = NULL;
+
+        scratch_file("run/systemd/system.control/user.slice.d/50-AllowedCPUs.conf", "1-3");
+        scratch_file("run/systemd/transient/init.scope.d/50-CPUWeight.conf", "50");
+        ck_assert_int_eq(apply(knobs, "0-1"), 0);
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+        expect_file("user.slice", true);
+        expect_file("init.scope", false);
+        ck_assert(has("run/systemd/transient/init.scope.d/50-CPUWeight.conf"));
+        text = scratch_text("run/systemd/system.control/user.slice.d/50-AllowedCPUs.conf");
+        ck_assert_str_eq(text, "[Slice]\nAllowedCPUs=1-3\n");
+}
+END_TEST
+
+/* The file has the administrator's limit now. */
+START_TEST(limit_set_by_the_administrator_stays)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+        const CpuSet theirs = cpus_of("2");
+
+        ck_assert_int_eq(apply(knobs, "0-1"), 0);
+        ck_assert_int_eq(set_with_file(NULL, "user.slice", &theirs), 0);
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+        expect_file("user.slice", true);
+        expect_file("init.scope", false);
+}
+END_TEST
+
+START_TEST(unit_is_gone)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        ck_assert_int_eq(apply(knobs, "0-1"), 0);
+        systemd_gone("user.slice");
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+        expect_file("user.slice", false);
+}
+END_TEST
+
+/* A unit of which nothing can be taken away is not touched at all. */
+START_TEST(none_where_nothing_changes)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        ck_assert_int_eq(apply(knobs, "1-3"), 0);
+        expect_file("user.slice", false);
+        expect_file("init.scope", true);
+}
+END_TEST
+
+static void run_all(void)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        apply(knobs, "0-1");
+        apply(knobs, "0-3");
+        knobs_restore(knobs, NULL, NULL);
+}
+
+START_TEST(killed_anywhere)
+{
+        const CpuSet limit = cpus_of("1-3");
+        bool killed = true;
+        int n;
+
+        for (n = 0; killed; n++) {
+                g_autoptr(Knobs) knobs = NULL;
+                int skipped;
+
+                killed = killed_at(n, run_all);
+                knobs = open_knobs();
+                ck_assert_int_ge(knobs_recover(knobs, actuator_park.kinds, &skipped), 0);
+                ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+                expect_file("init.scope", false);
+                expect_file("user.slice", false);
+                ck_assert(cpuset_equal(&systemd_find("user.slice")->allowed, &limit));
+        }
+        ck_assert_int_gt(n, 20);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("park-dropin");
+        TCase *tcase = tcase_create("park-dropin");
+
+        tcase_add_checked_fixture(tcase, setup, teardown);
+        tcase_add_test(tcase, removed_at_the_end);
+        tcase_add_test(tcase, those_of_others_stay);
+        tcase_add_test(tcase, limit_set_by_the_administrator_stays);
+        tcase_add_test(tcase, unit_is_gone);
+        tcase_add_test(tcase, none_where_nothing_changes);
+        tcase_add_test(tcase, killed_anywhere);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}
