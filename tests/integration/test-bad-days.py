@@ -166,11 +166,17 @@ class BadDays(unittest.TestCase):
 
     def test_no_room_for_the_record(self):
         """A full /run: nothing may be changed, and that is said."""
-        script = ('mkdir -p "$1" && mount -t tmpfs -o size=4k,nr_inodes=8 none "$1" && '
-                  'head -c 4096 /dev/zero >"$1/filler"; shift; exec "$@"')
-        done = subprocess.run(['unshare', '-m', 'sh', '-c', script, 'sh', self.run_dir,
-                               *self.command('--once')], stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, check=False)
+        os.mkdir(self.run_dir)
+        # In a chroot / need not be a mount, so only the mount that the directory is on is made private.
+        script = ('mount --make-private "$(stat -c %%m "$1")" || exit %d; '
+                  'mount -t tmpfs -o size=4k,nr_inodes=8 none "$1" || exit; '
+                  'head -c 4096 /dev/zero >"$1/filler"; shift; exec "$@"' % SKIP)
+        done = subprocess.run(['unshare', '-m', '--propagation', 'unchanged', 'sh', '-c', script,
+                               'sh', self.run_dir, *self.command('--once')],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              check=False)
+        if done.returncode == SKIP:
+            self.skipTest('the mount of %s cannot be made private' % self.run_dir)
         self.assertNotEqual(done.returncode, 0, done.stdout)
         self.assertIn('No space left on device', done.stdout)
         self.assertEqual(self.values(), self.found)
