@@ -14,9 +14,14 @@ die() {
         exit 1
 }
 
+apt_install() {
+        apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -qy \
+                --no-install-recommends "$@"
+}
+
 # install_missing KIND...: the packages of these kinds in tools/packages.
 install_missing() {
-        local kinds missing=() package log
+        local kinds missing=() package
         kinds=$(IFS='|'; echo "$*")
         for package in $(sed -nE "s/^($kinds): //p" "$top/tools/packages"); do
                 dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed ||
@@ -25,21 +30,38 @@ install_missing() {
         [ ${#missing[@]} -gt 0 ] || return 0
         [ "$(id -u)" = 0 ] || die "please install: ${missing[*]}"
         say "installing ${missing[*]}"
+        noisily apt_install "${missing[@]}" || die "the packages could not be installed"
+}
+
+# Shows that something goes on: the newest line on a terminal, else one every ten seconds.
+progress() {
+        local line last=$SECONDS
+        while IFS= read -r line; do
+                if [ -t 1 ]; then
+                        printf '\r\033[K        %.90s' "$line"
+                elif ((SECONDS - last >= 10)); then
+                        printf '        %.90s\n' "$line"
+                        last=$SECONDS
+                fi
+        done
+        [ ! -t 1 ] || printf '\r\033[K'
+}
+
+# noisily COMMAND...: its output is shown as progress, and whole if it fails.
+noisily() {
+        local log rc=0
         log=$(mktemp)
-        { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -qy \
-                --no-install-recommends "${missing[@]}"; } >"$log" 2>&1 ||
-                { cat "$log" >&2; die "the packages could not be installed"; }
+        "$@" 2>&1 | tee "$log" | progress || rc=1
+        [ $rc = 0 ] || cat "$log" >&2
         rm -f "$log"
+        return $rc
 }
 
 # build DIR MESON-OPTION...: configures once, then builds what changed.
 build() {
-        local dir=$1 log
+        local dir=$1
         shift
-        log=$(mktemp)
-        [ -e "$dir/build.ninja" ] || meson setup "$dir" "$top" "$@" >"$log" 2>&1 ||
-                { cat "$log" >&2; die "meson setup failed"; }
+        [ -e "$dir/build.ninja" ] || noisily meson setup "$dir" "$top" "$@" || die "meson setup failed"
         say "building in ${dir#"$top"/}"
-        ninja -C "$dir" >"$log" 2>&1 || { cat "$log" >&2; die "the build failed"; }
-        rm -f "$log"
+        noisily ninja -C "$dir" || die "the build failed"
 }
