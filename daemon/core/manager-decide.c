@@ -59,6 +59,11 @@ static void refresh_pins(Manager *manager, bool force)
         manager->pins_cost_usec = manager_now() - now;
 }
 
+static bool depends_on_pins(Safety safety)
+{
+        return safety == SAFETY_PINNED || safety == SAFETY_FORGOTTEN || safety == SAFETY_NODE;
+}
+
 void manager_make_safe(Manager *manager, Plan *plan, uint8_t *ret_safety)
 {
         CpuSet online_wish = plan->allowed;
@@ -67,6 +72,14 @@ void manager_make_safe(Manager *manager, Plan *plan, uint8_t *ret_safety)
         if (!cpuset_is_subset(allowed_now(manager), &online_wish))
                 refresh_pins(manager, true);
         plan_sanitize(plan, manager->topology, manager->pins, ret_safety);
+        manager->held = false;
+        for (int cpu = 0; cpu < manager->topology->n_cpus; cpu++)
+                manager->held |= depends_on_pins(ret_safety[cpu]);
+}
+
+bool manager_should_look_again(const Manager *manager)
+{
+        return manager->held && manager_now() - manager->pins_time_usec >= HELD_AGAIN_USEC;
 }
 
 /* The first policy by rank that leaves `cpu` out; -1 if none does. */

@@ -19,6 +19,11 @@ void manager_decide(Manager *manager, Plan *ret_plan);
  * for every CPU number. */
 void manager_make_safe(Manager *manager, Plan *plan, uint8_t *ret_safety);
 
+/* Who is bound to CPUs may go, and nothing tells: whether it is time to look if CPUs that are kept
+ * in use for them could be parked by now. Ticks come at least as often as HELD_AGAIN_USEC then. */
+#define HELD_AGAIN_USEC (10 * G_USEC_PER_SEC)
+bool manager_should_look_again(const Manager *manager);
+
 /* Notes for every CPU why it is parked or not, and a transition if the set of parked CPUs differs
  * from that before. */
 void manager_note_causes(Manager *manager, const CpuSet *parked_before, const uint8_t *safety);

@@ -117,6 +117,8 @@ void manager_arm(Manager *manager, bool changed)
 
         manager->stretch = cadence_stretch(&cadence, manager->stretch);
         interval = manager->stretch * cadence.period_usec;
+        if (manager->held && (interval == 0 || interval > HELD_AGAIN_USEC))
+                interval = HELD_AGAIN_USEC;
         manager->interval_usec = interval;
         if (interval == 0) {
                 sd_event_source_set_enabled(manager->timer, SD_EVENT_OFF);

@@ -200,7 +200,8 @@ void manager_tick(Manager *manager)
                 manager_rescan(manager);
         wished = manager->wished;
         manager_decide(manager, &plan);
-        changed = manager->stale || !cpuset_equal(&wished, &manager->wished);
+        changed = manager->stale || !cpuset_equal(&wished, &manager->wished) ||
+                  manager_should_look_again(manager);
         if (changed) {
                 safety = g_new0(uint8_t, (gsize)manager->topology->n_cpus);
                 manager_make_safe(manager, &plan, safety);

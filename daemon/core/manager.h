@@ -119,6 +119,7 @@ typedef struct Manager {
         uint64_t checked_usec; /* when the knobs were last compared with what they should be */
         Plan plan;             /* merged and safe */
         CpuSet parked;         /* online CPUs that are kept free of work now */
+        bool held;             /* who is bound to CPUs keeps some in use that would be parked */
         CpuCause *causes;      /* by CPU number */
         Transition transitions[TRANSITIONS_KEPT]; /* ring; newest at (n_transitions - 1) % KEPT */
         uint64_t n_transitions;
