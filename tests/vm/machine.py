@@ -169,10 +169,21 @@ class Machine:
         tree = self.share / "installed"
         subprocess.run(["meson", "install", "-C", str(build), "--destdir", str(tree), "--quiet",
                         "--no-rebuild"], check=True, stdout=subprocess.DEVNULL)
-        self.run("cp -dR --preserve=mode /share/installed/. / && systemctl daemon-reload && "
+        self.add_libraries(Path(build) / "daemon" / "idled", tree)
+        self.run("cp -dR --preserve=mode /share/installed/. / && ldconfig && systemctl daemon-reload && "
                  "busctl -q call org.freedesktop.DBus /org/freedesktop/DBus org.freedesktop.DBus "
                  "ReloadConfig")
         shutil.rmtree(tree)
+
+    def add_libraries(self, program, tree):
+        """Adds those that a guest of another suite has in another version only."""
+        lines = subprocess.run(["ldd", str(program)], check=True, text=True,
+                               stdout=subprocess.PIPE).stdout.split("\n")
+        target = tree / "usr/local/lib"
+        target.mkdir(parents=True)
+        for name, path in (line.split()[0:3:2] for line in lines if "=> /" in line):
+            if name.startswith("libcgroup."):
+                shutil.copy(path, target / name)
 
     def reboot(self, timeout=120):
         self.send("systemctl --no-block reboot")
