@@ -161,7 +161,7 @@ static void add_reason(GString *text, json_object *row)
         add_inputs(text, json_get(row, "inputs"));
         if (!*option)
                 return;
-        g_string_append_printf(text, "; %s", option);
+        g_string_append_printf(text, "; %s%s", *unit ? "" : "see ", option);
         if (*unit)
                 g_string_append_printf(text, " is %.4g %s", json_number(row, "threshold", 0), unit);
         g_string_append_printf(text, " (%s)", json_text(row, "source"));

@@ -21,6 +21,7 @@
 #include <sys/stat.h>
 #include <systemd/sd-daemon.h>
 #include <systemd/sd-event.h>
+#include <unistd.h>
 
 #include "base/cpuset-text.h"
 #include "base/file.h"
@@ -66,6 +67,15 @@ static int fill_setup(const Arguments *arguments, ManagerSetup *setup)
         return 0;
 }
 
+/* Why there is no directory for the record, for people. */
+static int refuse_run_directory(const char *path, int error)
+{
+        bool needs_root = (error == -EACCES || error == -EPERM) && geteuid() != 0;
+
+        return log_error_errno(error, "%s: %m%s", path,
+                               needs_root ? ": idled needs root (or --run DIR)" : "");
+}
+
 /* Opens the directory of the record, making it and what leads to it if it is not there. */
 static int open_run_directory(const Arguments *arguments)
 {
@@ -75,10 +85,10 @@ static int open_run_directory(const Arguments *arguments)
         path = arguments->run ? g_strdup(arguments->run)
                               : g_build_filename(arguments->root ?: "/", "run/idled", NULL);
         if (g_mkdir_with_parents(path, 0755) < 0)
-                return log_error_errno(-errno, "%s: %m", path);
+                return refuse_run_directory(path, -errno);
         fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (fd < 0)
-                return log_error_errno(-errno, "%s: %m", path);
+                return refuse_run_directory(path, -errno);
         if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
                 int error = -errno;
 

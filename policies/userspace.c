@@ -27,9 +27,8 @@ static void userspace_decide(void *state, const PolicyInput *input, Wish *wish)
         cpuset_subtract(&wish->allowed, &options->idle_mask);
         wish->allowed_reason = (Reason){
                 .because = "the administrator has said which CPUs shall idle",
+                .inputs = { { "CPUs in IdleMask", "", cpuset_count(&options->idle_mask) } },
                 .option = "IdleMask",
-                .threshold = cpuset_count(&options->idle_mask),
-                .threshold_unit = "CPUs",
         };
 }
 

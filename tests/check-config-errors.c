@@ -10,6 +10,8 @@
         "wrong-decide, wrong-default, wrong-end, wrong-help, wrong-key, wrong-name, "              \
         "wrong-offset, wrong-section, wrong-size, wrong-symbol, wrong-twice, wrong-type"
 
+#define KEYS "Period, MinCores, MaxCores, Share, Order, Cpus, Text, Words, Eager"
+
 static const struct {
         const char *name;
         File files[N_FILES];
@@ -41,14 +43,14 @@ static const struct {
                    "Period?)" },
         { "unknown key like no other",
           { USE, { ALPHA, "[Policy]\nTemperature=1\n" } },
-          AT_ALPHA ":2: Temperature: found an unknown key, expected one of [Policy]" },
+          AT_ALPHA ":2: Temperature: found an unknown key, expected one of [Policy]: " KEYS },
         { "case counts",
           { USE, { ALPHA, "[Policy]\nperiod=1s\n" } },
           AT_ALPHA ":2: period: found an unknown key, expected one of [Policy] (did you mean "
                    "Period?)" },
         { "translated key",
           { USE, { ALPHA, "[Policy]\nText[de]=Hallo\n" } },
-          AT_ALPHA ":2: Text[de]: found an unknown key, expected one of [Policy]" },
+          AT_ALPHA ":2: Text[de]: found an unknown key, expected one of [Policy]: " KEYS },
         { "key of another section",
           { { IDLED, "[Park]\nPolicies=alpha\n[Daemon]\nPolicies=alpha\n" } },
           AT_IDLED ":2: Policies: found in [Park], expected in [Daemon]" },
@@ -116,7 +118,7 @@ static const struct {
           "/etc/idled/idled.conf.d/10-a.conf:2: LogLevel: found \"loud\", expected one of emerg, "
           "alert, crit, err, warning, notice, info or debug\n"
           "/etc/idled/idled.conf.d/10-a.conf:3: X: found an unknown key, expected one of "
-          "[Daemon]\n" AT_ALPHA
+          "[Daemon]: Policies, LogLevel, MaxStretch\n" AT_ALPHA
           ":2: Share: found \"80\", expected a percentage from 1% to 100%, such as 80%\n"
           "/usr/lib/idled/policies/beta.conf:4: Order: found \"none\", expected one of "
           "efficiency, performance or package\n"
@@ -128,9 +130,8 @@ static const struct {
                    " (did you mean alpha?)" },
         { "default policies that are not there",
           { { NULL } },
-          AT_IDLED ": Policies: found \"userspace\", expected policies in MODULES: " ALL
-                   "\n" AT_IDLED
-                   ": Policies: found \"ondemand\", expected policies in MODULES: " ALL },
+          "(default): Policies: found \"userspace\", expected policies in MODULES: " ALL
+          "\n(default): Policies: found \"ondemand\", expected policies in MODULES: " ALL },
         { "policy twice",
           { { IDLED, "[Daemon]\nPolicies=alpha beta alpha\n" } },
           AT_IDLED ":2: Policies: found \"alpha\" twice, expected it once" },

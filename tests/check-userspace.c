@@ -28,9 +28,10 @@ START_TEST(masks)
         ck_case(c->name,
                 world->wish.period_usec == 0 && world->wish.settled && !world->wish.on_pressure,
                 "wants to be called again");
-        if (*c->mask)
+        if (*c->mask) {
                 ck_assert_str_eq(world->wish.allowed_reason.option, "IdleMask");
-        else
+                ck_assert_ptr_null(world->wish.allowed_reason.threshold_unit);
+        } else
                 ck_assert_ptr_null(world->wish.allowed_reason.because);
 }
 END_TEST

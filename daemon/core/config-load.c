@@ -46,15 +46,16 @@ static char *unknown_section(const FileScope *scope, const char *heading)
 static char *unknown_key(const FileScope *scope, const Section *section, const char *key)
 {
         const char *heading = section_heading(section);
-        g_autofree char *clean = log_clean(key), *hint = NULL;
+        g_autofree char *clean = log_clean(key), *hint = NULL, *list = NULL;
 
         for (guint i = 0; i < scope->n_sections; i++)
                 if (section_row(scope->sections[i], key))
                         return g_strdup_printf("%s: found in [%s], expected in [%s]", clean,
                                                heading, section_heading(scope->sections[i]));
         hint = text_suggest(setting_nearest(section->rows, heading, key));
-        return g_strdup_printf("%s: found an unknown key, expected one of [%s]%s", clean, heading,
-                               hint);
+        list = *hint ? g_strdup("") : section_keys(section);
+        return g_strdup_printf("%s: found an unknown key, expected one of [%s]%s%s", clean, heading,
+                               list, hint);
 }
 
 static char *check_name(const char *heading, const char *key, void *userdata)
@@ -160,15 +161,17 @@ static char *unknown_policy(const char *dir, const char *name)
         g_autofree char *hint = text_suggest(word_nearest(name, (const char *const *)known));
 
         return g_strdup_printf("found \"%s\", expected policies in %s: %s%s", clean, dir,
-                               *list ? list : "none are there", hint);
+                               *list ? list : "none are there (see --policy-dir)", hint);
 }
 
 static void load_policies(Config *config, const ConfigPaths *paths, GPtrArray *errors)
 {
         const Section *daemon = config_section(config, "Daemon");
         const DaemonOptions *options = daemon->options;
-        Source source = place_to_mend(paths, daemon, "Policies", "idled.conf");
+        Source source = section_source(daemon, "Policies");
 
+        if (!source.file)
+                source.file = "(default)";
         for (int i = 0; options->policies[i]; i++) {
                 const char *name = options->policies[i];
                 const IdledPolicy *policy;

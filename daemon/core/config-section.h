@@ -20,6 +20,9 @@ const char *section_heading(const Section *section);
 /* The row with this key, NULL if there is none. */
 const Setting *section_row(const Section *section, const char *key);
 
+/* ": KEY, KEY, KEY", all there are, for messages; a new string. */
+char *section_keys(const Section *section);
+
 /* Asks the section's policy whether `options` fit together. -EINVAL if not: then `*ret_error` says
  * what contradicts what, and `*ret_key` is the key to blame or NULL. */
 int section_check(const Section *section, const void *options, const char **ret_key,

@@ -111,6 +111,15 @@ const Setting *section_row(const Section *section, const char *key)
         return setting_find(section->rows, section_heading(section), key);
 }
 
+char *section_keys(const Section *section)
+{
+        GString *text = g_string_new(NULL);
+
+        for (const Setting *row = section->rows; row->key; row++)
+                g_string_append_printf(text, "%s %s", row == section->rows ? ":" : ",", row->key);
+        return g_string_free(text, FALSE);
+}
+
 char *text_suggest(const char *word)
 {
         return word ? g_strdup_printf(" (did you mean %s?)", word) : g_strdup("");
@@ -177,7 +186,7 @@ int config_set(Config *config, const char *section_name, const char *key, const 
 {
         Section *section = config_section(config, section_name);
         const Setting *row = section ? section_row(section, key) : NULL;
-        g_autofree char *clean = NULL, *hint = NULL;
+        g_autofree char *clean = NULL, *hint = NULL, *list = NULL;
 
         if (!section) {
                 clean = log_clean(section_name);
@@ -189,8 +198,9 @@ int config_set(Config *config, const char *section_name, const char *key, const 
         if (!row) {
                 clean = log_clean(key);
                 hint = text_suggest(setting_nearest(section->rows, section_heading(section), key));
-                *ret_error = g_strdup_printf("%s: found an unknown key, expected one of %s%s",
-                                             clean, section->name, hint);
+                list = *hint ? g_strdup("") : section_keys(section);
+                *ret_error = g_strdup_printf("%s: found an unknown key, expected one of %s%s%s",
+                                             clean, section->name, list, hint);
                 return -ENOENT;
         }
         if (g_str_equal(section->name, "Daemon") && g_str_equal(row->key, "Policies")) {

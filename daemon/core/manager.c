@@ -342,8 +342,8 @@ int manager_recover(Knobs *knobs)
         if (skipped > 0)
                 log_warning("%d lines of the record of what was changed make no sense", skipped);
         if (n > 0)
-                log_notice("%d knobs were left changed by an instance that died: giving them back",
-                           n);
+                log_notice("%d %s left changed by an instance that died: giving back", n,
+                           n == 1 ? "knob was" : "knobs were");
         return knobs_restore(knobs, report_restored, NULL);
 }
 

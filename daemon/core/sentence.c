@@ -29,18 +29,21 @@ static void add_inputs(GString *text, const Reason *reason)
                 g_string_append_c(text, ')');
 }
 
-/* "; DownThreshold is 30 % (FILE:LINE)", or nothing. */
+/* "; DownThreshold is 30 % (FILE:LINE)", "; see IdleMask (FILE:LINE)" if its value is no number, or
+ * nothing. */
 static void add_option(GString *text, const Reason *reason, const Source *source)
 {
+        const char *unit = reason->threshold_unit;
         g_autofree char *where = NULL;
 
         if (!reason->option)
                 return;
         where = source_format(source);
-        g_string_append_printf(text, "; %s", reason->option);
-        if (reason->threshold_unit && isfinite(reason->threshold))
-                g_string_append_printf(text, " is %.4g%s%s", reason->threshold,
-                                       *reason->threshold_unit ? " " : "", reason->threshold_unit);
+        if (unit && isfinite(reason->threshold))
+                g_string_append_printf(text, "; %s is %.4g%s%s", reason->option, reason->threshold,
+                                       *unit ? " " : "", unit);
+        else
+                g_string_append_printf(text, "; see %s", reason->option);
         g_string_append_printf(text, " (%s)", where);
 }
 

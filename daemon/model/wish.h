@@ -23,9 +23,9 @@ typedef struct Reason {
                 const char *unit; /* "CPUs", "%", "s", ... */
                 double value;     /* in that unit */
         } inputs[REASON_INPUTS];
-        const char *option; /* key of the option behind the decision; NULL: none */
-        double threshold;   /* what the inputs were compared with, in `threshold_unit` */
-        const char *threshold_unit;
+        const char *option;         /* key of the option behind the decision; NULL: none */
+        double threshold;           /* what the inputs were compared with, in `threshold_unit` */
+        const char *threshold_unit; /* NULL: the option's value is no number, see it there */
 } Reason;
 
 typedef struct Wish {

@@ -111,8 +111,7 @@ def check_example(dest, places, compiler):
     page = (TOP / "man/idled-policy.7.scd").read_text()
     code = re.search(r"^```\n(#include.*?)^```", page, re.MULTILINE | re.DOTALL)[1]
     (dest / "example.c").write_text(code)
-    run = subprocess.run([*compiler, "-Wall", "-Wextra", "-Wno-unused-parameter",
-                          "-Wno-missing-field-initializers", "-Werror", "-shared", "-fPIC",
+    run = subprocess.run([*compiler, "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC",
                           f"-I{dest}{places['includedir']}/idled", "-o", "example.so",
                           "example.c"], cwd=dest, text=True, stderr=subprocess.PIPE)
     if run.returncode != 0:
