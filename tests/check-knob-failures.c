@@ -3,8 +3,6 @@
  * Knobs that fail, and records that cannot be written: an error and a degraded knob, nothing that
  * is not on record, and the original in the end.
  */
-#include <sys/resource.h>
-
 #include "knob-fixture.h"
 
 typedef void (*Fault)(int error);
@@ -132,16 +130,6 @@ START_TEST(unreadable_record_forbids_changes)
 }
 END_TEST
 
-static void limit_size(rlim_t size)
-{
-        struct rlimit limit;
-
-        signal(SIGXFSZ, SIG_IGN);
-        ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
-        limit.rlim_cur = size;
-        ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
-}
-
 /* Wherever the space ends, nothing is written that is not on record first. */
 START_TEST(no_record_no_write)
 {
@@ -149,10 +137,10 @@ START_TEST(no_record_no_write)
         g_autofree char *report = NULL;
         int a, b;
 
-        limit_size((rlim_t)_i);
+        scratch_limit("undo", _i);
         a = set(knobs, "a", "0");
         b = set(knobs, "b", "0-1");
-        limit_size(1000000); /* Check itself writes files */
+        scratch_limit("undo", 1000000); /* Check itself writes files */
         ck_assert(a == 1 || g_str_equal(mock_value("a"), "0-3"));
         ck_assert(b == 1 || g_str_equal(mock_value("b"), "0-7"));
         if (a < 0 && b < 0)

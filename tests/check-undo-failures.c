@@ -1,24 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The record of originals where there is no room for it, or whoever writes it dies. */
 #include <errno.h>
-#include <sys/resource.h>
 
 #include "undo-fixture.h"
 
 #include "steps.h"
-
-/* No file may become larger than the record is now, plus `more` bytes. */
-static void limit_size(off_t more)
-{
-        struct rlimit limit;
-        struct stat st = { 0 };
-
-        fstatat(scratch_fd, "undo", &st, 0);
-        signal(SIGXFSZ, SIG_IGN);
-        ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
-        limit.rlim_cur = (rlim_t)(st.st_size + more);
-        ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
-}
 
 START_TEST(line_that_does_not_fit_does_not_count)
 {
@@ -26,11 +12,11 @@ START_TEST(line_that_does_not_fit_does_not_count)
 
         ck_assert_int_eq(undo_found(undo, "k", "a", "0-3"), 0);
         ck_assert_int_eq(undo_write(undo, "k", "a", "0"), 0);
-        limit_size(_i);
+        scratch_limit("undo", _i);
         ck_assert_int_lt(undo_write(undo, "k", "a", "0-1"), 0);
         ck_assert_int_lt(undo_found(undo, "k", "b", "0-3"), 0);
         expect_record("k a 0-3 0 -");
-        limit_size(1000);
+        scratch_limit("undo", 1000);
         ck_assert_int_eq(undo_write(undo, "k", "a", "0-2"), 0);
         expect_record("k a 0-3 0-2 0");
 }
@@ -40,10 +26,10 @@ START_TEST(nothing_fits)
 {
         g_autoptr(Undo) undo = open_undo();
 
-        limit_size(_i);
+        scratch_limit("undo", _i);
         ck_assert_int_lt(undo_found(undo, "k", "a", "0-3"), 0);
         ck_assert(!record_exists());
-        limit_size(1000);
+        scratch_limit("undo", 1000);
         ck_assert_int_eq(undo_found(undo, "k", "a", "0-3"), 0);
         expect_record("k a 0-3 - -");
 }

@@ -10,9 +10,11 @@
 #include <fcntl.h>
 #include <glib.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -55,6 +57,20 @@ __attribute__((unused)) static char *scratch_text(const char *path)
 
         g_file_get_contents(full, &text, NULL, NULL);
         return text;
+}
+
+/* No file of this process may become larger than the named one is now (0 if it is not there), plus
+ * `more` bytes. */
+__attribute__((unused)) static void scratch_limit(const char *path, off_t more)
+{
+        struct rlimit limit;
+        struct stat st = { 0 };
+
+        fstatat(scratch_fd, path, &st, 0);
+        signal(SIGXFSZ, SIG_IGN);
+        ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
+        limit.rlim_cur = (rlim_t)(st.st_size + more);
+        ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
 /* Lays a file system over the directory that only this process sees; NULL: its own contents, read

@@ -83,7 +83,8 @@ class Name(TestCase):
         self.assertEqual(second.count_log(r'owns the name org\.idled1 .* running already'), 1)
         self.assertEqual(self.get('IdleMask'), '7', 'the first is not disturbed')
 
-    def test_peer_defect_6_name_taken_while_the_bus_was_away(self):
+    def take_name(self):
+        """Starts the daemon, with CPU 7 parked; returns who has taken its name meanwhile."""
         self.start('--dry-run')
         self.call('SetIdleMask', '7')
         self.daemon.send(signal.SIGSTOP)
@@ -92,6 +93,10 @@ class Name(TestCase):
         thief = self.bus.connect()
         thief.request_name(NAME)
         self.daemon.send(signal.SIGCONT)
+        return thief
+
+    def test_peer_defect_6_name_taken_while_the_bus_was_away(self):
+        thief = self.take_name()
         self.daemon.wait_log(r'Another process owns the name')
         self.daemon.wait_log(r'Paused by idled')
         thief.close()
@@ -103,14 +108,7 @@ class Name(TestCase):
         self.assertEqual(self.get('Pauses'), [])
 
     def test_machine_is_given_back_while_the_name_is_stolen(self):
-        self.start('--dry-run')
-        self.call('SetIdleMask', '7')
-        self.daemon.send(signal.SIGSTOP)
-        self.bus.stop()
-        self.bus.start()
-        thief = self.bus.connect()
-        thief.request_name(NAME)
-        self.daemon.send(signal.SIGCONT)
+        thief = self.take_name()
         self.daemon.wait_log(r'Paused by idled')
         self.connection.close()
         self.connection = self.bus.connect()
