@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "act/park-common.h"
+#include "base/setting-value.h"
 
 static const char *const backend_names[] = {
         "auto", "systemd", "partition", "cgroup", "none", NULL
@@ -85,30 +86,40 @@ static const struct {
 typedef struct State {
         const ParkBackendOps *ops;
         void *state;
+        ParkOptions *options; /* a copy: the configuration is exchanged while we are at work */
 } State;
+
+static void close_park(void *data)
+{
+        State *state = data;
+
+        if (state->state)
+                state->ops->close(state->state);
+        settings_free(park_settings, state->options);
+        g_free(state);
+}
 
 static int open_park(const ActContext *context, const void *data, void **ret_state)
 {
-        const ParkOptions *options = data;
+        State *state = g_new0(State, 1);
         int r = -EOPNOTSUPP;
 
+        state->options = settings_copy(park_settings, sizeof(ParkOptions), data);
+
         for (size_t i = 0; i < G_N_ELEMENTS(ways); i++) {
-                bool wanted = options->backend == (int)ways[i].backend ||
-                              (options->backend == PARK_AUTO && ways[i].fits(context));
-                void *inner;
-                State *state;
+                bool wanted = state->options->backend == (int)ways[i].backend ||
+                              (state->options->backend == PARK_AUTO && ways[i].fits(context));
 
                 if (!wanted)
                         continue;
-                r = ways[i].ops->open(context, options, &inner);
+                r = ways[i].ops->open(context, state->options, &state->state);
                 if (r < 0)
                         continue;
-                state = g_new0(State, 1);
                 state->ops = ways[i].ops;
-                state->state = inner;
                 *ret_state = state;
                 return 0;
         }
+        close_park(state);
         return r;
 }
 
@@ -124,14 +135,6 @@ static const char *describe_park(void *data)
         State *state = data;
 
         return state->ops->describe(state->state);
-}
-
-static void close_park(void *data)
-{
-        State *state = data;
-
-        state->ops->close(state->state);
-        g_free(state);
 }
 
 /* Of all back ends: a record may have been left by another one than today's. */

@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What happens to the daemon while it really keeps work off a CPU: reloads, pauses, a bus or a name
+that goes, a knob that somebody takes. On the running kernel's cpuset, in a group that the test makes;
+each test looks at the kernel's value and not at what the daemon says of it."""
+import os
+import signal
+import sys
+from pathlib import Path
+
+from idledtest import NAME, TestCase, main, wait_until
+
+GROUP = 'idled-parked-%d' % os.getpid()
+
+
+def cpuset_root():
+    """Where cgroup v1's cpuset is mounted, or None."""
+    for line in Path('/proc/mounts').read_text(encoding='utf-8').splitlines():
+        _, where, kind, options = line.split()[:4]
+        if kind == 'cgroup' and 'cpuset' in options.split(','):
+            return Path(where)
+    return None
+
+
+class Parked(TestCase):
+    def setUp(self):
+        super().setUp()
+        top = cpuset_root()
+        self.group = top / GROUP
+        self.group.mkdir()
+        self.addCleanup(self.group.rmdir)
+        for name in ('cpuset.mems', 'cpuset.cpus'):
+            (self.group / name).write_text((top / name).read_text())
+        self.before = self.knob()
+        self.conf = Path(self.directory, 'conf')
+        self.conf.mkdir()
+        self.configure('')
+        self.start()
+        self.call('SetIdleMask', '1')
+        if not self.get('Parked'):
+            self.skipTest('this machine keeps CPU 1: ' + self.call('Explain')[1]['text'])
+        self.assertEqual(self.knob(), '0')
+
+    def configure(self, more):
+        (self.conf / 'idled.conf').write_text(
+            '[Daemon]\nPolicies=userspace\n[Park]\nBackend=cgroup\nUnits=%s\n%s' % (GROUP, more))
+
+    def arguments(self):
+        return ['--run', os.path.join(self.directory, 'run'), '--config-dir', str(self.conf),
+                '--vendor-dir', os.path.join(self.directory, 'none'), '--policy-dir',
+                os.environ['IDLED_POLICIES'], '--log-level', 'debug']
+
+    def knob(self):
+        return (self.group / 'cpuset.cpus').read_text().strip()
+
+    def wait_knob(self, value):
+        wait_until(lambda: self.knob() == value, 'cpuset.cpus to be ' + value)
+
+    def assert_still_works(self):
+        self.call('SetIdleMask', '')
+        self.assertEqual(self.knob(), self.before)
+        self.call('SetIdleMask', '1')
+        self.assertEqual(self.knob(), '0')
+        self.daemon.send(signal.SIGTERM)
+        self.assertEqual(self.daemon.wait_exit(), 0)
+        self.assertEqual(self.knob(), self.before)
+
+    def test_reload_of_the_same(self):
+        for _ in range(3):
+            self.call('Reload')
+            self.assertEqual(self.knob(), '0')
+        self.assert_still_works()
+
+    def test_reload_by_signal(self):
+        self.daemon.send(signal.SIGHUP)
+        self.sync()
+        self.assertEqual(self.knob(), '0')
+        self.assert_still_works()
+
+    def test_reload_that_lets_the_group_alone(self):
+        self.configure('Exclude=%s\n' % GROUP)
+        self.call('Reload')
+        self.assertEqual(self.knob(), self.before)
+        self.configure('')
+        self.call('Reload')
+        self.assertEqual(self.knob(), '0')
+        self.assert_still_works()
+
+    def test_reload_with_an_error(self):
+        self.configure('Backnd=cgroup\n')
+        self.assert_fails('org.idled1.Error.ConfigInvalid', 'Reload')
+        self.assertEqual(self.knob(), '0')
+        self.assert_still_works()
+
+    def test_pause(self):
+        fd = self.call('Pause', 'a test').take()
+        self.wait_knob(self.before)
+        os.close(fd)
+        self.wait_knob('0')
+        self.assert_still_works()
+
+    def test_verify(self):
+        self.assertEqual(self.call('Verify'), [])
+        (self.group / 'cpuset.cpus').write_text('1')
+        problems = self.call('Verify')
+        self.assertEqual([(str(p[2]), str(p[3])) for p in problems], [('0', '1')])
+        self.daemon.send(signal.SIGTERM)
+        self.assertEqual(self.daemon.wait_exit(), 0)
+        self.assertEqual(self.knob(), '1', 'what somebody else set is theirs')
+
+    def test_peer_defect_6_the_bus_goes(self):
+        self.bus.stop()
+        self.daemon.wait_log(r'bus .*(lost|gone|closed|away)')
+        self.assertEqual(self.knob(), '0', 'the loss of the bus is no reason to stop')
+        self.bus.start()
+        self.connection.close()
+        self.connection = self.bus.connect()
+        self.wait_name()
+        self.assert_still_works()
+
+    def test_peer_defect_6_the_name_is_taken(self):
+        self.daemon.send(signal.SIGSTOP)
+        self.bus.stop()
+        self.bus.start()
+        thief = self.bus.connect()
+        thief.request_name(NAME)
+        self.daemon.send(signal.SIGCONT)
+        self.wait_knob(self.before)
+        thief.close()
+        self.wait_knob('0')
+        self.connection.close()
+        self.connection = self.bus.connect()
+        self.wait_name()
+        self.assert_still_works()
+
+    def test_killed_with_a_pause_held(self):
+        fd = self.call('Pause', 'a test').take()
+        self.wait_knob(self.before)
+        self.daemon.send(signal.SIGKILL)
+        self.daemon.wait_exit()
+        os.close(fd)
+        self.assertEqual(self.knob(), self.before)
+
+
+if __name__ == '__main__':
+    root = cpuset_root()
+    if os.geteuid() != 0 or not root or not os.access(root / 'cgroup.procs', os.W_OK) or \
+            (os.cpu_count() or 1) < 2:
+        print('needs root, two CPUs and a writable cgroup v1 cpuset: skipped')
+        sys.exit(77)
+    main()
