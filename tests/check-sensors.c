@@ -43,6 +43,44 @@ START_TEST(good)
 }
 END_TEST
 
+/* True if the kernel takes this trigger from who runs this. */
+static bool kernel_takes(const char *text)
+{
+        _fd_ int fd = open("/proc/pressure/cpu", O_RDWR | O_CLOEXEC);
+
+        return fd >= 0 && write(fd, text, strlen(text) + 1) > 0;
+}
+
+START_TEST(trigger)
+{
+        g_autofree char *path = g_build_filename(tree.path, "proc/pressure/cpu", NULL);
+        g_autofree char *text = NULL;
+        _fd_ int fd = pressure_trigger_open(tree.root), again = -1;
+
+        ck_assert_int_ge(fd, 0);
+        ck_assert(g_file_get_contents(path, &text, NULL, NULL));
+        ck_assert(g_str_has_prefix(text, "some 40000 500000"));
+        ck_assert_int_eq(unlink(path), 0);
+        again = pressure_trigger_open(tree.root);
+        ck_assert_int_eq(again, -ENOENT);
+}
+END_TEST
+
+/* The kernel itself, asked by who is not root. */
+START_TEST(trigger_of_the_unprivileged)
+{
+        _fd_ int root = root_open("/"), fd = -1;
+        uid_t user = geteuid();
+        bool any;
+
+        ck_assert_int_eq(seteuid(user == 0 ? 65534 : user), 0);
+        any = kernel_takes("some 160000 2000000") || kernel_takes("some 40000 500000");
+        fd = pressure_trigger_open(root);
+        ck_assert_int_eq(seteuid(user), 0);
+        ck_assert_msg((fd >= 0) == any, "%s", fd < 0 ? g_strerror(-fd) : "opened");
+}
+END_TEST
+
 START_TEST(cpu_goes_and_returns)
 {
         Topology topology = plain_topology(4);
@@ -193,6 +231,8 @@ int main(void)
         tcase_set_timeout(tcase, 60);
         tcase_add_checked_fixture(tcase, setup, teardown);
         tcase_add_test(tcase, good);
+        tcase_add_test(tcase, trigger);
+        tcase_add_test(tcase, trigger_of_the_unprivileged);
         tcase_add_test(tcase, cpu_goes_and_returns);
         tcase_add_loop_test(tcase, unreadable, 0, 3);
         tcase_add_test(tcase, permission_denied);

@@ -15,7 +15,7 @@ static const struct {
         const char *name;
         bool wanted, parked;
         CpuCause why;
-        const char *text;
+        const char *text, *obstacle;
 } cpu_cases[] = {
         { "no policy", false, false, { 0 }, "CPU 3 is in use: no policy wishes otherwise." },
         { "no reason", true, true, { .policy = "other" }, "CPU 3 is parked by other." },
@@ -71,6 +71,21 @@ static const struct {
           false,
           { .policy = "userspace", .reason = { .because = "x" } },
           "CPU 3 should be parked by userspace: x." },
+        { "wanted, taken over",
+          true,
+          false,
+          { .policy = "userspace",
+            .reason = { .because = "x", .option = "IdleMask" },
+            .option_source = { .file = "D-Bus" } },
+          "CPU 3 should be parked by userspace: x; see IdleMask (set over D-Bus), but nobody is "
+          "kept off it: cgroup a is somebody else's.",
+          "cgroup a is somebody else's" },
+        { "an obstacle to nothing",
+          false,
+          false,
+          { .policy = "userspace", .reason = { .because = "x" } },
+          "CPU 3 is in use by userspace: x.",
+          "cgroup a is somebody else's" },
         { "no longer wanted, not done",
           false,
           true,
@@ -81,7 +96,7 @@ static const struct {
 START_TEST(cpu)
 {
         typeof(cpu_cases[0]) *c = &cpu_cases[_i];
-        g_autofree char *text = cpu_sentence(3, c->wanted, c->parked, &c->why);
+        g_autofree char *text = cpu_sentence(3, c->wanted, c->parked, &c->why, c->obstacle);
 
         ck_case(c->name, g_str_equal(text, c->text), "\"%s\", expected \"%s\"", text, c->text);
 }

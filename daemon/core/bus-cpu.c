@@ -172,11 +172,12 @@ BUS_GETTER(get_reason)
         const Bus *bus = userdata;
         const Manager *manager = bus->manager;
         int cpu = path_cpu(bus, path);
-        g_autofree char *text = NULL;
+        g_autofree char *text = NULL, *obstacle = manager_obstacle(manager);
 
         if (cpuset_has(&manager->topology->online, cpu))
                 text = cpu_sentence(cpu, !cpuset_has(&manager->plan.allowed, cpu),
-                                    cpuset_has(&manager->parked, cpu), manager_cause(manager, cpu));
+                                    cpuset_has(&manager->parked, cpu), manager_cause(manager, cpu),
+                                    obstacle);
         else
                 text = g_strdup_printf("CPU %d is offline.", cpu);
         return sd_bus_message_append(reply, "s", text);

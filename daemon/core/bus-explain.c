@@ -62,8 +62,9 @@ static int append_cpu(sd_bus_message *m, const Manager *manager, int cpu)
 {
         const CpuCause *why = manager_cause(manager, cpu);
         bool parked = cpuset_has(&manager->parked, cpu);
+        g_autofree char *obstacle = manager_obstacle(manager);
         g_autofree char *text = cpu_sentence(cpu, !cpuset_has(&manager->plan.allowed, cpu), parked,
-                                             why);
+                                             why, obstacle);
         int r = sd_bus_message_open_container(m, 'a', "{sv}");
 
         if (r >= 0)
@@ -209,7 +210,7 @@ int bus_method_verify(sd_bus_message *message, void *userdata, sd_bus_error *err
         const Knob *const *knobs;
         int r = begin(message, "(sssss)", &reply), n;
 
-        knobs_verify(manager->knobs);
+        manager_verify(bus->manager);
         n = knobs_list(manager->knobs, &knobs);
         for (int i = 0; r >= 0 && i < n; i++)
                 r = append_problem(reply, &context, knobs[i]);

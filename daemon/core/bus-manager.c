@@ -138,6 +138,7 @@ static int append_missing(sd_bus_message *reply, const char *what, int error)
         const char *why = error == -ENOENT       ? "this machine does not have it"
                           : error == -EOPNOTSUPP ? "it cannot be used here"
                           : error == -ENOTCONN   ? "it is not running"
+                          : error == -EINVAL     ? "the kernel refuses it"
                                                  : g_strerror(-error);
 
         return error < 0 ? sd_bus_message_append(reply, "(ss)", what, why) : 0;
@@ -160,6 +161,8 @@ BUS_GETTER(get_missing)
         for (size_t i = 0; r >= 0 && i < G_N_ELEMENTS(senses); i++)
                 r = append_missing(reply, senses[i].name,
                                    sensors_error(manager->sensors, senses[i].sense));
+        if (r >= 0)
+                r = append_missing(reply, "pressure trigger", manager->trigger_error);
         for (guint i = 0; r >= 0 && i < manager->actuators->len; i++) {
                 const ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
 
@@ -313,7 +316,7 @@ void bus_publish_manager(Bus *bus, unsigned changes)
                 { "Policies", CHANGE_CONFIG },
                 { "ParkBackend", CHANGE_CONFIG },
                 { "ConfigFiles", CHANGE_CONFIG },
-                { "Missing", CHANGE_CONFIG | CHANGE_TOPOLOGY },
+                { "Missing", CHANGE_CONFIG | CHANGE_TOPOLOGY | CHANGE_MISSING },
         };
         char *names[G_N_ELEMENTS(rows) + 1];
         size_t n = 0;

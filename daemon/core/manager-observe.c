@@ -19,6 +19,22 @@ static const struct {
         [OBSERVE_ENERGY] = { SENSE_LOAD | SENSE_ENERGY, G_USEC_PER_SEC },
 };
 
+/* /proc/stat counts in steps of 10 ms: who asks so soon after the start that the first interval
+ * would be shorter than two of them gets none. */
+#define FIRST_INTERVAL_USEC 20000
+
+/* True if the last answer is to be given again. The first reading has no interval, so it stands for
+ * a shorter time; not for energy, of which nobody may see more than the mean of a second. */
+static bool is_fresh(const Observer *o)
+{
+        uint64_t age = manager_now() - o->current->time_usec;
+        bool first = o->snapshot->interval_usec == 0 && !(o->senses & SENSE_ENERGY);
+
+        if (o->current->time_usec == 0)
+                return false;
+        return age < (first ? FIRST_INTERVAL_USEC : o->min_interval_usec);
+}
+
 static int observe_again(Manager *manager, Observer *o)
 {
         Counters *spare = o->previous;
@@ -56,7 +72,7 @@ const Snapshot *manager_observe(Manager *manager, unsigned senses)
         Observer *o = &manager->observers[kind];
         int r;
 
-        if (o->current->time_usec && manager_now() - o->current->time_usec < o->min_interval_usec)
+        if (is_fresh(o))
                 return o->snapshot;
         r = observe_again(manager, o);
         if (r < 0) {

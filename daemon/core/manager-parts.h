@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The manager's parts, for each other: manager.c has its life and its tick; beside it stand
+ *   manager-act.c      putting the plan in force, and whether it is
  *   manager-decide.c   asking the policies, making the plan safe, saying why
  *   manager-config.c   configuration into sections, policies and actuators
  *   manager-wake.c     what makes it tick: timer, pressure, CPUs coming and going
@@ -27,6 +28,12 @@ bool manager_should_look_again(const Manager *manager);
 /* Notes for every CPU why it is parked or not, and a transition if the set of parked CPUs differs
  * from that before. */
 void manager_note_causes(Manager *manager, const CpuSet *parked_before, const uint8_t *safety);
+
+/* Puts `plan` in force, and on record why. */
+void manager_carry_out(Manager *manager, const Plan *plan, const uint8_t *safety);
+
+/* Once in a while: has someone else turned our knobs, do new cgroups need the plan? */
+void manager_check_knobs(Manager *manager);
 
 /* Reads the configuration into `*ret_config`; the errors are logged by who asks. */
 int manager_read_config(Manager *manager, GPtrArray *errors, Config **ret_config);

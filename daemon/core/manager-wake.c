@@ -11,8 +11,6 @@
  * - manager_wake(), for all that clients do.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <sys/epoll.h>
 #include <systemd/sd-device.h>
 
@@ -55,16 +53,11 @@ static int on_pressure(sd_event_source *source, int fd, uint32_t revents, void *
 /* Sets the trigger; its end is the end of the descriptor that the event source owns. */
 static int set_trigger(Manager *manager)
 {
-        _fd_ int fd = openat(manager->setup.root, "proc/pressure/cpu",
-                             O_RDWR | O_NONBLOCK | O_CLOEXEC);
-        char text[64];
-        int r, n;
+        _fd_ int fd = pressure_trigger_open(manager->setup.root);
+        int r;
 
         if (fd < 0)
-                return -errno;
-        n = snprintf(text, sizeof(text), "some %d %d", PRESSURE_USEC, PRESSURE_WINDOW_USEC);
-        if (write(fd, text, (size_t)n + 1) < 0)
-                return -errno;
+                return fd;
         r = sd_event_add_io(manager->event, &manager->pressure, fd, EPOLLPRI, on_pressure, manager);
         if (r < 0)
                 return r;
@@ -85,11 +78,12 @@ static bool guard(Manager *manager)
         }
         if (manager->pressure)
                 return true;
-        if (!manager->setup.live || manager->no_trigger)
+        if (!manager->setup.live || manager->trigger_error < 0)
                 return false;
         r = set_trigger(manager);
         if (r < 0) {
-                manager->no_trigger = true;
+                manager->trigger_error = r;
+                manager_changed(manager, CHANGE_MISSING);
                 log_info("No pressure trigger (%s): the period bounds the reaction to load",
                          g_strerror(-r));
         }

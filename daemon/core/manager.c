@@ -19,9 +19,6 @@
 #include "core/manager-parts.h"
 #include "sense/topology-read.h"
 
-/* Knobs are compared with what they should be at most this often, in ticks that come anyway. */
-#define CHECK_USEC (60 * G_USEC_PER_SEC)
-
 /* /proc/stat counts in steps of 10 ms: over a shorter interval than this a share means nothing, and
  * the last reading stands. */
 #define MIN_INTERVAL_USEC 50000
@@ -79,108 +76,6 @@ static bool cpus_moved(const Manager *manager)
         return !cpuset_equal(&manager->current->cpus, &manager->topology->online);
 }
 
-/* Lets every actuator carry out the plan; a new error is logged, the same one again is not. */
-static void act(Manager *manager)
-{
-        int error = 0;
-
-        for (guint i = 0; i < manager->actuators->len; i++) {
-                ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
-                int r;
-
-                if (!a->state)
-                        continue;
-                r = a->actuator->apply(a->state, manager->knobs, &manager->plan, manager->topology);
-                if (r < 0 && r != a->error)
-                        log_error_errno(r, "%s: the plan could not be carried out whole: %m",
-                                        a->actuator->name);
-                a->error = MIN(r, 0);
-                error = error ?: a->error;
-        }
-        manager->apply_error = error;
-        manager->checked_usec = manager_now();
-        manager->stale = false;
-}
-
-static bool can_act(const Manager *manager)
-{
-        for (guint i = 0; i < manager->actuators->len; i++)
-                if (g_array_index(manager->actuators, ActuatorState, i).state)
-                        return !manager->setup.dry_run;
-        return false;
-}
-
-static bool holds_any_knob(const Manager *manager)
-{
-        const Knob *const *knobs;
-
-        for (int i = 0, n = knobs_list(manager->knobs, &knobs); i < n; i++)
-                if (knobs[i]->state == KNOB_OURS)
-                        return true;
-        return false;
-}
-
-/* What is parked after acting: what the plan leaves out, unless nothing could be done at all. */
-static CpuSet parked_now(const Manager *manager)
-{
-        CpuSet parked = manager->topology->online;
-
-        cpuset_subtract(&parked, &manager->plan.allowed);
-        if (!can_act(manager) || (manager->apply_error < 0 && !holds_any_knob(manager)))
-                parked = (CpuSet){ 0 };
-        return parked;
-}
-
-static unsigned count_degraded(const Manager *manager)
-{
-        const Knob *const *knobs;
-        int n = knobs_list(manager->knobs, &knobs);
-        unsigned degraded = 0;
-
-        for (int i = 0; i < n; i++)
-                degraded += knobs[i]->state != KNOB_OURS || knobs[i]->error < 0;
-        return degraded;
-}
-
-/* Puts `plan` in force, and on record why. */
-static void carry_out(Manager *manager, const Plan *plan, const uint8_t *safety)
-{
-        CpuSet before = manager->topology->online, parked = manager->parked;
-        unsigned degraded = count_degraded(manager), changes = 0;
-
-        cpuset_subtract(&before, &manager->plan.allowed);
-        if (!cpuset_equal(&plan->allowed, &manager->plan.allowed))
-                changes |= CHANGE_PARKED;
-        manager->plan = *plan;
-        manager_note_causes(manager, &before, safety);
-        act(manager);
-        manager->parked = parked_now(manager);
-        if (!cpuset_equal(&parked, &manager->parked))
-                changes |= CHANGE_PARKED;
-        if (degraded || count_degraded(manager))
-                changes |= CHANGE_DEGRADED;
-        manager_changed(manager, changes);
-}
-
-/* Once in a while: has someone else turned our knobs, do new cgroups need the plan? */
-static void check_knobs(Manager *manager)
-{
-        const Knob *const *knobs;
-        unsigned degraded = count_degraded(manager);
-
-        if (manager_now() - manager->checked_usec < CHECK_USEC || cpuset_is_empty(&manager->parked))
-                return;
-        knobs_verify(manager->knobs);
-        for (int i = 0, n = knobs_list(manager->knobs, &knobs);
-             i < n && count_degraded(manager) != degraded; i++)
-                if (knobs[i]->state == KNOB_FOREIGN)
-                        log_warning("%s %s was changed by someone else and is left to them",
-                                    knobs[i]->kind->name, knobs[i]->name);
-        if (count_degraded(manager) != degraded)
-                manager_changed(manager, CHANGE_DEGRADED);
-        act(manager);
-}
-
 void manager_tick(Manager *manager)
 {
         g_autofree uint8_t *safety = NULL;
@@ -205,11 +100,11 @@ void manager_tick(Manager *manager)
         if (changed) {
                 safety = g_new0(uint8_t, (gsize)manager->topology->n_cpus);
                 manager_make_safe(manager, &plan, safety);
-                carry_out(manager, &plan, safety);
+                manager_carry_out(manager, &plan, safety);
         } else {
                 plan.allowed = manager->plan.allowed;
                 manager->plan = plan;
-                check_knobs(manager);
+                manager_check_knobs(manager);
         }
         manager_arm(manager, changed);
 }

@@ -72,6 +72,7 @@ typedef enum Change {
         CHANGE_DEGRADED = 1 << 2, /* knobs that failed or were taken over */
         CHANGE_CONFIG = 1 << 3,
         CHANGE_TOPOLOGY = 1 << 4, /* CPUs came or went: objects too */
+        CHANGE_MISSING = 1 << 5,  /* something turned out not to be there */
 } Change;
 
 typedef struct ActuatorState {
@@ -132,7 +133,7 @@ typedef struct Manager {
         uint64_t interval_usec; /* to the next tick as set; 0: no timer */
         uint64_t stretch;       /* how many periods that is */
         bool pressed;           /* the pressure trigger fired */
-        bool no_trigger;        /* this kernel has none */
+        int trigger_error;      /* why there is no pressure trigger; 0: none was refused */
         sd_event_source *timer, *pressure, *energy_timer;
         sd_device_monitor *monitor;
 
@@ -182,13 +183,26 @@ void manager_set_standby(Manager *manager, bool standby);
 bool manager_is_paused(const Manager *manager);
 
 /* What the machine did since somebody last asked for the same, at least 100 ms (for energy 1 s)
- * ago. With SENSE_RESIDENCY or SENSE_ENERGY (one of them) in `senses` that is read, else load, load
+ * ago. Soon after the start the first interval may be as
+ * short as 20 ms, and before that is over there is none: interval and shares are 0. With
+ * SENSE_RESIDENCY or SENSE_ENERGY (one of them) in `senses` that is read, else load, load
  * averages, pressure and power. Policies do not notice. NULL if the load cannot be read. */
 const Snapshot *manager_observe(Manager *manager, unsigned senses);
 
 /* Why `cpu` is parked or in use, with the inputs of the last decision. Valid until the next call.
  */
 const CpuCause *manager_cause(const Manager *manager, int cpu);
+
+/* Compares every knob with what it should be: one that someone changed is theirs from then on. Logs
+ * and tells what changed. */
+void manager_verify(Manager *manager);
+
+/* True if the plan leaves CPUs out and may be carried out, whether or not that succeeds. */
+bool manager_wants_parking(const Manager *manager);
+
+/* Why nobody is kept off the CPUs that the plan leaves out: "cgroup NAME is somebody else's", as a
+ * new string; NULL if a knob of ours is in force, or there is none to turn. */
+char *manager_obstacle(const Manager *manager);
 
 /* Looks at CPUs and their groups anew; true if something changed. */
 bool manager_rescan(Manager *manager);

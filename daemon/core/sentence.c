@@ -47,18 +47,23 @@ static void add_option(GString *text, const Reason *reason, const Source *source
         g_string_append_printf(text, " (%s)", where);
 }
 
+static void add_reason(GString *text, const Reason *reason, const Source *source)
+{
+        if (!reason->because)
+                return;
+        g_string_append_printf(text, ": %s", reason->because);
+        add_inputs(text, reason);
+        add_option(text, reason, source);
+}
+
 static char *finish(GString *text, const Reason *reason, const Source *source)
 {
-        if (reason->because) {
-                g_string_append_printf(text, ": %s", reason->because);
-                add_inputs(text, reason);
-                add_option(text, reason, source);
-        }
+        add_reason(text, reason, source);
         g_string_append_c(text, '.');
         return g_string_free(text, FALSE);
 }
 
-char *cpu_sentence(int cpu, bool wanted, bool parked, const CpuCause *why)
+char *cpu_sentence(int cpu, bool wanted, bool parked, const CpuCause *why, const char *obstacle)
 {
         GString *text = g_string_new(NULL);
 
@@ -68,7 +73,11 @@ char *cpu_sentence(int cpu, bool wanted, bool parked, const CpuCause *why)
                 g_string_append_printf(text, " by %s", why->policy);
         else if (!why->reason.because)
                 g_string_append(text, ": no policy wishes otherwise");
-        return finish(text, &why->reason, &why->option_source);
+        add_reason(text, &why->reason, &why->option_source);
+        if (wanted && !parked && obstacle)
+                g_string_append_printf(text, ", but nobody is kept off it: %s", obstacle);
+        g_string_append_c(text, '.');
+        return g_string_free(text, FALSE);
 }
 
 char *transition_sentence(const Transition *transition)

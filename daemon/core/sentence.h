@@ -9,8 +9,9 @@
 
 /* "CPU 3 is parked by ondemand: the load needs fewer cores (load 0.4 CPUs); DownThreshold is 30 %
  * (/etc/idled/policies/ondemand.conf:12)." `wanted` is what the plan says, `parked` what is so;
- * where they differ (a dry run, an error) it "should be parked". `why` is of an online CPU. */
-char *cpu_sentence(int cpu, bool wanted, bool parked, const CpuCause *why);
+ * where they differ (a dry run, an error) it "should be parked ..., but nobody is kept off it:
+ * OBSTACLE", without the end if `obstacle` is NULL. `why` is of an online CPU. */
+char *cpu_sentence(int cpu, bool wanted, bool parked, const CpuCause *why, const char *obstacle);
 
 /* "2-3 are parked by ondemand: ...", or "Nothing is parked: ..." if that was the end of it. */
 char *transition_sentence(const Transition *transition);

@@ -61,6 +61,12 @@ typedef struct IdleStateInfo {
  * Returns how many; 0 if the machine has none. */
 int idle_states_read(int root, int cpu, IdleStateInfo *ret_states);
 
+/* A descriptor on which EPOLLPRI tells that tasks waited for a CPU for PRESSURE_USEC within
+ * PRESSURE_WINDOW_USEC, or for four times that within four times that if the kernel allows no
+ * more; closing it is its end. Else negative errno: -ENOENT without PSI, -EINVAL if the kernel
+ * refuses both. */
+int pressure_trigger_open(int root);
+
 /* The energy domains in the order of Counters.energy. */
 typedef struct EnergyDomain {
         char *name; /* unique: "package-0", "package-0-core", "psys" */

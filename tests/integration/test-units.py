@@ -5,6 +5,7 @@ away, comes back, or does not answer."""
 import os
 import signal
 
+import dbus
 from idledtest import MOCK, PATH, TestCase, main, wait_until
 
 SYSTEMD = 'org.freedesktop.systemd1'
@@ -48,6 +49,23 @@ class Units(TestCase):
         self.wait_idle('')
         for unit in CONFINED:
             self.assertEqual(self.history(unit), ['7f', '0f', 'ff', ''])
+
+    def test_taken_over(self):
+        """Once the last knob is somebody else's, nobody is kept off: it is told, and said why."""
+        self.set_idle_mask('7')
+        self.wait_idle('7')
+        for unit in CONFINED:
+            self.units.SetUnitProperties(unit, True, [('AllowedCPUs', dbus.ByteArray(b'\x03'))],
+                                         dbus_interface=SYSTEMD + '.Manager', signature='sba(sv)')
+        seen = self.signals(PATH)
+        self.assertEqual(len(self.call('Verify')), 3)
+        wait_until(lambda: any(s[2].get('Parked') == '' for s in seen), 'a signal of Parked')
+        self.call('SetIdleMask', '6-7')
+        self.assertEqual((self.get('Parked'), self.get('IdleMask')), ('', '6-7'))
+        self.assertRegex(self.get('Reason', PATH + '/cpu/7', 'org.idled1.Cpu'),
+                         "CPU 7 should be parked by userspace: .*, but nobody is kept off it: unit "
+                         ".* is somebody else's")
+        self.assertFalse(self.call('Explain')[7]['parked'])
 
     def test_end_gives_back(self):
         self.set_idle_mask('7')

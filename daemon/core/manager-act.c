@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Acting: the plan is put in force, and what came of it.
+ *
+ * Parked is what the plan leaves out, as long as something of ours keeps work off it. A knob that
+ * someone else changed is theirs and stays so; with the last one the parking is gone, whatever the
+ * plan says, and everybody is told. Where there is nothing to confine there are no knobs, and
+ * nobody can be on the CPUs that the plan leaves out.
+ */
+#include <errno.h>
+
+#include "base/log.h"
+#include "core/manager-parts.h"
+
+/* Knobs are compared with what they should be at most this often, in ticks that come anyway. */
+#define CHECK_USEC (60 * G_USEC_PER_SEC)
+
+/* Lets every actuator carry out the plan; a new error is logged, the same one again is not. */
+static void act(Manager *manager)
+{
+        int error = 0;
+
+        for (guint i = 0; i < manager->actuators->len; i++) {
+                ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
+                int r;
+
+                if (!a->state)
+                        continue;
+                r = a->actuator->apply(a->state, manager->knobs, &manager->plan, manager->topology);
+                if (r < 0 && r != a->error)
+                        log_error_errno(r, "%s: the plan could not be carried out whole: %m",
+                                        a->actuator->name);
+                a->error = MIN(r, 0);
+                error = error ?: a->error;
+        }
+        manager->apply_error = error;
+        manager->checked_usec = manager_now();
+        manager->stale = false;
+}
+
+static bool can_act(const Manager *manager)
+{
+        for (guint i = 0; i < manager->actuators->len; i++)
+                if (g_array_index(manager->actuators, ActuatorState, i).state)
+                        return !manager->setup.dry_run;
+        return false;
+}
+
+/* The first knob that is not in our hands although none is; NULL if one is, or there are none. */
+static const Knob *lost_knob(const Manager *manager)
+{
+        const Knob *const *knobs;
+        int n = knobs_list(manager->knobs, &knobs);
+
+        for (int i = 0; i < n; i++)
+                if (knobs[i]->state == KNOB_OURS)
+                        return NULL;
+        return n > 0 ? knobs[0] : NULL;
+}
+
+static bool has_knobs(const Manager *manager)
+{
+        const Knob *const *knobs;
+
+        return knobs_list(manager->knobs, &knobs) > 0;
+}
+
+/* What is parked after acting: what the plan leaves out, unless nobody is kept off it. */
+static CpuSet parked_now(const Manager *manager)
+{
+        CpuSet parked = manager->topology->online;
+
+        cpuset_subtract(&parked, &manager->plan.allowed);
+        if (!can_act(manager) || lost_knob(manager) ||
+            (manager->apply_error < 0 && !has_knobs(manager)))
+                parked = (CpuSet){ 0 };
+        return parked;
+}
+
+/* Looks anew at what is in force. Returns CHANGE_PARKED if it is not what it was, else 0. */
+static unsigned note_parked(Manager *manager)
+{
+        CpuSet before = manager->parked;
+
+        manager->parked = parked_now(manager);
+        return cpuset_equal(&before, &manager->parked) ? 0 : CHANGE_PARKED;
+}
+
+char *manager_obstacle(const Manager *manager)
+{
+        const Knob *knob = lost_knob(manager);
+
+        if (!knob)
+                return NULL;
+        if (knob->state == KNOB_FOREIGN)
+                return g_strdup_printf("%s %s is somebody else's", knob->kind->name, knob->name);
+        return g_strdup_printf("%s %s could not be changed: %s", knob->kind->name, knob->name,
+                               g_strerror(-knob->error));
+}
+
+static unsigned count_degraded(const Manager *manager)
+{
+        const Knob *const *knobs;
+        int n = knobs_list(manager->knobs, &knobs);
+        unsigned degraded = 0;
+
+        for (int i = 0; i < n; i++)
+                degraded += knobs[i]->state != KNOB_OURS || knobs[i]->error < 0;
+        return degraded;
+}
+
+void manager_carry_out(Manager *manager, const Plan *plan, const uint8_t *safety)
+{
+        CpuSet before = manager->topology->online;
+        unsigned degraded = count_degraded(manager), changes = 0;
+
+        cpuset_subtract(&before, &manager->plan.allowed);
+        if (!cpuset_equal(&plan->allowed, &manager->plan.allowed))
+                changes |= CHANGE_PARKED;
+        manager->plan = *plan;
+        manager_note_causes(manager, &before, safety);
+        act(manager);
+        changes |= note_parked(manager);
+        if (degraded || count_degraded(manager))
+                changes |= CHANGE_DEGRADED;
+        manager_changed(manager, changes);
+}
+
+void manager_verify(Manager *manager)
+{
+        const Knob *const *knobs;
+        unsigned degraded = count_degraded(manager), changes = 0;
+
+        knobs_verify(manager->knobs);
+        if (count_degraded(manager) != degraded)
+                changes |= CHANGE_DEGRADED;
+        for (int i = 0, n = knobs_list(manager->knobs, &knobs); i < n && changes; i++)
+                if (knobs[i]->state == KNOB_FOREIGN)
+                        log_warning("%s %s was changed by someone else and is left to them",
+                                    knobs[i]->kind->name, knobs[i]->name);
+        manager_changed(manager, changes | note_parked(manager));
+}
+
+bool manager_wants_parking(const Manager *manager)
+{
+        return can_act(manager) &&
+               !cpuset_is_subset(&manager->topology->online, &manager->plan.allowed);
+}
+
+void manager_check_knobs(Manager *manager)
+{
+        if (manager_now() - manager->checked_usec < CHECK_USEC || !manager_wants_parking(manager))
+                return;
+        manager_verify(manager);
+        act(manager);
+        manager_changed(manager, note_parked(manager));
+}
