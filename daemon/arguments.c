@@ -15,7 +15,7 @@ static const char help_text[] =
         "Usage: idled [OPTION...]\n"
         "Keep as many CPU cores asleep as the load allows.\n\n"
         "  --dry-run            decide and publish, but change nothing\n"
-        "  --once               make one decision over one period, print it, give back, exit\n"
+        "  --once               decide, print the decision and why, give everything back, exit\n"
         "  --check              read the configuration, print what is wrong with it, exit\n"
         "  --restore            give back what an instance that died left changed, exit\n"
         "  --root DIR           the machine is below DIR instead of /\n"

@@ -29,8 +29,12 @@
 #include "base/memory.h"
 #include "core/bus.h"
 #include "core/manager.h"
+#include "core/sentence.h"
 #include "core/unit-control.h"
 #include "arguments.h"
+
+/* How long --once waits for a decision. */
+#define ONCE_USEC (10 * G_USEC_PER_SEC)
 
 typedef struct Daemon {
         sd_event *event;
@@ -116,17 +120,31 @@ static GPtrArray *errors_new(void)
         return g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
 }
 
-static int check(const ManagerSetup *setup)
+/* A directory that was named is meant to be there; the usual one need not be. */
+static bool has_config_directory(const Arguments *arguments)
+{
+        if (!arguments->config_dir || g_file_test(arguments->config_dir, G_FILE_TEST_IS_DIR))
+                return true;
+        log_error("%s: found no directory, expected that of the configuration",
+                  arguments->config_dir);
+        return false;
+}
+
+static int check(const ManagerSetup *setup, const Arguments *arguments)
 {
         g_autoptr(GPtrArray) errors = errors_new();
         g_autoptr(Config) config = NULL;
         int r;
 
+        if (!has_config_directory(arguments))
+                return -ENOENT;
         r = config_load(&setup->paths, errors, &config);
+        config_find_unread(&setup->paths, errors);
         print_errors(errors);
-        if (r >= 0)
-                puts("The configuration is valid.");
-        return r;
+        if (errors->len > 0)
+                return r ?: -EINVAL;
+        puts("The configuration is valid.");
+        return 0;
 }
 
 /* Needs systemd on the bus only for units, and not our name there. */
@@ -194,9 +212,11 @@ static void print_decision(const Manager *manager)
         cpuset_subtract(&parked, &manager->plan.allowed);
         for (guint i = 0; i < manager->policies->len; i++) {
                 const ActivePolicy *p = &g_array_index(manager->policies, ActivePolicy, i);
+                Source source = section_source(p->section, p->wish.allowed_reason.option);
+                g_autofree char *wish = wish_sentence(&p->wish, &manager->topology->online,
+                                                      &source);
 
-                printf("%s: %s\n", p->policy->name,
-                       p->wish.allowed_reason.because ?: "wishes nothing");
+                printf("%s: %s\n", p->policy->name, wish);
         }
         g_autofree char *online = cpuset_format(&manager->topology->online);
         g_autofree char *text = cpuset_format(&parked);
@@ -205,19 +225,40 @@ static void print_decision(const Manager *manager)
                *text ? text : "none");
 }
 
-/* Two ticks, so that there is an interval to decide by. */
+/* Runs the loop for `usec`, or until `is_over`. */
+static int run_for(Daemon *daemon, uint64_t usec, bool (*is_over)(const Manager *manager))
+{
+        uint64_t end = (uint64_t)g_get_monotonic_time() + usec, now;
+        int r = 0;
+
+        while (r >= 0 && (now = (uint64_t)g_get_monotonic_time()) < end &&
+               !(is_over && is_over(daemon->manager)))
+                r = sd_event_run(daemon->event, end - now);
+        return MIN(r, 0);
+}
+
+/* True if waiting will not change the decision: the policies are at rest, or nobody will ask them
+ * again, or they have parked, after which a process that ends has nothing to add. */
+static bool has_decided(const Manager *manager)
+{
+        return manager->plan.settled || manager->interval_usec == 0 ||
+               !cpuset_is_subset(&manager->topology->online, &manager->plan.allowed);
+}
+
+/* Two ticks, so that there is an interval to decide by, and more while policies that want to be
+ * sure first say that they are not yet. */
 static int run_once(Daemon *daemon)
 {
-        uint64_t end;
         int r;
 
         r = manager_start(daemon->manager);
-        end = (uint64_t)g_get_monotonic_time() + MAX(daemon->manager->plan.period_usec, 250000);
-        while ((uint64_t)g_get_monotonic_time() < end && r >= 0)
-                r = sd_event_run(daemon->event, end - (uint64_t)g_get_monotonic_time());
+        if (r >= 0)
+                r = run_for(daemon, MAX(daemon->manager->plan.period_usec, 250000), NULL);
         manager_tick(daemon->manager);
+        if (r >= 0)
+                r = run_for(daemon, ONCE_USEC, has_decided);
         print_decision(daemon->manager);
-        return MIN(r, 0) ?: daemon->manager->apply_error;
+        return r ?: daemon->manager->apply_error;
 }
 
 static int make_loop(Daemon *daemon)
@@ -276,7 +317,7 @@ static int act_on(const Arguments *arguments)
         if (r < 0)
                 return r;
         if (arguments->mode == MODE_CHECK)
-                return check(&setup);
+                return check(&setup, arguments);
         if (!arguments->dry_run) {
                 setup.run = open_run_directory(arguments);
                 if (setup.run < 0)

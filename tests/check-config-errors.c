@@ -268,6 +268,54 @@ START_TEST(unreadable_file)
 }
 END_TEST
 
+static const struct {
+        const char *path, *error;
+} unread[] = {
+        { "policies/alpha.conf", NULL },
+        { "policies/beta.conf", NULL }, /* there, though not in Policies= */
+        { "policies/alhpa.conf",
+          "is never read, expected the name of a policy in MODULES (did you mean alpha.conf?)" },
+        { "policies/alhpa.conf.d/x.conf",
+          "is never read, expected the name of a policy in MODULES (did you mean alpha.conf.d?)" },
+        { "policies/nothing-like-it.conf",
+          "is never read, expected the name of a policy in MODULES" },
+        { "policies/alpha", "is never read, expected a name that ends in .conf" },
+        { "policies/alpha.conf.d/x", "is never read, expected a name that ends in .conf" },
+        { "policies/alpha.conf.d/x.conf", NULL },
+        { "policies/alpha.conf.d/x.conf~", NULL },
+        { "policies/alpha.conf.d/x.conf.dpkg-old", NULL },
+        { "policies/alpha.conf.d/README", NULL },
+        { "policies/alpha.conf~", NULL },
+        { "idled.conf", NULL },
+        { "idled.conf.d/10-mine", "is never read, expected a name that ends in .conf" },
+        { "idle.conf", "is never read, expected idled.conf (did you mean idled.conf?)" },
+        { "ildled.conf.d/x.conf",
+          "is never read, expected idled.conf (did you mean idled.conf.d?)" },
+        { "notes", NULL },
+};
+
+START_TEST(file_that_nobody_reads)
+{
+        typeof(unread[0]) *c = &unread[_i];
+        g_autofree char *path = g_build_filename("etc/idled", c->path, NULL), *text = NULL;
+        g_autoptr(GPtrArray)
+                errors = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
+        g_auto(GStrv) parts = NULL;
+
+        put(path, "");
+        config_find_unread(&paths, errors);
+        ck_case(c->path, errors->len == !!c->error, "%u errors", errors->len);
+        if (!c->error)
+                return;
+        text = config_error_format(errors->pdata[0]);
+        parts = g_strsplit(text, paths.policy_dir, -1);
+        g_free(text);
+        text = g_strjoinv("MODULES", parts);
+        ck_case(c->path, g_str_has_prefix(text, "/etc/idled/") && strstr(text, c->error), "says %s",
+                text);
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("config-errors");
@@ -276,6 +324,7 @@ int main(void)
         tcase_add_checked_fixture(tcase, set_up, tear_down);
         tcase_add_loop_test(tcase, peer_defect_8_refused, 0, G_N_ELEMENTS(bad));
         tcase_add_loop_test(tcase, unreadable_file, 0, G_N_ELEMENTS(unreadable));
+        tcase_add_loop_test(tcase, file_that_nobody_reads, 0, G_N_ELEMENTS(unread));
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
 }

@@ -73,6 +73,10 @@ typedef struct ConfigPaths {
 int config_load(const ConfigPaths *paths, GPtrArray *errors, Config **ret_config);
 void config_free(Config *config);
 
+/* Appends an error for every file in the administrator's directories that looks like configuration
+ * and that no policy, nor the daemon, would ever read. Not part of loading: it harms nobody. */
+void config_find_unread(const ConfigPaths *paths, GPtrArray *errors);
+
 /* The section of this name, NULL if there is none. */
 Section *config_section(const Config *config, const char *name);
 

@@ -52,6 +52,16 @@ class Check(Command):
             self.write_config('idled.conf', '[Daemon]\nPolicies=ondemand\n')
             self.assertEqual(self.idled('--check')[0], 0 if good else 1, value)
 
+    def test_what_is_never_read(self):
+        self.write_config('policies/onedemand.conf', '[Policy]\nDwell=nonsense\n')
+        status, out, err = self.idled('--check')
+        self.assertEqual((status, out), (1, ''))
+        self.assertRegex(err, r'/etc/idled/policies/onedemand\.conf: .*did you mean ondemand\.conf')
+        self.assertEqual(self.idled('--once', '--dry-run')[0], 0, 'it harms nobody')
+        status, _, err = self.idled('--check', '--config-dir', '/nonexistent/etc')
+        self.assertEqual(status, 1)
+        self.assertIn('/nonexistent/etc', err)
+
     def test_not_started_with_a_mistake(self):
         self.write_config('idled.conf', '[Daemon]\nPolicies=nonsuch\n')
         status, _, err = self.idled('--no-bus')
@@ -87,6 +97,16 @@ class Once(Command):
         status, out, _ = self.idled('--once', '--dry-run')
         self.assertEqual(status, 0)
         self.assertRegex(out, r'(?m)^online 0-7, load [\d.]+, parked 6-7$')
+
+    def test_waits_until_it_has_decided(self):
+        """Idle CPUs are parked by ondemand only after a while, and it is said by what."""
+        self.write_config('idled.conf', '[Daemon]\nPolicies=userspace ondemand\n')
+        self.write_config('policies/ondemand.conf', '[Policy]\nPeriod=100ms\nDwell=1s\n')
+        status, out, _ = self.idled('--once', '--dry-run')
+        self.assertEqual(status, 0)
+        self.assertRegex(out, r'(?m)^userspace: Wishes all CPUs in use\.$')
+        self.assertRegex(out, r'(?m)^ondemand: Wishes .* in use: .*\(.*load .*\)')
+        self.assertRegex(out, r'(?m)^online 0-7, load [\d.]+, parked \d')
 
     def test_leaves_nothing(self):
         before = self.tree()

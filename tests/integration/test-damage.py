@@ -103,6 +103,10 @@ class AtTheStart(TestCase):
     CONFIG = '[Daemon]\nPolicies=userspace ondemand\n'
     WORKERS = 20
 
+    def setUp(self):
+        super().setUp()
+        self.write_config('policies/ondemand.conf', '[Policy]\nPeriod=50ms\nDwell=0s\n')
+
     def once(self, root):
         arguments = self.arguments()
         arguments[arguments.index('--root') + 1] = root
