@@ -5,6 +5,7 @@
  * system.control.
  */
 #include "fake-systemd.h"
+#include "park-killed.h"
 #include "scratch.h"
 
 static int reloads;
@@ -177,25 +178,18 @@ static void run_all(void)
         knobs_restore(knobs, NULL, NULL);
 }
 
-START_TEST(killed_anywhere)
+static void expect_as_found(void)
 {
         const CpuSet limit = cpus_of("1-3");
-        bool killed = true;
-        int n;
 
-        for (n = 0; killed; n++) {
-                g_autoptr(Knobs) knobs = NULL;
-                int skipped;
+        expect_file("init.scope", false);
+        expect_file("user.slice", false);
+        ck_assert(cpuset_equal(&systemd_find("user.slice")->allowed, &limit));
+}
 
-                killed = killed_at(n, run_all);
-                knobs = open_knobs();
-                ck_assert_int_ge(knobs_recover(knobs, actuator_park.kinds, &skipped), 0);
-                ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
-                expect_file("init.scope", false);
-                expect_file("user.slice", false);
-                ck_assert(cpuset_equal(&systemd_find("user.slice")->allowed, &limit));
-        }
-        ck_assert_int_gt(n, 20);
+START_TEST(killed_anywhere)
+{
+        ck_assert_int_gt(kill_everywhere(run_all, open_knobs, expect_as_found), 20);
 }
 END_TEST
 
@@ -204,6 +198,7 @@ int main(void)
         Suite *suite = suite_create("park-dropin");
         TCase *tcase = tcase_create("park-dropin");
 
+        tcase_set_timeout(tcase, 60);
         tcase_add_checked_fixture(tcase, setup, teardown);
         tcase_add_test(tcase, removed_at_the_end);
         tcase_add_test(tcase, those_of_others_stay);

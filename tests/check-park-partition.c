@@ -6,6 +6,7 @@
 #include "table.h"
 
 #include "fake-partition.h"
+#include "park-killed.h"
 
 static char *all_units[] = { (char *)"*", NULL }, *none[] = { NULL };
 static const ParkOptions options = { .units = all_units, .exclude = none };
@@ -253,34 +254,26 @@ static void run_all(void)
         knobs_restore(knobs, NULL, NULL);
 }
 
-static void kill_anywhere(bool controller, int least)
+static void expect_without_controller(void)
 {
-        bool killed = true;
-        int n;
+        expect_as_found(false);
+}
 
-        for (n = 0; killed; n++) {
-                g_autoptr(Knobs) knobs = NULL;
-                int skipped;
-
-                killed = killed_at(n, run_all);
-                knobs = open_knobs();
-                ck_assert_int_ge(knobs_recover(knobs, actuator_park.kinds, &skipped), 0);
-                ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
-                expect_as_found(controller);
-        }
-        ck_assert_int_gt(n, least);
+static void expect_with_controller(void)
+{
+        expect_as_found(true);
 }
 
 START_TEST(killed_anywhere)
 {
-        kill_anywhere(false, 100);
+        ck_assert_int_gt(kill_everywhere(run_all, open_knobs, expect_without_controller), 100);
 }
 END_TEST
 
 START_TEST(killed_anywhere_on_6_1)
 {
         fake_kernel_6_1();
-        kill_anywhere(true, 100);
+        ck_assert_int_gt(kill_everywhere(run_all, open_knobs, expect_with_controller), 100);
 }
 END_TEST
 

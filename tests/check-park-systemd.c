@@ -3,6 +3,7 @@
  * Parking by units: what is asked of systemd, and that every limit found comes back.
  */
 #include "fake-systemd.h"
+#include "park-killed.h"
 #include "scratch.h"
 
 static void setup(void)
@@ -228,23 +229,15 @@ static void run_all(void)
         knobs_restore(knobs, NULL, NULL);
 }
 
+static void expect_as_found_and_forget(void)
+{
+        expect_as_found();
+        systemd->log[0] = '\0';
+}
+
 START_TEST(killed_anywhere)
 {
-        bool killed = true;
-        int n;
-
-        for (n = 0; killed; n++) {
-                g_autoptr(Knobs) knobs = NULL;
-                int skipped;
-
-                killed = killed_at(n, run_all);
-                knobs = open_knobs();
-                ck_assert_int_ge(knobs_recover(knobs, actuator_park.kinds, &skipped), 0);
-                ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
-                expect_as_found();
-                systemd->log[0] = '\0';
-        }
-        ck_assert_int_gt(n, 100);
+        ck_assert_int_gt(kill_everywhere(run_all, open_knobs, expect_as_found_and_forget), 100);
 }
 END_TEST
 
