@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "base/cpuset-text.h"
 #include "client.h"
 #include "facts.h"
 
@@ -120,6 +121,20 @@ static void take_back(const Ctl *ctl, GArray *changes)
                         complain("%s could not be set back", g_array_index(changes, Change, i).key);
 }
 
+/* Which of the CPUs that shall idle there is no use in naming, as a new string: "" if all are
+ * online, or if the option is another, or not set. */
+static char *not_online(const Ctl *ctl, const Change *change)
+{
+        CpuSet mask, online;
+
+        if (!g_str_equal(ctl->args[0], "userspace") || !g_str_equal(change->key, "IdleMask") ||
+            cpuset_parse(change->value, &mask) < 0 ||
+            cpuset_parse(json_text(client_manager(ctl->client), "Online"), &online) < 0)
+                return g_strdup("");
+        cpuset_subtract(&mask, &online);
+        return cpuset_format(&mask);
+}
+
 static json_object *answer_changes(Ctl *ctl, const GArray *changes)
 {
         json_object *answer = answer_new(ctl), *set = json_object_new_array();
@@ -127,10 +142,12 @@ static json_object *answer_changes(Ctl *ctl, const GArray *changes)
         for (guint i = 0; i < changes->len; i++) {
                 const Change *change = &g_array_index(changes, Change, i);
                 json_object *object = json_object_new_object();
+                g_autofree char *absent = not_online(ctl, change);
 
                 json_put_text(object, "section", ctl->args[0]);
                 json_put_text(object, "key", change->key);
                 json_put_text_any(object, "value", change->value);
+                json_put_text_any(object, "not_online", absent);
                 json_object_array_add(set, object);
         }
         json_put(answer, "set", set);
@@ -165,14 +182,19 @@ json_object *set_ask(Ctl *ctl, int *ret_status)
 
 void set_show(const Ctl *ctl, json_object *answer)
 {
+        const Screen *screen = &ctl->screen;
         json_object *set = json_get(answer, "set"), *row;
 
-        JSON_FOREACH(row, set)
+        JSON_FOREACH(row, set) {
                 if (json_get(row, "value"))
-                        screen_line(&ctl->screen, STYLE_PLAIN, "%s %s is now %s",
+                        screen_line(screen, STYLE_PLAIN, "%s %s is now %s",
                                     json_text(row, "section"), json_text(row, "key"),
                                     json_text(row, "value"));
                 else
-                        screen_line(&ctl->screen, STYLE_PLAIN, "%s %s is as configured again",
+                        screen_line(screen, STYLE_PLAIN, "%s %s is as configured again",
                                     json_text(row, "section"), json_text(row, "key"));
+                if (json_get(row, "not_online"))
+                        screen_line(screen, STYLE_WARN, "not online: %s",
+                                    json_text(row, "not_online"));
+        }
 }

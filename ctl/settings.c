@@ -126,6 +126,6 @@ void check_show(const Ctl *ctl, json_object *answer)
         JSON_FOREACH(error, errors)
                 screen_sentence(&ctl->screen, STYLE_BAD, json_text(error, "text"));
         if (json_true(answer, "valid"))
-                screen_line(&ctl->screen, STYLE_GOOD, "configuration is valid: %zu file%s", n,
+                screen_line(&ctl->screen, STYLE_GOOD, "The configuration is valid (%zu file%s).", n,
                             n == 1 ? "" : "s");
 }

@@ -182,12 +182,17 @@ class Configuration(TestCase):
         for arguments in ([f"{self.directory}/etc"], ["--config-dir", f"{self.directory}/etc"]):
             result = self.check(*arguments)
             self.assertEqual((result.returncode, result.stdout, result.stderr),
-                             (0, "configuration is valid: 2 files\n", ""))
+                             (0, "The configuration is valid (2 files).\n", ""))
         answer = json.loads(self.check(f"{self.directory}/etc", "--json").stdout)
         self.assertEqual(answer["errors"], [])
         self.assertIs(answer["valid"], True)
         self.assertEqual([os.path.basename(f) for f in answer["files"]],
                          ["idled.conf", "userspace.conf"])
+
+    def test_one_file(self):
+        self.write("idled.conf", "[Daemon]\nPolicies=userspace\n")
+        self.assertEqual(self.check(f"{self.directory}/etc").stdout,
+                         "The configuration is valid (1 file).\n")
 
     def test_every_error(self):
         daemon = self.write("idled.conf", "[Daemon]\nPolicies=userspace\nLogLevl=info\n")

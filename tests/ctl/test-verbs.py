@@ -150,7 +150,20 @@ class Set(TestCase):
     def test_json(self):
         result = self.run_ctl("set", "userspace", "IdleMask=1", "--json")
         self.assertEqual(json.loads(result.stdout)["set"],
-                         [{"section": "userspace", "key": "IdleMask", "value": "1"}])
+                         [{"section": "userspace", "key": "IdleMask", "value": "1",
+                           "not_online": None}])
+
+    def test_not_online(self):
+        for mask, absent in (("3-5,9", "4-5,9"), ("8", "8")):
+            result = self.run_ctl("set", "userspace", f"IdleMask={mask}")
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            self.assertEqual(result.stdout,
+                             f"userspace IdleMask is now {mask}\nnot online: {absent}\n")
+            answer = json.loads(self.run_ctl("set", "userspace", f"IdleMask={mask}",
+                                             "--json").stdout)
+            self.assertEqual(answer["set"][0]["not_online"], absent)
+        result = self.run_ctl("set", "ondemand", "MaxCores=9")
+        self.assertEqual(result.stdout, "ondemand MaxCores is now 9\n")
 
     def test_several_in_any_order(self):
         result = self.run_ctl("set", "ondemand", "MinCores=6", "MaxCores=8")
