@@ -40,9 +40,10 @@ const Verb verbs[] = {
           "what\n"
           "was expected.",
           OPTIONS_CONFIG, 0, 1, check_ask, check_show },
-        { "settings", "[SECTION]", "Show every option: value, default, source, meaning",
-          "Without the daemon: as the files say.", OPTIONS_BUS | OPTIONS_CONFIG, 0, 1, settings_ask,
-          settings_show },
+        { "settings", "[SECTION]", "Show every option: value, source",
+          "With a SECTION also default, meaning, and what is expected. Without the daemon: as the "
+          "files say.",
+          OPTIONS_BUS | OPTIONS_CONFIG, 0, 1, settings_ask, settings_show },
         { "verify", "", "Check that everything is as idled left it",
           "Exit status 1 if a knob is not, or if a daemon that is gone left something changed.",
           OPTIONS_BUS | OPTION_ROOT | OPTION_RUN, 0, 0, verify_ask, verify_show },

@@ -87,8 +87,9 @@ static void add_row(Table *table, json_object *policy)
                             json_number(policy, "period_usec", 0) / 1e6);
         else
                 table_cell(table, STYLE_DIM, "-");
-        table_cell(table, STYLE_PLAIN, *problem ? problem : json_text(policy, "summary"));
-        table_cell(table, STYLE_PLAIN, loaded ? json_text(policy, "reason") : "Not at work.");
+        table_note(table, *problem ? STYLE_BAD : STYLE_DIM,
+                   *problem ? problem : json_text(policy, "summary"));
+        table_note(table, STYLE_PLAIN, loaded ? json_text(policy, "reason") : "Not at work.");
 }
 
 void policies_show(const Ctl *ctl, json_object *answer)
@@ -106,8 +107,6 @@ void policies_show(const Ctl *ctl, json_object *answer)
         table_column(table, "Policy", false);
         table_column(table, "Wishes", false);
         table_column(table, "Period", true);
-        table_column(table, "Summary", false);
-        table_column(table, "Reason", false);
         JSON_FOREACH(policy, policies)
                 add_row(table, policy);
         table_print(table, &ctl->screen);

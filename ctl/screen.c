@@ -11,6 +11,7 @@
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -120,6 +121,38 @@ void screen_sentence(const Screen *screen, Style style, const char *text)
 
         screen_print(screen, style, clean);
         putchar('\n');
+}
+
+/* How many bytes of the text, which is not empty, stand on a line of so many columns. */
+static size_t line_bytes(const char *text, int columns)
+{
+        const char *end = text, *blank = NULL;
+        int n = 0;
+
+        for (; *end && n + char_columns(g_utf8_get_char(end)) <= columns;
+             end = g_utf8_next_char(end)) {
+                if (*end == ' ')
+                        blank = end;
+                n += char_columns(g_utf8_get_char(end));
+        }
+        if (*end && *end != ' ' && blank > text)
+                end = blank;
+        return (size_t)(MAX(end, g_utf8_next_char(text)) - text);
+}
+
+void screen_paragraph(const Screen *screen, Style style, int indent, const char *text)
+{
+        g_autofree char *clean = text_clean(text);
+        int columns = screen->width ? MAX(screen->width - indent, 1) : G_MAXINT;
+
+        for (const char *p = clean; *p; p += strspn(p, " ")) {
+                g_autofree char *line = g_strndup(p, line_bytes(p, columns));
+
+                p += strlen(line);
+                printf("%*s", MIN(indent, screen->width ? screen->width - 1 : indent), "");
+                screen_print(screen, style, line);
+                putchar('\n');
+        }
 }
 
 char *text_duration(double seconds)

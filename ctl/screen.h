@@ -37,6 +37,9 @@ void screen_line(const Screen *screen, Style style, const char *format, ...)
 /* Text that is of no use if it is cut: a line on its own, that a terminal wraps as it likes. */
 void screen_sentence(const Screen *screen, Style style, const char *text);
 
+/* Indented text, on a terminal wrapped between words at its width. */
+void screen_paragraph(const Screen *screen, Style style, int indent, const char *text);
+
 /* "12 s", "3 min", "5 h", "2 days": how long, for people, as a new string. */
 char *text_duration(double seconds);
 

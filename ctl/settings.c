@@ -72,27 +72,41 @@ json_object *settings_ask(Ctl *ctl, int *ret_status)
         return answer;
 }
 
+/* What belongs to a setting but fits no column. */
+static void add_notes(Table *table, json_object *row)
+{
+        const char *help = json_text(row, "help"), *expects = json_text(row, "expects");
+        g_autofree char *expected = g_strconcat("Expects ", expects, NULL);
+
+        if (*help)
+                table_note(table, STYLE_PLAIN, help);
+        if (*expects)
+                table_note(table, STYLE_DIM, expected);
+}
+
 void settings_show(const Ctl *ctl, json_object *answer)
 {
-        static const char *const titles[] = { "Section", "Key",     "Value", "Default",
-                                              "Source",  "Expects", "Help" };
-        static const char *const keys[] = { "section", "key",     "value", "default",
-                                            "source",  "expects", "help" };
+        static const char *const titles[] = { "Section", "Key", "Value", "Source", "Default" };
+        static const char *const keys[] = { "section", "key", "value", "source", "default" };
         json_object *settings = json_get(answer, "settings"), *row;
+        bool all = ctl->n_args > 0;
+        size_t columns = all ? G_N_ELEMENTS(keys) : G_N_ELEMENTS(keys) - 1;
         g_autoptr(Table) table = table_new();
 
         answer_show_daemon(ctl, answer);
-        for (size_t i = 0; i < G_N_ELEMENTS(titles); i++)
+        for (size_t i = 0; i < columns; i++)
                 table_column(table, titles[i], false);
         JSON_FOREACH(row, settings) {
                 bool changed = !g_str_equal(json_text(row, "source"), "default");
 
-                for (size_t i = 0; i < G_N_ELEMENTS(keys); i++) {
+                for (size_t i = 0; i < columns; i++) {
                         const char *text = json_text(row, keys[i]);
 
                         table_cell(table, changed && i == 2 ? STYLE_GOOD : STYLE_PLAIN,
                                    *text ? text : "-");
                 }
+                if (all)
+                        add_notes(table, row);
         }
         table_print(table, &ctl->screen);
 }

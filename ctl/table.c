@@ -6,7 +6,8 @@
 
 #include <stdio.h>
 
-#define GAP 2
+#define GAP         2
+#define NOTE_INDENT 6
 
 typedef struct Column {
         char *title;
@@ -19,14 +20,25 @@ typedef struct Cell {
         Style style;
 } Cell;
 
+typedef struct Note {
+        Cell cell;
+        guint cells; /* how many there were before it */
+} Note;
+
 struct Table {
         GArray *columns; /* of Column */
         GArray *cells;   /* of Cell, row by row */
+        GArray *notes;   /* of Note, by row */
 };
 
 static void column_clear(gpointer data)
 {
         g_free(((Column *)data)->title);
+}
+
+static void note_clear(gpointer data)
+{
+        g_free(((Note *)data)->cell.text);
 }
 
 static void cell_clear(gpointer data)
@@ -40,6 +52,8 @@ Table *table_new(void)
 
         table->columns = g_array_new(FALSE, FALSE, sizeof(Column));
         table->cells = g_array_new(FALSE, FALSE, sizeof(Cell));
+        table->notes = g_array_new(FALSE, FALSE, sizeof(Note));
+        g_array_set_clear_func(table->notes, note_clear);
         g_array_set_clear_func(table->columns, column_clear);
         g_array_set_clear_func(table->cells, cell_clear);
         return table;
@@ -49,6 +63,7 @@ void table_free(Table *table)
 {
         g_array_unref(table->columns);
         g_array_unref(table->cells);
+        g_array_unref(table->notes);
         g_free(table);
 }
 
@@ -78,6 +93,13 @@ void table_cellf(Table *table, Style style, const char *format, ...)
         text = g_strdup_vprintf(format, arguments);
         va_end(arguments);
         table_cell(table, style, text);
+}
+
+void table_note(Table *table, Style style, const char *text)
+{
+        Note note = { { g_strdup(text), style }, table->cells->len };
+
+        g_array_append_val(table->notes, note);
 }
 
 /* Prints one cell where there is room for so many columns. Returns how many it took. */
@@ -113,6 +135,16 @@ static void print_row(const Table *table, const Screen *screen, const Cell *cell
         putchar('\n');
 }
 
+static void print_notes(const Table *table, const Screen *screen, guint cells)
+{
+        for (guint i = 0; i < table->notes->len; i++) {
+                const Note *note = &g_array_index(table->notes, Note, i);
+
+                if (note->cells == cells)
+                        screen_paragraph(screen, note->cell.style, NOTE_INDENT, note->cell.text);
+        }
+}
+
 void table_print(const Table *table, const Screen *screen)
 {
         guint n = table->columns->len;
@@ -121,6 +153,8 @@ void table_print(const Table *table, const Screen *screen)
         for (guint i = 0; i < n; i++)
                 titles[i] = (Cell){ g_array_index(table->columns, Column, i).title, STYLE_TITLE };
         print_row(table, screen, titles);
-        for (guint i = 0; i + n <= table->cells->len; i += n)
+        for (guint i = 0; i + n <= table->cells->len; i += n) {
                 print_row(table, screen, &g_array_index(table->cells, Cell, i));
+                print_notes(table, screen, i + n);
+        }
 }

@@ -20,7 +20,10 @@ void table_cell(Table *table, Style style, const char *text);
 void table_cellf(Table *table, Style style, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
 
-/* Prints titles and rows; on a terminal lines are cut to its width. */
+/* Adds a line of its own below the row that is full now, for text that no column has room for. */
+void table_note(Table *table, Style style, const char *text);
+
+/* Prints titles and rows; on a terminal lines are cut to its width, notes wrapped. */
 void table_print(const Table *table, const Screen *screen);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Table, table_free)

@@ -6,7 +6,7 @@ set -l bus status cpus why policies set settings verify dump
 set -l files check settings dump
 
 function __idlectl_settings -a column section
-    idlectl settings $section 2>/dev/null | awk -v column=$column '$1 == "Section" { on = 1; next } on { print $column }' | sort -u
+    idlectl settings $section 2>/dev/null | awk -v column=$column '$1 == "Section" { on = 1; next } on && /^[^ ]/ { print $column }' | sort -u
 end
 
 function __idlectl_section

@@ -13,7 +13,9 @@ COMPLETIONS = Path(os.environ["COMPLETIONS"])
 SETTINGS = """idled is not running (no bus)
 Section    Key       Value
 Daemon     Policies  userspace
+      Policies to load
 userspace  IdleMask  -
+      Expects CPUs
 """
 
 
@@ -22,7 +24,7 @@ class Completions(TestCase):
         """What bash offers for the last of the words."""
         stub = Path(self.directory) / "idlectl"
         body = '[ "$1" = settings ] || exit 1\ncat <<END | ' \
-               '{ [ "$2" ] && grep -E "^(Section|$2) " || cat; }\n' + SETTINGS + "END\n"
+               '{ [ "$2" ] && grep -E "^(Section|$2|     ) " || cat; }\n' + SETTINGS + "END\n"
         stub.write_text("#!/bin/bash\n" + body)
         stub.chmod(0o755)
         quoted = " ".join("'" + word + "'" for word in ("idlectl",) + words)

@@ -82,19 +82,15 @@ class Verbs(TestCase):
 
     def test_settings_section(self):
         self.start("normal")
-        lines = self.run_ctl("settings", "ondemand").stdout.splitlines()
-        self.assertEqual([line.split()[:3] for line in lines[1:]],
-                         [["ondemand", "MaxCores", "4"], ["ondemand", "MinCores", "2"]])
+        self.assert_golden("settings-section", self.run_ctl("settings", "ondemand").stdout)
         result = self.run_ctl("settings", "ondemnd")
         self.assertEqual(result.returncode, 1)
         self.assertIn("did you mean ondemand?", result.stderr)
 
     def test_policies(self):
         self.start("normal")
-        lines = self.run_ctl("policies", "--policy-dir", self.directory).stdout.splitlines()
-        self.assertEqual([line.split()[:3] for line in lines],
-                         [["Rank", "Policy", "Wishes"], ["0", "userspace", "0-3"],
-                          ["1", "ondemand", "0-1"]])
+        self.assert_golden("policies", self.run_ctl("policies", "--policy-dir",
+                                                    self.directory).stdout)
         broken = os.path.join(self.directory, "broken.so")
         with open(broken, "w", encoding="utf-8") as file:
             file.write("no module")
@@ -209,13 +205,31 @@ class Terminal(TestCase):
 
     def test_width(self):
         for width in (20, 40, 60, 200):
-            for verb in ("status", "cpus", "settings"):
-                text = self.ESCAPE.sub("", self.run_terminal(verb, width=width))
+            for verb in ("status", "cpus", "settings", "settings ondemand", "policies"):
+                text = self.ESCAPE.sub("", self.run_terminal(*verb.split(), width=width))
                 self.assertLessEqual(max(map(len, text.splitlines())), width, verb)
         self.assertIn("…", self.run_terminal("settings", width=40))
         self.assertNotIn("…", self.run_terminal("settings", width=400))
         self.assertIn("ondemand.conf:12)", self.run_terminal("why", width=40))
         self.assertNotIn("…", self.run_ctl("settings", env={"COLUMNS": "40"}).stdout)
+
+    def test_wraps_notes(self):
+        """Between words, and nothing is lost; a word longer than the line is broken."""
+        whole = self.ESCAPE.sub("", self.run_terminal("policies", width=400))
+        for width in (1, 5, 7, 12, 20, 40):
+            text = self.ESCAPE.sub("", self.run_terminal("policies", width=width))
+            self.assertLessEqual(max(map(len, text.splitlines())), width)
+            said = "".join(text.split())
+            for sentence in ("keeps the CPUs idle that are named", "Wishes 0-1 in use."):
+                self.assertIn(sentence, whole)
+                self.assertIn(sentence.replace(" ", ""), said, width)
+        self.assertIn("\n      keeps the CPUs\n      idle that are\n      named\n",
+                      self.ESCAPE.sub("", self.run_terminal("policies", width=21)))
+
+    def test_fits_80_columns(self):
+        for verb in ("settings", "settings ondemand", "policies"):
+            text = self.ESCAPE.sub("", self.run_terminal(*verb.split()))
+            self.assertNotIn("…", text)
 
     def test_bars(self):
         self.assertIn("█▎", self.run_terminal("cpus", width=200))
