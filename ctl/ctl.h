@@ -38,9 +38,14 @@ typedef enum Option {
         OPTION_VERSION = 1 << 13,
 } Option;
 
-#define OPTIONS_EVERYWHERE (OPTION_JSON | OPTION_NO_COLOUR | OPTION_HELP | OPTION_VERSION)
-#define OPTIONS_BUS        (OPTION_SESSION_BUS | OPTION_BUS_ADDRESS)
-#define OPTIONS_CONFIG     (OPTION_ROOT | OPTION_CONFIG_DIR | OPTION_VENDOR_DIR | OPTION_POLICY_DIR)
+#define OPTIONS_BUS (OPTION_SESSION_BUS | OPTION_BUS_ADDRESS)
+
+/* Where things are: every verb takes them, so that one set of them fits all. */
+#define OPTIONS_PLACES                                                                             \
+        (OPTIONS_BUS | OPTION_ROOT | OPTION_RUN | OPTION_CONFIG_DIR | OPTION_VENDOR_DIR |          \
+         OPTION_POLICY_DIR)
+#define OPTIONS_EVERYWHERE                                                                         \
+        (OPTIONS_PLACES | OPTION_JSON | OPTION_NO_COLOUR | OPTION_HELP | OPTION_VERSION)
 
 typedef struct Client Client;
 

@@ -17,39 +17,39 @@ const Verb verbs[] = {
         { "status", "", "Show the daemon, the machine, and what is kept asleep",
           "Without the daemon the machine is watched for 0.2 s. ~ marks an estimate: a sleep that\n"
           "was still going on. - stands for what is not known.",
-          OPTIONS_BUS | OPTION_ROOT, 0, 0, status_ask, status_show },
+          0, 0, 0, status_ask, status_show },
         { "cpus", "", "Show every CPU: place, state, and how it spent its time",
           "Busy% and the idle states' shares add up to 100; the column of a state without % "
           "counts\n"
           "how often it was entered. Without --interval they are over the time since somebody "
           "last\n"
           "asked the daemon, or over 0.2 s without the daemon.",
-          OPTIONS_BUS | OPTION_ROOT | OPTION_INTERVAL, 0, 0, cpus_ask, cpus_show },
+          OPTION_INTERVAL, 0, 0, cpus_ask, cpus_show },
         { "why", "[CPU...]", "Say why CPUs are parked or not",
-          "CPUs are numbers or lists such as 0-3,8.", OPTIONS_BUS | OPTION_HISTORY, 0, INT_MAX,
-          why_ask, why_show },
-        { "policies", "", "Show what every policy wishes, and which are not at work", NULL,
-          OPTIONS_BUS | OPTION_POLICY_DIR, 0, 0, policies_ask, policies_show },
+          "CPUs are numbers or lists such as 0-3,8.", OPTION_HISTORY, 0, INT_MAX, why_ask,
+          why_show },
+        { "policies", "", "Show what every policy wishes, and which are not at work", NULL, 0, 0, 0,
+          policies_ask, policies_show },
         { "set", "SECTION KEY=VALUE...", "Change options while the daemon runs",
           "SECTION is Daemon, Park, or the name of a policy. An empty VALUE is that of the files.\n"
           "Either all are changed or none. What is set is forgotten when the daemon ends.\n"
           "  idlectl set userspace IdleMask=2-3",
-          OPTIONS_BUS, 2, INT_MAX, set_ask, set_show },
+          0, 2, INT_MAX, set_ask, set_show },
         { "check", "[DIR]", "Check the configuration's files, without the daemon",
           "DIR stands for --config-dir. Every mistake is printed as FILE:LINE: what was found, "
           "what\n"
           "was expected.",
-          OPTIONS_CONFIG, 0, 1, check_ask, check_show },
+          0, 0, 1, check_ask, check_show },
         { "settings", "[SECTION]", "Show every option: value, source",
           "With a SECTION also default, meaning, and what is expected. Without the daemon: as the "
           "files say.",
-          OPTIONS_BUS | OPTIONS_CONFIG, 0, 1, settings_ask, settings_show },
+          0, 0, 1, settings_ask, settings_show },
         { "verify", "", "Check that everything is as idled left it",
-          "Exit status 1 if a knob is not, or if a daemon that is gone left something changed.",
-          OPTIONS_BUS | OPTION_ROOT | OPTION_RUN, 0, 0, verify_ask, verify_show },
+          "Exit status 1 if a knob is not, or if a daemon that is gone left something changed.", 0,
+          0, 0, verify_ask, verify_show },
         { "dump", "", "Print everything, for a report",
-          "Two outputs of --knobs are the same if nothing was changed in between.",
-          OPTIONS_BUS | OPTIONS_CONFIG | OPTION_KNOBS, 0, 0, dump_ask, dump_show },
+          "Two outputs of --knobs are the same if nothing was changed in between.", OPTION_KNOBS, 0,
+          0, dump_ask, dump_show },
         { 0 },
 };
 

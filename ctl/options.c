@@ -103,6 +103,23 @@ static int complain_option(const char *word, int what)
                               nearest ? "?)" : "");
 }
 
+/* The variable's value, NULL if it is not set or empty. */
+static const char *environment_text(const char *name)
+{
+        const char *text = g_getenv(name);
+
+        return text && *text ? text : NULL;
+}
+
+/* What the command line leaves open. */
+static void take_environment(Ctl *ctl)
+{
+        if (!ctl->run_path)
+                ctl->run_path = environment_text("IDLED_RUN");
+        if (!ctl->bus)
+                ctl->bus = environment_text("IDLED_BUS_ADDRESS");
+}
+
 int options_parse(int argc, char **argv, Ctl *ctl)
 {
         struct option table[G_N_ELEMENTS(rows) + 1] = { 0 };
@@ -119,6 +136,7 @@ int options_parse(int argc, char **argv, Ctl *ctl)
                 if (status != EXIT_FINE)
                         return status;
         }
+        take_environment(ctl);
         ctl->args = argv + optind;
         ctl->n_args = argc - optind;
         return EXIT_FINE;

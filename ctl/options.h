@@ -7,7 +7,8 @@
 
 #include "ctl.h"
 
-/* Reads the options into `ctl`, which comes zeroed; what is none is left in ctl->args, the verb
+/* Reads the options into `ctl`, which comes zeroed, and places that none of them names from the
+ * environment; what is none is left in ctl->args, the verb
  * first. Returns EXIT_FINE, or EXIT_USAGE after a message. */
 int options_parse(int argc, char **argv, Ctl *ctl);
 

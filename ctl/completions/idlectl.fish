@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
 set -l verbs status cpus why policies set check settings verify dump
-set -l bus status cpus why policies set settings verify dump
-set -l files check settings dump
 
 function __idlectl_settings -a column section
     idlectl settings $section 2>/dev/null | awk -v column=$column '$1 == "Section" { on = 1; next } on && /^[^ ]/ { print $column }' | sort -u
@@ -28,13 +26,13 @@ complete -c idlectl -l json -d 'Print one JSON document'
 complete -c idlectl -l no-colour -d 'No colours'
 complete -c idlectl -l help -d 'Print help'
 complete -c idlectl -l version -d 'Print the version'
-complete -c idlectl -n "__fish_seen_subcommand_from $bus" -l session-bus -d 'Ask the daemon on the session bus'
-complete -c idlectl -n "__fish_seen_subcommand_from $bus" -l bus-address -x -d 'Ask the daemon on the bus there'
-complete -c idlectl -n "__fish_seen_subcommand_from status cpus verify $files" -l root -x -a '(__fish_complete_directories)' -d 'The machine is below this directory'
-complete -c idlectl -n "__fish_seen_subcommand_from verify" -l run -x -a '(__fish_complete_directories)' -d 'Where idled keeps its record'
-complete -c idlectl -n "__fish_seen_subcommand_from $files" -l config-dir -x -a '(__fish_complete_directories)' -d "The administrator's files"
-complete -c idlectl -n "__fish_seen_subcommand_from $files" -l vendor-dir -x -a '(__fish_complete_directories)' -d 'The shipped files'
-complete -c idlectl -n "__fish_seen_subcommand_from policies $files" -l policy-dir -x -a '(__fish_complete_directories)' -d Policies
+complete -c idlectl -l session-bus -d 'Ask the daemon on the session bus'
+complete -c idlectl -l bus-address -x -d 'Ask the daemon on the bus there'
+complete -c idlectl -l root -x -a '(__fish_complete_directories)' -d 'The machine is below this directory'
+complete -c idlectl -l run -x -a '(__fish_complete_directories)' -d 'Where idled keeps its record'
+complete -c idlectl -l config-dir -x -a '(__fish_complete_directories)' -d "The administrator's files"
+complete -c idlectl -l vendor-dir -x -a '(__fish_complete_directories)' -d 'The shipped files'
+complete -c idlectl -l policy-dir -x -a '(__fish_complete_directories)' -d Policies
 complete -c idlectl -n "__fish_seen_subcommand_from cpus" -l interval -x -a '200ms 1s 5s 10s' -d 'Measure over this time'
 complete -c idlectl -n "__fish_seen_subcommand_from why" -l history -d 'Tell of the last transitions'
 complete -c idlectl -n "__fish_seen_subcommand_from dump" -l knobs -d 'Only the values of all knobs'

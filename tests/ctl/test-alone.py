@@ -56,6 +56,20 @@ class Absent(TestCase):
         self.assertIn("idled is not running (no bus at nonsense: Invalid argument)",
                       result.stdout)
 
+    def test_address_of_environment(self):
+        """It names a bus, and options are stronger."""
+        for name in ("/nonexistent", "/other"):
+            env = {"IDLED_BUS_ADDRESS": f"unix:path={name}"}
+            for arguments in ([], ["--root", "/"]):
+                self.assertIn(f"(no bus at unix:path={name}: ",
+                              self.run_ctl("status", *arguments, env=env).stdout)
+        self.assertIn("(no bus at unix:path=/x: ",
+                      self.run_ctl("status", "--bus-address", "unix:path=/x", env=env).stdout)
+        self.assertIn("no bus at a session",
+                      self.run_ctl("status", "--session-bus", env=env).stdout)
+        self.assertIn("/nonexistent/system",
+                      self.run_ctl("status", env={"IDLED_BUS_ADDRESS": ""}).stdout)
+
     def test_no_session(self):
         result = self.run_ctl("why", "--session-bus")
         self.assertEqual(result.returncode, 1)
@@ -138,6 +152,12 @@ class Verify(TestCase):
         self.assertEqual(json.loads(self.verify("--json").stdout)["to_restore"],
                          [{"kind": "cgroup", "name": "/work", "original": "0-3",
                            "ours": "0-1"}])
+
+    def test_run_of_environment(self):
+        self.write(self.boot_id, "found\tcgroup\t/work\t0-3")
+        env = {"IDLED_RUN": self.directory}
+        self.assertEqual(self.run_ctl("verify", env=env).returncode, 1)
+        self.assertEqual(self.run_ctl("verify", "--run", "/nonexistent", env=env).returncode, 0)
 
     def test_given_back(self):
         self.write(self.boot_id, "found\tcgroup\t/work\t0-3", "write\tcgroup\t/work\t0-1",
