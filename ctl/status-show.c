@@ -149,7 +149,7 @@ static void show_cost(const Screen *screen, json_object *daemon)
 {
         double next = json_number(daemon, "next_tick_usec", 0);
         g_autofree char *period = next > 0 ? g_strdup_printf("next in %.2f s", next / 1e6)
-                                           : g_strdup("sleeping until something happens");
+                                           : g_strdup("sleeping until needed");
 
         line(screen, STYLE_PLAIN, "Transitions",
              "%" G_GINT64_FORMAT ", %" G_GINT64_FORMAT " in the last minute",

@@ -4,6 +4,8 @@
  * was compared with, and the line of the configuration that says so. CPUs of which the same can be
  * said are told of together.
  */
+#include <string.h>
+
 #include "base/cpuset-text.h"
 #include "client.h"
 #include "facts.h"
@@ -127,6 +129,17 @@ json_object *why_ask(Ctl *ctl, int *ret_status)
         return answer;
 }
 
+/* Adds " 0.4 CPUs", " 1 CPU", " 99 %"; units of things are plural, as the daemon names them. */
+static void add_value(GString *text, double value, const char *unit)
+{
+        static const char *const things[] = { "CPUs", "cores", NULL };
+        g_autofree char *number = g_strdup_printf("%.4g", value);
+        bool one = g_str_equal(number, "1") && g_strv_contains(things, unit);
+        int length = (int)strlen(unit) - one;
+
+        g_string_append_printf(text, " %s%s%.*s", number, *unit ? " " : "", length, unit);
+}
+
 /* " (load 0.4 CPUs, battery 20 %)", or nothing. */
 static void add_inputs(GString *text, json_object *inputs)
 {
@@ -134,18 +147,20 @@ static void add_inputs(GString *text, json_object *inputs)
         const char *separator = " (";
 
         JSON_FOREACH(input, inputs) {
-                const char *unit = json_text(input, "unit");
+                const char *name = json_text(input, "name"), *unit = json_text(input, "unit");
 
-                g_string_append_printf(text, "%s%s %.4g%s%s", separator, json_text(input, "name"),
-                                       json_number(input, "value", 0), *unit ? " " : "", unit);
+                g_string_append_printf(text, "%s%s", separator, name);
+                /* "wanted cores 2", without saying cores twice */
+                add_value(text, json_number(input, "value", 0), strstr(name, unit) ? "" : unit);
                 separator = ", ";
         }
         if (json_length(inputs) > 0)
                 g_string_append_c(text, ')');
 }
 
-/* " by POLICY: because (inputs); OPTION is THRESHOLD (FILE:LINE)" */
-static void add_reason(GString *text, json_object *row)
+/* " by POLICY: because (inputs); OPTION is THRESHOLD (FILE:LINE)". A policy that left things as
+ * they are did nothing to be named by: " (POLICY)". */
+static void add_reason(GString *text, json_object *row, bool done)
 {
         const char *policy = json_text(row, "policy"), *because = json_text(row, "because");
         const char *option = json_text(row, "option"), *unit = json_text(row, "threshold_unit");
@@ -155,15 +170,17 @@ static void add_reason(GString *text, json_object *row)
         else if (g_str_equal(policy, "safety"))
                 g_string_append(text, " for safety");
         else if (*policy)
-                g_string_append_printf(text, " by %s", policy);
+                g_string_append_printf(text, done ? " by %s" : " (%s)", policy);
         if (*because)
                 g_string_append_printf(text, ": %s", because);
         add_inputs(text, json_get(row, "inputs"));
         if (!*option)
                 return;
         g_string_append_printf(text, "; %s%s", *unit ? "" : "see ", option);
-        if (*unit)
-                g_string_append_printf(text, " is %.4g %s", json_number(row, "threshold", 0), unit);
+        if (*unit) {
+                g_string_append(text, " is");
+                add_value(text, json_number(row, "threshold", 0), unit);
+        }
         g_string_append_printf(text, " (%s)", json_text(row, "source"));
 }
 
@@ -171,6 +188,7 @@ static char *cpu_text(json_object *row)
 {
         bool parked = json_true(row, "parked"), wanted = json_true(row, "in_idle_mask");
         double since = json_number(row, "since_usec", 0);
+        bool done = parked || wanted || since > 0;
         GString *text = g_string_new(parked != wanted
                                              ? wanted ? "should be parked" : "should be unparked"
                                      : parked    ? "parked"
@@ -182,7 +200,7 @@ static char *cpu_text(json_object *row)
 
                 g_string_append_printf(text, " %s ago", ago);
         }
-        add_reason(text, row);
+        add_reason(text, row, done);
         if (!json_get(row, "policy") && !json_get(row, "because"))
                 g_string_append(text, ": no policy wishes otherwise");
         return g_string_free(text, FALSE);
@@ -233,7 +251,7 @@ static void show_transition(const Screen *screen, json_object *row)
         GString *text = g_string_new(NULL);
 
         g_string_append_printf(text, "%s ago: %s parked", ago, *parked ? parked : "nothing");
-        add_reason(text, row);
+        add_reason(text, row, true);
         screen_sentence(screen, *parked ? STYLE_GOOD : STYLE_PLAIN, text->str);
         g_string_free(text, TRUE);
 }

@@ -102,6 +102,21 @@ def unparked():
     return says
 
 
+def busy():
+    """Nothing was ever parked, and ondemand says why; CPU 3 was given back."""
+    says = unparked()
+    for row in says["explain"]:
+        row.update(BY, because="the load uses all cores",
+                   inputs=[("filtered load", 1.98, "CPUs"), ("utilisation", 99.0, "%")],
+                   option="DownThreshold", threshold=60.0, source="default")
+    says["explain"][2].update(inputs=[("filtered load", 1.0, "CPUs"), ("wanted", 1, "cores"),
+                                      ("CPUs in use", 2, "CPUs"), ("queue", 1, ""),
+                                      ("pressure", 1, "%")],
+                              option="MinCores", threshold=1.0, threshold_unit="cores")
+    says["explain"][3].update(since_usec=usec_ago(70))
+    return says
+
+
 def dry():
     """CPU 0 is parked but should not be, 2-3 should be."""
     says = normal()
@@ -166,4 +181,5 @@ def large():
     return says
 
 
-SCENARIOS = {f.__name__: f for f in (normal, unparked, dry, paused, degraded, strange, large)}
+SCENARIOS = {f.__name__: f for f in (normal, unparked, dry, paused, degraded, strange, large,
+                                   busy)}

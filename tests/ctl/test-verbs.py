@@ -75,6 +75,10 @@ class Verbs(TestCase):
         self.assertEqual(result.returncode, 1)
         self.assertIn("only CPUs that are online can be explained: 0-3", result.stderr)
 
+    def test_why_in_use(self):
+        self.start("busy")
+        self.assert_golden("why-in-use", self.run_ctl("why").stdout)
+
     def test_why_without_change(self):
         self.start("unparked")
         self.assertEqual(self.run_ctl("why", "--history").stdout,
