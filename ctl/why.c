@@ -91,7 +91,8 @@ static bool take_cpus(const Ctl *ctl, CpuSet *ret_asked, int *ret_status)
                 }
                 cpuset_or(ret_asked, &some);
         }
-        if (cpuset_parse(json_text(client_manager(ctl->client), "Online"), &online) == 0 &&
+        if (client_manager(ctl->client) &&
+            cpuset_parse(json_text(client_manager(ctl->client), "Online"), &online) == 0 &&
             !cpuset_is_subset(ret_asked, &online)) {
                 g_autofree char *text = cpuset_format(&online);
 

@@ -30,7 +30,8 @@ class Absent(TestCase):
             answer = json.loads(self.run_ctl(verb, "--json", *more).stdout)
             self.assertIsNone(answer["daemon"])
             self.assertEqual(answer["daemon_error"], sentence)
-        for arguments in (["why"], ["why", "--history"], ["set", "userspace", "IdleMask=1"]):
+        for arguments in (["why"], ["why", "1"], ["why", "--history"],
+                          ["set", "userspace", "IdleMask=1"]):
             result = self.run_ctl(*arguments)
             self.assertEqual((result.returncode, result.stdout), (1, ""))
             self.assertEqual(result.stderr, f"idlectl: {sentence}\n")
