@@ -38,6 +38,7 @@
  *     however many cores it moves; the largest, because what was wanted a moment ago will be
  *     wanted again. As the new size is used to at most TargetUtilization, it takes a load higher
  *     by UpThreshold / TargetUtilization to grow again.
+ *     Cores beyond MaxCores go after Dwell whatever the load.
  *  8. Patience. If cores are needed again within twice the time it took to park them, that time
  *     is doubled, up to 8 times Dwell; once they stayed parked for four times as long it is
  *     Dwell again. So a load that comes and goes settles to what its peaks want.
@@ -173,7 +174,7 @@ static void watch(Call *call)
 
         demand_read(call->input, &self->pack, limits, self->runnable_before, &call->demand);
         filter_load(call);
-        if (consider_growing(call))
+        if (consider_growing(call) && self->n_kept <= size_max(call))
                 self->dwelling = false;
         else
                 consider_parking(call);

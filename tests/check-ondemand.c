@@ -163,6 +163,8 @@ static const struct {
         { "a fast core for a fast thread", &hybrid, "", "0=0.8", 1, 0, 100, "0-1,8", true },
         { "bound tasks wait in vain", &eight, "", "0=1", 9, 1, 300, "0-1", true },
         { "no more than MaxCores", &eight, "MaxCores=3", "0=1,1=1,2=1", 9, 1, 100, "0-2", true },
+        { "MaxCores when overloaded from the start", &eight, "MaxCores=3",
+          "0=1,1=1,2=1,3=1,4=1,5=1,6=1,7=1", 20, 1, 100, "0-2", true },
         { "throttled tasks wait in vain", &eight, "", "0=0.2,1=0.2", 1, 0.8, 100, "0", true },
 };
 
