@@ -137,10 +137,13 @@ static void cause_of_cpu(const Manager *manager, int cpu, Safety safety, CpuCaus
 
 const CpuCause *manager_cause(const Manager *manager, int cpu)
 {
-        CpuCause *cause = &manager->causes[cpu];
+        CpuCause *cause = &manager->causes[cpu], now = *cause;
 
-        if (cpuset_has(&manager->topology->online, cpu))
-                cause_of_cpu(manager, cpu, cause->safety, cause);
+        if (!cpuset_has(&manager->topology->online, cpu))
+                return cause;
+        cause_of_cpu(manager, cpu, cause->safety, &now);
+        if (now.policy != cause->policy || memcmp(&now.reason, &cause->reason, sizeof(now.reason)))
+                *cause = now; /* else its option's source is that of the decision */
         return cause;
 }
 
