@@ -110,7 +110,8 @@ START_TEST(removed_at_the_end)
         expect_file("user.slice", true);
         ck_assert_int_eq(reloads, 0);
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
-        ck_assert(!has("run/systemd/system.control") && !has("run/systemd/transient"));
+        ck_assert(!has("run/systemd/system.control/user.slice.d"));
+        ck_assert(!has("run/systemd/transient/init.scope.d"));
         ck_assert(has("run/systemd/system/some.service"));
         ck_assert_int_eq(reloads, 2);
 }

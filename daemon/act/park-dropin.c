@@ -10,8 +10,8 @@
  *
  *      drop-in  UNIT     absent LIMIT -> present
  *
- * It is made by asking for the limit that is in force already; at the end it is unlinked, with the
- * directories that are empty then, and systemd is told to read its files anew, once for all units.
+ * It is made by asking for the limit that is in force already; at the end it is unlinked, with its
+ * directory if that is empty then, and systemd is told to read its files anew, once for all units.
  * If the unit's limit is then not the one found, somebody has set another: the file is theirs.
  */
 #include "act/park-common.h"
@@ -91,15 +91,15 @@ static int make(const ActContext *context, const char *unit)
         return r < 0 ? r : context->units->set_allowed(context->units->userdata, unit, &limit);
 }
 
-/* Unlinks the file, and its directory and the one above unless others have files there. */
+/* Unlinks the file, and its directory unless others have files there. The place is systemd's, which
+ * may be about to make something in it. */
 static int remove_from(int root, const char *place, const char *unit)
 {
         g_autofree char *file = file_of(place, unit), *directory = g_path_get_dirname(file);
 
         if (unlinkat(root, file, 0) < 0)
                 return errno == ENOENT ? 0 : -errno;
-        if (unlinkat(root, directory, AT_REMOVEDIR) == 0)
-                unlinkat(root, place, AT_REMOVEDIR);
+        unlinkat(root, directory, AT_REMOVEDIR);
         return 0;
 }
 

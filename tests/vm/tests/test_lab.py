@@ -51,14 +51,17 @@ class Drivers(lab.GuestTest):
             with self.subTest(governor):
                 self.guest.run(f"modprobe -q cpufreq_{governor}; "
                                f"echo {governor} >{policy}/scaling_governor")
-                self.guest.run("systemd-run -q --unit=burner taskset -c 3 sh -c 'while :; do :; done'")
+                self.guest.run("systemd-run -q --unit=burner "
+                               "taskset -c 3 sh -c 'while :; do :; done'")
                 try:
                     self.wait_for("full speed", lambda: self.guest.read(
                         f"cat {policy}/scaling_cur_freq") == "3600000")
                 finally:
                     self.guest.run("systemctl stop burner")
+                # A governor looks only when its CPU wakes, and under emulation that alone may be much.
                 self.wait_for("less than full speed", lambda: int(self.guest.read(
-                    f"sleep 0.3; taskset -c 3 cat {policy}/scaling_cur_freq")) < 3600000)
+                    "for i in 1 2 3 4 5 6 7 8; do taskset -c 3 sleep 0.3; "
+                    f"cat {policy}/scaling_cur_freq; done | sort -n | head -n 1")) < 3600000)
 
     def watts(self, seconds=2):
         a, ta, b, tb = map(float, self.lines(

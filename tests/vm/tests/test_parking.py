@@ -23,7 +23,7 @@ class Parking(lab.IdledTest):
         self.configure(f"[Daemon]\nPolicies=userspace\n[Park]\nBackend={self.backend}\n")
 
     def kernel(self):
-        return tuple(int(n) for n in self.guest.read("uname -r").split("-")[0].split("."))
+        return tuple(int(n) for n in self.guest.read("uname -r").split(".")[:2])
 
     def run_unit(self, name, options, command="sleep infinity"):
         self.guest.run(f"systemd-run -q --unit={name} {options} {command}")
