@@ -73,41 +73,22 @@ static int pressure_read(void *state, Counters *counters)
         return 0;
 }
 
-/* The kernel takes short windows only from who has CAP_SYS_RESOURCE, and from everybody else whole
- * multiples of its own averaging period, 2 s. */
-static const struct {
-        int usec, window_usec;
-} triggers[] = {
-        { PRESSURE_USEC, PRESSURE_WINDOW_USEC },
-        { 4 * PRESSURE_USEC, 4 * PRESSURE_WINDOW_USEC },
-};
-
+/* Who has no CAP_SYS_RESOURCE may only ask for whole multiples of the kernel's own averaging
+ * period, 2 s, and is answered at its ends: too late to be of use, so that is not asked for. */
 int pressure_trigger_open(int root)
 {
-        int error = 0;
+        _fd_ int fd = openat(root, "proc/pressure/cpu", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+        char text[64];
+        int n, opened;
 
-        for (size_t i = 0; i < G_N_ELEMENTS(triggers); i++) {
-                /* A descriptor that was refused may be used again, but not on every kernel. */
-                _fd_ int fd = openat(root, "proc/pressure/cpu", O_RDWR | O_NONBLOCK | O_CLOEXEC);
-                char text[64];
-                int n;
-
-                if (fd < 0)
-                        return -errno;
-                n = snprintf(text, sizeof(text), "some %d %d", triggers[i].usec,
-                             triggers[i].window_usec);
-                if (write(fd, text, (size_t)n + 1) < 0) {
-                        error = -errno;
-                } else {
-                        int opened = fd;
-
-                        fd = -1;
-                        return opened;
-                }
-                if (error != -EINVAL && error != -EPERM && error != -EACCES)
-                        break;
-        }
-        return error;
+        if (fd < 0)
+                return -errno;
+        n = snprintf(text, sizeof(text), "some %d %d", PRESSURE_USEC, PRESSURE_WINDOW_USEC);
+        if (write(fd, text, (size_t)n + 1) < 0)
+                return -errno;
+        opened = fd;
+        fd = -1;
+        return opened;
 }
 
 const Sensor sensor_pressure = {

@@ -62,9 +62,8 @@ typedef struct IdleStateInfo {
 int idle_states_read(int root, int cpu, IdleStateInfo *ret_states);
 
 /* A descriptor on which EPOLLPRI tells that tasks waited for a CPU for PRESSURE_USEC within
- * PRESSURE_WINDOW_USEC, or for four times that within four times that if the kernel allows no
- * more; closing it is its end. Else negative errno: -ENOENT without PSI, -EINVAL if the kernel
- * refuses both. */
+ * PRESSURE_WINDOW_USEC; closing it is its end. Else negative errno: -ENOENT without PSI, -EINVAL if
+ * the kernel refuses so short a window, for which it wants CAP_SYS_RESOURCE. */
 int pressure_trigger_open(int root);
 
 /* The energy domains in the order of Counters.energy. */
