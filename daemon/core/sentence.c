@@ -6,10 +6,11 @@
 #include "core/sentence.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/cpuset-text.h"
 
-/* " (load 0.4 CPUs, battery 20 %)", or nothing. */
+/* " (load 0.4 CPUs, battery 20 %)", or nothing. A name that holds its unit needs none behind it. */
 static void add_inputs(GString *text, const Reason *reason)
 {
         const char *separator = " (";
@@ -21,7 +22,7 @@ static void add_inputs(GString *text, const Reason *reason)
                         continue;
                 g_string_append_printf(text, "%s%s %.4g", separator, reason->inputs[i].name,
                                        reason->inputs[i].value);
-                if (unit && *unit)
+                if (unit && *unit && !strstr(reason->inputs[i].name, unit))
                         g_string_append_printf(text, " %s", unit);
                 separator = ", ";
         }
