@@ -119,7 +119,7 @@ static bool actuators_differ(const Manager *manager, const Config *old)
 static void reopen_actuators(Manager *manager)
 {
         close_actuators(manager);
-        knobs_restore(manager->knobs, NULL, NULL);
+        knobs_restore(manager->knobs, manager_report_restored, NULL);
         open_actuators(manager);
 }
 

@@ -55,6 +55,9 @@ void manager_unlisten(Manager *manager);
 void manager_observers_init(Manager *manager);
 void manager_observers_done(Manager *manager);
 
+/* Logs what became of a knob that was to be given back; a KnobReport. */
+void manager_report_restored(const Knob *knob, const char *value, int error, void *userdata);
+
 void manager_pauses_drop(Manager *manager);
 
 /* Tells who listens. */

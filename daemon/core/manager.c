@@ -203,7 +203,7 @@ int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
         return 0;
 }
 
-static void report_restored(const Knob *knob, const char *value, int error, void *userdata)
+void manager_report_restored(const Knob *knob, const char *value, int error, void *userdata)
 {
         if (error == -ESTALE)
                 log_warning("%s %s is now \"%s\", set by someone else, and stays so",
@@ -239,7 +239,7 @@ int manager_recover(Knobs *knobs)
         if (n > 0)
                 log_notice("%d %s left changed by an instance that died: giving back", n,
                            n == 1 ? "knob was" : "knobs were");
-        return knobs_restore(knobs, report_restored, NULL);
+        return knobs_restore(knobs, manager_report_restored, NULL);
 }
 
 int manager_start(Manager *manager)
@@ -261,7 +261,7 @@ void manager_free(Manager *manager)
         manager_pauses_drop(manager);
         manager_unlisten(manager);
         if (manager->knobs)
-                knobs_restore(manager->knobs, report_restored, NULL);
+                knobs_restore(manager->knobs, manager_report_restored, NULL);
         manager_drop_config(manager);
         manager_observers_done(manager);
         knobs_free(manager->knobs);
