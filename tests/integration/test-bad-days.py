@@ -15,22 +15,13 @@ import sys
 import time
 import unittest
 
+from cpuset import cpuset_root
 import temporary
 
 SKIP = 77
 IDLED = os.environ['IDLED']
 POLICIES = os.environ['IDLED_POLICIES']
 GROUP = 'idled-test-%d' % os.getpid()
-
-
-def cpuset_root():
-    """Where cgroup v1's cpuset is mounted, or None."""
-    with open('/proc/mounts', encoding='utf-8') as mounts:
-        for line in mounts:
-            _, where, kind, options = line.split()[:4]
-            if kind == 'cgroup' and 'cpuset' in options.split(','):
-                return where
-    return None
 
 
 def read(path):

@@ -9,21 +9,13 @@ import sys
 import unittest
 from pathlib import Path
 
+from cpuset import cpuset_root
 from idledtest import TIMEOUT, TestCase, main, wait_until
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / 'ctl'))
 from shapes import SHAPES, matches  # pylint: disable=wrong-import-position
 
 GROUP = 'idlectl-test-%d' % os.getpid()
-
-
-def cpuset_root():
-    """Where cgroup v1's cpuset is mounted, or None."""
-    for line in Path('/proc/mounts').read_text(encoding='utf-8').splitlines():
-        _, where, kind, options = line.split()[:4]
-        if kind == 'cgroup' and 'cpuset' in options.split(','):
-            return Path(where)
-    return None
 
 
 class Idlectl(TestCase):

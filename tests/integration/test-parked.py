@@ -8,18 +8,10 @@ import signal
 import sys
 from pathlib import Path
 
+from cpuset import cpuset_root
 from idledtest import NAME, TestCase, main, wait_until
 
 GROUP = 'idled-parked-%d' % os.getpid()
-
-
-def cpuset_root():
-    """Where cgroup v1's cpuset is mounted, or None."""
-    for line in Path('/proc/mounts').read_text(encoding='utf-8').splitlines():
-        _, where, kind, options = line.split()[:4]
-        if kind == 'cgroup' and 'cpuset' in options.split(','):
-            return Path(where)
-    return None
 
 
 class Parked(TestCase):
