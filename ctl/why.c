@@ -54,6 +54,7 @@ static json_object *describe_cpus(json_object *manager, json_object *explained, 
                 json_put_bool(object, "in_idle_mask", cpuset_has(&idle_mask, cpu));
                 json_put(object, "since_usec", since ? json_object_new_int64(since) : NULL);
                 describe_reason(object, row);
+                json_put_text_any(object, "obstacle", json_text(row, "obstacle"));
                 json_object_array_add(answer, object);
         }
         return answer;
@@ -202,6 +203,9 @@ static char *cpu_text(json_object *row)
                 g_string_append_printf(text, " %s ago", ago);
         }
         add_reason(text, row, done);
+        if (json_get(row, "obstacle"))
+                g_string_append_printf(text, ", but nobody is kept off: %s",
+                                       json_text(row, "obstacle"));
         if (!json_get(row, "policy") && !json_get(row, "because"))
                 g_string_append(text, ": no policy wishes otherwise");
         return g_string_free(text, FALSE);

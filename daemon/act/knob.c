@@ -178,6 +178,12 @@ int knob_set(Knobs *knobs, const KnobKind *kind, const char *name, const char *v
         return change(knobs, entry, now, value);
 }
 
+bool knob_is_confining(const Knob *knob)
+{
+        return knob->state == KNOB_OURS &&
+               (!knob->kind->confines || knob->kind->confines(knob->name));
+}
+
 int knob_adopt(Knobs *knobs, const KnobKind *kind, const char *name)
 {
         KnobEntry *entry = knob_entry_find(knobs, kind, name);

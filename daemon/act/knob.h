@@ -54,6 +54,10 @@ typedef struct KnobKind {
         /* True if writing `to` passes through the value `now`, so that a writer who died may have
          * left it; NULL: a write has no steps. */
         bool (*passes)(const ActContext *context, const char *to, const char *now);
+
+        /* True if the knob keeps work off CPUs; false: it only makes way for one that does. NULL:
+         * all of the kind do. */
+        bool (*confines)(const char *name);
 } KnobKind;
 
 typedef enum KnobState {
@@ -93,6 +97,9 @@ int knob_set(Knobs *knobs, const KnobKind *kind, const char *name, const char *v
  * went offline from every cpuset: it counts as ours. -ENOENT: no such knob of ours; else the error
  * of reading or recording. */
 int knob_adopt(Knobs *knobs, const KnobKind *kind, const char *name);
+
+/* True if the knob is ours and keeps work off CPUs. */
+bool knob_is_confining(const Knob *knob);
 
 /* The knob's entry if it was ever set and not given back, else NULL. */
 const Knob *knob_find(const Knobs *knobs, const KnobKind *kind, const char *name);

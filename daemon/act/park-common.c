@@ -156,6 +156,11 @@ int park_first_error(int first, int error)
         return first < 0 || error >= 0 || error == -ENOENT ? first : error;
 }
 
+bool park_confines_nobody(const char *name)
+{
+        return false;
+}
+
 static bool has_word(const char *text, const char *word)
 {
         g_auto(GStrv) words = g_strsplit_set(text, " \n", -1);
@@ -186,6 +191,7 @@ const KnobKind park_controller_kind = {
         .name = "controller",
         .read = controller_read,
         .write = controller_write,
+        .confines = park_confines_nobody,
 };
 
 int park_controller_check(int root)

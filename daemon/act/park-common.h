@@ -38,6 +38,9 @@ int park_original(const ActContext *context, const Knobs *knobs, const KnobKind 
 /* Gives back the knobs of `kind` that are not among `keep`. Returns the first error. */
 int park_release(Knobs *knobs, const KnobKind *kind, const char *const *keep);
 
+/* A KnobKind's `confines`: of knobs that only make way for others. */
+bool park_confines_nobody(const char *name);
+
 /* The first of two errors; that a group is gone is none. */
 int park_first_error(int first, int error);
 

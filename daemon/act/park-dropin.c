@@ -141,4 +141,5 @@ const KnobKind park_dropin_kind = {
         .name = "drop-in",
         .read = dropin_read,
         .write = dropin_write,
+        .confines = park_confines_nobody,
 };

@@ -110,11 +110,17 @@ static bool partition_equal(const char *a, const char *b)
         return park_cpus_equal(a, b) || (takes_cpus_away(a) && takes_cpus_away(b));
 }
 
+static bool partition_confines(const char *name)
+{
+        return g_str_equal(name, TYPE);
+}
+
 const KnobKind park_partition_kind = {
         .name = "partition",
         .read = partition_read,
         .write = partition_write,
         .equal = partition_equal,
+        .confines = partition_confines,
 };
 
 static bool restricts_units(const ParkOptions *options)

@@ -62,9 +62,9 @@ static int append_cpu(sd_bus_message *m, const Manager *manager, int cpu)
 {
         const CpuCause *why = manager_cause(manager, cpu);
         bool parked = cpuset_has(&manager->parked, cpu);
-        g_autofree char *obstacle = manager_obstacle(manager);
-        g_autofree char *text = cpu_sentence(cpu, !cpuset_has(&manager->plan.allowed, cpu), parked,
-                                             why, obstacle);
+        bool wanted = !cpuset_has(&manager->plan.allowed, cpu);
+        g_autofree char *obstacle = wanted && !parked ? manager_obstacle(manager) : NULL;
+        g_autofree char *text = cpu_sentence(cpu, wanted, parked, why, obstacle);
         int r = sd_bus_message_open_container(m, 'a', "{sv}");
 
         if (r >= 0)
@@ -72,6 +72,8 @@ static int append_cpu(sd_bus_message *m, const Manager *manager, int cpu)
                                           "since_usec", "t", why->since_usec);
         if (r >= 0)
                 r = append_why(m, why->policy, &why->reason, &why->option_source);
+        if (r >= 0)
+                r = append_string(m, "obstacle", obstacle);
         if (r >= 0)
                 r = append_string(m, "text", text);
         return r < 0 ? r : sd_bus_message_close_container(m);
@@ -201,6 +203,20 @@ static int append_problem(sd_bus_message *m, const ActContext *context, const Kn
                                      knob->ours ? knob->ours : "", found ? found : "", problem);
 }
 
+/* What was to be in use, and what is. */
+static int append_failure(sd_bus_message *m, const Manager *manager, const char *actuator,
+                          const char *how, const char *why)
+{
+        CpuSet wanted = manager->plan.allowed, used = manager->topology->online;
+        g_autofree char *expected = NULL, *found = NULL;
+
+        cpuset_and(&wanted, &used);
+        cpuset_subtract(&used, &manager->parked);
+        expected = cpuset_format(&wanted);
+        found = cpuset_format(&used);
+        return sd_bus_message_append(m, "(sssss)", actuator, how, expected, found, why);
+}
+
 int bus_method_verify(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
         const Bus *bus = userdata;
@@ -214,5 +230,7 @@ int bus_method_verify(sd_bus_message *message, void *userdata, sd_bus_error *err
         n = knobs_list(manager->knobs, &knobs);
         for (int i = 0; r >= 0 && i < n; i++)
                 r = append_problem(reply, &context, knobs[i]);
+        if (r >= 0)
+                r = bus_append_failures(reply, manager, append_failure);
         return finish(reply, r);
 }

@@ -176,6 +176,30 @@ static const char *const knob_states[] = {
         [KNOB_OURS] = "ours", [KNOB_FOREIGN] = "foreign", [KNOB_FAILED] = "failed"
 };
 
+int bus_append_failures(sd_bus_message *message, const Manager *manager, BusFailure append)
+{
+        int r = 0;
+
+        for (guint i = 0; r >= 0 && i < manager->actuators->len; i++) {
+                const ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
+                int error = manager_untold_error(manager, a);
+                g_autofree char *why = NULL;
+
+                if (error >= 0)
+                        continue;
+                why = g_strdup_printf("the plan could not be carried out: %s", g_strerror(-error));
+                r = append(message, manager, a->actuator->name, a->actuator->describe(a->state),
+                           why);
+        }
+        return r;
+}
+
+static int append_degraded(sd_bus_message *reply, const Manager *manager, const char *actuator,
+                           const char *how, const char *why)
+{
+        return sd_bus_message_append(reply, "(sss)", actuator, how, why);
+}
+
 BUS_GETTER(get_degraded)
 {
         const Bus *bus = userdata;
@@ -192,6 +216,8 @@ BUS_GETTER(get_degraded)
                         r = sd_bus_message_append(reply, "(sss)", knobs[i]->kind->name,
                                                   knobs[i]->name, why);
         }
+        if (r >= 0)
+                r = bus_append_failures(reply, bus->manager, append_degraded);
         return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 

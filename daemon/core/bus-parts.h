@@ -82,6 +82,12 @@ struct Bus {
                             const char *property, sd_bus_message *reply, void *userdata,           \
                             sd_bus_error *error)
 
+/* Calls `append` with what, where and why of everything that could not be carried out and that no
+ * knob tells of, as long as it returns no error; returns the last. */
+typedef int (*BusFailure)(sd_bus_message *message, const Manager *manager, const char *actuator,
+                          const char *how, const char *why);
+int bus_append_failures(sd_bus_message *message, const Manager *manager, BusFailure append);
+
 /* Appends a CPU set in list format. */
 int bus_append_cpus(sd_bus_message *message, const CpuSet *set);
 

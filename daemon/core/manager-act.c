@@ -46,23 +46,31 @@ static bool can_act(const Manager *manager)
         return false;
 }
 
-/* The first knob that is not in our hands although none is; NULL if one is, or there are none. */
+/* The first knob that is not in our hands; NULL if one that keeps work off CPUs is, or none is
+ * lost.
+ */
 static const Knob *lost_knob(const Manager *manager)
 {
-        const Knob *const *knobs;
+        const Knob *lost = NULL, *const * knobs;
         int n = knobs_list(manager->knobs, &knobs);
 
-        for (int i = 0; i < n; i++)
-                if (knobs[i]->state == KNOB_OURS)
+        for (int i = 0; i < n; i++) {
+                if (knob_is_confining(knobs[i]))
                         return NULL;
-        return n > 0 ? knobs[0] : NULL;
+                if (!lost && knobs[i]->state != KNOB_OURS)
+                        lost = knobs[i];
+        }
+        return lost;
 }
 
-static bool has_knobs(const Manager *manager)
+static bool is_confining(const Manager *manager)
 {
         const Knob *const *knobs;
 
-        return knobs_list(manager->knobs, &knobs) > 0;
+        for (int i = 0, n = knobs_list(manager->knobs, &knobs); i < n; i++)
+                if (knob_is_confining(knobs[i]))
+                        return true;
+        return false;
 }
 
 /* What is parked after acting: what the plan leaves out, unless nobody is kept off it. */
@@ -72,7 +80,7 @@ static CpuSet parked_now(const Manager *manager)
 
         cpuset_subtract(&parked, &manager->plan.allowed);
         if (!can_act(manager) || lost_knob(manager) ||
-            (manager->apply_error < 0 && !has_knobs(manager)))
+            (manager->apply_error < 0 && !is_confining(manager)))
                 parked = (CpuSet){ 0 };
         return parked;
 }
@@ -86,16 +94,45 @@ static unsigned note_parked(Manager *manager)
         return cpuset_equal(&before, &manager->parked) ? 0 : CHANGE_PARKED;
 }
 
+/* The first actuator that is not there, or that failed. */
+static char *actuator_obstacle(const Manager *manager)
+{
+        for (guint i = 0; i < manager->actuators->len; i++) {
+                const ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
+
+                if (a->error < 0)
+                        return g_strdup_printf("%s: %s: %s", a->actuator->name,
+                                               a->state ? a->actuator->describe(a->state)
+                                                        : "not available here",
+                                               g_strerror(-a->error));
+        }
+        return NULL;
+}
+
 char *manager_obstacle(const Manager *manager)
 {
         const Knob *knob = lost_knob(manager);
 
+        if (manager->setup.dry_run)
+                return g_strdup("this is a dry run");
         if (!knob)
-                return NULL;
+                return is_confining(manager) ? NULL : actuator_obstacle(manager);
         if (knob->state == KNOB_FOREIGN)
                 return g_strdup_printf("%s %s is somebody else's", knob->kind->name, knob->name);
         return g_strdup_printf("%s %s could not be changed: %s", knob->kind->name, knob->name,
                                g_strerror(-knob->error));
+}
+
+int manager_untold_error(const Manager *manager, const ActuatorState *actuator)
+{
+        const Knob *const *knobs;
+        int n = knobs_list(manager->knobs, &knobs);
+
+        for (int i = 0; i < n && actuator->state; i++)
+                if (knobs[i]->error == actuator->error ||
+                    (knobs[i]->state == KNOB_FOREIGN && actuator->error == -ESTALE))
+                        return 0;
+        return actuator->state ? actuator->error : 0;
 }
 
 static unsigned count_degraded(const Manager *manager)
@@ -106,6 +143,9 @@ static unsigned count_degraded(const Manager *manager)
 
         for (int i = 0; i < n; i++)
                 degraded += knobs[i]->state != KNOB_OURS || knobs[i]->error < 0;
+        for (guint i = 0; i < manager->actuators->len; i++)
+                degraded += manager_untold_error(manager, &g_array_index(manager->actuators,
+                                                                         ActuatorState, i)) < 0;
         return degraded;
 }
 
@@ -149,9 +189,15 @@ bool manager_wants_parking(const Manager *manager)
 
 void manager_check_knobs(Manager *manager)
 {
+        unsigned degraded, changes;
+
         if (manager_now() - manager->checked_usec < CHECK_USEC || !manager_wants_parking(manager))
                 return;
         manager_verify(manager);
+        degraded = count_degraded(manager);
         act(manager);
-        manager_changed(manager, note_parked(manager));
+        changes = note_parked(manager);
+        if (count_degraded(manager) != degraded)
+                changes |= CHANGE_DEGRADED;
+        manager_changed(manager, changes);
 }

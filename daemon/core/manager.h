@@ -200,9 +200,12 @@ void manager_verify(Manager *manager);
 /* True if the plan leaves CPUs out and may be carried out, whether or not that succeeds. */
 bool manager_wants_parking(const Manager *manager);
 
-/* Why nobody is kept off the CPUs that the plan leaves out: "cgroup NAME is somebody else's", as a
- * new string; NULL if a knob of ours is in force, or there is none to turn. */
+/* Why nobody is kept off the CPUs that the plan leaves out: "cgroup NAME is somebody else's", "this
+ * is a dry run", as a new string; NULL if somebody is, or there is nobody to be kept off. */
 char *manager_obstacle(const Manager *manager);
+
+/* The error of the actuator's last try to carry out the plan, if no knob tells of it; else 0. */
+int manager_untold_error(const Manager *manager, const ActuatorState *actuator);
 
 /* Looks at CPUs and their groups anew; true if something changed. */
 bool manager_rescan(Manager *manager);

@@ -44,6 +44,7 @@ SIGNATURES = {
         "because": "s", "inputs": "a(sds)", "option": "s", "threshold": "d",
         "threshold_unit": "s", "source": "s", "text": "s", "section": "s", "key": "s",
         "value": "s", "default": "s", "expects": "s", "help": "s", "runtime": "b",
+        "obstacle": "s",
     },
 }
 BASIC = {"s": dbus.String, "b": dbus.Boolean, "u": dbus.UInt32, "i": dbus.Int32,

@@ -62,7 +62,7 @@ SHAPES = {
         "capacity": optional(int), "state": str, "busy_percent": optional(number),
         "states": [STATE]}]),
     "why": dict(HEAD, cpus=[dict(REASON, cpu=int, parked=bool, in_idle_mask=bool,
-                                 since_usec=optional(int))]),
+                                 obstacle=optional(str), since_usec=optional(int))]),
     "why --history": dict(HEAD, history=[dict(REASON, time_usec=int, parked=str)]),
     "policies": dict(HEAD, policy_dir=str, policies=[lambda p: matches(
         {"loaded": bool, "name": str, "rank": int, "summary": str, "allowed": str,

@@ -2,6 +2,8 @@
 """A systemd for tests, as a dbusmock template: units with cgroups, their AllowedCPUs, and who
 subscribed. As measured on systemd 252: a set replaces, an empty one resets, and EffectiveCPUs is
 empty while nothing is limited."""
+import os
+
 import dbus
 from dbusmock import MOCK_IFACE, mockobject
 
@@ -34,6 +36,7 @@ def load(mock, _parameters):
     mock.units = {}
     mock.subscribers = set()
     mock.history = []
+    mock.files = None
     add(mock, '-.slice', '')
     for name in ('init.scope', 'system.slice', 'user.slice'):
         add(mock, name, '-.slice')
@@ -75,6 +78,11 @@ def SetUnitProperties(self, name, runtime, properties):
                                              bytes(value).hex()))
         mockobject.objects[unit_path(name)].UpdateProperties(
             interface_of(name), {'AllowedCPUs': value, 'EffectiveCPUs': value})
+        if self.files:
+            directory = os.path.join(self.files, name + '.d')
+            os.makedirs(directory, exist_ok=True)
+            with open(os.path.join(directory, '50-%s.conf' % key), 'w', encoding='utf-8') as file:
+                file.write('%s=...\n' % key)
 
 
 @dbus.service.method(MAIN_IFACE, in_signature='', out_signature='', sender_keyword='sender')
@@ -93,6 +101,12 @@ def AddUnit(self, name, parent):
     add(self, name, parent)
     if self.subscribers:
         self.EmitSignal(MAIN_IFACE, 'UnitNew', 'so', [name, dbus.ObjectPath(unit_path(name))])
+
+
+@dbus.service.method(MOCK_IFACE, in_signature='s', out_signature='')
+def KeepFiles(self, directory):
+    """Drop-ins of what is set at run time, as systemd keeps them."""
+    self.files = str(directory)
 
 
 @dbus.service.method(MOCK_IFACE, in_signature='', out_signature='i')

@@ -10,7 +10,7 @@ import unittest
 from pathlib import Path
 
 from cpuset import cpuset_root
-from idledtest import TIMEOUT, TestCase, main, wait_until
+from idledtest import PATH, TIMEOUT, TestCase, main, wait_until
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / 'ctl'))
 from shapes import SHAPES, matches  # pylint: disable=wrong-import-position
@@ -19,12 +19,13 @@ GROUP = 'idlectl-test-%d' % os.getpid()
 
 
 class Idlectl(TestCase):
-    def ctl(self, *arguments, status=0):
+    def ctl(self, *arguments, status=0, told=False):
+        """What it prints, or, if it is to fail, complains of; `told`: prints all the same."""
         done = subprocess.run([os.environ['IDLECTL'], *arguments, '--bus-address',
                                self.bus.address], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               text=True, timeout=TIMEOUT, check=False)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
-        return done.stderr if status else done.stdout
+        return done.stderr if status and not told else done.stdout
 
     def ask(self, *arguments):
         return json.loads(self.ctl(*arguments, '--json'))
@@ -94,6 +95,44 @@ class Fake(Idlectl):
         self.assertIn('while paused', self.ctl('why'))
 
 
+class Refused(Idlectl):
+    """The plan cannot be carried out at all, and no knob is left to tell of it."""
+
+    CONFIG = '[Daemon]\nPolicies=userspace\n[Park]\nBackend=partition\n'
+
+    def setUp(self):
+        super().setUp()
+        top = Path(self.root, 'sys/fs/cgroup')
+        top.mkdir(parents=True)
+        for name in ('cgroup.controllers', 'cgroup.subtree_control'):
+            (top / name).write_text('cpuset\n')
+        (top / 'idled.parked').symlink_to('nowhere')  # mkdir() says EEXIST, also to root
+        self.start()
+
+    def test_is_told_as_long_as_it_is_so(self):
+        seen = self.signals(PATH)
+        self.assertEqual(self.get('Degraded'), [])
+        self.set_idle_mask('7')
+        self.assertEqual(self.get('Parked'), '')
+        why = 'isolated partition /sys/fs/cgroup/idled.parked: File exists'
+        row, = self.get('Degraded')
+        self.assertEqual(row, ('park', 'isolated partition /sys/fs/cgroup/idled.parked',
+                               'the plan could not be carried out: File exists'))
+        wait_until(lambda: any(s[2].get('Degraded') for s in seen), 'a signal of Degraded')
+        self.assertIn('Degraded    park isolated partition', self.ctl('status'))
+        done = json.loads(self.ctl('verify', '--json', status=1, told=True))
+        self.assertEqual(done['problems'], [
+            {'kind': 'park', 'name': row[1], 'expected': '0-6', 'found': '0-7',
+             'problem': row[2]}])
+        self.assertEqual(self.ask('why', '7')['cpus'][0]['obstacle'], 'park: ' + why)
+        self.assertIsNone(self.ask('why', '6')['cpus'][0]['obstacle'])
+        self.assertIn(', but nobody is kept off: park: ' + why, self.ctl('why', '7'))
+        self.set_idle_mask('')
+        self.assertEqual(self.get('Degraded'), [])
+        wait_until(lambda: seen[-1][2].get('Degraded') == [], 'a signal of its end')
+        self.ctl('verify')
+
+
 @unittest.skipUnless(os.geteuid() == 0 and cpuset_root() and len(os.sched_getaffinity(0)) > 1,
                      'needs root, a cpuset of cgroup v1, and two CPUs')
 class Kernel(Idlectl):
@@ -147,10 +186,7 @@ class Kernel(Idlectl):
         before = (self.group / 'cpuset.cpus').read_text()
         self.park()
         (self.group / 'cpuset.cpus').write_text(before)
-        self.ctl('verify', status=1)
-        problems = json.loads(subprocess.run(
-            [os.environ['IDLECTL'], 'verify', '--json', '--bus-address', self.bus.address],
-            stdout=subprocess.PIPE, check=False, timeout=TIMEOUT).stdout)['problems']
+        problems = json.loads(self.ctl('verify', '--json', status=1, told=True))['problems']
         self.assertEqual(len(problems), 1)
         self.assertIn(GROUP, problems[0]['name'])
         self.assertEqual(problems[0]['found'], before.strip())

@@ -74,7 +74,10 @@ class Methods(TestCase):
                         row['text'])
         self.assertTrue(row['text'].endswith('.'), row['text'])
         self.assertEqual(set(row), {'cpu', 'parked', 'since_usec', 'policy', 'because', 'inputs',
-                                    'option', 'threshold', 'threshold_unit', 'source', 'text'})
+                                    'option', 'threshold', 'threshold_unit', 'source', 'obstacle',
+                                    'text'})
+        self.assertEqual(row['obstacle'], 'this is a dry run')
+        self.assertEqual(rows[0]['obstacle'], '', 'nothing stands in the way of what is so')
 
     def test_history(self):
         self.assertEqual(self.call('History'), [])

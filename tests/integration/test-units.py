@@ -65,7 +65,24 @@ class Units(TestCase):
         self.assertRegex(self.get('Reason', PATH + '/cpu/7', 'org.idled1.Cpu'),
                          "CPU 7 should be parked by userspace: .*, but nobody is kept off it: unit "
                          ".* is somebody else's")
-        self.assertFalse(self.call('Explain')[7]['parked'])
+        row = self.call('Explain')[7]
+        self.assertFalse(row['parked'])
+        self.assertRegex(row['obstacle'], "^unit .* is somebody else's$")
+
+    def test_taken_over_with_a_file(self):
+        """A drop-in of ours keeps nobody off anything once the limit is somebody else's."""
+        self.set_idle_mask('')
+        os.makedirs(os.path.join(self.root, 'run/systemd/system'))
+        self.mocked('KeepFiles', os.path.join(self.root, 'run/systemd/system.control'))
+        self.set_idle_mask('7')
+        self.wait_idle('7')
+        kinds = {str(knob[0]) for knob in self.get('Knobs')}
+        self.assertEqual(kinds, {'drop-in', 'unit'})
+        for unit in CONFINED:
+            self.units.SetUnitProperties(unit, True, [('AllowedCPUs', dbus.ByteArray(b'\x03'))],
+                                         dbus_interface=SYSTEMD + '.Manager', signature='sba(sv)')
+        self.assertEqual(len(self.call('Verify')), 3)
+        self.assertEqual(self.get('Parked'), '')
 
     def test_end_gives_back(self):
         self.set_idle_mask('7')
