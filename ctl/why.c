@@ -16,7 +16,7 @@ static void describe_reason(json_object *answer, json_object *from)
         static const char *const texts[] = { "policy", "because", "option", "source", "text" };
         static const char *const keys[] = { "name", "value", "unit" };
         json_object *inputs = json_object_new_array(), *all = json_get(from, "inputs"), *input;
-        bool option = *json_text(from, "option");
+        bool compared = *json_text(from, "option") || *json_text(from, "threshold_unit");
 
         for (size_t i = 0; i < G_N_ELEMENTS(texts); i++)
                 json_put_text_any(answer, texts[i], json_text(from, texts[i]));
@@ -28,9 +28,10 @@ static void describe_reason(json_object *answer, json_object *from)
                 json_object_array_add(inputs, object);
         }
         json_put(answer, "inputs", inputs);
-        json_put(answer, "threshold", option ? json_object_get(json_get(from, "threshold")) : NULL);
+        json_put(answer, "threshold",
+                 compared ? json_object_get(json_get(from, "threshold")) : NULL);
         json_put_text_any(answer, "threshold_unit",
-                          option ? json_text(from, "threshold_unit") : NULL);
+                          compared ? json_text(from, "threshold_unit") : NULL);
 }
 
 /* What is so and what the plan wants differ in a dry run, or if it could not be carried out. */
@@ -176,8 +177,10 @@ static void add_reason(GString *text, json_object *row, bool done)
         if (*because)
                 g_string_append_printf(text, ": %s", because);
         add_inputs(text, json_get(row, "inputs"));
-        if (!*option)
+        if (!*option) {
+                g_string_append(text, *unit ? "; no option decides this" : "");
                 return;
+        }
         g_string_append_printf(text, "; %s%s", *unit ? "" : "see ", option);
         if (*unit) {
                 g_string_append(text, " is");

@@ -41,7 +41,9 @@ static int append_inputs(sd_bus_message *m, const Reason *reason)
 static int append_why(sd_bus_message *m, const char *policy, const Reason *reason,
                       const Source *source)
 {
-        g_autofree char *where = reason->option ? source_format(source) : NULL;
+        g_autofree char *where = reason->option                ? source_format(source)
+                                 : reason_lacks_option(reason) ? g_strdup("no option")
+                                                               : NULL;
         int r = append_string(m, "policy", policy);
 
         if (r >= 0)

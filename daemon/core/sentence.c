@@ -30,15 +30,23 @@ static void add_inputs(GString *text, const Reason *reason)
                 g_string_append_c(text, ')');
 }
 
-/* "; DownThreshold is 30 % (FILE:LINE)", "; see IdleMask (FILE:LINE)" if its value is no number, or
- * nothing. */
+bool reason_lacks_option(const Reason *reason)
+{
+        return !reason->option && reason->threshold_unit && isfinite(reason->threshold);
+}
+
+/* "; DownThreshold is 30 % (FILE:LINE)", "; see IdleMask (FILE:LINE)" if its value is no number, ";
+ * no option decides this" if the inputs were compared with something else, or nothing. */
 static void add_option(GString *text, const Reason *reason, const Source *source)
 {
         const char *unit = reason->threshold_unit;
         g_autofree char *where = NULL;
 
-        if (!reason->option)
+        if (!reason->option) {
+                g_string_append(text,
+                                reason_lacks_option(reason) ? "; no option decides this" : "");
                 return;
+        }
         where = source_format(source);
         if (unit && isfinite(reason->threshold))
                 g_string_append_printf(text, "; %s is %.4g%s%s", reason->option, reason->threshold,

@@ -13,6 +13,9 @@
  * OBSTACLE", without the end if `obstacle` is NULL. `why` is of an online CPU. */
 char *cpu_sentence(int cpu, bool wanted, bool parked, const CpuCause *why, const char *obstacle);
 
+/* True if the inputs were compared with something that no option sets: the CPUs in use. */
+bool reason_lacks_option(const Reason *reason);
+
 /* "2-3 are parked by ondemand: ...", or "Nothing is parked: ..." if that was the end of it. */
 char *transition_sentence(const Transition *transition);
 

@@ -113,7 +113,10 @@ def busy():
                                       ("CPUs in use", 2, "CPUs"), ("queue", 1, ""),
                                       ("pressure", 1, "%")],
                               option="MinCores", threshold=1.0, threshold_unit="cores")
-    says["explain"][3].update(since_usec=usec_ago(70))
+    says["explain"][3].update(since_usec=usec_ago(70), option="", source="no option",
+                              because="more tasks are runnable than CPUs are in use",
+                              inputs=[("runnable", 3, "tasks")], threshold=2.0,
+                              threshold_unit="tasks")
     return says
 
 

@@ -78,6 +78,9 @@ class Verbs(TestCase):
     def test_why_in_use(self):
         self.start("busy")
         self.assert_golden("why-in-use", self.run_ctl("why").stdout)
+        row = json.loads(self.run_ctl("why", "3", "--json").stdout)["cpus"][0]
+        self.assertEqual((row["option"], row["source"], row["threshold"], row["threshold_unit"]),
+                         (None, "no option", 2, "tasks"))
 
     def test_why_without_change(self):
         self.start("unparked")
