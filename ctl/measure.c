@@ -102,7 +102,7 @@ static void put_states(json_object *object, const Machine *machine, int cpu)
                                              cpuset_has(&machine->seen->cpus, cpu)
                                      ? &machine->seen->residency[cpu]
                                      : NULL;
-        IdleStateInfo info[IDLE_STATES_MAX];
+        IdleState info[IDLE_STATES_MAX];
         int n = idle_states_read(machine->root, cpu, info);
         const char *estimated = "";
 

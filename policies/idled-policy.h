@@ -13,19 +13,42 @@
 
 #include "base/cpuset.h"
 #include "base/setting.h"
+#include "model/frequency.h"
+#include "model/hold.h"
+#include "model/idle-table.h"
 #include "model/snapshot.h"
 #include "model/topology.h"
 #include "model/wish.h"
 
 /* Grows with every change of what a module and the daemon must agree about. */
-#define IDLED_POLICY_ABI 1
+#define IDLED_POLICY_ABI 2
+
+/* What a policy wishes beside `allowed`; idled prepares no more than that. */
+enum {
+        WISHES_CPUS = 1 << 0, /* it fills wish->cpus */
+};
+
+#define EXPLAIN_MAX 4
+#define FIGURES_MAX 8
+
+/* Something that a policy counted or computed, for people and programs. */
+typedef struct Figure {
+        const char *name; /* "correct predictions" */
+        const char *unit; /* "" for a count, "%", "us" */
+        double value;
+} Figure;
 
 typedef struct PolicyInput {
         const Topology *topology; /* changes between calls when CPUs come and go; n_cpus never */
         const Snapshot *snapshot; /* since the last call of any policy */
         const CpuSet *allowed; /* CPUs in use now, after what was made safe or could not be done */
         const CpuSet *offered; /* CPUs that no policy of higher rank takes away; NULL: all */
-        const void *options;   /* this policy's options, read by its settings */
+        const IdleTable *idle; /* by CPU number; NULL: the machine has no idle states */
+        const FreqPolicy *frequency; /* NULL: the machine has no cpufreq */
+        int n_frequency;             /* how many */
+        const Hold *holds;           /* what applications hold now, n_holds of them */
+        int n_holds;
+        const void *options; /* this policy's options, read by its settings */
 } PolicyInput;
 
 typedef struct IdledPolicy {
@@ -35,6 +58,7 @@ typedef struct IdledPolicy {
         const Setting *settings; /* of NAME.conf's section [Policy]; ends with a row without key */
         size_t options_size;     /* of the struct that the settings' offsets are into */
         size_t state_size;       /* of the private state that init() and decide() are given */
+        unsigned wishes;         /* WISHES_ flags */
         unsigned needs;          /* Sense flags that decide() reads beside SENSE_LOAD */
 
         /* Looks at options that are fine one by one but may contradict each other. NULL: they fit;
@@ -49,6 +73,15 @@ typedef struct IdledPolicy {
          * over, and also earlier: any call may be the first after a change of options, topology or
          * load. The time is input->snapshot->time_usec. */
         void (*decide)(void *state, const PolicyInput *input, Wish *wish);
+
+        /* Why the last decision wished for `cpu` what it did beside `allowed`, each part with its
+         * own reason, into `ret_reasons` (room for EXPLAIN_MAX). Returns how many. NULL: nothing to
+         * say. Called only when somebody asks. */
+        int (*explain)(const void *state, const PolicyInput *input, int cpu, Reason *ret_reasons);
+
+        /* What the policy counted for `cpu` since it began, into `ret_figures` (room for
+         * FIGURES_MAX). Returns how many. NULL: nothing. Called only when somebody asks. */
+        int (*figures)(const void *state, int cpu, Figure *ret_figures);
 } IdledPolicy;
 
 /* What a module defines, and the only thing that it needs to export. */

@@ -99,7 +99,7 @@ START_TEST(random_plans)
                 CpuSet wished, kept;
                 Plan plan, again;
 
-                plan_init(&plan);
+                plan_init(&plan, NULL, 0);
                 plan.allowed = random_set(rand, 128, g_rand_double_range(rand, -0.2, 1));
                 wished = plan.allowed;
                 random_pins(rand, topology->n_cpus, &random);

@@ -69,7 +69,7 @@ START_TEST(merge)
         CpuSet expected = set_of(c->allowed), first = set_of("0-7");
         Plan plan;
 
-        plan_init(&plan);
+        plan_init(&plan, NULL, 0);
         for (int i = 0; i < c->n; i++) {
                 Wish wish;
 
@@ -191,7 +191,7 @@ START_TEST(sanitize)
         CPUSET_FOREACH(node, &nodes)
                 numbers[pins.n_nodes++] = node;
         memset(safety, 0xee, sizeof(safety));
-        plan_init(&plan);
+        plan_init(&plan, NULL, 0);
         plan.allowed = set_of(c->wished);
         plan_sanitize(&plan, topology, &pins, safety);
 
@@ -215,7 +215,7 @@ START_TEST(forgotten)
         uint8_t safety[8];
         Plan plan;
 
-        plan_init(&plan);
+        plan_init(&plan, NULL, 0);
         plan.allowed = set_of("2");
         plan_sanitize(&plan, topology, &pins, safety);
         if (_i == 0)
@@ -231,7 +231,7 @@ START_TEST(without_pins_or_safety)
         g_autoptr(Topology) topology = eight("0-7", "", "");
         Plan plan;
 
-        plan_init(&plan);
+        plan_init(&plan, NULL, 0);
         plan.allowed = set_of("");
         plan_sanitize(&plan, topology, NULL, NULL);
         ck_assert_int_eq(cpuset_count(&plan.allowed), 1);
@@ -252,7 +252,7 @@ START_TEST(fewest)
                         sets[i * 3 + j] = (CpuSet){ 0 };
                         cpuset_add_range(&sets[i * 3 + j], i * 4 + 1, i * 4 + (4 >> j));
                 }
-        plan_init(&plan);
+        plan_init(&plan, NULL, 0);
         plan.allowed = (CpuSet){ 0 };
         plan_sanitize(&plan, topology, &pins, NULL);
         ck_assert_int_eq(cpuset_count(&plan.allowed), 16);

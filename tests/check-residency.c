@@ -195,11 +195,11 @@ END_TEST
 
 START_TEST(static_facts)
 {
-        static const IdleStateInfo expected[] = {
+        static const IdleState expected[] = {
                 { "POLL", 0, 0 }, { "C1E", 2, 4 }, { "C6", 170, 500 }, { "C10", 230, 700 }
         };
         Tree laptop = tree_make();
-        IdleStateInfo states[IDLE_STATES_MAX];
+        IdleState states[IDLE_STATES_MAX];
 
         ck_assert(tree_build(&laptop, "synthetic-laptop"));
         ck_assert_int_eq(idle_states_read(laptop.root, 0, states), 4);

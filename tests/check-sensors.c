@@ -189,7 +189,7 @@ static void check_machine(const char *name)
         g_autoptr(Topology) topology = NULL;
         g_autoptr(Sensors) sensors = NULL;
         g_autoptr(Counters) counters = NULL;
-        IdleStateInfo states[IDLE_STATES_MAX];
+        IdleState states[IDLE_STATES_MAX];
 
         ck_assert_msg(tree_build(&machine, name), "cannot build %s", name);
         ck_assert_int_eq(topology_read(machine.root, &topology), 0);

@@ -46,7 +46,7 @@
 /* The idle states of one CPU. */
 typedef struct IdleStates {
         int n;
-        IdleStateInfo info[IDLE_STATES_MAX];
+        IdleState info[IDLE_STATES_MAX];
 } IdleStates;
 
 /* What clients were last told of one CPU. */

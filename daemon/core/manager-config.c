@@ -20,8 +20,12 @@ int manager_read_config(Manager *manager, GPtrArray *errors, Config **ret_config
 
 static void drop_policies(GArray *policies)
 {
-        for (guint i = 0; i < policies->len; i++)
-                g_free(g_array_index(policies, ActivePolicy, i).state);
+        for (guint i = 0; i < policies->len; i++) {
+                ActivePolicy *p = &g_array_index(policies, ActivePolicy, i);
+
+                g_free(p->state);
+                g_free(p->cpus);
+        }
         g_array_set_size(policies, 0);
 }
 
@@ -55,6 +59,8 @@ static GArray *start_policies(Manager *manager, const Config *config)
                 };
 
                 wish_init(&active.wish);
+                if (policy->wishes & WISHES_CPUS)
+                        active.cpus = g_new0(CpuWish, (gsize)manager->topology->n_cpus);
                 g_array_append_val(policies, active);
         }
         return policies;
@@ -140,6 +146,7 @@ void manager_use_config(Manager *manager, Config *config)
         drop_policies(manager->policies);
         g_array_unref(manager->policies);
         manager->policies = policies;
+        manager_read_facts(manager);
         use_log_level(manager);
         if (!old)
                 open_actuators(manager);

@@ -19,24 +19,42 @@ static const CpuSet *allowed_now(const Manager *manager)
         return &manager->plan.allowed;
 }
 
+PolicyInput manager_policy_input(const Manager *manager, const ActivePolicy *active)
+{
+        return (PolicyInput){
+                .topology = manager->topology,
+                .snapshot = manager->snapshot,
+                .allowed = allowed_now(manager),
+                .idle = manager->idle,
+                .options = active->section->options,
+        };
+}
+
+/* Room for the wishes of the next plan: what the plan in force does not use; NULL if nobody has
+ * such wishes. */
+static CpuWish *free_cpu_wishes(const Manager *manager)
+{
+        if (!manager_wishes_cpus(manager))
+                return NULL;
+        return manager->cpu_wishes[manager->plan.cpus == manager->cpu_wishes[0]];
+}
+
 void manager_decide(Manager *manager, Plan *ret_plan)
 {
-        plan_init(ret_plan);
+        plan_init(ret_plan, free_cpu_wishes(manager), manager->topology->n_cpus);
         for (guint i = 0; i < manager->policies->len && !manager_is_paused(manager); i++) {
                 ActivePolicy *p = &g_array_index(manager->policies, ActivePolicy, i);
-                PolicyInput input = {
-                        .topology = manager->topology,
-                        .snapshot = manager->snapshot,
-                        .allowed = allowed_now(manager),
-                        .offered = &ret_plan->allowed,
-                        .options = p->section->options,
-                };
+                PolicyInput input = manager_policy_input(manager, p);
 
+                input.offered = &ret_plan->allowed;
                 wish_init(&p->wish);
+                if (p->cpus)
+                        wish_init_cpus(&p->wish, p->cpus, manager->topology->n_cpus);
                 p->policy->decide(p->state, &input, &p->wish);
                 plan_merge(ret_plan, &p->wish);
         }
-        manager->wished = ret_plan->allowed;
+        plan_sanitize_cpus(ret_plan, manager->idle);
+        manager->wished = *ret_plan;
 }
 
 static void refresh_pins(Manager *manager, bool force)

@@ -4,6 +4,7 @@
  *   manager-act.c      putting the plan in force, and whether it is
  *   manager-decide.c   asking the policies, making the plan safe, saying why
  *   manager-config.c   configuration into sections, policies and actuators
+ *   manager-facts.c    what the machine offers, for policies
  *   manager-wake.c     what makes it tick: timer, pressure, CPUs coming and going
  *   manager-observe.c  readings for those who ask
  *   manager-pause.c    clients that want the machine left alone
@@ -12,6 +13,16 @@
 #define IDLED_MANAGER_PARTS_H
 
 #include "core/manager.h"
+
+/* True if some policy at work has wishes for single CPUs. */
+bool manager_wishes_cpus(const Manager *manager);
+
+/* Reads what the machine offers, if a policy at work needs it; drops what was read before. */
+void manager_read_facts(Manager *manager);
+void manager_drop_facts(Manager *manager);
+
+/* What a policy is given to decide by, but for `offered`. */
+PolicyInput manager_policy_input(const Manager *manager, const ActivePolicy *active);
 
 /* Asks every policy by its rank and merges their wishes, or wishes nothing while paused. */
 void manager_decide(Manager *manager, Plan *ret_plan);

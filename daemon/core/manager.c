@@ -79,7 +79,7 @@ static bool cpus_moved(const Manager *manager)
 void manager_tick(Manager *manager)
 {
         g_autofree uint8_t *safety = NULL;
-        CpuSet wished;
+        Plan wished;
         bool changed;
         Plan plan;
         int r;
@@ -95,7 +95,7 @@ void manager_tick(Manager *manager)
                 manager_rescan(manager);
         wished = manager->wished;
         manager_decide(manager, &plan);
-        changed = manager->stale || !cpuset_equal(&wished, &manager->wished) ||
+        changed = manager->stale || !plan_equal(&wished, &manager->wished) ||
                   manager_should_look_again(manager);
         if (changed) {
                 safety = g_new0(uint8_t, (gsize)manager->topology->n_cpus);
@@ -128,6 +128,7 @@ bool manager_rescan(Manager *manager)
         }
         topology_free(manager->topology);
         manager->topology = topology;
+        manager_read_facts(manager);
         sensors_rescan(manager->sensors, topology);
         manager->stale = true;
         manager_changed(manager, CHANGE_TOPOLOGY);
@@ -195,7 +196,7 @@ int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
         manager->knobs = knobs_new(&(ActContext){ setup->root, setup->units }, setup->run,
                                    setup->dry_run);
         manager_observers_init(manager);
-        plan_init(&manager->plan);
+        plan_init(&manager->plan, NULL, 0);
         manager->plan.allowed = manager->topology->online;
         manager->stale = true;
         manager_use_config(manager, config);
@@ -271,6 +272,9 @@ void manager_free(Manager *manager)
         counters_free(manager->previous);
         sensors_free(manager->sensors);
         topology_free(manager->topology);
+        manager_drop_facts(manager);
+        g_free(manager->cpu_wishes[0]);
+        g_free(manager->cpu_wishes[1]);
         g_free(manager->causes);
         g_ptr_array_unref(manager->pauses);
         g_array_unref(manager->actuators);

@@ -34,7 +34,8 @@ typedef struct ActivePolicy {
         const IdledPolicy *policy;
         Section *section; /* its options; belongs to the configuration */
         void *state;
-        Wish wish; /* its last one */
+        Wish wish;     /* its last one */
+        CpuWish *cpus; /* of the wish; NULL: the policy has none */
 } ActivePolicy;
 
 /* Why a CPU is parked or not, as decided when that last changed. */
@@ -115,13 +116,15 @@ typedef struct Manager {
         Pins *pins; /* of the last scan */
         uint64_t pins_time_usec, pins_cost_usec;
 
-        CpuSet wished;         /* what the policies together wished, before it was made safe */
-        bool stale;            /* carry out the plan anew even if it is the same */
-        uint64_t checked_usec; /* when the knobs were last compared with what they should be */
-        Plan plan;             /* merged and safe */
-        CpuSet parked;         /* online CPUs that are kept free of work now */
-        bool held;             /* who is bound to CPUs keeps some in use that would be parked */
-        CpuCause *causes;      /* by CPU number */
+        Plan wished;            /* what the policies together wished, before CPUs were made safe */
+        CpuWish *cpu_wishes[2]; /* room for that of the plan in force and of the next */
+        IdleTable *idle;        /* by CPU number; NULL: no CPU has idle states */
+        bool stale;             /* carry out the plan anew even if it is the same */
+        uint64_t checked_usec;  /* when the knobs were last compared with what they should be */
+        Plan plan;              /* merged and safe */
+        CpuSet parked;          /* online CPUs that are kept free of work now */
+        bool held;              /* who is bound to CPUs keeps some in use that would be parked */
+        CpuCause *causes;       /* by CPU number */
         Transition transitions[TRANSITIONS_KEPT]; /* ring; newest at (n_transitions - 1) % KEPT */
         uint64_t n_transitions;
         int apply_error; /* of the last time the plan was carried out */

@@ -20,19 +20,30 @@ typedef struct Demand {
         bool met;
 } Demand;
 
-void plan_init(Plan *plan)
+void plan_init(Plan *plan, CpuWish *cpus, int n_cpus)
 {
-        *plan = (Plan){ .settled = true };
-        memset(&plan->allowed, 0xff, sizeof(plan->allowed));
+        Wish nothing;
+
+        wish_init(&nothing);
+        wish_init_cpus(&nothing, cpus, cpus ? n_cpus : 0);
+        *plan = (Plan){
+                .allowed = nothing.allowed,
+                .settled = true,
+                .cpus = nothing.cpus,
+                .n_cpus = nothing.n_cpus,
+        };
 }
 
 void plan_merge(Plan *plan, const Wish *wish)
 {
         cpuset_and(&plan->allowed, &wish->allowed);
+        cpuset_or(&plan->kept, &wish->kept);
+        plan->min_cores = MAX(plan->min_cores, wish->min_cores);
         if (wish->period_usec && (!plan->period_usec || wish->period_usec < plan->period_usec))
                 plan->period_usec = wish->period_usec;
         plan->settled &= wish->settled;
         plan->on_pressure |= wish->on_pressure;
+        plan_merge_cpus(plan, wish);
 }
 
 /* Notes a demand unless it is met already or `cpus` has nobody online who could meet it. */
@@ -174,6 +185,49 @@ static void meet_best(Plan *plan, GArray *demands, const Topology *topology, uin
         }
 }
 
+/* How many cores have an allowed CPU that is usable, and the best core that has none: the fastest,
+ * else the first; -1 if there is none. */
+static int count_cores(const Plan *plan, const Topology *topology, const CpuSet *usable,
+                       int *ret_next)
+{
+        int n = 0, best = -1;
+
+        for (int core = 0; core < topology->n_cores; core++) {
+                CpuSet cpus = { 0 };
+
+                topology_add_core(topology, core, &cpus);
+                cpuset_and(&cpus, usable);
+                if (cpuset_intersects(&cpus, &plan->allowed))
+                        n++;
+                else if (!cpuset_is_empty(&cpus) &&
+                         (best < 0 ||
+                          topology->cores[core].capacity > topology->cores[best].capacity))
+                        best = core;
+        }
+        *ret_next = best;
+        return n;
+}
+
+/* Allows what policies wish to be kept, and whole cores until there are enough. */
+static void keep(Plan *plan, const Topology *topology, uint8_t *safety)
+{
+        CpuSet usable = topology_usable(topology), more = plan->kept;
+        int next;
+
+        while (true) {
+                cpuset_and(&more, &topology->online);
+                cpuset_subtract(&more, &plan->allowed);
+                CPUSET_FOREACH(cpu, &more)
+                        allow(plan, cpu, SAFETY_KEPT, safety);
+                if (!plan->min_cores ||
+                    count_cores(plan, topology, &usable, &next) >= (int)plan->min_cores || next < 0)
+                        return;
+                more = (CpuSet){ 0 };
+                topology_add_core(topology, next, &more);
+                cpuset_and(&more, &usable);
+        }
+}
+
 /* Leaves every CPU in use. */
 static void add_all(Plan *plan, const Topology *topology, Safety why, uint8_t *safety)
 {
@@ -200,6 +254,7 @@ void plan_sanitize(Plan *plan, const Topology *topology, const Pins *pins, uint8
                 CPUSET_FOREACH(cpu, &aside)
                         ret_safety[cpu] = SAFETY_ISOLATED;
 
+        keep(plan, topology, ret_safety);
         if (pins && pins->forgotten && pins->n_sets > 0)
                 add_all(plan, topology, SAFETY_FORGOTTEN, ret_safety);
         demands = collect_demands(plan, topology, pins);
@@ -217,6 +272,7 @@ const char *safety_text(Safety safety)
                 [SAFETY_PINNED] = "the last CPU of a task's affinity or of a cpuset",
                 [SAFETY_FORGOTTEN] = "parking would lose the affinity of pinned tasks: "
                                      "kernels before 6.2 forget it",
+                [SAFETY_KEPT] = "an application holds it, or so many cores",
                 [SAFETY_NODE] = "the last CPU of a NUMA node that tasks' memory is bound to",
         };
 

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/cpuset.h"
+#include "model/idle-table.h"
 
 /* What a reading can contain; a set of these is what a policy needs and what a snapshot has. */
 typedef enum Sense {
@@ -33,8 +34,6 @@ typedef enum Sense {
  * CAP_SYS_RESOURCE it is 160 ms within 2 s, seen after 200 ms. */
 #define PRESSURE_USEC        40000
 #define PRESSURE_WINDOW_USEC 500000
-
-#define IDLE_STATES_MAX 10 /* the kernel's CPUIDLE_STATE_MAX */
 
 /* One CPU's idle states over the interval. The shares of all states and `busy` add up to 1. */
 typedef struct Residency {

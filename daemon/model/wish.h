@@ -10,6 +10,8 @@
 #ifndef IDLED_WISH_H
 #define IDLED_WISH_H
 
+#include <stdbool.h>
+
 #include "base/cpuset.h"
 
 #define REASON_INPUTS 4
@@ -28,10 +30,30 @@ typedef struct Reason {
         const char *threshold_unit; /* NULL: the option's value is no number, see it there */
 } Reason;
 
+/* What a policy wishes for one CPU's frequency and idle states. */
+typedef struct CpuWish {
+        int32_t latency_us; /* PM QoS: wake up within this time; 0 forbids every sleep. No wish: -1.
+                               Merge: minimum. */
+        uint16_t disabled;  /* idle states to switch off, bit n for state n of this CPU. No wish: 0.
+                               Merge: union; never all of them. */
+        int8_t bias;        /* EPB, 0 (performance) .. 15 (power). No wish: -1. Merge: by rank. */
+        int8_t boost;       /* 0 or 1. No wish: -1. Merge: by rank. */
+        uint32_t min_khz;   /* No wish: 0. Merge: maximum. */
+        uint32_t max_khz;   /* No wish: 0. Merge: minimum of those wished; raised to min_khz. */
+        const char *governor;   /* that the CPU's FreqPolicy has. No wish: NULL. Merge: by rank. */
+        const char *preference; /* EPP. No wish: NULL. Merge: by rank. */
+} CpuWish;
+
 typedef struct Wish {
         CpuSet allowed;        /* CPUs for ordinary work. No wish: all CPUs. Merge: intersection. */
         Reason allowed_reason; /* of the set as it is now */
         uint64_t period_usec;  /* call again after this time. No wish: 0, never. Merge: minimum. */
+        CpuSet kept;           /* CPUs that nobody may park. No wish: none. Merge: union. */
+        unsigned min_cores;    /* in use, whoever parks. No wish: 0. Merge: maximum. */
+        int n_cpus;            /* entries of `cpus`: 0, or the topology's number */
+        CpuWish *cpus;         /* by CPU number, of policies with WISHES_CPUS; else NULL */
+        const char
+                *idle_governor; /* of the kernel: "menu", "teo". No wish: NULL. Merge: by rank. */
         bool settled;     /* the next calls will decide the same as long as the load stays as it
                              is, so the period may stretch. No wish: true. Merge: and. */
         bool on_pressure; /* call at once when tasks begin to wait for CPUs. No wish: false.
@@ -43,6 +65,15 @@ static inline void wish_init(Wish *wish)
 {
         *wish = (Wish){ .settled = true };
         memset(&wish->allowed, 0xff, sizeof(wish->allowed));
+}
+
+/* Gives the wish `n_cpus` wishes for single CPUs, for nothing. `cpus` stays the caller's. */
+static inline void wish_init_cpus(Wish *wish, CpuWish *cpus, int n_cpus)
+{
+        for (int i = 0; i < n_cpus; i++)
+                cpus[i] = (CpuWish){ .latency_us = -1, .bias = -1, .boost = -1 };
+        wish->cpus = cpus;
+        wish->n_cpus = n_cpus;
 }
 
 #endif

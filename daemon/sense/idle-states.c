@@ -19,12 +19,12 @@ static uint32_t read_us(int root, int cpu, int state, const char *file)
         return file_read_u64(root, path, &value) < 0 || value > UINT32_MAX ? 0 : (uint32_t)value;
 }
 
-int idle_states_read(int root, int cpu, IdleStateInfo *ret_states)
+int idle_states_read(int root, int cpu, IdleState *ret_states)
 {
         int n;
 
         for (n = 0; n < IDLE_STATES_MAX; n++) {
-                IdleStateInfo info = { 0 };
+                IdleState info = { 0 };
                 char path[96];
 
                 snprintf(path, sizeof(path), "sys/devices/system/cpu/cpu%d/cpuidle/state%d/name",

@@ -51,15 +51,9 @@ int counters_read(Sensors *sensors, unsigned senses, Counters *counters);
 /* CPUs came or went: sensors that keep something per CPU look again. */
 void sensors_rescan(Sensors *sensors, const Topology *topology);
 
-/* Static facts of idle states, read once at open. */
-typedef struct IdleStateInfo {
-        char name[32];
-        uint32_t exit_latency_us, target_residency_us;
-} IdleStateInfo;
-
 /* The idle states of `cpu`, shallowest first, into `ret_states` (room for IDLE_STATES_MAX).
  * Returns how many; 0 if the machine has none. */
-int idle_states_read(int root, int cpu, IdleStateInfo *ret_states);
+int idle_states_read(int root, int cpu, IdleState *ret_states);
 
 /* A descriptor on which EPOLLPRI tells that tasks waited for a CPU for PRESSURE_USEC within
  * PRESSURE_WINDOW_USEC; closing it is its end. Else negative errno: -ENOENT without PSI, -EINVAL if

@@ -43,7 +43,7 @@ static double measure(const Topology *topology, int width)
                 double start = now_usec();
                 Plan plan;
 
-                plan_init(&plan);
+                plan_init(&plan, NULL, 0);
                 plan.allowed = (CpuSet){ .bits = { 1 } };
                 plan_sanitize(&plan, topology, &pins, NULL);
                 best = MIN(best, now_usec() - start);

@@ -23,6 +23,9 @@ EXPECTED = """
     {includedir}/idled/idled-policy.h
     {includedir}/idled/base/cpuset.h
     {includedir}/idled/base/setting.h
+    {includedir}/idled/model/frequency.h
+    {includedir}/idled/model/hold.h
+    {includedir}/idled/model/idle-table.h
     {includedir}/idled/model/snapshot.h
     {includedir}/idled/model/topology.h
     {includedir}/idled/model/wish.h

@@ -19,7 +19,8 @@ LAYERS = {
     "daemon/act": ["base/", "model/", "act/"],
     "daemon/core": ["base/", "model/", "sense/", "act/", "core/", "idled-policy.h"],
     "daemon": ["base/", "model/", "sense/", "act/", "core/", "idled-policy.h", "arguments.h"],
-    "policies": ["base/cpuset.h", "base/setting.h", "model/snapshot.h", "model/topology.h",
+    "policies": ["base/cpuset.h", "base/setting.h", "model/frequency.h", "model/hold.h",
+             "model/idle-table.h", "model/snapshot.h", "model/topology.h",
                  "model/wish.h", "idled-policy.h", "./"],
     # What reads the configuration and reaches a bus, but never the manager.
     "ctl": ["base/", "model/", "sense/", "act/", "core/bus-connect.h", "core/config-files.h",
@@ -38,7 +39,8 @@ LIBRARIES = {
 }
 
 # What a plugin is built with: these stay free of everything that is not installed beside them.
-INSTALLED = ["base/cpuset.h", "base/setting.h", "model/snapshot.h", "model/topology.h",
+INSTALLED = ["base/cpuset.h", "base/setting.h", "model/frequency.h", "model/hold.h",
+             "model/idle-table.h", "model/snapshot.h", "model/topology.h",
              "model/wish.h"]
 
 ABSOLUTE = re.compile(r"^/(sys|proc|dev|run|etc)(/|$)")

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What an application asked for, for as long as it holds it: the part that policies decide by. Who
+ * asked, and for how long it lives, is the core's business.
+ *
+ * Part of what idled installs for plugins.
+ */
+#ifndef IDLED_HOLD_H
+#define IDLED_HOLD_H
+
+#include <stdbool.h>
+
+#include "base/cpuset.h"
+
+typedef struct Hold {
+        uint64_t id;        /* counts from 1, never used twice */
+        const char *reason; /* clean, for people; never NULL */
+        CpuSet cpus;        /* the online CPUs it is about: where the application may run */
+        int32_t latency_us; /* it must be running within this time of a wake-up; -1: any */
+        uint32_t min_khz;   /* on `cpus`; 0: any */
+        unsigned min_cores; /* in use on the machine; 0: any */
+        bool keep;          /* `cpus` must not be parked */
+} Hold;
+
+#endif

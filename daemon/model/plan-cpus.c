@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The plan's wishes for single CPUs: merging them, and making them harmless.
+ *
+ * Where policies contradict each other there are two kinds of rules. Limits add up: the shortest
+ * latency, the union of switched off states, the highest minimum and the lowest maximum frequency.
+ * Choices cannot be mixed: the governor, EPP, EPB and boost are those of the policy of the highest
+ * rank that has a wish. If a minimum frequency ends above a maximum the minimum wins, for somebody
+ * waits for the work, and nobody for the saving.
+ */
+#include <glib.h>
+
+#include "model/plan.h"
+
+static int32_t min_latency(int32_t a, int32_t b)
+{
+        return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
+static void merge_cpu(CpuWish *plan, const CpuWish *wish)
+{
+        plan->latency_us = min_latency(plan->latency_us, wish->latency_us);
+        plan->disabled |= wish->disabled;
+        plan->min_khz = MAX(plan->min_khz, wish->min_khz);
+        if (wish->max_khz && (!plan->max_khz || wish->max_khz < plan->max_khz))
+                plan->max_khz = wish->max_khz;
+        if (plan->bias < 0)
+                plan->bias = wish->bias;
+        if (plan->boost < 0)
+                plan->boost = wish->boost;
+        if (!plan->governor)
+                plan->governor = g_intern_string(wish->governor);
+        if (!plan->preference)
+                plan->preference = g_intern_string(wish->preference);
+}
+
+void plan_merge_cpus(Plan *plan, const Wish *wish)
+{
+        for (int i = 0; plan->cpus && i < MIN(plan->n_cpus, wish->n_cpus); i++)
+                merge_cpu(&plan->cpus[i], &wish->cpus[i]);
+        if (!plan->idle_governor)
+                plan->idle_governor = g_intern_string(wish->idle_governor);
+}
+
+/* What may be switched off of these states: never all of them, the shallowest stays. */
+static uint16_t harmless_disabled(const IdleTable *table, uint16_t disabled)
+{
+        uint16_t all = (uint16_t)((1u << table->n_states) - 1);
+
+        disabled &= all;
+        return disabled == all ? disabled & (uint16_t)~1u : disabled;
+}
+
+void plan_sanitize_cpus(Plan *plan, const IdleTable *idle)
+{
+        for (int i = 0; plan->cpus && i < plan->n_cpus; i++) {
+                CpuWish *cpu = &plan->cpus[i];
+
+                cpu->disabled = idle ? harmless_disabled(&idle[i], cpu->disabled) : 0;
+                if (cpu->max_khz && cpu->max_khz < cpu->min_khz)
+                        cpu->max_khz = cpu->min_khz;
+        }
+}
+
+static bool cpu_equal(const CpuWish *a, const CpuWish *b)
+{
+        return a->latency_us == b->latency_us && a->disabled == b->disabled && a->bias == b->bias &&
+               a->boost == b->boost && a->min_khz == b->min_khz && a->max_khz == b->max_khz &&
+               a->governor == b->governor && a->preference == b->preference;
+}
+
+bool plan_equal(const Plan *a, const Plan *b)
+{
+        if (!cpuset_equal(&a->allowed, &b->allowed) || !cpuset_equal(&a->kept, &b->kept) ||
+            a->min_cores != b->min_cores || a->idle_governor != b->idle_governor ||
+            a->n_cpus != b->n_cpus)
+                return false;
+        for (int i = 0; i < a->n_cpus; i++)
+                if (!cpu_equal(&a->cpus[i], &b->cpus[i]))
+                        return false;
+        return true;
+}

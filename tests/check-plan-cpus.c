@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Plans for single CPUs: how wishes merge, and what is made harmless. */
+#include "machine.h"
+#include "model/plan.h"
+#include "table.h"
+
+#define NOTHING                                                                                    \
+        {                                                                                          \
+                .latency_us = -1, .bias = -1, .boost = -1                                          \
+        }
+
+static const struct {
+        const char *name;
+        CpuWish first, second, merged;
+} merge_cases[] = {
+        { "nothing", NOTHING, NOTHING, NOTHING },
+        { "the shortest latency",
+          { .latency_us = 50, .bias = -1, .boost = -1 },
+          { .latency_us = 20, .bias = -1, .boost = -1 },
+          { .latency_us = 20, .bias = -1, .boost = -1 } },
+        { "zero is a latency",
+          { .latency_us = 0, .bias = -1, .boost = -1 },
+          { .latency_us = 20, .bias = -1, .boost = -1 },
+          { .latency_us = 0, .bias = -1, .boost = -1 } },
+        { "no latency is none",
+          { .latency_us = -1, .bias = -1, .boost = -1 },
+          { .latency_us = 20, .bias = -1, .boost = -1 },
+          { .latency_us = 20, .bias = -1, .boost = -1 } },
+        { "states are united",
+          { .latency_us = -1, .disabled = 4, .bias = -1, .boost = -1 },
+          { .latency_us = -1, .disabled = 2, .bias = -1, .boost = -1 },
+          { .latency_us = -1, .disabled = 6, .bias = -1, .boost = -1 } },
+        { "choices are the first's",
+          { .latency_us = -1, .bias = 6, .boost = 1, .governor = "teo", .preference = "power" },
+          { .latency_us = -1, .bias = 0, .boost = 0, .governor = "x", .preference = "y" },
+          { .latency_us = -1, .bias = 6, .boost = 1, .governor = "teo", .preference = "power" } },
+        { "or the second's",
+          NOTHING,
+          { .latency_us = -1, .bias = 0, .boost = 0, .governor = "x", .preference = "y" },
+          { .latency_us = -1, .bias = 0, .boost = 0, .governor = "x", .preference = "y" } },
+        { "frequencies narrow",
+          { .latency_us = -1, .bias = -1, .boost = -1, .min_khz = 100, .max_khz = 900 },
+          { .latency_us = -1, .bias = -1, .boost = -1, .min_khz = 200, .max_khz = 800 },
+          { .latency_us = -1, .bias = -1, .boost = -1, .min_khz = 200, .max_khz = 800 } },
+        { "the minimum wins",
+          { .latency_us = -1, .bias = -1, .boost = -1, .max_khz = 300 },
+          { .latency_us = -1, .bias = -1, .boost = -1, .min_khz = 500 },
+          { .latency_us = -1, .bias = -1, .boost = -1, .min_khz = 500, .max_khz = 500 } },
+};
+
+static void merge_two(const CpuWish *first, const CpuWish *second, CpuWish *room, Plan *ret_plan)
+{
+        CpuWish wishes[2] = { *first, *second };
+
+        plan_init(ret_plan, room, 1);
+        for (int i = 0; i < 2; i++) {
+                Wish wish;
+
+                wish_init(&wish);
+                wish.cpus = &wishes[i];
+                wish.n_cpus = 1;
+                plan_merge(ret_plan, &wish);
+        }
+}
+
+static const IdleTable three = {
+        .n_states = 3, .states = { { "POLL", 0, 0 }, { "C1", 2, 4 }, { "C6", 100, 300 } }
+};
+
+START_TEST(merge)
+{
+        typeof(merge_cases[0]) *c = &merge_cases[_i];
+        CpuWish room[2], expected_room[2], nothing = NOTHING;
+        Plan plan, expected;
+
+        merge_two(&c->first, &c->second, &room[0], &plan);
+        plan_sanitize_cpus(&plan, &three);
+        merge_two(&c->merged, &nothing, &expected_room[0], &expected);
+        ck_case(c->name, plan_equal(&plan, &expected), "differs");
+}
+END_TEST
+
+static const struct {
+        const char *name;
+        int n_states;
+        uint16_t wished, disabled;
+} state_cases[] = {
+        { "one of three", 3, 4, 4 },
+        { "all of three: the shallowest stays", 3, 7, 6 },
+        { "states that are not there go", 3, 0xfff8, 0 },
+        { "all, and more than there are", 3, 0xffff, 6 },
+        { "the only one stays", 1, 1, 0 },
+        { "no states", 0, 3, 0 },
+        { "ten states", 10, 0x3ff, 0x3fe },
+};
+
+START_TEST(states)
+{
+        typeof(state_cases[0]) *c = &state_cases[_i];
+        IdleTable table = { .n_states = c->n_states };
+        CpuWish wish = NOTHING, nothing = NOTHING, room[1];
+        Plan plan;
+
+        wish.disabled = c->wished;
+        merge_two(&wish, &nothing, room, &plan);
+        plan_sanitize_cpus(&plan, &table);
+        ck_case(c->name, room[0].disabled == c->disabled, "%#x", room[0].disabled);
+        room[0].disabled = c->wished;
+        plan_sanitize_cpus(&plan, NULL);
+        ck_case(c->name, room[0].disabled == 0, "unknown states are not switched off");
+}
+END_TEST
+
+static const struct {
+        const char *name;
+        uint32_t latency_us;
+        int state;
+        uint16_t deeper;
+} latency_cases[] = {
+        { "shorter than any but polling", 1, 0, 6 },
+        { "as long as", 2, 1, 4 },
+        { "between", 50, 1, 4 },
+        { "the deepest", 100, 2, 0 },
+        { "longer than all", 5000, 2, 0 },
+        { "zero", 0, 0, 6 },
+};
+
+START_TEST(latencies)
+{
+        typeof(latency_cases[0]) *c = &latency_cases[_i];
+        IdleTable none = { 0 }, slow = { .n_states = 1, .states = { { "C1", 9, 9 } } };
+        int state = idle_table_deepest(&three, c->latency_us);
+
+        ck_case(c->name, state == c->state, "state %d", state);
+        ck_case(c->name, idle_table_deeper(&three, state) == c->deeper, "deeper");
+        ck_assert_int_eq(idle_table_deepest(&none, c->latency_us), -1);
+        ck_assert_msg(idle_table_deepest(&slow, 1) == 0, "some state must remain");
+}
+END_TEST
+
+/* Four cores of two CPUs; 6 and 7 are faster. */
+static const struct {
+        const char *name, *wished, *kept;
+        unsigned min_cores;
+        const char *allowed;
+} keep_cases[] = {
+        { "nothing kept", "0-1", "", 0, "0-1" },
+        { "kept and wished", "0-1", "1", 0, "0-1" },
+        { "kept though parked", "0-1", "4", 0, "0-1,4" },
+        { "enough cores", "0-3", "", 2, "0-3" },
+        { "one more core: the fastest", "0-1", "", 2, "0-1,6-7" },
+        { "two more", "0-1", "", 3, "0-3,6-7" },
+        { "more than there are", "0", "", 99, "0,2-7" },
+        { "a kept core counts", "0", "4", 2, "0,4" },
+};
+
+START_TEST(keep)
+{
+        typeof(keep_cases[0]) *c = &keep_cases[_i];
+        g_autoptr(Topology) topology = machine_make(8, 2, 8, "0-7", "");
+        g_autofree char *found = NULL;
+        CpuSet expected = set_of(c->allowed);
+        uint8_t safety[8];
+        Plan plan;
+
+        for (int core = 0; core < 3; core++)
+                topology->cores[core].capacity = CAPACITY_SCALE / 2;
+        plan_init(&plan, NULL, 0);
+        plan.allowed = set_of(c->wished);
+        plan.kept = set_of(c->kept);
+        plan.min_cores = c->min_cores;
+        plan_sanitize(&plan, topology, NULL, safety);
+        found = cpuset_format(&plan.allowed);
+        ck_case(c->name, cpuset_equal(&plan.allowed, &expected), "%s", found);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("plan-cpus");
+        TCase *tcase = tcase_create("cpus");
+
+        tcase_add_loop_test(tcase, merge, 0, G_N_ELEMENTS(merge_cases));
+        tcase_add_loop_test(tcase, states, 0, G_N_ELEMENTS(state_cases));
+        tcase_add_loop_test(tcase, latencies, 0, G_N_ELEMENTS(latency_cases));
+        tcase_add_loop_test(tcase, keep, 0, G_N_ELEMENTS(keep_cases));
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}
