@@ -10,6 +10,7 @@
 #include "base/setting-value.h"
 #include "core/config-files.h"
 #include "core/config.h"
+#include "sense/topology-read.h"
 
 const char *offline_policy_dir(const Ctl *ctl)
 {
@@ -102,6 +103,29 @@ static json_object *tell_all_files(const ConfigPaths *paths, const Config *confi
         return array;
 }
 
+static json_object *tell_unread(const ConfigPaths *paths)
+{
+        g_autoptr(GPtrArray)
+                unread = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
+
+        config_find_unread(paths, unread);
+        return tell_errors(unread);
+}
+
+/* Where the machine cannot be read there is nothing to compare with. */
+static json_object *tell_warnings(const Ctl *ctl, const Config *config)
+{
+        g_autoptr(GPtrArray)
+                warnings = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
+        Topology *topology;
+
+        if (config && topology_read(ctl->root, &topology) == 0) {
+                config_find_absent(config, &topology->possible, warnings);
+                topology_free(topology);
+        }
+        return tell_errors(warnings);
+}
+
 json_object *offline_config(const Ctl *ctl, const char *config_dir)
 {
         g_autofree char *vendor = directory(ctl, ctl->vendor_dir, VENDOR_DIR + 1);
@@ -118,6 +142,8 @@ json_object *offline_config(const Ctl *ctl, const char *config_dir)
         config_load(&paths, errors, &config);
         json_put(answer, "settings", config ? tell_settings(config) : NULL);
         json_put(answer, "errors", tell_errors(errors));
+        json_put(answer, "unread", tell_unread(&paths));
+        json_put(answer, "warnings", tell_warnings(ctl, config));
         json_put(answer, "files", tell_all_files(&paths, config));
         return answer;
 }

@@ -115,7 +115,7 @@ json_object *check_ask(Ctl *ctl, int *ret_status)
 {
         const char *dir = ctl->n_args ? ctl->args[0] : NULL;
         g_autoptr(json_object) offline = NULL;
-        json_object *answer;
+        json_object *answer, *errors, *error;
         struct stat st;
 
         if (dir && (stat(dir, &st) < 0 || (!S_ISDIR(st.st_mode) && (errno = ENOTDIR)))) {
@@ -124,9 +124,13 @@ json_object *check_ask(Ctl *ctl, int *ret_status)
         }
         offline = offline_config(ctl, dir);
         answer = json_object_new_object();
-        json_put_bool(answer, "valid", json_get(offline, "settings"));
+        errors = json_get(offline, "errors");
+        JSON_FOREACH(error, json_get(offline, "unread"))
+                json_object_array_add(errors, json_object_get(error));
+        json_put_bool(answer, "valid", json_length(errors) == 0);
         json_put_same(answer, "files", offline, "files");
         json_put_same(answer, "errors", offline, "errors");
+        json_put_same(answer, "warnings", offline, "warnings");
         if (!json_true(answer, "valid"))
                 *ret_status = EXIT_FAILED;
         return answer;
@@ -135,10 +139,13 @@ json_object *check_ask(Ctl *ctl, int *ret_status)
 void check_show(const Ctl *ctl, json_object *answer)
 {
         json_object *errors = json_get(answer, "errors"), *error;
+        json_object *warnings = json_get(answer, "warnings"), *warning;
         size_t n = json_length(json_get(answer, "files"));
 
         JSON_FOREACH(error, errors)
                 screen_sentence(&ctl->screen, STYLE_BAD, json_text(error, "text"));
+        JSON_FOREACH(warning, warnings)
+                screen_sentence(&ctl->screen, STYLE_WARN, json_text(warning, "text"));
         if (json_true(answer, "valid"))
                 screen_line(&ctl->screen, STYLE_GOOD, "The configuration is valid (%zu file%s).", n,
                             n == 1 ? "" : "s");

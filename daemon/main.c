@@ -31,6 +31,7 @@
 #include "core/manager.h"
 #include "core/sentence.h"
 #include "core/unit-control.h"
+#include "sense/topology-read.h"
 #include "arguments.h"
 
 /* How long --once waits for a decision. */
@@ -130,6 +131,17 @@ static bool has_config_directory(const Arguments *arguments)
         return false;
 }
 
+/* Where the machine cannot be read there is nothing to compare with. */
+static void warn_of_absent(const ManagerSetup *setup, const Config *config)
+{
+        Topology *topology;
+
+        if (topology_read(setup->root, &topology) < 0)
+                return;
+        config_warn_absent(config, &topology->possible);
+        topology_free(topology);
+}
+
 static int check(const ManagerSetup *setup, const Arguments *arguments)
 {
         g_autoptr(GPtrArray) errors = errors_new();
@@ -141,6 +153,8 @@ static int check(const ManagerSetup *setup, const Arguments *arguments)
         r = config_load(&setup->paths, errors, &config);
         config_find_unread(&setup->paths, errors);
         print_errors(errors);
+        if (config)
+                warn_of_absent(setup, config);
         if (errors->len > 0)
                 return r ?: -EINVAL;
         puts("The configuration is valid.");

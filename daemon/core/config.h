@@ -68,14 +68,27 @@ typedef struct ConfigPaths {
 } ConfigPaths;
 
 /* Reads and checks everything. All errors found are appended to `errors` (of ConfigError), in the
- * order of files and lines; if there is any, -EINVAL and no configuration. Warnings do not exist:
- * what is worth saying is an error. */
+ * order of files and lines; if there is any, -EINVAL and no configuration. What is wrong is an
+ * error and never a warning; only what may be right on another machine is one, see
+ * config_find_absent().
+ */
 int config_load(const ConfigPaths *paths, GPtrArray *errors, Config **ret_config);
 void config_free(Config *config);
 
 /* Appends an error for every file in the administrator's directories that looks like configuration
  * and that no policy, nor the daemon, would ever read. Not part of loading: it harms nobody. */
 void config_find_unread(const ConfigPaths *paths, GPtrArray *errors);
+
+/* Appends a warning for every list of CPUs in a file that names some beyond those possible. */
+void config_find_absent(const Config *config, const CpuSet *possible, GPtrArray *warnings);
+
+/* The same, into the log. */
+void config_warn_absent(const Config *config, const CpuSet *possible);
+
+/* The same of a value that is to be set at run time: -EINVAL, and `*ret_error` says which. Only
+ * that is looked at; what is no such list, or no option, is for config_set() to refuse. */
+int config_check_cpus(const Config *config, const char *section, const char *key, const char *text,
+                      const CpuSet *possible, char **ret_error);
 
 /* The section of this name, NULL if there is none. */
 Section *config_section(const Config *config, const char *name);

@@ -148,6 +148,7 @@ void manager_use_config(Manager *manager, Config *config)
         manager->policies = policies;
         manager_read_facts(manager);
         use_log_level(manager);
+        config_warn_absent(config, &manager->topology->possible);
         if (!old)
                 open_actuators(manager);
         else if (actuators_differ(manager, old))
@@ -183,7 +184,10 @@ int manager_set_option(Manager *manager, const char *section, const char *key, c
 {
         int r;
 
-        r = config_set(manager->config, section, key, text, ret_error);
+        r = config_check_cpus(manager->config, section, key, text, &manager->topology->possible,
+                              ret_error);
+        if (r >= 0)
+                r = config_set(manager->config, section, key, text, ret_error);
         if (r < 0)
                 return r;
         for (int i = 0; actuators[i]; i++)

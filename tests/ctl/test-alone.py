@@ -18,9 +18,10 @@ class Absent(TestCase):
     """No daemon, for different reasons."""
 
     def check_all(self, sentence):
-        settings = ["--vendor-dir", self.directory, "--config-dir", self.directory,
-                    "--policy-dir", POLICIES]
-        Path(self.directory, "idled.conf").write_text("[Daemon]\nPolicies=userspace\n")
+        config = os.path.join(self.directory, "etc")
+        settings = ["--vendor-dir", config, "--config-dir", config, "--policy-dir", POLICIES]
+        os.mkdir(config)
+        Path(config, "idled.conf").write_text("[Daemon]\nPolicies=userspace\n")
         for verb in WITHOUT:
             more = settings if verb in ("settings", "dump") else []
             more = ["--run", self.directory] if verb == "verify" else more
@@ -199,7 +200,7 @@ class Configuration(TestCase):
 
     def test_valid(self):
         self.write("idled.conf", "[Daemon]\nPolicies=userspace\n")
-        self.write("policies/userspace.conf", "[Policy]\nIdleMask=2-3\n")
+        self.write("policies/userspace.conf", "[Policy]\nIdleMask=0\n")
         for arguments in ([f"{self.directory}/etc"], ["--config-dir", f"{self.directory}/etc"]):
             result = self.check(*arguments)
             self.assertEqual((result.returncode, result.stdout, result.stderr),
@@ -227,6 +228,31 @@ class Configuration(TestCase):
         answer = json.loads(self.check(f"{self.directory}/etc", "--json").stdout)
         self.assertIs(answer["valid"], False)
         self.assertEqual([e["line"] for e in answer["errors"]], [3, 2])
+
+    def test_what_is_never_read(self):
+        self.write("idled.conf", "[Daemon]\nPolicies=userspace\n")
+        file = self.write("policies/usrspace.conf", "[Policy]\n")
+        result = self.check(f"{self.directory}/etc")
+        self.assertEqual((result.returncode, result.stderr), (1, ""))
+        self.assertRegex(result.stdout, rf"\A{file}: is never read, .*userspace\.conf\?\)\n\Z")
+        answer = json.loads(self.check(f"{self.directory}/etc", "--json").stdout)
+        self.assertIs(answer["valid"], False)
+        self.assertEqual([e["file"] for e in answer["errors"]], [str(file)])
+        self.assertEqual(self.run_ctl("settings", "--config-dir", f"{self.directory}/etc",
+                                      "--policy-dir", POLICIES).stderr, "", "it harms nobody")
+
+    def test_cpus_that_this_machine_has_not(self):
+        self.write("idled.conf", "[Daemon]\nPolicies=userspace\n")
+        file = self.write("policies/userspace.conf", "[Policy]\nIdleMask=7-8\n")
+        where = [f"{self.directory}/etc", "--root", machine(self.directory, "synthetic-laptop")]
+        result = self.check(*where)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        warning = f"{file}:2: IdleMask: found CPU 8, which this machine has not, " \
+                  "expected some of 0-7"
+        self.assertEqual(result.stdout, f"{warning}\nThe configuration is valid (2 files).\n")
+        answer = json.loads(self.check(*where, "--json").stdout)
+        self.assertIs(answer["valid"], True)
+        self.assertEqual([w["text"] for w in answer["warnings"]], [warning])
 
     def test_no_directory(self):
         file = self.write("idled.conf", "")

@@ -62,6 +62,19 @@ class Check(Command):
         self.assertEqual(status, 1)
         self.assertIn('/nonexistent/etc', err)
 
+    def test_cpus_that_this_machine_has_not(self):
+        """A file may be for many machines: what is too much for this one is said, no more."""
+        self.write_config('policies/userspace.conf', '[Policy]\n\nIdleMask=6-9,17\n')
+        warning = r'/etc/idled/policies/userspace\.conf:3: IdleMask: found CPUs 8-9,17, ' \
+                  r'which this machine has not, expected some of 0-7'
+        status, out, err = self.idled('--check')
+        self.assertEqual((status, out), (0, 'The configuration is valid.\n'))
+        self.assertRegex(err, warning)
+        status, out, err = self.idled('--once', '--dry-run')
+        self.assertEqual(status, 0)
+        self.assertRegex(err, warning)
+        self.assertIn('parked 6-7', out)
+
     def test_not_started_with_a_mistake(self):
         self.write_config('idled.conf', '[Daemon]\nPolicies=nonsuch\n')
         status, _, err = self.idled('--no-bus')

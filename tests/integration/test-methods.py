@@ -45,6 +45,20 @@ class Methods(TestCase):
             self.assertNotIn('\n', message)
         self.assertEqual(self.get('IdleMask'), '')
 
+    def test_masks_of_cpus_that_never_come(self):
+        for text, absent in ('8', 'CPU 8'), ('6-9,17', 'CPUs 8-9,17'):
+            for call in ('SetIdleMask', text), ('SetOption', 'userspace', 'IdleMask', text):
+                message = self.assert_fails(ERROR + 'InvalidValue', *call)
+                self.assertEqual(message, 'IdleMask: found %s, which this machine has not, '
+                                 'expected some of 0-7' % absent)
+        self.assertEqual(self.get('IdleMask'), '')
+
+    def test_mask_of_a_cpu_that_is_offline(self):
+        take_offline(self.root, 7)
+        self.call('SetIdleMask', '6-7')
+        self.assertEqual(self.get('Options', PATH + '/policy/userspace',
+                                  NAME + '.Policy')['IdleMask'], '6-7')
+
     def test_set_option(self):
         self.call('SetOption', 'userspace', 'IdleMask', '7')
         self.assertEqual(self.get('IdleMask'), '7')
