@@ -6,12 +6,13 @@ import time
 import unittest
 from types import SimpleNamespace
 
+import emulator
 import image
 from image import HERE  # noqa: F401
 from machine import Machine
 
 settings = SimpleNamespace(
-    suite="bookworm", shape="2x2", module_options="", kernel_options="", build=None,
+    suite="bookworm", shape="2x2", module_options="", kernel_options="", icount=None, build=None,
     directory=None, short=False, say=print, boots=0, boot_seconds=0.0)
 _running = SimpleNamespace(machine=None, wants=None, installed=False)
 
@@ -21,7 +22,8 @@ def prepare(shape=None, module_options=None):
     path = image.guest_image(settings.suite, settings.say)
     module = image.kernel_module(settings.suite, path, settings.say)
     machine = Machine(path, settings.directory / f"{settings.boots}", shape or settings.shape,
-                      options=settings.kernel_options)
+                      options=settings.kernel_options, icount=settings.icount,
+                      qemu=emulator.command(settings.icount is not None, settings.say))
     machine.use_module(module, settings.module_options if module_options is None
                        else module_options)
     return machine

@@ -15,6 +15,8 @@ import subprocess
 import time
 from pathlib import Path
 
+from emulator import PROGRAM
+
 # What matters of it: idle states are left to the module ("idle=halt" keeps both other drivers away),
 # the clock is not doubted, cpuset changes are not slowed down by an emulator's grace periods.
 KERNEL_OPTIONS = (
@@ -50,9 +52,11 @@ def smp_option(shape):
 
 
 class Machine:
-    def __init__(self, image, directory, shape="2x2", memory=1024, options=""):
+    def __init__(self, image, directory, shape="2x2", memory=1024, options="", icount=None,
+                 qemu=(PROGRAM,)):
         self.image, self.directory = Path(image), Path(directory)
         self.shape, self.memory, self.options = shape, memory, options
+        self.icount, self.program = icount, list(qemu)
         self.share = self.directory / "share"
         self.qemu = self.port = None
         self.counter, self.pending = 0, b""
@@ -65,12 +69,20 @@ class Machine:
         shutil.copy(module, self.share / "pmlab.ko")
         (self.share / "pmlab.env").write_text(f"PMLAB_OPTIONS={options}\n")
 
+    def clock_options(self):
+        """All CPUs in parallel, by this machine's clock; or one after the other in a time that goes
+        on by 2^icount ns an instruction and jumps while all of them sleep."""
+        if self.icount is None:
+            return ["-accel", "tcg,thread=multi"]
+        return ["-accel", "tcg,thread=single", "-icount", f"shift={self.icount},sleep=off",
+                "-rtc", "base=utc,clock=vm"]
+
     def qemu_command(self, *more):
         options = f"{KERNEL_OPTIONS} {self.options}"
         return [
             "setpriv", "--pdeathsig", "TERM",
-            "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none",
-            "-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", CPU,
+            *self.program, "-nodefaults", "-no-user-config", "-display", "none",
+            "-machine", "q35", *self.clock_options(), "-cpu", CPU,
             "-smp", smp_option(self.shape), "-m", str(self.memory),
             "-kernel", str(self.image / "vmlinux"), "-initrd", str(self.image / "ramdisk"),
             "-drive", f"file={self.image}/disk,format=raw,if=virtio,snapshot=on",

@@ -2,7 +2,9 @@
 /*
  * A cpuidle driver: the kernel's own governor chooses among states that differ in name, latency and
  * residency, and the counters, `disable` files and PM QoS behind them are the real ones. Every
- * state is entered in the same way, with "sti; hlt".
+ * state is entered in the same way, with "sti; hlt". With exit_wait leaving it takes its latency,
+ * in which the core draws what it does in the shallowest state; the interrupt that ended the sleep
+ * has been handled before, what it woke waits.
  *
  * The driver names no owner: each device would hold a reference to the module and it could never be
  * unloaded. Unregistering a device waits until its CPU has left the driver's code.
@@ -11,6 +13,7 @@
 #include <linux/cpuidle.h>
 #include <linux/module.h>
 #include <linux/string.h>
+#include <linux/timekeeping.h>
 
 #include "pmlab.h"
 
@@ -36,11 +39,24 @@ static int reject_state = -1;
 module_param(reject_state, int, 0644);
 MODULE_PARM_DESC(reject_state, "a state, POLL being 0, that every fourth entry of fails");
 
+static bool exit_wait;
+module_param(exit_wait, bool, 0644);
+MODULE_PARM_DESC(exit_wait, "leaving a state takes as long as its exit latency");
+
 int lab_n_states = 5;
 
 static struct cpuidle_driver driver;
 static DEFINE_PER_CPU(struct cpuidle_device, devices);
 static enum cpuhp_state hotplug_state;
+
+static void notrace wait_for_exit(int cpu, u64 nsec)
+{
+        u64 began = ktime_get_mono_fast_ns();
+
+        lab_set_depth(cpu, 1);
+        while (ktime_get_mono_fast_ns() - began < nsec)
+                cpu_relax();
+}
 
 static noinstr int enter_state(struct cpuidle_device *device, struct cpuidle_driver *unused,
                                int index)
@@ -49,6 +65,8 @@ static noinstr int enter_state(struct cpuidle_device *device, struct cpuidle_dri
                 return -EBUSY;
         lab_set_depth(device->cpu, index);
         asm volatile("sti; hlt; cli" ::: "memory");
+        if (exit_wait && index > 0)
+                wait_for_exit(device->cpu, latency_us[index - 1] * (u64)NSEC_PER_USEC);
         lab_set_depth(device->cpu, 0);
         return index;
 }
