@@ -16,7 +16,7 @@ static void describe_reason(json_object *answer, json_object *from)
         static const char *const texts[] = { "policy", "because", "option", "source", "text" };
         static const char *const keys[] = { "name", "value", "unit" };
         json_object *inputs = json_object_new_array(), *all = json_get(from, "inputs"), *input;
-        bool compared = *json_text(from, "option") || *json_text(from, "threshold_unit");
+        bool compared = *json_text(from, "threshold_unit");
 
         for (size_t i = 0; i < G_N_ELEMENTS(texts); i++)
                 json_put_text_any(answer, texts[i], json_text(from, texts[i]));

@@ -323,35 +323,52 @@ START_TEST(nested)
 }
 END_TEST
 
-/* The kernel takes an offline CPU out of every list for good: no stranger's doing. */
-START_TEST(nested_hotplug)
+/* What others do to the groups between two plans. */
+static const struct {
+        const char *name;
+        struct {
+                const char *found; /* what somebody else has made of the groups; NULL: nothing */
+                const char *allowed, *online;
+                int result;
+                const char *after; /* NULL: not looked at */
+        } steps[4];
+        const char *restored;
+} scripts[] = {
+        { "the kernel takes an offline CPU out of every list for good: no stranger's doing",
+          { { "a=0-3 a/b=0-3", "0-2", "0-3", 0, "a=0-2 a/b=0-2" },
+            { "a=0-1 a/b=0-1", "0-1", "0-1,3", 0, NULL },
+            { NULL, "0", "0-1,3", 0, "a=0 a/b=0" },
+            { NULL, "0-3", "0-3", 0, "a=0-3 a/b=0-3" } },
+          "a=0-3 a/b=0-3" },
+        { "a child is taken over",
+          { { "a=0-3 a/b=0-3", "0-1", "0-3", 0, "a=0-1 a/b=0-1" },
+            { "a=0-1 a/b=1", "0", "0-3", -ESTALE, NULL },
+            { NULL, "0", "0-3", 0, "a=0-1 a/b=1" } },
+          "a=0-3 a/b=1" },
+        { "a parent is taken over: those in its child stay confined",
+          { { "a=0-3 a/b=0-2", "0-1", "0-3", 0, "a=0-1 a/b=0-1" },
+            { "a=0-2 a/b=0-1", "0", "0-3", -ESTALE, NULL },
+            { NULL, "0", "0-3", 0, "a=0-2 a/b=0" } },
+          "a=0-2 a/b=0-2" },
+};
+
+START_TEST(nested_and_others)
 {
+        typeof(scripts[0]) *s = &scripts[_i];
         g_autoptr(Knobs) knobs = new_knobs();
 
-        set_groups("a=0-3 a/b=0-3");
-        ck_assert_int_eq(apply_nested(knobs, "0-2", "0-3"), 0);
-        set_groups("a=0-1 a/b=0-1");
-        ck_assert_int_eq(apply_nested(knobs, "0-1", "0-1,3"), 0);
-        ck_assert_int_eq(apply_nested(knobs, "0", "0-1,3"), 0);
-        expect_groups("offline", "a=0 a/b=0");
-        ck_assert_int_eq(apply_nested(knobs, "0-3", "0-3"), 0);
-        expect_groups("online again", "a=0-3 a/b=0-3");
-        g_string_free(written, TRUE);
-}
-END_TEST
+        for (size_t i = 0; i < G_N_ELEMENTS(s->steps) && s->steps[i].allowed; i++) {
+                int r;
 
-START_TEST(nested_foreign)
-{
-        g_autoptr(Knobs) knobs = new_knobs();
-
-        set_groups("a=0-3 a/b=0-3");
-        ck_assert_int_eq(apply_nested(knobs, "0-1", "0-3"), 0);
-        set_groups("a=0-1 a/b=1");
-        ck_assert_int_eq(apply_nested(knobs, "0", "0-3"), -ESTALE);
-        ck_assert_int_eq(apply_nested(knobs, "0", "0-3"), 0);
-        expect_groups("taken over", "a=0-1 a/b=1");
+                if (s->steps[i].found)
+                        set_groups(s->steps[i].found);
+                r = apply_nested(knobs, s->steps[i].allowed, s->steps[i].online);
+                ck_case(s->name, r == s->steps[i].result, "step %zu returned %d", i, r);
+                if (s->steps[i].after)
+                        expect_groups(s->name, s->steps[i].after);
+        }
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
-        expect_groups("restored", "a=0-3 a/b=1");
+        expect_groups(s->name, s->restored);
         g_string_free(written, TRUE);
 }
 END_TEST
@@ -367,8 +384,7 @@ int main(void)
         tcase_add_test(tcase, settings_are_good);
         tcase_add_loop_test(tcase, choice, 0, G_N_ELEMENTS(choices));
         tcase_add_loop_test(tcase, nested, 0, G_N_ELEMENTS(nested_cases));
-        tcase_add_test(tcase, nested_hotplug);
-        tcase_add_test(tcase, nested_foreign);
+        tcase_add_loop_test(tcase, nested_and_others, 0, G_N_ELEMENTS(scripts));
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
 }

@@ -28,17 +28,16 @@ static int cpu_find(sd_bus *connection, const char *path, const char *interface,
         return 1;
 }
 
+static void cpu_paths(const Bus *bus, GPtrArray *paths)
+{
+        CPUSET_FOREACH(cpu, &bus->manager->topology->possible)
+                g_ptr_array_add(paths, g_strdup_printf(BUS_PATH_CPU "/%d", cpu));
+}
+
 static int cpu_enumerate(sd_bus *connection, const char *prefix, void *userdata, char ***ret_nodes,
                          sd_bus_error *error)
 {
-        const Bus *bus = userdata;
-        GPtrArray *nodes = g_ptr_array_new();
-
-        CPUSET_FOREACH(cpu, &bus->manager->topology->possible)
-                g_ptr_array_add(nodes, g_strdup_printf(BUS_PATH_CPU "/%d", cpu));
-        g_ptr_array_add(nodes, NULL);
-        *ret_nodes = (char **)g_ptr_array_free(nodes, FALSE);
-        return 0;
+        return bus_list_nodes(userdata, cpu_paths, ret_nodes);
 }
 
 BUS_GETTER(get_number)
@@ -208,12 +207,8 @@ static const sd_bus_vtable vtable[] = {
 
 int bus_export_cpus(Bus *bus)
 {
-        int r = sd_bus_add_fallback_vtable(bus->connection, NULL, BUS_PATH_CPU, BUS_INTERFACE_CPU,
-                                           vtable, cpu_find, bus);
-
-        return r < 0 ? r
-                     : sd_bus_add_node_enumerator(bus->connection, NULL, BUS_PATH_CPU,
-                                                  cpu_enumerate, bus);
+        return bus_export_below(bus, BUS_PATH_CPU, BUS_INTERFACE_CPU, vtable, cpu_find,
+                                cpu_enumerate);
 }
 
 static CpuSeen cpu_state(const Manager *manager, int cpu)

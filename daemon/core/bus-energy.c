@@ -58,12 +58,7 @@ void bus_energy_paths(const Bus *bus, GPtrArray *paths)
 static int energy_enumerate(sd_bus *connection, const char *prefix, void *userdata,
                             char ***ret_nodes, sd_bus_error *error)
 {
-        GPtrArray *nodes = g_ptr_array_new();
-
-        bus_energy_paths(userdata, nodes);
-        g_ptr_array_add(nodes, NULL);
-        *ret_nodes = (char **)g_ptr_array_free(nodes, FALSE);
-        return 0;
+        return bus_list_nodes(userdata, bus_energy_paths, ret_nodes);
 }
 
 BUS_GETTER(get_name)
@@ -129,12 +124,8 @@ static const sd_bus_vtable vtable[] = {
 
 int bus_export_energy(Bus *bus)
 {
-        int r = sd_bus_add_fallback_vtable(bus->connection, NULL, BUS_PATH_ENERGY,
-                                           BUS_INTERFACE_ENERGY, vtable, energy_find, bus);
-
-        return r < 0 ? r
-                     : sd_bus_add_node_enumerator(bus->connection, NULL, BUS_PATH_ENERGY,
-                                                  energy_enumerate, bus);
+        return bus_export_below(bus, BUS_PATH_ENERGY, BUS_INTERFACE_ENERGY, vtable, energy_find,
+                                energy_enumerate);
 }
 
 static int tell_energy(sd_bus_message *message, void *userdata, sd_bus_error *error)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The bus's parts, for each other: bus.c has connection and name, bus-publish.c the signals; the
- * objects are in
+ * The bus's parts, for each other: bus.c has connection and name, bus-publish.c what below
+ * /org/idled1 has in common and the signals; the objects are in
  *   bus-manager.c      /org/idled1: properties that are decided
  *   bus-measured.c     its properties that are measured
  *   bus-methods.c      its methods that change something
@@ -100,8 +100,17 @@ int bus_export_energy(Bus *bus);
 int bus_export_log_control(Bus *bus);
 
 /* Appends to `paths` (of new strings) the objects that there are now. */
+typedef void (*BusPaths)(const Bus *bus, GPtrArray *paths);
 void bus_policy_paths(const Bus *bus, GPtrArray *paths);
 void bus_energy_paths(const Bus *bus, GPtrArray *paths);
+
+/* The same as a new vector: what a node enumerator returns. */
+int bus_list_nodes(const Bus *bus, BusPaths append, char ***ret_nodes);
+
+/* Shows the objects below `prefix` that `find` and `enumerate` know, all with the same vtable. */
+int bus_export_below(Bus *bus, const char *prefix, const char *interface,
+                     const sd_bus_vtable *vtable, sd_bus_object_find_t find,
+                     sd_bus_node_enumerator_t enumerate);
 
 /* Notes what clients find if they ask now. */
 void bus_remember_cpus(Bus *bus);

@@ -57,12 +57,7 @@ void bus_policy_paths(const Bus *bus, GPtrArray *paths)
 static int policy_enumerate(sd_bus *connection, const char *prefix, void *userdata,
                             char ***ret_nodes, sd_bus_error *error)
 {
-        GPtrArray *nodes = g_ptr_array_new();
-
-        bus_policy_paths(userdata, nodes);
-        g_ptr_array_add(nodes, NULL);
-        *ret_nodes = (char **)g_ptr_array_free(nodes, FALSE);
-        return 0;
+        return bus_list_nodes(userdata, bus_policy_paths, ret_nodes);
 }
 
 BUS_GETTER(get_name)
@@ -142,12 +137,8 @@ static const sd_bus_vtable vtable[] = {
 
 int bus_export_policies(Bus *bus)
 {
-        int r = sd_bus_add_fallback_vtable(bus->connection, NULL, BUS_PATH_POLICY,
-                                           BUS_INTERFACE_POLICY, vtable, policy_find, bus);
-
-        return r < 0 ? r
-                     : sd_bus_add_node_enumerator(bus->connection, NULL, BUS_PATH_POLICY,
-                                                  policy_enumerate, bus);
+        return bus_export_below(bus, BUS_PATH_POLICY, BUS_INTERFACE_POLICY, vtable, policy_find,
+                                policy_enumerate);
 }
 
 void bus_publish_policies(Bus *bus, unsigned changes)

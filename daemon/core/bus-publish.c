@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Telling clients of changes.
+ * The objects below /org/idled1, and telling clients of changes.
  *
  * The manager may report several changes in one go; they are collected and told when the event loop
  * has nothing else to do, so that one change of plan is one PropertiesChanged per object. CPUs are
@@ -17,6 +17,27 @@ static bool find_path(const GPtrArray *paths, const char *path)
                 if (g_str_equal(paths->pdata[i], path))
                         return true;
         return false;
+}
+
+int bus_list_nodes(const Bus *bus, BusPaths append, char ***ret_nodes)
+{
+        GPtrArray *nodes = g_ptr_array_new();
+
+        append(bus, nodes);
+        g_ptr_array_add(nodes, NULL);
+        *ret_nodes = (char **)g_ptr_array_free(nodes, FALSE);
+        return 0;
+}
+
+int bus_export_below(Bus *bus, const char *prefix, const char *interface,
+                     const sd_bus_vtable *vtable, sd_bus_object_find_t find,
+                     sd_bus_node_enumerator_t enumerate)
+{
+        int r = sd_bus_add_fallback_vtable(bus->connection, NULL, prefix, interface, vtable, find,
+                                           bus);
+
+        return r < 0 ? r
+                     : sd_bus_add_node_enumerator(bus->connection, NULL, prefix, enumerate, bus);
 }
 
 static GPtrArray *paths_now(const Bus *bus)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Where the tests on the running kernel find its cpusets."""
+"""The tests on the running kernel: where its cpusets are, and a group of their own to confine."""
+import os
 from pathlib import Path
 
 
@@ -10,3 +11,28 @@ def cpuset_root():
         if kind == 'cgroup' and 'cpuset' in options.split(','):
             return Path(where)
     return None
+
+
+class OwnGroup:
+    """For a TestCase whose daemon confines nothing but one group that it makes itself."""
+
+    def make_group(self, name):
+        top = cpuset_root()
+        self.group = top / name
+        self.group.mkdir()
+        self.addCleanup(self.group.rmdir)
+        for file in ('cpuset.mems', 'cpuset.cpus'):
+            (self.group / file).write_text((top / file).read_text())
+        self.conf = Path(self.directory, 'conf')
+        self.conf.mkdir()
+        self.configure('')
+
+    def configure(self, more):
+        (self.conf / 'idled.conf').write_text(
+            '[Daemon]\nPolicies=userspace\n[Park]\nBackend=cgroup\nUnits=%s\n%s'
+            % (self.group.name, more))
+
+    def arguments(self):
+        return ['--run', os.path.join(self.directory, 'run'), '--config-dir', str(self.conf),
+                '--vendor-dir', os.path.join(self.directory, 'none'), '--policy-dir',
+                os.environ['IDLED_POLICIES'], '--log-level', 'debug']

@@ -241,6 +241,16 @@ class TestCase(unittest.TestCase):
 
     # Others on the bus
 
+    def take_name(self):
+        """Who has taken the daemon's name while it slept and the bus was away."""
+        self.daemon.send(signal.SIGSTOP)
+        self.bus.stop()
+        self.bus.start()
+        thief = self.bus.connect()
+        thief.request_name(NAME)
+        self.daemon.send(signal.SIGCONT)
+        return thief
+
     def busctl(self, *arguments, user=None, more=(), check=False):
         """busctl on the private bus, as another user if one is given."""
         command = ['busctl', '--address=' + self.bus.address, *more, *arguments]

@@ -9,7 +9,7 @@ import sys
 import unittest
 from pathlib import Path
 
-from cpuset import cpuset_root
+from cpuset import OwnGroup, cpuset_root
 from idledtest import PATH, TIMEOUT, TestCase, main, wait_until
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / 'ctl'))
@@ -74,6 +74,7 @@ class Fake(Idlectl):
         self.assertIn('(set over D-Bus)', why)
         row = self.ask('why', '7')['cpus'][0]
         self.assertEqual((row['option'], row['in_idle_mask']), ('IdleMask', True))
+        self.assertIsNone(row['threshold'], 'a mask is no number')
         self.assertEqual(self.ask('why', '--history')['history'][0]['policy'], 'userspace')
         setting = [s for s in self.ask('settings', 'userspace')['settings']
                    if s['key'] == 'IdleMask'][0]
@@ -135,27 +136,12 @@ class Refused(Idlectl):
 
 @unittest.skipUnless(os.geteuid() == 0 and cpuset_root() and len(os.sched_getaffinity(0)) > 1,
                      'needs root, a cpuset of cgroup v1, and two CPUs')
-class Kernel(Idlectl):
+class Kernel(OwnGroup, Idlectl):
     """CPU 1 is really parked, for one cgroup."""
 
     def setUp(self):
         super().setUp()
-        top = cpuset_root()
-        self.group = top / GROUP
-        self.group.mkdir()
-        self.addCleanup(self.group.rmdir)
-        for name in ('cpuset.mems', 'cpuset.cpus'):
-            (self.group / name).write_text((top / name).read_text())
-        config = Path(self.directory, 'conf')
-        config.mkdir()
-        (config / 'idled.conf').write_text(
-            '[Daemon]\nPolicies=userspace\n[Park]\nBackend=cgroup\nUnits=%s\n' % GROUP)
-        self.config_dir = str(config)
-
-    def arguments(self):
-        return ['--run', os.path.join(self.directory, 'run'), '--config-dir', self.config_dir,
-                '--vendor-dir', os.path.join(self.directory, 'none'), '--policy-dir',
-                os.environ['IDLED_POLICIES'], '--log-level', 'debug']
+        self.make_group(GROUP)
 
     def knob(self):
         lines = [line.split('\t') for line in self.ctl('dump', '--knobs').splitlines()]

@@ -87,13 +87,7 @@ class Name(TestCase):
         """Starts the daemon, with CPU 7 parked; returns who has taken its name meanwhile."""
         self.start('--dry-run')
         self.call('SetIdleMask', '7')
-        self.daemon.send(signal.SIGSTOP)
-        self.bus.stop()
-        self.bus.start()
-        thief = self.bus.connect()
-        thief.request_name(NAME)
-        self.daemon.send(signal.SIGCONT)
-        return thief
+        return super().take_name()
 
     def test_peer_defect_6_name_taken_while_the_bus_was_away(self):
         thief = self.take_name()

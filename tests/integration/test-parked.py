@@ -6,41 +6,23 @@ each test looks at the kernel's value and not at what the daemon says of it."""
 import os
 import signal
 import sys
-from pathlib import Path
 
-from cpuset import cpuset_root
-from idledtest import NAME, TestCase, main, wait_until
+from cpuset import OwnGroup, cpuset_root
+from idledtest import TestCase, main, wait_until
 
 GROUP = 'idled-parked-%d' % os.getpid()
 
 
-class Parked(TestCase):
+class Parked(OwnGroup, TestCase):
     def setUp(self):
         super().setUp()
-        top = cpuset_root()
-        self.group = top / GROUP
-        self.group.mkdir()
-        self.addCleanup(self.group.rmdir)
-        for name in ('cpuset.mems', 'cpuset.cpus'):
-            (self.group / name).write_text((top / name).read_text())
+        self.make_group(GROUP)
         self.before = self.knob()
-        self.conf = Path(self.directory, 'conf')
-        self.conf.mkdir()
-        self.configure('')
         self.start()
         self.call('SetIdleMask', '1')
         if not self.get('Parked'):
             self.skipTest('this machine keeps CPU 1: ' + self.call('Explain')[1]['text'])
         self.assertEqual(self.knob(), '0')
-
-    def configure(self, more):
-        (self.conf / 'idled.conf').write_text(
-            '[Daemon]\nPolicies=userspace\n[Park]\nBackend=cgroup\nUnits=%s\n%s' % (GROUP, more))
-
-    def arguments(self):
-        return ['--run', os.path.join(self.directory, 'run'), '--config-dir', str(self.conf),
-                '--vendor-dir', os.path.join(self.directory, 'none'), '--policy-dir',
-                os.environ['IDLED_POLICIES'], '--log-level', 'debug']
 
     def knob(self):
         return (self.group / 'cpuset.cpus').read_text().strip()
@@ -111,12 +93,7 @@ class Parked(TestCase):
         self.assert_still_works()
 
     def test_peer_defect_6_the_name_is_taken(self):
-        self.daemon.send(signal.SIGSTOP)
-        self.bus.stop()
-        self.bus.start()
-        thief = self.bus.connect()
-        thief.request_name(NAME)
-        self.daemon.send(signal.SIGCONT)
+        thief = self.take_name()
         self.wait_knob(self.before)
         thief.close()
         self.wait_knob('0')
