@@ -96,6 +96,36 @@ class Fake(Idlectl):
         self.assertIn('while paused', self.ctl('why'))
 
 
+class KeptInUse(Idlectl):
+    """CPUs that would be parked if that hurt nobody: why says who is in the way."""
+
+    def setUp(self):
+        super().setUp()
+        task = Path(self.root, 'proc/9')
+        task.mkdir(parents=True)
+        (task / 'status').write_text('Name:\tpinned\nVmSize:\t1 kB\nThreads:\t1\n'
+                                     'Cpus_allowed_list:\t7\nMems_allowed_list:\t0\n')
+
+    def why(self, cpu):
+        self.set_idle_mask('6-7')
+        row, = self.ask('why', cpu)['cpus']
+        self.assertFalse(row['in_idle_mask'])
+        return self.ctl('why', cpu)
+
+    def test_pinned(self):
+        self.start('--dry-run')
+        self.assertEqual(self.why('7'), "7 in use for safety: the last CPU of a task's affinity "
+                         "or of a cpuset\n")
+
+    def test_affinities_would_be_forgotten(self):
+        release = Path(self.root, 'proc/sys/kernel/osrelease')
+        release.parent.mkdir(parents=True, exist_ok=True)
+        release.write_text('6.1.0-56-amd64\n')
+        self.start('--dry-run')
+        self.assertEqual(self.why('6'), '6 in use for safety: parking would lose the affinity of '
+                         'pinned tasks: kernels before 6.2 forget it\n')
+
+
 class Refused(Idlectl):
     """The plan cannot be carried out at all, and no knob is left to tell of it."""
 
