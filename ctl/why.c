@@ -34,6 +34,29 @@ static void describe_reason(json_object *answer, json_object *from)
                           compared ? json_text(from, "threshold_unit") : NULL);
 }
 
+/* What policies wished for the CPU beside parking, and what they counted for it. */
+static void describe_rest(json_object *answer, json_object *from)
+{
+        static const char *const keys[] = { "policy", "name", "unit", "value" };
+        json_object *reasons = json_object_new_array(), *figures = json_object_new_array(), *row;
+
+        JSON_FOREACH(row, json_get(from, "reasons")) {
+                json_object *object = json_object_new_object();
+
+                describe_reason(object, row);
+                json_object_array_add(reasons, object);
+        }
+        JSON_FOREACH(row, json_get(from, "figures")) {
+                json_object *object = json_object_new_object();
+
+                for (size_t i = 0; i < G_N_ELEMENTS(keys); i++)
+                        json_put(object, keys[i], json_object_get(json_element(row, i)));
+                json_object_array_add(figures, object);
+        }
+        json_put(answer, "reasons", reasons);
+        json_put(answer, "figures", figures);
+}
+
 /* What is so and what the plan wants differ in a dry run, or if it could not be carried out. */
 static json_object *describe_cpus(json_object *manager, json_object *explained, const CpuSet *asked)
 {
@@ -56,6 +79,7 @@ static json_object *describe_cpus(json_object *manager, json_object *explained, 
                 json_put(object, "since_usec", since ? json_object_new_int64(since) : NULL);
                 describe_reason(object, row);
                 json_put_text_any(object, "obstacle", json_text(row, "obstacle"));
+                describe_rest(object, row);
                 json_object_array_add(answer, object);
         }
         return answer;
@@ -161,19 +185,12 @@ static void add_inputs(GString *text, json_object *inputs)
                 g_string_append_c(text, ')');
 }
 
-/* " by POLICY: because (inputs); OPTION is THRESHOLD (FILE:LINE)". A policy that left things as
- * they are did nothing to be named by: " (POLICY)". */
-static void add_reason(GString *text, json_object *row, bool done)
+/* ": because (inputs); OPTION is THRESHOLD (FILE:LINE)". */
+static void add_because(GString *text, json_object *row)
 {
-        const char *policy = json_text(row, "policy"), *because = json_text(row, "because");
+        const char *because = json_text(row, "because");
         const char *option = json_text(row, "option"), *unit = json_text(row, "threshold_unit");
 
-        if (g_str_equal(policy, "pause"))
-                g_string_append(text, " while paused");
-        else if (g_str_equal(policy, "safety"))
-                g_string_append(text, " for safety");
-        else if (*policy)
-                g_string_append_printf(text, done ? " by %s" : " (%s)", policy);
         if (*because)
                 g_string_append_printf(text, ": %s", because);
         add_inputs(text, json_get(row, "inputs"));
@@ -187,6 +204,21 @@ static void add_reason(GString *text, json_object *row, bool done)
                 add_value(text, json_number(row, "threshold", 0), unit);
         }
         g_string_append_printf(text, " (%s)", json_text(row, "source"));
+}
+
+/* " by POLICY", and why. A policy that left things as they are did nothing to be named by: "
+ * (POLICY)". */
+static void add_reason(GString *text, json_object *row, bool done)
+{
+        const char *policy = json_text(row, "policy");
+
+        if (g_str_equal(policy, "pause"))
+                g_string_append(text, " while paused");
+        else if (g_str_equal(policy, "safety"))
+                g_string_append(text, " for safety");
+        else if (*policy)
+                g_string_append_printf(text, done ? " by %s" : " (%s)", policy);
+        add_because(text, row);
 }
 
 static char *cpu_text(json_object *row)
@@ -214,41 +246,98 @@ static char *cpu_text(json_object *row)
         return g_string_free(text, FALSE);
 }
 
-/* Prints what can be said of the first CPU in `left` and of all others like it, and takes them
- * out. */
-static void show_group(const Screen *screen, char **texts, const int *numbers, size_t n,
-                       size_t first)
+/* Sentences about CPUs, each about one. */
+typedef struct Said {
+        GPtrArray *texts; /* char *; NULL: said already */
+        GArray *numbers;  /* int, of the CPUs */
+} Said;
+
+static void say(Said *said, int cpu, char *text)
 {
-        g_autofree char *cpus = NULL, *line = NULL;
+        g_ptr_array_add(said->texts, text);
+        g_array_append_val(said->numbers, cpu);
+}
+
+/* "cstates: because (inputs); OPTION is THRESHOLD (FILE:LINE)". */
+static char *reason_text(json_object *row)
+{
+        GString *text = g_string_new(json_text(row, "policy"));
+
+        add_because(text, row);
+        return g_string_free(text, FALSE);
+}
+
+/* "cstates counted: correct 812, too deep 31"; NULL if `policy` counted nothing. */
+static char *figures_text(json_object *figures, const char *policy)
+{
+        GString *text = NULL;
+        json_object *row;
+
+        JSON_FOREACH(row, figures) {
+                if (!g_str_equal(json_text(row, "policy"), policy))
+                        continue;
+                if (text)
+                        g_string_append(text, ", ");
+                else
+                        g_string_append_printf(text = g_string_new(policy), " counted: ");
+                g_string_append(text, json_text(row, "name"));
+                add_value(text, json_number(row, "value", 0), json_text(row, "unit"));
+        }
+        return text ? g_string_free(text, FALSE) : NULL;
+}
+
+/* What there is to say of a CPU beside parking. */
+static void say_rest(Said *said, int cpu, json_object *row)
+{
+        json_object *reason, *figure, *figures = json_get(row, "figures");
+        const char *last = "";
+
+        JSON_FOREACH(reason, json_get(row, "reasons"))
+                say(said, cpu, reason_text(reason));
+        JSON_FOREACH(figure, figures) {
+                const char *policy = json_text(figure, "policy");
+
+                if (!g_str_equal(policy, last))
+                        say(said, cpu, figures_text(figures, policy));
+                last = policy;
+        }
+}
+
+/* Prints the text with all CPUs that it is said of, and takes it out. */
+static void show_group(const Screen *screen, const Said *said, guint first)
+{
+        g_autofree char *text = g_steal_pointer(&said->texts->pdata[first]), *cpus = NULL;
+        g_autofree char *line = NULL;
         CpuSet group = { 0 };
 
-        for (size_t i = first; i < n; i++)
-                if (texts[i] && (i == first || g_str_equal(texts[i], texts[first])))
-                        cpuset_add(&group, numbers[i]);
+        cpuset_add(&group, g_array_index(said->numbers, int, first));
+        for (guint i = first + 1; i < said->texts->len; i++) {
+                char **other = (char **)&said->texts->pdata[i];
+
+                if (!*other || !g_str_equal(*other, text))
+                        continue;
+                cpuset_add(&group, g_array_index(said->numbers, int, i));
+                g_clear_pointer(other, g_free);
+        }
         cpus = cpuset_format(&group);
-        line = g_strdup_printf("%s %s", cpus, texts[first]);
-        screen_sentence(screen, g_str_has_prefix(texts[first], "parked") ? STYLE_GOOD : STYLE_PLAIN,
-                        line);
-        for (size_t i = n; i-- > first;)
-                if (cpuset_has(&group, numbers[i]))
-                        g_clear_pointer(&texts[i], g_free);
+        line = g_strdup_printf("%s %s", cpus, text);
+        screen_sentence(screen, g_str_has_prefix(text, "parked") ? STYLE_GOOD : STYLE_PLAIN, line);
 }
 
 static void show_cpus(const Screen *screen, json_object *cpus)
 {
-        size_t n = json_length(cpus);
-        g_autofree int *numbers = g_new(int, n + 1);
-        g_autofree char **texts = g_new(char *, n + 1);
+        g_autoptr(GPtrArray) texts = g_ptr_array_new();
+        g_autoptr(GArray) numbers = g_array_new(FALSE, FALSE, sizeof(int));
+        Said said = { texts, numbers };
+        json_object *row;
 
-        for (size_t i = 0; i < n; i++) {
-                json_object *row = json_element(cpus, i);
-
-                numbers[i] = (int)json_int(row, "cpu", 0);
-                texts[i] = cpu_text(row);
-        }
-        for (size_t i = 0; i < n; i++)
-                if (texts[i])
-                        show_group(screen, texts, numbers, n, i);
+        JSON_FOREACH(row, cpus)
+                say(&said, (int)json_int(row, "cpu", 0), cpu_text(row));
+        JSON_FOREACH(row, cpus)
+                say_rest(&said, (int)json_int(row, "cpu", 0), row);
+        for (guint i = 0; i < texts->len; i++)
+                if (texts->pdata[i])
+                        show_group(screen, &said, i);
 }
 
 static void show_transition(const Screen *screen, json_object *row)

@@ -28,7 +28,7 @@ enum {
         WISHES_CPUS = 1 << 0, /* it fills wish->cpus */
 };
 
-#define EXPLAIN_MAX 4
+#define EXPLAIN_MAX 6
 #define FIGURES_MAX 8
 
 /* Something that a policy counted or computed, for people and programs. */
@@ -61,6 +61,10 @@ typedef struct IdledPolicy {
         unsigned wishes;         /* WISHES_ flags */
         unsigned needs;          /* Sense flags that decide() reads beside SENSE_LOAD */
 
+        /* Sense flags that decide() reads beside those with these options: what is asked for by an
+         * option that is off is not read. NULL: none. */
+        unsigned (*reads)(const void *options);
+
         /* Looks at options that are fine one by one but may contradict each other. NULL: they fit;
          * else what is wrong, a static text such as "is greater than MaxCores", and the key of the
          * option to blame. NULL instead of the function: any options fit together. */
@@ -76,7 +80,8 @@ typedef struct IdledPolicy {
 
         /* Why the last decision wished for `cpu` what it did beside `allowed`, each part with its
          * own reason, into `ret_reasons` (room for EXPLAIN_MAX). Returns how many. NULL: nothing to
-         * say. Called only when somebody asks. */
+         * say. Called only when somebody asks, for CPUs that are online. The input is that of the
+         * last decision or newer; texts may lie in it or in the state, and are used at once. */
         int (*explain)(const void *state, const PolicyInput *input, int cpu, Reason *ret_reasons);
 
         /* What the policy counted for `cpu` since it began, into `ret_figures` (room for

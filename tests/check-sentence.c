@@ -158,6 +158,20 @@ START_TEST(wish)
 }
 END_TEST
 
+START_TEST(reason)
+{
+        Reason reason = { .because = "it is used more than a little",
+                          .inputs = { { "utilisation", "%", 7 } },
+                          .option = "UtilizationThreshold",
+                          .threshold = 1.5625,
+                          .threshold_unit = "%" };
+        g_autofree char *text = reason_sentence("cstates", &reason, &(Source){ 0 });
+
+        ck_assert_str_eq(text, "cstates: it is used more than a little (utilisation 7 %); "
+                               "UtilizationThreshold is 1.562 % (default).");
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("sentence");
@@ -166,6 +180,7 @@ int main(void)
         tcase_add_loop_test(tcase, cpu, 0, G_N_ELEMENTS(cpu_cases));
         tcase_add_loop_test(tcase, transition, 0, G_N_ELEMENTS(transition_cases));
         tcase_add_loop_test(tcase, wish, 0, G_N_ELEMENTS(wish_cases));
+        tcase_add_test(tcase, reason);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
 }

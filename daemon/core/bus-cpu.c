@@ -182,6 +182,13 @@ BUS_GETTER(get_reason)
         return sd_bus_message_append(reply, "s", text);
 }
 
+BUS_GETTER(get_figures)
+{
+        const Bus *bus = userdata;
+
+        return bus_append_figures(reply, bus->manager, path_cpu(bus, path));
+}
+
 #define CHANGES SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE
 
 static const sd_bus_vtable vtable[] = {
@@ -202,6 +209,7 @@ static const sd_bus_vtable vtable[] = {
         SD_BUS_PROPERTY("Residency", "a(sdtttt)", get_residency, 0, 0),
         SD_BUS_PROPERTY("Estimated", "s", get_estimated, 0, 0),
         SD_BUS_PROPERTY("Reason", "s", get_reason, 0, CHANGES),
+        SD_BUS_PROPERTY("Figures", "a(sssd)", get_figures, 0, 0),
         SD_BUS_VTABLE_END,
 };
 

@@ -4,61 +4,11 @@
  * there are, and whether every knob is as it should be. They change nothing, and everyone may ask.
  */
 #include <errno.h>
-#include <math.h>
 
 #include "base/cpuset-text.h"
 #include "base/setting-value.h"
 #include "core/bus-parts.h"
 #include "core/sentence.h"
-
-/* A NULL string and a number that is none are not sent; the keys are always there. */
-static int append_string(sd_bus_message *m, const char *key, const char *value)
-{
-        return sd_bus_message_append(m, "{sv}", key, "s", value ? value : "");
-}
-
-static int append_inputs(sd_bus_message *m, const Reason *reason)
-{
-        int r = sd_bus_message_open_container(m, 'e', "sv");
-
-        if (r >= 0)
-                r = sd_bus_message_append(m, "s", "inputs");
-        if (r >= 0)
-                r = sd_bus_message_open_container(m, 'v', "a(sds)");
-        if (r >= 0)
-                r = sd_bus_message_open_container(m, 'a', "(sds)");
-        for (int i = 0; r >= 0 && i < REASON_INPUTS && reason->inputs[i].name; i++)
-                if (isfinite(reason->inputs[i].value))
-                        r = sd_bus_message_append(
-                                m, "(sds)", reason->inputs[i].name, reason->inputs[i].value,
-                                reason->inputs[i].unit ? reason->inputs[i].unit : "");
-        for (int i = 0; r >= 0 && i < 3; i++)
-                r = sd_bus_message_close_container(m);
-        return r;
-}
-
-/* The part that a CPU's state and a transition have in common. */
-static int append_why(sd_bus_message *m, const char *policy, const Reason *reason,
-                      const Source *source)
-{
-        g_autofree char *where = reason->option                ? source_format(source)
-                                 : reason_lacks_option(reason) ? g_strdup("no option")
-                                                               : NULL;
-        int r = append_string(m, "policy", policy);
-
-        if (r >= 0)
-                r = append_string(m, "because", reason->because);
-        if (r >= 0)
-                r = append_inputs(m, reason);
-        if (r >= 0)
-                r = append_string(m, "option", reason->option);
-        if (r >= 0)
-                r = sd_bus_message_append(m, "{sv}", "threshold", "d",
-                                          isfinite(reason->threshold) ? reason->threshold : 0.0);
-        if (r >= 0)
-                r = append_string(m, "threshold_unit", reason->threshold_unit);
-        return r < 0 ? r : append_string(m, "source", where);
-}
 
 static int append_cpu(sd_bus_message *m, const Manager *manager, int cpu)
 {
@@ -73,11 +23,15 @@ static int append_cpu(sd_bus_message *m, const Manager *manager, int cpu)
                 r = sd_bus_message_append(m, "{sv}{sv}{sv}", "cpu", "u", cpu, "parked", "b", parked,
                                           "since_usec", "t", why->since_usec);
         if (r >= 0)
-                r = append_why(m, why->policy, &why->reason, &why->option_source);
+                r = bus_append_why(m, why->policy, &why->reason, &why->option_source);
         if (r >= 0)
-                r = append_string(m, "obstacle", obstacle);
+                r = bus_append_text(m, "obstacle", obstacle);
         if (r >= 0)
-                r = append_string(m, "text", text);
+                r = bus_append_reasons(m, manager, cpu);
+        if (r >= 0)
+                r = bus_append_figures_key(m, manager, cpu);
+        if (r >= 0)
+                r = bus_append_text(m, "text", text);
         return r < 0 ? r : sd_bus_message_close_container(m);
 }
 
@@ -118,10 +72,10 @@ static int append_transition(sd_bus_message *m, const Transition *transition)
                 r = sd_bus_message_append(m, "{sv}{sv}", "time_usec", "t", transition->time_usec,
                                           "parked", "s", parked);
         if (r >= 0)
-                r = append_why(m, transition->policy, &transition->reason,
-                               &transition->option_source);
+                r = bus_append_why(m, transition->policy, &transition->reason,
+                                   &transition->option_source);
         if (r >= 0)
-                r = append_string(m, "text", text);
+                r = bus_append_text(m, "text", text);
         return r < 0 ? r : sd_bus_message_close_container(m);
 }
 
@@ -148,19 +102,19 @@ static int append_setting(sd_bus_message *m, const Section *section, const Setti
         int r = sd_bus_message_open_container(m, 'a', "{sv}");
 
         if (r >= 0)
-                r = append_string(m, "section", section->name);
+                r = bus_append_text(m, "section", section->name);
         if (r >= 0)
-                r = append_string(m, "key", row->key);
+                r = bus_append_text(m, "key", row->key);
         if (r >= 0)
-                r = append_string(m, "value", value);
+                r = bus_append_text(m, "value", value);
         if (r >= 0)
-                r = append_string(m, "default", row->fallback);
+                r = bus_append_text(m, "default", row->fallback);
         if (r >= 0)
-                r = append_string(m, "source", where);
+                r = bus_append_text(m, "source", where);
         if (r >= 0)
-                r = append_string(m, "expects", expects);
+                r = bus_append_text(m, "expects", expects);
         if (r >= 0)
-                r = append_string(m, "help", row->help);
+                r = bus_append_text(m, "help", row->help);
         if (r >= 0)
                 r = sd_bus_message_append(m, "{sv}", "runtime", "b", runtime);
         return r < 0 ? r : sd_bus_message_close_container(m);

@@ -6,6 +6,7 @@
  *   bus-measured.c     its properties that are measured
  *   bus-methods.c      its methods that change something
  *   bus-explain.c      its methods that tell
+ *   bus-reasons.c      reasons and figures of policies, as parts of answers
  *   bus-cpu.c          /org/idled1/cpu/N
  *   bus-policy.c       /org/idled1/policy/NAME
  *   bus-energy.c       /org/idled1/energy/NAME
@@ -87,6 +88,20 @@ struct Bus {
 typedef int (*BusFailure)(sd_bus_message *message, const Manager *manager, const char *actuator,
                           const char *how, const char *why);
 int bus_append_failures(sd_bus_message *message, const Manager *manager, BusFailure append);
+
+/* Appends one key of a dictionary with a text; NULL is the empty text. */
+int bus_append_text(sd_bus_message *message, const char *key, const char *value);
+
+/* Appends the keys of a dictionary that every reason has, from "policy" to "source". */
+int bus_append_why(sd_bus_message *message, const char *policy, const Reason *reason,
+                   const Source *source);
+
+/* Appends the key "reasons": what every policy wished for the CPU beside parking, and why. */
+int bus_append_reasons(sd_bus_message *message, const Manager *manager, int cpu);
+
+/* Appends what policies counted for the CPU, as a(sssd), or as the key "figures". */
+int bus_append_figures(sd_bus_message *message, const Manager *manager, int cpu);
+int bus_append_figures_key(sd_bus_message *message, const Manager *manager, int cpu);
 
 /* Appends a CPU set in list format. */
 int bus_append_cpus(sd_bus_message *message, const CpuSet *set);

@@ -165,6 +165,18 @@ const CpuCause *manager_cause(const Manager *manager, int cpu)
         return cause;
 }
 
+int manager_reasons(const Manager *manager, const ActivePolicy *active, int cpu,
+                    Reason *ret_reasons)
+{
+        PolicyInput input = manager_policy_input(manager, active);
+
+        if (!active->policy->explain || manager_is_paused(manager) ||
+            !cpuset_has(&manager->topology->online, cpu))
+                return 0;
+        return CLAMP(active->policy->explain(active->state, &input, cpu, ret_reasons), 0,
+                     EXPLAIN_MAX);
+}
+
 static void note_transition(Manager *manager, const CpuSet *parked, const CpuCause *cause,
                             uint64_t now)
 {

@@ -17,6 +17,9 @@
 /* True if some policy at work has wishes for single CPUs. */
 bool manager_wishes_cpus(const Manager *manager);
 
+/* What the policies at work read, with their options as they are: Sense flags. */
+unsigned manager_needed_senses(const Manager *manager);
+
 /* Reads what the machine offers, if a policy at work needs it; drops what was read before. */
 void manager_read_facts(Manager *manager);
 void manager_drop_facts(Manager *manager);

@@ -8,6 +8,7 @@
  *   nobody needs to look. It exists only as long as it is of use, because while it exists the
  *   kernel's own thread looks ten times a window whenever tasks run.
  * - CPUs that come and go, told by udev.
+ * - Mains that is plugged in or out, told by udev too, if a policy wants to know.
  * - manager_wake(), for all that clients do.
  */
 #include <errno.h>
@@ -130,15 +131,21 @@ void manager_arm(Manager *manager, bool changed)
 static int on_device(sd_device_monitor *monitor, sd_device *device, void *userdata)
 {
         Manager *manager = userdata;
+        const char *subsystem = NULL;
 
-        if (manager_rescan(manager))
+        sd_device_get_subsystem(device, &subsystem);
+        if (g_strcmp0(subsystem, "power_supply") == 0) {
+                if (manager_needed_senses(manager) & SENSE_POWER)
+                        manager_wake(manager);
+        } else if (manager_rescan(manager)) {
                 manager_wake(manager);
+        }
         return 0;
 }
 
-/* udev's events of the cpu subsystem; without udev the reading at the next tick shows the change.
- */
-static int listen_for_cpus(Manager *manager)
+/* udev's events of CPUs and power supplies; without udev the reading at the next tick shows the
+ * change. */
+static int listen_for_devices(Manager *manager)
 {
         int r;
 
@@ -146,6 +153,9 @@ static int listen_for_cpus(Manager *manager)
         if (r < 0)
                 return r;
         r = sd_device_monitor_filter_add_match_subsystem_devtype(manager->monitor, "cpu", NULL);
+        if (r >= 0)
+                r = sd_device_monitor_filter_add_match_subsystem_devtype(manager->monitor,
+                                                                         "power_supply", NULL);
         if (r < 0)
                 return r;
         r = sd_device_monitor_attach_event(manager->monitor, manager->event);
@@ -179,7 +189,7 @@ void manager_listen(Manager *manager)
                                                manager);
         if (r < 0)
                 log_error_errno(r, "The timers cannot be made: %m");
-        r = manager->setup.live ? listen_for_cpus(manager) : 0;
+        r = manager->setup.live ? listen_for_devices(manager) : 0;
         if (r < 0)
                 log_info("No events of CPUs that come and go (%s): seen at the next tick",
                          g_strerror(-r));

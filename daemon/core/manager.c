@@ -37,12 +37,17 @@ void manager_changed(Manager *manager, unsigned changes)
                 manager->on_change(manager, changes, manager->userdata);
 }
 
-static unsigned needed_senses(const Manager *manager)
+unsigned manager_needed_senses(const Manager *manager)
 {
         unsigned senses = SENSE_LOAD;
 
-        for (guint i = 0; i < manager->policies->len; i++)
-                senses |= g_array_index(manager->policies, ActivePolicy, i).policy->needs;
+        for (guint i = 0; i < manager->policies->len; i++) {
+                const ActivePolicy *p = &g_array_index(manager->policies, ActivePolicy, i);
+
+                senses |= p->policy->needs;
+                if (p->policy->reads)
+                        senses |= p->policy->reads(p->section->options);
+        }
         return senses;
 }
 
@@ -59,7 +64,7 @@ static int read_machine(Manager *manager)
                 return 0;
         manager->previous = current;
         manager->current = previous;
-        r = counters_read(manager->sensors, needed_senses(manager), manager->current);
+        r = counters_read(manager->sensors, manager_needed_senses(manager), manager->current);
         if (r < 0) {
                 manager->previous = previous;
                 manager->current = current;

@@ -196,6 +196,12 @@ const Snapshot *manager_observe(Manager *manager, unsigned senses);
  */
 const CpuCause *manager_cause(const Manager *manager, int cpu);
 
+/* Why `active` wished for `cpu` what it did beside parking, each part with its reason, into
+ * `ret_reasons` (room for EXPLAIN_MAX). Returns how many; 0 while paused. Valid until the next
+ * tick. */
+int manager_reasons(const Manager *manager, const ActivePolicy *active, int cpu,
+                    Reason *ret_reasons);
+
 /* Compares every knob with what it should be: one that someone changed is theirs from then on. Logs
  * and tells what changed. */
 void manager_verify(Manager *manager);

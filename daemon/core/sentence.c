@@ -89,6 +89,11 @@ char *cpu_sentence(int cpu, bool wanted, bool parked, const CpuCause *why, const
         return g_string_free(text, FALSE);
 }
 
+char *reason_sentence(const char *policy, const Reason *reason, const Source *option_source)
+{
+        return finish(g_string_new(policy), reason, option_source);
+}
+
 char *transition_sentence(const Transition *transition)
 {
         g_autofree char *parked = cpuset_format(&transition->parked);

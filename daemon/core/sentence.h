@@ -16,6 +16,9 @@ char *cpu_sentence(int cpu, bool wanted, bool parked, const CpuCause *why, const
 /* True if the inputs were compared with something that no option sets: the CPUs in use. */
 bool reason_lacks_option(const Reason *reason);
 
+/* "cstates: the deepest state within the limit (C1E 10 us); DeepestState is 50 us (FILE:LINE)." */
+char *reason_sentence(const char *policy, const Reason *reason, const Source *option_source);
+
 /* "2-3 are parked by ondemand: ...", or "Nothing is parked: ..." if that was the end of it. */
 char *transition_sentence(const Transition *transition);
 

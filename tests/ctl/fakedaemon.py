@@ -31,7 +31,7 @@ SIGNATURES = {
         "Number": "u", "Online": "b", "Parked": "b", "Isolated": "b", "Core": "i",
         "Cluster": "i", "Die": "i", "Package": "i", "Node": "i", "Thread": "i", "Capacity": "u",
         "Utilization": "d", "IdleStates": "a(suu)", "Residency": "a(sdtttt)", "Estimated": "s",
-        "Reason": "s",
+        "Reason": "s", "Figures": "a(sssd)",
     },
     "org.idled1.Policy": {
         "Name": "s", "Summary": "s", "Rank": "u", "Allowed": "s", "Reason": "s", "Settled": "b",
@@ -44,7 +44,7 @@ SIGNATURES = {
         "because": "s", "inputs": "a(sds)", "option": "s", "threshold": "d",
         "threshold_unit": "s", "source": "s", "text": "s", "section": "s", "key": "s",
         "value": "s", "default": "s", "expects": "s", "help": "s", "runtime": "b",
-        "obstacle": "s",
+        "obstacle": "s", "reasons": "aa{sv}", "figures": "a(sssd)",
     },
 }
 BASIC = {"s": dbus.String, "b": dbus.Boolean, "u": dbus.UInt32, "i": dbus.Int32,
@@ -53,6 +53,8 @@ BASIC = {"s": dbus.String, "b": dbus.Boolean, "u": dbus.UInt32, "i": dbus.Int32,
 
 def typed(signature, value):
     """The value as D-Bus has it, one level of variants deep."""
+    if signature == "aa{sv}":
+        return dbus.Array(dictionaries(value), signature="a{sv}", variant_level=1)
     if signature in BASIC:
         return BASIC[signature](value, variant_level=1)
     if signature.startswith("a{"):
@@ -72,7 +74,7 @@ def properties(interface, values):
                            signature="sv")
 
 
-def rows(values):
+def dictionaries(values):
     # One scenario has the same in both: Explain() tells where Cpu has a boolean.
     return dbus.Array([
         dbus.Dictionary({k: typed("s" if k == "parked" and "time_usec" in row
@@ -109,15 +111,15 @@ class Daemon(dbus.service.Object):
 
     @dbus.service.method(MANAGER, "", "aa{sv}")
     def Explain(self):
-        return rows(self.says["explain"])
+        return dictionaries(self.says["explain"])
 
     @dbus.service.method(MANAGER, "", "aa{sv}")
     def History(self):
-        return rows(self.says["history"])
+        return dictionaries(self.says["history"])
 
     @dbus.service.method(MANAGER, "", "aa{sv}")
     def GetSettings(self):
-        return rows(self.says["settings"])
+        return dictionaries(self.says["settings"])
 
     @dbus.service.method(MANAGER, "", "a(sssss)")
     def Verify(self):

@@ -120,6 +120,24 @@ def busy():
     return says
 
 
+def limited():
+    """A policy has wishes for single CPUs, the same for 0 and 1, and counts."""
+    says = unparked()
+    limit = {"policy": "cstates", "because": "the deepest state within the limit",
+             "inputs": [("C1", 2, "us")], "option": "DeepestState", "threshold": 0.0,
+             "threshold_unit": "", "source": "/etc/idled/policies/cstates.conf:4", "text": "L."}
+    busy_cpu = dict(limit, because="it is used more than a little", inputs=[("utilisation", 7, "%")],
+                    option="UtilizationThreshold", threshold=1.5625, threshold_unit="%",
+                    source="default", text="B.")
+    for row in says["explain"]:
+        row.update(reasons=[limit] if row["cpu"] < 2 else [], figures=[])
+    says["explain"][1].update(reasons=[limit, busy_cpu],
+                              figures=[("cstates", "correct", "", 812),
+                                       ("cstates", "share", "%", 93.5),
+                                       ("other", "seen", "CPUs", 1)])
+    return says
+
+
 def dry():
     """CPU 0 is parked but should not be, 2-3 should be."""
     says = normal()
@@ -185,4 +203,4 @@ def large():
 
 
 SCENARIOS = {f.__name__: f for f in (normal, unparked, dry, paused, degraded, strange, large,
-                                   busy)}
+                                   busy, limited)}

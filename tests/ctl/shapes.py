@@ -31,6 +31,7 @@ REASON = {"policy": optional(str), "because": optional(str), "option": optional(
           "source": optional(str), "text": str, "threshold": optional(number),
           "threshold_unit": optional(str),
           "inputs": [{"name": str, "value": number, "unit": str}]}
+FIGURE = {"policy": str, "name": str, "unit": str, "value": number}
 SETTING = {"section": str, "key": str, "value": str, "default": str, "source": str,
            "expects": str, "help": str, "runtime": bool}
 PROBLEM = {"kind": str, "name": str, "expected": str, "found": optional(str), "problem": str}
@@ -62,7 +63,8 @@ SHAPES = {
         "capacity": optional(int), "state": str, "busy_percent": optional(number),
         "states": [STATE]}]),
     "why": dict(HEAD, cpus=[dict(REASON, cpu=int, parked=bool, in_idle_mask=bool,
-                                 obstacle=optional(str), since_usec=optional(int))]),
+                                 obstacle=optional(str), since_usec=optional(int),
+                                 reasons=[REASON], figures=[FIGURE])]),
     "why --history": dict(HEAD, history=[dict(REASON, time_usec=int, parked=str)]),
     "policies": dict(HEAD, policy_dir=str, policies=[lambda p: matches(
         {"loaded": bool, "name": str, "rank": int, "summary": str, "allowed": str,

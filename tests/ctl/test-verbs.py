@@ -82,6 +82,15 @@ class Verbs(TestCase):
         self.assertEqual((row["option"], row["source"], row["threshold"], row["threshold_unit"]),
                          (None, "no option", 2, "tasks"))
 
+    def test_why_beside_parking(self):
+        self.start("limited")
+        self.assert_golden("why-limited", self.run_ctl("why").stdout)
+        rows = json.loads(self.run_ctl("why", "0,1", "--json").stdout)["cpus"]
+        self.assertEqual([len(row["reasons"]) for row in rows], [1, 2])
+        self.assertEqual(rows[0]["reasons"][0]["source"], "/etc/idled/policies/cstates.conf:4")
+        self.assertEqual(rows[1]["figures"][1],
+                         {"policy": "cstates", "name": "share", "unit": "%", "value": 93.5})
+
     def test_why_without_change(self):
         self.start("unparked")
         self.assertEqual(self.run_ctl("why", "--history").stdout,

@@ -33,7 +33,7 @@ CPU_PROPERTIES = {
     'Die': ('i', CHANGES), 'Package': ('i', CHANGES), 'Node': ('i', CHANGES),
     'Thread': ('i', CHANGES), 'Capacity': ('u', CHANGES), 'Utilization': ('d', MEASURED),
     'IdleStates': ('a(suu)', CONST), 'Residency': ('a(sdtttt)', MEASURED),
-    'Estimated': ('s', MEASURED), 'Reason': ('s', CHANGES),
+    'Estimated': ('s', MEASURED), 'Reason': ('s', CHANGES), 'Figures': ('a(sssd)', MEASURED),
 }
 POLICY_PROPERTIES = {
     'Name': ('s', CONST), 'Summary': ('s', CONST), 'Rank': ('u', CHANGES),

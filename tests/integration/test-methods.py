@@ -89,7 +89,8 @@ class Methods(TestCase):
         self.assertTrue(row['text'].endswith('.'), row['text'])
         self.assertEqual(set(row), {'cpu', 'parked', 'since_usec', 'policy', 'because', 'inputs',
                                     'option', 'threshold', 'threshold_unit', 'source', 'obstacle',
-                                    'text'})
+                                    'text', 'reasons', 'figures'})
+        self.assertEqual((row['reasons'], row['figures']), ([], []))
         self.assertEqual(row['obstacle'], 'this is a dry run')
         self.assertEqual(rows[0]['obstacle'], '', 'nothing stands in the way of what is so')
 
