@@ -25,7 +25,10 @@
 
 /* What a policy wishes beside `allowed`; idled prepares no more than that. */
 enum {
-        WISHES_CPUS = 1 << 0, /* it fills wish->cpus */
+        WISHES_CPUS = 1 << 0,     /* it fills wish->cpus */
+        WISHES_BY_HOLDS = 1 << 1, /* it looks at input->holds: when one comes or goes it is asked at
+                                     once, with the same snapshot as the last time; others are
+                                     taken to wish what they wished then */
 };
 
 #define EXPLAIN_MAX 6

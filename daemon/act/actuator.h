@@ -21,6 +21,10 @@ typedef struct Actuator {
          */
         int (*apply)(void *state, Knobs *knobs, const Plan *plan, const Topology *topology);
 
+        /* True if `a` and `b` ask the same of this actuator, so that it need not be called when one
+         * follows the other. NULL: it is always called. */
+        bool (*same)(const Plan *a, const Plan *b);
+
         /* How it does it, for people: "cgroup v1 cpuset at /sys/fs/cgroup/cpuset". */
         const char *(*describe)(void *state);
 

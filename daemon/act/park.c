@@ -130,6 +130,11 @@ static int apply_park(void *data, Knobs *knobs, const Plan *plan, const Topology
         return state->ops->apply(state->state, knobs, &plan->allowed, topology);
 }
 
+static bool same_park(const Plan *a, const Plan *b)
+{
+        return cpuset_equal(&a->allowed, &b->allowed);
+}
+
 static const char *describe_park(void *data)
 {
         State *state = data;
@@ -149,6 +154,7 @@ const Actuator actuator_park = {
         .kinds = kinds,
         .open = open_park,
         .apply = apply_park,
+        .same = same_park,
         .describe = describe_park,
         .close = close_park,
 };

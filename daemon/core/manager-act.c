@@ -15,8 +15,16 @@
 /* Knobs are compared with what they should be at most this often, in ticks that come anyway. */
 #define CHECK_USEC (60 * G_USEC_PER_SEC)
 
-/* Lets every actuator carry out the plan; a new error is logged, the same one again is not. */
-static void act(Manager *manager)
+/* True if what the actuator did for the plan `before` is what it would do now. */
+static bool is_done(const Manager *manager, const ActuatorState *a, const Plan *before)
+{
+        return before && !manager->stale && a->error >= 0 && a->actuator->same &&
+               a->actuator->same(before, &manager->plan);
+}
+
+/* Lets every actuator carry out the plan; a new error is logged, the same one again is not. What
+ * was done for the plan `before` is not done again; NULL: all is. */
+static void act(Manager *manager, const Plan *before)
 {
         int error = 0;
 
@@ -24,7 +32,7 @@ static void act(Manager *manager)
                 ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
                 int r;
 
-                if (!a->state)
+                if (!a->state || is_done(manager, a, before))
                         continue;
                 r = a->actuator->apply(a->state, manager->knobs, &manager->plan, manager->topology);
                 if (r < 0 && r != a->error)
@@ -151,15 +159,16 @@ static unsigned count_degraded(const Manager *manager)
 
 void manager_carry_out(Manager *manager, const Plan *plan, const uint8_t *safety)
 {
-        CpuSet before = manager->topology->online;
         unsigned degraded = count_degraded(manager), changes = 0;
+        CpuSet parked = manager->topology->online;
+        Plan before = manager->plan;
 
-        cpuset_subtract(&before, &manager->plan.allowed);
-        if (!cpuset_equal(&plan->allowed, &manager->plan.allowed))
+        cpuset_subtract(&parked, &before.allowed);
+        if (!cpuset_equal(&plan->allowed, &before.allowed))
                 changes |= CHANGE_PARKED;
         manager->plan = *plan;
-        manager_note_causes(manager, &before, safety);
-        act(manager);
+        manager_note_causes(manager, &parked, safety);
+        act(manager, &before);
         changes |= note_parked(manager);
         if (degraded || count_degraded(manager))
                 changes |= CHANGE_DEGRADED;
@@ -195,7 +204,7 @@ void manager_check_knobs(Manager *manager)
                 return;
         manager_verify(manager);
         degraded = count_degraded(manager);
-        act(manager);
+        act(manager, NULL);
         changes = note_parked(manager);
         if (count_degraded(manager) != degraded)
                 changes |= CHANGE_DEGRADED;

@@ -21,7 +21,12 @@ static const CpuSet *allowed_now(const Manager *manager)
 
 PolicyInput manager_policy_input(const Manager *manager, const ActivePolicy *active)
 {
+        const Hold *holds;
+        unsigned n_holds = holds_list(manager->holds, &holds);
+
         return (PolicyInput){
+                .holds = holds,
+                .n_holds = (int)n_holds,
                 .topology = manager->topology,
                 .snapshot = manager->snapshot,
                 .allowed = allowed_now(manager),
@@ -39,18 +44,25 @@ static CpuWish *free_cpu_wishes(const Manager *manager)
         return manager->cpu_wishes[manager->plan.cpus == manager->cpu_wishes[0]];
 }
 
-void manager_decide(Manager *manager, Plan *ret_plan)
+static void ask(Manager *manager, ActivePolicy *p, const CpuSet *offered)
+{
+        PolicyInput input = manager_policy_input(manager, p);
+
+        input.offered = offered;
+        wish_init(&p->wish);
+        if (p->cpus)
+                wish_init_cpus(&p->wish, p->cpus, manager->topology->n_cpus);
+        p->policy->decide(p->state, &input, &p->wish);
+}
+
+void manager_decide(Manager *manager, bool by_holds, Plan *ret_plan)
 {
         plan_init(ret_plan, free_cpu_wishes(manager), manager->topology->n_cpus);
         for (guint i = 0; i < manager->policies->len && !manager_is_paused(manager); i++) {
                 ActivePolicy *p = &g_array_index(manager->policies, ActivePolicy, i);
-                PolicyInput input = manager_policy_input(manager, p);
 
-                input.offered = &ret_plan->allowed;
-                wish_init(&p->wish);
-                if (p->cpus)
-                        wish_init_cpus(&p->wish, p->cpus, manager->topology->n_cpus);
-                p->policy->decide(p->state, &input, &p->wish);
+                if (!by_holds || p->policy->wishes & WISHES_BY_HOLDS)
+                        ask(manager, p, &ret_plan->allowed);
                 plan_merge(ret_plan, &p->wish);
         }
         plan_sanitize_cpus(ret_plan, manager->idle);

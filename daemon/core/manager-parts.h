@@ -8,6 +8,7 @@
  *   manager-wake.c     what makes it tick: timer, pressure, CPUs coming and going
  *   manager-observe.c  readings for those who ask
  *   manager-pause.c    clients that want the machine left alone
+ *   manager-holds.c    clients that want something of it
  */
 #ifndef IDLED_MANAGER_PARTS_H
 #define IDLED_MANAGER_PARTS_H
@@ -27,8 +28,9 @@ void manager_drop_facts(Manager *manager);
 /* What a policy is given to decide by, but for `offered`. */
 PolicyInput manager_policy_input(const Manager *manager, const ActivePolicy *active);
 
-/* Asks every policy by its rank and merges their wishes, or wishes nothing while paused. */
-void manager_decide(Manager *manager, Plan *ret_plan);
+/* Asks every policy by its rank and merges their wishes, or wishes nothing while paused. With
+ * `by_holds` only those are asked that look at holds, and the others wish what they wished last. */
+void manager_decide(Manager *manager, bool by_holds, Plan *ret_plan);
 
 /* Makes `plan` safe; who is pinned where is looked up before CPUs are parked. `ret_safety` has room
  * for every CPU number. */
@@ -62,6 +64,9 @@ void manager_drop_config(Manager *manager);
 /* Sets the timer for the tick after this one, and the pressure trigger as the plan wants it. */
 void manager_arm(Manager *manager, bool changed);
 
+/* After acting between two ticks: as manager_arm(), but a tick that is due stays so. */
+void manager_arm_sooner(Manager *manager);
+
 /* Listens for CPUs that come and go, and reads energy before counters wrap. */
 void manager_listen(Manager *manager);
 void manager_unlisten(Manager *manager);
@@ -73,6 +78,12 @@ void manager_observers_done(Manager *manager);
 void manager_report_restored(const Knob *knob, const char *value, int error, void *userdata);
 
 void manager_pauses_drop(Manager *manager);
+
+/* A hold came or went: acts at once. `userdata` is the manager. */
+void manager_hold_changed(void *userdata);
+
+/* Brings up to date which CPUs the holds are about; true if they changed. */
+bool manager_follow_holds(Manager *manager);
 
 /* Tells who listens. */
 void manager_changed(Manager *manager, unsigned changes);

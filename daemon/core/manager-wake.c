@@ -128,6 +128,22 @@ void manager_arm(Manager *manager, bool changed)
                 log_error_errno(r, "The timer cannot be set: %m");
 }
 
+void manager_arm_sooner(Manager *manager)
+{
+        uint64_t due = UINT64_MAX, next = UINT64_MAX;
+        int enabled = SD_EVENT_OFF;
+
+        if (sd_event_source_get_enabled(manager->timer, &enabled) > 0)
+                sd_event_source_get_time(manager->timer, &due);
+        manager_arm(manager, true);
+        if (sd_event_source_get_enabled(manager->timer, &enabled) > 0)
+                sd_event_source_get_time(manager->timer, &next);
+        if (due >= next)
+                return;
+        sd_event_source_set_time(manager->timer, due);
+        sd_event_source_set_enabled(manager->timer, SD_EVENT_ONESHOT);
+}
+
 static int on_device(sd_device_monitor *monitor, sd_device *device, void *userdata)
 {
         Manager *manager = userdata;

@@ -81,12 +81,42 @@ static bool cpus_moved(const Manager *manager)
         return !cpuset_equal(&manager->current->cpus, &manager->topology->online);
 }
 
-void manager_tick(Manager *manager)
+/* Decides, and acts if the plan is another one: then true. */
+static bool decide_and_act(Manager *manager, bool by_holds)
 {
         g_autofree uint8_t *safety = NULL;
-        Plan wished;
+        Plan wished = manager->wished, plan;
+
+        manager_decide(manager, by_holds, &plan);
+        if (!manager->stale && plan_equal(&wished, &manager->wished) &&
+            !manager_should_look_again(manager)) {
+                plan.allowed = manager->plan.allowed;
+                manager->plan = plan;
+                return false;
+        }
+        safety = g_new0(uint8_t, (gsize)manager->topology->n_cpus);
+        manager_make_safe(manager, &plan, safety);
+        manager_carry_out(manager, &plan, safety);
+        return true;
+}
+
+/* As decide_and_act(), and once more if parking changed where processes with holds may run. */
+static bool settle(Manager *manager, bool by_holds)
+{
+        CpuSet parked = manager->parked;
+        bool changed = decide_and_act(manager, by_holds);
+
+        if (cpuset_equal(&parked, &manager->parked))
+                return changed;
+        holds_look_again(manager->holds);
+        if (manager_follow_holds(manager))
+                decide_and_act(manager, true);
+        return changed;
+}
+
+void manager_tick(Manager *manager)
+{
         bool changed;
-        Plan plan;
         int r;
 
         manager->n_ticks++;
@@ -98,20 +128,17 @@ void manager_tick(Manager *manager)
         }
         if (cpus_moved(manager))
                 manager_rescan(manager);
-        wished = manager->wished;
-        manager_decide(manager, &plan);
-        changed = manager->stale || !plan_equal(&wished, &manager->wished) ||
-                  manager_should_look_again(manager);
-        if (changed) {
-                safety = g_new0(uint8_t, (gsize)manager->topology->n_cpus);
-                manager_make_safe(manager, &plan, safety);
-                manager_carry_out(manager, &plan, safety);
-        } else {
-                plan.allowed = manager->plan.allowed;
-                manager->plan = plan;
+        manager_follow_holds(manager);
+        changed = settle(manager, false);
+        if (!changed)
                 manager_check_knobs(manager);
-        }
         manager_arm(manager, changed);
+}
+
+void manager_act_on_holds(Manager *manager)
+{
+        if (settle(manager, true))
+                manager_arm_sooner(manager);
 }
 
 bool manager_rescan(Manager *manager)
@@ -193,6 +220,8 @@ int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
                 config_free(config);
                 return log_error_errno(r, "The machine's CPUs cannot be read: %m");
         }
+        manager->holds = holds_new(event, setup->root, &manager->topology->online,
+                                   manager_hold_changed, manager);
         manager->sensors = sensors_new(setup->root, manager->topology);
         manager->previous = counters_new(manager->topology->n_cpus);
         manager->current = counters_new(manager->topology->n_cpus);
@@ -265,6 +294,7 @@ void manager_free(Manager *manager)
                 return;
         manager->on_change = NULL;
         manager_pauses_drop(manager);
+        holds_free(manager->holds);
         manager_unlisten(manager);
         if (manager->knobs)
                 knobs_restore(manager->knobs, manager_report_restored, NULL);

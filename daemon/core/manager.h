@@ -14,6 +14,7 @@
 
 #include "act/actuator.h"
 #include "core/config.h"
+#include "core/holds.h"
 #include "model/plan.h"
 #include "sense/pins.h"
 #include "sense/sensor.h"
@@ -74,6 +75,7 @@ typedef enum Change {
         CHANGE_CONFIG = 1 << 3,
         CHANGE_TOPOLOGY = 1 << 4, /* CPUs came or went: objects too */
         CHANGE_MISSING = 1 << 5,  /* something turned out not to be there */
+        CHANGE_HOLDS = 1 << 6,    /* holds came or went, or are about other CPUs */
 } Change;
 
 typedef struct ActuatorState {
@@ -129,6 +131,7 @@ typedef struct Manager {
         uint64_t n_transitions;
         int apply_error; /* of the last time the plan was carried out */
 
+        Holds *holds;
         GPtrArray *pauses; /* of Pause */
         bool standby;      /* another daemon serves our name */
 
@@ -164,6 +167,9 @@ void manager_tick(Manager *manager);
 
 /* Ticks as soon as the loop is free: something that policies must know has changed. */
 void manager_wake(Manager *manager);
+
+/* Decides anew where holds matter and acts, before it returns: a hold cannot wait for a tick. */
+void manager_act_on_holds(Manager *manager);
 
 /* Units or cgroups came or went: the plan is carried out anew at the next tick, which is now. */
 void manager_groups_changed(Manager *manager);

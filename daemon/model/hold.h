@@ -13,13 +13,15 @@
 #include "base/cpuset.h"
 
 typedef struct Hold {
-        uint64_t id;        /* counts from 1, never used twice */
-        const char *reason; /* clean, for people; never NULL */
-        CpuSet cpus;        /* the online CPUs it is about: where the application may run */
-        int32_t latency_us; /* it must be running within this time of a wake-up; -1: any */
-        uint32_t min_khz;   /* on `cpus`; 0: any */
-        unsigned min_cores; /* in use on the machine; 0: any */
-        bool keep;          /* `cpus` must not be parked */
+        uint64_t id;         /* counts from 1, never used twice */
+        const char *reason;  /* clean, for people; never NULL */
+        const char *profile; /* name of one that it asks for; NULL: none */
+        CpuSet cpus;         /* the online CPUs it is about: where the application may run */
+        int32_t latency_us;  /* it must be running within this time of a wake-up; -1: any */
+        bool global;         /* and so on all CPUs there are, by the one limit for the machine */
+        uint32_t min_khz;    /* on `cpus`; 0: any */
+        unsigned min_cores;  /* in use on the machine; 0: any */
+        bool keep;           /* `cpus` must not be parked */
 } Hold;
 
 #endif

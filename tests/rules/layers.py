@@ -45,7 +45,7 @@ INSTALLED = ["base/cpuset.h", "base/setting.h", "model/frequency.h", "model/hold
 
 ABSOLUTE = re.compile(r"^/(sys|proc|dev|run|etc)(/|$)")
 # The process's own descriptors are not part of the machine.
-OWN = "/proc/self/fd/"
+OWN = ("/proc/self/fd/", "/proc/self/fdinfo/")
 
 
 def layer_of(path):

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Holds and their ends.
+ *
+ * A client gets the writing end of a pipe, as with a pause: when the last copy is closed the
+ * reading end hangs up. A process that a hold is bound to is watched by its pidfd (holder.c).
+ * Policies see an array without gaps, so that a thousand holds are one loop; what ends is replaced
+ * in it by the last one.
+ */
+#include "core/holds.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glib.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "core/holder.h"
+
+/* How often it is looked where processes may run, and what that may cost. */
+#define FOLLOW_USEC        G_USEC_PER_SEC
+#define FOLLOW_COST_FACTOR 100
+
+struct Holds {
+        sd_event *event;
+        CpuSet online;
+        GArray *list;      /* of Hold */
+        GPtrArray *held;   /* of Held, the same index */
+        GHashTable *by_id; /* &held->id -> Held */
+        Holders *holders;
+        uint64_t last_id;
+        bool again; /* look where processes may run at the next occasion */
+        uint64_t followed_usec, cost_usec;
+        void (*changed)(void *userdata);
+        void *userdata;
+};
+
+const Held *holds_find(const Holds *holds, uint64_t id)
+{
+        return g_hash_table_lookup(holds->by_id, &id);
+}
+
+unsigned holds_count(const Holds *holds)
+{
+        return holds->held->len;
+}
+
+const Held *holds_nth(const Holds *holds, unsigned i)
+{
+        return g_ptr_array_index(holds->held, i);
+}
+
+unsigned holds_count_of(const Holds *holds, uid_t uid)
+{
+        unsigned n = 0;
+
+        for (guint i = 0; i < holds->held->len; i++)
+                n += holds_nth(holds, i)->uid == uid;
+        return n;
+}
+
+static Hold *hold_of(const Held *held)
+{
+        return &g_array_index(held->holds->list, Hold, held->index);
+}
+
+const Hold *holds_hold(const Held *held)
+{
+        return hold_of(held);
+}
+
+unsigned holds_list(const Holds *holds, const Hold **ret_list)
+{
+        *ret_list = (const Hold *)(const void *)holds->list->data;
+        return holds->list->len;
+}
+
+static void held_free(Held *held)
+{
+        sd_event_source_disable_unref(held->source);
+        holder_put(held->holder);
+        g_free(held->named);
+        g_free(held->owner);
+        g_free(held->reason);
+        g_free(held->sender);
+        g_free(held->profile);
+        g_free(held);
+}
+
+/* Takes the hold out; what it asked for is asked for no longer. */
+static void take_out(Held *held)
+{
+        Holds *holds = held->holds;
+
+        g_hash_table_remove(holds->by_id, &held->id);
+        g_array_remove_index_fast(holds->list, held->index);
+        g_ptr_array_remove_index_fast(holds->held, held->index);
+        if (held->index < holds->held->len)
+                ((Held *)g_ptr_array_index(holds->held, held->index))->index = held->index;
+}
+
+/* The hold is over by itself. */
+static void end(Held *held, const char *how)
+{
+        Holds *holds = held->holds;
+
+        log_debug("Hold %" G_GUINT64_FORMAT " of %s is over: %s", held->id, held->owner, how);
+        take_out(held);
+        holds->changed(holds->userdata);
+        if (held->ended)
+                held->ended(held->id, held->userdata);
+        held_free(held);
+}
+
+static int on_hangup(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+        end(userdata, "its descriptor was closed");
+        return 0;
+}
+
+/* A process is gone, and with it the holds that are bound to it. Callbacks may end others, which
+ * moves the rest, so it is looked again until none is left. */
+static void on_process_end(Holder *holder, void *userdata)
+{
+        Holds *holds = userdata;
+        bool found = true;
+
+        while (found) {
+                found = false;
+                for (guint i = 0; i < holds->held->len;) {
+                        Held *held = g_ptr_array_index(holds->held, i);
+
+                        if (held->holder != holder || !held->bound) {
+                                i++;
+                                continue;
+                        }
+                        end(held, "its process ended");
+                        found = true;
+                }
+        }
+}
+
+Holds *holds_new(sd_event *event, int root, const CpuSet *online, void (*changed)(void *userdata),
+                 void *userdata)
+{
+        Holds *holds = g_new0(Holds, 1);
+
+        holds->event = sd_event_ref(event);
+        holds->online = *online;
+        holds->list = g_array_new(FALSE, FALSE, sizeof(Hold));
+        holds->held = g_ptr_array_new();
+        holds->by_id = g_hash_table_new(g_int64_hash, g_int64_equal);
+        holds->holders = holders_new(event, root, on_process_end, holds);
+        holds->changed = changed;
+        holds->userdata = userdata;
+        return holds;
+}
+
+void holds_free(Holds *holds)
+{
+        if (!holds)
+                return;
+        for (guint i = 0; i < holds->held->len; i++)
+                held_free(g_ptr_array_index(holds->held, i));
+        g_hash_table_unref(holds->by_id);
+        g_ptr_array_unref(holds->held);
+        g_array_unref(holds->list);
+        holders_free(holds->holders);
+        sd_event_unref(holds->event);
+        g_free(holds);
+}
+
+/* The pipe: its reading end is the event source's, the writing end the caller's. */
+static int watch_pipe(Held *held, int *ret_fd)
+{
+        int ends[2], r;
+
+        if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
+                return -errno;
+        r = sd_event_add_io(held->holds->event, &held->source, ends[0], 0, on_hangup, held);
+        if (r < 0) {
+                close(ends[0]);
+                close(ends[1]);
+                return r;
+        }
+        sd_event_source_set_io_fd_own(held->source, true);
+        *ret_fd = ends[1];
+        return 0;
+}
+
+static CpuSet cpus_of(const Holds *holds, const Held *held)
+{
+        CpuSet cpus = holds->online;
+
+        if (held->named)
+                cpuset_and(&cpus, held->named);
+        else if (held->holder)
+                cpuset_and(&cpus, &held->holder->cpus);
+        return cpus;
+}
+
+/* Puts the hold among the others. */
+static void put_in(Held *held, const HoldRequest *request)
+{
+        Holds *holds = held->holds;
+        Hold hold = {
+                .reason = held->reason,
+                .profile = held->profile,
+                .cpus = cpus_of(holds, held),
+                .latency_us = request->latency_us,
+                .global = request->global,
+                .min_khz = request->min_khz,
+                .min_cores = request->min_cores,
+                .keep = request->cpus,
+        };
+
+        held->id = hold.id = ++holds->last_id;
+        held->index = holds->held->len;
+        g_array_append_val(holds->list, hold);
+        g_ptr_array_add(holds->held, held);
+        g_hash_table_insert(holds->by_id, &held->id, held);
+}
+
+static Held *held_new(Holds *holds, const HoldRequest *request)
+{
+        bool told = request->reason && *request->reason;
+        Held *held = g_new0(Held, 1);
+
+        held->holds = holds;
+        held->owner = log_clean(request->owner);
+        held->reason = told ? log_clean(request->reason) : g_strdup("no reason given");
+        held->sender = g_strdup(request->sender);
+        held->profile = g_strdup(request->profile);
+        held->uid = request->uid;
+        held->bound = request->bound;
+        held->named = g_memdup2(request->cpus, sizeof(CpuSet));
+        held->since_usec = (uint64_t)g_get_real_time();
+        held->ended = request->ended;
+        held->userdata = request->userdata;
+        return held;
+}
+
+int holds_add(Holds *holds, const HoldRequest *request, int *ret_fd, uint64_t *ret_id)
+{
+        int fd = -1, r = 0;
+        Held *held;
+
+        if (holds->held->len >= HOLDS_MAX)
+                return -EMFILE;
+        held = held_new(holds, request);
+        if (request->pid > 0 || request->pidfd >= 0)
+                r = holder_get(holds->holders, request->pid, request->pidfd, request->uid,
+                               &holds->online, &held->holder);
+        if (r >= 0 && ret_fd)
+                r = watch_pipe(held, &fd);
+        if (r < 0) {
+                held_free(held);
+                return r;
+        }
+        put_in(held, request);
+        log_debug("Hold %" G_GUINT64_FORMAT " of %s: %s", held->id, held->owner, held->reason);
+        if (ret_fd)
+                *ret_fd = fd;
+        *ret_id = held->id;
+        holds->changed(holds->userdata);
+        return 0;
+}
+
+int holds_remove(Holds *holds, uint64_t id)
+{
+        Held *held = g_hash_table_lookup(holds->by_id, &id);
+
+        if (!held)
+                return -ENOENT;
+        log_debug("Hold %" G_GUINT64_FORMAT " of %s is released", held->id, held->owner);
+        take_out(held);
+        holds->changed(holds->userdata);
+        held_free(held);
+        return 0;
+}
+
+static uint64_t now(void)
+{
+        return (uint64_t)g_get_monotonic_time();
+}
+
+/* Gives every hold that follows its process the CPUs of that. True if one changed. */
+static bool update_cpus(Holds *holds)
+{
+        bool moved = false;
+
+        for (guint i = 0; i < holds->held->len; i++) {
+                const Held *held = g_ptr_array_index(holds->held, i);
+                Hold *hold = hold_of(held);
+                CpuSet cpus = cpus_of(holds, held);
+
+                moved |= !cpuset_equal(&cpus, &hold->cpus);
+                hold->cpus = cpus;
+        }
+        return moved;
+}
+
+bool holds_follow(Holds *holds, const CpuSet *online, uint64_t now_usec)
+{
+        uint64_t wait = MAX(FOLLOW_USEC, FOLLOW_COST_FACTOR * holds->cost_usec);
+        bool others = !cpuset_equal(online, &holds->online);
+
+        if (holds->held->len == 0 && !others)
+                return false;
+        if (!others && !holds->again && now_usec - holds->followed_usec < wait)
+                return false;
+        holds->again = false;
+        holds->online = *online;
+        holds->followed_usec = now_usec;
+        holders_follow(holds->holders, online);
+        holds->cost_usec = now() - now_usec;
+        return update_cpus(holds);
+}
+
+void holds_look_again(Holds *holds)
+{
+        holds->again = true;
+}
+
+void holds_forget_senders(Holds *holds)
+{
+        for (guint i = 0; i < holds->held->len; i++)
+                g_clear_pointer(&((Held *)g_ptr_array_index(holds->held, i))->sender, g_free);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Holds: what applications ask of the machine, for as long as they live.
+ *
+ * A hold ends as soon as one of these happens: the other end of its descriptor is closed by
+ * everybody who has a copy, the process that it is bound to ends, or holds_remove() is called. So
+ * no death of anybody leaves one behind.
+ *
+ * A hold is about the CPUs that are named; else about those that the threads of its process may run
+ * on, which is followed; else about all. Of a process that is gone the last answer stands, for a
+ * child that inherited the descriptor runs where its parent did.
+ */
+#ifndef IDLED_HOLDS_H
+#define IDLED_HOLDS_H
+
+#include <sys/types.h>
+#include <systemd/sd-event.h>
+
+#include "model/hold.h"
+
+typedef struct Holds Holds;
+
+/* Called when a hold has ended by itself, that is not by holds_remove(); it is gone already. */
+typedef void (*HoldEnded)(uint64_t id, void *userdata);
+
+/* What is asked; start from HOLD_REQUEST_NONE. The strings are copied. */
+typedef struct HoldRequest {
+        const char *owner;   /* who, for people: "user 1000 (:1.4)", "app game.conf" */
+        const char *reason;  /* what for; NULL or empty: not said */
+        const char *sender;  /* the name on the bus that may release it; NULL: nobody's */
+        const char *profile; /* NULL: none */
+        uid_t uid;           /* whose; decides what processes it may be for */
+        pid_t pid;           /* for this process; 0: for nobody in particular */
+        int pidfd;           /* for this one, whatever `pid` says; -1: none. Stays the caller's. */
+        bool bound;          /* it ends with that process, too */
+        int32_t latency_us;  /* -1: any */
+        bool global;
+        uint32_t min_khz;   /* 0: any */
+        unsigned min_cores; /* 0: any */
+        const CpuSet *cpus; /* these must stay in use, and it is about them; NULL: see above */
+        HoldEnded ended;    /* NULL: nobody wants to know */
+        void *userdata;
+} HoldRequest;
+
+#define HOLD_REQUEST_NONE ((HoldRequest){ .pidfd = -1, .latency_us = -1 })
+
+/* One hold. What policies see of it is holds_hold(). */
+typedef struct Held {
+        Holds *holds;
+        uint64_t id;
+        unsigned index;         /* in the list for policies; changes when others end */
+        char *owner, *reason;   /* clean */
+        char *sender, *profile; /* NULL: none */
+        uid_t uid;
+        struct Holder *holder; /* its process; NULL: none */
+        bool bound;
+        CpuSet *named;           /* CPUs that were named, online or not; NULL: none were */
+        uint64_t since_usec;     /* CLOCK_REALTIME */
+        sd_event_source *source; /* tells when the other end closes; NULL: there is none */
+        HoldEnded ended;
+        void *userdata;
+} Held;
+
+/* No more than this at once, whoever holds them. */
+#define HOLDS_MAX 4096
+
+/* None held yet. `root` leads to /proc and stays the caller's; `changed` is called after every hold
+ * that came or went, and what it does is done when holds_add() returns. */
+Holds *holds_new(sd_event *event, int root, const CpuSet *online, void (*changed)(void *userdata),
+                 void *userdata);
+
+/* Ends all without telling anybody. */
+void holds_free(Holds *holds);
+
+/* Begins a hold. `ret_fd`, if not NULL, is the descriptor whose closing ends it; NULL: it has none.
+ * -EMFILE: HOLDS_MAX of them are there; -EPERM: the process is another user's; -ESRCH: there is no
+ * such process; -EBADF: not a pidfd; else the system's lack of descriptors. */
+int holds_add(Holds *holds, const HoldRequest *request, int *ret_fd, uint64_t *ret_id);
+
+/* Ends a hold. -ENOENT: there is none of this number. */
+int holds_remove(Holds *holds, uint64_t id);
+
+/* The hold of this number, NULL if there is none, and all of them in no order. Valid until the next
+ * one comes or goes. */
+const Held *holds_find(const Holds *holds, uint64_t id);
+unsigned holds_count(const Holds *holds);
+const Held *holds_nth(const Holds *holds, unsigned i);
+unsigned holds_count_of(const Holds *holds, uid_t uid);
+
+/* What policies see: one of them, and all. */
+const Hold *holds_hold(const Held *held);
+unsigned holds_list(const Holds *holds, const Hold **ret_list);
+
+/* Brings the CPUs of all holds up to date: when other CPUs are `online`, after
+ * holds_look_again(), and else once in a while, so that it costs one percent of a CPU at most.
+ * True if a hold is about other CPUs than before; `changed` is not called. */
+bool holds_follow(Holds *holds, const CpuSet *online, uint64_t now_usec);
+void holds_look_again(Holds *holds);
+
+/* Nobody may release by name any more, as names on another bus are other people's. */
+void holds_forget_senders(Holds *holds);
+
+#endif

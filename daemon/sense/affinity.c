@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Affinity and users of one process, from the status files of its threads.
+ *
+ * Files and not sched_getaffinity(), because they also tell who owns the process, and because
+ * everything about the machine is read below the root. A file costs some ten microseconds, so as
+ * soon as nothing can be added no more of them are read.
+ *
+ * Nothing here is safe from the number being given to another process meanwhile: who asks holds a
+ * pidfd and looks afterwards whether the process still is.
+ */
+#include "sense/affinity.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <glib.h>
+#include <stdio.h>
+
+#include "base/cpuset-text.h"
+#include "base/file.h"
+#include "base/number.h"
+
+/* The value of the line that begins with `key`, which starts with a line break. A name with a line
+ * break in it cannot pass for a line: the kernel escapes it. */
+static char *line_value(char *text, const char *key)
+{
+        char *value = strstr(text, key);
+
+        if (!value)
+                return NULL;
+        value += strlen(key);
+        value[strcspn(value, "\n")] = '\0';
+        return value;
+}
+
+static int status_read(int root, const char *path, char **ret_text)
+{
+        int r = file_read(root, path, ret_text);
+
+        return r == -ENOENT ? -ESRCH : r;
+}
+
+/* Adds what the thread's status says. */
+static int add_thread(int root, pid_t pid, int tid, CpuSet *cpus)
+{
+        g_autofree char *text = NULL;
+        char path[64], *list;
+        CpuSet set;
+        int r;
+
+        snprintf(path, sizeof(path), "proc/%d/task/%d/status", (int)pid, tid);
+        r = status_read(root, path, &text);
+        if (r < 0)
+                return r;
+        list = line_value(text, "\nCpus_allowed_list:\t");
+        r = list ? cpuset_parse(list, &set) : -EBADMSG;
+        if (r < 0)
+                return r;
+        cpuset_or(cpus, &set);
+        return 0;
+}
+
+int affinity_read(int root, pid_t pid, const CpuSet *enough, CpuSet *ret_cpus)
+{
+        CpuSet cpus = { 0 };
+        struct dirent *entry;
+        char path[64];
+        int fd, tid, r = 0;
+        DIR *dir;
+
+        snprintf(path, sizeof(path), "proc/%d/task", (int)pid);
+        fd = openat(root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        dir = fd < 0 ? NULL : fdopendir(fd);
+        if (!dir) {
+                r = -errno;
+                fd_close(&fd);
+                return r == -ENOENT ? -ESRCH : r;
+        }
+        while (!cpuset_is_subset(enough, &cpus) && (entry = readdir(dir))) {
+                if (int_parse(entry->d_name, &tid) < 0)
+                        continue;
+                r = add_thread(root, pid, tid, &cpus);
+                if (r < 0 && r != -ESRCH)
+                        break;
+        }
+        closedir(dir);
+        if (cpuset_is_empty(&cpus))
+                return r < 0 ? r : -ESRCH;
+        *ret_cpus = cpus;
+        return 0;
+}
+
+int process_users_read(int root, pid_t pid, uid_t *ret_real, uid_t *ret_effective)
+{
+        g_autofree char *text = NULL;
+        unsigned real, effective;
+        char path[64], *users;
+        int r;
+
+        snprintf(path, sizeof(path), "proc/%d/status", (int)pid);
+        r = status_read(root, path, &text);
+        if (r < 0)
+                return r;
+        users = line_value(text, "\nUid:\t");
+        if (!users || sscanf(users, "%u %u", &real, &effective) != 2)
+                return -EBADMSG;
+        *ret_real = real;
+        *ret_effective = effective;
+        return 0;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * One process: whose it is, and on which CPUs its threads may run.
+ */
+#ifndef IDLED_AFFINITY_H
+#define IDLED_AFFINITY_H
+
+#include <sys/types.h>
+
+#include "base/cpuset.h"
+
+/* The CPUs that at least one thread of process `pid` may run on: affinity masks as far as cpusets
+ * let them be, our own confinement included. Threads are looked at only until the set holds all of
+ * `enough`, so that for most processes one is read. -ESRCH: there is no such process any more. */
+int affinity_read(int root, pid_t pid, const CpuSet *enough, CpuSet *ret_cpus);
+
+/* The real and the effective user of process `pid`. -ESRCH as above; -EBADMSG: not told. */
+int process_users_read(int root, pid_t pid, uid_t *ret_real, uid_t *ret_effective);
+
+#endif

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Holds for processes: followed as long as they live, and ended with them. On real ones. */
+#include <errno.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <sys/syscall.h>
+
+#include "holds-fixture.h"
+
+START_TEST(bound_to_a_process)
+{
+        HoldRequest r = request();
+        pid_t pid = start_process(), other = start_process();
+        int fds[2];
+
+        r.pid = pid;
+        r.bound = true;
+        add(&r, &fds[0]);
+        r.pid = other;
+        add(&r, &fds[1]);
+        end_process(pid);
+        wait_for(1);
+        ck_assert_uint_eq(n_ended, 1);
+        close(fds[1]);
+        wait_for(0);
+        close(fds[0]);
+        end_process(other);
+        expect_left(0);
+}
+END_TEST
+
+/* A hold is for a process without ending with it: the descriptor counts. */
+START_TEST(outlives_its_process)
+{
+        HoldRequest r = request();
+        CpuSet before;
+        int fd;
+
+        r.pid = start_process();
+        add(&r, &fd);
+        before = holds_hold(holds_nth(holds, 0))->cpus;
+        end_process(r.pid);
+        expect_left(1);
+        ck_assert(!holds_follow(holds, &online, UINT64_MAX));
+        ck_assert(cpuset_equal(&holds_hold(holds_nth(holds, 0))->cpus, &before));
+        close(fd);
+        wait_for(0);
+}
+END_TEST
+
+static int pidfd_of(pid_t pid)
+{
+        return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+START_TEST(refused)
+{
+        HoldRequest r = request();
+        pid_t gone = start_process();
+        int pidfd = pidfd_of(gone);
+        uint64_t id;
+
+        end_process(gone);
+        r.pid = gone;
+        ck_assert_int_eq(holds_add(holds, &r, NULL, &id), -ESRCH);
+        r.pid = getpid();
+        r.pidfd = pidfd;
+        ck_assert_int_eq(holds_add(holds, &r, NULL, &id), -ESRCH);
+        close(pidfd);
+        r.pidfd = root;
+        ck_assert_int_eq(holds_add(holds, &r, NULL, &id), -EBADF);
+        r.pidfd = -1;
+        r.uid = getuid() + 1;
+        ck_assert_int_eq(holds_add(holds, &r, NULL, &id), -EPERM);
+        ck_assert_uint_eq(holds_count(holds), 0);
+        ck_assert_uint_eq(n_changes, 0);
+}
+END_TEST
+
+/* A child with a number of our choice; negative if somebody else has it or we may not choose. */
+static pid_t start_with_number(pid_t number)
+{
+        struct clone_args args = { .exit_signal = SIGCHLD,
+                                   .set_tid = (uintptr_t)&number,
+                                   .set_tid_size = 1 };
+        pid_t pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+
+        if (pid == 0) {
+                pause();
+                _exit(0);
+        }
+        return pid;
+}
+
+/* The number of a process that ended is another's before its end is told: both are kept apart. */
+START_TEST(number_used_again)
+{
+        HoldRequest r = request();
+        pid_t pid = start_process();
+        uint64_t first, second;
+
+        r.bound = true;
+        r.pid = pid;
+        first = add(&r, NULL);
+        end_process(pid);
+        if (start_with_number(pid) < 0)
+                return; /* not allowed here, or taken */
+        second = add(&r, NULL);
+        wait_for(1);
+        ck_assert_uint_eq(last_ended, first);
+        expect_left(1);
+        end_process(pid);
+        wait_for(0);
+        ck_assert_uint_eq(last_ended, second);
+}
+END_TEST
+
+static void bind_to(pid_t pid, int cpu)
+{
+        cpu_set_t set;
+
+        CPU_ZERO(&set);
+        CPU_SET(cpu, &set);
+        ck_assert_int_eq(sched_setaffinity(pid, sizeof(set), &set), 0);
+}
+
+START_TEST(follows_its_process)
+{
+        int first = cpuset_next(&online, -1), second = cpuset_next(&online, first);
+        HoldRequest r = request();
+        const Hold *hold;
+
+        if (second < 0)
+                return; /* there is nowhere to go */
+        r.pid = start_process();
+        bind_to(r.pid, first);
+        add(&r, NULL);
+        hold = holds_hold(holds_nth(holds, 0));
+        ck_assert_int_eq(cpuset_next(&hold->cpus, -1), first);
+        ck_assert_int_eq(cpuset_count(&hold->cpus), 1);
+        bind_to(r.pid, second);
+        ck_assert(holds_follow(holds, &online, (uint64_t)g_get_monotonic_time()));
+        ck_assert_int_eq(cpuset_next(&hold->cpus, -1), second);
+        bind_to(r.pid, first);
+        ck_assert(!holds_follow(holds, &online, (uint64_t)g_get_monotonic_time())); /* too soon */
+        holds_look_again(holds);
+        ck_assert(holds_follow(holds, &online, (uint64_t)g_get_monotonic_time()));
+        ck_assert_int_eq(cpuset_count(&hold->cpus), 1);
+        end_process(r.pid);
+}
+END_TEST
+
+/* A callback may end others, also those that would have ended next. */
+static void end_another(uint64_t id, void *userdata)
+{
+        uint64_t *other = userdata;
+
+        n_ended++;
+        holds_remove(holds, *other);
+}
+
+START_TEST(ended_in_a_callback)
+{
+        HoldRequest r = request();
+        uint64_t ids[3];
+
+        r.pid = start_process();
+        r.bound = true;
+        r.ended = end_another;
+        for (int i = 0; i < 3; i++) {
+                r.userdata = &ids[(i + 1) % 3];
+                ids[i] = add(&r, NULL);
+        }
+        end_process(r.pid);
+        wait_for(0);
+        ck_assert_uint_ge(n_ended, 1);
+        ck_assert_uint_le(n_ended, 2);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("holds-process");
+        TCase *tcase = tcase_create("holds-process");
+
+        tcase_add_checked_fixture(tcase, setup, teardown);
+        tcase_set_timeout(tcase, 60);
+        tcase_add_test(tcase, bound_to_a_process);
+        tcase_add_test(tcase, outlives_its_process);
+        tcase_add_test(tcase, refused);
+        tcase_add_test(tcase, number_used_again);
+        tcase_add_test(tcase, follows_its_process);
+        tcase_add_test(tcase, ended_in_a_callback);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}
