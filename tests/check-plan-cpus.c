@@ -175,6 +175,34 @@ START_TEST(keep)
 }
 END_TEST
 
+static const struct {
+        const char *name;
+        int32_t first, second, merged;
+} global_cases[] = {
+        { "nobody", -1, -1, -1 },         { "one", 50, -1, 50 },
+        { "the other", -1, 50, 50 },      { "the shorter", 100, 50, 50 },
+        { "zero is one, too", 0, 50, 0 },
+};
+
+START_TEST(global_latency)
+{
+        typeof(global_cases[0]) *c = &global_cases[_i];
+        Plan plan, nothing;
+        Wish first, second;
+
+        plan_init(&plan, NULL, 0);
+        plan_init(&nothing, NULL, 0);
+        wish_init(&first);
+        wish_init(&second);
+        first.global_latency_us = c->first;
+        second.global_latency_us = c->second;
+        plan_merge(&plan, &first);
+        plan_merge(&plan, &second);
+        ck_case(c->name, plan.global_latency_us == c->merged, "%d", plan.global_latency_us);
+        ck_case(c->name, plan_equal(&plan, &nothing) == (c->merged < 0), "equal to nothing");
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("plan-cpus");
@@ -184,6 +212,7 @@ int main(void)
         tcase_add_loop_test(tcase, states, 0, G_N_ELEMENTS(state_cases));
         tcase_add_loop_test(tcase, latencies, 0, G_N_ELEMENTS(latency_cases));
         tcase_add_loop_test(tcase, keep, 0, G_N_ELEMENTS(keep_cases));
+        tcase_add_loop_test(tcase, global_latency, 0, G_N_ELEMENTS(global_cases));
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
 }

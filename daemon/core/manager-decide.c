@@ -31,6 +31,8 @@ PolicyInput manager_policy_input(const Manager *manager, const ActivePolicy *act
                 .snapshot = manager->snapshot,
                 .allowed = allowed_now(manager),
                 .idle = manager->idle,
+                .frequency = manager->frequency,
+                .n_frequency = manager->n_frequency,
                 .options = active->section->options,
         };
 }

@@ -3,7 +3,11 @@
  * Facts about the machine that policies decide by and that change only with its CPUs or drivers.
  * They are read when a policy is there that needs them, and again when CPUs came or went.
  */
+#include <errno.h>
+
+#include "base/log.h"
 #include "core/manager-parts.h"
+#include "sense/frequency-read.h"
 
 bool manager_wishes_cpus(const Manager *manager)
 {
@@ -28,6 +32,15 @@ static IdleTable *read_idle(const Manager *manager)
         return any ? g_steal_pointer(&tables) : NULL;
 }
 
+static void read_frequency(Manager *manager)
+{
+        int r = frequency_read(manager->setup.root, manager->topology, &manager->frequency,
+                               &manager->n_frequency);
+
+        if (r < 0 && r != -ENOENT)
+                log_error_errno(r, "What cpufreq offers cannot be read: %m");
+}
+
 void manager_read_facts(Manager *manager)
 {
         gsize n_cpus = (gsize)manager->topology->n_cpus;
@@ -36,6 +49,7 @@ void manager_read_facts(Manager *manager)
         if (!manager_wishes_cpus(manager))
                 return;
         manager->idle = read_idle(manager);
+        read_frequency(manager);
         for (int i = 0; i < 2; i++)
                 if (!manager->cpu_wishes[i])
                         manager->cpu_wishes[i] = g_new0(CpuWish, n_cpus);
@@ -44,4 +58,7 @@ void manager_read_facts(Manager *manager)
 void manager_drop_facts(Manager *manager)
 {
         g_clear_pointer(&manager->idle, g_free);
+        frequency_free(manager->frequency, manager->n_frequency);
+        manager->frequency = NULL;
+        manager->n_frequency = 0;
 }

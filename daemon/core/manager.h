@@ -15,6 +15,7 @@
 #include "act/actuator.h"
 #include "core/config.h"
 #include "core/holds.h"
+#include "model/frequency.h"
 #include "model/plan.h"
 #include "sense/pins.h"
 #include "sense/sensor.h"
@@ -121,12 +122,14 @@ typedef struct Manager {
         Plan wished;            /* what the policies together wished, before CPUs were made safe */
         CpuWish *cpu_wishes[2]; /* room for that of the plan in force and of the next */
         IdleTable *idle;        /* by CPU number; NULL: no CPU has idle states */
-        bool stale;             /* carry out the plan anew even if it is the same */
-        uint64_t checked_usec;  /* when the knobs were last compared with what they should be */
-        Plan plan;              /* merged and safe */
-        CpuSet parked;          /* online CPUs that are kept free of work now */
-        bool held;              /* who is bound to CPUs keeps some in use that would be parked */
-        CpuCause *causes;       /* by CPU number */
+        FreqPolicy *frequency;  /* of cpufreq, n_frequency of them; NULL: there is none */
+        int n_frequency;
+        bool stale;            /* carry out the plan anew even if it is the same */
+        uint64_t checked_usec; /* when the knobs were last compared with what they should be */
+        Plan plan;             /* merged and safe */
+        CpuSet parked;         /* online CPUs that are kept free of work now */
+        bool held;             /* who is bound to CPUs keeps some in use that would be parked */
+        CpuCause *causes;      /* by CPU number */
         Transition transitions[TRANSITIONS_KEPT]; /* ring; newest at (n_transitions - 1) % KEPT */
         uint64_t n_transitions;
         int apply_error; /* of the last time the plan was carried out */

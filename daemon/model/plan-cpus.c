@@ -38,8 +38,55 @@ void plan_merge_cpus(Plan *plan, const Wish *wish)
 {
         for (int i = 0; plan->cpus && i < MIN(plan->n_cpus, wish->n_cpus); i++)
                 merge_cpu(&plan->cpus[i], &wish->cpus[i]);
+        plan->global_latency_us = min_latency(plan->global_latency_us, wish->global_latency_us);
         if (!plan->idle_governor)
                 plan->idle_governor = g_intern_string(wish->idle_governor);
+}
+
+/* Fastest first. */
+static const char *const governor_speeds[] = { "performance",  "schedutil", "ondemand", "userspace",
+                                               "conservative", "powersave", NULL };
+static const char *const preference_speeds[] = { "performance", "balance_performance",
+                                                 "default",     "balance_power",
+                                                 "power",       NULL };
+
+static size_t speed_rank(const char *const *speeds, const char *word)
+{
+        size_t i = 0;
+
+        while (speeds[i] && !g_str_equal(speeds[i], word))
+                i++;
+        return i;
+}
+
+static const char *faster(const char *const *speeds, const char *a, const char *b)
+{
+        if (!a || !b)
+                return a ? a : b;
+        return speed_rank(speeds, b) < speed_rank(speeds, a) ? b : a;
+}
+
+CpuWish plan_shared_wish(const Plan *plan, const CpuSet *cpus)
+{
+        CpuWish shared = { .latency_us = -1, .bias = -1, .boost = -1 };
+
+        CPUSET_FOREACH(cpu, cpus) {
+                const CpuWish *wish = &plan->cpus[cpu];
+
+                if (cpu >= plan->n_cpus)
+                        break;
+                shared.min_khz = MAX(shared.min_khz, wish->min_khz);
+                if (wish->max_khz && (!shared.max_khz || wish->max_khz < shared.max_khz))
+                        shared.max_khz = wish->max_khz;
+                if (wish->bias >= 0 && (shared.bias < 0 || wish->bias < shared.bias))
+                        shared.bias = wish->bias;
+                shared.boost = MAX(shared.boost, wish->boost);
+                shared.governor = faster(governor_speeds, shared.governor, wish->governor);
+                shared.preference = faster(preference_speeds, shared.preference, wish->preference);
+        }
+        if (shared.max_khz && shared.max_khz < shared.min_khz)
+                shared.max_khz = shared.min_khz;
+        return shared;
 }
 
 /* What may be switched off of these states: never all of them, the shallowest stays. */
@@ -73,7 +120,7 @@ bool plan_equal(const Plan *a, const Plan *b)
 {
         if (!cpuset_equal(&a->allowed, &b->allowed) || !cpuset_equal(&a->kept, &b->kept) ||
             a->min_cores != b->min_cores || a->idle_governor != b->idle_governor ||
-            a->n_cpus != b->n_cpus)
+            a->global_latency_us != b->global_latency_us || a->n_cpus != b->n_cpus)
                 return false;
         for (int i = 0; i < a->n_cpus; i++)
                 if (!cpu_equal(&a->cpus[i], &b->cpus[i]))

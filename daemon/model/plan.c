@@ -29,6 +29,7 @@ void plan_init(Plan *plan, CpuWish *cpus, int n_cpus)
         *plan = (Plan){
                 .allowed = nothing.allowed,
                 .settled = true,
+                .global_latency_us = nothing.global_latency_us,
                 .cpus = nothing.cpus,
                 .n_cpus = nothing.n_cpus,
         };

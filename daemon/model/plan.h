@@ -27,6 +27,7 @@ typedef struct Plan {
         uint64_t period_usec;
         bool settled, on_pressure;
         const char *idle_governor;
+        int32_t global_latency_us;
         int n_cpus;
         CpuWish *cpus; /* by CPU number, merged; NULL: no policy wishes anything for single CPUs */
 } Plan;
@@ -50,8 +51,15 @@ void plan_init(Plan *plan, CpuWish *cpus, int n_cpus);
  * rank. Texts are kept by interning them, since options that they came from may change. */
 void plan_merge(Plan *plan, const Wish *wish);
 
-/* plan_merge()'s part for single CPUs and the idle governor. */
+/* plan_merge()'s part for single CPUs, the idle governor and the global latency. */
 void plan_merge_cpus(Plan *plan, const Wish *wish);
+
+/* What CPUs that share a cpufreq policy get together, of the fields that are about frequency; the
+ * others say "no wish". Where they differ the strictest counts: the highest minimum, the lowest
+ * maximum (raised to the minimum), and of governors, EPP, EPB and boost the one that makes them
+ * fastest, for somebody waits for the work and nobody for the saving. A word whose speed is not
+ * known is slower than one whose is. */
+CpuWish plan_shared_wish(const Plan *plan, const CpuSet *cpus);
 
 /* Makes the wishes for single CPUs harmless: of `idle`, the tables of all CPUs (NULL: not known,
  * then no state is switched off), at least the shallowest state stays, bits of states that the CPU

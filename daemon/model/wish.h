@@ -54,6 +54,8 @@ typedef struct Wish {
         CpuWish *cpus;         /* by CPU number, of policies with WISHES_CPUS; else NULL */
         const char
                 *idle_governor; /* of the kernel: "menu", "teo". No wish: NULL. Merge: by rank. */
+        int32_t global_latency_us; /* of all CPUs, by /dev/cpu_dma_latency, only if somebody asked
+                                      for just that. No wish: -1. Merge: minimum. */
         bool settled;     /* the next calls will decide the same as long as the load stays as it
                              is, so the period may stretch. No wish: true. Merge: and. */
         bool on_pressure; /* call at once when tasks begin to wait for CPUs. No wish: false.
@@ -63,7 +65,7 @@ typedef struct Wish {
 /* A wish for nothing. */
 static inline void wish_init(Wish *wish)
 {
-        *wish = (Wish){ .settled = true };
+        *wish = (Wish){ .settled = true, .global_latency_us = -1 };
         memset(&wish->allowed, 0xff, sizeof(wish->allowed));
 }
 

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What cpufreq offers: facts, read once and again when CPUs or drivers change.
+ *
+ * The policies are directories policyN; affected_cpus names those of a policy's CPUs that are
+ * online. A policy whose CPUs all went offline stays behind as a directory that answers EBUSY, and
+ * is none here. Most policies of a machine offer the same words, so that neighbours share one
+ * vector: hundreds of copies would be the daemon's largest data.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <glib.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cpuset-text.h"
+#include "base/file.h"
+#include "base/number.h"
+#include "sense/frequency-read.h"
+
+#define CPU     "sys/devices/system/cpu/"
+#define CPUFREQ CPU "cpufreq"
+
+/* Words of a policy, as the kernel lists them in a page at most. */
+#define WORDS_SIZE 4096
+
+static int compare_numbers(const void *a, const void *b)
+{
+        return *(const int *)a - *(const int *)b;
+}
+
+/* The numbers of all directories policyN, ascending, as an array of int. */
+static int list_policies(int root, GArray **ret_numbers)
+{
+        int fd = openat(root, CPUFREQ, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+        GArray *numbers;
+        struct dirent *entry;
+        int number;
+
+        if (!dir) {
+                int r = -errno;
+
+                fd_close(&fd);
+                return r;
+        }
+        numbers = g_array_new(FALSE, FALSE, sizeof(int));
+        while ((entry = readdir(dir)))
+                if (g_str_has_prefix(entry->d_name, "policy") &&
+                    int_parse(entry->d_name + strlen("policy"), &number) == 0)
+                        g_array_append_val(numbers, number);
+        closedir(dir);
+        g_array_sort(numbers, compare_numbers);
+        *ret_numbers = numbers;
+        return 0;
+}
+
+static int read_text(int root, int number, const char *file, char *buffer, size_t size)
+{
+        char path[128];
+
+        snprintf(path, sizeof(path), CPUFREQ "/policy%d/%s", number, file);
+        return file_read_value(root, path, buffer, size);
+}
+
+static uint32_t read_khz(int root, int number, const char *file)
+{
+        char text[32];
+        uint64_t khz;
+
+        if (read_text(root, number, file, text, sizeof(text)) < 0 || u64_parse(text, &khz) < 0 ||
+            khz > UINT32_MAX)
+                return 0;
+        return (uint32_t)khz;
+}
+
+/* A file's words as a vector, which is that of the policy before if it is the same. */
+static char **read_words(int root, int number, const char *file, char **before)
+{
+        char text[WORDS_SIZE];
+        g_auto(GStrv) parts = NULL;
+        g_autoptr(GPtrArray) words = g_ptr_array_new();
+
+        if (read_text(root, number, file, text, sizeof(text)) < 0)
+                text[0] = '\0';
+        parts = g_strsplit_set(text, " \t\n", -1);
+        for (char **part = parts; *part; part++)
+                if (**part)
+                        g_ptr_array_add(words, *part);
+        g_ptr_array_add(words, NULL);
+        if (before && g_strv_equal((const char *const *)before, (const char *const *)words->pdata))
+                return before;
+        return g_strdupv((char **)words->pdata);
+}
+
+static bool exists(int root, const char *path)
+{
+        return faccessat(root, path, F_OK, 0) == 0;
+}
+
+static bool cpu_has(int root, int cpu, const char *file)
+{
+        char path[96];
+
+        snprintf(path, sizeof(path), CPU "cpu%d/%s", cpu, file);
+        return exists(root, path);
+}
+
+/* The frequency without boost: as the driver tells it, else the firmware, in MHz. */
+static uint32_t read_base(int root, const FreqPolicy *policy)
+{
+        uint32_t khz = read_khz(root, policy->number, "base_frequency");
+        char path[96];
+        uint64_t mhz;
+
+        if (khz)
+                return khz;
+        snprintf(path, sizeof(path), CPU "cpu%d/acpi_cppc/nominal_freq",
+                 cpuset_next(&policy->cpus, -1));
+        if (file_read_u64(root, path, &mhz) < 0 || mhz > UINT32_MAX / 1000)
+                return 0;
+        return (uint32_t)mhz * 1000;
+}
+
+static bool has_boost(int root, int number)
+{
+        char path[96];
+
+        snprintf(path, sizeof(path), CPUFREQ "/policy%d/boost", number);
+        return exists(root, path) || exists(root, CPUFREQ "/boost") ||
+               exists(root, CPU "intel_pstate/no_turbo");
+}
+
+/* The CPUs of a policy that are online; false if there are none. */
+static bool read_cpus(int root, int number, const Topology *topology, CpuSet *ret_cpus)
+{
+        g_autofree char *text = g_malloc(FILE_SIZE_MAX / 256);
+
+        if (read_text(root, number, "affected_cpus", text, FILE_SIZE_MAX / 256) < 0)
+                return false;
+        if (cpuset_parse(g_strdelimit(text, " ", ','), ret_cpus) < 0)
+                return false;
+        cpuset_and(ret_cpus, &topology->online);
+        return !cpuset_is_empty(ret_cpus);
+}
+
+/* False if the policy has no CPUs, or is gone. `before` (or NULL) is the policy read before. */
+static bool read_policy(int root, const Topology *topology, const FreqPolicy *before,
+                        FreqPolicy *policy)
+{
+        int number = policy->number, cpu;
+
+        if (!read_cpus(root, number, topology, &policy->cpus))
+                return false;
+        if (read_text(root, number, "scaling_driver", policy->driver, sizeof(policy->driver)) < 0)
+                policy->driver[0] = '\0';
+        cpu = cpuset_next(&policy->cpus, -1);
+        policy->governors = read_words(root, number, "scaling_available_governors",
+                                       before ? before->governors : NULL);
+        policy->preferences = read_words(root, number, "energy_performance_available_preferences",
+                                         before ? before->preferences : NULL);
+        policy->min_khz = read_khz(root, number, "cpuinfo_min_freq");
+        policy->max_khz = read_khz(root, number, "cpuinfo_max_freq");
+        policy->base_khz = read_base(root, policy);
+        policy->has_bias = cpu_has(root, cpu, "power/energy_perf_bias");
+        policy->has_boost = has_boost(root, number);
+        return true;
+}
+
+int frequency_read(int root, const Topology *topology, FreqPolicy **ret_policies, int *ret_n)
+{
+        g_autoptr(GArray) numbers = NULL;
+        FreqPolicy *policies;
+        int r, n = 0;
+
+        r = list_policies(root, &numbers);
+        if (r < 0)
+                return r;
+        policies = g_new0(FreqPolicy, numbers->len);
+        for (guint i = 0; i < numbers->len; i++) {
+                policies[n] = (FreqPolicy){ .number = g_array_index(numbers, int, i) };
+                if (read_policy(root, topology, n > 0 ? &policies[n - 1] : NULL, &policies[n]))
+                        n++;
+        }
+        if (n == 0) {
+                g_free(policies);
+                return -ENOENT;
+        }
+        *ret_policies = g_renew(FreqPolicy, policies, n);
+        *ret_n = n;
+        return 0;
+}
+
+void frequency_free(FreqPolicy *policies, int n)
+{
+        for (int i = 0; i < n; i++) {
+                if (i == 0 || policies[i].governors != policies[i - 1].governors)
+                        g_strfreev(policies[i].governors);
+                if (i == 0 || policies[i].preferences != policies[i - 1].preferences)
+                        g_strfreev(policies[i].preferences);
+        }
+        g_free(policies);
+}
+
+void frequency_read_driver(int root, const Topology *topology, char driver[32])
+{
+        char path[96];
+        int cpu = cpuset_next(&topology->online, -1);
+
+        snprintf(path, sizeof(path), CPU "cpu%d/cpufreq/scaling_driver", cpu);
+        if (file_read_value(root, path, driver, 32) < 0)
+                driver[0] = '\0';
+}

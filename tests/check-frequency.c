@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What cpufreq offers, on described machines and on trees where something is missing; and what CPUs
+ * that share a policy get together.
+ */
+#include "model/plan.h"
+#include "sense/frequency-read.h"
+#include "sense/topology-read.h"
+
+#include "machine.h"
+#include "table.h"
+
+#define EPP  "default performance balance_performance balance_power power"
+#define FULL "conservative ondemand userspace powersave performance schedutil"
+
+static const struct {
+        const char *name;
+        int n, of; /* policies, and the index of the one that is looked at */
+        FreqPolicy like;
+        const char *cpus, *governors, *preferences;
+} machines[] = {
+        { "adl0",
+          16,
+          8,
+          { .number = 8,
+            .driver = "intel_pstate",
+            .min_khz = 400000,
+            .max_khz = 3400000,
+            .base_khz = 1500000,
+            .has_bias = true,
+            .has_boost = true },
+          "8",
+          "performance powersave",
+          EPP },
+        { "bdwep0",
+          88,
+          87,
+          { .number = 87,
+            .driver = "intel_cpufreq",
+            .min_khz = 1200000,
+            .max_khz = 3600000,
+            .has_bias = true,
+            .has_boost = true },
+          "87",
+          FULL,
+          "" },
+        { "milan0",
+          128,
+          3,
+          { .number = 3,
+            .driver = "acpi-cpufreq",
+            .min_khz = 1500000,
+            .max_khz = 3739225,
+            .base_khz = 2801000,
+            .has_boost = true },
+          "3",
+          FULL,
+          "" },
+        { "synthetic-amd-epp",
+          8,
+          7,
+          { .number = 7,
+            .driver = "amd-pstate-epp",
+            .min_khz = 400000,
+            .max_khz = 5090000,
+            .base_khz = 3800000,
+            .has_boost = true },
+          "7",
+          "performance powersave",
+          EPP },
+        { "synthetic-biglittle",
+          3,
+          1,
+          { .number = 4, .driver = "cpufreq-dt", .min_khz = 710400, .max_khz = 2419200 },
+          "4-6",
+          "ondemand userspace performance schedutil",
+          "" },
+        { "synthetic-offline",
+          5,
+          1,
+          { .number = 2, .driver = "intel_pstate", .min_khz = 800000, .max_khz = 3600000 },
+          "2",
+          "performance powersave",
+          "" },
+        { "cwf0",
+          576,
+          575,
+          { .number = 575,
+            .driver = "intel_pstate",
+            .min_khz = 800000,
+            .max_khz = 3200000,
+            .base_khz = 2200000,
+            .has_bias = true,
+            .has_boost = true },
+          "575",
+          "performance powersave",
+          EPP },
+};
+
+static void describe(const Tree *tree, const char *name)
+{
+        g_autofree char *file = g_strdup_printf("%s/%s.machine", MACHINES_DIR, name);
+        char *argv[] = { (char *)MACHINES_DIR "/build", file, tree->path, NULL };
+        int status = 0;
+
+        ck_assert(g_spawn_sync(NULL, argv, NULL, 0, NULL, NULL, NULL, NULL, &status, NULL));
+        ck_assert(g_spawn_check_wait_status(status, NULL));
+}
+
+static void assert_like(const char *name, const FreqPolicy *p, const FreqPolicy *like)
+{
+        ck_case(name, p->number == like->number, "number %d", p->number);
+        ck_case(name, g_str_equal(p->driver, like->driver), "driver %s", p->driver);
+        ck_case(name, p->min_khz == like->min_khz, "min %u", p->min_khz);
+        ck_case(name, p->max_khz == like->max_khz, "max %u", p->max_khz);
+        ck_case(name, p->base_khz == like->base_khz, "base %u", p->base_khz);
+        ck_case(name, p->has_bias == like->has_bias, "bias %d", p->has_bias);
+        ck_case(name, p->has_boost == like->has_boost, "boost %d", p->has_boost);
+}
+
+START_TEST(described)
+{
+        typeof(machines[0]) *m = &machines[_i];
+        Tree tree = tree_make();
+        g_autoptr(Topology) topology = NULL;
+        g_autofree char *governors = NULL, *preferences = NULL, *cpus = NULL;
+        FreqPolicy *policies;
+        char driver[32];
+        int n;
+
+        describe(&tree, m->name);
+        ck_assert_int_eq(topology_read(tree.root, &topology), 0);
+        ck_assert_int_eq(frequency_read(tree.root, topology, &policies, &n), 0);
+        ck_case(m->name, n == m->n, "%d policies", n);
+        assert_like(m->name, &policies[m->of], &m->like);
+        cpus = cpuset_format(&policies[m->of].cpus);
+        governors = g_strjoinv(" ", policies[m->of].governors);
+        preferences = g_strjoinv(" ", policies[m->of].preferences);
+        ck_assert_str_eq(cpus, m->cpus);
+        ck_assert_str_eq(governors, m->governors);
+        ck_assert_str_eq(preferences, m->preferences);
+        frequency_read_driver(tree.root, topology, driver);
+        ck_assert_str_eq(driver, m->like.driver);
+        frequency_free(policies, n);
+        tree_done(&tree);
+}
+END_TEST
+
+/* What files hold that a driver should not write, and what is missing. */
+static const struct {
+        const char *name, *affected, *max;
+        int r;
+        const char *cpus;
+        uint32_t max_khz;
+} damaged[] = {
+        { "as it should be", "0 1 2", "3000000", 0, "0-2", 3000000 },
+        { "as a list", "0-1,3", "3000000", 0, "0-1,3", 3000000 },
+        { "CPUs that are not there", "1 77", "3000000", 0, "1", 3000000 },
+        { "all CPUs offline", "", "3000000", -ENOENT, "", 0 },
+        { "no CPUs told", NULL, "3000000", -ENOENT, "", 0 },
+        { "nonsense for CPUs", "all of them", "3000000", -ENOENT, "", 0 },
+        { "nonsense for a frequency", "0", "fast", 0, "0", 0 },
+        { "a frequency too high for words", "0", "99999999999", 0, "0", 0 },
+        { "no frequency", "0", NULL, 0, "0", 0 },
+};
+
+START_TEST(damage)
+{
+        typeof(damaged[0]) *c = &damaged[_i];
+        g_autoptr(Topology) topology = machine_make(4, 1, 4, "0-3", "");
+        Tree tree = tree_make();
+        FreqPolicy *policies = NULL;
+        int n = 0, r;
+
+        tree_put(&tree, "sys/devices/system/cpu/cpufreq/policyX/affected_cpus", "0");
+        tree_put(&tree, "sys/devices/system/cpu/cpufreq/policy0/related_cpus", "0 1 2 3");
+        if (c->affected)
+                tree_put(&tree, "sys/devices/system/cpu/cpufreq/policy0/affected_cpus",
+                         c->affected);
+        if (c->max)
+                tree_put(&tree, "sys/devices/system/cpu/cpufreq/policy0/cpuinfo_max_freq", c->max);
+        r = frequency_read(tree.root, topology, &policies, &n);
+        ck_case(c->name, r == c->r, "%d", r);
+        if (r == 0) {
+                g_autofree char *cpus = cpuset_format(&policies[0].cpus);
+
+                ck_case(c->name, g_str_equal(cpus, c->cpus), "CPUs %s", cpus);
+                ck_case(c->name, policies[0].max_khz == c->max_khz, "%u", policies[0].max_khz);
+                ck_assert(!*policies[0].governors && !*policies[0].preferences);
+        }
+        frequency_free(policies, n);
+        tree_done(&tree);
+}
+END_TEST
+
+START_TEST(nothing_there)
+{
+        g_autoptr(Topology) topology = machine_make(4, 1, 4, "0-3", "");
+        Tree tree = tree_make();
+        FreqPolicy *policies;
+        char driver[32];
+        int n;
+
+        ck_assert_int_eq(frequency_read(tree.root, topology, &policies, &n), -ENOENT);
+        frequency_read_driver(tree.root, topology, driver);
+        ck_assert_str_eq(driver, "");
+        tree_done(&tree);
+}
+END_TEST
+
+#define NO_WISH .latency_us = -1, .bias = -1, .boost = -1
+
+static const struct {
+        const char *name;
+        CpuWish first, second, shared;
+} shares[] = {
+        { "nothing", { NO_WISH }, { NO_WISH }, { NO_WISH } },
+        { "what is not about frequency",
+          { .latency_us = 5, .disabled = 2, .bias = -1, .boost = -1 },
+          { NO_WISH },
+          { NO_WISH } },
+        { "only one wishes",
+          { NO_WISH, .min_khz = 5, .max_khz = 9, .governor = "powersave", .preference = "power" },
+          { NO_WISH },
+          { NO_WISH, .min_khz = 5, .max_khz = 9, .governor = "powersave", .preference = "power" } },
+        { "limits narrow",
+          { NO_WISH, .min_khz = 5, .max_khz = 9 },
+          { NO_WISH, .min_khz = 4, .max_khz = 8 },
+          { NO_WISH, .min_khz = 5, .max_khz = 8 } },
+        { "the minimum wins",
+          { NO_WISH, .min_khz = 9 },
+          { NO_WISH, .max_khz = 4 },
+          { NO_WISH, .min_khz = 9, .max_khz = 9 } },
+        { "the fastest choice",
+          { .latency_us = -1,
+            .bias = 15,
+            .boost = 0,
+            .governor = "powersave",
+            .preference = "power" },
+          { .latency_us = -1, .bias = 0, .boost = 1, .governor = "ondemand", .preference = "128" },
+          { .latency_us = -1,
+            .bias = 0,
+            .boost = 1,
+            .governor = "ondemand",
+            .preference = "power" } },
+};
+
+static void assert_shared(const char *name, const CpuWish *a, const CpuWish *b)
+{
+        ck_case(name, a->latency_us == b->latency_us && a->disabled == b->disabled, "idle");
+        ck_case(name, a->bias == b->bias, "bias %d", a->bias);
+        ck_case(name, a->boost == b->boost, "boost %d", a->boost);
+        ck_case(name, a->min_khz == b->min_khz, "min %u", a->min_khz);
+        ck_case(name, a->max_khz == b->max_khz, "max %u", a->max_khz);
+        ck_case(name, g_strcmp0(a->governor, b->governor) == 0, "governor %s", a->governor);
+        ck_case(name, g_strcmp0(a->preference, b->preference) == 0, "EPP %s", a->preference);
+}
+
+START_TEST(share)
+{
+        typeof(shares[0]) *c = &shares[_i];
+
+        for (int turned = 0; turned < 2; turned++) {
+                CpuWish wishes[3] = { turned ? c->second : c->first,
+                                      { NO_WISH, .min_khz = 77 },
+                                      turned ? c->first : c->second };
+                const Plan plan = { .n_cpus = 3, .cpus = wishes };
+                const CpuSet cpus = set_of("0,2");
+                CpuWish shared = plan_shared_wish(&plan, &cpus);
+
+                assert_shared(c->name, &shared, &c->shared);
+        }
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("frequency");
+        TCase *tcase = tcase_create("frequency");
+
+        tcase_set_timeout(tcase, 60);
+        tcase_add_loop_test(tcase, described, 0, G_N_ELEMENTS(machines));
+        tcase_add_loop_test(tcase, damage, 0, G_N_ELEMENTS(damaged));
+        tcase_add_test(tcase, nothing_there);
+        tcase_add_loop_test(tcase, share, 0, G_N_ELEMENTS(shares));
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}
