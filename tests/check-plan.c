@@ -262,7 +262,7 @@ END_TEST
 START_TEST(texts)
 {
         ck_assert_str_eq(safety_text(SAFETY_NONE), "");
-        for (Safety safety = SAFETY_LAST; safety <= SAFETY_NODE; safety++)
+        for (Safety safety = SAFETY_LAST; safety <= SAFETY_KEPT; safety++)
                 ck_assert_str_ne(safety_text(safety), "");
         ck_assert_str_eq(safety_text((Safety)99), "");
 }

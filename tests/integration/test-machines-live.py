@@ -8,6 +8,8 @@ no sooner than MIN_INTERVAL after the last time. It decides, and tells on the bu
 the rest to the imagination.
 """
 import os
+import random
+import threading
 import time
 import unittest
 
@@ -207,6 +209,37 @@ class Hotplug(Machines):
                 self.step_until(lambda: cpu_set(self.get('Online')) == set(range(8)),
                            'CPU %d online' % cpu)
         self.assertEqual(self.settle(), set(range(8)))
+
+    def test_during_a_tick(self):
+        """CPUs go and come back while the daemon reads, decides and tells, at any point of it."""
+        self.ondemand()
+        done = threading.Event()
+        flips = [0]
+
+        def flip():
+            while not done.is_set():
+                cpu = random.choice([0, 4, 7])
+                self.offline(cpu)
+                self.back(cpu)
+                flips[0] += 1
+
+        flipper = threading.Thread(target=flip)
+        flipper.start()
+        try:
+            for step in range(60):
+                self.machine.busy = set(range(step % 9))
+                time.sleep(MIN_INTERVAL)
+                self.call('SetOption', 'ondemand', 'PackOrder', 'efficiency')
+                self.assertTrue(cpu_set(self.wished()))
+        finally:
+            done.set()
+            flipper.join()
+        self.assertGreater(flips[0], 60)
+        self.machine.work(range(8))
+        self.step_until(lambda: cpu_set(self.wished()) == set(range(8)), 'all in use')
+        self.assertEqual(cpu_set(self.get('Online')), set(range(8)))
+        self.machine.work(())
+        self.step_until(lambda: self.get('WantedCores') == 1, 'one core again')
 
     def test_line_gone_before_the_list(self):
         """The files are not changed in one step: /proc/stat alone must not confuse anybody."""
