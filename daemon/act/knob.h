@@ -29,6 +29,12 @@ typedef struct UnitControl {
         int (*set_allowed)(void *userdata, const char *unit, const CpuSet *cpus);
         /* The CPUs that its tasks can really run on; the empty set: nothing limits it. */
         int (*get_effective)(void *userdata, const char *unit, CpuSet *ret_cpus);
+        /* Starts a slice that no file describes, with AllowedCPUs, and waits until it is there. If
+         * we are the main process of a service, systemd stops the slice when that ends in whatever
+         * way. */
+        int (*start_slice)(void *userdata, const char *slice, const CpuSet *cpus);
+        /* Stops the unit and waits until it is gone; one that is not there is none to stop. */
+        int (*stop)(void *userdata, const char *unit);
         /* Files of units were removed: has systemd read them anew before the daemon ends, once. May
          * be NULL. */
         void (*reload_later)(void *userdata);

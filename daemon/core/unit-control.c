@@ -60,6 +60,8 @@ static int error_number(const sd_bus_error *error, int r)
 {
         if (sd_bus_error_has_name(error, "org.freedesktop.systemd1.NoSuchUnit"))
                 return -ENOENT;
+        if (sd_bus_error_has_name(error, "org.freedesktop.systemd1.UnitExists"))
+                return -EEXIST;
         if (sd_bus_error_has_names(error, SD_BUS_ERROR_SERVICE_UNKNOWN,
                                    SD_BUS_ERROR_NAME_HAS_NO_OWNER, SD_BUS_ERROR_DISCONNECTED))
                 return -ENOTCONN;
@@ -68,7 +70,7 @@ static int error_number(const sd_bus_error *error, int r)
         return r;
 }
 
-static int call(Units *units, sd_bus_message *message, sd_bus_message **ret_reply)
+int units_call(Units *units, sd_bus_message *message, sd_bus_message **ret_reply)
 {
         _bus_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
         int r;
@@ -97,7 +99,7 @@ static int unit_path(Units *units, const char *unit, char **ret_path)
         if (r >= 0)
                 r = sd_bus_message_append(ask, "s", unit);
         if (r >= 0)
-                r = call(units, ask, &reply);
+                r = units_call(units, ask, &reply);
         if (r >= 0)
                 r = sd_bus_message_read(reply, "o", &path);
         if (r < 0)
@@ -120,7 +122,7 @@ static int get_property(Units *units, const char *unit, const char *interface, c
         if (r >= 0)
                 r = sd_bus_message_append(ask, "ss", interface, property);
         if (r >= 0)
-                r = call(units, ask, &reply);
+                r = units_call(units, ask, &reply);
         if (r >= 0)
                 r = sd_bus_message_enter_container(reply, 'v', type);
         if (r < 0)
@@ -224,8 +226,7 @@ static int get_effective(void *userdata, const char *unit, CpuSet *ret_cpus)
         return get_cpus(userdata, unit, "EffectiveCPUs", ret_cpus);
 }
 
-/* Appends ("AllowedCPUs", `cpus`). */
-static int append_cpus(sd_bus_message *message, const CpuSet *cpus)
+int unit_append_cpus(sd_bus_message *message, const CpuSet *cpus)
 {
         uint8_t bytes[CPUSET_MAX / 8] = { 0 };
         size_t size = 0;
@@ -263,10 +264,10 @@ static int set_allowed(void *userdata, const char *unit, const CpuSet *cpus)
         if (r >= 0)
                 r = sd_bus_message_open_container(ask, 'a', "(sv)");
         if (r >= 0)
-                r = append_cpus(ask, cpus);
+                r = unit_append_cpus(ask, cpus);
         if (r >= 0)
                 r = sd_bus_message_close_container(ask);
-        return r < 0 ? r : call(units, ask, &reply);
+        return r < 0 ? r : units_call(units, ask, &reply);
 }
 
 static void reload_later(void *userdata)
@@ -285,7 +286,7 @@ static void reload(Units *units)
                 r = sd_bus_message_new_method_call(units->connection, &ask, SYSTEMD_NAME,
                                                    SYSTEMD_PATH, SYSTEMD_MANAGER, "Reload");
         if (r >= 0)
-                r = call(units, ask, &reply);
+                r = units_call(units, ask, &reply);
         if (r < 0 && r != -ENOTCONN)
                 log_error_errno(r, "systemd could not be told to read its units anew: %m");
 }
@@ -302,6 +303,8 @@ Units *units_new(sd_event *event, const char *bus)
                 .get_allowed = get_allowed,
                 .set_allowed = set_allowed,
                 .get_effective = get_effective,
+                .start_slice = unit_start_slice,
+                .stop = unit_stop,
                 .reload_later = reload_later,
                 .userdata = units,
         };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The two halves of units, for each other: unit-control.c asks and changes, unit-watch.c listens.
+ * The parts of units, for each other: unit-control.c asks and changes, unit-job.c starts and stops,
+ * unit-watch.c listens.
  */
 #ifndef IDLED_UNIT_PARTS_H
 #define IDLED_UNIT_PARTS_H
@@ -32,11 +33,21 @@ struct Units {
 /* Makes the connection if there is none, and listens on it if that is wanted. -ENOTCONN. */
 int units_connect(Units *units);
 
+/* Calls systemd and waits for the answer, whose errors are those of UnitControl. */
+int units_call(Units *units, sd_bus_message *message, sd_bus_message **ret_reply);
+
 /* The interface that has the cgroup properties of this type of unit; NULL: not one to confine. */
 const char *unit_interface(const char *unit);
 
 /* A property of that interface, as a new string. */
 int unit_string(Units *units, const char *unit, const char *property, char **ret_value);
+
+/* Appends ("AllowedCPUs", `cpus`) to the properties of a unit. */
+int unit_append_cpus(sd_bus_message *message, const CpuSet *cpus);
+
+/* UnitControl's. */
+int unit_start_slice(void *userdata, const char *slice, const CpuSet *cpus);
+int unit_stop(void *userdata, const char *unit);
 
 /* Listens on a connection that was just made. */
 void units_subscribe(Units *units);
