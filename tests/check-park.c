@@ -130,15 +130,29 @@ static int no_units(void *userdata, const char *slice, char ***ret_units)
         return 0;
 }
 
-static int no_bus(void *userdata, const char *slice, char ***ret_units)
+static int no_limit(void *userdata, const char *unit, CpuSet *ret_cpus)
+{
+        *ret_cpus = (CpuSet){ 0 };
+        return 0;
+}
+
+static int no_list(void *userdata, const char *slice, char ***ret_units)
 {
         return -ENOTCONN;
 }
 
-static const UnitControl answering = { .list_children = no_units },
-                         silent = { .list_children = no_bus };
+static int no_answer(void *userdata, const char *unit, CpuSet *ret_cpus)
+{
+        return -ENOTCONN;
+}
+
+static const UnitControl answering = { .list_children = no_units, .get_allowed = no_limit },
+                         silent = { .list_children = no_list, .get_allowed = no_answer };
 
 #define CONTROLLERS "sys/fs/cgroup/cgroup.controllers"
+#define UNITS       "AllowedCPUs of systemd's units"
+#define SLICE       "isolated partition idledpark.slice"
+#define GROUP       "isolated partition /sys/fs/cgroup/idled.parked"
 
 /* The cgroup back end does not open below a tree of files, and is not reached here. */
 static const struct {
@@ -146,34 +160,38 @@ static const struct {
         ParkBackend backend;
         const UnitControl *units;
         bool unified, systemd;
+        const char *kernel, *exclude;
         const char *described; /* NULL: not available */
 } choices[] = {
-        { "systemd", PARK_AUTO, &answering, true, true, "AllowedCPUs of systemd's units" },
-        { "systemd without bus", PARK_AUTO, NULL, true, true, NULL },
-        { "systemd that does not answer", PARK_AUTO, &silent, true, true, NULL },
-        { "v2 without systemd", PARK_AUTO, NULL, true, false,
-          "isolated partition /sys/fs/cgroup/idled.parked" },
-        { "a bus but no systemd", PARK_AUTO, &silent, true, false,
-          "isolated partition /sys/fs/cgroup/idled.parked" },
-        { "systemd on v1", PARK_AUTO, &answering, false, true, NULL },
-        { "nothing", PARK_AUTO, NULL, false, false, NULL },
-        { "partition by name", PARK_PARTITION, &answering, true, true,
-          "isolated partition /sys/fs/cgroup/idled.parked" },
-        { "partition by name on v1", PARK_PARTITION, NULL, false, false, NULL },
-        { "systemd by name without it", PARK_SYSTEMD, NULL, true, false, NULL },
-        { "none", PARK_NONE, &answering, true, true, NULL },
+        { "systemd", PARK_AUTO, &answering, true, true, "6.2.0", NULL, SLICE },
+        { "kernel that forgets", PARK_AUTO, &answering, true, true, "6.1.0", NULL, SLICE },
+        { "kernel without partitions", PARK_AUTO, &answering, true, true, "6.0.0", NULL, UNITS },
+        { "exceptions", PARK_AUTO, &answering, true, true, "6.2.0", "a.slice", UNITS },
+        { "systemd without bus", PARK_AUTO, NULL, true, true, "6.2.0", NULL, NULL },
+        { "systemd that does not answer", PARK_AUTO, &silent, true, true, "6.2.0", NULL, NULL },
+        { "v2 without systemd", PARK_AUTO, NULL, true, false, "6.2.0", NULL, GROUP },
+        { "a bus but no systemd", PARK_AUTO, &silent, true, false, "6.2.0", NULL, GROUP },
+        { "systemd on v1", PARK_AUTO, &answering, false, true, "6.2.0", NULL, NULL },
+        { "nothing", PARK_AUTO, NULL, false, false, "6.2.0", NULL, NULL },
+        { "units by name", PARK_SYSTEMD, &answering, true, true, "6.2.0", NULL, UNITS },
+        { "partition by name", PARK_PARTITION, &answering, true, true, "6.2.0", NULL, SLICE },
+        { "partition on v1", PARK_PARTITION, &answering, false, true, "6.2.0", NULL, NULL },
+        { "old kernel", PARK_PARTITION, &answering, true, true, "6.0.0", NULL, NULL },
+        { "partition but a unit", PARK_PARTITION, &answering, true, true, "6.2.0", "x", NULL },
+        { "units without systemd", PARK_SYSTEMD, NULL, true, false, "6.2.0", NULL, NULL },
+        { "none", PARK_NONE, &answering, true, true, "6.2.0", NULL, NULL },
 };
 
 START_TEST(choice)
 {
         typeof(choices[0]) *c = &choices[_i];
-        char *units[] = { (char *)"*", NULL }, *none[] = { NULL };
-        const ParkOptions options = { (int)c->backend, units, none };
+        char *units[] = { (char *)"*", NULL }, *exclude[] = { (char *)c->exclude, NULL };
+        const ParkOptions options = { (int)c->backend, units, exclude };
         const ActContext context = { .root = scratch_fd, .units = c->units };
         void *state = NULL;
         int r;
 
-        scratch_file("proc/sys/kernel/osrelease", "6.2.0\n");
+        scratch_file("proc/sys/kernel/osrelease", c->kernel);
         if (c->unified) {
                 scratch_file(CONTROLLERS, "cpuset cpu\n");
                 scratch_file("sys/fs/cgroup/cgroup.subtree_control", "\n");

@@ -24,9 +24,11 @@
 
 #define FAKE_ROOT  "sys/fs/cgroup/"
 #define FAKE_GROUP FAKE_ROOT "idled.parked"
+#define FAKE_SLICE FAKE_ROOT "idledpark.slice"
 
 typedef struct FakeWorld {
         bool controller, group;
+        bool slice; /* the group is that of a slice, and its directory not ours to make */
         char cpus[64], type[16];
         char neighbour[64]; /* CPUs that a neighbour insists on */
         bool old_kernel;    /* does not rebuild domains when the list changes */
@@ -37,6 +39,12 @@ typedef struct FakeWorld {
 } FakeWorld;
 
 static FakeWorld *fake;
+
+/* The group's path, or that of a file of it. */
+static char *fake_path(const char *file)
+{
+        return g_strconcat(fake->slice ? FAKE_SLICE : FAKE_GROUP, file, NULL);
+}
 
 static ssize_t fake_write(int fd, const void *data, size_t size);
 static int fake_unlinkat(int dir, const char *name, int flags);
@@ -64,6 +72,13 @@ static void fake_put(const char *path, const char *text)
         ck_assert_msg(fd >= 0, "cannot make %s: %m", path);
         ck_assert_int_eq(syscall(SYS_write, fd, text, strlen(text)), (long)strlen(text));
         close(fd);
+}
+
+static void fake_put_in_group(const char *file, const char *text)
+{
+        g_autofree char *path = fake_path(file);
+
+        fake_put(path, text);
 }
 
 static const char *fake_why_invalid(void)
@@ -117,19 +132,21 @@ static void fake_show(bool rebuilt)
                 return;
         type = *fake->type != 'm' && why ? g_strdup_printf("%s invalid (%s)\n", fake->type, why)
                                          : g_strdup_printf("%s\n", fake->type);
-        fake_put(FAKE_GROUP "/cpuset.cpus.partition", type);
-        fake_put(FAKE_GROUP "/cpuset.cpus", *fake->cpus ? fake->cpus : "\n");
-        fake_put(FAKE_GROUP "/cgroup.procs", "");
+        fake_put_in_group("/cpuset.cpus.partition", type);
+        fake_put_in_group("/cpuset.cpus", *fake->cpus ? fake->cpus : "\n");
+        fake_put_in_group("/cgroup.procs", "");
 }
 
 static void fake_empty_group(void)
 {
-        static const char *const files[] = { FAKE_GROUP "/cpuset.cpus.partition",
-                                             FAKE_GROUP "/cpuset.cpus",
-                                             FAKE_GROUP "/cgroup.procs" };
+        static const char *const files[] = { "/cpuset.cpus.partition", "/cpuset.cpus",
+                                             "/cgroup.procs" };
 
-        for (size_t i = 0; i < G_N_ELEMENTS(files); i++)
-                syscall(SYS_unlinkat, scratch_fd, files[i], 0);
+        for (size_t i = 0; i < G_N_ELEMENTS(files); i++) {
+                g_autofree char *path = fake_path(files[i]);
+
+                syscall(SYS_unlinkat, scratch_fd, path, 0);
+        }
         fake->cpus[0] = '\0';
         strcpy(fake->type, "member");
 }
@@ -170,11 +187,12 @@ static void fake_take(const char *name, const char *value)
                 fake->controller = *value == '+';
                 if (!fake->controller)
                         fake_empty_group();
-        } else if (g_str_equal(name, "idled.parked/cpuset.cpus")) {
+        } else if (!fake->slice && g_str_equal(name, "idled.parked/cpuset.cpus")) {
                 ck_assert_msg(*value || *fake->type == 'm', "a partition at work was emptied");
                 g_strlcpy(fake->cpus, value, sizeof(fake->cpus));
                 rebuilt = false;
-        } else if (g_str_equal(name, "idled.parked/cpuset.cpus.partition")) {
+        } else if (g_str_equal(name, fake->slice ? "idledpark.slice/cpuset.cpus.partition"
+                                                 : "idled.parked/cpuset.cpus.partition")) {
                 g_strlcpy(fake->type, value, sizeof(fake->type));
         } else {
                 ck_abort_msg("%s was written", name);
@@ -252,7 +270,7 @@ static void fake_insist(const char *neighbour)
         fake_show(true);
 }
 
-static void fake_fail(const char *file, int error)
+__attribute__((unused)) static void fake_fail(const char *file, int error)
 {
         g_strlcpy(fake->fail, file, sizeof(fake->fail));
         fake->error = error;

@@ -105,8 +105,12 @@ static inline int get_effective(void *userdata, const char *name, CpuSet *ret_cp
         return 0;
 }
 
-static const UnitControl systemd_control = { list_children, get_allowed, set_allowed, get_effective,
-                                             NULL };
+static const UnitControl systemd_control = {
+        .list_children = list_children,
+        .get_allowed = get_allowed,
+        .set_allowed = set_allowed,
+        .get_effective = get_effective,
+};
 
 static inline CpuSet cpus_of(const char *text)
 {

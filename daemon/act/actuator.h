@@ -25,8 +25,13 @@ typedef struct Actuator {
          * follows the other. NULL: it is always called. */
         bool (*same)(const Plan *a, const Plan *b);
 
-        /* How it does it, for people: "cgroup v1 cpuset at /sys/fs/cgroup/cpuset". */
+        /* How it does it, for people: "cgroup v1 cpuset at /sys/fs/cgroup/cpuset". May change, and
+         * the text become invalid, whenever the plan is carried out. */
         const char *(*describe)(void *state);
+
+        /* True if units and cgroups that come have to be looked at for the plan to stay in force;
+         * NULL: they have not. */
+        bool (*follows_units)(void *state);
 
         void (*close)(void *state);
 } Actuator;

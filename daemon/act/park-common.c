@@ -6,9 +6,11 @@
 #include "act/park-common.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cpuset-text.h"
 #include "base/file.h"
@@ -29,15 +31,25 @@ int park_possible(int root, CpuSet *ret_cpus)
         return cpuset_parse(text, ret_cpus) < 0 ? -EOPNOTSUPP : 0;
 }
 
-bool park_switching_is_safe(int root)
+bool park_kernel_is(int root, int major, int minor)
 {
         char text[128];
-        int major, minor;
+        int x, y;
 
         if (file_read_value(root, "proc/sys/kernel/osrelease", text, sizeof(text)) < 0 ||
-            sscanf(text, "%d.%d", &major, &minor) != 2)
+            sscanf(text, "%d.%d", &x, &y) != 2)
                 return false;
-        return major > 6 || (major == 6 && minor >= 2);
+        return x > major || (x == major && y >= minor);
+}
+
+bool park_switching_is_safe(int root)
+{
+        return park_kernel_is(root, 6, 2);
+}
+
+bool park_has_systemd(int root)
+{
+        return faccessat(root, "run/systemd/system", F_OK, 0) == 0;
 }
 
 static bool matches(char *const *globs, const char *path)
@@ -194,14 +206,20 @@ const KnobKind park_controller_kind = {
         .confines = park_confines_nobody,
 };
 
+bool park_offers_cpusets(int root)
+{
+        g_autofree char *offered = NULL;
+
+        return file_read(root, PARK_UNIFIED "/cgroup.controllers", &offered) == 0 &&
+               has_word(offered, PARK_CONTROLLER);
+}
+
 int park_controller_check(int root)
 {
         const ActContext context = { .root = root };
-        g_autofree char *offered = NULL, *state = NULL;
+        g_autofree char *state = NULL;
 
-        if (file_read(root, PARK_UNIFIED "/cgroup.controllers", &offered) < 0 ||
-            !has_word(offered, PARK_CONTROLLER) ||
-            controller_read(&context, PARK_CONTROLLER, &state) < 0)
+        if (!park_offers_cpusets(root) || controller_read(&context, PARK_CONTROLLER, &state) < 0)
                 return -EOPNOTSUPP;
         return g_str_equal(state, "on") || park_switching_is_safe(root) ? 0 : -EOPNOTSUPP;
 }

@@ -13,6 +13,9 @@ bool park_cpus_equal(const char *a, const char *b);
 /* The CPUs that this machine can ever have; -EOPNOTSUPP if the kernel does not say. */
 int park_possible(int root, CpuSet *ret_cpus);
 
+/* True if the kernel is Linux `major`.`minor` or newer; false if it does not say. */
+bool park_kernel_is(int root, int major, int minor);
+
 /* Kernels before 6.2 forget the affinity of every task when cpusets are switched on. */
 bool park_switching_is_safe(int root);
 
@@ -44,8 +47,8 @@ bool park_confines_nobody(const char *name);
 /* The first of two errors; that a group is gone is none. */
 int park_first_error(int first, int error);
 
-/* True if systemd keeps its files below this root, so that limits of units leave some. */
-bool park_has_dropins(int root);
+/* True if systemd runs below this root, and keeps its files there. */
+bool park_has_systemd(int root);
 
 /* Where cgroup v2 is, if it is the only one, and how it shares out CPUs. */
 #define PARK_UNIFIED    "sys/fs/cgroup"
@@ -53,6 +56,9 @@ bool park_has_dropins(int root);
 
 /* Whether children of the root of cgroup v2 have cpusets: "on" or "off". */
 extern const KnobKind park_controller_kind;
+
+/* True if they can have. */
+bool park_offers_cpusets(int root);
 
 /* 0 if they have, or can be given them without harm; -EOPNOTSUPP if not. */
 int park_controller_check(int root);

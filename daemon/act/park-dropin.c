@@ -33,11 +33,6 @@ static char *file_of(const char *place, const char *unit)
         return g_strdup_printf("%s/%s.d/50-AllowedCPUs.conf", place, unit);
 }
 
-bool park_has_dropins(int root)
-{
-        return faccessat(root, SYSTEMD "/system", F_OK, 0) == 0;
-}
-
 static int is_present(int root, const char *unit, bool *ret_present)
 {
         bool present = false;

@@ -3,212 +3,49 @@
  * Parking by an isolated partition of cgroup v2: a cgroup without tasks that takes the parked CPUs
  * away from everybody else in one write, and leaves everybody else's settings alone.
  *
- * It is made when the first CPU is parked and dissolved when none is. Each of its parts is a knob:
+ * It is made when the first CPU is parked and dissolved when none is. Its cgroup is that of a slice
+ * where systemd runs (park-slice.c), and one that we make where it does not:
  *
  *      controller cpuset                                 off -> on, unless it is on
  *      partition  idled.parked                           absent -> present (mkdir, rmdir)
  *      partition  idled.parked/cpuset.cpus               "" -> the parked CPUs
- *      partition  idled.parked/cpuset.cpus.partition     member -> isolated
  *
- * so that whoever finds the record takes them back in the right order. Another mask is written
- * straight into cpuset.cpus: a detour through `member` would give all CPUs back for a moment. An
- * empty list in a partition that is at work loses its CPUs for everybody (seen on 6.1), and is
- * refused here.
+ * In both the last knob is the type, so that whoever finds the record takes them back in the right
+ * order: the CPUs come back with the first one.
  *
- * A write that the kernel accepts can still leave the partition "isolated invalid (why)", at once
- * or later, when a neighbour wants one of its CPUs; then nothing is parked. So it is read back
- * after every change, and dissolved if it is not just "isolated".
+ *      partition  GROUP/cpuset.cpus.partition            member -> isolated
  *
- * Linux 6.1 does not rebuild its scheduling domains when the mask changes: CPUs given back belong
- * to none and get no work until the partition's type is written anew. `root` then `isolated` does
- * it without a gap, at up to 20 ms, and is done only if a CPU given back has no domain.
+ * Another mask is written straight into the list, by ourselves or by systemd: a detour through
+ * `member` would give all CPUs back for a moment. Whatever fails, the partition is dissolved.
  */
-#include "act/park-common.h"
-
 #include <errno.h>
-#include <fcntl.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "act/park-isolate.h"
 #include "base/cpuset-text.h"
-#include "base/file.h"
 
-#define GROUP "idled.parked"
-#define CPUS  GROUP "/cpuset.cpus"
-#define TYPE  GROUP "/cpuset.cpus.partition"
-
-#define BELOW(name) PARK_UNIFIED "/" name
+/* Whose the cgroup is. */
+typedef struct Holder {
+        const char *group, *type; /* its name, and that of the knob of its type */
+        const KnobKind *kind;     /* of the knob of its own name */
+        const char *about;
+        int (*hold)(Knobs *knobs, const char *mask); /* has it there, with these CPUs */
+} Holder;
 
 typedef struct State {
         ActContext context;
+        const Holder *holder;
+        char *about; /* how, and what stood in the way last */
 } State;
 
-static int read_group(int root, char **ret_value)
-{
-        if (faccessat(root, BELOW(GROUP), F_OK, 0) < 0 && errno != ENOENT)
-                return -errno;
-        *ret_value = g_strdup(faccessat(root, BELOW(GROUP), F_OK, 0) == 0 ? "present" : "absent");
-        return 0;
-}
-
-static int write_group(int root, const char *value)
-{
-        if (g_str_equal(value, "present"))
-                return mkdirat(root, BELOW(GROUP), 0755) < 0 ? -errno : 0;
-        return unlinkat(root, BELOW(GROUP), AT_REMOVEDIR) < 0 ? -errno : 0;
-}
-
-/* The partition's type: "member", "root", "isolated", or one of these and "invalid (why)". */
-static int read_type(int root, char **ret_type)
-{
-        return file_read(root, BELOW(TYPE), ret_type);
-}
-
-static int write_cpus(int root, const char *value)
-{
-        g_autofree char *type = NULL;
-
-        if (*value)
-                return file_write(root, BELOW(CPUS), value);
-        if (read_type(root, &type) == 0 && !g_str_has_prefix(type, "member"))
-                return -EBUSY;
-        return file_write(root, BELOW(CPUS), "\n");
-}
-
-static int partition_read(const ActContext *context, const char *name, char **ret_value)
-{
-        if (g_str_equal(name, GROUP))
-                return read_group(context->root, ret_value);
-        if (g_str_equal(name, CPUS))
-                return file_read(context->root, BELOW(CPUS), ret_value);
-        if (g_str_equal(name, TYPE))
-                return read_type(context->root, ret_value);
-        return -ENOENT;
-}
-
-static int partition_write(const ActContext *context, const char *name, const char *value)
-{
-        if (g_str_equal(name, GROUP))
-                return write_group(context->root, value);
-        if (g_str_equal(name, CPUS))
-                return write_cpus(context->root, value);
-        if (g_str_equal(name, TYPE))
-                return file_write(context->root, BELOW(TYPE), value);
-        return -ENOENT;
-}
-
-static bool takes_cpus_away(const char *type)
-{
-        return g_str_has_prefix(type, "isolated") || g_str_has_prefix(type, "root");
-}
-
-/* Lists of the same CPUs, or types that differ only in what the kernel, or the way to a rebuilt
- * domain, has made of them. */
-static bool partition_equal(const char *a, const char *b)
-{
-        return park_cpus_equal(a, b) || (takes_cpus_away(a) && takes_cpus_away(b));
-}
-
-static bool partition_confines(const char *name)
-{
-        return g_str_equal(name, TYPE);
-}
-
-const KnobKind park_partition_kind = {
-        .name = "partition",
-        .read = partition_read,
-        .write = partition_write,
-        .equal = partition_equal,
-        .confines = partition_confines,
-};
-
-static bool restricts_units(const ParkOptions *options)
-{
-        return *options->exclude || !g_strv_contains((const char *const *)options->units, "*");
-}
-
-static int open_partition(const ActContext *context, const ParkOptions *options, void **ret_state)
-{
-        State *state;
-        int r;
-
-        if (restricts_units(options)) /* it cannot tell one from another */
-                return -EOPNOTSUPP;
-        r = park_controller_check(context->root);
-        if (r < 0)
-                return r;
-        state = g_new0(State, 1);
-        state->context = *context;
-        *ret_state = state;
-        return 0;
-}
-
-/* Type, CPUs, directory, controller: the reverse of how they were set. */
-static int dissolve(Knobs *knobs)
-{
-        static const char *const nothing[] = { NULL };
-        int first = park_release(knobs, &park_partition_kind, nothing);
-
-        return park_first_error(first, park_release(knobs, &park_controller_kind, nothing));
-}
-
-/* True if a CPU of `cpus` has no scheduling domain, or nobody can tell. In /proc/schedstat the
- * lines of a CPU's domains follow its own. */
-static bool lacks_domain(int root, const CpuSet *cpus)
-{
-        g_autofree char *text = NULL;
-        g_auto(GStrv) lines = NULL;
-        CpuSet without = *cpus;
-        int cpu = -1;
-
-        if (file_read(root, "proc/schedstat", &text) < 0)
-                return true;
-        lines = g_strsplit(text, "\n", -1);
-        for (char **line = lines; *line; line++) {
-                if (g_str_has_prefix(*line, "cpu"))
-                        cpu = (int)g_ascii_strtoll(*line + 3, NULL, 10);
-                else if (g_str_has_prefix(*line, "domain"))
-                        cpuset_remove(&without, cpu);
-        }
-        return !cpuset_is_empty(&without);
-}
-
-/* After CPUs were given back: makes the kernel rebuild its domains if it has not. */
-static int rebuild_domains(int root, const CpuSet *before, const CpuSet *parked,
-                           const CpuSet *allowed)
-{
-        CpuSet back = *before;
-        int r;
-
-        cpuset_subtract(&back, parked);
-        cpuset_and(&back, allowed);
-        if (cpuset_is_empty(&back) || cpuset_count(allowed) < 2 || !lacks_domain(root, &back))
-                return 0;
-        r = file_write(root, BELOW(TYPE), "root");
-        return r < 0 ? r : file_write(root, BELOW(TYPE), "isolated");
-}
-
-static CpuSet read_cpus(int root)
-{
-        g_autofree char *text = NULL;
-        CpuSet cpus = { 0 };
-
-        if (file_read(root, BELOW(CPUS), &text) == 0)
-                cpuset_parse(text, &cpus);
-        return cpus;
-}
-
-static int set_parts(Knobs *knobs, const char *mask)
+static int hold_group(Knobs *knobs, const char *mask)
 {
         const struct {
                 const KnobKind *kind;
                 const char *name, *value;
         } parts[] = {
                 { &park_controller_kind, PARK_CONTROLLER, "on" },
-                { &park_partition_kind, GROUP, "present" },
-                { &park_partition_kind, CPUS, mask },
-                { &park_partition_kind, TYPE, "isolated" },
+                { &park_partition_kind, PARK_GROUP, "present" },
+                { &park_partition_kind, PARK_CPUS_OF(PARK_GROUP), mask },
         };
 
         for (size_t i = 0; i < G_N_ELEMENTS(parts); i++) {
@@ -220,46 +57,149 @@ static int set_parts(Knobs *knobs, const char *mask)
         return 0;
 }
 
-static int check_type(int root)
+static int hold_slice(Knobs *knobs, const char *mask)
 {
-        g_autofree char *type = NULL;
-        int r = read_type(root, &type);
-
-        if (r < 0)
-                return r;
-        return g_str_equal(type, "isolated") ? 0 : -EPERM;
+        return knob_set(knobs, &park_slice_kind, PARK_SLICE, mask);
 }
 
-static int park(State *state, Knobs *knobs, const CpuSet *parked, const CpuSet *allowed)
-{
-        int root = state->context.root, r;
-        g_autofree char *mask = cpuset_format(parked);
-        CpuSet before = read_cpus(root);
-        unsigned writes = knobs_writes(knobs);
+static const Holder group_holder = {
+        .group = PARK_GROUP,
+        .type = PARK_TYPE_OF(PARK_GROUP),
+        .kind = &park_partition_kind,
+        .about = "isolated partition /" PARK_UNIFIED "/" PARK_GROUP,
+        .hold = hold_group,
+};
 
-        r = set_parts(knobs, mask);
-        if (!knob_find(knobs, &park_partition_kind, GROUP)) /* a dry run makes none */
-                return r == -ENOENT ? 0 : r;
+static const Holder slice_holder = {
+        .group = PARK_SLICE,
+        .type = PARK_TYPE_OF(PARK_SLICE),
+        .kind = &park_slice_kind,
+        .about = "isolated partition " PARK_SLICE,
+        .hold = hold_slice,
+};
+
+static bool restricts_units(const ParkOptions *options)
+{
+        return *options->exclude || !g_strv_contains((const char *const *)options->units, "*");
+}
+
+/* Where systemd runs the way leads through it or not at all. */
+static int check_holder(const ActContext *context, const Holder *holder)
+{
+        const UnitControl *units = context->units;
+        CpuSet unused;
+        int r;
+
+        if (holder == &group_holder)
+                return park_controller_check(context->root);
+        if (!units || !park_offers_cpusets(context->root))
+                return -EOPNOTSUPP;
+        r = units->get_allowed(units->userdata, "-.slice", &unused);
+        return r == -ENOTCONN ? -EOPNOTSUPP : r;
+}
+
+static int open_partition(const ActContext *context, const ParkOptions *options, void **ret_state)
+{
+        const Holder *holder = park_has_systemd(context->root) ? &slice_holder : &group_holder;
+        State *state;
+        int r;
+
+        if (restricts_units(options)) /* it cannot tell one from another */
+                return -EOPNOTSUPP;
+        if (!isolate_is_known(context->root))
+                return -EOPNOTSUPP;
+        r = check_holder(context, holder);
         if (r < 0)
                 return r;
-        if (knobs_writes(knobs) != writes)
-                r = rebuild_domains(root, &before, parked, allowed);
-        return r < 0 ? r : check_type(root);
+        state = g_new0(State, 1);
+        state->context = *context;
+        state->holder = holder;
+        state->about = g_strdup(holder->about);
+        *ret_state = state;
+        return 0;
+}
+
+static void note_obstacle(State *state, const char *obstacle)
+{
+        const char *about = state->holder->about;
+
+        g_free(state->about);
+        state->about = obstacle ? g_strdup_printf("%s: %s", about, obstacle) : g_strdup(about);
+}
+
+static int release(Knobs *knobs, const KnobKind *kind)
+{
+        return park_release(knobs, kind, (const char *const[]){ NULL });
+}
+
+/* Type, CPUs, directory or slice, controller: the reverse of how they were set. */
+static int dissolve(Knobs *knobs)
+{
+        int first = release(knobs, &park_partition_kind);
+
+        first = park_first_error(first, release(knobs, &park_slice_kind));
+        return park_first_error(first, release(knobs, &park_controller_kind));
+}
+
+/* A slice that parks nothing now is kept for the next time: to start and stop it is much dearer
+ * than to change its type, and systemd logs both. Not where the kernel forgets affinities, for
+ * there it would do so at every hotplug for as long as the controller is on. */
+static bool keeps_slice(const State *state)
+{
+        return state->holder == &slice_holder && park_switching_is_safe(state->context.root);
+}
+
+/* Makes the partition, or changes its CPUs. A dry run makes none. */
+static int make(State *state, Knobs *knobs, const CpuSet *parked, const CpuSet *allowed)
+{
+        const Holder *holder = state->holder;
+        int root = state->context.root, r;
+        g_autofree char *mask = cpuset_format(parked);
+        CpuSet before = isolate_cpus(root, holder->group);
+        unsigned writes = knobs_writes(knobs);
+
+        r = holder->hold(knobs, mask);
+        if (r >= 0)
+                r = knob_set(knobs, &park_partition_kind, holder->type, "isolated");
+        if (r == -ENOENT && !knob_find(knobs, holder->kind, holder->group))
+                return 0;
+        if (r < 0 || knobs_writes(knobs) == writes)
+                return MIN(r, 0);
+        return isolate_rebuild(root, holder->group, &before, parked, allowed);
+}
+
+/* -EBUSY: the kernel has no such partition; `*ret_why` says whose fault that is. */
+static int park(State *state, Knobs *knobs, const CpuSet *parked, const CpuSet *allowed,
+                char **ret_why)
+{
+        const Holder *holder = state->holder;
+        int root = state->context.root, r;
+
+        *ret_why = isolate_rival(root, holder->group, parked);
+        if (*ret_why)
+                return -EBUSY;
+        r = make(state, knobs, parked, allowed);
+        if (!knob_find(knobs, &park_partition_kind, holder->type) || (r < 0 && r != -EPERM))
+                return r;
+        return isolate_check(root, holder->group, ret_why) ?: r;
 }
 
 static int apply_partition(void *data, Knobs *knobs, const CpuSet *allowed,
                            const Topology *topology)
 {
         CpuSet parked = topology->online, left = topology->online;
+        g_autofree char *why = NULL;
+        State *state = data;
         int r;
 
         cpuset_subtract(&parked, allowed);
         cpuset_subtract(&left, &parked);
         if (cpuset_is_empty(&parked))
-                return dissolve(knobs);
+                return keeps_slice(state) ? release(knobs, &park_partition_kind) : dissolve(knobs);
         if (cpuset_is_empty(&left))
                 return -EINVAL;
-        r = park(data, knobs, &parked, &left);
+        r = park(state, knobs, &parked, &left, &why);
+        note_obstacle(state, why);
         if (r < 0)
                 dissolve(knobs);
         return r;
@@ -267,7 +207,15 @@ static int apply_partition(void *data, Knobs *knobs, const CpuSet *allowed,
 
 static const char *describe_partition(void *data)
 {
-        return "isolated partition /" BELOW(GROUP);
+        return ((State *)data)->about;
+}
+
+static void close_partition(void *data)
+{
+        State *state = data;
+
+        g_free(state->about);
+        g_free(state);
 }
 
 const ParkBackendOps park_partition = {
@@ -275,5 +223,6 @@ const ParkBackendOps park_partition = {
         .open = open_partition,
         .apply = apply_partition,
         .describe = describe_partition,
-        .close = g_free,
+        .close = close_partition,
+        .everybody = true,
 };

@@ -151,7 +151,7 @@ static int confine(State *state, Knobs *knobs, const char *unit, const CpuSet *a
         if (r < 0)
                 return r;
         wanted = park_wanted(original, allowed, online);
-        if (!park_cpus_equal(wanted, original) && park_has_dropins(state->context.root)) {
+        if (!park_cpus_equal(wanted, original) && park_has_systemd(state->context.root)) {
                 r = knob_set(knobs, &park_dropin_kind, unit, "present");
                 if (r < 0)
                         return r;

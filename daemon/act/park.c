@@ -2,10 +2,24 @@
 /*
  * The park actuator: its options, and the choice among the three ways.
  *
- * `auto` takes the first row of the table below that fits and opens. Where systemd runs, it owns
- * the tree of cgroup v2 and takes away what others do in it (a change of any unit's resources may
- * switch the cpuset controller off again), so there the way leads through it or not at all; the
- * other two can be asked for by name.
+ * `auto` takes the first row of the table below that fits and opens, and the next one for good when
+ * the first turns out not to work: when somebody beside it has CPUs of its own, of which a
+ * partition may have none. It begins anew when the configuration is loaded.
+ *
+ * Where systemd runs, it owns the tree of cgroup v2 and takes away what others do in it (a change
+ * of any unit's resources may switch the cpuset controller off again), so there the way leads
+ * through it or not at all.
+ *
+ * Why the partition comes first, before AllowedCPUs of all units beside it:
+ * - it has no hole: who comes later is kept off as well, and nobody has to listen for newcomers;
+ * - it touches no setting of anybody's. A limit taken away again leaves a full list in the kernel
+ *   where the controller stays on, and a drop-in that makes systemd read all its files anew;
+ * - killed with its service, its slice is stopped by systemd and all CPUs are back, even if nobody
+ *   restores;
+ * - one unit to tell instead of all: the figures are in tests/bench/README.md. Each change rebuilds
+ *   the scheduling domains, as hotplug does, and AllowedCPUs does not; still it is done sooner.
+ * Both outlast daemon-reload and daemon-reexec. What it cannot do is make exceptions (Units=,
+ * Exclude=).
  */
 #include "act/park.h"
 
@@ -53,24 +67,14 @@ static bool has_unified(const ActContext *context)
         return exists(context->root, PARK_UNIFIED "/cgroup.controllers");
 }
 
-static bool has_systemd(const ActContext *context)
-{
-        return exists(context->root, "run/systemd/system");
-}
-
 static bool under_systemd(const ActContext *context)
 {
-        return context->units && has_unified(context) && has_systemd(context);
-}
-
-static bool unified_without_systemd(const ActContext *context)
-{
-        return has_unified(context) && !has_systemd(context);
+        return context->units && has_unified(context) && park_has_systemd(context->root);
 }
 
 static bool not_owned_by_systemd(const ActContext *context)
 {
-        return !has_unified(context) || !has_systemd(context);
+        return !has_unified(context) || !park_has_systemd(context->root);
 }
 
 static const struct {
@@ -78,56 +82,125 @@ static const struct {
         const ParkBackendOps *ops;
         bool (*fits)(const ActContext *context); /* for `auto` */
 } ways[] = {
+        { PARK_PARTITION, &park_partition, has_unified },
         { PARK_SYSTEMD, &park_systemd, under_systemd },
-        { PARK_PARTITION, &park_partition, unified_without_systemd },
         { PARK_CGROUP, &park_cgroup, not_owned_by_systemd },
 };
 
 typedef struct State {
+        ActContext context;
+        ParkOptions *options; /* a copy: the configuration is exchanged while we are at work */
+        size_t way;           /* index of `ops` in ways[] */
         const ParkBackendOps *ops;
         void *state;
-        ParkOptions *options; /* a copy: the configuration is exchanged while we are at work */
+        char *about; /* NULL: what the back end says */
 } State;
+
+static void close_way(State *state)
+{
+        if (state->state)
+                state->ops->close(state->state);
+        state->state = NULL;
+}
+
+/* Opens the first way from number `first` on that is wanted and can be gone, in place of the one
+ * that is open. */
+static int open_way(State *state, size_t first)
+{
+        const ParkOptions *options = state->options;
+        int r = -EOPNOTSUPP;
+        void *opened;
+
+        for (size_t i = first; i < G_N_ELEMENTS(ways); i++) {
+                bool wanted = options->backend == (int)ways[i].backend ||
+                              (options->backend == PARK_AUTO && ways[i].fits(&state->context));
+
+                if (!wanted)
+                        continue;
+                r = ways[i].ops->open(&state->context, options, &opened);
+                if (r < 0)
+                        continue;
+                close_way(state);
+                state->way = i;
+                state->ops = ways[i].ops;
+                state->state = opened;
+                return 0;
+        }
+        return r;
+}
 
 static void close_park(void *data)
 {
         State *state = data;
 
-        if (state->state)
-                state->ops->close(state->state);
+        close_way(state);
         settings_free(park_settings, state->options);
+        g_free(state->about);
         g_free(state);
 }
 
 static int open_park(const ActContext *context, const void *data, void **ret_state)
 {
         State *state = g_new0(State, 1);
-        int r = -EOPNOTSUPP;
+        int r;
 
+        state->context = *context;
         state->options = settings_copy(park_settings, sizeof(ParkOptions), data);
-
-        for (size_t i = 0; i < G_N_ELEMENTS(ways); i++) {
-                bool wanted = state->options->backend == (int)ways[i].backend ||
-                              (state->options->backend == PARK_AUTO && ways[i].fits(context));
-
-                if (!wanted)
-                        continue;
-                r = ways[i].ops->open(context, state->options, &state->state);
-                if (r < 0)
-                        continue;
-                state->ops = ways[i].ops;
-                *ret_state = state;
-                return 0;
+        r = open_way(state, 0);
+        if (r < 0) {
+                close_park(state);
+                return r;
         }
-        close_park(state);
-        return r;
+        *ret_state = state;
+        return 0;
+}
+
+/* Of all back ends: a record may have been left by another one than today's. */
+static const KnobKind *const kinds[] = {
+        &park_controller_kind,
+        &park_cgroup_kind,
+        &park_partition_kind,
+        &park_slice_kind,
+        &park_dropin_kind,
+        &park_unit_kind,
+        NULL,
+};
+
+static bool holds_nothing(const Knobs *knobs)
+{
+        const Knob *const *list;
+
+        for (int i = 0, n = knobs_list(knobs, &list); i < n; i++)
+                for (const KnobKind *const *kind = kinds; *kind; kind++)
+                        if (list[i]->kind == *kind)
+                                return false;
+        return true;
+}
+
+/* After a failure: whether another way is open now. Two never have knobs at once. */
+static bool take_next_way(State *state, const Knobs *knobs, int error)
+{
+        g_autofree char *before = g_strdup(state->ops->describe(state->state));
+
+        if (error == -ENOTCONN || error == -ETIMEDOUT) /* then systemd does not answer at all */
+                return false;
+        if (state->options->backend != PARK_AUTO || !holds_nothing(knobs) ||
+            open_way(state, state->way + 1) < 0)
+                return false;
+        g_free(state->about);
+        state->about = g_strdup_printf("%s, not %s", state->ops->describe(state->state), before);
+        return true;
 }
 
 static int apply_park(void *data, Knobs *knobs, const Plan *plan, const Topology *topology)
 {
         State *state = data;
+        int r;
 
-        return state->ops->apply(state->state, knobs, &plan->allowed, topology);
+        do
+                r = state->ops->apply(state->state, knobs, &plan->allowed, topology);
+        while (r < 0 && take_next_way(state, knobs, r));
+        return r;
 }
 
 static bool same_park(const Plan *a, const Plan *b)
@@ -139,14 +212,13 @@ static const char *describe_park(void *data)
 {
         State *state = data;
 
-        return state->ops->describe(state->state);
+        return state->about ?: state->ops->describe(state->state);
 }
 
-/* Of all back ends: a record may have been left by another one than today's. */
-static const KnobKind *const kinds[] = {
-        &park_controller_kind, &park_cgroup_kind, &park_partition_kind,
-        &park_dropin_kind,     &park_unit_kind,   NULL,
-};
+static bool follows_units(void *data)
+{
+        return !((State *)data)->ops->everybody;
+}
 
 const Actuator actuator_park = {
         .name = "park",
@@ -156,5 +228,6 @@ const Actuator actuator_park = {
         .apply = apply_park,
         .same = same_park,
         .describe = describe_park,
+        .follows_units = follows_units,
         .close = close_park,
 };

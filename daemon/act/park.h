@@ -4,7 +4,8 @@
  *
  * Three ways, chosen by [Park] Backend:
  *   systemd    AllowedCPUs of all top-level units, over D-Bus
- *   partition  one cgroup without tasks that takes the parked CPUs away from everyone else
+ *   partition  one cgroup without tasks that takes the parked CPUs away from everyone else; where
+ *              systemd runs, that of a slice
  *   cgroup     cpuset.cpus of the top-level cgroups, through libcgroup: cgroup v1, or no systemd
  * None moves a process, and none passes through a state in which all CPUs are given back.
  */
@@ -38,11 +39,13 @@ typedef struct ParkBackendOps {
         int (*apply)(void *state, Knobs *knobs, const CpuSet *allowed, const Topology *topology);
         const char *(*describe)(void *state);
         void (*close)(void *state);
+        bool everybody; /* at one stroke, those who come later too */
 } ParkBackendOps;
 
-/* Their knobs: a unit's AllowedCPUs and its drop-in, the parts of the partition, a cgroup's
- * cpuset.cpus. */
-extern const KnobKind park_unit_kind, park_dropin_kind, park_partition_kind, park_cgroup_kind;
+/* Their knobs: a unit's AllowedCPUs and its drop-in, the parts of the partition, its slice, a
+ * cgroup's cpuset.cpus. */
+extern const KnobKind park_unit_kind, park_dropin_kind, park_partition_kind, park_slice_kind,
+        park_cgroup_kind;
 
 extern const ParkBackendOps park_systemd, park_partition, park_cgroup;
 

@@ -100,7 +100,7 @@ void bus_changed(Manager *manager, unsigned changes, void *userdata)
         int r;
 
         bus->changes |= changes;
-        units_watch(bus->units, manager_wants_parking(manager), units_came, bus);
+        units_watch(bus->units, manager_follows_units(manager), units_came, bus);
         r = sd_event_source_set_enabled(bus->publish, SD_EVENT_ONESHOT);
         if (r < 0)
                 log_error_errno(r, "Changes will not be told on the bus: %m");

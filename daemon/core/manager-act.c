@@ -22,28 +22,43 @@ static bool is_done(const Manager *manager, const ActuatorState *a, const Plan *
                a->actuator->same(before, &manager->plan);
 }
 
-/* Lets every actuator carry out the plan; a new error is logged, the same one again is not. What
- * was done for the plan `before` is not done again; NULL: all is. */
-static void act(Manager *manager, const Plan *before)
+/* Lets the actuator carry out the plan; a new error is logged, the same one again is not. Returns
+ * CHANGE_CONFIG if it does it in another way now, else 0. */
+static unsigned act_by(Manager *manager, ActuatorState *a)
 {
+        const Actuator *actuator = a->actuator;
+        g_autofree char *before = g_strdup(actuator->describe(a->state));
+        int r = actuator->apply(a->state, manager->knobs, &manager->plan, manager->topology);
+        const char *now = actuator->describe(a->state);
+
+        if (r < 0 && r != a->error)
+                log_error_errno(r, "%s: %s: the plan could not be carried out whole: %m",
+                                actuator->name, now);
+        else if (!g_str_equal(now, before))
+                log_info("%s: %s", actuator->name, now);
+        a->error = MIN(r, 0);
+        return g_str_equal(now, before) ? 0 : CHANGE_CONFIG;
+}
+
+/* Lets every actuator do that. What was done for the plan `before` is not done again; NULL: all is.
+ * Returns what of Change that makes. */
+static unsigned act(Manager *manager, const Plan *before)
+{
+        unsigned changes = 0;
         int error = 0;
 
         for (guint i = 0; i < manager->actuators->len; i++) {
                 ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
-                int r;
 
                 if (!a->state || is_done(manager, a, before))
                         continue;
-                r = a->actuator->apply(a->state, manager->knobs, &manager->plan, manager->topology);
-                if (r < 0 && r != a->error)
-                        log_error_errno(r, "%s: the plan could not be carried out whole: %m",
-                                        a->actuator->name);
-                a->error = MIN(r, 0);
+                changes |= act_by(manager, a);
                 error = error ?: a->error;
         }
         manager->apply_error = error;
         manager->checked_usec = manager_now();
         manager->stale = false;
+        return changes;
 }
 
 static bool can_act(const Manager *manager)
@@ -168,7 +183,7 @@ void manager_carry_out(Manager *manager, const Plan *plan, const uint8_t *safety
                 changes |= CHANGE_PARKED;
         manager->plan = *plan;
         manager_note_causes(manager, &parked, safety);
-        act(manager, &before);
+        changes |= act(manager, &before);
         changes |= note_parked(manager);
         if (degraded || count_degraded(manager))
                 changes |= CHANGE_DEGRADED;
@@ -190,22 +205,35 @@ void manager_verify(Manager *manager)
         manager_changed(manager, changes | note_parked(manager));
 }
 
-bool manager_wants_parking(const Manager *manager)
+/* True if the plan leaves CPUs out and may be carried out, whether or not that succeeds. */
+static bool wants_parking(const Manager *manager)
 {
         return can_act(manager) &&
                !cpuset_is_subset(&manager->topology->online, &manager->plan.allowed);
+}
+
+bool manager_follows_units(const Manager *manager)
+{
+        if (!wants_parking(manager))
+                return false;
+        for (guint i = 0; i < manager->actuators->len; i++) {
+                const ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
+
+                if (a->state && a->actuator->follows_units && a->actuator->follows_units(a->state))
+                        return true;
+        }
+        return false;
 }
 
 void manager_check_knobs(Manager *manager)
 {
         unsigned degraded, changes;
 
-        if (manager_now() - manager->checked_usec < CHECK_USEC || !manager_wants_parking(manager))
+        if (manager_now() - manager->checked_usec < CHECK_USEC || !wants_parking(manager))
                 return;
         manager_verify(manager);
         degraded = count_degraded(manager);
-        act(manager, NULL);
-        changes = note_parked(manager);
+        changes = act(manager, NULL) | note_parked(manager);
         if (count_degraded(manager) != degraded)
                 changes |= CHANGE_DEGRADED;
         manager_changed(manager, changes);

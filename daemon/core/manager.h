@@ -215,8 +215,8 @@ int manager_reasons(const Manager *manager, const ActivePolicy *active, int cpu,
  * and tells what changed. */
 void manager_verify(Manager *manager);
 
-/* True if the plan leaves CPUs out and may be carried out, whether or not that succeeds. */
-bool manager_wants_parking(const Manager *manager);
+/* True while units and cgroups that come have to be told: manager_groups_changed(). */
+bool manager_follows_units(const Manager *manager);
 
 /* Why nobody is kept off the CPUs that the plan leaves out: "cgroup NAME is somebody else's", "this
  * is a dry run", as a new string; NULL if somebody is, or there is nobody to be kept off. */

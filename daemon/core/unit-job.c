@@ -152,8 +152,8 @@ static int start_again(Units *units, GHashTable *results, const char *slice, con
 int unit_start_slice(void *userdata, const char *slice, const CpuSet *cpus)
 {
         Units *units = userdata;
-        g_autoptr(GHashTable) results =
-                g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+        g_autoptr(GHashTable)
+                results = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         _slot_ sd_bus_slot *slot = NULL;
         int r = listen_for_jobs(units, results, &slot);
 
@@ -165,8 +165,8 @@ int unit_start_slice(void *userdata, const char *slice, const CpuSet *cpus)
 int unit_stop(void *userdata, const char *unit)
 {
         Units *units = userdata;
-        g_autoptr(GHashTable) results =
-                g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+        g_autoptr(GHashTable)
+                results = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         _message_ sd_bus_message *ask = NULL;
         _slot_ sd_bus_slot *slot = NULL;
         int r = listen_for_jobs(units, results, &slot);

@@ -3,9 +3,11 @@
 subscribed. As measured on systemd 252: a set replaces, an empty one resets, and EffectiveCPUs is
 empty while nothing is limited."""
 import os
+import shutil
 
 import dbus
 from dbusmock import MOCK_IFACE, mockobject
+from gi.repository import GLib
 
 BUS_NAME = 'org.freedesktop.systemd1'
 MAIN_OBJ = '/org/freedesktop/systemd1'
@@ -27,6 +29,37 @@ def interface_of(name):
     return INTERFACES[name.rpartition('.')[2]]
 
 
+def cpus_text(value):
+    """The list of CPUs in an `ay`."""
+    return ','.join(str(8 * i + bit) for i, byte in enumerate(value) for bit in range(8)
+                    if byte >> bit & 1)
+
+
+def write_cpus(mock, name, value):
+    """Into the unit's cgroup, if there is one."""
+    directory = os.path.join(mock.cgroups or '', name)
+    if mock.cgroups and os.path.isdir(directory):
+        with open(os.path.join(directory, 'cpuset.cpus'), 'w', encoding='utf-8') as file:
+            file.write(cpus_text(value) + '\n')
+
+
+def run_job(mock, name, result='done'):
+    """A job that is done as soon as it was asked for."""
+    mock.jobs += 1
+    job = dbus.ObjectPath('%s/job/%d' % (MAIN_OBJ, mock.jobs))
+    GLib.idle_add(mock.EmitSignal, MAIN_IFACE, 'JobRemoved', 'uoss',
+                  [dbus.UInt32(mock.jobs), job, name, result])
+    return job
+
+
+def make_cgroup(mock, name):
+    directory = os.path.join(mock.cgroups, name)
+    os.mkdir(directory)
+    if mock.broken != 'type':
+        with open(os.path.join(directory, 'cpuset.cpus.partition'), 'w', encoding='utf-8') as file:
+            file.write('member')
+
+
 def no_such_unit(name):
     return dbus.exceptions.DBusException('Unit %s not loaded.' % name,
                                          name='org.freedesktop.systemd1.NoSuchUnit')
@@ -37,6 +70,9 @@ def load(mock, _parameters):
     mock.subscribers = set()
     mock.history = []
     mock.files = None
+    mock.cgroups = None
+    mock.broken = ''
+    mock.jobs = 0
     add(mock, '-.slice', '')
     for name in ('init.scope', 'system.slice', 'user.slice'):
         add(mock, name, '-.slice')
@@ -78,11 +114,45 @@ def SetUnitProperties(self, name, runtime, properties):
                                              bytes(value).hex()))
         mockobject.objects[unit_path(name)].UpdateProperties(
             interface_of(name), {'AllowedCPUs': value, 'EffectiveCPUs': value})
+        write_cpus(self, name, value)
         if self.files:
             directory = os.path.join(self.files, name + '.d')
             os.makedirs(directory, exist_ok=True)
             with open(os.path.join(directory, '50-%s.conf' % key), 'w', encoding='utf-8') as file:
                 file.write('%s=...\n' % key)
+
+
+@dbus.service.method(MAIN_IFACE, in_signature='ssa(sv)a(sa(sv))', out_signature='o')
+def StartTransientUnit(self, name, mode, properties, _more):
+    if name in self.units:
+        raise dbus.exceptions.DBusException('Unit %s was already loaded.' % name,
+                                            name='org.freedesktop.systemd1.UnitExists')
+    properties = dict(properties)
+    value = properties.pop('AllowedCPUs')
+    self.history.append('%s start %s %s' % (name, mode, bytes(value).hex()))
+    if self.broken == 'job':
+        return run_job(self, name, 'failed')
+    add(self, name, '-.slice')
+    make_cgroup(self, name)
+    write_cpus(self, name, value)
+    return run_job(self, name)
+
+
+@dbus.service.method(MAIN_IFACE, in_signature='ss', out_signature='o')
+def StartUnit(self, name, mode):
+    self.history.append('%s again %s -' % (name, mode))
+    make_cgroup(self, name)
+    write_cpus(self, name, mockobject.objects[unit_path(name)].Get(interface_of(name),
+                                                                   'AllowedCPUs'))
+    return run_job(self, name)
+
+
+@dbus.service.method(MAIN_IFACE, in_signature='ss', out_signature='o')
+def StopUnit(self, name, mode):
+    """It stays loaded, as if somebody had it in mind."""
+    self.history.append('%s stop %s -' % (name, mode))
+    shutil.rmtree(os.path.join(self.cgroups, name))
+    return run_job(self, name)
 
 
 @dbus.service.method(MAIN_IFACE, in_signature='', out_signature='', sender_keyword='sender')
@@ -107,6 +177,12 @@ def AddUnit(self, name, parent):
 def KeepFiles(self, directory):
     """Drop-ins of what is set at run time, as systemd keeps them."""
     self.files = str(directory)
+
+
+@dbus.service.method(MOCK_IFACE, in_signature='ss', out_signature='')
+def KeepCgroups(self, directory, broken):
+    """Units that are started have cgroups there; what is broken: "job", "type" or nothing."""
+    self.cgroups, self.broken = str(directory), str(broken)
 
 
 @dbus.service.method(MOCK_IFACE, in_signature='', out_signature='i')

@@ -137,6 +137,9 @@ class Refused(Idlectl):
         top.mkdir(parents=True)
         for name in ('cgroup.controllers', 'cgroup.subtree_control'):
             (top / name).write_text('cpuset\n')
+        release = Path(self.root, 'proc/sys/kernel/osrelease')
+        release.parent.mkdir(parents=True, exist_ok=True)
+        release.write_text('6.12.0\n')
         (top / 'idled.parked').symlink_to('nowhere')  # mkdir() says EEXIST, also to root
         self.start()
 

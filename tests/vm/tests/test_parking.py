@@ -130,20 +130,4 @@ class Parking(lab.IdledTest):
 
 
 class Partition(Parking):
-    """Only by name, and on a kernel that remembers affinities. To make a cgroup beside systemd's, in a
-    directory that not even root may write to, takes a capability that the unit does not give."""
-
-    backend, described = "partition", "partition"
-
-    def setUp(self):
-        if self.kernel() < (6, 2):
-            self.skipTest("idled does not switch cpusets on where the kernel forgets affinities")
-        super().setUp()
-        self.write("/etc/systemd/system/idled.service.d/test.conf",
-                   "[Service]\nCapabilityBoundingSet=CAP_DAC_OVERRIDE\n")
-        self.guest.run("systemctl daemon-reload")
-        self.addCleanup(self.guest.run, "rm -r /etc/systemd/system/idled.service.d; "
-                        "systemctl daemon-reload")
-
-    def test_reload_of_systemd(self):
-        self.skipTest("systemd takes the controller away from who asked for this back end")
+    backend, described = "partition", "idledpark.slice"

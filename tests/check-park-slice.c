@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Parking by a partition where systemd owns the tree: what it is asked for, what is left when that
+ * fails, and what `auto` does then. */
+#include "base/file.h"
+#include "base/setting-value.h"
+#include "scratch.h"
+#include "table.h"
+
+#include "fake-slice.h"
+#include "park-killed.h"
+
+static const ActContext *context(void)
+{
+        static ActContext c;
+
+        c = (ActContext){ .root = scratch_fd, .units = &fake_units };
+        return &c;
+}
+
+static Knobs *open_knobs(void)
+{
+        return knobs_new(context(), scratch_fd, false);
+}
+
+static void *open_park_as(ParkBackend backend)
+{
+        char *all[] = { (char *)"*", NULL }, *none[] = { NULL };
+        const ParkOptions options = { (int)backend, all, none };
+        void *state;
+
+        ck_assert_int_eq(actuator_park.open(context(), &options, &state), 0);
+        return state;
+}
+
+static int apply_by(void *state, Knobs *knobs, const char *allowed)
+{
+        const Topology topology = { .online = fake_set("0-3") };
+        const Plan plan = { .allowed = fake_set(allowed) };
+
+        return actuator_park.apply(state, knobs, &plan, &topology);
+}
+
+static int apply(Knobs *knobs, const char *allowed)
+{
+        void *state = open_park_as(PARK_PARTITION);
+        int r = apply_by(state, knobs, allowed);
+
+        actuator_park.close(state);
+        return r;
+}
+
+static void expect_log(const char *expected)
+{
+        ck_assert_str_eq(fake->log, expected);
+        fake->log[0] = '\0';
+}
+
+static void expect_parked(const char *cpus)
+{
+        CpuSet parked = fake_parked();
+        g_autofree char *text = cpuset_format(&parked);
+
+        ck_assert_str_eq(text, cpus);
+}
+
+static void expect_as_found(void)
+{
+        expect_parked("");
+        ck_assert(!fake->group);
+        ck_assert(!fake->controller);
+        ck_assert_str_eq(fake_limits[0], "");
+        ck_assert_str_eq(fake_limits[1], "");
+        ck_assert_int_lt(faccessat(scratch_fd, FAKE_SLICE, F_OK, 0), 0);
+        ck_assert_int_lt(faccessat(scratch_fd, "undo", F_OK, 0), 0);
+}
+
+/* user.slice is given CPUs of its own. */
+static void neighbour(const char *cpus)
+{
+        syscall(SYS_mkdirat, scratch_fd, FAKE_ROOT "user.slice", 0755);
+        fake_put(FAKE_ROOT "user.slice/cpuset.cpus", cpus);
+        fake_insist(cpus);
+}
+
+#define STOPPED "partition=member stop=idledpark.slice "
+
+START_TEST(from_mask_to_mask)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        ck_assert_int_eq(apply(knobs, "0-3"), 0);
+        expect_log("");
+        ck_assert_int_eq(apply(knobs, "0-1"), 0);
+        expect_log("start=2-3 partition=isolated ");
+        expect_parked("2-3");
+        ck_assert_int_eq(apply(knobs, "0-2"), 0);
+        expect_log("cpus=3 ");
+        ck_assert_int_eq(apply(knobs, "1"), 0);
+        expect_log("cpus=0,2-3 ");
+        ck_assert_int_eq(apply(knobs, "1"), 0);
+        expect_log("");
+        expect_parked("0,2-3");
+        ck_assert_int_eq(apply(knobs, "0-3"), 0);
+        expect_log("partition=member ");
+        expect_parked("");
+        ck_assert_int_eq(apply(knobs, "0-1"), 0);
+        expect_log("cpus=2-3 partition=isolated ");
+        expect_parked("2-3");
+        ck_assert_int_eq(apply(knobs, "0-3"), 0);
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+        expect_as_found();
+}
+END_TEST
+
+/* While the controller is on, such a kernel forgets affinities at every hotplug. */
+START_TEST(nothing_is_kept_on_6_1)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        fake_kernel_6_1();
+        fake->controller = false;
+        ck_assert_int_eq(apply(knobs, "0-1"), 0);
+        expect_log("start=2-3 partition=isolated ");
+        ck_assert_int_eq(apply(knobs, "0-3"), 0);
+        expect_log(STOPPED);
+        expect_as_found();
+}
+END_TEST
+
+START_TEST(restored)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        ck_assert_int_eq(apply(knobs, "0"), 0);
+        fake->log[0] = '\0';
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+        expect_log(STOPPED);
+        expect_as_found();
+}
+END_TEST
+
+/* systemd stops the slice itself when our service stops. */
+START_TEST(stopped_by_systemd)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        ck_assert_int_eq(apply(knobs, "0"), 0);
+        fake_stop(NULL, "idledpark.slice");
+        fake->log[0] = '\0';
+        ck_assert_int_eq(apply(knobs, "0-1"), 0);
+        expect_log("start=2-3 partition=isolated ");
+        fake_stop(NULL, "idledpark.slice");
+        fake->log[0] = '\0';
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+        expect_log("");
+        expect_as_found();
+}
+END_TEST
+
+/* A neighbour with CPUs of its own comes while they are parked. */
+START_TEST(rival_comes)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+        void *state = open_park_as(PARK_PARTITION);
+
+        ck_assert_int_eq(apply_by(state, knobs, "0-1"), 0);
+        neighbour("1-2");
+        fake->log[0] = '\0';
+        ck_assert_int_eq(knobs_verify(knobs), 1);
+        ck_assert_int_eq(apply_by(state, knobs, "0-1"), -EBUSY);
+        ck_assert_str_eq(actuator_park.describe(state),
+                         "isolated partition idledpark.slice: user.slice has CPUs 1-2 of its own");
+        expect_log(STOPPED);
+        expect_as_found();
+        ck_assert_int_eq(apply_by(state, knobs, "0-2"), 0); /* CPU 3 it does not want */
+        ck_assert_str_eq(actuator_park.describe(state), "isolated partition idledpark.slice");
+        expect_parked("3");
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+        actuator_park.close(state);
+}
+END_TEST
+
+/* The kernel refuses for a reason that cannot be seen in the lists. */
+START_TEST(invalid)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+        void *state = open_park_as(PARK_PARTITION);
+
+        fake_insist("2");
+        ck_assert_int_eq(apply_by(state, knobs, "0-1"), -EBUSY);
+        ck_assert_str_eq(
+                actuator_park.describe(state),
+                "isolated partition idledpark.slice: idledpark.slice is \"isolated invalid "
+                "(Cpu list in cpuset.cpus not exclusive)\"");
+        expect_as_found();
+        actuator_park.close(state);
+}
+END_TEST
+
+START_TEST(auto_takes_units_then)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+        void *state = open_park_as(PARK_AUTO);
+
+        ck_assert_str_eq(actuator_park.describe(state), "isolated partition idledpark.slice");
+        ck_assert(!actuator_park.follows_units(state));
+        ck_assert_int_eq(apply_by(state, knobs, "0-1"), 0);
+        expect_parked("2-3");
+        neighbour("0-3");
+        fake->log[0] = '\0';
+        ck_assert_int_eq(apply_by(state, knobs, "0-1"), 0);
+        ck_assert_str_eq(actuator_park.describe(state),
+                         "AllowedCPUs of systemd's units, not isolated partition idledpark.slice: "
+                         "user.slice has CPUs 0-3 of its own");
+        ck_assert(actuator_park.follows_units(state));
+        ck_assert(g_str_has_prefix(fake->log, STOPPED));
+        ck_assert_str_eq(fake_limits[0], "0-1");
+        ck_assert_str_eq(fake_limits[1], "0-1");
+        ck_assert_int_eq(apply_by(state, knobs, "0-3"), 0);
+        expect_parked("");
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+        expect_as_found();
+        ck_assert(actuator_park.follows_units(state)); /* until it is opened anew */
+        actuator_park.close(state);
+}
+END_TEST
+
+/* A systemd that does not answer would not do anything else either. */
+START_TEST(auto_stays_while_systemd_is_silent)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+        void *state = open_park_as(PARK_AUTO);
+
+        fake_bus_error = -ETIMEDOUT;
+        ck_assert_int_eq(apply_by(state, knobs, "0-1"), -ETIMEDOUT);
+        fake_bus_error = 0;
+        ck_assert_str_eq(actuator_park.describe(state), "isolated partition idledpark.slice");
+        ck_assert_int_eq(apply_by(state, knobs, "0-1"), 0);
+        fake_bus_error = -ENOTCONN;
+        ck_assert_int_lt(apply_by(state, knobs, "0-2"), 0);
+        expect_parked(""); /* that much is ours to give back */
+        ck_assert_int_lt(knobs_restore(knobs, NULL, NULL), 0);
+        fake_bus_error = 0;
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+        expect_as_found();
+        actuator_park.close(state);
+}
+END_TEST
+
+START_TEST(dry_run)
+{
+        g_autoptr(Knobs) knobs = knobs_new(context(), scratch_fd, true);
+
+        ck_assert_int_eq(apply(knobs, "0"), 0);
+        ck_assert_int_eq(apply(knobs, "0-3"), 0);
+        expect_log("");
+        expect_as_found();
+}
+END_TEST
+
+static void run_all(void)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        apply(knobs, "0-1");
+        apply(knobs, "0-2");
+        apply(knobs, "0-3");
+        apply(knobs, "0");
+        apply(knobs, "0-2");
+        knobs_restore(knobs, NULL, NULL);
+}
+
+static void expect_as_found_and_forget(void)
+{
+        expect_as_found();
+        fake->log[0] = '\0';
+}
+
+START_TEST(killed_anywhere)
+{
+        ck_assert_int_gt(kill_everywhere(run_all, open_knobs, expect_as_found_and_forget), 50);
+}
+END_TEST
+
+START_TEST(killed_anywhere_on_6_1)
+{
+        fake_kernel_6_1();
+        fake->controller = false;
+        ck_assert_int_gt(kill_everywhere(run_all, open_knobs, expect_as_found_and_forget), 50);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("park-slice");
+        TCase *tcase = tcase_create("park-slice");
+
+        tcase_set_timeout(tcase, 60);
+        tcase_add_checked_fixture(tcase, fake_slice_new, fake_slice_done);
+        tcase_add_test(tcase, from_mask_to_mask);
+        tcase_add_test(tcase, nothing_is_kept_on_6_1);
+        tcase_add_test(tcase, restored);
+        tcase_add_test(tcase, stopped_by_systemd);
+        tcase_add_test(tcase, rival_comes);
+        tcase_add_test(tcase, invalid);
+        tcase_add_test(tcase, auto_takes_units_then);
+        tcase_add_test(tcase, auto_stays_while_systemd_is_silent);
+        tcase_add_test(tcase, dry_run);
+        tcase_add_test(tcase, killed_anywhere);
+        tcase_add_test(tcase, killed_anywhere_on_6_1);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}

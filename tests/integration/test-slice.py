@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Parking by a slice of systemd's: what it is told, and what is left when a job fails. The tree is one
+of plain files, in which a type once written cannot become a shorter one, so systemd ends slices."""
+import os
+import signal
+
+from idledtest import MOCK, TestCase, main, wait_until
+
+SYSTEMD = 'org.freedesktop.systemd1'
+TEMPLATE = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'systemd_units.py')
+SLICE = 'idledpark.slice'
+
+
+class Slice(TestCase):
+    CONFIG = '[Daemon]\nPolicies=userspace\n'
+
+    def setUp(self):
+        super().setUp()
+        self.cgroups = os.path.join(self.root, 'sys/fs/cgroup')
+        for path, text in (('sys/fs/cgroup/cgroup.controllers', 'cpuset cpu\n'),
+                           ('sys/fs/cgroup/cgroup.subtree_control', 'cpu\n'),
+                           ('proc/sys/kernel/osrelease', '6.12.0\n'),
+                           ('run/systemd/system/some.service', '')):
+            path = os.path.join(self.root, path)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, 'w', encoding='utf-8') as file:
+                file.write(text)
+        self.systemd, self.units = self.mock(SYSTEMD, '/org/freedesktop/systemd1',
+                                             template=TEMPLATE)
+
+    def begin(self, broken=''):
+        self.mocked('KeepCgroups', self.cgroups, broken)
+        self.mocked('KeepFiles', os.path.join(self.root, 'run/systemd/system.control'))
+        self.start()
+
+    def mocked(self, method, *arguments):
+        return self.units.get_dbus_method(method, MOCK)(*arguments)
+
+    def stop_slice(self):
+        self.units.StopUnit(SLICE, 'replace', dbus_interface=SYSTEMD + '.Manager')
+
+    def history(self):
+        return [str(row) for row in self.mocked('History')]
+
+    def cgroup(self, name):
+        with open(os.path.join(self.cgroups, SLICE, name), encoding='utf-8') as file:
+            return file.read().strip()
+
+    def wait_idle(self, cpus):
+        wait_until(lambda: self.get('Parked') == cpus, 'parked "%s"' % cpus)
+
+    def test_parks(self):
+        self.begin()
+        self.assertEqual(self.get('ParkBackend'), 'isolated partition ' + SLICE)
+        self.set_idle_mask('6-7')
+        self.wait_idle('6-7')
+        self.assertEqual(self.history(), [SLICE + ' start ignore-dependencies c0'])
+        self.assertEqual((self.cgroup('cpuset.cpus'), self.cgroup('cpuset.cpus.partition')),
+                         ('6,7', 'isolated'))
+        self.assertEqual((self.get('Degraded'), self.call('Verify')), ([], []))
+        self.set_idle_mask('7')
+        self.wait_idle('7')
+        self.assertEqual(self.history()[1:], [SLICE + ' runtime AllowedCPUs 80'])
+        self.assertEqual(self.mocked('Subscribers'), 0, 'who comes is kept off without a word')
+        self.stop_slice()
+        self.daemon.send(signal.SIGTERM)
+        self.assertEqual(self.daemon.wait_exit(), 0)
+        self.assertEqual(len(self.history()), 3)
+
+    def test_stopped_and_still_in_mind(self):
+        self.begin()
+        self.set_idle_mask('7')
+        self.wait_idle('7')
+        self.stop_slice()
+        self.assertEqual(len(self.call('Verify')), 1)
+        self.set_idle_mask('5')
+        self.wait_idle('5')
+        self.assertEqual(self.history()[2:], [SLICE + ' runtime AllowedCPUs 20',
+                                              SLICE + ' again ignore-dependencies -'])
+        self.assertEqual(self.cgroup('cpuset.cpus'), '5')
+        self.stop_slice()
+
+    def falls_back(self):
+        self.set_idle_mask('7')
+        self.wait_idle('7')
+        self.assertRegex(self.get('ParkBackend'), "^AllowedCPUs of systemd's units, not isolated "
+                         'partition')
+        self.assertFalse(os.path.exists(os.path.join(self.cgroups, SLICE)))
+        self.daemon.wait_log("park: AllowedCPUs of systemd's units")
+        self.assertIn('user.slice runtime AllowedCPUs 7f', self.history())
+        wait_until(lambda: self.mocked('Subscribers') == 1, 'listening for newcomers')
+
+    def test_job_fails(self):
+        self.begin('job')
+        self.falls_back()
+
+    def test_no_partition_comes_of_it(self):
+        self.begin('type')
+        self.falls_back()
+        self.assertEqual(self.history()[1], SLICE + ' stop replace -')
+
+    def test_by_name_there_is_no_other(self):
+        self.write_config('idled.conf', self.CONFIG + '[Park]\nBackend=partition\n')
+        self.begin('job')
+        self.set_idle_mask('7')
+        self.assertEqual(self.get('Parked'), '')
+        self.assertEqual([str(row[0]) for row in self.get('Degraded')], ['park'])
+        self.assertEqual(self.history(), [SLICE + ' start ignore-dependencies 80'])
+
+
+if __name__ == '__main__':
+    main()
