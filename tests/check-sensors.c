@@ -55,13 +55,13 @@ START_TEST(trigger)
 {
         g_autofree char *path = g_build_filename(tree.path, "proc/pressure/cpu", NULL);
         g_autofree char *text = NULL;
-        _fd_ int fd = pressure_trigger_open(tree.root), again = -1;
+        _fd_ int fd = pressure_trigger_open(tree.root, PRESSURE_TRIGGER_FAST), again = -1;
 
         ck_assert_int_ge(fd, 0);
         ck_assert(g_file_get_contents(path, &text, NULL, NULL));
         ck_assert(g_str_has_prefix(text, "some 40000 500000"));
         ck_assert_int_eq(unlink(path), 0);
-        again = pressure_trigger_open(tree.root);
+        again = pressure_trigger_open(tree.root, PRESSURE_TRIGGER_FAST);
         ck_assert_int_eq(again, -ENOENT);
 }
 END_TEST
@@ -75,7 +75,7 @@ START_TEST(trigger_of_the_unprivileged)
 
         ck_assert_int_eq(seteuid(user == 0 ? 65534 : user), 0);
         any = kernel_takes("some 40000 500000");
-        fd = pressure_trigger_open(root);
+        fd = pressure_trigger_open(root, PRESSURE_TRIGGER_FAST);
         ck_assert_int_eq(seteuid(user), 0);
         ck_assert_msg((fd >= 0) == any, "%s", fd < 0 ? g_strerror(-fd) : "opened");
 }

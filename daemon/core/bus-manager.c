@@ -163,6 +163,8 @@ BUS_GETTER(get_missing)
                                    sensors_error(manager->sensors, senses[i].sense));
         if (r >= 0)
                 r = append_missing(reply, "pressure trigger", manager->trigger_error);
+        if (r >= 0)
+                r = append_missing(reply, "news of new tasks", manager->forks_error);
         for (guint i = 0; r >= 0 && i < manager->actuators->len; i++) {
                 const ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
 

@@ -7,11 +7,13 @@
 
 uint64_t cadence_stretch(const Cadence *cadence, uint64_t stretch)
 {
+        uint64_t most = cadence->max_stretch;
+
         if (cadence->period_usec == 0)
                 return 0;
-        if (cadence->changed || !cadence->settled || !cadence->guarded)
+        if (cadence->most_usec / cadence->period_usec < most)
+                most = cadence->most_usec / cadence->period_usec;
+        if (cadence->changed || !cadence->settled || stretch == 0 || most == 0)
                 return 1;
-        if (stretch == 0)
-                return 1;
-        return stretch >= cadence->max_stretch / 2 ? cadence->max_stretch : 2 * stretch;
+        return stretch >= most / 2 ? most : 2 * stretch;
 }

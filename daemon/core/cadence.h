@@ -12,14 +12,14 @@ typedef struct Cadence {
         uint64_t period_usec; /* that the policies asked for; 0: none did */
         bool settled;         /* the policies will decide the same while the load stays */
         bool changed;         /* this tick changed the plan, or something outside called for it */
-        bool guarded;         /* load that arrives will wake us: nothing is parked, or the pressure
-                                 trigger is set */
+        uint64_t most_usec;   /* how long ticks may be apart for all who watch for load: 0: nobody
+                                 does; UINT64_MAX: load that arrives will wake us */
         uint64_t max_stretch; /* in periods, 1 or more */
 } Cadence;
 
 /* How many periods to wait, given that it was `stretch` before: doubles from 1 while nothing
- * changes, up to max_stretch; 1 as soon as something does, and always when load could arrive
- * unnoticed. 0: no timer, for nobody asked for a period. */
+ * changes, up to max_stretch and most_usec; 1 as soon as something does, and always when load could
+ * arrive unnoticed. 0: no timer, for nobody asked for a period. */
 uint64_t cadence_stretch(const Cadence *cadence, uint64_t stretch);
 
 #endif

@@ -5,7 +5,8 @@
  *   manager-decide.c   asking the policies, making the plan safe, saying why
  *   manager-config.c   configuration into sections, policies and actuators
  *   manager-facts.c    what the machine offers, for policies
- *   manager-wake.c     what makes it tick: timer, pressure, CPUs coming and going
+ *   manager-wake.c     what makes it tick: timer, CPUs coming and going
+ *   manager-guard.c    who tells of load that comes while CPUs are parked
  *   manager-observe.c  readings for those who ask
  *   manager-pause.c    clients that want the machine left alone
  *   manager-holds.c    clients that want something of it
@@ -61,11 +62,20 @@ void manager_use_config(Manager *manager, Config *config);
 /* Closes actuators and frees the policies' states. */
 void manager_drop_config(Manager *manager);
 
-/* Sets the timer for the tick after this one, and the pressure trigger as the plan wants it. */
+/* Sets the timer for the tick after this one, and who watches until then. */
 void manager_arm(Manager *manager, bool changed);
 
 /* After acting between two ticks: as manager_arm(), but a tick that is due stays so. */
 void manager_arm_sooner(Manager *manager);
+
+/* Has the kernel watch for load while CPUs are parked, as the plan wants it, and says how long
+ * ticks may be apart meanwhile, in microseconds: 0 if nobody watches, UINT64_MAX if load makes
+ * itself known. */
+uint64_t manager_guard(Manager *manager);
+void manager_unguard(Manager *manager);
+
+/* Whether a new task called for this tick and somebody runs; once. */
+bool manager_expects_load(Manager *manager);
 
 /* Listens for CPUs that come and go, and reads energy before counters wrap. */
 void manager_listen(Manager *manager);

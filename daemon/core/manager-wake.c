@@ -4,18 +4,14 @@
  *
  * - A timer, when a policy asked for a period. It has slack, so that the kernel can let it go off
  *   with others, and stretches while nothing changes (cadence.h).
- * - A PSI trigger, while CPUs are parked: the kernel tells when tasks begin to wait, and until then
- *   nobody needs to look. It exists only as long as it is of use, because while it exists the
- *   kernel's own thread looks ten times a window whenever tasks run.
+ * - While CPUs are parked, the kernel, which tells of load that comes (manager-guard.c).
  * - CPUs that come and go, told by udev.
  * - Mains that is plugged in or out, told by udev too, if a policy wants to know.
  * - manager_wake(), for all that clients do.
  */
 #include <errno.h>
-#include <sys/epoll.h>
 #include <systemd/sd-device.h>
 
-#include "base/file.h"
 #include "base/log.h"
 #include "core/cadence.h"
 #include "core/manager-parts.h"
@@ -37,60 +33,6 @@ void manager_wake(Manager *manager)
                 log_error_errno(r, "The timer cannot be set: %m");
 }
 
-static int on_pressure(sd_event_source *source, int fd, uint32_t revents, void *userdata)
-{
-        Manager *manager = userdata;
-
-        if (revents & EPOLLERR) {
-                log_warning("The pressure trigger is gone");
-                manager->pressure = sd_event_source_disable_unref(manager->pressure);
-                return 0;
-        }
-        manager->pressed = true;
-        manager_tick(manager);
-        return 0;
-}
-
-/* Sets the trigger; its end is the end of the descriptor that the event source owns. */
-static int set_trigger(Manager *manager)
-{
-        _fd_ int fd = pressure_trigger_open(manager->setup.root);
-        int r;
-
-        if (fd < 0)
-                return fd;
-        r = sd_event_add_io(manager->event, &manager->pressure, fd, EPOLLPRI, on_pressure, manager);
-        if (r < 0)
-                return r;
-        sd_event_source_set_io_fd_own(manager->pressure, true);
-        fd = -1;
-        return 0;
-}
-
-/* Whether load that arrives now will make itself known. */
-static bool guard(Manager *manager)
-{
-        bool wanted = manager->plan.on_pressure && !cpuset_is_empty(&manager->parked);
-        int r;
-
-        if (!wanted) {
-                manager->pressure = sd_event_source_disable_unref(manager->pressure);
-                return cpuset_is_empty(&manager->parked);
-        }
-        if (manager->pressure)
-                return true;
-        if (!manager->setup.live || manager->trigger_error < 0)
-                return false;
-        r = set_trigger(manager);
-        if (r < 0) {
-                manager->trigger_error = r;
-                manager_changed(manager, CHANGE_MISSING);
-                log_info("No pressure trigger (%s): the period bounds the reaction to load",
-                         g_strerror(-r));
-        }
-        return r >= 0;
-}
-
 static uint64_t max_stretch(const Manager *manager)
 {
         const DaemonOptions *options = config_section(manager->config, "Daemon")->options;
@@ -103,8 +45,8 @@ void manager_arm(Manager *manager, bool changed)
         Cadence cadence = {
                 .period_usec = manager->plan.period_usec,
                 .settled = manager->plan.settled,
-                .changed = changed,
-                .guarded = guard(manager),
+                .changed = changed || manager_expects_load(manager),
+                .most_usec = manager_guard(manager),
                 .max_stretch = max_stretch(manager),
         };
         uint64_t interval;
@@ -215,6 +157,6 @@ void manager_unlisten(Manager *manager)
 {
         manager->monitor = sd_device_monitor_unref(manager->monitor);
         manager->timer = sd_event_source_disable_unref(manager->timer);
-        manager->pressure = sd_event_source_disable_unref(manager->pressure);
+        manager_unguard(manager);
         manager->energy_timer = sd_event_source_disable_unref(manager->energy_timer);
 }

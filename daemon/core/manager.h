@@ -143,7 +143,10 @@ typedef struct Manager {
         uint64_t stretch;       /* how many periods that is */
         bool pressed;           /* the pressure trigger fired */
         int trigger_error;      /* why there is no pressure trigger; 0: none was refused */
-        sd_event_source *timer, *pressure, *energy_timer;
+        bool forked;            /* a new task called for the next tick */
+        int forks_error;        /* why new tasks are not watched for; 0: they may be */
+        bool no_slow_trigger;   /* the kernel refuses that too */
+        sd_event_source *timer, *pressure, *forks, *energy_timer;
         sd_device_monitor *monitor;
 
         void (*on_change)(struct Manager *manager, unsigned changes, void *userdata);

@@ -30,8 +30,7 @@ typedef enum Sense {
 } Sense;
 
 /* The pressure trigger: 40 ms of waiting within 500 ms, the shortest window the kernel takes. It
- * checks ten times a window, so that two tasks on one CPU are seen after 50 ms. Without
- * CAP_SYS_RESOURCE it is 160 ms within 2 s, seen after 200 ms. */
+ * checks ten times a window, so that two tasks on one CPU are seen after 50 ms. */
 #define PRESSURE_USEC        40000
 #define PRESSURE_WINDOW_USEC 500000
 
@@ -72,8 +71,8 @@ typedef struct Snapshot {
         unsigned threads;  /* that exist */
         double pressure;   /* share of the interval in which some task waited for a CPU, 0 .. 1 */
         bool pressed;      /* called by the pressure trigger: tasks waited for a CPU for at least
-                              PRESSURE_USEC of the last PRESSURE_WINDOW_USEC, however long the
-                              interval is */
+                              PRESSURE_USEC of the last PRESSURE_WINDOW_USEC, or a tenth of 2 s
+                              where the kernel refuses that, however long the interval is */
         bool on_battery;   /* a battery is discharging and no mains supply is online */
         double battery_level; /* 0 .. 1; negative if there is no battery */
 

@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -73,18 +72,20 @@ static int pressure_read(void *state, Counters *counters)
         return 0;
 }
 
-/* Who has no CAP_SYS_RESOURCE may only ask for whole multiples of the kernel's own averaging
- * period, 2 s, and is answered at its ends: too late to be of use, so that is not asked for. */
-int pressure_trigger_open(int root)
+int pressure_trigger_open(int root, PressureTrigger trigger)
 {
+        static const char *const texts[] = {
+                [PRESSURE_TRIGGER_FAST] = "some " G_STRINGIFY(PRESSURE_USEC) " " G_STRINGIFY(
+                        PRESSURE_WINDOW_USEC),
+                [PRESSURE_TRIGGER_SLOW] = "some 200000 2000000",
+        };
         _fd_ int fd = openat(root, "proc/pressure/cpu", O_RDWR | O_NONBLOCK | O_CLOEXEC);
-        char text[64];
-        int n, opened;
+        const char *text = texts[trigger];
+        int opened;
 
         if (fd < 0)
                 return -errno;
-        n = snprintf(text, sizeof(text), "some %d %d", PRESSURE_USEC, PRESSURE_WINDOW_USEC);
-        if (write(fd, text, (size_t)n + 1) < 0)
+        if (write(fd, text, strlen(text) + 1) < 0)
                 return -errno;
         opened = fd;
         fd = -1;

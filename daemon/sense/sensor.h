@@ -55,10 +55,14 @@ void sensors_rescan(Sensors *sensors, const Topology *topology);
  * Returns how many; 0 if the machine has none. */
 int idle_states_read(int root, int cpu, IdleState *ret_states);
 
-/* A descriptor on which EPOLLPRI tells that tasks waited for a CPU for PRESSURE_USEC within
- * PRESSURE_WINDOW_USEC; closing it is its end. Else negative errno: -ENOENT without PSI, -EINVAL if
- * the kernel refuses so short a window, for which it wants CAP_SYS_RESOURCE. */
-int pressure_trigger_open(int root);
+/* FAST: tasks waited for a CPU for 40 ms within 500 ms; for so short a window the kernel wants
+ * CAP_SYS_RESOURCE. SLOW: 200 ms within 2 s, told at the ends of the kernel's own averaging periods
+ * of 2 s; since Linux 6.5 anybody may have that. */
+typedef enum PressureTrigger { PRESSURE_TRIGGER_FAST, PRESSURE_TRIGGER_SLOW } PressureTrigger;
+
+/* A descriptor on which EPOLLPRI tells that tasks waited; closing it is its end. Else negative
+ * errno: -ENOENT without PSI, -EINVAL or -EPERM if the kernel refuses it. */
+int pressure_trigger_open(int root, PressureTrigger trigger);
 
 /* The energy domains in the order of Counters.energy. */
 typedef struct EnergyDomain {

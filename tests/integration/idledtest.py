@@ -101,7 +101,7 @@ class Daemon:
 
     numbers = itertools.count()
 
-    def __init__(self, directory, arguments):
+    def __init__(self, directory, arguments, prefix=()):
         # Of its own: news of another one's end must not arrive here.
         self.path = path = os.path.join(directory, 'notify-%d' % next(self.numbers))
         self.notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -110,8 +110,9 @@ class Daemon:
         self.log = []
         environment = dict(os.environ, NOTIFY_SOCKET=path)
         environment.pop('JOURNAL_STREAM', None)
-        self.process = subprocess.Popen([os.environ['IDLED']] + arguments, env=environment,
-                                        stderr=subprocess.PIPE, text=True, errors='replace')
+        self.process = subprocess.Popen([*prefix, os.environ['IDLED']] + arguments,
+                                        env=environment, stderr=subprocess.PIPE, text=True,
+                                        errors='replace')
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
 
@@ -174,6 +175,7 @@ class TestCase(unittest.TestCase):
 
     MACHINE = 'synthetic-laptop'
     CONFIG = '[Daemon]\nPolicies=userspace\n'
+    PREFIX = ()  # of the daemon's command line
 
     def setUp(self):
         self.directory = temporary.make(self)
@@ -206,7 +208,7 @@ class TestCase(unittest.TestCase):
         arguments = self.arguments() + list(more)
         if bus:
             arguments += ['--bus-address', self.bus.address]
-        daemon = Daemon(self.directory, arguments)
+        daemon = Daemon(self.directory, arguments, self.PREFIX)
         self.addCleanup(daemon.stop)
         return daemon
 

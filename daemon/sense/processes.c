@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Processes as events, through the netlink proc connector (CONFIG_PROC_EVENTS).
+ *
+ * The kernel sends a message for every event of every process to all who listen. A socket filter
+ * lets through only the kinds that were asked for: it runs where the event happens, before the
+ * message is queued, so that the others cost the reader neither wake-ups nor memory. It is classic
+ * BPF, which takes no privilege; that kernels since 6.6 can be asked for kinds would save no more.
+ *
+ * The kernel answers a subscription with a message of kind NONE. It is waited for, because where
+ * the connector is not to be had (another user or PID namespace) a subscription fails without a
+ * sound. It is sent from within send(2), so if it is not there then, it will not come. Kernels
+ * before 6.6 only count subscriptions, and go on making messages for nobody unless told before the
+ * close.
+ *
+ * Who is privileged in the network namespace could send messages like these: what does not come
+ * from the kernel itself is passed over.
+ */
+#include "sense/processes.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <glib.h>
+#include <linux/cn_proc.h>
+#include <linux/connector.h>
+#include <linux/filter.h>
+#include <linux/netlink.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+G_STATIC_ASSERT((unsigned)PROCESS_FORK == PROC_EVENT_FORK);
+G_STATIC_ASSERT((unsigned)PROCESS_EXEC == PROC_EVENT_EXEC);
+G_STATIC_ASSERT((unsigned)PROCESS_UID == PROC_EVENT_UID);
+G_STATIC_ASSERT((unsigned)PROCESS_COMM == PROC_EVENT_COMM);
+G_STATIC_ASSERT((unsigned)PROCESS_EXIT == (unsigned)PROC_EVENT_EXIT);
+
+/* Where the event begins in a message. */
+#define HEADERS (NLMSG_HDRLEN + sizeof(struct cn_msg))
+
+/* Takes the event out of its two envelopes; what an older kernel did not send reads as zeros.
+ * Returns how many bytes of it there are. */
+static int unwrap(const void *message, size_t size, struct proc_event *ret_event)
+{
+        struct nlmsghdr outer;
+        struct cn_msg inner;
+        struct proc_event event = { 0 };
+
+        if (size < HEADERS)
+                return -EBADMSG;
+        memcpy(&outer, message, sizeof(outer));
+        memcpy(&inner, (const char *)message + NLMSG_HDRLEN, sizeof(inner));
+        if (outer.nlmsg_type != NLMSG_DONE || outer.nlmsg_len < HEADERS || outer.nlmsg_len > size)
+                return -EBADMSG;
+        if (inner.id.idx != CN_IDX_PROC || inner.id.val != CN_VAL_PROC ||
+            inner.len > outer.nlmsg_len - HEADERS)
+                return -EBADMSG;
+        memcpy(&event, (const char *)message + HEADERS, MIN(inner.len, sizeof(event)));
+        *ret_event = event;
+        return (int)MIN(inner.len, sizeof(event));
+}
+
+#define END_OF(field)                                                                              \
+        ((int)(offsetof(struct proc_event, event_data.field) +                                     \
+               sizeof(((struct proc_event *)0)->event_data.field)))
+
+/* Where the last field that is read of this kind ends; 0 for a kind that nobody wants. */
+static int end_of_kind(unsigned kind)
+{
+        switch (kind) {
+        case PROCESS_FORK:
+                return END_OF(fork);
+        case PROCESS_EXEC:
+                return END_OF(exec);
+        case PROCESS_UID:
+                return END_OF(id);
+        case PROCESS_COMM:
+                return END_OF(comm);
+        case PROCESS_EXIT:
+                return END_OF(exit.process_tgid);
+        }
+        return 0;
+}
+
+int process_event_parse(const void *message, size_t size, ProcessEvent *ret_event)
+{
+        struct proc_event event;
+        ProcessEvent found = { .uid = (uid_t)-1 };
+        int length = unwrap(message, size, &event), end;
+
+        if (length < (int)sizeof(event.what))
+                return -EBADMSG;
+        end = end_of_kind(event.what);
+        if (end == 0)
+                return 0;
+        if (length < end)
+                return -EBADMSG;
+        found.kind = (ProcessEventKind)event.what;
+        /* All but fork begin with the same two fields. */
+        found.tid = event.event_data.exec.process_pid;
+        found.pid = event.event_data.exec.process_tgid;
+        if (found.kind == PROCESS_FORK) {
+                found.tid = event.event_data.fork.child_pid;
+                found.pid = event.event_data.fork.child_tgid;
+                found.parent = event.event_data.fork.parent_tgid;
+        } else if (found.kind == PROCESS_UID) {
+                found.uid = event.event_data.id.e.euid;
+        } else if (found.kind == PROCESS_COMM) {
+                memcpy(found.comm, event.event_data.comm.comm, sizeof(found.comm) - 1);
+        }
+        *ret_event = found;
+        return 1;
+}
+
+/* One message of the kernel's into `buffer`: its size, 0 if none waits. */
+static int receive(int fd, void *buffer, size_t buffer_size)
+{
+        struct sockaddr_nl from = { 0 };
+        socklen_t from_size;
+        ssize_t n;
+
+        do {
+                from_size = sizeof(from);
+                n = recvfrom(fd, buffer, buffer_size, 0, (struct sockaddr *)&from, &from_size);
+        } while ((n < 0 && errno == EINTR) || (n >= 0 && from.nl_pid != 0));
+        if (n < 0)
+                return errno == EAGAIN ? 0 : -errno;
+        return (int)n;
+}
+
+int process_events_read(int fd, ProcessEvent *ret_event)
+{
+        char buffer[512]; /* the rest of a longer one is nothing that is known */
+        int n;
+
+        while ((n = receive(fd, buffer, sizeof(buffer))) > 0)
+                if (process_event_parse(buffer, (size_t)n, ret_event) > 0)
+                        return 1;
+        return n;
+}
+
+void process_events_drain(int fd)
+{
+        char byte;
+        int n;
+
+        do
+                n = receive(fd, &byte, 1);
+        while (n > 0 || n == -ENOBUFS);
+}
+
+/* Lets through messages of `kinds`, and answers to subscriptions. The filter's machine reads
+ * numbers as big endian. */
+static int attach_filter(int fd, unsigned kinds)
+{
+        struct sock_filter program[] = {
+                BPF_STMT(BPF_LD | BPF_W | BPF_ABS, HEADERS + offsetof(struct proc_event, what)),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PROC_EVENT_NONE, 1, 0),
+                BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, htonl(kinds), 0, 1),
+                BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+                BPF_STMT(BPF_RET | BPF_K, 0),
+        };
+        struct sock_fprog filter = { G_N_ELEMENTS(program), program };
+
+        return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)) < 0 ? -errno
+                                                                                         : 0;
+}
+
+static int send_operation(int fd, enum proc_cn_mcast_op operation)
+{
+        char message[HEADERS + sizeof(operation)];
+        struct nlmsghdr outer = { .nlmsg_len = sizeof(message), .nlmsg_type = NLMSG_DONE };
+        struct cn_msg inner = { .id = { CN_IDX_PROC, CN_VAL_PROC }, .len = sizeof(operation) };
+
+        memcpy(message, &outer, sizeof(outer));
+        memcpy(message + NLMSG_HDRLEN, &inner, sizeof(inner));
+        memcpy(message + HEADERS, &operation, sizeof(operation));
+        return send(fd, message, sizeof(message), 0) < 0 ? -errno : 0;
+}
+
+/* Whether the kernel says yes. Events that come before its answer are lost, which is as if the
+ * subscription had been made that much later. */
+static int read_answer(int fd)
+{
+        char buffer[512];
+        struct proc_event event;
+        int n;
+
+        while ((n = receive(fd, buffer, sizeof(buffer))) > 0 || n == -ENOBUFS)
+                if (n > 0 && unwrap(buffer, (size_t)n, &event) >= END_OF(ack) &&
+                    event.what == PROC_EVENT_NONE)
+                        return event.event_data.ack.err <= INT32_MAX
+                                       ? -(int)event.event_data.ack.err
+                                       : -EBADMSG;
+        return n < 0 ? n : -EOPNOTSUPP;
+}
+
+int process_events_open(unsigned kinds, int buffer_size)
+{
+        const struct sockaddr_nl group = { .nl_family = AF_NETLINK, .nl_groups = CN_IDX_PROC };
+        _fd_ int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
+                             NETLINK_CONNECTOR);
+        int r, opened;
+
+        if (fd < 0)
+                return -errno;
+        r = attach_filter(fd, kinds);
+        if (r >= 0 && bind(fd, (const struct sockaddr *)&group, sizeof(group)) < 0)
+                r = -errno;
+        if (r >= 0)
+                r = send_operation(fd, PROC_CN_MCAST_LISTEN);
+        if (r >= 0)
+                r = read_answer(fd);
+        if (r >= 0 && buffer_size > 0 &&
+            setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &buffer_size, sizeof(buffer_size)) < 0)
+                r = -errno;
+        if (r < 0)
+                return r;
+        opened = fd;
+        fd = -1;
+        return opened;
+}
+
+void process_events_close(int fd)
+{
+        if (fd < 0)
+                return;
+        send_operation(fd, PROC_CN_MCAST_IGNORE);
+        close(fd);
+}

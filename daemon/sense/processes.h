@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Processes as events: who forks, executes, changes user or name, and ends, told by the kernel.
+ */
+#ifndef IDLED_PROCESSES_H
+#define IDLED_PROCESSES_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+/* The numbers are the kernel's (enum what in linux/cn_proc.h); a set of kinds is their sum. */
+typedef enum ProcessEventKind {
+        PROCESS_FORK = 0x1, /* a new process or thread */
+        PROCESS_EXEC = 0x2,
+        PROCESS_UID = 0x4,
+        PROCESS_COMM = 0x200, /* its name changed, other than by exec */
+        PROCESS_EXIT = 0x80000000,
+} ProcessEventKind;
+
+#define PROCESS_COMM_SIZE 16
+
+typedef struct ProcessEvent {
+        ProcessEventKind kind;
+        pid_t pid, tid;               /* process and thread; after a fork the child's */
+        pid_t parent;                 /* process that forked; 0 with other kinds */
+        uid_t uid;                    /* effective; (uid_t)-1 with other kinds than PROCESS_UID */
+        char comm[PROCESS_COMM_SIZE]; /* with PROCESS_COMM; any bytes, and a NUL at the end */
+} ProcessEvent;
+
+/* Subscribes to events of `kinds`; what else happens wakes nobody. `buffer_size`, in bytes, is how
+ * much may wait to be read, 0 for the system's default; a message takes about 800. Returns a
+ * descriptor that does not block, for process_events_close(). -EPERM: that takes CAP_NET_ADMIN;
+ * -EOPNOTSUPP, -EPROTONOSUPPORT: no such events in this kernel or in this container. */
+int process_events_open(unsigned kinds, int buffer_size);
+
+/* Reads one event: 1, or 0 if none waits. -ENOBUFS: events were lost, so what is known of processes
+ * must be looked up anew; reading goes on after it. What makes no sense is passed over. */
+int process_events_read(int fd, ProcessEvent *ret_event);
+
+/* Forgets what waits. */
+void process_events_drain(int fd);
+
+/* Unsubscribes and closes; -1 is none. */
+void process_events_close(int fd);
+
+/* Understands one message as it comes from the socket: 1; 0 if it is well formed and tells of none
+ * of the kinds above; -EBADMSG for anything else. */
+int process_event_parse(const void *message, size_t size, ProcessEvent *ret_event);
+
+#endif

@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Who watches for load while a CPU is parked and the kernel refuses the pressure trigger: the news of
+new tasks, or where these cannot be had either, the period. On the running kernel's cpuset, in a group
+that the test makes; MaxCores=1 parks whatever else this machine does."""
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+from cpuset import cpuset_root
+from idledtest import TestCase, main, wait_until
+
+GROUP = 'idled-guard-%d' % os.getpid()
+PERIOD = 0.25  # of ondemand
+REFUSED = ('setpriv', '--bounding-set=-sys_resource', '--inh-caps=-sys_resource')
+
+
+class Guard(TestCase):
+    PREFIX = REFUSED
+
+    def setUp(self):
+        super().setUp()
+        top = cpuset_root()
+        self.group = top / GROUP
+        self.group.mkdir()
+        self.addCleanup(self.group.rmdir)
+        for name in ('cpuset.mems', 'cpuset.cpus'):
+            (self.group / name).write_text((top / name).read_text())
+        self.conf = Path(self.directory, 'conf')
+        (self.conf / 'policies').mkdir(parents=True)
+        (self.conf / 'idled.conf').write_text(
+            '[Daemon]\nPolicies=ondemand\n[Park]\nBackend=cgroup\nUnits=%s\n' % GROUP)
+        (self.conf / 'policies/ondemand.conf').write_text('[Policy]\nMaxCores=1\nDwell=0\n')
+        self.before = self.knob()
+        self.start()
+        wait_until(lambda: self.knob() != self.before, 'a CPU to be parked')
+
+    def arguments(self):
+        return ['--run', os.path.join(self.directory, 'run'), '--config-dir', str(self.conf),
+                '--vendor-dir', os.path.join(self.directory, 'none'), '--policy-dir',
+                os.environ['IDLED_POLICIES'], '--log-level', 'debug']
+
+    def knob(self):
+        return (self.group / 'cpuset.cpus').read_text().strip()
+
+    def missing(self):
+        return [str(what) for what, _ in self.get('Missing')]
+
+    def ticks(self):
+        return int(self.get('Ticks'))
+
+    def assert_ends_well(self):
+        self.daemon.send(signal.SIGTERM)
+        self.assertEqual(self.daemon.wait_exit(), 0)
+        self.assertEqual(self.knob(), self.before)
+
+
+def fork():
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0)
+    os.waitpid(pid, 0)
+    return True
+
+
+class NewTasks(Guard):
+    def setUp(self):
+        super().setUp()
+        self.daemon.wait_log('No pressure trigger .*: new tasks are watched for instead')
+        if 'news of new tasks' in self.missing():
+            self.skipTest('this kernel tells nothing of new tasks')
+
+    def test_bring_a_tick_forward(self):
+        mine = 'Process %d begins a task' % os.getpid()
+        wait_until(lambda: fork() and self.daemon.count_log(mine), 'news of a fork')
+        self.assertEqual(self.daemon.count_log('No pressure trigger'), 1)
+        self.assert_ends_well()
+
+    def test_storm(self):
+        """Of thousands of forks: no more ticks than if they did not stretch."""
+        ticks, start = self.ticks(), time.monotonic()
+        wait_until(lambda: [fork() for _ in range(50)] and self.ticks() >= ticks + 8, 'ticks')
+        took = time.monotonic() - start
+        self.assertLessEqual(self.ticks() - ticks, (time.monotonic() - start) / PERIOD + 2)
+        self.assertGreater(took, 6 * PERIOD)
+        self.assert_ends_well()
+
+
+class NoNews(Guard):
+    """In a network namespace of its own the daemon has no connector."""
+    PREFIX = REFUSED + ('unshare', '--net')
+
+    def test_ticks_do_not_stretch(self):
+        self.daemon.wait_log('No news of new tasks either')
+        self.assertEqual(self.missing().count('news of new tasks'), 1)
+        self.assertIn('pressure trigger', self.missing())
+        ticks = self.ticks()
+        wait_until(lambda: self.ticks() >= ticks + 20, 'ticks at the period')
+        self.assertEqual(self.daemon.count_log('No news of new tasks'), 1)
+        self.assert_ends_well()
+
+
+if __name__ == '__main__':
+    root = cpuset_root()
+    if os.geteuid() != 0 or not root or not os.access(root / 'cgroup.procs', os.W_OK) or \
+            (os.cpu_count() or 1) < 2:
+        print('needs root, two CPUs and a writable cgroup v1 cpuset: skipped')
+        sys.exit(77)
+    main()
