@@ -40,6 +40,9 @@ G_STATIC_ASSERT((unsigned)PROCESS_EXIT == (unsigned)PROC_EVENT_EXIT);
 /* Where the event begins in a message. */
 #define HEADERS (NLMSG_HDRLEN + sizeof(struct cn_msg))
 
+/* The process that makes kernel threads. */
+#define KTHREADD 2
+
 /* Takes the event out of its two envelopes; what an older kernel did not send reads as zeros.
  * Returns how many bytes of it there are. */
 static int unwrap(const void *message, size_t size, struct proc_event *ret_event)
@@ -151,14 +154,18 @@ void process_events_drain(int fd)
         while (n > 0 || n == -ENOBUFS);
 }
 
-/* Lets through messages of `kinds`, and answers to subscriptions. The filter's machine reads
- * numbers as big endian. */
+/* Lets through messages of `kinds`, but for forks of kthreadd, which begin kernel threads, and
+ * answers to subscriptions. The filter's machine reads numbers as big endian. */
 static int attach_filter(int fd, unsigned kinds)
 {
+        const unsigned what = HEADERS + offsetof(struct proc_event, what);
+        const unsigned parent = HEADERS + offsetof(struct proc_event, event_data.fork.parent_tgid);
         struct sock_filter program[] = {
-                BPF_STMT(BPF_LD | BPF_W | BPF_ABS, HEADERS + offsetof(struct proc_event, what)),
-                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PROC_EVENT_NONE, 1, 0),
-                BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, htonl(kinds), 0, 1),
+                BPF_STMT(BPF_LD | BPF_W | BPF_ABS, what),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PROC_EVENT_NONE, 3, 0),
+                BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, htonl(kinds), 0, 3),
+                BPF_STMT(BPF_LD | BPF_W | BPF_ABS, parent),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htonl(KTHREADD), 1, 0),
                 BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
                 BPF_STMT(BPF_RET | BPF_K, 0),
         };

@@ -10,7 +10,7 @@
 
 /* The numbers are the kernel's (enum what in linux/cn_proc.h); a set of kinds is their sum. */
 typedef enum ProcessEventKind {
-        PROCESS_FORK = 0x1, /* a new process or thread */
+        PROCESS_FORK = 0x1, /* a new process or thread, but none of the kernel's */
         PROCESS_EXEC = 0x2,
         PROCESS_UID = 0x4,
         PROCESS_COMM = 0x200, /* its name changed, other than by exec */
@@ -29,8 +29,9 @@ typedef struct ProcessEvent {
 
 /* Subscribes to events of `kinds`; what else happens wakes nobody. `buffer_size`, in bytes, is how
  * much may wait to be read, 0 for the system's default; a message takes about 800. Returns a
- * descriptor that does not block, for process_events_close(). -EPERM: that takes CAP_NET_ADMIN;
- * -EOPNOTSUPP, -EPROTONOSUPPORT: no such events in this kernel or in this container. */
+ * descriptor that does not block, for process_events_close(). -EPERM: before Linux 6.6 that takes
+ * CAP_NET_ADMIN; -EOPNOTSUPP, -EPROTONOSUPPORT: no such events in this kernel or in this container.
+ */
 int process_events_open(unsigned kinds, int buffer_size);
 
 /* Reads one event: 1, or 0 if none waits. -ENOBUFS: events were lost, so what is known of processes
