@@ -17,7 +17,9 @@
 #include "act/park-common.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cpuset-text.h"
 
@@ -122,6 +124,13 @@ static int list_units(void *userdata, const char *group, char ***ret_children)
         return 0;
 }
 
+/* systemd takes every limit for done, also where cgroup v2 has no cpusets at all. */
+static bool lacks_cpusets(int root)
+{
+        return faccessat(root, PARK_UNIFIED "/cgroup.controllers", F_OK, 0) == 0 &&
+               !park_offers_cpusets(root);
+}
+
 static int open_systemd(const ActContext *context, const ParkOptions *options, void **ret_state)
 {
         const UnitControl *units = context->units;
@@ -129,7 +138,7 @@ static int open_systemd(const ActContext *context, const ParkOptions *options, v
         State *state;
         int r;
 
-        if (!units)
+        if (!units || lacks_cpusets(context->root))
                 return -EOPNOTSUPP;
         r = units->list_children(units->userdata, "-.slice", &children);
         if (r < 0)
