@@ -31,7 +31,8 @@ const Verb verbs[] = {
         { "policies", "", "Show what every policy wishes, and which are not at work", NULL, 0, 0, 0,
           policies_ask, policies_show },
         { "set", "SECTION KEY=VALUE...", "Change options while the daemon runs",
-          "SECTION is Daemon, Park, or the name of a policy. An empty VALUE is that of the files.\n"
+          "SECTION is one of idled.conf, or the name of a policy. An empty VALUE is that of the "
+          "files.\n"
           "Either all are changed or none. What is set is forgotten when the daemon ends.\n"
           "  idlectl set userspace IdleMask=2-3",
           0, 2, INT_MAX, set_ask, set_show },

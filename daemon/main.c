@@ -167,7 +167,8 @@ static int restore(const ManagerSetup *setup, const Arguments *arguments)
         g_autoptr(Units) units = units_new(NULL, arguments->no_bus ? NULL : arguments->bus);
         g_autoptr(Knobs) knobs = NULL;
 
-        knobs = knobs_new(&(ActContext){ setup->root, units_control(units) }, setup->run, false);
+        knobs = knobs_new(&(ActContext){ setup->root, units_control(units), setup->live },
+                          setup->run, false);
         return manager_recover(knobs);
 }
 

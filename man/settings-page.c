@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "act/park.h"
+#include "act/tuning.h"
 #include "base/setting-value.h"
 #include "core/config.h"
 #include "idled-policy.h"
@@ -88,6 +89,9 @@ static int print_all(char **modules)
 
         print_settings("idled.conf", daemon_settings, NULL);
         print_settings("idled.conf", park_settings, NULL);
+        print_settings("idled.conf", frequency_settings, NULL);
+        print_settings("idled.conf", idle_states_settings, NULL);
+        print_settings("idled.conf", latency_settings, NULL);
         for (int i = 0; modules[i] && r == 0; i++)
                 r = print_module(modules[i]);
         return r;

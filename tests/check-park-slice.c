@@ -37,7 +37,7 @@ static int apply_by(void *state, Knobs *knobs, const char *allowed)
         const Topology topology = { .online = fake_set("0-3") };
         const Plan plan = { .allowed = fake_set(allowed) };
 
-        return actuator_park.apply(state, knobs, &plan, &topology);
+        return actuator_park.apply(state, knobs, &plan, &(ActFacts){ .topology = &topology });
 }
 
 static int apply(Knobs *knobs, const char *allowed)

@@ -131,6 +131,9 @@ START_TEST(daemon_options)
 {
         check_table("idled.conf", daemon_settings, "Daemon");
         check_table("idled.conf", park_settings, "Park");
+        check_table("idled.conf", frequency_settings, "Frequency");
+        check_table("idled.conf", idle_states_settings, "IdleStates");
+        check_table("idled.conf", latency_settings, "Latency");
 }
 END_TEST
 

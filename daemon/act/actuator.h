@@ -6,7 +6,16 @@
 #define IDLED_ACTUATOR_H
 
 #include "act/knob.h"
+#include "model/frequency.h"
 #include "model/plan.h"
+
+/* What the machine is and offers, for actuators that need more than the plan. */
+typedef struct ActFacts {
+        const Topology *topology;
+        const IdleTable *idle;       /* by CPU number; NULL: there are no idle states */
+        const FreqPolicy *frequency; /* of cpufreq, n_frequency of them */
+        int n_frequency;
+} ActFacts;
 
 typedef struct Actuator {
         const char *name;
@@ -17,9 +26,17 @@ typedef struct Actuator {
          * machine, which is normal. `options` is the struct of its section of idled.conf. */
         int (*open)(const ActContext *context, const void *options, void **ret_state);
 
-        /* Carries out the plan. Returns the first error; what could be done is done all the same.
-         */
-        int (*apply)(void *state, Knobs *knobs, const Plan *plan, const Topology *topology);
+        /* Carries out the plan, as far as it differs from what it did the last time. Returns the
+         * first error; what could be done is done all the same. */
+        int (*apply)(void *state, Knobs *knobs, const Plan *plan, const ActFacts *facts);
+
+        /* What was carried out may not be in force any more: the next apply() looks at every knob.
+         * The kernel may have set the knobs of `returned`, CPUs that were away, itself. */
+        void (*forget)(void *state, Knobs *knobs, const CpuSet *returned);
+
+        /* Fills those parts of `in_force`, which comes without any, that this actuator has in force
+         * for the CPU. NULL: none. */
+        void (*tell)(void *state, const ActFacts *facts, int cpu, CpuWish *in_force);
 
         /* True if `a` and `b` ask the same of this actuator, so that it need not be called when one
          * follows the other. NULL: it is always called. */
@@ -36,7 +53,7 @@ typedef struct Actuator {
         void (*close)(void *state);
 } Actuator;
 
-extern const Actuator actuator_park;
+extern const Actuator actuator_park, actuator_cpufreq, actuator_cpuidle, actuator_pmqos;
 
 /* Ends with NULL. */
 extern const Actuator *const actuators[];

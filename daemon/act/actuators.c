@@ -4,4 +4,5 @@
  */
 #include "act/actuator.h"
 
-const Actuator *const actuators[] = { &actuator_park, NULL };
+const Actuator *const actuators[] = { &actuator_park, &actuator_cpufreq, &actuator_cpuidle,
+                                      &actuator_pmqos, NULL };

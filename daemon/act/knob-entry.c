@@ -108,7 +108,50 @@ bool knob_entry_explains(const Knobs *knobs, const KnobEntry *entry, const char 
                knob_same(knob->kind, value, knob->before) ||
                knob_same(knob->kind, value, knob->original) ||
                (knob->kind->passes && knob->original &&
-                knob->kind->passes(&knobs->context, knob->original, value));
+                knob->kind->passes(&knobs->context, knob->original, value)) ||
+               knob_entry_is_held(knobs, entry, knob->ours, value);
+}
+
+bool knob_entry_is_held(const Knobs *knobs, const KnobEntry *entry, const char *wanted,
+                        const char *value)
+{
+        const Knob *knob = &entry->knob;
+
+        return wanted && value && knob->kind->held &&
+               knob->kind->held(&knobs->context, knob->name, wanted, value);
+}
+
+/* The knobs of this kind whose value is explained now. */
+static GPtrArray *list_explained(const Knobs *knobs, const KnobKind *kind)
+{
+        GPtrArray *explained = g_ptr_array_new();
+
+        for (unsigned i = 0; kind && i < knobs->list->len; i++) {
+                KnobEntry *entry = knobs->list->pdata[i];
+                g_autofree char *now = NULL;
+
+                if (entry->knob.kind == kind && entry->recorded &&
+                    knob_entry_read(knobs, entry, &now) >= 0 &&
+                    knob_entry_explains(knobs, entry, now))
+                        g_ptr_array_add(explained, entry);
+        }
+        return explained;
+}
+
+int knob_entry_write(Knobs *knobs, KnobEntry *entry, const char *value)
+{
+        const KnobKind *kind = entry->knob.kind;
+        g_autoptr(GPtrArray) explained = list_explained(knobs, kind->disturbs);
+        int r = kind->write(&knobs->context, entry->knob.name, value);
+
+        knobs->writes += r >= 0;
+        for (unsigned i = 0; i < explained->len; i++) {
+                g_autofree char *now = NULL;
+
+                if (knob_entry_read(knobs, explained->pdata[i], &now) >= 0)
+                        knob_entry_adopt(knobs, explained->pdata[i], now);
+        }
+        return r;
 }
 
 int knob_entry_announce(Knobs *knobs, KnobEntry *entry, const char *value)
@@ -180,6 +223,11 @@ int knobs_list(const Knobs *knobs, const Knob *const **ret_knobs)
 {
         *ret_knobs = (const Knob *const *)knobs->list->pdata;
         return (int)knobs->list->len;
+}
+
+bool knobs_is_dry_run(const Knobs *knobs)
+{
+        return knobs->dry_run;
 }
 
 unsigned knobs_writes(const Knobs *knobs)

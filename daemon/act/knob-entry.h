@@ -40,6 +40,13 @@ bool knob_same(const KnobKind *kind, const char *a, const char *b);
 /* True if the value can have come to be there without anybody else. */
 bool knob_entry_explains(const Knobs *knobs, const KnobEntry *entry, const char *value);
 
+/* True if the value is there because the kernel or the hardware keeps it so instead of `wanted`. */
+bool knob_entry_is_held(const Knobs *knobs, const KnobEntry *entry, const char *wanted,
+                        const char *value);
+
+/* Writes a value as it is. Knobs that the kernel changes by the way stay ours. */
+int knob_entry_write(Knobs *knobs, KnobEntry *entry, const char *value);
+
 /* Puts on record a value that is about to be written; the knob's idea of what is ours follows. */
 int knob_entry_announce(Knobs *knobs, KnobEntry *entry, const char *value);
 

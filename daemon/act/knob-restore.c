@@ -28,13 +28,15 @@ int knobs_verify(Knobs *knobs)
                 r = knob_entry_read(knobs, entry, &now);
                 if (r == -ENOENT) {
                         knob_entry_forget(knobs, entry);
+                } else if (r == -EBUSY) {
+                        continue;
                 } else if (r < 0) {
                         knob_entry_fail(entry, r);
                         wrong++;
                 } else if (!knob_entry_explains(knobs, entry, now)) {
                         knob_entry_disown(knobs, entry);
                         wrong++;
-                } else if (!knob_same(entry->knob.kind, now, entry->knob.ours)) {
+                } else if (!knob_is_as_written(&knobs->context, &entry->knob, now)) {
                         wrong++;
                 }
         }
@@ -52,10 +54,10 @@ static int write_original(Knobs *knobs, KnobEntry *entry)
                 knobs->writes++;
                 return 0;
         }
-        r = knob->kind->write(&knobs->context, knob->name, knob->original);
-        knobs->writes += r >= 0;
+        r = knob_entry_write(knobs, entry, knob->original);
         read_error = knob_entry_read(knobs, entry, &after);
-        if (knob_same(knob->kind, after, knob->original))
+        if (knob_same(knob->kind, after, knob->original) ||
+            (r >= 0 && knob_entry_is_held(knobs, entry, knob->original, after)))
                 return 0;
         knob_entry_adopt(knobs, entry, after);
         if (r < 0)
@@ -124,6 +126,21 @@ static int restore_once(Knobs *knobs, bool last, KnobReport report, void *userda
         return first;
 }
 
+/* Moves those to the end, which is given back first, that change others by the way. */
+static void sort_disturbers(Knobs *knobs)
+{
+        unsigned n = knobs->list->len;
+
+        for (unsigned i = 0, left = n; left > 0; left--) {
+                KnobEntry *entry = knobs->list->pdata[i];
+
+                if (entry->knob.kind->disturbs)
+                        g_ptr_array_add(knobs->list, g_ptr_array_steal_index(knobs->list, i));
+                else
+                        i++;
+        }
+}
+
 int knobs_restore(Knobs *knobs, KnobReport report, void *userdata)
 {
         unsigned before;
@@ -131,6 +148,7 @@ int knobs_restore(Knobs *knobs, KnobReport report, void *userdata)
 
         for (unsigned i = 0; i < knobs->list->len; i++)
                 ((KnobEntry *)knobs->list->pdata[i])->reported = false;
+        sort_disturbers(knobs);
         do {
                 before = knobs->list->len;
                 r = restore_once(knobs, false, report, userdata);

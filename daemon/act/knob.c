@@ -65,8 +65,7 @@ static int write_and_check(Knobs *knobs, KnobEntry *entry, const char *value)
         g_autofree char *after = NULL;
         int r, read_error;
 
-        r = knob->kind->write(&knobs->context, knob->name, value);
-        knobs->writes += r >= 0;
+        r = knob_entry_write(knobs, entry, value);
         read_error = knob_entry_read(knobs, entry, &after);
         if (read_error == -ENOENT) {
                 knob_entry_forget(knobs, entry);
@@ -74,7 +73,8 @@ static int write_and_check(Knobs *knobs, KnobEntry *entry, const char *value)
         }
         if (r >= 0)
                 r = read_error;
-        if (r >= 0 && !knob_same(knob->kind, after, value))
+        if (r >= 0 && !knob_same(knob->kind, after, value) &&
+            !knob_entry_is_held(knobs, entry, value, after))
                 r = -EPERM;
         if (r < 0)
                 return give_up(knobs, entry, after, r);
@@ -134,6 +134,11 @@ static int unreadable(Knobs *knobs, KnobEntry *entry, const char *value, int err
                 knob_entry_forget(knobs, entry);
                 return error;
         }
+        if (error == -EBUSY) {
+                if (!entry->recorded)
+                        knob_entry_forget(knobs, entry);
+                return 0;
+        }
         if (!entry->recorded)
                 replace(&entry->knob.ours, value);
         return knob_entry_fail(entry, error);
@@ -176,6 +181,31 @@ int knob_set(Knobs *knobs, const KnobKind *kind, const char *name, const char *v
         if (knob_same(kind, now, value))
                 return confirm(knobs, entry, now);
         return change(knobs, entry, now, value);
+}
+
+int knob_release(Knobs *knobs, const KnobKind *kind, const char *name)
+{
+        KnobEntry *entry = knob_entry_find(knobs, kind, name);
+        g_autofree char *key = NULL, *original = NULL;
+
+        if (knobs->dry_run) {
+                key = g_strdup_printf("%s %s", kind->name, name);
+                knobs->writes += g_hash_table_remove(knobs->pretended, key);
+                return 0;
+        }
+        if (!entry || entry->knob.state == KNOB_FOREIGN)
+                return 0;
+        if (!entry->recorded)
+                return knob_entry_forget(knobs, entry);
+        original = g_strdup(entry->knob.original);
+        return knob_set(knobs, kind, name, original);
+}
+
+bool knob_is_as_written(const ActContext *context, const Knob *knob, const char *found)
+{
+        return knob_same(knob->kind, found, knob->ours) ||
+               (knob->ours && knob->kind->held &&
+                knob->kind->held(context, knob->name, knob->ours, found));
 }
 
 bool knob_is_confining(const Knob *knob)

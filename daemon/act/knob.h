@@ -45,12 +45,15 @@ typedef struct UnitControl {
 typedef struct ActContext {
         int root;
         const UnitControl *units; /* NULL: no systemd */
+        bool live; /* `root` is the running system, and so what libraries write to that know no
+                      other; false: nothing but `root` is ever written to */
 } ActContext;
 
 typedef struct KnobKind {
         const char *name; /* one word, for the record: "cgroup", "unit" */
 
-        /* The value now, as a new string without newline. -ENOENT: the knob is gone. */
+        /* The value now, as a new string without newline. -ENOENT: the knob is gone; -EBUSY: it
+         * sleeps with its CPU, which is no failure. */
         int (*read)(const ActContext *context, const char *name, char **ret_value);
         int (*write)(const ActContext *context, const char *name, const char *value);
 
@@ -64,6 +67,15 @@ typedef struct KnobKind {
         /* True if the knob keeps work off CPUs; false: it only makes way for one that does. NULL:
          * all of the kind do. */
         bool (*confines)(const char *name);
+
+        /* True if the kernel or the hardware itself keeps the knob at `now` although `wanted` was
+         * written: that is nobody else's doing. NULL: it never does. */
+        bool (*held)(const ActContext *context, const char *name, const char *wanted,
+                     const char *now);
+
+        /* Knobs of this kind may be changed by the kernel when one of ours is written: whatever of
+         * them was ours stays so. They are given back after ours. NULL: none are. */
+        const struct KnobKind *disturbs;
 } KnobKind;
 
 typedef enum KnobState {
@@ -92,12 +104,16 @@ void knobs_free(Knobs *knobs);
 
 /*
  * Brings the knob to `value`. Returns 1 if it was written, 0 if nothing had to be (or in a dry
- * run); -ESTALE: it is someone else's now; -EPERM: the kernel accepted the write but the value read
- * back is another; else the error of reading, recording or writing. If the original cannot be
- * recorded, nothing is written. A knob set back to its original is ours no longer and leaves the
- * record.
+ * run, or while the knob sleeps); -ESTALE: it is someone else's now; -EPERM: the kernel accepted
+ * the write but the value read back is another; else the error of reading, recording or writing. If
+ * the original cannot be recorded, nothing is written. A knob set back to its original is ours no
+ * longer and leaves the record.
  */
 int knob_set(Knobs *knobs, const KnobKind *kind, const char *name, const char *value);
+
+/* Gives the knob back if it is ours, and forgets what it could not do if it is not. Returns as
+ * knob_set(), 0 if there is nothing to give back; somebody else's knob stays listed as theirs. */
+int knob_release(Knobs *knobs, const KnobKind *kind, const char *name);
 
 /* Takes the value that a knob of ours has now for the kernel's doing, as when it drops a CPU that
  * went offline from every cpuset: it counts as ours. -ENOENT: no such knob of ours; else the error
@@ -112,6 +128,11 @@ const Knob *knob_find(const Knobs *knobs, const KnobKind *kind, const char *name
 
 /* All entries, in the order in which they were first set; valid until the next change. */
 int knobs_list(const Knobs *knobs, const Knob *const **ret_knobs);
+
+/* True if `found` is what was last written, or what the machine makes of it for now. */
+bool knob_is_as_written(const ActContext *context, const Knob *knob, const char *found);
+
+bool knobs_is_dry_run(const Knobs *knobs);
 
 /* How many values were written (or, in a dry run, would have been) since the start. */
 unsigned knobs_writes(const Knobs *knobs);

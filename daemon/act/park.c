@@ -192,13 +192,13 @@ static bool take_next_way(State *state, const Knobs *knobs, int error)
         return true;
 }
 
-static int apply_park(void *data, Knobs *knobs, const Plan *plan, const Topology *topology)
+static int apply_park(void *data, Knobs *knobs, const Plan *plan, const ActFacts *facts)
 {
         State *state = data;
         int r;
 
         do
-                r = state->ops->apply(state->state, knobs, &plan->allowed, topology);
+                r = state->ops->apply(state->state, knobs, &plan->allowed, facts->topology);
         while (r < 0 && take_next_way(state, knobs, r));
         return r;
 }

@@ -29,6 +29,21 @@ static Section *scope_section(const FileScope *scope, const char *heading)
         return NULL;
 }
 
+/* "[A], [B] or [C]"; the array ends with NULL. */
+static char *join_or(const GPtrArray *headings)
+{
+        GString *text = g_string_new(NULL);
+        guint n = headings->len - 1;
+
+        for (guint i = 0; i < n; i++)
+                g_string_append_printf(text, "%s[%s]",
+                                       i == 0      ? ""
+                                       : i + 1 < n ? ", "
+                                                   : " or ",
+                                       (const char *)headings->pdata[i]);
+        return g_string_free(text, FALSE);
+}
+
 static char *unknown_section(const FileScope *scope, const char *heading)
 {
         g_autofree char *clean = log_clean(heading), *known = NULL, *hint = NULL;
@@ -37,9 +52,9 @@ static char *unknown_section(const FileScope *scope, const char *heading)
         for (guint i = 0; i < scope->n_sections; i++)
                 g_ptr_array_add(headings, (char *)section_heading(scope->sections[i]));
         g_ptr_array_add(headings, NULL);
-        known = g_strjoinv("] or [", (char **)headings->pdata);
+        known = join_or(headings);
         hint = text_suggest(word_nearest(heading, (const char *const *)headings->pdata));
-        return g_strdup_printf("found section [%s], expected [%s] in this file%s", clean, known,
+        return g_strdup_printf("found section [%s], expected %s in this file%s", clean, known,
                                hint);
 }
 
@@ -203,6 +218,10 @@ static void load_daemon(Config *config, const ConfigPaths *paths, GPtrArray *err
         apply_files(paths, "idled.conf", &scope, errors);
 }
 
+/* The sections of what is done to single CPUs. */
+static const Setting *const tunings[] = { frequency_settings, idle_states_settings,
+                                          latency_settings };
+
 int config_load(const ConfigPaths *paths, GPtrArray *errors, Config **ret_config)
 {
         g_autoptr(Config) config = config_new();
@@ -213,6 +232,9 @@ int config_load(const ConfigPaths *paths, GPtrArray *errors, Config **ret_config
         r = section_add(config, "Daemon", daemon_settings, sizeof(DaemonOptions), &error);
         if (r == 0)
                 r = section_add(config, "Park", park_settings, sizeof(ParkOptions), &error);
+        for (size_t i = 0; i < G_N_ELEMENTS(tunings) && r == 0; i++)
+                r = section_add(config, tunings[i]->section, tunings[i], sizeof(TuneOptions),
+                                &error);
         if (r < 0) {
                 config_error_add(errors, config_admin_path(paths, "idled.conf"), 0, "%s", error);
                 return r;

@@ -14,6 +14,7 @@
 #include <glib.h>
 
 #include "act/park.h"
+#include "act/tuning.h"
 #include "base/setting.h"
 #include "core/plugin.h"
 

@@ -22,13 +22,26 @@ static bool is_done(const Manager *manager, const ActuatorState *a, const Plan *
                a->actuator->same(before, &manager->plan);
 }
 
+/* Nothing that was carried out counts, so that every knob is looked at. */
+static void forget(Manager *manager)
+{
+        for (guint i = 0; i < manager->actuators->len; i++) {
+                const ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
+
+                if (a->state && a->actuator->forget)
+                        a->actuator->forget(a->state, manager->knobs, &manager->returned);
+        }
+        manager->returned = (CpuSet){ 0 };
+}
+
 /* Lets the actuator carry out the plan; a new error is logged, the same one again is not. Returns
  * CHANGE_CONFIG if it does it in another way now, else 0. */
 static unsigned act_by(Manager *manager, ActuatorState *a)
 {
         const Actuator *actuator = a->actuator;
+        const ActFacts facts = manager_act_facts(manager);
         g_autofree char *before = g_strdup(actuator->describe(a->state));
-        int r = actuator->apply(a->state, manager->knobs, &manager->plan, manager->topology);
+        int r = actuator->apply(a->state, manager->knobs, &manager->plan, &facts);
         const char *now = actuator->describe(a->state);
 
         if (r < 0 && r != a->error)
@@ -47,6 +60,8 @@ static unsigned act(Manager *manager, const Plan *before)
         unsigned changes = 0;
         int error = 0;
 
+        if (manager->stale || !before)
+                forget(manager);
         for (guint i = 0; i < manager->actuators->len; i++) {
                 ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
 
@@ -61,16 +76,35 @@ static unsigned act(Manager *manager, const Plan *before)
         return changes;
 }
 
-static bool can_act(const Manager *manager)
+/* The actuator that parks; NULL if there is none in this build. */
+static const ActuatorState *parker(const Manager *manager)
 {
-        for (guint i = 0; i < manager->actuators->len; i++)
-                if (g_array_index(manager->actuators, ActuatorState, i).state)
-                        return !manager->setup.dry_run;
+        for (guint i = 0; i < manager->actuators->len; i++) {
+                const ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
+
+                if (a->actuator == &actuator_park)
+                        return a;
+        }
+        return NULL;
+}
+
+static bool can_park(const Manager *manager)
+{
+        const ActuatorState *a = parker(manager);
+
+        return a && a->state && !manager->setup.dry_run;
+}
+
+static bool is_of(const Actuator *actuator, const Knob *knob)
+{
+        for (const KnobKind *const *kind = actuator->kinds; *kind; kind++)
+                if (knob->kind == *kind)
+                        return true;
         return false;
 }
 
-/* The first knob that is not in our hands; NULL if one that keeps work off CPUs is, or none is
- * lost.
+/* The first knob of parking that is not in our hands; NULL if one that keeps work off CPUs is, or
+ * none is lost.
  */
 static const Knob *lost_knob(const Manager *manager)
 {
@@ -80,7 +114,7 @@ static const Knob *lost_knob(const Manager *manager)
         for (int i = 0; i < n; i++) {
                 if (knob_is_confining(knobs[i]))
                         return NULL;
-                if (!lost && knobs[i]->state != KNOB_OURS)
+                if (!lost && knobs[i]->state != KNOB_OURS && is_of(&actuator_park, knobs[i]))
                         lost = knobs[i];
         }
         return lost;
@@ -102,8 +136,8 @@ static CpuSet parked_now(const Manager *manager)
         CpuSet parked = manager->topology->online;
 
         cpuset_subtract(&parked, &manager->plan.allowed);
-        if (!can_act(manager) || lost_knob(manager) ||
-            (manager->apply_error < 0 && !is_confining(manager)))
+        if (!can_park(manager) || lost_knob(manager) ||
+            (parker(manager)->error < 0 && !is_confining(manager)))
                 parked = (CpuSet){ 0 };
         return parked;
 }
@@ -117,19 +151,16 @@ static unsigned note_parked(Manager *manager)
         return cpuset_equal(&before, &manager->parked) ? 0 : CHANGE_PARKED;
 }
 
-/* The first actuator that is not there, or that failed. */
+/* That parking is not there, or failed. */
 static char *actuator_obstacle(const Manager *manager)
 {
-        for (guint i = 0; i < manager->actuators->len; i++) {
-                const ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
+        const ActuatorState *a = parker(manager);
 
-                if (a->error < 0)
-                        return g_strdup_printf("%s: %s: %s", a->actuator->name,
-                                               a->state ? a->actuator->describe(a->state)
-                                                        : "not available here",
-                                               g_strerror(-a->error));
-        }
-        return NULL;
+        if (!a || a->error >= 0)
+                return NULL;
+        return g_strdup_printf("%s: %s: %s", a->actuator->name,
+                               a->state ? a->actuator->describe(a->state) : "not available here",
+                               g_strerror(-a->error));
 }
 
 char *manager_obstacle(const Manager *manager)
@@ -152,8 +183,9 @@ int manager_untold_error(const Manager *manager, const ActuatorState *actuator)
         int n = knobs_list(manager->knobs, &knobs);
 
         for (int i = 0; i < n && actuator->state; i++)
-                if (knobs[i]->error == actuator->error ||
-                    (knobs[i]->state == KNOB_FOREIGN && actuator->error == -ESTALE))
+                if (is_of(actuator->actuator, knobs[i]) &&
+                    (knobs[i]->error == actuator->error ||
+                     (knobs[i]->state == KNOB_FOREIGN && actuator->error == -ESTALE)))
                         return 0;
         return actuator->state ? actuator->error : 0;
 }
@@ -172,6 +204,43 @@ static unsigned count_degraded(const Manager *manager)
         return degraded;
 }
 
+CpuWish manager_limits(const Manager *manager, int cpu)
+{
+        CpuWish limits = { .latency_us = -1, .bias = -1, .boost = -1 };
+        const ActFacts facts = manager_act_facts(manager);
+
+        for (guint i = 0; i < manager->actuators->len && !manager->setup.dry_run; i++) {
+                const ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
+
+                if (a->state && a->actuator->tell)
+                        a->actuator->tell(a->state, &facts, cpu, &limits);
+        }
+        return limits;
+}
+
+/* True if both plans hold single CPUs to the same. */
+static bool same_limits(const Plan *a, const Plan *b)
+{
+        if (!a->n_cpus || !b->n_cpus)
+                return a->n_cpus == b->n_cpus;
+        return memcmp(a->cpus, b->cpus, (size_t)a->n_cpus * sizeof(a->cpus[0])) == 0;
+}
+
+/* After a failure that other drivers explain, what they offer is decided by at once. */
+static void look_for_drivers(Manager *manager)
+{
+        bool odd = false;
+
+        for (guint i = 0; i < manager->actuators->len; i++) {
+                const ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
+
+                odd |= a->state && a->actuator != &actuator_park &&
+                       (a->error == -ENOENT || a->error == -EINVAL);
+        }
+        if (odd && manager_recheck_facts(manager))
+                manager_wake(manager);
+}
+
 void manager_carry_out(Manager *manager, const Plan *plan, const uint8_t *safety)
 {
         unsigned degraded = count_degraded(manager), changes = 0;
@@ -181,12 +250,15 @@ void manager_carry_out(Manager *manager, const Plan *plan, const uint8_t *safety
         cpuset_subtract(&parked, &before.allowed);
         if (!cpuset_equal(&plan->allowed, &before.allowed))
                 changes |= CHANGE_PARKED;
+        if (manager->stale || !same_limits(plan, &before))
+                changes |= CHANGE_LIMITS;
         manager->plan = *plan;
         manager_note_causes(manager, &parked, safety);
         changes |= act(manager, &before);
         changes |= note_parked(manager);
         if (degraded || count_degraded(manager))
                 changes |= CHANGE_DEGRADED;
+        look_for_drivers(manager);
         manager_changed(manager, changes);
 }
 
@@ -208,7 +280,7 @@ void manager_verify(Manager *manager)
 /* True if the plan leaves CPUs out and may be carried out, whether or not that succeeds. */
 static bool wants_parking(const Manager *manager)
 {
-        return can_act(manager) &&
+        return can_park(manager) &&
                !cpuset_is_subset(&manager->topology->online, &manager->plan.allowed);
 }
 
@@ -228,9 +300,13 @@ bool manager_follows_units(const Manager *manager)
 void manager_check_knobs(Manager *manager)
 {
         unsigned degraded, changes;
+        const Knob *const *knobs;
 
-        if (manager_now() - manager->checked_usec < CHECK_USEC || !wants_parking(manager))
+        if (manager_now() - manager->checked_usec < CHECK_USEC ||
+            (!wants_parking(manager) && knobs_list(manager->knobs, &knobs) == 0))
                 return;
+        if (manager_recheck_facts(manager))
+                manager_wake(manager);
         manager_verify(manager);
         degraded = count_degraded(manager);
         changes = act(manager, NULL) | note_parked(manager);

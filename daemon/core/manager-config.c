@@ -79,7 +79,7 @@ static void close_actuators(Manager *manager)
 
 static void open_actuators(Manager *manager)
 {
-        ActContext context = { manager->setup.root, manager->setup.units };
+        ActContext context = { manager->setup.root, manager->setup.units, manager->setup.live };
 
         for (int i = 0; actuators[i]; i++) {
                 ActuatorState a = { .actuator = actuators[i] };

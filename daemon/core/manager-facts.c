@@ -55,6 +55,46 @@ void manager_read_facts(Manager *manager)
                         manager->cpu_wishes[i] = g_new0(CpuWish, n_cpus);
 }
 
+ActFacts manager_act_facts(const Manager *manager)
+{
+        return (ActFacts){
+                .topology = manager->topology,
+                .idle = manager->idle,
+                .frequency = manager->frequency,
+                .n_frequency = manager->n_frequency,
+        };
+}
+
+static bool driver_changed(const Manager *manager)
+{
+        char driver[32];
+
+        frequency_read_driver(manager->setup.root, manager->topology, driver);
+        return !g_str_equal(driver, manager->frequency ? manager->frequency[0].driver : "");
+}
+
+/* Of the first CPU: those of the others come from the same driver. */
+static bool states_changed(const Manager *manager)
+{
+        int cpu = cpuset_next(&manager->topology->online, -1);
+        g_autofree IdleTable *now = g_new0(IdleTable, 1);
+
+        now->n_states = idle_states_read(manager->setup.root, cpu, now->states);
+        if (!manager->idle)
+                return now->n_states > 0;
+        return memcmp(now, &manager->idle[cpu], sizeof(*now)) != 0;
+}
+
+bool manager_recheck_facts(Manager *manager)
+{
+        if (!manager_wishes_cpus(manager) || (!driver_changed(manager) && !states_changed(manager)))
+                return false;
+        log_info("The drivers of frequencies or idle states have changed");
+        manager_read_facts(manager);
+        manager->stale = true;
+        return true;
+}
+
 void manager_drop_facts(Manager *manager)
 {
         g_clear_pointer(&manager->idle, g_free);

@@ -26,6 +26,13 @@ unsigned manager_needed_senses(const Manager *manager);
 void manager_read_facts(Manager *manager);
 void manager_drop_facts(Manager *manager);
 
+/* Whether other drivers are at work than when the facts were read, which no event tells; if so they
+ * are read anew. A look costs a few files. */
+bool manager_recheck_facts(Manager *manager);
+
+/* The facts, for actuators. */
+ActFacts manager_act_facts(const Manager *manager);
+
 /* What a policy is given to decide by, but for `offered`. */
 PolicyInput manager_policy_input(const Manager *manager, const ActivePolicy *active);
 

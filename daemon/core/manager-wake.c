@@ -13,6 +13,7 @@
 #include <systemd/sd-device.h>
 
 #include "base/log.h"
+#include "base/number.h"
 #include "core/cadence.h"
 #include "core/manager-parts.h"
 
@@ -86,6 +87,21 @@ void manager_arm_sooner(Manager *manager)
         sd_event_source_set_enabled(manager->timer, SD_EVENT_ONESHOT);
 }
 
+/* A CPU that went and came back within one event has knobs that the kernel made anew. */
+static bool note_returned(Manager *manager, sd_device *device)
+{
+        sd_device_action_t action;
+        const char *number;
+        int cpu;
+
+        if (sd_device_get_action(device, &action) < 0 || action != SD_DEVICE_ONLINE ||
+            sd_device_get_sysnum(device, &number) < 0 || int_parse(number, &cpu) < 0)
+                return false;
+        cpuset_add(&manager->returned, cpu);
+        manager->stale = true;
+        return true;
+}
+
 static int on_device(sd_device_monitor *monitor, sd_device *device, void *userdata)
 {
         Manager *manager = userdata;
@@ -95,7 +111,7 @@ static int on_device(sd_device_monitor *monitor, sd_device *device, void *userda
         if (g_strcmp0(subsystem, "power_supply") == 0) {
                 if (manager_needed_senses(manager) & SENSE_POWER)
                         manager_wake(manager);
-        } else if (manager_rescan(manager)) {
+        } else if (manager_rescan(manager) | note_returned(manager, device)) {
                 manager_wake(manager);
         }
         return 0;

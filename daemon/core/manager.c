@@ -158,6 +158,9 @@ bool manager_rescan(Manager *manager)
                 topology_free(topology);
                 return false;
         }
+        CPUSET_FOREACH(cpu, &topology->online)
+                if (!cpuset_has(&manager->topology->online, cpu))
+                        cpuset_add(&manager->returned, cpu);
         topology_free(manager->topology);
         manager->topology = topology;
         manager_read_facts(manager);
@@ -165,6 +168,15 @@ bool manager_rescan(Manager *manager)
         manager->stale = true;
         manager_changed(manager, CHANGE_TOPOLOGY);
         return true;
+}
+
+void manager_resumed(Manager *manager)
+{
+        cpuset_or(&manager->returned, &manager->topology->online);
+        manager_rescan(manager);
+        manager_recheck_facts(manager);
+        manager->stale = true;
+        manager_wake(manager);
 }
 
 void manager_groups_changed(Manager *manager)
@@ -227,8 +239,8 @@ int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
         manager->current = counters_new(manager->topology->n_cpus);
         manager->snapshot = snapshot_new(manager->topology->n_cpus);
         manager->causes = g_new0(CpuCause, (gsize)manager->topology->n_cpus);
-        manager->knobs = knobs_new(&(ActContext){ setup->root, setup->units }, setup->run,
-                                   setup->dry_run);
+        manager->knobs = knobs_new(&(ActContext){ setup->root, setup->units, setup->live },
+                                   setup->run, setup->dry_run);
         manager_observers_init(manager);
         plan_init(&manager->plan, NULL, 0);
         manager->plan.allowed = manager->topology->online;

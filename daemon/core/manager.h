@@ -75,6 +75,7 @@ typedef enum Change {
         CHANGE_DEGRADED = 1 << 2, /* knobs that failed or were taken over */
         CHANGE_CONFIG = 1 << 3,
         CHANGE_TOPOLOGY = 1 << 4, /* CPUs came or went: objects too */
+        CHANGE_LIMITS = 1 << 8,   /* what single CPUs are held to: governor, latency, idle states */
         CHANGE_MISSING = 1 << 5,  /* something turned out not to be there */
         CHANGE_HOLDS = 1 << 6,    /* holds came or went, or are about other CPUs */
 } Change;
@@ -125,6 +126,7 @@ typedef struct Manager {
         FreqPolicy *frequency;  /* of cpufreq, n_frequency of them; NULL: there is none */
         int n_frequency;
         bool stale;            /* carry out the plan anew even if it is the same */
+        CpuSet returned;       /* CPUs that came online since then: the kernel set their knobs */
         uint64_t checked_usec; /* when the knobs were last compared with what they should be */
         Plan plan;             /* merged and safe */
         CpuSet parked;         /* online CPUs that are kept free of work now */
@@ -177,6 +179,10 @@ void manager_wake(Manager *manager);
 /* Decides anew where holds matter and acts, before it returns: a hold cannot wait for a tick. */
 void manager_act_on_holds(Manager *manager);
 
+/* The machine was asleep: what firmware and kernel made of the knobs meanwhile is nobody's, and the
+ * plan is carried out anew at the next tick, which is now. */
+void manager_resumed(Manager *manager);
+
 /* Units or cgroups came or went: the plan is carried out anew at the next tick, which is now. */
 void manager_groups_changed(Manager *manager);
 
@@ -224,6 +230,9 @@ bool manager_follows_units(const Manager *manager);
 /* Why nobody is kept off the CPUs that the plan leaves out: "cgroup NAME is somebody else's", "this
  * is a dry run", as a new string; NULL if somebody is, or there is nobody to be kept off. */
 char *manager_obstacle(const Manager *manager);
+
+/* What idled has in force for `cpu`, each part as CpuWish says it. Nothing in a dry run. */
+CpuWish manager_limits(const Manager *manager, int cpu);
 
 /* The error of the actuator's last try to carry out the plan, if no knob tells of it; else 0. */
 int manager_untold_error(const Manager *manager, const ActuatorState *actuator);

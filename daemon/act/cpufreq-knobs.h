@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The parts of the cpufreq actuator: cpufreq.c is the actuator, and does what is for the whole
+ * machine; cpufreq-policy.c does one policy; cpufreq-knobs.c has the knobs. Of no use to anybody
+ * else.
+ */
+#ifndef IDLED_CPUFREQ_KNOBS_H
+#define IDLED_CPUFREQ_KNOBS_H
+
+#include "act/tuning.h"
+
+/* Governor, EPP, EPB; scaling_min_freq and scaling_max_freq; what boosts. */
+extern const KnobKind cpufreq_choice_kind, cpufreq_limit_kind, cpufreq_boost_kind;
+
+/* Names of knobs of policy or CPU `number`. */
+void cpufreq_name(char name[TUNE_NAME], int number, const char *file);
+void cpufreq_bias_name(char name[TUNE_NAME], int cpu);
+
+/* What boosts the whole machine, if anything does. */
+#define CPUFREQ_BOOST    "cpufreq/boost"
+#define CPUFREQ_NO_TURBO "intel_pstate/no_turbo" /* the other way round */
+
+typedef struct CpufreqState {
+        ActContext context;
+        TuneOptions options;
+        int n_cpus;
+        Tuned *policies;   /* by policy number, which is that of a CPU */
+        CpuWish *seen;     /* the CPUs' wishes as of the last time; NULL: there was none */
+        bool all_known;    /* and they were all carried out */
+        int machine_boost; /* wished last; -1 none */
+} CpufreqState;
+
+/* Carries out what the policy's CPUs get together, as far as it differs from the last time. Returns
+ * the first error; what could be done is done all the same. */
+int cpufreq_apply_policy(CpufreqState *state, Knobs *knobs, const FreqPolicy *policy,
+                         const CpuWish *wish);
+
+/* The first of two errors; what is not negative is none. */
+int cpufreq_first_error(int a, int b);
+
+#endif

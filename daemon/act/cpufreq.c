@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Governors, EPP, EPB, frequency limits and boost.
+ *
+ * CPUs that share a cpufreq policy share its files, so it is a policy that is carried out, with
+ * what its CPUs get together (plan_shared_wish()); if one of them is excluded the policy is.
+ *
+ * Boost is a file of each policy, of the machine, or intel_pstate/no_turbo the other way round. The
+ * machine's is switched on if any policy wishes boost. It is switched off if nobody does and some
+ * wish none; where policies have files of their own only if all wish none. Which limits are
+ * possible depends on it, so it comes first, and limits are looked at again after it changed. If
+ * any CPU is excluded the machine's stays as it is.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "act/cpufreq-knobs.h"
+
+static int open_cpufreq(const ActContext *context, const void *options, void **ret_state)
+{
+        CpufreqState *state;
+
+        if (!tune_exists(context->root, "cpufreq"))
+                return -EOPNOTSUPP;
+        state = g_new0(CpufreqState, 1);
+        state->context = *context;
+        state->options = *(const TuneOptions *)options;
+        state->machine_boost = -1;
+        *ret_state = state;
+        return 0;
+}
+
+static void close_cpufreq(void *data)
+{
+        CpufreqState *state = data;
+
+        g_free(state->policies);
+        g_free(state->seen);
+        g_free(state);
+}
+
+/* Makes room; `n_cpus` never changes. */
+static void prepare(CpufreqState *state, int n_cpus)
+{
+        if (state->policies)
+                return;
+        state->n_cpus = n_cpus;
+        state->policies = g_new0(Tuned, (gsize)n_cpus);
+        for (int i = 0; i < n_cpus; i++)
+                state->policies[i].wished = state->policies[i].in_force = tune_nothing;
+        state->seen = g_new(CpuWish, (gsize)n_cpus);
+}
+
+static bool same_frequency(const CpuWish *a, const CpuWish *b)
+{
+        return a->bias == b->bias && a->boost == b->boost && a->min_khz == b->min_khz &&
+               a->max_khz == b->max_khz && a->governor == b->governor &&
+               a->preference == b->preference;
+}
+
+/* True if every CPU's wish is as it was, so that nothing is to be done. */
+static bool nothing_new(const CpufreqState *state, const Plan *plan)
+{
+        for (int cpu = 0; state->all_known && cpu < state->n_cpus; cpu++)
+                if (!same_frequency(&state->seen[cpu],
+                                    cpu < plan->n_cpus ? &plan->cpus[cpu] : &tune_nothing))
+                        return false;
+        return state->all_known;
+}
+
+static CpuWish wish_of(const CpufreqState *state, const Plan *plan, const FreqPolicy *policy)
+{
+        if (plan->n_cpus == 0 || cpuset_intersects(&policy->cpus, &state->options.exclude))
+                return tune_nothing;
+        return plan_shared_wish(plan, &policy->cpus);
+}
+
+/* What the machine's boost is to be, of the policies' wishes; -1: as it is. */
+static int wished_boost(const CpufreqState *state, const ActFacts *facts, const CpuWish *wishes)
+{
+        int n_off = 0, n = 0, split;
+
+        if (!cpuset_is_empty(&state->options.exclude))
+                return -1;
+        for (int i = 0; i < facts->n_frequency; i++) {
+                if (!facts->frequency[i].has_boost)
+                        continue;
+                if (wishes[i].boost > 0)
+                        return 1;
+                n++;
+                n_off += wishes[i].boost == 0;
+        }
+        if (n_off == 0 || n_off == n)
+                return n_off == 0 ? -1 : 0;
+        char name[TUNE_NAME];
+
+        cpufreq_name(name, facts->frequency[0].number, "boost");
+        split = tune_exists(state->context.root, name);
+        return split ? -1 : 0;
+}
+
+static int set_boost(Knobs *knobs, const char *name, int boost, bool inverted, bool *in_force)
+{
+        bool on = (boost > 0) != inverted;
+
+        return tune_set(knobs, &cpufreq_boost_kind, name,
+                        boost < 0 ? NULL
+                        : on      ? "1"
+                                  : "0",
+                        in_force);
+}
+
+static int apply_machine_boost(CpufreqState *state, Knobs *knobs, int boost)
+{
+        bool inverted = tune_exists(state->context.root, CPUFREQ_NO_TURBO);
+        bool in_force = true;
+        int r;
+
+        if (!inverted && !tune_exists(state->context.root, CPUFREQ_BOOST))
+                return 0;
+        r = set_boost(knobs, inverted ? CPUFREQ_NO_TURBO : CPUFREQ_BOOST, boost, inverted,
+                      &in_force);
+        state->machine_boost = in_force ? boost : -1;
+        return r;
+}
+
+static int apply_policy_boost(CpufreqState *state, Knobs *knobs, const FreqPolicy *policy,
+                              int boost)
+{
+        Tuned *tuned = &state->policies[policy->number];
+        char name[TUNE_NAME];
+        bool in_force = true;
+        int r = 0;
+
+        cpufreq_name(name, policy->number, "boost");
+        if (tune_exists(state->context.root, name))
+                r = set_boost(knobs, name, boost, false, &in_force);
+        else
+                in_force = boost >= 0 && boost == state->machine_boost;
+        tuned->in_force.boost = (int8_t)(in_force ? boost : -1);
+        return r;
+}
+
+static bool boosts_differ(const CpufreqState *state, const ActFacts *facts, const CpuWish *wishes)
+{
+        for (int i = 0; i < facts->n_frequency; i++) {
+                const Tuned *tuned = &state->policies[facts->frequency[i].number];
+
+                if (!tuned->known || tuned->wished.boost != wishes[i].boost)
+                        return true;
+        }
+        return false;
+}
+
+/* True if a boost of ours is there to be given back, or one is wished. */
+static bool is_about_boost(const Knobs *knobs, const ActFacts *facts, const CpuWish *wishes)
+{
+        const Knob *const *list;
+
+        for (int i = 0; i < facts->n_frequency; i++)
+                if (wishes[i].boost >= 0)
+                        return true;
+        for (int i = 0, n = knobs_list(knobs, &list); i < n; i++)
+                if (list[i]->kind == &cpufreq_boost_kind)
+                        return true;
+        return false;
+}
+
+static int apply_boosts(CpufreqState *state, Knobs *knobs, const ActFacts *facts,
+                        const CpuWish *wishes)
+{
+        unsigned writes = knobs_writes(knobs);
+        int first;
+
+        if (!boosts_differ(state, facts, wishes) || !is_about_boost(knobs, facts, wishes))
+                return 0;
+        first = apply_machine_boost(state, knobs, wished_boost(state, facts, wishes));
+        for (int i = 0; i < facts->n_frequency; i++)
+                if (facts->frequency[i].has_boost)
+                        first = cpufreq_first_error(first, apply_policy_boost(state, knobs,
+                                                                              &facts->frequency[i],
+                                                                              wishes[i].boost));
+        for (int i = 0; i < state->n_cpus && knobs_writes(knobs) != writes; i++)
+                state->policies[i].known = false;
+        return first;
+}
+
+static int apply_cpufreq(void *data, Knobs *knobs, const Plan *plan, const ActFacts *facts)
+{
+        CpufreqState *state = data;
+        g_autofree CpuWish *wishes = NULL;
+        int first;
+
+        if (!state->options.manage)
+                return 0;
+        prepare(state, facts->topology->n_cpus);
+        if (nothing_new(state, plan))
+                return 0;
+        wishes = g_new(CpuWish, (gsize)MAX(facts->n_frequency, 1));
+        for (int i = 0; i < facts->n_frequency; i++)
+                wishes[i] = wish_of(state, plan, &facts->frequency[i]);
+        first = apply_boosts(state, knobs, facts, wishes);
+        state->all_known = first == 0;
+        for (int i = 0; i < facts->n_frequency; i++) {
+                int r = cpufreq_apply_policy(state, knobs, &facts->frequency[i], &wishes[i]);
+
+                state->all_known &= r == 0;
+                first = cpufreq_first_error(first, r);
+        }
+        for (int cpu = 0; cpu < state->n_cpus; cpu++)
+                state->seen[cpu] = cpu < plan->n_cpus ? plan->cpus[cpu] : tune_nothing;
+        return first;
+}
+
+static bool is_of_cpus(const char *name, const CpuSet *cpus)
+{
+        int number;
+
+        return (sscanf(name, "cpufreq/policy%d/", &number) == 1 ||
+                sscanf(name, "cpu%d/", &number) == 1) &&
+               cpuset_has(cpus, number);
+}
+
+static void forget_cpufreq(void *data, Knobs *knobs, const CpuSet *returned)
+{
+        CpufreqState *state = data;
+        const Knob *const *list;
+
+        state->all_known = false;
+        for (int i = 0; i < state->n_cpus; i++)
+                state->policies[i].known = false;
+        if (cpuset_is_empty(returned))
+                return;
+        for (int i = knobs_list(knobs, &list); i-- > 0;)
+                if ((list[i]->kind == &cpufreq_choice_kind ||
+                     list[i]->kind == &cpufreq_limit_kind) &&
+                    is_of_cpus(list[i]->name, returned))
+                        knob_adopt(knobs, list[i]->kind, list[i]->name);
+}
+
+static void tell_cpufreq(void *data, const ActFacts *facts, int cpu, CpuWish *in_force)
+{
+        const CpufreqState *state = data;
+
+        for (int i = 0; i < facts->n_frequency && state->policies; i++) {
+                const CpuWish *told = &state->policies[facts->frequency[i].number].in_force;
+
+                if (!cpuset_has(&facts->frequency[i].cpus, cpu))
+                        continue;
+                in_force->bias = told->bias;
+                in_force->boost = told->boost;
+                in_force->min_khz = told->min_khz;
+                in_force->max_khz = told->max_khz;
+                in_force->governor = told->governor;
+                in_force->preference = told->preference;
+        }
+}
+
+static const char *describe_cpufreq(void *data)
+{
+        const CpufreqState *state = data;
+
+        return state->options.manage ? "governors, EPP, EPB, boost and limits of cpufreq"
+                                     : "left alone, since Manage= of [Frequency] is no";
+}
+
+static const KnobKind *const kinds[] = { &cpufreq_choice_kind, &cpufreq_limit_kind,
+                                         &cpufreq_boost_kind, NULL };
+
+const Actuator actuator_cpufreq = {
+        .name = "cpufreq",
+        .section = "Frequency",
+        .kinds = kinds,
+        .open = open_cpufreq,
+        .apply = apply_cpufreq,
+        .forget = forget_cpufreq,
+        .tell = tell_cpufreq,
+        .describe = describe_cpufreq,
+        .close = close_cpufreq,
+};

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Idle states of CPUs switched off, and the kernel's idle governor.
+ *
+ * A state is known by its index in the CPU's own table, which is what the kernel keeps the switch
+ * by; CPUs may have different tables, and a driver that changes may renumber them, after which the
+ * core reads the tables anew and asks for another mask. States are switched on before others are
+ * switched off, and one stays on at any time: the plan leaves one, but somebody else may have
+ * switched off just that, so the shallowest that is on when idled does nothing is left on then.
+ *
+ * libcpupower writes the switch if the root is the running system, which is all it knows. Its
+ * buffer is longer than the number in it and the kernel stops at the NUL, a plain file does not; so
+ * what is read ends at the first NUL. It has nothing for the governor.
+ */
+#include <cpuidle.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "act/tuning.h"
+#include "base/file.h"
+
+#define GOVERNOR "cpuidle/current_governor"
+#define OFFERED  "cpuidle/available_governors"
+
+typedef struct State {
+        ActContext context;
+        TuneOptions options;
+        Tuned *cpus;
+        int n_cpus;
+        const char *governor; /* interned; NULL: none is in force */
+        bool governor_known;
+} State;
+
+/* "cpu3/cpuidle/state2/disable" is true; the governor is no state. */
+static bool parse_name(const char *name, unsigned *ret_cpu, unsigned *ret_state)
+{
+        int end = 0;
+
+        return sscanf(name, "cpu%u/cpuidle/state%u/disable%n", ret_cpu, ret_state, &end) == 2 &&
+               end > 0 && !name[end];
+}
+
+static int idle_read(const ActContext *context, const char *name, char **ret_value)
+{
+        char path[sizeof(TUNE_DIR) + TUNE_NAME], text[8];
+        unsigned cpu, state;
+        int fd, n;
+
+        if (!context->live || !parse_name(name, &cpu, &state))
+                return tune_read(context, name, ret_value);
+        snprintf(path, sizeof(path), TUNE_DIR "cpu%u/cpuidle/state%u/disable", cpu, state);
+        fd = openat(context->root, path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+                return tune_read(context, name, ret_value);
+        n = fd_read_at_start(fd, text, sizeof(text));
+        close(fd);
+        if (n < 0)
+                return n;
+        *ret_value = g_strchomp(g_strdup(text));
+        return 0;
+}
+
+static int idle_write(const ActContext *context, const char *name, const char *value)
+{
+        unsigned cpu, state;
+        int r;
+
+        if (!context->live || !parse_name(name, &cpu, &state) || !*value || value[1])
+                return tune_write(context, name, value);
+        errno = 0;
+        r = cpuidle_state_disable(cpu, state, (unsigned)(*value - '0'));
+        if (r == 0)
+                return 0;
+        if (r == -1 || r == -2) /* fewer states; no such file */
+                return -ENOENT;
+        return errno > 0 ? -errno : -EIO;
+}
+
+static const KnobKind idle_kind = {
+        .name = "cpuidle",
+        .read = idle_read,
+        .write = idle_write,
+        .confines = tune_confines,
+};
+
+static void name_of(int cpu, int state, char name[TUNE_NAME])
+{
+        snprintf(name, TUNE_NAME, "cpu%d/cpuidle/state%d/disable", cpu, state);
+}
+
+static int open_cpuidle(const ActContext *context, const void *options, void **ret_state)
+{
+        g_autofree char *driver = NULL;
+        State *state;
+
+        if (tune_read(context, "cpuidle/current_driver", &driver) < 0 ||
+            g_str_equal(driver, "none"))
+                return -EOPNOTSUPP;
+        state = g_new0(State, 1);
+        state->context = *context;
+        state->options = *(const TuneOptions *)options;
+        *ret_state = state;
+        return 0;
+}
+
+static void close_cpuidle(void *data)
+{
+        State *state = data;
+
+        g_free(state->cpus);
+        g_free(state);
+}
+
+/* True if the state is on as long as idled leaves it alone. */
+static bool is_on(const State *state, const Knobs *knobs, int cpu, int index)
+{
+        g_autofree char *text = NULL;
+        char name[TUNE_NAME];
+
+        name_of(cpu, index, name);
+        return tune_original(&state->context, knobs, &idle_kind, name, &text) == 0 &&
+               g_str_equal(text, "0");
+}
+
+/* Takes out of `disabled` a state that must stay on, if nobody else leaves one on. */
+static uint16_t leave_one(const State *state, const Knobs *knobs, int cpu, int n, uint16_t disabled)
+{
+        for (int i = 0; i < n && disabled; i++)
+                if (!(disabled >> i & 1) && is_on(state, knobs, cpu, i))
+                        return disabled;
+        for (int i = 0; i < n && disabled; i++)
+                if (disabled >> i & 1 && is_on(state, knobs, cpu, i))
+                        return disabled & (uint16_t) ~(1u << i);
+        return disabled;
+}
+
+/* Sets, or gives back, the switches of the states of `mask`. */
+static int switch_states(Knobs *knobs, int cpu, uint16_t mask, const char *value,
+                         uint16_t *ret_in_force)
+{
+        int first = 0;
+
+        *ret_in_force = 0;
+        for (int i = 0; i < IDLE_STATES_MAX && mask >> i; i++) {
+                char name[TUNE_NAME];
+                bool in_force = true;
+                int r;
+
+                if (!(mask >> i & 1))
+                        continue;
+                name_of(cpu, i, name);
+                r = tune_set(knobs, &idle_kind, name, value, &in_force);
+                first = first ?: r;
+                *ret_in_force |= (uint16_t)(in_force << i);
+        }
+        return first;
+}
+
+static int apply_cpu(State *state, Knobs *knobs, int cpu, int n, uint16_t disabled)
+{
+        Tuned *tuned = &state->cpus[cpu];
+        uint16_t before = tuned->known ? tuned->wished.disabled : UINT16_MAX, none;
+        uint16_t safe = leave_one(state, knobs, cpu, n, disabled);
+        int r, first;
+
+        first = switch_states(knobs, cpu, before & (uint16_t)~safe, NULL, &none);
+        r = switch_states(knobs, cpu, safe, "1", &tuned->in_force.disabled);
+        tuned->wished.disabled = disabled;
+        tuned->known = first == 0 && r == 0;
+        return first ?: r;
+}
+
+static int apply_cpus(State *state, Knobs *knobs, const Plan *plan, const ActFacts *facts)
+{
+        int first = 0;
+
+        CPUSET_FOREACH(cpu, &facts->topology->online) {
+                const Tuned *tuned = &state->cpus[cpu];
+                uint16_t disabled = cpu < plan->n_cpus ? plan->cpus[cpu].disabled : 0;
+                int r;
+
+                if (cpuset_has(&state->options.exclude, cpu))
+                        disabled = 0;
+                if (tuned->known && tuned->wished.disabled == disabled)
+                        continue;
+                r = apply_cpu(state, knobs, cpu, facts->idle ? facts->idle[cpu].n_states : 0,
+                              disabled);
+                first = first ?: r;
+        }
+        return first;
+}
+
+static int apply_governor(State *state, Knobs *knobs, const char *governor)
+{
+        bool in_force = true;
+        int r;
+
+        if (!cpuset_is_empty(&state->options.exclude))
+                governor = NULL;
+        if (state->governor_known && state->governor == governor)
+                return 0;
+        if (governor && !tune_offers(state->context.root, OFFERED, governor))
+                return -EINVAL;
+        r = tune_set(knobs, &idle_kind, GOVERNOR, governor, &in_force);
+        state->governor = in_force ? governor : NULL;
+        state->governor_known = r == 0 && state->governor == governor;
+        return r;
+}
+
+static int apply_cpuidle(void *data, Knobs *knobs, const Plan *plan, const ActFacts *facts)
+{
+        State *state = data;
+        int first, r;
+
+        if (!state->options.manage)
+                return 0;
+        if (!state->cpus) {
+                state->n_cpus = facts->topology->n_cpus;
+                state->cpus = g_new0(Tuned, (gsize)state->n_cpus);
+        }
+        first = apply_cpus(state, knobs, plan, facts);
+        r = apply_governor(state, knobs, plan->idle_governor);
+        return first ?: r;
+}
+
+static void forget_cpuidle(void *data, Knobs *knobs, const CpuSet *returned)
+{
+        State *state = data;
+
+        state->governor_known = false;
+        for (int cpu = 0; cpu < state->n_cpus; cpu++) {
+                state->cpus[cpu].known = false;
+                for (int i = 0; i < IDLE_STATES_MAX && cpuset_has(returned, cpu); i++) {
+                        char name[TUNE_NAME];
+
+                        name_of(cpu, i, name);
+                        knob_adopt(knobs, &idle_kind, name);
+                }
+        }
+}
+
+static void tell_cpuidle(void *data, const ActFacts *facts, int cpu, CpuWish *in_force)
+{
+        const State *state = data;
+
+        if (cpu < state->n_cpus)
+                in_force->disabled = state->cpus[cpu].in_force.disabled;
+}
+
+static const char *describe_cpuidle(void *data)
+{
+        const State *state = data;
+
+        return state->options.manage ? "switches of the kernel's idle states"
+                                     : "left alone, since Manage= of [IdleStates] is no";
+}
+
+static const KnobKind *const kinds[] = { &idle_kind, NULL };
+
+const Actuator actuator_cpuidle = {
+        .name = "cpuidle",
+        .section = "IdleStates",
+        .kinds = kinds,
+        .open = open_cpuidle,
+        .apply = apply_cpuidle,
+        .forget = forget_cpuidle,
+        .tell = tell_cpuidle,
+        .describe = describe_cpuidle,
+        .close = close_cpuidle,
+};

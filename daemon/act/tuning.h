@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What the actuators for frequencies, idle states and latencies share.
+ *
+ * Their knobs are files of the CPUs in sysfs and are named by their path from there:
+ * "cpufreq/policy0/scaling_governor", "cpu3/cpuidle/state2/disable". Each actuator remembers for
+ * every CPU what it last carried out, so that an unchanged wish costs a comparison. Knobs that no
+ * wish names are not touched; when a wish ends, its knob gets back the value that was found.
+ */
+#ifndef IDLED_TUNING_H
+#define IDLED_TUNING_H
+
+#include "act/actuator.h"
+#include "base/setting.h"
+
+/* Sections [Frequency], [IdleStates] and [Latency] of idled.conf are alike. */
+typedef struct TuneOptions {
+        bool manage;
+        CpuSet exclude;
+} TuneOptions;
+
+extern const Setting frequency_settings[], idle_states_settings[], latency_settings[];
+
+/* The directory of all CPUs, below the root. */
+#define TUNE_DIR "sys/devices/system/cpu/"
+
+/* The longest name of a knob, with its NUL. */
+#define TUNE_NAME 80
+
+/* What is known of one CPU, or of one cpufreq policy. */
+typedef struct Tuned {
+        bool known;       /* `wished` was carried out */
+        CpuWish wished;   /* the last wish, those parts of it that the actuator is for */
+        CpuWish in_force; /* what of it is */
+} Tuned;
+
+extern const CpuWish tune_nothing;
+
+/* A KnobKind's read() and write(), through files. -EBUSY: the CPU is offline, and what its file
+ * would say is not known until it is back. */
+int tune_read(const ActContext *context, const char *name, char **ret_value);
+int tune_write(const ActContext *context, const char *name, const char *value);
+
+/* A KnobKind's confines(): none of these keeps work off CPUs. */
+bool tune_confines(const char *name);
+
+/* True if the file is there. */
+bool tune_exists(int root, const char *name);
+
+/* The value that the knob had before idled changed it: the original, else what is there. */
+int tune_original(const ActContext *context, const Knobs *knobs, const KnobKind *kind,
+                  const char *name, char **ret_value);
+
+/* Sets the knob, or with a `value` of NULL gives it back. Somebody else's knob is no error, since
+ * the knob itself tells of it. `*in_force` becomes false if the value is not in force. */
+int tune_set(Knobs *knobs, const KnobKind *kind, const char *name, const char *value,
+             bool *in_force);
+
+/* True if the file, a list of words, has this one. */
+bool tune_offers(int root, const char *name, const char *word);
+
+#endif

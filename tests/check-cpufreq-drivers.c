@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What drivers and the kernel do to frequencies: governors that vanish, boost, limits that nobody
+ * wrote.
+ */
+#include "cpufreq-tree.h"
+
+START_TEST(acpi)
+{
+        wishes[0].governor = g_intern_string("ondemand");
+        wishes[1].governor = g_intern_string("schedutil");
+        wishes[2].governor = g_intern_string("conservative");
+        ck_assert_int_eq(apply(), 0);
+        expect("the faster one", 0, GOVERNOR, "schedutil");
+        expect("the only one", 2, GOVERNOR, "conservative");
+        give_back(knobs);
+        expect("as found", 0, GOVERNOR, "powersave");
+}
+END_TEST
+
+static const struct {
+        const char *name;
+        int8_t boosts[2]; /* of the policies */
+        bool split;       /* policies have a file of their own */
+        const char *machine, *first, *second;
+} boosts[] = {
+        { "nobody", { -1, -1 }, false, "1", "", "" },
+        { "none wanted", { 0, 0 }, false, "0", "", "" },
+        { "none wanted by one", { 0, -1 }, false, "0", "", "" },
+        { "wanted by one", { 0, 1 }, false, "1", "", "" },
+        { "nobody, each", { -1, -1 }, true, "1", "1", "1" },
+        { "none wanted, each", { 0, 0 }, true, "0", "0", "0" },
+        { "none wanted by one, each", { 0, -1 }, true, "1", "0", "1" },
+        { "wanted by one, each", { 0, 1 }, true, "1", "0", "1" },
+};
+
+START_TEST(boost)
+{
+        typeof(boosts[0]) *c = &boosts[_i];
+
+        for (int i = 0; i < 2; i++) {
+                if (c->split)
+                        found(2 * i, "boost", "1");
+                wishes[2 * i].boost = c->boosts[i];
+        }
+        ck_assert_int_eq(apply(), 0);
+        expect_value(c->name, "cpufreq/boost", c->machine);
+        if (c->split) {
+                expect(c->name, 0, "boost", c->first);
+                expect(c->name, 2, "boost", c->second);
+        }
+        ck_assert_int_eq(told(&actuator_cpufreq, state, 0).boost,
+                         *c->machine == '1' && !c->split && c->boosts[0] == 0 ? -1 : c->boosts[0]);
+        no_wishes();
+        ck_assert_int_eq(apply(), 0);
+        expect_value(c->name, "cpufreq/boost", "1");
+        ck_assert(!record_exists());
+}
+END_TEST
+
+/* Values that the kernel shows although nobody wrote them, and one that somebody wrote. */
+static const struct {
+        const char *name, *file, *now, *other_file, *other;
+        int wrong;
+} shown[] = {
+        { "as written", MAX_FREQ, "3000000", NULL, NULL, 0 },
+        { "somebody else's", MAX_FREQ, "2500000", NULL, NULL, 1 },
+        { "somebody else's, higher", MAX_FREQ, "4000000", NULL, NULL, 0 },
+        { "boost went", MAX_FREQ, "2500000", DIR "cpufreq/policy0/cpuinfo_max_freq", "2500000", 0 },
+        { "firmware", MAX_FREQ, "2500000", DIR "cpufreq/policy0/bios_limit", "2500000", 0 },
+        { "firmware allows more", MAX_FREQ, "2500000", DIR "cpufreq/policy0/bios_limit", "4000000",
+          1 },
+        { "hot", MAX_FREQ, "2500000", "sys/class/thermal/cooling_device0/cur_state", "1", 0 },
+        { "not hot", MAX_FREQ, "2500000", "sys/class/thermal/cooling_device0/cur_state", "0", 1 },
+        { "a minimum below its maximum", MIN_FREQ, "1800000", DIR "cpufreq/policy0/" MAX_FREQ,
+          "1800000", 1 },
+        { "a minimum of somebody else", MIN_FREQ, "1800000", NULL, NULL, 1 },
+};
+
+START_TEST(held)
+{
+        typeof(shown[0]) *c = &shown[_i];
+
+        wishes[0].min_khz = 2000000;
+        wishes[0].max_khz = 3000000;
+        ck_assert_int_eq(apply(), 0);
+        scratch_file("sys/class/thermal/cooling_device0/type", "Processor\n");
+        scratch_file("sys/class/thermal/cooling_device1/type", "Fan\n");
+        scratch_file("sys/class/thermal/cooling_device1/cur_state", "1\n");
+        found(0, c->file, c->now);
+        if (c->other)
+                scratch_file(c->other_file, c->other);
+        if (g_str_equal(c->now, "4000000")) { /* the original: nobody's, but not as it should be */
+                ck_assert_int_eq(knobs_verify(knobs), 1);
+                return;
+        }
+        ck_case(c->name, knobs_verify(knobs) == c->wrong, "wrong");
+}
+END_TEST
+
+START_TEST(vanished)
+{
+        wishes[0].governor = g_intern_string("schedutil");
+        ck_assert_int_eq(apply(), 0);
+        found(0, GOVERNOR, "powersave"); /* another driver, which has no schedutil */
+        policies[0].governors = (char **)words_of_pstate;
+        actuator_cpufreq.forget(state, knobs, &nobody);
+        ck_assert_int_eq(apply(), -EINVAL);
+        expect("untouched", 0, GOVERNOR, "powersave");
+        wishes[0].governor = g_intern_string("performance");
+        ck_assert_int_eq(apply(), 0);
+        give_back(knobs);
+        expect("as found", 0, GOVERNOR, "powersave");
+}
+END_TEST
+
+/* The kernel moves limits when boost changes; they stay ours, and come back as they were found. */
+START_TEST(disturbed)
+{
+        const Knob *knob;
+
+        found(0, MAX_FREQ, "1500000");
+        wishes[0].max_khz = 3000000;
+        ck_assert_int_eq(apply(), 0);
+        wishes[0].boost = wishes[2].boost = 0;
+        ck_assert_int_eq(apply(), 0);
+        expect_value("wished", "cpufreq/boost", "0");
+        expect("wished", 0, MAX_FREQ, "3000000");
+        knob = knob_find(knobs, actuator_cpufreq.kinds[1], "cpufreq/policy0/" MAX_FREQ);
+        ck_assert_int_eq(knob->state, KNOB_OURS);
+        give_back(knobs);
+        expect_value("as found", "cpufreq/boost", "1");
+        expect("as found", 0, MAX_FREQ, "1500000");
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("cpufreq-drivers");
+        TCase *tcase = tcase_create("acpi-cpufreq");
+
+        tcase_add_checked_fixture(tcase, acpi_setup, teardown);
+        tcase_add_test(tcase, acpi);
+        tcase_add_loop_test(tcase, boost, 0, G_N_ELEMENTS(boosts));
+        tcase_add_loop_test(tcase, held, 0, G_N_ELEMENTS(shown));
+        tcase_add_test(tcase, vanished);
+        tcase_add_test(tcase, disturbed);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}

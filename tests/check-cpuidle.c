@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Switching idle states off, and choosing the kernel's idle governor.
+ */
+#include "tuning.h"
+
+#define STATES 3
+
+static void *state;
+static Knobs *knobs;
+
+static void name_of(int cpu, int index, char name[TUNE_NAME])
+{
+        snprintf(name, TUNE_NAME, "cpu%d/cpuidle/state%d/disable", cpu, index);
+}
+
+/* The switches of a CPU's states, shallowest first: "010" is that the second is off. */
+static void expect(const char *where, int cpu, const char *switches)
+{
+        for (int i = 0; switches[i]; i++) {
+                const char text[] = { switches[i], '\0' };
+                char name[TUNE_NAME];
+
+                name_of(cpu, i, name);
+                expect_value(where, name, text);
+        }
+}
+
+static void found(int cpu, const char *switches)
+{
+        for (int i = 0; switches[i]; i++) {
+                const char text[] = { switches[i], '\0' };
+
+                put(text, "cpu%d/cpuidle/state%d/disable", cpu, i);
+        }
+        idle[cpu].n_states = (int)strlen(switches);
+}
+
+static void setup(void)
+{
+        tuning_setup();
+        for (int cpu = 0; cpu < N_CPUS; cpu++)
+                found(cpu, "000");
+        put("acpi_idle", "cpuidle/current_driver");
+        put("menu", "cpuidle/current_governor");
+        put("ladder menu teo ", "cpuidle/available_governors");
+        knobs = open_knobs();
+        state = open_actuator(&actuator_cpuidle);
+}
+
+static void teardown(void)
+{
+        actuator_cpuidle.close(state);
+        knobs_free(knobs);
+        tuning_teardown();
+}
+
+static int apply(void)
+{
+        return actuator_cpuidle.apply(state, knobs, &plan, &facts);
+}
+
+static const struct {
+        const char *name, *found;
+        uint16_t first, second;
+        const char *then, *after; /* with the first wish, and with the second */
+} masks[] = {
+        { "nothing", "000", 0, 0, "000", "000" },
+        { "the deepest", "000", 4, 0, "001", "000" },
+        { "two, then another", "000", 6, 1, "011", "100" },
+        { "a switch that was off stays", "010", 4, 0, "011", "010" },
+        { "a switch that was off already", "001", 4, 0, "001", "001" },
+        { "somebody left only that on", "011", 1, 0, "011", "011" },
+        { "somebody left two on", "010", 5, 0, "011", "010" },
+        { "somebody left none on", "111", 2, 0, "111", "111" },
+        { "one state", "0", 1, 0, "0", "0" },
+        { "five states", "00000", 0x18, 0x10, "00011", "00001" },
+        { "bits of states that are not there", "00", 0, 0, "00", "00" },
+};
+
+START_TEST(mask)
+{
+        typeof(masks[0]) *c = &masks[_i];
+
+        found(1, c->found);
+        wishes[1].disabled = c->first;
+        ck_assert_int_eq(apply(), 0);
+        expect(c->name, 1, c->then);
+        expect(c->name, 0, "000");
+        wishes[1].disabled = c->second;
+        ck_assert_int_eq(apply(), 0);
+        expect(c->name, 1, c->after);
+        wishes[1].disabled = 0;
+        ck_assert_int_eq(apply(), 0);
+        expect(c->name, 1, c->found);
+        ck_assert(!record_exists());
+}
+END_TEST
+
+/* At no place between two wishes are all states off. */
+static bool all_off;
+
+static void look(void)
+{
+        g_autofree char *one = value_of("cpu1/cpuidle/state0/disable");
+        g_autofree char *two = value_of("cpu1/cpuidle/state1/disable");
+
+        all_off |= g_strcmp0(one, "1") == 0 && g_strcmp0(two, "1") == 0;
+}
+
+static void change_over(void)
+{
+        wishes[1].disabled = 1;
+        apply();
+        wishes[1].disabled = 2;
+        apply();
+        wishes[1].disabled = 1;
+        apply();
+}
+
+START_TEST(never_all)
+{
+        int n;
+
+        found(1, "00");
+        for (n = 0; killed_at(n, change_over); n++) {
+                look();
+                recover(&actuator_cpuidle);
+                expect("killed", 1, "00");
+        }
+        ck_assert_int_gt(n, 10);
+        ck_assert(!all_off);
+}
+END_TEST
+
+START_TEST(different_tables)
+{
+        found(0, "0");
+        found(3, "00000");
+        for (int cpu = 0; cpu < N_CPUS; cpu++)
+                wishes[cpu].disabled = (uint16_t)(1u << (idle[cpu].n_states - 1));
+        ck_assert_int_eq(apply(), 0);
+        expect("one state", 0, "0");
+        expect("three states", 1, "001");
+        expect("five states", 3, "00001");
+        give_back(knobs);
+        expect("five states", 3, "00000");
+}
+END_TEST
+
+/* Another driver has fewer states: what is gone cannot be given back, what is there is. */
+START_TEST(fewer_states)
+{
+        char name[TUNE_NAME];
+
+        wishes[1].disabled = 6;
+        ck_assert_int_eq(apply(), 0);
+        name_of(1, 2, name);
+        drop(name);
+        wishes[1].disabled = 4;
+        ck_assert_int_eq(apply(), -ENOENT);
+        idle[1].n_states = 2;
+        wishes[1].disabled = 2;
+        actuator_cpuidle.forget(state, knobs, &nobody);
+        ck_assert_int_eq(apply(), 0);
+        expect("two states", 1, "01");
+        wishes[1].disabled = 0;
+        ck_assert_int_eq(apply(), 0);
+        expect("as found", 1, "00");
+        ck_assert(!record_exists());
+}
+END_TEST
+
+START_TEST(no_needless_write)
+{
+        for (int cpu = 0; cpu < N_CPUS; cpu++)
+                wishes[cpu].disabled = 4;
+        plan.idle_governor = "teo";
+        ck_assert_int_eq(apply(), 0);
+        ck_assert_uint_eq(knobs_writes(knobs), N_CPUS + 1);
+        ck_assert_int_eq(apply(), 0);
+        actuator_cpuidle.forget(state, knobs, &nobody);
+        ck_assert_int_eq(apply(), 0);
+        ck_assert_uint_eq(knobs_writes(knobs), N_CPUS + 1);
+        ck_assert_uint_eq(told(&actuator_cpuidle, state, 2).disabled, 4);
+}
+END_TEST
+
+START_TEST(governor)
+{
+        plan.idle_governor = "teo";
+        ck_assert_int_eq(apply(), 0);
+        expect_value("wished", "cpuidle/current_governor", "teo");
+        plan.idle_governor = "haltpoll";
+        ck_assert_int_eq(apply(), -EINVAL);
+        expect_value("not offered", "cpuidle/current_governor", "teo");
+        plan.idle_governor = NULL;
+        ck_assert_int_eq(apply(), 0);
+        expect_value("as found", "cpuidle/current_governor", "menu");
+        ck_assert(!record_exists());
+}
+END_TEST
+
+START_TEST(excluded)
+{
+        options.exclude = set_of("0");
+        actuator_cpuidle.close(state);
+        state = open_actuator(&actuator_cpuidle);
+        wishes[0].disabled = wishes[1].disabled = 4;
+        plan.idle_governor = "teo";
+        ck_assert_int_eq(apply(), 0);
+        expect("excluded", 0, "000");
+        expect("not excluded", 1, "001");
+        expect_value("it would be for CPU 0, too", "cpuidle/current_governor", "menu");
+}
+END_TEST
+
+START_TEST(drift)
+{
+        wishes[1].disabled = wishes[2].disabled = 4;
+        plan.idle_governor = "teo";
+        ck_assert_int_eq(apply(), 0);
+        put("ladder", "cpuidle/current_governor");
+        ck_assert_int_eq(knobs_verify(knobs), 1);
+        actuator_cpuidle.forget(state, knobs, &nobody);
+        ck_assert_int_eq(apply(), 0);
+        expect_value("theirs", "cpuidle/current_governor", "ladder");
+        give_back(knobs);
+        expect_value("theirs", "cpuidle/current_governor", "ladder");
+        expect("as found", 1, "000");
+}
+END_TEST
+
+START_TEST(returned)
+{
+        const CpuSet one = set_of("1");
+
+        found(1, "010");
+        wishes[1].disabled = 4;
+        ck_assert_int_eq(apply(), 0);
+        found(1, "000");
+        actuator_cpuidle.forget(state, knobs, &one);
+        ck_assert_int_eq(apply(), 0);
+        expect("applied anew", 1, "001");
+}
+END_TEST
+
+START_TEST(not_there)
+{
+        const ActContext context = { .root = scratch_fd };
+        void *none;
+
+        put("none", "cpuidle/current_driver");
+        ck_assert_int_eq(actuator_cpuidle.open(&context, &options, &none), -EOPNOTSUPP);
+        drop("cpuidle/current_driver");
+        ck_assert_int_eq(actuator_cpuidle.open(&context, &options, &none), -EOPNOTSUPP);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("cpuidle");
+        TCase *tcase = tcase_create("cpuidle");
+
+        tcase_add_checked_fixture(tcase, setup, teardown);
+        tcase_add_loop_test(tcase, mask, 0, G_N_ELEMENTS(masks));
+        tcase_add_test(tcase, never_all);
+        tcase_add_test(tcase, different_tables);
+        tcase_add_test(tcase, fewer_states);
+        tcase_add_test(tcase, no_needless_write);
+        tcase_add_test(tcase, governor);
+        tcase_add_test(tcase, excluded);
+        tcase_add_test(tcase, drift);
+        tcase_add_test(tcase, returned);
+        tcase_add_test(tcase, not_there);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Wake-up latencies of CPUs.
+ */
+#include "tuning.h"
+
+static void *state;
+static Knobs *knobs;
+
+static void name_of(int cpu, char name[TUNE_NAME])
+{
+        snprintf(name, TUNE_NAME, "cpu%d/power/pm_qos_resume_latency_us", cpu);
+}
+
+static void expect(const char *where, int cpu, const char *value)
+{
+        char name[TUNE_NAME];
+
+        name_of(cpu, name);
+        expect_value(where, name, value);
+}
+
+static void found(int cpu, const char *value)
+{
+        char name[TUNE_NAME];
+
+        name_of(cpu, name);
+        put(value, "%s", name);
+}
+
+static void setup(void)
+{
+        tuning_setup();
+        for (int cpu = 0; cpu < N_CPUS; cpu++)
+                found(cpu, "0");
+        scratch_file("dev/cpu_dma_latency", "");
+        knobs = open_knobs();
+        state = open_actuator(&actuator_pmqos);
+}
+
+static void teardown(void)
+{
+        actuator_pmqos.close(state);
+        knobs_free(knobs);
+        tuning_teardown();
+}
+
+static int apply(void)
+{
+        return actuator_pmqos.apply(state, knobs, &plan, &facts);
+}
+
+static const struct {
+        const char *name, *found;
+        int32_t us;
+        const char *value;
+        int32_t in_force;
+} values[] = {
+        { "no wish", "0", -1, "0", -1 },
+        { "no wish beside somebody's", "33", -1, "33", -1 },
+        { "a limit", "0", 50, "50", 50 },
+        { "zero is n/a", "0", 0, "n/a", 0 },
+        { "zero was n/a", "n/a", 0, "n/a", 0 },
+        { "n/a is the strictest", "n/a", 50, "n/a", 0 },
+        { "a stricter one stays", "20", 50, "20", 20 },
+        { "a laxer one does not", "200", 50, "50", 50 },
+        { "the same", "50", 50, "50", 50 },
+        { "nonsense is no limit", "?", 50, "50", 50 },
+};
+
+START_TEST(value)
+{
+        typeof(values[0]) *c = &values[_i];
+
+        found(1, c->found);
+        wishes[1].latency_us = c->us;
+        ck_assert_int_eq(apply(), 0);
+        expect(c->name, 1, c->value);
+        expect(c->name, 0, "0");
+        ck_assert_int_eq(told(&actuator_pmqos, state, 1).latency_us, c->in_force);
+        ck_case(c->name, record_exists() == !g_str_equal(c->found, c->value), "record");
+
+        wishes[1].latency_us = -1;
+        ck_assert_int_eq(apply(), 0);
+        expect(c->name, 1, c->found);
+        ck_assert(!record_exists());
+        ck_assert_int_eq(told(&actuator_pmqos, state, 1).latency_us, -1);
+}
+END_TEST
+
+/* What counts is what must be written, and that it is nothing if nothing changed. */
+START_TEST(no_needless_write)
+{
+        for (int cpu = 0; cpu < N_CPUS; cpu++)
+                wishes[cpu].latency_us = 100;
+        ck_assert_int_eq(apply(), 0);
+        ck_assert_uint_eq(knobs_writes(knobs), N_CPUS);
+        ck_assert_int_eq(apply(), 0);
+        ck_assert_uint_eq(knobs_writes(knobs), N_CPUS);
+        wishes[2].latency_us = 50;
+        ck_assert_int_eq(apply(), 0);
+        ck_assert_uint_eq(knobs_writes(knobs), N_CPUS + 1);
+        actuator_pmqos.forget(state, knobs, &nobody);
+        ck_assert_int_eq(apply(), 0);
+        ck_assert_uint_eq(knobs_writes(knobs), N_CPUS + 1);
+}
+END_TEST
+
+START_TEST(excluded)
+{
+        options.exclude = set_of("0-1");
+        actuator_pmqos.close(state);
+        state = open_actuator(&actuator_pmqos);
+        for (int cpu = 0; cpu < N_CPUS; cpu++)
+                wishes[cpu].latency_us = 100;
+        ck_assert_int_eq(apply(), 0);
+        expect("excluded", 1, "0");
+        expect("not excluded", 2, "100");
+        ck_assert_int_eq(told(&actuator_pmqos, state, 1).latency_us, -1);
+}
+END_TEST
+
+START_TEST(not_managed)
+{
+        options.manage = false;
+        actuator_pmqos.close(state);
+        state = open_actuator(&actuator_pmqos);
+        wishes[1].latency_us = 100;
+        plan.global_latency_us = 100;
+        ck_assert_int_eq(apply(), 0);
+        expect("not managed", 1, "0");
+        ck_assert(strstr(actuator_pmqos.describe(state), "Manage="));
+}
+END_TEST
+
+/* Somebody else's value is theirs, and others' go on. */
+START_TEST(drift)
+{
+        const Knob *knob;
+        char name[TUNE_NAME];
+
+        wishes[1].latency_us = wishes[2].latency_us = 100;
+        ck_assert_int_eq(apply(), 0);
+        found(1, "70");
+        ck_assert_int_eq(knobs_verify(knobs), 1);
+        name_of(1, name);
+        knob = knob_find(knobs, actuator_pmqos.kinds[0], name);
+        ck_assert_int_eq(knob->state, KNOB_FOREIGN);
+        wishes[1].latency_us = wishes[2].latency_us = 30;
+        ck_assert_int_eq(apply(), 0);
+        expect("theirs", 1, "70");
+        expect("ours", 2, "30");
+        ck_assert_int_eq(told(&actuator_pmqos, state, 1).latency_us, -1);
+        ck_assert_int_eq(told(&actuator_pmqos, state, 2).latency_us, 30);
+        no_wishes();
+        ck_assert_int_eq(apply(), 0);
+        give_back(knobs);
+        expect("still theirs", 1, "70");
+        expect("as found", 2, "0");
+}
+END_TEST
+
+/* The kernel makes the file anew when the CPU is plugged in: nobody else did. */
+START_TEST(returned)
+{
+        const CpuSet one = set_of("1");
+
+        found(1, "500");
+        wishes[1].latency_us = 100;
+        ck_assert_int_eq(apply(), 0);
+        found(1, "7000");
+        actuator_pmqos.forget(state, knobs, &one);
+        ck_assert_int_eq(apply(), 0);
+        expect("applied anew", 1, "100");
+        give_back(knobs);
+        expect("as found", 1, "500");
+}
+END_TEST
+
+/* A CPU that is away has no wish, and its knob is not lost. */
+START_TEST(offline)
+{
+        const CpuSet one = set_of("1");
+        char name[TUNE_NAME];
+
+        name_of(1, name);
+        found(1, "500");
+        wishes[1].latency_us = 100;
+        ck_assert_int_eq(apply(), 0);
+        put("0", "cpu1/online");
+        drop(name);
+        cpuset_remove(&topology->online, 1);
+        ck_assert_int_eq(knobs_verify(knobs), 0);
+        actuator_pmqos.forget(state, knobs, &nobody);
+        ck_assert_int_eq(apply(), 0);
+        put("1", "cpu1/online");
+        found(1, "0");
+        cpuset_add(&topology->online, 1);
+        actuator_pmqos.forget(state, knobs, &one);
+        ck_assert_int_eq(apply(), 0);
+        expect("applied anew", 1, "100");
+        give_back(knobs);
+        expect("as found at first", 1, "500");
+}
+END_TEST
+
+static int global_value(void)
+{
+        g_autofree char *text = scratch_text("dev/cpu_dma_latency");
+        int us = -1;
+
+        if (text && *text)
+                memcpy(&us, text, sizeof(us));
+        return us;
+}
+
+START_TEST(all_cpus)
+{
+        wishes[1].latency_us = 20;
+        ck_assert_int_eq(apply(), 0);
+        ck_assert_int_eq(global_value(), -1);
+        plan.global_latency_us = 0x01020304;
+        ck_assert_int_eq(apply(), 0);
+        ck_assert_int_eq(global_value(), 0x01020304);
+        plan.global_latency_us = 0x01020301;
+        ck_assert_int_eq(apply(), 0);
+        ck_assert_int_eq(global_value(), 0x01020301);
+        plan.global_latency_us = -1;
+        ck_assert_int_eq(apply(), 0);
+        ck_assert_int_eq(unlinkat(scratch_fd, "dev/cpu_dma_latency", 0), 0);
+        plan.global_latency_us = 5;
+        ck_assert_int_eq(apply(), -ENOENT);
+}
+END_TEST
+
+START_TEST(not_there)
+{
+        const ActContext context = { .root = scratch_fd };
+        char name[TUNE_NAME];
+        void *none;
+
+        name_of(0, name);
+        drop(name);
+        ck_assert_int_eq(actuator_pmqos.open(&context, &options, &none), -EOPNOTSUPP);
+        drop("online");
+        ck_assert_int_eq(actuator_pmqos.open(&context, &options, &none), -EOPNOTSUPP);
+}
+END_TEST
+
+/* A file that went between looking and writing is one failure, and the others' latencies hold. */
+START_TEST(one_fails)
+{
+        char name[TUNE_NAME];
+
+        name_of(1, name);
+        drop(name);
+        wishes[1].latency_us = wishes[2].latency_us = 20;
+        ck_assert_int_eq(apply(), -ENOENT);
+        expect("the other", 2, "20");
+        found(1, "0");
+        ck_assert_int_eq(apply(), 0);
+        expect("tried again", 1, "20");
+}
+END_TEST
+
+static void live_and_die(void)
+{
+        no_wishes();
+        wishes[1].latency_us = 0;
+        wishes[2].latency_us = 100;
+        apply();
+        wishes[2].latency_us = 50;
+        apply();
+        wishes[1].latency_us = -1;
+        apply();
+}
+
+START_TEST(killed)
+{
+        int n;
+
+        found(2, "n/a");
+        found(1, "300");
+        found(3, "200");
+        for (n = 0; killed_at(n, live_and_die); n++) {
+                recover(&actuator_pmqos);
+                expect("killed", 1, "300");
+                expect("killed", 2, "n/a");
+        }
+        ck_assert_int_gt(n, 5);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("pmqos");
+        TCase *tcase = tcase_create("pmqos");
+
+        tcase_add_checked_fixture(tcase, setup, teardown);
+        tcase_add_loop_test(tcase, value, 0, G_N_ELEMENTS(values));
+        tcase_add_test(tcase, no_needless_write);
+        tcase_add_test(tcase, excluded);
+        tcase_add_test(tcase, not_managed);
+        tcase_add_test(tcase, drift);
+        tcase_add_test(tcase, returned);
+        tcase_add_test(tcase, offline);
+        tcase_add_test(tcase, all_cpus);
+        tcase_add_test(tcase, not_there);
+        tcase_add_test(tcase, one_fails);
+        tcase_add_test(tcase, killed);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}
