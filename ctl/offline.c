@@ -10,6 +10,7 @@
 #include "base/setting-value.h"
 #include "core/config-files.h"
 #include "core/config.h"
+#include "core/profile-load.h"
 #include "sense/topology-read.h"
 
 const char *offline_policy_dir(const Ctl *ctl)
@@ -92,11 +93,17 @@ static void tell_files(json_object *array, const ConfigPaths *paths, const char 
 static json_object *tell_all_files(const ConfigPaths *paths, const Config *config)
 {
         json_object *array = json_object_new_array();
+        g_auto(GStrv) profiles = profiles_list(paths);
 
         tell_files(array, paths, "idled.conf");
         for (guint i = 0; config && i < config->policies->len; i++) {
                 const IdledPolicy *policy = g_ptr_array_index(config->policies, i);
                 g_autofree char *name = g_strdup_printf("policies/%s.conf", policy->name);
+
+                tell_files(array, paths, name);
+        }
+        for (char **profile = profiles; *profile; profile++) {
+                g_autofree char *name = g_strdup_printf("profiles/%s.conf", *profile);
 
                 tell_files(array, paths, name);
         }

@@ -17,7 +17,7 @@
 #include "act/park.h"
 #include "act/tuning.h"
 #include "base/setting-value.h"
-#include "core/config.h"
+#include "core/profile.h"
 #include "idled-policy.h"
 
 /* Text with everything escaped that means something to scdoc. */
@@ -92,6 +92,7 @@ static int print_all(char **modules)
         print_settings("idled.conf", frequency_settings, NULL);
         print_settings("idled.conf", idle_states_settings, NULL);
         print_settings("idled.conf", latency_settings, NULL);
+        print_settings("profiles/NAME.conf", profile_settings, NULL);
         for (int i = 0; modules[i] && r == 0; i++)
                 r = print_module(modules[i]);
         return r;

@@ -10,7 +10,8 @@
         "wrong-decide, wrong-default, wrong-end, wrong-help, wrong-key, wrong-name, "              \
         "wrong-offset, wrong-section, wrong-size, wrong-symbol, wrong-twice, wrong-type"
 
-#define KEYS "Period, MinCores, MaxCores, Share, Order, Cpus, Text, Words, Eager"
+#define PROFILES "/etc/idled/profiles"
+#define KEYS     "Period, MinCores, MaxCores, Share, Order, Cpus, Text, Words, Eager"
 
 static const struct {
         const char *name;
@@ -119,7 +120,7 @@ static const struct {
           "/etc/idled/idled.conf.d/10-a.conf:2: LogLevel: found \"loud\", expected one of emerg, "
           "alert, crit, err, warning, notice, info or debug\n"
           "/etc/idled/idled.conf.d/10-a.conf:3: X: found an unknown key, expected one of "
-          "[Daemon]: Policies, LogLevel, MaxStretch\n" AT_ALPHA
+          "[Daemon]: Policies, LogLevel, MaxStretch, ProfileAC, ProfileBattery\n" AT_ALPHA
           ":2: Share: found \"80\", expected a percentage from 1% to 100%, such as 80%\n"
           "/usr/lib/idled/policies/beta.conf:4: Order: found \"none\", expected one of "
           "efficiency, performance or package\n"
@@ -232,7 +233,10 @@ static const struct {
           AT_IDLED ": cannot be read: Not a directory\n" AT_IDLED
                    ".d: cannot be read: Not a directory\n" AT_ALPHA
                    ": cannot be read: Not a directory\n" AT_ALPHA
-                   ".d: cannot be read: Not a directory" },
+                   ".d: cannot be read: Not a directory\n" PROFILES
+                   ": cannot be read: Not a directory\n" PROFILES
+                   "/balanced.conf: cannot be read: Not a directory\n" PROFILES
+                   "/balanced.conf.d: cannot be read: Not a directory" },
 };
 
 /* Whether root may read everything, as it may; if not, files' modes hold for it as for others. Not

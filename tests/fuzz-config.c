@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Any configuration loads whole or not at all: then every error has a file and a message of one
- * line. What is before the first line "%%" is idled.conf, what is behind it the policy's file.
+ * line. Lines "%%" divide the input: idled.conf, the policy's file, a profile, and another that may
+ * include it. Going from any profile to any other leaves values that would be accepted.
  */
 #include <errno.h>
 
 #include "base/setting-value.h"
-#include "core/config.h"
+#include "core/profile.h"
 #include "fuzz.h"
 
 /* Stands in for the table of act/park.c. */
@@ -20,13 +21,23 @@ const Setting park_settings[] = {
 static void put_files(const char *data, size_t size)
 {
         static const char use[] = "[Daemon]\nPolicies=alpha\n", mark[] = "%%\n";
-        const char *end = memmem(data, size, mark, strlen(mark));
-        size_t first = end ? (size_t)(end - data) : size;
-        size_t second = end ? first + strlen(mark) : size;
+        static const char *const names[] = { "etc/idled/idled.conf",
+                                             "etc/idled/policies/alpha.conf",
+                                             "etc/idled/profiles/one.conf",
+                                             "etc/idled/profiles/two.conf" };
 
-        fuzz_put("etc/idled/idled.conf", data, first);
         fuzz_put("etc/idled/idled.conf.d/use.conf", use, strlen(use));
-        fuzz_put("etc/idled/policies/alpha.conf", data + second, size - second);
+        for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+                const char *end = i + 1 < G_N_ELEMENTS(names)
+                                          ? memmem(data, size, mark, strlen(mark))
+                                          : NULL;
+                size_t length = end ? (size_t)(end - data) : size;
+                size_t next = end ? length + strlen(mark) : size;
+
+                fuzz_put(names[i], data, length);
+                data += next;
+                size -= next;
+        }
 }
 
 /* Every value is one that would be accepted, and has a source. */
@@ -53,6 +64,26 @@ static void check_error(const ConfigError *error)
         g_assert(g_utf8_validate(text, -1, NULL) && !strchr(text, '\n'));
 }
 
+static void check_sections(const Config *config)
+{
+        for (guint i = 0; i < config->sections->len; i++)
+                check_section(g_ptr_array_index(config->sections, i));
+}
+
+/* Nothing is set at run time: all profiles that loaded can be used, in any order. */
+static void check_profiles(Config *config)
+{
+        for (guint i = 0; i < 2 * config->profiles->len; i++) {
+                const Profile *profile = config->profiles->pdata[i % config->profiles->len];
+                g_autofree char *error = NULL;
+
+                g_assert(config_use_profile(config, profile, &error) >= 0);
+                g_assert(config_use_profile(config, profile, &error) == 0);
+                g_assert(config->profile == profile);
+                check_sections(config);
+        }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         ConfigPaths paths = { fuzz_root(), "/", "usr/lib/idled", "etc/idled", g_getenv("MODULES") };
@@ -67,7 +98,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         g_assert((r == 0) == (config != NULL));
         for (guint i = 0; i < errors->len; i++)
                 check_error(g_ptr_array_index(errors, i));
-        for (guint i = 0; config && i < config->sections->len; i++)
-                check_section(g_ptr_array_index(config->sections, i));
+        if (config) {
+                check_sections(config);
+                check_profiles(config);
+        }
         return 0;
 }

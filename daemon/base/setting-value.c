@@ -264,6 +264,18 @@ void settings_free(const Setting *rows, void *options)
         g_free(options);
 }
 
+bool settings_equal(const Setting *rows, const void *a, const void *b)
+{
+        for (const Setting *row = rows; row->key; row++) {
+                g_autofree char *x = setting_format(row, a);
+                g_autofree char *y = setting_format(row, b);
+
+                if (!g_str_equal(x, y))
+                        return false;
+        }
+        return true;
+}
+
 const Setting *setting_find(const Setting *rows, const char *section, const char *key)
 {
         for (const Setting *row = rows; row->key; row++)

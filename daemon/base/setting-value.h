@@ -5,6 +5,8 @@
 #ifndef IDLED_SETTING_VALUE_H
 #define IDLED_SETTING_VALUE_H
 
+#include <stdbool.h>
+
 #include "base/setting.h"
 
 /* Parses `text` by `row` and stores it at the row's offset in `options`, freeing a string or list
@@ -24,6 +26,9 @@ void *settings_copy(const Setting *rows, size_t size, const void *options);
 
 /* Frees an options struct with the strings and lists in it; NULL is allowed. */
 void settings_free(const Setting *rows, void *options);
+
+/* True if every row has the same value in both. */
+bool settings_equal(const Setting *rows, const void *a, const void *b);
 
 /* The row with this section and key, exact case; NULL if there is none. */
 const Setting *setting_find(const Setting *rows, const char *section, const char *key);

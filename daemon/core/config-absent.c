@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "core/config-files.h"
 #include "core/config-section.h"
+#include "core/profile.h"
 
 /* What is wrong with this value, as a new string; NULL if nothing is, or if it is no such list. */
 static char *complaint(const Setting *row, const char *text, const CpuSet *possible)
@@ -43,22 +44,48 @@ int config_check_cpus(const Config *config, const char *section_name, const char
         return -EINVAL;
 }
 
+static void find_in_text(const Setting *row, const char *text, const Source *source,
+                         const CpuSet *possible, GPtrArray *warnings)
+{
+        g_autofree char *wrong = complaint(row, text, possible);
+
+        if (wrong)
+                config_error_add(warnings, source->file, source->line, "%s", wrong);
+}
+
 static void find_in_section(const Section *section, const CpuSet *possible, GPtrArray *warnings)
 {
         for (const Setting *row = section->rows; row->key; row++) {
                 const Source *source = g_hash_table_lookup(section->sources, row->key);
                 const char *text = g_hash_table_lookup(section->texts, row->key);
-                g_autofree char *wrong = source && text ? complaint(row, text, possible) : NULL;
 
-                if (wrong)
-                        config_error_add(warnings, source->file, source->line, "%s", wrong);
+                if (source && text)
+                        find_in_text(row, text, source, possible, warnings);
+        }
+}
+
+/* What the profile itself says of the policy. */
+static void find_in_profile(const Profile *profile, const Section *section, const CpuSet *possible,
+                            GPtrArray *warnings)
+{
+        for (const Setting *row = section->rows; row->key; row++) {
+                g_autofree char *id = profile_value_id(section->name, row->key);
+                const ProfileValue *value = g_hash_table_lookup(profile->own, id);
+
+                if (value && *value->text)
+                        find_in_text(row, value->text, &value->source, possible, warnings);
         }
 }
 
 void config_find_absent(const Config *config, const CpuSet *possible, GPtrArray *warnings)
 {
-        for (guint i = 0; i < config->sections->len; i++)
-                find_in_section(config->sections->pdata[i], possible, warnings);
+        for (guint i = 0; i < config->sections->len; i++) {
+                const Section *section = config->sections->pdata[i];
+
+                find_in_section(section, possible, warnings);
+                for (guint j = 0; j < config->profiles->len; j++)
+                        find_in_profile(config->profiles->pdata[j], section, possible, warnings);
+        }
 }
 
 void config_warn_absent(const Config *config, const CpuSet *possible)

@@ -142,9 +142,9 @@ static bool read_file(const ConfigPaths *paths, const char *path, GPtrArray *fil
         return true;
 }
 
-/* Puts the drop-ins of directory `path` into `names`: name -> path, replacing what is there. */
-static void list_drop_ins(const ConfigPaths *paths, const char *path, GTree *names,
-                          GPtrArray *errors)
+/* Puts the files NAME.conf of directory `path` into `names`: name -> path, replacing what is there.
+ */
+static void list_files(const ConfigPaths *paths, const char *path, GTree *names, GPtrArray *errors)
 {
         int fd = openat(paths->root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -169,6 +169,30 @@ static int compare_names(gconstpointer a, gconstpointer b, gpointer userdata)
         return strcmp(a, b);
 }
 
+static gboolean take_name(gpointer key, gpointer value, gpointer userdata)
+{
+        const char *name = key;
+
+        g_ptr_array_add(userdata, g_strndup(name, strlen(name) - strlen(".conf")));
+        return FALSE;
+}
+
+char **config_files_list(const ConfigPaths *paths, const char *name, GPtrArray *errors)
+{
+        const char *const dirs[] = { paths->vendor_dir, paths->admin_dir };
+        g_autoptr(GTree) files = g_tree_new_full(compare_names, NULL, g_free, g_free);
+        GPtrArray *names = g_ptr_array_new();
+
+        for (size_t i = 0; i < G_N_ELEMENTS(dirs); i++) {
+                g_autofree char *path = g_build_filename(dirs[i], name, NULL);
+
+                list_files(paths, path, files, errors);
+        }
+        g_tree_foreach(files, take_name, names);
+        g_ptr_array_add(names, NULL);
+        return (char **)g_ptr_array_free(names, FALSE);
+}
+
 GPtrArray *config_files_read(const ConfigPaths *paths, const char *name, GPtrArray *errors)
 {
         /* The later directory wins. */
@@ -185,7 +209,7 @@ GPtrArray *config_files_read(const ConfigPaths *paths, const char *name, GPtrArr
         for (size_t i = 0; i < G_N_ELEMENTS(dirs); i++) {
                 g_autofree char *path = g_strdup_printf("%s/%s.d", dirs[i], name);
 
-                list_drop_ins(paths, path, names, errors);
+                list_files(paths, path, names, errors);
         }
         for (GTreeNode *node = g_tree_node_first(names); node; node = g_tree_node_next(node))
                 read_file(paths, g_tree_node_value(node), files, errors);

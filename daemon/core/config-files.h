@@ -20,6 +20,10 @@ typedef struct ConfigFile {
  * an array of ConfigFile. What is absent is not in it; what cannot be read is in `errors`. */
 GPtrArray *config_files_read(const ConfigPaths *paths, const char *name, GPtrArray *errors);
 
+/* The names, without ".conf" and sorted, of all NAME.conf in the directory `name` of either, as a
+ * new vector. */
+char **config_files_list(const ConfigPaths *paths, const char *name, GPtrArray *errors);
+
 /* The path, for messages, that an administrator's own file `name` has or would have; interned. */
 const char *config_admin_path(const ConfigPaths *paths, const char *name);
 

@@ -14,6 +14,7 @@
 #include "core/config-files.h"
 #include "core/config-parse.h"
 #include "core/config-section.h"
+#include "core/profile-load.h"
 
 /* What a file may contain: some of a configuration's sections. */
 typedef struct FileScope {
@@ -68,7 +69,7 @@ static char *unknown_key(const FileScope *scope, const Section *section, const c
                         return g_strdup_printf("%s: found in [%s], expected in [%s]", clean,
                                                heading, section_heading(scope->sections[i]));
         hint = text_suggest(setting_nearest(section->rows, heading, key));
-        list = *hint ? g_strdup("") : section_keys(section);
+        list = *hint ? g_strdup("") : settings_keys(section->rows);
         return g_strdup_printf("%s: found an unknown key, expected one of [%s]%s%s", clean, heading,
                                list, hint);
 }
@@ -241,6 +242,7 @@ int config_load(const ConfigPaths *paths, GPtrArray *errors, Config **ret_config
         }
         load_daemon(config, paths, errors);
         load_policies(config, paths, errors);
+        profiles_load(config, paths, errors);
         if (errors->len > errors_before)
                 return -EINVAL;
         *ret_config = g_steal_pointer(&config);

@@ -5,6 +5,8 @@
 #ifndef IDLED_CONFIG_SECTION_H
 #define IDLED_CONFIG_SECTION_H
 
+#include <stdbool.h>
+
 #include "core/config.h"
 
 /* A configuration without sections. */
@@ -21,7 +23,12 @@ const char *section_heading(const Section *section);
 const Setting *section_row(const Section *section, const char *key);
 
 /* ": KEY, KEY, KEY", all there are, for messages; a new string. */
-char *section_keys(const Section *section);
+char *settings_keys(const Setting *rows);
+
+/* The text that `row` has in this section, or would have with another profile (NULL: none), with or
+ * without what was set at run time. */
+const char *section_text(const Section *section, const Setting *row, const Profile *profile,
+                         bool with_runtime);
 
 /* Asks the section's policy whether `options` fit together. -EINVAL if not: then `*ret_error` says
  * what contradicts what, and `*ret_key` is the key to blame or NULL. */

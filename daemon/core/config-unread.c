@@ -17,6 +17,7 @@
 #include "base/nearest.h"
 #include "core/config-files.h"
 #include "core/config-section.h"
+#include "core/profile-load.h"
 
 /* A directory of files NAME.conf and their drop-ins. */
 typedef struct Place {
@@ -118,8 +119,11 @@ void config_find_unread(const ConfigPaths *paths, GPtrArray *errors)
 {
         static const char *const own[] = { "idled", NULL };
         g_auto(GStrv) policies = policy_list(paths->policy_dir);
+        g_auto(GStrv) profiles = profiles_list(paths);
         g_autofree char *what = g_strdup_printf("the name of a policy in %s", paths->policy_dir);
 
         check_place(&(Place){ paths, "", own, "idled.conf", errors });
         check_place(&(Place){ paths, "policies", (const char *const *)policies, what, errors });
+        check_place(&(Place){ paths, "profiles", (const char *const *)profiles,
+                              "the name of a profile", errors });
 }

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/setting-value.h"
 #include "core/config-section.h"
+#include "core/profile.h"
 
 static const char *const log_levels[] = { "emerg",  "alert", "crit",  "err", "warning",
                                           "notice", "info",  "debug", NULL };
@@ -37,6 +38,18 @@ const Setting daemon_settings[] = {
           .min = 1,
           .max = 64,
           .help = "How many periods a look at the machine may be put off while nothing changes" },
+        { .section = "Daemon",
+          .key = "ProfileAC",
+          .type = SETTING_STRING,
+          .offset = offsetof(DaemonOptions, profile_ac),
+          .fallback = "",
+          .help = "The profile on mains power if nobody has chosen one; empty: balanced" },
+        { .section = "Daemon",
+          .key = "ProfileBattery",
+          .type = SETTING_STRING,
+          .offset = offsetof(DaemonOptions, profile_battery),
+          .fallback = "",
+          .help = "The profile on battery power if nobody has chosen one; empty: balanced" },
         { .key = NULL },
 };
 
@@ -56,6 +69,7 @@ Config *config_new(void)
 
         config->sections = g_ptr_array_new_with_free_func((GDestroyNotify)section_free);
         config->policies = g_ptr_array_new();
+        config->profiles = g_ptr_array_new_with_free_func((GDestroyNotify)profile_free);
         return config;
 }
 
@@ -65,6 +79,7 @@ void config_free(Config *config)
                 return;
         g_ptr_array_unref(config->sections);
         g_ptr_array_unref(config->policies);
+        g_ptr_array_unref(config->profiles);
         g_free(config);
 }
 
@@ -111,13 +126,23 @@ const Setting *section_row(const Section *section, const char *key)
         return setting_find(section->rows, section_heading(section), key);
 }
 
-char *section_keys(const Section *section)
+char *settings_keys(const Setting *rows)
 {
         GString *text = g_string_new(NULL);
 
-        for (const Setting *row = section->rows; row->key; row++)
-                g_string_append_printf(text, "%s %s", row == section->rows ? ":" : ",", row->key);
+        for (const Setting *row = rows; row->key; row++)
+                g_string_append_printf(text, "%s %s", row == rows ? ":" : ",", row->key);
         return g_string_free(text, FALSE);
+}
+
+const char *section_text(const Section *section, const Setting *row, const Profile *profile,
+                         bool with_runtime)
+{
+        const char *runtime = with_runtime ? g_hash_table_lookup(section->runtime, row->key) : NULL;
+        const ProfileValue *value = profile_value(profile, section->name, row->key);
+        const char *from_file = g_hash_table_lookup(section->texts, row->key);
+
+        return runtime ? runtime : value ? value->text : from_file ? from_file : row->fallback;
 }
 
 char *text_suggest(const char *word)
@@ -166,8 +191,8 @@ static int try_value(const Section *section, const Setting *row, const char *tex
 static int set_runtime(Section *section, const Setting *row, const char *text, char **ret_error)
 {
         g_autofree char *stripped = g_strstrip(g_strdup(text)), *never = NULL;
-        const char *from_file = g_hash_table_lookup(section->texts, row->key);
-        const char *value = *stripped ? stripped : from_file ? from_file : row->fallback;
+        const char *value = *stripped ? stripped
+                                      : section_text(section, row, section->profile, false);
         int r;
 
         r = try_value(section, row, value, ret_error);
@@ -186,7 +211,7 @@ int config_set(Config *config, const char *section_name, const char *key, const 
 {
         Section *section = config_section(config, section_name);
         const Setting *row = section ? section_row(section, key) : NULL;
-        g_autofree char *clean = NULL, *hint = NULL, *list = NULL;
+        g_autofree char *clean = NULL, *hint = NULL, *list = NULL, *wrong = NULL;
 
         if (!section) {
                 clean = log_clean(section_name);
@@ -198,7 +223,7 @@ int config_set(Config *config, const char *section_name, const char *key, const 
         if (!row) {
                 clean = log_clean(key);
                 hint = text_suggest(setting_nearest(section->rows, section_heading(section), key));
-                list = *hint ? g_strdup("") : section_keys(section);
+                list = *hint ? g_strdup("") : settings_keys(section->rows);
                 *ret_error = g_strdup_printf("%s: found an unknown key, expected one of %s%s%s",
                                              clean, section->name, list, hint);
                 return -ENOENT;
@@ -206,6 +231,10 @@ int config_set(Config *config, const char *section_name, const char *key, const 
         if (g_str_equal(section->name, "Daemon") && g_str_equal(row->key, "Policies")) {
                 *ret_error = g_strdup("Policies: can only be changed in idled.conf");
                 return -EOPNOTSUPP;
+        }
+        if (profile_row_is_name(row) && profile_check_name(config, text, &wrong) < 0) {
+                *ret_error = g_strdup_printf("%s: %s", row->key, wrong);
+                return -EINVAL;
         }
         return set_runtime(section, row, text, ret_error);
 }
@@ -239,12 +268,16 @@ void config_adopt_runtime(Config *config, const Config *from)
 
 Source section_source(const Section *section, const char *key)
 {
+        const ProfileValue *value;
         const Source *source;
 
         if (!key)
                 return (Source){ 0 };
         if (g_hash_table_contains(section->runtime, key))
                 return (Source){ "D-Bus", 0 };
+        value = profile_value(section->profile, section->name, key);
+        if (value)
+                return value->source;
         source = g_hash_table_lookup(section->sources, key);
         return source ? *source : (Source){ 0 };
 }

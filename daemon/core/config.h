@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The configuration: idled.conf and policies/NAME.conf with their drop-ins.
+ * The configuration: idled.conf, policies/NAME.conf and profiles/NAME.conf with their drop-ins.
  *
  * For every file NAME the directories are read in the order usr/lib/idled, etc/idled below the root
  * (the later file replaces the earlier of the same name whole), then NAME.d/ drop-ins of both in
@@ -22,6 +22,7 @@ typedef struct DaemonOptions {
         char **policies;      /* names in the order of their rank, highest first */
         int log_level;        /* syslog priority */
         uint64_t max_stretch; /* how many periods a tick may be put off while all is settled */
+        char *profile_ac, *profile_battery; /* "": none in particular */
 } DaemonOptions;
 
 /* Section [Daemon] of idled.conf. */
@@ -34,21 +35,27 @@ typedef struct Source {
         int line; /* from 1; 0: none */
 } Source;
 
-/* One section's table with its values: of the daemon itself, or of a policy. */
+typedef struct Profile Profile; /* core/profile.h */
+
+/* One section's table with its values: of the daemon itself, or of a policy. A value set at run
+ * time is stronger than that of the profile in force, which is stronger than that of the files. */
 typedef struct Section {
         char *name;                /* "Daemon", "Park", or the policy's name */
         const IdledPolicy *policy; /* NULL: of the daemon itself */
         const Setting *rows;
         size_t options_size;
-        void *options;       /* stays where it is for as long as the section */
-        GHashTable *sources; /* key -> Source *, keys that a file sets */
-        GHashTable *texts;   /* key -> text in that file */
-        GHashTable *runtime; /* key -> text set over D-Bus; outlives a reload */
+        void *options;          /* stays where it is for as long as the section */
+        GHashTable *sources;    /* key -> Source *, keys that a file sets */
+        GHashTable *texts;      /* key -> text in that file */
+        const Profile *profile; /* in force; NULL: none */
+        GHashTable *runtime;    /* key -> text set over D-Bus; outlives a reload */
 } Section;
 
 typedef struct Config {
-        GPtrArray *sections; /* of Section */
-        GPtrArray *policies; /* of const IdledPolicy *, by rank; its section has its name */
+        GPtrArray *sections;    /* of Section */
+        GPtrArray *policies;    /* of const IdledPolicy *, by rank; its section has its name */
+        GPtrArray *profiles;    /* of Profile; power-saver, balanced, performance, then by name */
+        const Profile *profile; /* in force; NULL: none */
 } Config;
 
 /* One thing wrong: "FILE:LINE: KEY: what was found, what was expected". */
@@ -94,9 +101,9 @@ int config_check_cpus(const Config *config, const char *section, const char *key
 /* The section of this name, NULL if there is none. */
 Section *config_section(const Config *config, const char *name);
 
-/* Sets a value at run time, or takes it back to the file's with the empty text. -ENOENT: no such
- * section or key; -EOPNOTSUPP: the key cannot be changed without a reload; -EINVAL: it contradicts
- * another option; else as setting_parse(). `*ret_error` says what is wrong. */
+/* Sets a value at run time, or takes it back to what it is without with the empty text. -ENOENT: no
+ * such section or key; -EOPNOTSUPP: the key cannot be changed without a reload; -EINVAL: it
+ * contradicts another option; else as setting_parse(). `*ret_error` says what is wrong. */
 int config_set(Config *config, const char *section, const char *key, const char *text,
                char **ret_error);
 

@@ -100,16 +100,7 @@ static void open_actuators(Manager *manager)
 /* True if every option of the section is the same in both. */
 static bool section_equal(const Section *a, const Section *b)
 {
-        if (a->rows != b->rows)
-                return false;
-        for (const Setting *row = a->rows; row->key; row++) {
-                g_autofree char *x = setting_format(row, a->options);
-                g_autofree char *y = setting_format(row, b->options);
-
-                if (!g_str_equal(x, y))
-                        return false;
-        }
-        return true;
+        return a->rows == b->rows && settings_equal(a->rows, a->options, b->options);
 }
 
 static bool actuators_differ(const Manager *manager, const Config *old)

@@ -23,7 +23,7 @@ LAYERS = {
              "model/idle-table.h", "model/snapshot.h", "model/topology.h",
                  "model/wish.h", "idled-policy.h", "./"],
     # What reads the configuration and reaches a bus, but never the manager.
-    "ctl": ["base/", "model/", "sense/", "act/", "core/bus-connect.h", "core/config-files.h",
+    "ctl": ["base/", "model/", "sense/", "act/", "core/bus-connect.h", "core/config-files.h", "core/profile-load.h",
             "core/config.h", "core/plugin.h", "core/unit-control.h", "./"],
 }
 
