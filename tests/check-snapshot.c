@@ -157,12 +157,17 @@ static const struct {
         uint64_t from, to, range;
         bool valid;
         double joules;
+        uint64_t usec; /* 0: a second */
 } energy_cases[] = {
         { "plain", 1000000, 6000000, RANGE, true, 5 },
         { "none", 1000000, 1000000, RANGE, true, 0 },
         { "wraps", RANGE - 1000000, 2000000, RANGE, true, 3 },
         { "backwards, no wrap", 6000000, 1000000, RANGE, false, 0 },
-        { "more than half the range", 0, 600, 1000, false, 0 },
+        { "more than half the range", 0, 360000000, 700000000, false, 0 },
+        { "half the range", 0, 350000000, 700000000, true, 350 },
+        { "could have wrapped twice", 0, 1000000, 700000000, false, 0, 1500000 },
+        { "could not", 0, 1000000, 700000000, true, 1, 1300000 },
+        { "wraps in the time of two readings", 0, 1000000, 20000000, false, 0 },
         { "impossible power", 0, 20000 * UINT64_C(1000000), RANGE, false, 0 },
         { "beyond its range", 0, RANGE + 1, RANGE, false, 0 },
         { "was beyond its range", RANGE + 1, 5, RANGE, false, 0 },
@@ -185,7 +190,8 @@ START_TEST(peer_defect_11_energy_wraps)
 {
         typeof(energy_cases[0]) *c = &energy_cases[_i];
         g_autoptr(Counters) previous = energy_reading(0, c->from, c->range);
-        g_autoptr(Counters) current = energy_reading(1000 * MS, c->to, c->range);
+        uint64_t usec = c->usec ? c->usec : 1000 * MS;
+        g_autoptr(Counters) current = energy_reading(usec, c->to, c->range);
         g_autoptr(Snapshot) snapshot = snapshot_new(1);
 
         snapshot_compute(previous, current, snapshot);
@@ -194,7 +200,7 @@ START_TEST(peer_defect_11_energy_wraps)
                 snapshot->energy[0].valid);
         ck_case(c->name, near(snapshot->energy[0].joules, c->joules), "%g J, expected %g",
                 snapshot->energy[0].joules, c->joules);
-        ck_assert(near(snapshot->energy[0].watts, c->joules));
+        ck_assert(near(snapshot->energy[0].watts, c->joules / ((double)usec / 1e6)));
 
         current->energy[0].valid = false;
         snapshot_compute(previous, current, snapshot);

@@ -16,7 +16,7 @@ static const struct {
 } kinds[OBSERVERS] = {
         [OBSERVE_LOAD] = { SENSE_LOAD | SENSE_LOADAVG | SENSE_PRESSURE | SENSE_POWER, 100000 },
         [OBSERVE_RESIDENCY] = { SENSE_LOAD | SENSE_RESIDENCY | SENSE_MISSES, 100000 },
-        [OBSERVE_ENERGY] = { SENSE_LOAD | SENSE_ENERGY, G_USEC_PER_SEC },
+        [OBSERVE_ENERGY] = { SENSE_LOAD | SENSE_ENERGY, ENERGY_INTERVAL_USEC },
 };
 
 /* /proc/stat counts in steps of 10 ms: who asks so soon after the start that the first interval

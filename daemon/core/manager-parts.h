@@ -88,6 +88,9 @@ bool manager_expects_load(Manager *manager);
 void manager_listen(Manager *manager);
 void manager_unlisten(Manager *manager);
 
+/* The shortest time that a power shown to anybody is averaged over. */
+#define ENERGY_INTERVAL_USEC 1000000
+
 void manager_observers_init(Manager *manager);
 void manager_observers_done(Manager *manager);
 

@@ -138,28 +138,33 @@ static int listen_for_devices(Manager *manager)
         return sd_device_monitor_start(manager->monitor, on_device, manager);
 }
 
+/* How often energy is read; more often than it may be would only be waking up. */
+static uint64_t energy_period(const Manager *manager)
+{
+        return MAX(sensors_energy_deadline(manager->sensors), ENERGY_INTERVAL_USEC);
+}
+
 static int on_energy(sd_event_source *source, uint64_t usec, void *userdata)
 {
         Manager *manager = userdata;
-        uint64_t deadline = sensors_energy_deadline(manager->sensors);
 
         manager_observe(manager, SENSE_ENERGY);
-        sd_event_source_set_time_relative(source, deadline);
+        sd_event_source_set_time_relative(source, energy_period(manager));
         return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
 
 void manager_listen(Manager *manager)
 {
-        uint64_t deadline = sensors_energy_deadline(manager->sensors);
+        uint64_t period = energy_period(manager);
         int r;
 
         r = sd_event_add_time(manager->event, &manager->timer, CLOCK_MONOTONIC, 0, 0, on_timer,
                               manager);
         if (r >= 0)
                 r = sd_event_source_set_enabled(manager->timer, SD_EVENT_OFF);
-        if (r >= 0 && deadline != UINT64_MAX)
+        if (r >= 0 && period != UINT64_MAX)
                 r = sd_event_add_time_relative(manager->event, &manager->energy_timer,
-                                               CLOCK_MONOTONIC, deadline, deadline / 4, on_energy,
+                                               CLOCK_MONOTONIC, period, period / 4, on_energy,
                                                manager);
         if (r < 0)
                 log_error_errno(r, "The timers cannot be made: %m");

@@ -135,7 +135,8 @@ static bool energy_between(const EnergyCounter *previous, const EnergyCounter *c
         uj = current->uj >= previous->uj ? current->uj - previous->uj
                                          : range - previous->uj + current->uj;
         /* 1 W is 1 uJ per us */
-        if (uj > range / 2 || (double)uj > ENERGY_WATTS_MAX * interval)
+        if (uj > range / 2 || (double)uj > ENERGY_WATTS_MAX * interval ||
+            ENERGY_WATTS_SUSTAINED * interval > (double)range)
                 return false;
         *ret_uj = (double)uj;
         return true;

@@ -72,12 +72,16 @@ void snapshot_free(Snapshot *snapshot);
  * `busy` sum to 1.
  *
  * Energy: delta modulo range; a delta of more than half the range or of more than ENERGY_WATTS_MAX
- * over the interval is dropped: `valid` is false.
+ * over the interval is dropped, and so is any over an interval that was so long that the counter
+ * may have wrapped more than once: `valid` is false.
  */
 void snapshot_compute(const Counters *previous, const Counters *current, Snapshot *snapshot);
 
 /* A power that no domain can draw; a larger mean is a counter's error. 10 kW. */
 #define ENERGY_WATTS_MAX 10000.0
+
+/* What a domain may draw for long: how fast counters are taken to wrap. */
+#define ENERGY_WATTS_SUSTAINED 500.0
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Counters, counters_free)
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Snapshot, snapshot_free)

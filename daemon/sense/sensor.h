@@ -77,7 +77,6 @@ int sensors_energy_domains(const Sensors *sensors, const EnergyDomain **ret_doma
 /* How long a counter may go unread, in microseconds: half the time in which the smallest range
  * wraps at ENERGY_WATTS_SUSTAINED. UINT64_MAX without counters. */
 uint64_t sensors_energy_deadline(const Sensors *sensors);
-#define ENERGY_WATTS_SUSTAINED 500.0
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Sensors, sensors_free)
 
