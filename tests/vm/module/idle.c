@@ -7,13 +7,16 @@
  * has been handled before, what it woke waits.
  *
  * The driver names no owner: each device would hold a reference to the module and it could never be
- * unloaded. Unregistering a device waits until its CPU has left the driver's code.
+ * unloaded. Unregistering a device wakes its CPU but does not wait until that has left the driver's
+ * code, and on a slow host it may not have when the module is gone. Work that is done on a CPU
+ * proves that its idle task does not run.
  */
 #include <linux/cpu.h>
 #include <linux/cpuidle.h>
 #include <linux/module.h>
 #include <linux/string.h>
 #include <linux/timekeeping.h>
+#include <linux/workqueue.h>
 
 #include "pmlab.h"
 
@@ -127,6 +130,11 @@ int lab_idle_register(void)
         return 0;
 }
 
+static long leave_idle(void *unused)
+{
+        return 0;
+}
+
 void lab_idle_unregister(void)
 {
         int cpu;
@@ -134,5 +142,8 @@ void lab_idle_unregister(void)
         cpuhp_remove_state_nocalls(hotplug_state);
         for_each_possible_cpu(cpu) if (per_cpu(devices, cpu).registered)
                 cpuidle_unregister_device(&per_cpu(devices, cpu));
+        cpus_read_lock();
+        for_each_online_cpu(cpu) work_on_cpu((int)cpu, leave_idle, NULL);
+        cpus_read_unlock();
         cpuidle_unregister_driver(&driver);
 }

@@ -18,6 +18,7 @@
  */
 #include <linux/math64.h>
 #include <linux/module.h>
+#include <linux/sysfs.h>
 #include <linux/timekeeping.h>
 #include <linux/topology.h>
 
@@ -47,6 +48,26 @@ MODULE_PARM_DESC(capacity, "capacity of each CPU, of 1024; none: all are alike")
 static bool freeze_energy;
 module_param(freeze_energy, bool, 0644);
 MODULE_PARM_DESC(freeze_energy, "stop the counters");
+
+/* A line for each package: the truth, which never wraps, to compare what RAPL's readers say. */
+static int show_drawn(char *buffer, const struct kernel_param *unused)
+{
+        int length = 0;
+
+        for (int i = 0; i < lab_n_packages; i++) {
+                struct lab_package *package = &lab_packages[i];
+                u64 cores = lab_energy_uj(package, LAB_CORES);
+                u64 uncore = lab_energy_uj(package, LAB_UNCORE);
+                u64 dram = lab_energy_uj(package, LAB_DRAM);
+
+                length += sysfs_emit_at(buffer, length, "%llu %llu %llu %llu\n", cores, uncore,
+                                        dram, div_u64(package->gated_nsec, NSEC_PER_USEC));
+        }
+        return length;
+}
+static const struct kernel_param_ops drawn_ops = { .get = show_drawn };
+module_param_cb(drawn, &drawn_ops, NULL, 0444);
+MODULE_PARM_DESC(drawn, "microjoules of cores, uncore and memory, and microseconds power gated");
 
 struct lab_cpu lab_cpus[LAB_CPUS_MAX];
 struct lab_core lab_cores[LAB_CPUS_MAX];
