@@ -2,7 +2,7 @@
 """Images of guests and their kernel module, made when needed and kept outside of the tree.
 
 Each lives in a directory whose name ends with a digest of all that it is made from, so a change there
-makes a new one, and what is there is never written to again.
+makes a new one, and what is there is never written to again. One that was not used for a week is dropped.
 """
 
 import fcntl
@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+KEPT_SECONDS = 7 * 24 * 3600
 
 
 class Unavailable(Exception):
@@ -38,21 +39,28 @@ def digest(directory, *words):
 
 
 def cached(name, make):
-    """The directory `name` of the cache. If it is not there, make(directory) fills it, once."""
+    """The directory `name` of the cache. If it is not there, make(directory) fills it, once; nothing
+    stays behind if that fails."""
     target = cache() / name
-    if target.exists():
-        return target
     target.parent.mkdir(parents=True, exist_ok=True)
-    with open(target.parent / "lock", "w", encoding="ascii") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if target.exists():
-            return target
-        unfinished = target.with_name(target.name + ".unfinished")
-        shutil.rmtree(unfinished, ignore_errors=True)
-        unfinished.mkdir()
+    if not target.exists():
+        with open(target.parent / "lock", "w", encoding="ascii") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not target.exists():
+                fill(target, make)
+    os.utime(target)
+    return target
+
+
+def fill(target, make):
+    unfinished = target.with_name(target.name + ".unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir()
+    try:
         make(unfinished)
         unfinished.rename(target)
-    return target
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
 
 
 def run_logged(command, log, what):
@@ -64,10 +72,10 @@ def run_logged(command, log, what):
         raise Unavailable("\n".join([f"{what} could not be made:", *lines[-20:]]))
 
 
-def drop_others(prefix, kept):
-    """Images that nothing asks for any more."""
-    for path in cache().glob(prefix + "*"):
-        if path != kept and not path.name.endswith(".unfinished"):
+def drop_unused():
+    """What nobody has asked for in a long time. Other checkouts use the same cache."""
+    for path in cache().iterdir():
+        if path.is_dir() and path.stat().st_mtime < time.time() - KEPT_SECONDS:
             shutil.rmtree(path, ignore_errors=True)
 
 
@@ -82,9 +90,8 @@ def guest_image(suite, say=print):
                    f"an image of {suite}")
         say(f"made in {time.monotonic() - began:.0f} s")
 
-    prefix = f"{suite}-"
-    path = cached(prefix + digest(HERE / "image", suite), make)
-    drop_others(prefix, path)
+    path = cached(f"{suite}-{digest(HERE / 'image', suite)}", make)
+    drop_unused()
     return path
 
 
@@ -98,7 +105,4 @@ def kernel_module(suite, image, say=print):
         run_logged([str(HERE / "module" / "build"), suite, release, str(directory)],
                    directory / "log", "the kernel module")
 
-    prefix = f"pmlab-{release}-"
-    path = cached(prefix + digest(HERE / "module", release), make)
-    drop_others(prefix, path)
-    return path / "pmlab.ko"
+    return cached(f"pmlab-{release}-{digest(HERE / 'module', release)}", make) / "pmlab.ko"

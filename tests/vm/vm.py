@@ -3,6 +3,8 @@
 """The command line of the virtual machine; tools/vm is the way to it."""
 
 import argparse
+import importlib
+import re
 import shutil
 import sys
 import tempfile
@@ -24,10 +26,43 @@ def say(text):
     print(text, file=sys.stderr, flush=True)
 
 
+def shape(text):
+    if not re.fullmatch(r"([1-9]\d*x){1,2}[1-9]\d*", text):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no shape, expected CORESxTHREADS or PACKAGESxCORESxTHREADS")
+    return text
+
+
+def directory(text):
+    if not Path(text).is_dir():
+        raise argparse.ArgumentTypeError(f"{text} is not a directory")
+    return text
+
+
+def build(text):
+    if not (Path(text) / "build.ninja").exists():
+        raise argparse.ArgumentTypeError(f"{text} is not what meson setup makes")
+    return text
+
+
+def test_name(text):
+    """As unittest wants it."""
+    known = sorted(p.stem.removeprefix("test_") for p in (HERE / "tests").glob("test_*.py"))
+    name, *members = text.removeprefix("test_").split(".")
+    if name not in known:
+        raise argparse.ArgumentTypeError(f"there is no {name!r}, only {', '.join(known)}")
+    where = importlib.import_module("test_" + name)
+    for member in members:
+        where = getattr(where, member, None)
+        if where is None:
+            raise argparse.ArgumentTypeError(f"{text}: there is no {member!r} in {name!r}")
+    return "test_" + text.removeprefix("test_")
+
+
 def parse():
     parser = argparse.ArgumentParser(prog="tools/vm", description="A virtual machine to test in.")
-    parser.add_argument("--suite", default="bookworm", help="of Debian: bookworm or trixie")
-    parser.add_argument("--smp", default="2x2", metavar="SHAPE",
+    parser.add_argument("--suite", default="bookworm", choices=("bookworm", "trixie"), help="of Debian")
+    parser.add_argument("--smp", default="2x2", metavar="SHAPE", type=shape,
                         help="CORESxTHREADS or PACKAGESxCORESxTHREADS")
     parser.add_argument("--module", default="", metavar="OPTIONS",
                         help="parameters of the kernel module, such as policy_scope=package")
@@ -37,17 +72,22 @@ def parse():
     verbs = parser.add_subparsers(dest="verb", required=True)
     verbs.add_parser("image", help="make the image if it is not there, and say where it is")
     verb = verbs.add_parser("shell", help="boot, with a shell on this terminal; its end ends it")
-    verb.add_argument("--build", help="install what was built here before")
+    verb.add_argument("--build", type=build, help="install what was built here before")
     verb = verbs.add_parser("run", help="boot, run a command, end; /share is what --share names")
-    verb.add_argument("--build", help="install what was built here before")
-    verb.add_argument("--share", metavar="DIR", help="copy this to /share/files, and back after")
+    verb.add_argument("--build", type=build, help="install what was built here before")
+    verb.add_argument("--share", metavar="DIR", type=directory,
+                      help="copy this to /share/files, and back after")
     verb.add_argument("--timeout", type=float, default=3600)
-    verb.add_argument("command", nargs=argparse.REMAINDER)
+    verb.add_argument("command", metavar="COMMAND", nargs=argparse.REMAINDER)
     verb = verbs.add_parser("test", help="run tests")
-    verb.add_argument("--build", help="test what was built here")
+    verb.add_argument("--build", type=build, help="test what was built here")
     verb.add_argument("--short", action="store_true", help="leave out what takes long")
-    verb.add_argument("names", nargs="*", help="FILE, FILE.CLASS or FILE.CLASS.METHOD")
-    return parser.parse_args()
+    verb.add_argument("names", nargs="*", type=test_name, metavar="NAME",
+                      help="FILE, FILE.CLASS or FILE.CLASS.METHOD")
+    arguments = parser.parse_args()
+    if arguments.verb == "run" and not arguments.command:
+        parser.error("run: expected a COMMAND")
+    return arguments
 
 
 def run_command(arguments):
@@ -69,7 +109,6 @@ def run_command(arguments):
 
 def run_tests(arguments):
     names = arguments.names or sorted(p.stem for p in (HERE / "tests").glob("test_*.py"))
-    names = [n if n.startswith("test_") else "test_" + n for n in names]
     lab.settings.short = arguments.short
     began = time.monotonic()
     suite = unittest.defaultTestLoader.loadTestsFromNames(names)
@@ -87,7 +126,7 @@ def act(arguments):
         print(path)
         return 0
     if arguments.verb == "shell":
-        return lab.prepare().shell()
+        return lab.prepare().shell(arguments.build)
     return run_command(arguments) if arguments.verb == "run" else run_tests(arguments)
 
 
