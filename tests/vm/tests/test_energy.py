@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""RAPL as idled tells it, compared with what the module knows: counters that wrap every few seconds,
+cannot be read, or mean nothing."""
+
+import json
+
+import lab
+from kernel import CPU, PARAMETERS, RAPL, KernelTest
+
+HUNGRY = "pkg_power_mw=450000,315000,300000,275000,100000,90000 uncore_mw=60000"
+DOMAINS = ["package-0", "package-0-core", "package-0-uncore", "package-0-dram"]
+PACKAGE = "/org/idled1/energy/package_2d0", "org.idled1.Energy"
+
+# Rows of what the module has drawn, what idled counted, again what was drawn, and the raw counter, until
+# that has wrapped three times.
+ROWS = f"""
+wraps=0 last=0
+while [ $wraps -lt 3 ]; do
+        cat {PARAMETERS}/drawn
+        busctl --json=short call org.idled1 /org/idled1 org.idled1.Manager GetEnergy
+        read -r raw <{RAPL}/energy_uj
+        cat {PARAMETERS}/drawn
+        [ $raw -ge $last ] || wraps=$((wraps + 1))
+        last=$raw
+        sleep 0.6
+done
+"""
+
+
+def drawn_by_domain(line):
+    cores, uncore, dram, _ = map(int, line.split())
+    return {"package-0": cores + uncore, "package-0-core": cores, "package-0-uncore": uncore,
+            "package-0-dram": dram}
+
+
+class Told(lab.IdledTest, KernelTest):
+    def setUp(self):
+        self.configure("[Daemon]\nPolicies=userspace\n")
+
+    def begin(self, options=""):
+        """With the highest frequency, so that power follows from who sleeps."""
+        self.load_module(options)
+        self.guest.run(f"for p in {CPU}/cpufreq/policy*; do echo performance >$p/scaling_governor; done")
+        self.start()
+
+    def power(self):
+        return float(self.string("Power", *PACKAGE))
+
+    def dropped(self):
+        return int(self.string("Dropped", *PACKAGE))
+
+    def joules(self, domain="package-0"):
+        rows = json.loads(self.guest.read("busctl --json=short call org.idled1 /org/idled1 "
+                                          "org.idled1.Manager GetEnergy"))["data"][0]
+        return dict(rows)[domain] / 1e6
+
+    def follow(self):
+        """Rows (drawn before, told, drawn after)."""
+        self.write("/root/rows", ROWS)
+        lines = self.guest.read("bash /root/rows", timeout=180).split("\n")
+        return [(drawn_by_domain(a), dict(json.loads(told)["data"][0]), drawn_by_domain(b))
+                for a, told, b in zip(*[iter(lines)] * 3)]
+
+    def test_several_wraps(self):
+        self.begin(f"{HUNGRY} max_energy_uj=2500000000 start_energy_uj=2400000000")
+        with self.burning(3):
+            self.wait_for("its being known", lambda: self.power() > 100)
+            rows = self.follow()
+        self.assertEqual(self.dropped(), 0)
+        for domain in DOMAINS:
+            with self.subTest(domain):
+                self.check_against_truth(domain, rows)
+
+    def check_against_truth(self, domain, rows):
+        """What idled says changes when it has read: after what was drawn in the row before, and before
+        what is in this one. So much and no less lies between any two changes."""
+        told = [row[1][domain] for row in rows]
+        self.assertEqual(told, sorted(told))
+        read = [i for i in range(1, len(rows)) if told[i] != told[i - 1]]
+        self.assertGreater(len(read), 5)
+        first, last = read[0], read[-1]
+        least = rows[last - 1][0][domain] - rows[first][2][domain]
+        most = rows[last][2][domain] - rows[first - 1][0][domain]
+        self.assertGreater(told[last] - told[first], least - 1000)
+        self.assertLess(told[last] - told[first], most + 1000)
+
+    def residency(self, cpu):
+        return {row[0]: row[1] for row in json.loads(self.guest.read(
+            f"busctl --json=short get-property org.idled1 /org/idled1/cpu/{cpu} org.idled1.Cpu "
+            "Residency"))["data"]}
+
+    def test_power_follows_from_residency(self):
+        """CPU 3 is busy, so its core draws 39 W and the package itself 12; the other core draws 7
+        asleep, and up to 39 in the time that one of its threads is awake."""
+        self.begin()
+        with self.burning(3):
+            def agree():
+                self.residency(0), self.power()
+                self.guest.run("sleep 3")
+                watts, asleep = self.power(), [self.residency(cpu)["C7"] for cpu in (0, 1)]
+                return 57 < watts < 59 + 32 * sum(1 - share for share in asleep)
+            self.wait_for("the power's agreeing with residencies", agree)
+            self.assertGreater(self.residency(3)["C0"], 0.9)
+
+        def asleep():
+            self.residency(0), self.power()
+            self.guest.run("sleep 3")
+            return 17.5 < self.power() < 18 + 60 * sum(1 - self.residency(c)["C7"] for c in range(4))
+        self.wait_for("the power's falling with the load", asleep)
+
+    def test_unreadable_for_a_while(self):
+        self.begin()
+        self.wait_for("its being known", lambda: self.power() > 0)
+        before = self.joules()
+        with self.knob(f"{PARAMETERS}/fail_energy", 5):
+            self.wait_for("dropping a reading", lambda: self.power() < 0 and self.dropped() > 0)
+            self.assertEqual(self.guest.read("systemctl is-active idled"), "active")
+            during = self.joules()
+        self.wait_for("its being known again", lambda: self.power() > 0)
+        dropped = self.dropped()
+        self.assertGreaterEqual(dropped, 2)  # the reading after it has nothing to be compared with
+        self.wait_for("counting again", lambda: self.joules() > during >= before)
+        self.assertEqual(self.dropped(), dropped)
+
+    def test_wraps_too_fast_to_be_told(self):
+        """Rather nothing than what may be wrong by any number of wraps."""
+        self.begin("max_energy_uj=20000000")
+        self.wait_for("dropping readings", lambda: self.power() < 0 and self.dropped() > 1)
+        self.assertEqual(self.joules(), 0)
+        wakeups = int(self.string("Wakeups"))
+        self.guest.run("sleep 5")
+        self.assertLess(int(self.string("Wakeups")) - wakeups, 15)
+
+    def test_standing_still(self):
+        """No energy is no error."""
+        self.begin()
+        with self.knob(f"{PARAMETERS}/freeze_energy", "Y"):
+            self.wait_for("no power", lambda: self.power() == 0)
+        self.wait_for("power", lambda: self.power() > 0)
+        self.assertEqual(self.dropped(), 0)
