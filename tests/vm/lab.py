@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import emulator
 import image
-from image import HERE  # noqa: F401
+from image import HERE
 from machine import Machine
 
 settings = SimpleNamespace(
@@ -62,7 +62,7 @@ class GuestTest(unittest.TestCase):
             raise unittest.SkipTest("takes long")
         cls.guest = boot(cls.shape, cls.module_options)
 
-    def wait_for(self, what, condition, seconds=30):
+    def wait_for(self, what, condition, seconds=90):
         """Until condition() is true; its last value is returned. Asks ever more seldom: to ask is a
         load, too."""
         deadline, pause = time.monotonic() + seconds, 0.05
@@ -73,7 +73,7 @@ class GuestTest(unittest.TestCase):
             if time.monotonic() > deadline:
                 self.fail(f"{what} did not happen in {seconds} s")
             time.sleep(pause)
-            pause = min(2 * pause, 2)
+            pause = min(2 * pause, 5)
 
     def write(self, path, text):
         (self.guest.share / "text").write_text(text)
@@ -111,6 +111,11 @@ class IdledTest(GuestTest):
 
     def start(self):
         self.guest.run("systemctl start idled")
+
+    def dump(self):
+        """Every knob of the guest that idled could turn."""
+        self.write("/root/dump", (HERE / "dump").read_text())
+        return self.guest.read("bash /root/dump").split("\n")
 
     def park(self, cpus):
         """Parks these CPUs, by the policy userspace."""
