@@ -27,6 +27,14 @@ KERNEL_OPTIONS = (
 # An Intel CPU: of AMD's, QEMU gives threads to some only. `arat`: a timer that runs while it sleeps.
 CPU = "Nehalem,+arat"
 
+# What was staged becomes the guest's own.
+INSTALL = """set -e
+cp -dR --preserve=mode /share/installed/. /
+ldconfig
+systemctl daemon-reload
+busctl -q call org.freedesktop.DBus /org/freedesktop/DBus org.freedesktop.DBus ReloadConfig
+"""
+
 
 class GuestError(Exception):
     """The guest did not do what it has to: come up, or answer."""
@@ -93,8 +101,11 @@ class Machine:
             "-append", f"{options} console=ttyS0" + (" console=hvc0 lab.shell" if more else ""),
         ]
 
-    def shell(self):
-        """A shell of the guest on this terminal, until it ends."""
+    def shell(self, build=None):
+        """A shell of the guest on this terminal, until it ends, with what was built installed."""
+        if build:
+            self.stage(build)
+            (self.share / "before-shell").write_text(INSTALL)
         return subprocess.call(self.qemu_command(
             "-no-reboot", "-chardev", "stdio,id=terminal,signal=off",
             "-device", "virtconsole,chardev=terminal"))
@@ -176,16 +187,18 @@ class Machine:
         """The output of a script that has to succeed, without the last newline."""
         return self.run(script, **options).output.rstrip("\n")
 
-    def install(self, build):
-        """Installs what was built in the directory `build`, as its users would."""
+    def stage(self, build):
+        """Puts what is to be installed where the guest sees it."""
         tree = self.share / "installed"
         subprocess.run(["meson", "install", "-C", str(build), "--destdir", str(tree), "--quiet",
                         "--no-rebuild"], check=True, stdout=subprocess.DEVNULL)
         self.add_libraries(Path(build) / "daemon" / "idled", tree)
-        self.run("cp -dR --preserve=mode /share/installed/. / && ldconfig && systemctl daemon-reload && "
-                 "busctl -q call org.freedesktop.DBus /org/freedesktop/DBus org.freedesktop.DBus "
-                 "ReloadConfig")
-        shutil.rmtree(tree)
+
+    def install(self, build):
+        """Installs what was built in the directory `build`, as its users would."""
+        self.stage(build)
+        self.run(INSTALL)
+        shutil.rmtree(self.share / "installed")
 
     def add_libraries(self, program, tree):
         """Adds those that a guest of another suite has in another version only."""
