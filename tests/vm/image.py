@@ -63,9 +63,15 @@ def fill(target, make):
         shutil.rmtree(unfinished, ignore_errors=True)
 
 
+# Whatever a command starts or mounts ends with it, and it with this program, however that ends.
+ALONE = ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--fork", "--kill-child",
+         "--mount-proc"]
+
+
 def run_logged(command, log, what):
+    command = (ALONE if os.geteuid() == 0 else []) + ["nice", *command]
     with open(log, "wb") as output:
-        status = subprocess.run(["nice", *command], stdout=output, stderr=output,
+        status = subprocess.run(command, stdout=output, stderr=output,
                                 stdin=subprocess.DEVNULL, check=False).returncode
     if status != 0:
         lines = log.read_text(errors="replace").splitlines()

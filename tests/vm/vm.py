@@ -6,6 +6,7 @@ import argparse
 import importlib
 import re
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -130,8 +131,14 @@ def act(arguments):
     return run_command(arguments) if arguments.verb == "run" else run_tests(arguments)
 
 
+def end(number, _):
+    """Of a signal: everything is cleaned up on the way out."""
+    sys.exit(128 + number)
+
+
 def main():
     arguments = parse()
+    signal.signal(signal.SIGTERM, end)
     settings = lab.settings
     settings.suite, settings.shape = arguments.suite, arguments.smp
     settings.module_options, settings.kernel_options = arguments.module, arguments.append
