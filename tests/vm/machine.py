@@ -98,7 +98,7 @@ class Machine:
             "-device", "virtio-9p-pci,fsdev=share,mount_tag=share",
             "-device", "virtio-serial-pci",
             "-serial", f"file:{self.directory}/console", *more,
-            "-append", f"{options} console=ttyS0" + (" console=hvc0 lab.shell" if more else ""),
+            "-append", f"{options} console=ttyS0" + (" console=hvc0 lab.shell systemd.getty_auto=no" if more else ""),
         ]
 
     def shell(self, build=None):

@@ -107,7 +107,7 @@ class Shell(Tool):
         self.say("echo it is $((6 * 7))")
         self.expect(rb"it is 42\r")
         self.say("test -t 0 && systemctl is-system-running --wait")
-        self.expect(rb"\nrunning\r")
+        self.expect(rb"[\r\n]running\r")
         if lab.settings.build:
             self.say("systemctl start idled && busctl get-property org.idled1 /org/idled1 "
                      "org.idled1.Manager Online")
