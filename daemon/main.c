@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <systemd/sd-daemon.h>
 #include <systemd/sd-event.h>
@@ -347,11 +348,25 @@ static int act_on(const Arguments *arguments)
         return r;
 }
 
+/* Every hold and every process that holds takes a descriptor; the usual 1024 are for programs that
+ * use select(2), which this one does not. */
+static void allow_descriptors(void)
+{
+        struct rlimit limit;
+
+        if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+                return;
+        limit.rlim_cur = limit.rlim_max;
+        if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
+                log_debug("The number of descriptors stays limited: %m");
+}
+
 int main(int argc, char **argv)
 {
         Arguments arguments = { 0 };
         int r;
 
+        allow_descriptors();
         signal(SIGPIPE, SIG_IGN); /* nobody reads the log: no reason to leave the machine changed */
         if (g_getenv("JOURNAL_STREAM"))
                 log_set_target("journal");

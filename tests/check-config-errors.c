@@ -133,6 +133,7 @@ static const struct {
         { "default policies that are not there",
           { { NULL } },
           "(default): Policies: found \"userspace\", expected policies in MODULES: " ALL
+          "\n(default): Policies: found \"latency\", expected policies in MODULES: " ALL
           "\n(default): Policies: found \"ondemand\", expected policies in MODULES: " ALL },
         { "policy twice",
           { { IDLED, "[Daemon]\nPolicies=alpha beta alpha\n" } },

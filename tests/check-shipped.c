@@ -46,7 +46,7 @@ static void load_from(const char *vendor_dir)
 
                 ck_abort_msg("%s", error);
         }
-        ck_assert_uint_eq(config->policies->len, 2);
+        ck_assert_uint_eq(config->policies->len, 3);
         close(paths.root);
 }
 
@@ -65,8 +65,8 @@ static bool is_default(const char *line)
 /* The commented defaults, taken at their word, are a configuration too. */
 START_TEST(loads_uncommented)
 {
-        static const char *const files[] = { "idled.conf", "policies/ondemand.conf",
-                                             "policies/userspace.conf" };
+        static const char *const files[] = { "idled.conf", "policies/latency.conf",
+                                             "policies/ondemand.conf", "policies/userspace.conf" };
         g_autofree char *dir = temporary_make(g_get_tmp_dir());
         g_autofree char *policies = g_build_filename(dir, "policies", NULL);
 

@@ -18,6 +18,9 @@
 #define POLKIT_PATH      "/org/freedesktop/PolicyKit1/Authority"
 #define POLKIT_INTERFACE "org.freedesktop.PolicyKit1.Authority"
 
+/* So many senders are remembered before all are forgotten. */
+#define SENDERS_MAX 256
+
 /* Someone may have to type a password first. */
 #define ANSWER_USEC             (25u * 1000 * 1000)
 #define ANSWER_INTERACTIVE_USEC (120u * 1000 * 1000)
@@ -26,6 +29,7 @@ struct Authorizer {
         sd_bus *connection;
         bool is_system_bus;
         GPtrArray *questions; /* of Question, owned */
+        GHashTable *senders;  /* name -> Sender */
         unsigned n_asked;
 };
 
@@ -58,6 +62,7 @@ Authorizer *authorizer_new(sd_bus *connection, bool is_system_bus)
         authorizer->connection = connection;
         authorizer->is_system_bus = is_system_bus;
         authorizer->questions = g_ptr_array_new_with_free_func(question_free);
+        authorizer->senders = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         return authorizer;
 }
 
@@ -66,18 +71,44 @@ void authorizer_free(Authorizer *authorizer)
         if (!authorizer)
                 return;
         g_ptr_array_unref(authorizer->questions);
+        g_hash_table_unref(authorizer->senders);
         g_free(authorizer);
 }
 
-int sender_uid(sd_bus_message *message, uid_t *ret_uid)
+static int ask_bus(sd_bus_message *message, Sender *ret_sender)
 {
         sd_bus_creds *creds = NULL;
-        int r = sd_bus_query_sender_creds(message, SD_BUS_CREDS_EUID, &creds);
+        Sender sender = { 0 };
+        int r = sd_bus_query_sender_creds(message, SD_BUS_CREDS_EUID | SD_BUS_CREDS_PID, &creds);
 
         if (r >= 0)
-                r = sd_bus_creds_get_euid(creds, ret_uid);
+                r = sd_bus_creds_get_euid(creds, &sender.uid);
+        if (r >= 0 && sd_bus_creds_get_pid(creds, &sender.pid) < 0)
+                sender.pid = 0;
         sd_bus_creds_unref(creds);
+        if (r >= 0)
+                *ret_sender = sender;
         return r < 0 ? r : 0;
+}
+
+int authorizer_sender(Authorizer *authorizer, sd_bus_message *message, Sender *ret_sender)
+{
+        const char *name = sd_bus_message_get_sender(message);
+        const Sender *known = name ? g_hash_table_lookup(authorizer->senders, name) : NULL;
+        int r;
+
+        if (known) {
+                *ret_sender = *known;
+                return 0;
+        }
+        r = ask_bus(message, ret_sender);
+        if (r < 0 || !name)
+                return r;
+        if (g_hash_table_size(authorizer->senders) >= SENDERS_MAX)
+                g_hash_table_remove_all(authorizer->senders);
+        g_hash_table_insert(authorizer->senders, g_strdup(name),
+                            g_memdup2(ret_sender, sizeof(*ret_sender)));
+        return 0;
 }
 
 static int question_refuse(sd_bus_error *error)
@@ -174,21 +205,21 @@ int authorize(Authorizer *authorizer, sd_bus_message *message, const char *actio
               AuthorizedCall call, void *userdata, sd_bus_error *error)
 {
         Question *question;
-        uid_t uid;
-        int r = sender_uid(message, &uid);
+        Sender sender;
+        int r = authorizer_sender(authorizer, message, &sender);
 
         if (r < 0)
                 return question_refuse(error);
-        if (uid == 0 || (!authorizer->is_system_bus && uid == geteuid()))
+        if (sender.uid == 0 || (!authorizer->is_system_bus && sender.uid == geteuid()))
                 return call(message, userdata, error);
-        if (questions_of(authorizer, uid) >= CALLS_WAITING_MAX)
+        if (questions_of(authorizer, sender.uid) >= CALLS_WAITING_MAX)
                 return sd_bus_error_set(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
                                         "Too many calls of this user wait for authorization");
 
         question = g_new0(Question, 1);
         question->authorizer = authorizer;
         question->message = sd_bus_message_ref(message);
-        question->uid = uid;
+        question->uid = sender.uid;
         question->id = g_strdup_printf("idled-%d-%u", (int)getpid(), authorizer->n_asked++);
         question->call = call;
         question->userdata = userdata;

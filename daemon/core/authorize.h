@@ -32,7 +32,13 @@ int authorize(Authorizer *authorizer, sd_bus_message *message, const char *actio
               AuthorizedCall call, void *userdata, sd_bus_error *error);
 #define CALLS_WAITING_MAX 16
 
-/* The effective user of the sender, from the bus. */
-int sender_uid(sd_bus_message *message, uid_t *ret_uid);
+/* Who sent a message, as the bus says: effective user, and process when it connected. */
+typedef struct Sender {
+        uid_t uid;
+        pid_t pid; /* 0: not told */
+} Sender;
+
+/* Asks the bus once for every name: it never gives one to somebody else. */
+int authorizer_sender(Authorizer *authorizer, sd_bus_message *message, Sender *ret_sender);
 
 #endif

@@ -47,6 +47,11 @@ BUS_GETTER(get_pauses)
         return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 
+BUS_GETTER(get_holds)
+{
+        return bus_append_holds(reply, ((const Bus *)userdata)->manager->holds);
+}
+
 BUS_GETTER(get_online)
 {
         const Bus *bus = userdata;
@@ -290,12 +295,17 @@ static const sd_bus_vtable vtable[] = {
                                 bus_method_get_settings, METHOD),
         SD_BUS_METHOD_WITH_ARGS("Verify", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(sssss)", problems),
                                 bus_method_verify, METHOD),
+        SD_BUS_METHOD_WITH_ARGS("Hold", SD_BUS_ARGS("a{sv}", wishes),
+                                SD_BUS_RESULT("o", hold, "h", fd), bus_method_hold, METHOD),
+        SD_BUS_METHOD_WITH_ARGS("ReleaseHold", SD_BUS_ARGS("o", hold), SD_BUS_NO_RESULT,
+                                bus_method_release_hold, METHOD),
         SD_BUS_METHOD_WITH_ARGS("GetEnergy", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(st)", domains),
                                 bus_method_get_energy, METHOD),
         SD_BUS_PROPERTY("Version", "s", get_version, 0, CONST),
         SD_BUS_PROPERTY("DryRun", "b", get_dry_run, 0, CONST),
         SD_BUS_PROPERTY("Paused", "b", get_paused, 0, CHANGES),
         SD_BUS_PROPERTY("Pauses", "a(ss)", get_pauses, 0, CHANGES),
+        SD_BUS_PROPERTY("Holds", "ao", get_holds, 0, CHANGES),
         SD_BUS_PROPERTY("Online", "s", get_online, 0, CHANGES),
         SD_BUS_PROPERTY("Isolated", "s", get_isolated, 0, CHANGES),
         SD_BUS_PROPERTY("Parked", "s", get_parked, 0, CHANGES),
@@ -330,6 +340,7 @@ void bus_publish_manager(Bus *bus, unsigned changes)
         } rows[] = {
                 { "Paused", CHANGE_PAUSED },
                 { "Pauses", CHANGE_PAUSED },
+                { "Holds", CHANGE_HOLDS },
                 { "Online", CHANGE_TOPOLOGY },
                 { "Isolated", CHANGE_TOPOLOGY },
                 { "Cores", CHANGE_TOPOLOGY },

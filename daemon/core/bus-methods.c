@@ -125,23 +125,24 @@ static int do_pause(sd_bus_message *message, void *userdata, sd_bus_error *error
         g_autofree char *owner = NULL;
         const char *reason;
         _fd_ int fd = -1;
-        uid_t uid;
+        Sender sender;
         int r = sd_bus_message_read(message, "s", &reason);
 
         if (r >= 0)
-                r = sender_uid(message, &uid);
+                r = authorizer_sender(bus->authorizer, message, &sender);
         if (r < 0)
                 return r;
         if (strlen(reason) > REASON_MAX)
                 return sd_bus_error_setf(error, BUS_ERROR_INVALID_VALUE,
                                          "reason: found %zu bytes, expected at most %d",
                                          strlen(reason), REASON_MAX);
-        if (pauses_of(bus->manager, uid) >= PAUSES_MAX)
+        if (pauses_of(bus->manager, sender.uid) >= PAUSES_MAX)
                 return sd_bus_error_setf(error, BUS_ERROR_TOO_MANY_PAUSES,
                                          "User %u holds %d pauses already, which is the limit",
-                                         (unsigned)uid, PAUSES_MAX);
-        owner = g_strdup_printf("user %u (%s)", (unsigned)uid, sd_bus_message_get_sender(message));
-        r = manager_pause(bus->manager, reason, owner, uid, &fd);
+                                         (unsigned)sender.uid, PAUSES_MAX);
+        owner = g_strdup_printf("user %u (%s)", (unsigned)sender.uid,
+                                sd_bus_message_get_sender(message));
+        r = manager_pause(bus->manager, reason, owner, sender.uid, &fd);
         return r < 0 ? r : sd_bus_reply_method_return(message, "h", fd);
 }
 

@@ -10,6 +10,8 @@
  *   bus-cpu.c          /org/idled1/cpu/N
  *   bus-policy.c       /org/idled1/policy/NAME
  *   bus-energy.c       /org/idled1/energy/NAME
+ *   bus-hold.c         /org/idled1/hold/ID; bus-hold-methods.c makes and ends them by what
+ *   bus-hold-request.c reads
  *   bus-log-control.c  /org/freedesktop/LogControl1
  *
  * Objects below /org/idled1 are not registered one by one: their vtables are for all paths below a
@@ -31,11 +33,13 @@
 #define BUS_PATH_CPU    BUS_PATH "/cpu"
 #define BUS_PATH_POLICY BUS_PATH "/policy"
 #define BUS_PATH_ENERGY BUS_PATH "/energy"
+#define BUS_PATH_HOLD   BUS_PATH "/hold"
 
 #define BUS_INTERFACE        "org.idled1.Manager"
 #define BUS_INTERFACE_CPU    "org.idled1.Cpu"
 #define BUS_INTERFACE_POLICY "org.idled1.Policy"
 #define BUS_INTERFACE_ENERGY "org.idled1.Energy"
+#define BUS_INTERFACE_HOLD   "org.idled1.Hold"
 
 #define BUS_ERROR_INVALID_VALUE   "org.idled1.Error.InvalidValue"
 #define BUS_ERROR_NO_SUCH_OPTION  "org.idled1.Error.NoSuchOption"
@@ -43,6 +47,9 @@
 #define BUS_ERROR_CONFIG_INVALID  "org.idled1.Error.ConfigInvalid"
 #define BUS_ERROR_NOT_AVAILABLE   "org.idled1.Error.NotAvailable"
 #define BUS_ERROR_TOO_MANY_PAUSES "org.idled1.Error.TooManyPauses"
+#define BUS_ERROR_TOO_MANY_HOLDS  "org.idled1.Error.TooManyHolds"
+#define BUS_ERROR_NO_SUCH_HOLD    "org.idled1.Error.NoSuchHold"
+#define BUS_ERROR_NO_SUCH_PROCESS "org.idled1.Error.NoSuchProcess"
 
 /* The idle states of one CPU. */
 typedef struct IdleStates {
@@ -70,11 +77,12 @@ struct Bus {
         bool owned;          /* the name is ours, or was when the bus went away */
         int yielded;         /* the pause held while it is someone else's, -1 none */
 
-        sd_event_source *publish;
-        unsigned changes;      /* Change flags not yet told */
-        CpuSeen *seen_cpus;    /* by CPU number */
-        GPtrArray *seen_paths; /* policies and energy domains that clients know */
-        GPtrArray *states;     /* by CPU number: IdleStates *, NULL: not read yet */
+        sd_event_source *publish, *publish_later;
+        unsigned changes;       /* Change flags not yet told */
+        CpuSeen *seen_cpus;     /* by CPU number */
+        GPtrArray *seen_paths;  /* policies and energy domains that clients know */
+        GHashTable *seen_holds; /* those that clients know, by ID: how often they had moved */
+        GPtrArray *states;      /* by CPU number: IdleStates *, NULL: not read yet */
 };
 
 /* The signature of every property's getter; the body follows. */
@@ -112,6 +120,7 @@ int bus_export_measured(Bus *bus);
 int bus_export_cpus(Bus *bus);
 int bus_export_policies(Bus *bus);
 int bus_export_energy(Bus *bus);
+int bus_export_holds(Bus *bus);
 int bus_export_log_control(Bus *bus);
 
 /* Appends to `paths` (of new strings) the objects that there are now. */
@@ -134,6 +143,7 @@ void bus_remember_cpus(Bus *bus);
 void bus_publish_manager(Bus *bus, unsigned changes);
 void bus_publish_cpus(Bus *bus, unsigned changes);
 void bus_publish_policies(Bus *bus, unsigned changes);
+void bus_publish_holds(Bus *bus, unsigned changes);
 
 void bus_publish_init(Bus *bus);
 void bus_publish_done(Bus *bus);
@@ -151,5 +161,10 @@ int bus_method_pause(sd_bus_message *message, void *userdata, sd_bus_error *erro
 int bus_method_set_idle_mask(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_set_option(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_reload(sd_bus_message *message, void *userdata, sd_bus_error *error);
+int bus_method_hold(sd_bus_message *message, void *userdata, sd_bus_error *error);
+int bus_method_release_hold(sd_bus_message *message, void *userdata, sd_bus_error *error);
+
+/* Appends the paths of all holds. */
+int bus_append_holds(sd_bus_message *message, const Holds *holds);
 
 #endif

@@ -11,6 +11,9 @@
 #include "base/log.h"
 #include "core/bus-parts.h"
 
+/* How long clients may be without news of holds that came and went. */
+#define HOLDS_TOLD_USEC 10000
+
 static bool find_path(const GPtrArray *paths, const char *path)
 {
         for (guint i = 0; i < paths->len; i++)
@@ -78,12 +81,33 @@ static int on_publish(sd_event_source *source, void *userdata)
         unsigned changes = bus->changes;
 
         bus->changes = 0;
+        sd_event_source_set_enabled(bus->publish_later, SD_EVENT_OFF);
         if (changes & (CHANGE_CONFIG | CHANGE_TOPOLOGY))
                 publish_objects(bus);
         bus_publish_manager(bus, changes);
         bus_publish_cpus(bus, changes);
         bus_publish_policies(bus, changes);
+        bus_publish_holds(bus, changes);
         return 0;
+}
+
+static int on_publish_later(sd_event_source *source, uint64_t usec, void *userdata)
+{
+        return on_publish(source, userdata);
+}
+
+/* Tells at once when the loop is free; of holds alone a little later, for they come and go quickly,
+ * and who is about to ask for the next one shall not wait until everybody was told of the last. */
+static int publish_soon(Bus *bus)
+{
+        int r;
+
+        if (bus->changes & ~(unsigned)CHANGE_HOLDS)
+                return sd_event_source_set_enabled(bus->publish, SD_EVENT_ONESHOT);
+        if (sd_event_source_get_enabled(bus->publish_later, NULL) > 0)
+                return 0;
+        r = sd_event_source_set_time_relative(bus->publish_later, HOLDS_TOLD_USEC);
+        return r < 0 ? r : sd_event_source_set_enabled(bus->publish_later, SD_EVENT_ONESHOT);
 }
 
 static void units_came(void *userdata)
@@ -101,7 +125,7 @@ void bus_changed(Manager *manager, unsigned changes, void *userdata)
 
         bus->changes |= changes;
         units_watch(bus->units, manager_follows_units(manager), units_came, bus);
-        r = sd_event_source_set_enabled(bus->publish, SD_EVENT_ONESHOT);
+        r = publish_soon(bus);
         if (r < 0)
                 log_error_errno(r, "Changes will not be told on the bus: %m");
 }
@@ -116,11 +140,17 @@ void bus_publish_init(Bus *bus)
         bus->states = g_ptr_array_new_full((guint)n_cpus, g_free);
         g_ptr_array_set_size(bus->states, (gint)n_cpus);
         bus->seen_paths = paths_now(bus);
+        bus->seen_holds = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
         r = sd_event_add_defer(bus->event, &bus->publish, on_publish, bus);
         if (r >= 0)
                 r = sd_event_source_set_enabled(bus->publish, SD_EVENT_OFF);
         if (r >= 0)
                 r = sd_event_source_set_priority(bus->publish, SD_EVENT_PRIORITY_IDLE);
+        if (r >= 0)
+                r = sd_event_add_time_relative(bus->event, &bus->publish_later, CLOCK_MONOTONIC, 0,
+                                               HOLDS_TOLD_USEC, on_publish_later, bus);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(bus->publish_later, SD_EVENT_OFF);
         if (r < 0)
                 log_error_errno(r, "Changes will not be told on the bus: %m");
 }
@@ -128,8 +158,11 @@ void bus_publish_init(Bus *bus)
 void bus_publish_done(Bus *bus)
 {
         sd_event_source_disable_unref(bus->publish);
+        sd_event_source_disable_unref(bus->publish_later);
         if (bus->seen_paths)
                 g_ptr_array_unref(bus->seen_paths);
+        if (bus->seen_holds)
+                g_hash_table_unref(bus->seen_holds);
         if (bus->states)
                 g_ptr_array_unref(bus->states);
         g_free(bus->seen_cpus);

@@ -135,6 +135,8 @@ static void drop_connection(Bus *bus)
 {
         authorizer_free(bus->authorizer);
         bus->authorizer = NULL;
+        if (bus->manager)
+                holds_forget_senders(bus->manager->holds);
         if (bus->connection)
                 sd_bus_detach_event(bus->connection);
         bus->connection = sd_bus_close_unref(bus->connection);
@@ -178,6 +180,8 @@ static int serve_connection(Bus *bus)
                 r = bus_export_policies(bus);
         if (r >= 0)
                 r = bus_export_energy(bus);
+        if (r >= 0)
+                r = bus_export_holds(bus);
         if (r >= 0)
                 r = bus_export_log_control(bus);
         if (r >= 0)

@@ -64,6 +64,11 @@ static Hold *hold_of(const Held *held)
         return &g_array_index(held->holds->list, Hold, held->index);
 }
 
+pid_t held_pid(const Held *held)
+{
+        return held->holder ? held->holder->pid : 0;
+}
+
 const Hold *holds_hold(const Held *held)
 {
         return hold_of(held);
@@ -290,12 +295,15 @@ static bool update_cpus(Holds *holds)
         bool moved = false;
 
         for (guint i = 0; i < holds->held->len; i++) {
-                const Held *held = g_ptr_array_index(holds->held, i);
+                Held *held = g_ptr_array_index(holds->held, i);
                 Hold *hold = hold_of(held);
                 CpuSet cpus = cpus_of(holds, held);
 
-                moved |= !cpuset_equal(&cpus, &hold->cpus);
+                if (cpuset_equal(&cpus, &hold->cpus))
+                        continue;
                 hold->cpus = cpus;
+                held->n_moves++;
+                moved = true;
         }
         return moved;
 }

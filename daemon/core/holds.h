@@ -57,6 +57,7 @@ typedef struct Held {
         CpuSet *named;           /* CPUs that were named, online or not; NULL: none were */
         uint64_t since_usec;     /* CLOCK_REALTIME */
         sd_event_source *source; /* tells when the other end closes; NULL: there is none */
+        unsigned n_moves;        /* how often it came to be about other CPUs */
         HoldEnded ended;
         void *userdata;
 } Held;
@@ -86,6 +87,9 @@ const Held *holds_find(const Holds *holds, uint64_t id);
 unsigned holds_count(const Holds *holds);
 const Held *holds_nth(const Holds *holds, unsigned i);
 unsigned holds_count_of(const Holds *holds, uid_t uid);
+
+/* Its process, 0 if it has none. */
+pid_t held_pid(const Held *held);
 
 /* What policies see: one of them, and all. */
 const Hold *holds_hold(const Held *held);

@@ -25,3 +25,25 @@ bool manager_follow_holds(Manager *manager)
         manager_changed(manager, CHANGE_HOLDS);
         return true;
 }
+
+bool manager_looks_at_holds(const Manager *manager)
+{
+        for (guint i = 0; i < manager->policies->len; i++)
+                if (g_array_index(manager->policies, ActivePolicy, i).policy->wishes &
+                    WISHES_BY_HOLDS)
+                        return true;
+        return false;
+}
+
+const char *manager_hold_obstacle(const Manager *manager, const Held *held)
+{
+        if (manager->standby)
+                return "another daemon owns the name org.idled1";
+        if (manager_is_paused(manager))
+                return "a client asked to leave the machine alone";
+        if (manager->setup.dry_run)
+                return "this is a dry run";
+        if (!holds_hold(held)->profile && !manager_looks_at_holds(manager))
+                return "no policy at work looks at holds";
+        return NULL;
+}

@@ -10,6 +10,12 @@
 
 #include "base/cpuset-text.h"
 
+/* A number that is counted, as that of a hold, is told in full. */
+static bool is_whole(double value)
+{
+        return value == floor(value) && fabs(value) < 1e15;
+}
+
 /* " (load 0.4 CPUs, battery 20 %)", or nothing. A name that holds its unit needs none behind it. */
 static void add_inputs(GString *text, const Reason *reason)
 {
@@ -20,8 +26,9 @@ static void add_inputs(GString *text, const Reason *reason)
 
                 if (!isfinite(reason->inputs[i].value))
                         continue;
-                g_string_append_printf(text, "%s%s %.4g", separator, reason->inputs[i].name,
-                                       reason->inputs[i].value);
+                g_string_append_printf(
+                        text, is_whole(reason->inputs[i].value) ? "%s%s %.0f" : "%s%s %.4g",
+                        separator, reason->inputs[i].name, reason->inputs[i].value);
                 if (unit && *unit && !strstr(reason->inputs[i].name, unit))
                         g_string_append_printf(text, " %s", unit);
                 separator = ", ";

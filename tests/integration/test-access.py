@@ -19,12 +19,19 @@ GUARDED = (
     (('SetOption', 'sss', 'userspace', 'IdleMask', '7'), 'set-option'),
     (('Pause', 's', 'a test'), 'pause'),
     (('Reload',), 'reload'),
+    (('Hold', 'a{sv}', '1', 'latency_us', 'u', '50'), 'hold'),
+    (('Hold', 'a{sv}', '2', 'latency_us', 'u', '50', 'global', 'b', 'true'), 'hold-global'),
     (('GetEnergy',), 'read-energy'),
 )
 
 
+HOLDS_TOO = '[Daemon]\nPolicies=userspace latency\n'
+
+
 @needs_root
 class WithoutPolkit(TestCase):
+    CONFIG = HOLDS_TOO
+
     def setUp(self):
         super().setUp()
         self.start('--dry-run')
@@ -60,6 +67,8 @@ class WithoutPolkit(TestCase):
 
 @needs_root
 class WithPolkit(TestCase):
+    CONFIG = HOLDS_TOO
+
     def setUp(self):
         super().setUp()
         self.start('--dry-run')

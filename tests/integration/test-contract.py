@@ -12,10 +12,11 @@ METHODS = {
     'Explain': ('', 'aa{sv}'), 'History': ('', 'aa{sv}'), 'Pause': ('s', 'h'),
     'SetIdleMask': ('s', ''), 'SetOption': ('sss', ''), 'Reload': ('', ''),
     'GetSettings': ('', 'aa{sv}'), 'Verify': ('', 'a(sssss)'), 'GetEnergy': ('', 'a(st)'),
+    'Hold': ('a{sv}', 'oh'), 'ReleaseHold': ('o', ''),
 }
 MANAGER_PROPERTIES = {
     'Version': ('s', CONST), 'DryRun': ('b', CONST), 'Paused': ('b', CHANGES),
-    'Pauses': ('a(ss)', CHANGES), 'Online': ('s', CHANGES), 'Isolated': ('s', CHANGES),
+    'Pauses': ('a(ss)', CHANGES), 'Holds': ('ao', CHANGES), 'Online': ('s', CHANGES), 'Isolated': ('s', CHANGES),
     'Parked': ('s', CHANGES), 'Allowed': ('s', CHANGES), 'IdleMask': ('s', CHANGES),
     'WantedCores': ('u', CHANGES), 'ActiveCores': ('u', CHANGES), 'Cores': ('u', CHANGES),
     'Policies': ('as', CHANGES), 'ParkBackend': ('s', CHANGES), 'Missing': ('a(ss)', CHANGES),
@@ -43,6 +44,13 @@ POLICY_PROPERTIES = {
 ENERGY_PROPERTIES = {
     'Name': ('s', CONST), 'Parent': ('s', CONST), 'RangeUJ': ('t', CONST),
     'Power': ('d', MEASURED), 'Dropped': ('t', MEASURED),
+}
+HOLD_PROPERTIES = {
+    'Id': ('t', CONST), 'Owner': ('s', CONST), 'User': ('u', CONST), 'Pid': ('u', CONST),
+    'Bound': ('b', CONST), 'SinceUSec': ('t', CONST), 'Reason': ('s', CONST),
+    'LatencyUSec': ('i', CONST), 'Global': ('b', CONST), 'Profile': ('s', CONST),
+    'MinCores': ('u', CONST), 'MinFrequencyKHz': ('u', CONST), 'CPUs': ('s', CHANGES),
+    'Obstacle': ('s', CHANGES),
 }
 EMITS = 'org.freedesktop.DBus.Property.EmitsChangedSignal'
 
@@ -89,12 +97,15 @@ class Contract(TestCase):
                          POLICY_PROPERTIES)
         self.assertEqual(self.properties(PATH + '/energy/package_2d0', NAME + '.Energy'),
                          ENERGY_PROPERTIES)
+        _, self.held = self.call('Hold', dbus.Dictionary({'profile': 'x'}, signature='sv'))
+        self.assertEqual(self.properties(PATH + '/hold/1', NAME + '.Hold'), HOLD_PROPERTIES)
+        self.assertEqual(self.nodes(PATH + '/hold'), {'1'})
         log = self.properties('/org/freedesktop/LogControl1', 'org.freedesktop.LogControl1')
         self.assertEqual({name: row[0] for name, row in log.items()},
                          {'LogLevel': 's', 'LogTarget': 's', 'SyslogIdentifier': 's'})
 
     def test_nodes(self):
-        self.assertEqual(self.nodes(PATH), {'cpu', 'policy', 'energy'})
+        self.assertEqual(self.nodes(PATH), {'cpu', 'policy', 'energy', 'hold'})
         self.assertEqual(self.nodes(PATH + '/cpu'), {str(cpu) for cpu in range(8)})
         self.assertEqual(self.nodes(PATH + '/policy'), {'userspace'})
         self.assertIn('package_2d0', self.nodes(PATH + '/energy'))

@@ -15,6 +15,7 @@ SECTIONS = {
     "CPUS": ["bus-cpu.c"],
     "POLICIES": ["bus-policy.c"],
     "ENERGY": ["bus-energy.c"],
+    "HOLDS": ["bus-hold.c"],
     "LOGGING": ["bus-log-control.c"],
 }
 
@@ -30,8 +31,8 @@ def members(name):
     found = {}
     for m in re.finditer(r'SD_BUS_METHOD_WITH_ARGS\("(\w+)", SD_BUS_(?:ARGS\((.*?)\)|NO_ARGS), '
                          r'SD_BUS_(?:RESULT\((.*?)\)|NO_RESULT),', code):
-        result = re.match(r'"([^"]*)"', m[3] or "")
-        found[m[1]] = f"({arguments(m[2] or '')})" + (f" -> {result[1]}" if result else "")
+        result = "".join(re.findall(r'"([^"]*)"', m[3] or ""))
+        found[m[1]] = f"({arguments(m[2] or '')})" + (f" -> {result}" if result else "")
     for m in re.finditer(r'SD_BUS_(?:WRITABLE_)?PROPERTY\( ?"(\w+)", "([^"]+)", ([^)]*)\)', code):
         measured = m[3].split(",")[-1].strip() == "0"
         found[m[1]] = f" ({m[2]})" + ("~" if measured else "")

@@ -30,9 +30,11 @@ EXPECTED = """
     {includedir}/idled/model/topology.h
     {includedir}/idled/model/wish.h
     {libdir}/pkgconfig/idled-policy.pc
+    {policydir}/latency.so
     {policydir}/ondemand.so
     {policydir}/userspace.so
     {vendordir}/idled.conf
+    {vendordir}/policies/latency.conf
     {vendordir}/policies/ondemand.conf
     {vendordir}/policies/userspace.conf
     {unitdir}/idled.service

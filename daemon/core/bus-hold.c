@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * /org/idled1/hold/ID, one for every hold. Its methods are in bus-hold-methods.c.
+ *
+ * Clients are told of what changed since they were told last: a hold that came and went in between
+ * is nobody's business.
+ */
+#include "core/bus-hold.h"
+
+#include "base/number.h"
+
+const Held *bus_path_hold(const Bus *bus, const char *path)
+{
+        const char *name = path + strlen(BUS_PATH_HOLD);
+        uint64_t id;
+
+        if (!g_str_has_prefix(path, BUS_PATH_HOLD "/") || u64_parse(name + 1, &id) < 0)
+                return NULL;
+        return name[1] == '0' ? NULL : holds_find(bus->manager->holds, id);
+}
+
+static int hold_find(sd_bus *connection, const char *path, const char *interface, void *userdata,
+                     void **ret_found, sd_bus_error *error)
+{
+        if (!bus_path_hold(userdata, path))
+                return 0;
+        *ret_found = userdata;
+        return 1;
+}
+
+char *bus_hold_path(uint64_t id)
+{
+        return g_strdup_printf(BUS_PATH_HOLD "/%" G_GUINT64_FORMAT, id);
+}
+
+static int hold_enumerate(sd_bus *connection, const char *prefix, void *userdata, char ***ret_nodes,
+                          sd_bus_error *error)
+{
+        const Bus *bus = userdata;
+        GPtrArray *nodes = g_ptr_array_new();
+
+        for (unsigned i = 0; i < holds_count(bus->manager->holds); i++)
+                g_ptr_array_add(nodes, bus_hold_path(holds_nth(bus->manager->holds, i)->id));
+        g_ptr_array_add(nodes, NULL);
+        *ret_nodes = (char **)g_ptr_array_free(nodes, FALSE);
+        return 0;
+}
+
+/* Owner, Reason, Profile, Obstacle. */
+BUS_GETTER(get_text)
+{
+        const Bus *bus = userdata;
+        const Held *held = bus_path_hold(bus, path);
+        const char *text = *property == 'O' && property[1] == 'w' ? held->owner
+                           : *property == 'O' ? manager_hold_obstacle(bus->manager, held)
+                           : *property == 'R' ? held->reason
+                                              : held->profile;
+
+        return sd_bus_message_append(reply, "s", text ? text : "");
+}
+
+/* User, Pid, MinCores, MinFrequencyKHz. */
+BUS_GETTER(get_number)
+{
+        const Held *held = bus_path_hold(userdata, path);
+        uint32_t number = g_str_equal(property, "User")       ? held->uid
+                          : g_str_equal(property, "Pid")      ? (uint32_t)held_pid(held)
+                          : g_str_equal(property, "MinCores") ? holds_hold(held)->min_cores
+                                                              : holds_hold(held)->min_khz;
+
+        return sd_bus_message_append(reply, "u", number);
+}
+
+/* Id, SinceUSec. */
+BUS_GETTER(get_long)
+{
+        const Held *held = bus_path_hold(userdata, path);
+
+        return sd_bus_message_append(reply, "t", *property == 'I' ? held->id : held->since_usec);
+}
+
+/* Bound, Global. */
+BUS_GETTER(get_flag)
+{
+        const Held *held = bus_path_hold(userdata, path);
+
+        return sd_bus_message_append(reply, "b",
+                                     *property == 'B' ? held->bound : holds_hold(held)->global);
+}
+
+BUS_GETTER(get_latency)
+{
+        return sd_bus_message_append(reply, "i",
+                                     holds_hold(bus_path_hold(userdata, path))->latency_us);
+}
+
+BUS_GETTER(get_cpus)
+{
+        return bus_append_cpus(reply, &holds_hold(bus_path_hold(userdata, path))->cpus);
+}
+
+#define CONST   SD_BUS_VTABLE_PROPERTY_CONST
+#define CHANGES SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE
+
+static const sd_bus_vtable vtable[] = {
+        SD_BUS_VTABLE_START(0),
+        SD_BUS_METHOD_WITH_ARGS("Release", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, bus_method_release,
+                                SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_PROPERTY("Id", "t", get_long, 0, CONST),
+        SD_BUS_PROPERTY("Owner", "s", get_text, 0, CONST),
+        SD_BUS_PROPERTY("User", "u", get_number, 0, CONST),
+        SD_BUS_PROPERTY("Pid", "u", get_number, 0, CONST),
+        SD_BUS_PROPERTY("Bound", "b", get_flag, 0, CONST),
+        SD_BUS_PROPERTY("SinceUSec", "t", get_long, 0, CONST),
+        SD_BUS_PROPERTY("Reason", "s", get_text, 0, CONST),
+        SD_BUS_PROPERTY("LatencyUSec", "i", get_latency, 0, CONST),
+        SD_BUS_PROPERTY("Global", "b", get_flag, 0, CONST),
+        SD_BUS_PROPERTY("Profile", "s", get_text, 0, CONST),
+        SD_BUS_PROPERTY("MinCores", "u", get_number, 0, CONST),
+        SD_BUS_PROPERTY("MinFrequencyKHz", "u", get_number, 0, CONST),
+        SD_BUS_PROPERTY("CPUs", "s", get_cpus, 0, CHANGES),
+        SD_BUS_PROPERTY("Obstacle", "s", get_text, 0, CHANGES),
+        SD_BUS_VTABLE_END,
+};
+
+int bus_export_holds(Bus *bus)
+{
+        int r = sd_bus_add_fallback_vtable(bus->connection, NULL, BUS_PATH_HOLD, BUS_INTERFACE_HOLD,
+                                           vtable, hold_find, bus);
+
+        return r < 0 ? r
+                     : sd_bus_add_node_enumerator(bus->connection, NULL, BUS_PATH_HOLD,
+                                                  hold_enumerate, bus);
+}
+
+static gboolean is_gone(gpointer key, gpointer value, gpointer userdata)
+{
+        const Bus *bus = userdata;
+        g_autofree char *path = NULL;
+
+        if (holds_find(bus->manager->holds, *(uint64_t *)key))
+                return false;
+        path = bus_hold_path(*(uint64_t *)key);
+        sd_bus_emit_interfaces_removed(bus->connection, path, BUS_INTERFACE_HOLD, NULL);
+        return true;
+}
+
+/* What is new of one hold; `obstacles` says that what stands in its way may have changed. */
+static void publish_hold(Bus *bus, const Held *held, bool obstacles)
+{
+        g_autofree char *path = bus_hold_path(held->id);
+        gpointer moves;
+
+        if (!g_hash_table_lookup_extended(bus->seen_holds, &held->id, NULL, &moves)) {
+                sd_bus_emit_object_added(bus->connection, path);
+        } else {
+                if (GPOINTER_TO_UINT(moves) == held->n_moves && !obstacles)
+                        return;
+                sd_bus_emit_properties_changed(bus->connection, path, BUS_INTERFACE_HOLD, "CPUs",
+                                               "Obstacle", NULL);
+        }
+        g_hash_table_replace(bus->seen_holds, g_memdup2(&held->id, sizeof(held->id)),
+                             GUINT_TO_POINTER(held->n_moves));
+}
+
+void bus_publish_holds(Bus *bus, unsigned changes)
+{
+        unsigned obstacles = changes & (CHANGE_PAUSED | CHANGE_CONFIG);
+
+        if (!obstacles && !(changes & CHANGE_HOLDS))
+                return;
+        g_hash_table_foreach_remove(bus->seen_holds, is_gone, bus);
+        for (unsigned i = 0; i < holds_count(bus->manager->holds); i++)
+                publish_hold(bus, holds_nth(bus->manager->holds, i), obstacles);
+}

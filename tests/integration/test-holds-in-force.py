@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Holds in the kernel's files: on the right CPUs when the answer comes, and gone with whoever dies."""
+import os
+import signal
+import subprocess
+import sys
+
+import dbus
+from idledtest import TestCase, main, needs_root, wait_until
+
+HOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'holder.py')
+FILE = 'sys/devices/system/cpu/cpu%d/power/pm_qos_resume_latency_us'
+FREE = ['0'] * 8
+
+
+class InForce(TestCase):
+    CONFIG = '[Daemon]\nPolicies=userspace latency\n'
+
+    def setUp(self):
+        super().setUp()
+        for cpu in range(8):
+            path = self.path(cpu)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, 'w', encoding='ascii') as file:
+                file.write('0\n')
+
+    def path(self, cpu):
+        return os.path.join(self.root, FILE % cpu)
+
+    def limits(self):
+        texts = []
+        for cpu in range(8):
+            with open(self.path(cpu), encoding='ascii') as file:
+                texts.append(file.read().strip())
+        return texts
+
+    def wait_limits(self, expected):
+        wait_until(lambda: self.limits() == expected, 'limits %s' % expected)
+
+    def hold(self, **values):
+        types = {'latency_us': dbus.UInt32, 'pid': dbus.UInt32}
+        path, descriptor = self.call('Hold', dbus.Dictionary(
+            {key: types.get(key, dbus.String)(value) for key, value in values.items()},
+            signature='sv'))
+        return str(path), descriptor.take()
+
+    def holder(self):
+        process = subprocess.Popen([sys.executable, HOLDER, self.bus.address, '1'],
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+        def stop():
+            process.stdin.close()
+            process.kill()
+            process.wait()
+            process.stdout.close()
+        self.addCleanup(stop)
+        while process.stdout.readline() != 'held\n':
+            pass
+        return process
+
+    def process_on(self, cpus):
+        """A process that may run there, as far as the daemon can see."""
+        process = subprocess.Popen(['sleep', '1000'])
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        status = os.path.join(self.root, 'proc/%d/task/%d' % (process.pid, process.pid))
+        os.makedirs(status)
+        with open(status + '/status', 'w', encoding='ascii') as file:
+            file.write('Name:\tx\nCpus_allowed_list:\t%s\nMems_allowed_list:\t0\n' % cpus)
+        return process
+
+    def test_at_once(self):
+        """No waiting: what the answer says is so."""
+        self.start()
+        for latency, text in ((50, '50'), (0, 'n/a'), (1000000, '1000000')):
+            path, descriptor = self.hold(latency_us=latency)
+            self.assertEqual(self.limits(), [text] * 8)
+            self.call('ReleaseHold', dbus.ObjectPath(path))
+            self.assertEqual(self.limits(), FREE)
+            os.close(descriptor)
+
+    def test_right_cpus(self):
+        self.start()
+        process = self.process_on('2-3')
+        self.hold(latency_us=50, pid=process.pid)
+        self.assertEqual(self.limits(), ['0', '0', '50', '50', '0', '0', '0', '0'])
+        self.hold(latency_us=20, cpus='3,5')
+        self.assertEqual(self.limits(), ['0', '0', '50', '20', '0', '20', '0', '0'])
+        process.kill()
+        self.wait_limits(['0', '0', '0', '20', '0', '20', '0', '0'])
+
+    def test_strictest(self):
+        self.start()
+        _, lax = self.hold(latency_us=100)
+        _, strict = self.hold(latency_us=10)
+        self.assertEqual(self.limits(), ['10'] * 8)
+        os.close(strict)
+        self.wait_limits(['100'] * 8)
+        os.close(lax)
+        self.wait_limits(FREE)
+
+    def test_holder_killed(self):
+        self.start()
+        process = self.holder()
+        self.assertEqual(self.limits(), ['50'] * 8)
+        process.kill()
+        self.wait_limits(FREE)
+
+    def kill_daemon(self):
+        self.daemon.send(signal.SIGKILL)
+        self.daemon.wait_exit()
+        self.assertEqual(self.limits(), ['50'] * 8, 'nobody is there to give them back')
+
+    def test_daemon_killed(self):
+        self.start()
+        self.holder()
+        self.kill_daemon()
+        self.start()
+        self.assertEqual(self.limits(), FREE)
+
+    def test_both_killed(self):
+        self.start()
+        process = self.holder()
+        self.daemon.send(signal.SIGSTOP)
+        process.kill()
+        self.kill_daemon()
+        subprocess.run([os.environ['IDLED'], *self.arguments(), '--restore'], check=True,
+                       stderr=subprocess.DEVNULL)
+        self.assertEqual(self.limits(), FREE)
+
+    def test_stopped(self):
+        self.start()
+        self.holder()
+        self.daemon.stop()
+        self.assertEqual(self.limits(), FREE)
+
+    def test_pause(self):
+        self.start()
+        self.hold(latency_us=50)
+        pause = self.call('Pause', 'a test').take()
+        self.wait_limits(FREE)
+        self.hold(latency_us=20)
+        self.assertEqual(self.limits(), FREE)
+        os.close(pause)
+        self.wait_limits(['20'] * 8)
+
+    def test_reload(self):
+        self.start()
+        self.hold(latency_us=50)
+        self.call('Reload')
+        self.assertEqual(self.limits(), ['50'] * 8)
+        self.write_config('policies/latency.conf', '[Policy]\nFloor=80us\n')
+        self.call('Reload')
+        self.assertEqual(self.limits(), ['80'] * 8)
+
+    def test_bus_away(self):
+        self.start()
+        process = self.holder()
+        self.bus.stop()
+        self.daemon.wait_log('is gone')
+        self.assertEqual(self.limits(), ['50'] * 8)
+        process.kill()
+        self.wait_limits(FREE)
+
+    def test_dry_run(self):
+        self.start('--dry-run')
+        self.hold(latency_us=50)
+        self.assertEqual(self.limits(), FREE)
+
+    @needs_root
+    def test_one_that_fails(self):
+        os.remove(self.path(3))
+        os.mkdir(self.path(3))
+        self.start()
+        self.hold(latency_us=50)
+        with open(self.path(2), encoding='ascii') as file:
+            self.assertEqual(file.read().strip(), '50', 'the others are limited')
+        self.assertTrue(any('cpu3' in name for _, name, _ in self.get('Degraded')))
+
+    def test_why(self):
+        self.start()
+        path, _ = self.hold(latency_us=50, reason='audio')
+        texts = [str(reason['text']) for reason in self.call('Explain')[0]['reasons']]
+        number = path.rpartition('/')[2]
+        self.assertTrue(any('audio' in text and 'hold ' + number in text for text in texts), texts)
+
+
+main()

@@ -1,0 +1,341 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Holds: how they begin, what they say, and everything that ends them."""
+import os
+import signal
+import subprocess
+import sys
+
+import dbus
+from idledtest import (MANAGER, NAME, NOBODY, PATH, TestCase, main, needs_root, wait_until)
+
+HOLD = 'org.idled1.Hold'
+HOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'holder.py')
+OBJECTS = 'org.freedesktop.DBus.ObjectManager'
+INVALID = 'org.idled1.Error.InvalidValue'
+
+
+def wishes(**values):
+    types = {'latency_us': dbus.UInt32, 'min_cores': dbus.UInt32, 'min_frequency_khz': dbus.UInt32,
+             'pid': dbus.UInt32, 'pidfd': dbus.types.UnixFd, 'global': dbus.Boolean}
+    return dbus.Dictionary({key: types.get(key, dbus.String)(value)
+                            for key, value in values.items()}, signature='sv')
+
+
+class Case(TestCase):
+    CONFIG = '[Daemon]\nPolicies=userspace latency\n'
+
+    def hold(self, connection=None, **values):
+        """Returns the object's path and the descriptor."""
+        path, descriptor = self.call('Hold', wishes(**values), connection=connection)
+        descriptor = descriptor.take()
+        self.addCleanup(self.close, descriptor)
+        return str(path), descriptor
+
+    @staticmethod
+    def close(descriptor):
+        try:
+            os.close(descriptor)
+        except OSError:
+            pass  # the test did
+
+    def told_hold(self, **values):
+        """As hold(); clients are told of it by then, so that what changes next is news."""
+        added = self.signals(PATH, OBJECTS, 'InterfacesAdded')
+        path, descriptor = self.hold(**values)
+        wait_until(lambda: added, 'InterfacesAdded')
+        return path, descriptor
+
+    def holds(self):
+        return [str(path) for path in self.get('Holds')]
+
+    def wait_holds(self, count):
+        wait_until(lambda: len(self.holds()) == count, '%d holds' % count)
+
+    def value(self, path, name):
+        return self.get(name, path, HOLD)
+
+    def sleeper(self):
+        process = subprocess.Popen(['sleep', '1000'])
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def holder(self, count=1, *more, user=None):
+        """A process that holds, when it does, and what it printed."""
+        command = [sys.executable, HOLDER, self.bus.address, str(count), *more]
+        if user is not None:
+            command = ['setpriv', '--reuid=%d' % user, '--regid=%d' % user, '--clear-groups',
+                       *command]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   text=True)
+
+        def stop():
+            process.stdin.close()
+            process.kill()
+            process.wait()
+            process.stdout.close()
+        self.addCleanup(stop)
+        lines = []
+        for line in process.stdout:
+            if line == 'held\n':
+                return process, lines
+            lines.append(line.strip())
+        raise AssertionError('it does not hold')
+
+
+class Life(Case):
+    def setUp(self):
+        super().setUp()
+        self.start()
+
+    def test_what_it_says(self):
+        process = self.sleeper()
+        path, _ = self.hold(latency_us=50, min_cores=2, min_frequency_khz=800000, cpus='2-3',
+                            profile='performance', pid=process.pid, reason='a\ngame')
+        self.assertEqual(path, PATH + '/hold/1')
+        self.assertEqual(self.holds(), [path])
+        values = self.object(path).GetAll(HOLD, dbus_interface='org.freedesktop.DBus.Properties')
+        for name, value in (('Id', 1), ('LatencyUSec', 50), ('MinCores', 2), ('CPUs', '2-3'),
+                            ('MinFrequencyKHz', 800000), ('Profile', 'performance'),
+                            ('Pid', process.pid), ('Bound', True), ('Global', False),
+                            ('Reason', 'a\\x0agame'), ('User', os.geteuid()), ('Obstacle', '')):
+            self.assertEqual(values[name], value, name)
+        self.assertIn(self.connection.get_unique_name(), values['Owner'])
+
+    def test_descriptor(self):
+        path, descriptor = self.hold(latency_us=50)
+        self.assertEqual(self.value(path, 'LatencyUSec'), 50)
+        self.assertEqual(self.value(path, 'Pid'), os.getpid())
+        self.assertFalse(self.value(path, 'Bound'))
+        copy = os.dup(descriptor)
+        os.close(descriptor)
+        self.sync()
+        self.assertEqual(self.holds(), [path])
+        os.close(copy)
+        self.wait_holds(0)
+
+    def test_signals(self):
+        added = self.signals(PATH, OBJECTS, 'InterfacesAdded')
+        removed = self.signals(PATH, OBJECTS, 'InterfacesRemoved')
+        changed = self.signals(PATH)
+        path, descriptor = self.hold(latency_us=50)
+        wait_until(lambda: added, 'InterfacesAdded')
+        self.assertEqual(added[0][1], path)
+        self.assertEqual(added[0][2][HOLD]['LatencyUSec'], 50)
+        wait_until(lambda: any('Holds' in c[2] for c in changed), 'Holds is told')
+        os.close(descriptor)
+        wait_until(lambda: removed, 'InterfacesRemoved')
+        self.assertEqual(removed[0][1:], (path, [HOLD]))
+        objects = self.object().GetManagedObjects(dbus_interface=OBJECTS)
+        self.assertNotIn(path, objects)
+
+    def test_release(self):
+        path, _ = self.hold(latency_us=50)
+        other, _ = self.hold(latency_us=60)
+        self.call('ReleaseHold', dbus.ObjectPath(path))
+        self.assertEqual(self.holds(), [other])
+        self.object(other).Release(dbus_interface=HOLD)
+        self.assertEqual(self.holds(), [])
+        self.assert_fails('org.idled1.Error.NoSuchHold', 'ReleaseHold', dbus.ObjectPath(path))
+
+    def test_number_is_never_used_twice(self):
+        first, descriptor = self.hold(latency_us=50)
+        os.close(descriptor)
+        self.wait_holds(0)
+        self.assertNotEqual(self.hold(latency_us=50)[0], first)
+
+    def test_killed_holder(self):
+        process, lines = self.holder(3)
+        self.assertEqual(sorted(self.holds()), sorted(lines))
+        process.kill()
+        self.wait_holds(0)
+
+    def test_heir(self):
+        process, lines = self.holder(1, 'fork')
+        process.wait()
+        self.sync()
+        self.assertEqual(self.holds(), lines, 'whoever inherited the descriptor holds')
+        process.stdin.close()
+        self.wait_holds(0)
+
+    def test_process(self):
+        by_number, by_descriptor = self.sleeper(), self.sleeper()
+        _, kept = self.hold(latency_us=50, pid=by_number.pid)
+        pidfd = os.pidfd_open(by_descriptor.pid)
+        self.addCleanup(os.close, pidfd)
+        path, _ = self.hold(latency_us=60, pidfd=pidfd)
+        self.assertEqual(self.value(path, 'Pid'), by_descriptor.pid)
+        by_number.kill()
+        self.wait_holds(1)
+        self.assertEqual(self.holds(), [path])
+        by_descriptor.kill()
+        self.wait_holds(0)
+        os.fstat(kept)  # open until the end
+
+    def test_dead_process(self):
+        process = self.sleeper()
+        pidfd = os.pidfd_open(process.pid)
+        self.addCleanup(os.close, pidfd)
+        process.kill()
+        process.wait()
+        gone = 'org.idled1.Error.NoSuchProcess'
+        self.assert_fails(gone, 'Hold', wishes(latency_us=50, pid=process.pid))
+        self.assert_fails(gone, 'Hold', wishes(latency_us=50, pidfd=pidfd))
+        self.assertEqual(self.holds(), [])
+
+    def test_nonsense(self):
+        message = self.assert_fails(INVALID, 'Hold', wishes(latancy_us='50'))
+        self.assertEqual(message,
+                         'Found an unknown key "latancy_us" (did you mean latency_us?)')
+        read, write = os.pipe()
+        self.addCleanup(os.close, read)
+        self.addCleanup(os.close, write)
+        for values, words in (
+                ({}, 'expected at least one of'), ({'reason': 'none'}, 'expected at least one of'),
+                ({'latency_us': 1000001}, '1000000'), ({'min_cores': 0}, 'expected 1 to'),
+                ({'min_cores': 99}, 'number of cores'), ({'min_frequency_khz': 0}, 'kHz'),
+                ({'cpus': '1-x'}, 'such as 2-3,8'), ({'cpus': '100'}, 'online'),
+                ({'cpus': ''}, 'online'), ({'profile': '../x'}, 'name of a profile'),
+                ({'profile': ''}, 'name of a profile'), ({'pid': 0, 'latency_us': 5}, 'expected'),
+                ({'latency_us': 5, 'reason': 'x' * 257}, '257'),
+                ({'global': True, 'min_cores': 1}, 'latency_us'),
+                ({'latency_us': 5, 'pidfd': read}, 'pidfd_open'),
+                ({'latency_us': 5, 'pidfd': read, 'pid': 1}, 'one of them')):
+            message = self.assert_fails(INVALID, 'Hold', wishes(**values))
+            self.assertIn(words, message, values)
+        message = self.assert_fails(INVALID, 'Hold', dbus.Dictionary(
+            {'latency_us': dbus.Int32(50)}, signature='sv'))
+        self.assertIn('found a value of type "i", expected "u"', message)
+        self.assertEqual(self.holds(), [])
+        for path in ('/hold/0', '/hold/1', '/hold/01', '/hold/x', '/hold/99999999999999999999999'):
+            self.assert_fails('org.idled1.Error.NoSuchHold', 'ReleaseHold',
+                              dbus.ObjectPath(PATH + path))
+
+    def test_pause_and_reload(self):
+        path, _ = self.told_hold(latency_us=50)
+        changed = self.signals(path)
+        pause = self.call('Pause', 'a test').take()
+        self.assertIn('leave the machine alone', self.value(path, 'Obstacle'))
+        wait_until(lambda: changed, 'the obstacle is told')
+        self.call('Reload')
+        os.close(pause)
+        wait_until(lambda: self.value(path, 'Obstacle') == '', 'the end of the pause')
+        self.assertEqual(self.holds(), [path])
+        self.write_config('idled.conf', '[Daemon]\nPolicies=userspace\n')
+        self.call('Reload')
+        self.assertEqual(self.value(path, 'Obstacle'), 'no policy at work looks at holds')
+        self.assert_fails('org.idled1.Error.NotAvailable', 'Hold', wishes(latency_us=50))
+        self.hold(profile='performance')
+
+    def test_bus_away(self):
+        process, lines = self.holder(1)
+        self.bus.stop()
+        self.daemon.wait_log('is gone')
+        self.bus.start()
+        self.connection = self.bus.connect()
+        self.addCleanup(self.connection.close)
+        self.wait_name()
+        self.assertEqual(self.holds(), lines, 'its descriptor is open')
+        process.kill()
+        self.wait_holds(0)
+
+    def test_daemon_ends(self):
+        _, descriptor = self.hold(latency_us=50)
+        self.daemon.send(signal.SIGKILL)
+        self.daemon.wait_exit()
+        self.start()
+        self.assertEqual(self.holds(), [])
+        with self.assertRaises(BrokenPipeError, msg='it tells who holds'):
+            os.write(descriptor, b'x')
+
+    def test_cpus_followed(self):
+        process = self.sleeper()
+        status = os.path.join(self.root, 'proc/%d/task/%d' % (process.pid, process.pid))
+        os.makedirs(status)
+
+        def allow(cpus):
+            with open(status + '/status', 'w', encoding='ascii') as file:
+                file.write('Name:\tx\nCpus_allowed_list:\t%s\nMems_allowed_list:\t0\n' % cpus)
+        allow('2-3')
+        path, _ = self.told_hold(latency_us=50, pid=process.pid)
+        self.assertEqual(self.value(path, 'CPUs'), '2-3')
+        changed = self.signals(path)
+        allow('4')
+        self.call('SetIdleMask', '7')  # where it may run is looked at when CPUs are parked
+        self.assertEqual(self.value(path, 'CPUs'), '4')
+        wait_until(lambda: changed, 'the move is told')
+        self.assertEqual(changed[0][2]['CPUs'], '4')
+
+
+class DryRun(Case):
+    def test_obstacle(self):
+        self.start('--dry-run')
+        path, _ = self.hold(latency_us=50)
+        self.assertEqual(self.value(path, 'Obstacle'), 'this is a dry run')
+
+
+@needs_root
+class Users(Case):
+    """Somebody whom polkit lets hold, and others."""
+
+    def setUp(self):
+        super().setUp()
+        self.start()
+        _, authority = self.mock('org.freedesktop.PolicyKit1',
+                                 '/org/freedesktop/PolicyKit1/Authority',
+                                 'org.freedesktop.PolicyKit1.Authority')
+        authority.AddMethod('org.freedesktop.PolicyKit1.Authority', 'CheckAuthorization',
+                            '(sa{sv})sa{ss}us', '(bba{ss})',
+                            'ret = (args[1] == "org.idled1.hold", False, {})',
+                            dbus_interface='org.freedesktop.DBus.Mock')
+
+    def assert_denied(self, result):
+        self.assertNotEqual(result.returncode, 0)
+        self.assertRegex(result.stderr, 'Access denied|released by who')
+
+    def test_stranger(self):
+        path, _ = self.hold(latency_us=50)
+        for arguments in ((PATH, MANAGER, 'ReleaseHold', 'o', path), (path, HOLD, 'Release')):
+            self.assert_denied(self.busctl('call', NAME, *arguments, user=NOBODY))
+        self.assertEqual(self.holds(), [path])
+        _, lines = self.holder(1, user=NOBODY)
+        self.assert_denied(self.call_as_nobody('ReleaseHold', 'o', lines[0]))
+        self.call('ReleaseHold', dbus.ObjectPath(lines[0]))  # root may
+        self.assertEqual(self.holds(), [path])
+
+    def test_names_of_another_bus(self):
+        _, lines = self.holder(1, user=NOBODY)
+        self.bus.stop()
+        self.daemon.wait_log('is gone')
+        self.bus.start()
+        self.connection = self.bus.connect()
+        self.addCleanup(self.connection.close)
+        self.wait_name()
+        for _ in range(8):  # among these is the name that the owner had
+            self.assert_denied(self.call_as_nobody('ReleaseHold', 'o', lines[0]))
+
+    def test_processes_of_others(self):
+        mine = self.sleeper()
+        os.symlink('/proc/%d' % mine.pid, os.path.join(self.root, 'proc/%d' % mine.pid))
+        result = self.call_as_nobody('Hold', 'a{sv}', '2', 'latency_us', 'u', '50',
+                                     'pid', 'u', str(mine.pid))
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn('Access denied', result.stderr)
+        self.assertEqual(self.holds(), [])
+
+    def test_global_is_another_action(self):
+        result = self.call_as_nobody('Hold', 'a{sv}', '2', 'latency_us', 'u', '50',
+                                     'global', 'b', 'true')
+        self.assertNotEqual(result.returncode, 0)
+        self.assertRegex(result.stderr, 'Permission denied|Access denied')
+
+    def test_hostile_user(self):
+        _, lines = self.holder(300, user=NOBODY)
+        self.assertEqual(len(self.holds()), 256)
+        self.assertEqual(set(lines[256:]), {'org.idled1.Error.TooManyHolds'})
+        path, _ = self.hold(latency_us=20)
+        self.assertIn(path, self.holds())
+
+
+main()
