@@ -5,6 +5,7 @@
 #include "client.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <systemd/sd-bus.h>
 
@@ -203,12 +204,11 @@ static char *error_text(const sd_bus_error *error, int r)
         return g_strdup(error->message ? error->message : g_strerror(-r));
 }
 
-static int call(Client *client, const char *interface, const char *method,
-                const char *const *arguments, json_object **ret_answer, char **ret_error)
+/* A call to the daemon that does not start it; `*ret_error` is set if there can be none. */
+static int call_new(Client *client, const char *interface, const char *method,
+                    sd_bus_message **ret_message, char **ret_error)
 {
-        _message_ sd_bus_message *message = NULL, *reply = NULL;
-        _bus_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
-        bool gone;
+        _message_ sd_bus_message *message = NULL;
         int r;
 
         if (client->problem) {
@@ -221,18 +221,44 @@ static int call(Client *client, const char *interface, const char *method,
                 r = sd_bus_message_set_auto_start(message, false);
         if (r >= 0)
                 r = sd_bus_message_set_allow_interactive_authorization(message, client->authorize);
+        if (r < 0) {
+                *ret_error = g_strdup(g_strerror(-r));
+                return r;
+        }
+        *ret_message = g_steal_pointer(&message);
+        return 0;
+}
+
+/* Sends the call, if making it went well (`r`), and waits for the answer. */
+static int call_send(Client *client, sd_bus_message *message, int r, sd_bus_message **ret_reply,
+                     char **ret_error)
+{
+        _bus_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
+        bool gone;
+
+        if (r >= 0)
+                r = sd_bus_call(client->connection, message, 0, &error, ret_reply);
+        if (r >= 0)
+                return 0;
+        gone = is_gone(client, &error, r);
+        *ret_error = gone ? g_strdup(client->problem) : error_text(&error, r);
+        return gone ? -ENOTCONN : -EREMOTEIO;
+}
+
+static int call(Client *client, const char *interface, const char *method,
+                const char *const *arguments, json_object **ret_answer, char **ret_error)
+{
+        _message_ sd_bus_message *message = NULL, *reply = NULL;
+        int r = call_new(client, interface, method, &message, ret_error);
+
+        if (r < 0)
+                return r;
         for (; r >= 0 && arguments && *arguments; arguments++)
                 r = sd_bus_message_append_basic(message, 's', *arguments);
-        if (r >= 0)
-                r = sd_bus_call(client->connection, message, 0, &error, &reply);
-        if (r < 0) {
-                gone = is_gone(client, &error, r);
-                *ret_error = gone ? g_strdup(client->problem) : error_text(&error, r);
-                return gone ? -ENOTCONN : -EREMOTEIO;
-        }
-        if (ret_answer)
+        r = call_send(client, message, r, &reply, ret_error);
+        if (r >= 0 && ret_answer)
                 *ret_answer = read_value(reply);
-        return 0;
+        return r;
 }
 
 json_object *client_manager(Client *client)
@@ -254,6 +280,64 @@ int client_call(Client *client, const char *method, const char *const *arguments
                 return -ENOTCONN;
         }
         return call(client, MANAGER_INTERFACE, method, arguments, ret_answer, ret_error);
+}
+
+static int append_number(sd_bus_message *m, const char *key, uint32_t number, bool given)
+{
+        return given ? sd_bus_message_append(m, "{sv}", key, "u", number) : 0;
+}
+
+static int append_text(sd_bus_message *m, const char *key, const char *text)
+{
+        return text ? sd_bus_message_append(m, "{sv}", key, "s", text) : 0;
+}
+
+static int append_wishes(sd_bus_message *m, const HoldWishes *wishes)
+{
+        int r = sd_bus_message_open_container(m, 'a', "{sv}");
+
+        if (r >= 0)
+                r = append_number(m, "latency_us", wishes->latency_us, wishes->latency_given);
+        if (r >= 0)
+                r = append_number(m, "min_cores", wishes->min_cores, wishes->min_cores);
+        if (r >= 0)
+                r = append_number(m, "min_frequency_khz", wishes->min_khz, wishes->min_khz);
+        if (r >= 0)
+                r = append_number(m, "pid", wishes->pid, wishes->pid);
+        if (r >= 0)
+                r = append_text(m, "cpus", wishes->cpus);
+        if (r >= 0)
+                r = append_text(m, "profile", wishes->profile);
+        if (r >= 0)
+                r = append_text(m, "reason", wishes->reason);
+        if (r >= 0 && wishes->global)
+                r = sd_bus_message_append(m, "{sv}", "global", "b", 1);
+        return r < 0 ? r : sd_bus_message_close_container(m);
+}
+
+int client_hold(Client *client, const HoldWishes *wishes, char **ret_path, int *ret_fd,
+                char **ret_error)
+{
+        _message_ sd_bus_message *message = NULL, *reply = NULL;
+        const char *path = NULL;
+        int fd = -1, r;
+
+        client_manager(client); /* so that an error tells whether anybody is there */
+        r = call_new(client, MANAGER_INTERFACE, "Hold", &message, ret_error);
+        if (r < 0)
+                return r;
+        r = call_send(client, message, append_wishes(message, wishes), &reply, ret_error);
+        if (r < 0)
+                return r;
+        if (sd_bus_message_read(reply, "oh", &path, &fd) >= 0)
+                fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+        if (fd < 0) {
+                *ret_error = g_strdup("the answer has no hold in it");
+                return -EREMOTEIO;
+        }
+        *ret_path = g_strdup(path);
+        *ret_fd = fd;
+        return 0;
 }
 
 json_object *client_objects(Client *client)

@@ -28,6 +28,11 @@ const char *client_problem(const Client *client);
 int client_call(Client *client, const char *method, const char *const *arguments,
                 json_object **ret_answer, char **ret_error);
 
+/* Begins a hold: its object, a new string, and the descriptor whose closing ends it. Errors as
+ * those of client_call(). */
+int client_hold(Client *client, const HoldWishes *wishes, char **ret_path, int *ret_fd,
+                char **ret_error);
+
 /* All objects below the manager by path, each with its properties; NULL if it is not there. */
 json_object *client_objects(Client *client);
 

@@ -36,6 +36,15 @@ typedef enum Option {
         OPTION_KNOBS = 1 << 11,
         OPTION_HELP = 1 << 12,
         OPTION_VERSION = 1 << 13,
+        OPTION_LATENCY = 1 << 14,
+        OPTION_CORES = 1 << 15,
+        OPTION_MIN_FREQUENCY = 1 << 16,
+        OPTION_CPUS = 1 << 17,
+        OPTION_PROFILE = 1 << 18,
+        OPTION_GLOBAL = 1 << 19,
+        OPTION_REASON = 1 << 20,
+        OPTION_PID = 1 << 21,
+        OPTION_FOR = 1 << 22,
 } Option;
 
 #define OPTIONS_BUS (OPTION_SESSION_BUS | OPTION_BUS_ADDRESS)
@@ -47,6 +56,19 @@ typedef enum Option {
 #define OPTIONS_EVERYWHERE                                                                         \
         (OPTIONS_PLACES | OPTION_JSON | OPTION_NO_COLOUR | OPTION_HELP | OPTION_VERSION)
 
+/* What a hold can ask for, and what goes with it. */
+#define OPTIONS_HOLD_ASKS                                                                          \
+        (OPTION_LATENCY | OPTION_CORES | OPTION_MIN_FREQUENCY | OPTION_CPUS | OPTION_PROFILE)
+#define OPTIONS_HOLD (OPTIONS_HOLD_ASKS | OPTION_GLOBAL | OPTION_REASON)
+
+/* Numbers are 0 and texts NULL if they were not given; so is the latency if its option was not. */
+typedef struct HoldWishes {
+        bool latency_given, global;
+        uint32_t latency_us, min_cores, min_khz, pid;
+        const char *cpus, *profile, *reason;
+        uint64_t for_usec;
+} HoldWishes;
+
 typedef struct Client Client;
 
 typedef struct Ctl {
@@ -55,6 +77,7 @@ typedef struct Ctl {
                 *policy_dir; /* NULL: not given */
         const char *bus;     /* NULL: the system bus; "session"; an address */
         uint64_t interval_usec;
+        HoldWishes hold;
         int root;    /* the machine's root directory */
         char **args; /* behind the verb, NULL at the end */
         int n_args;
@@ -71,7 +94,7 @@ typedef struct Verb {
         int min_args, max_args;
 
         /* The answer and, in `*ret_status`, which comes as EXIT_FINE, the exit status. NULL: none;
-         * why not is on standard error and the status is not EXIT_FINE. */
+         * why not is on standard error and the status is not EXIT_FINE, or all is said already. */
         json_object *(*ask)(Ctl *ctl, int *ret_status);
         void (*show)(const Ctl *ctl, json_object *answer);
 } Verb;
@@ -95,6 +118,10 @@ json_object *settings_ask(Ctl *ctl, int *ret_status);
 void settings_show(const Ctl *ctl, json_object *answer);
 json_object *verify_ask(Ctl *ctl, int *ret_status);
 void verify_show(const Ctl *ctl, json_object *answer);
+json_object *hold_ask(Ctl *ctl, int *ret_status);
+json_object *run_ask(Ctl *ctl, int *ret_status);
+json_object *holds_ask(Ctl *ctl, int *ret_status);
+void holds_show(const Ctl *ctl, json_object *answer);
 json_object *dump_ask(Ctl *ctl, int *ret_status);
 void dump_show(const Ctl *ctl, json_object *answer);
 

@@ -48,6 +48,19 @@ const Verb verbs[] = {
         { "verify", "", "Check that everything is as idled left it",
           "Exit status 1 if a knob is not, or if a daemon that is gone left something changed.", 0,
           0, 0, verify_ask, verify_show },
+        { "hold", "", "Ask for latency, cores or frequency until interrupted",
+          "The hold is in force when this says so, and ends with this process, however that ends,\n"
+          "after --for, or with the process of --pid.\n"
+          "  idlectl hold --latency 50us --for 10s",
+          OPTIONS_HOLD | OPTION_PID | OPTION_FOR, 0, 0, hold_ask, NULL },
+        { "run", "-- COMMAND...", "Run a command, and hold for as long as it runs",
+          "The hold is for the CPUs that COMMAND may run on, and ends when COMMAND does, even if\n"
+          "processes that it started go on. Exit status: that of COMMAND, 128 plus the number of\n"
+          "the signal that ended it, 125 if the hold failed and COMMAND was not run, 126 if it\n"
+          "cannot be executed, 127 if there is no such command.\n"
+          "  idlectl run --latency 50us -- pw-record take.wav",
+          OPTIONS_HOLD, 1, INT_MAX, run_ask, NULL },
+        { "holds", "", "Show who holds what", NULL, 0, 0, 0, holds_ask, holds_show },
         { "dump", "", "Print everything, for a report",
           "Two outputs of --knobs are the same if nothing was changed in between.", OPTION_KNOBS, 0,
           0, dump_ask, dump_show },

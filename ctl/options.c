@@ -11,6 +11,7 @@
 
 #include "base/nearest.h"
 #include "base/number.h"
+#include "hold-options.h"
 
 typedef struct OptionRow {
         const char *name;
@@ -32,6 +33,15 @@ static const OptionRow rows[] = {
         { "interval", "TIME", OPTION_INTERVAL, "measure over this time, such as 1s" },
         { "history", NULL, OPTION_HISTORY, "tell of the last transitions" },
         { "knobs", NULL, OPTION_KNOBS, "only PATH<TAB>VALUE of all that idled could change" },
+        { "latency", "TIME", OPTION_LATENCY, "be woken within this time, such as 50us" },
+        { "cores", "N", OPTION_CORES, "have so many cores in use" },
+        { "min-frequency", "FREQ", OPTION_MIN_FREQUENCY, "not slower than this: 800MHz, 2.4GHz" },
+        { "cpus", "LIST", OPTION_CPUS, "keep these in use, and ask for them" },
+        { "profile", "NAME", OPTION_PROFILE, "have this profile in force" },
+        { "global", NULL, OPTION_GLOBAL, "the latency is for all CPUs of the machine" },
+        { "reason", "TEXT", OPTION_REASON, "what for, for people" },
+        { "pid", "PID", OPTION_PID, "for this process, until it ends" },
+        { "for", "TIME", OPTION_FOR, "end the hold after this time, such as 10s" },
         { "help", NULL, OPTION_HELP, "print this" },
         { "version", NULL, OPTION_VERSION, "print the version" },
 };
@@ -79,6 +89,8 @@ static int take_option(Ctl *ctl, const OptionRow *row, const char *argument)
         case OPTION_INTERVAL:
                 return take_interval(ctl, argument);
         default:
+                if (row->flag & (OPTIONS_HOLD | OPTION_PID | OPTION_FOR))
+                        return hold_option_take(ctl, row->flag, argument);
                 break;
         }
         return EXIT_FINE;
@@ -156,6 +168,8 @@ int options_check(const Ctl *ctl, const Verb *verb)
                                       ctl->args[verb->max_args]);
         if (ctl->n_args < verb->min_args)
                 return complain_usage(verb, "%s: expected %s", verb->name, verb->arguments);
+        if (verb->options & OPTIONS_HOLD_ASKS)
+                return hold_options_check(ctl, verb);
         return EXIT_FINE;
 }
 

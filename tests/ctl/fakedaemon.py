@@ -25,7 +25,12 @@ SIGNATURES = {
         "ConfigFiles": "as", "LoadAverage": "(ddd)", "Load": "d", "Utilization": "d",
         "Running": "u", "Pressure": "d", "OnBattery": "b", "BatteryLevel": "d",
         "ObservedUSec": "t", "TransitionsLastMinute": "u", "Ticks": "t", "CpuUSec": "t",
-        "Wakeups": "t", "PeriodUSec": "t",
+        "Wakeups": "t", "PeriodUSec": "t", "Holds": "ao",
+    },
+    "org.idled1.Hold": {
+        "Id": "t", "Owner": "s", "User": "u", "Pid": "u", "Bound": "b", "SinceUSec": "t",
+        "Reason": "s", "LatencyUSec": "i", "Global": "b", "Profile": "s", "MinCores": "u",
+        "MinFrequencyKHz": "u", "CPUs": "s", "Obstacle": "s",
     },
     "org.idled1.Cpu": {
         "Number": "u", "Online": "b", "Parked": "b", "Isolated": "b", "Core": "i",
@@ -102,8 +107,9 @@ class Daemon(dbus.service.Object):
         objects = {}
         for kind, interface, key in (("cpu", "org.idled1.Cpu", "Number"),
                                      ("policy", "org.idled1.Policy", "Name"),
-                                     ("energy", "org.idled1.Energy", "Name")):
-            for values in self.says[{"cpu": "cpus", "policy": "policies"}.get(kind, kind)]:
+                                     ("energy", "org.idled1.Energy", "Name"),
+                                     ("hold", "org.idled1.Hold", "Id")):
+            for values in self.says.get({"cpu": "cpus", "policy": "policies"}.get(kind, kind), []):
                 name = str(values[key]).replace("-", "_2d")
                 objects[dbus.ObjectPath(f"/org/idled1/{kind}/{name}")] = dbus.Dictionary(
                     {interface: properties(interface, values)}, signature="sa{sv}")

@@ -102,6 +102,27 @@ def unparked():
     return says
 
 
+def hold(number, **more):
+    return dict({
+        "Id": number, "Owner": "user 1000 (:1.7)", "User": 1000, "Pid": 0, "Bound": False,
+        "SinceUSec": usec_ago(150), "Reason": "no reason given", "LatencyUSec": -1,
+        "Global": False, "Profile": "", "MinCores": 0, "MinFrequencyKHz": 0, "CPUs": "0-3",
+        "Obstacle": "",
+    }, **more)
+
+
+def held():
+    says = unparked()
+    says["hold"] = [
+        hold(2, LatencyUSec=50, Reason="audio", CPUs="2"),
+        hold(10, User=0, LatencyUSec=0, Global=True, Reason="a test\x1b[31m"),
+        hold(9, MinCores=2, MinFrequencyKHz=2400000, Profile="performance", Reason="a game",
+             Bound=True, Obstacle="a client asked to leave the machine alone"),
+    ]
+    says["manager"]["Holds"] = [f"/org/idled1/hold/{h['Id']}" for h in says["hold"]]
+    return says
+
+
 def busy():
     """Nothing was ever parked, and ondemand says why; CPU 3 was given back."""
     says = unparked()
@@ -203,4 +224,4 @@ def large():
 
 
 SCENARIOS = {f.__name__: f for f in (normal, unparked, dry, paused, degraded, strange, large,
-                                   busy, limited)}
+                                   busy, limited, held)}

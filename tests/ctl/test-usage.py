@@ -8,7 +8,8 @@ import unittest
 
 from ctltest import IDLECTL, TestCase, environment
 
-VERBS = ["status", "cpus", "why", "policies", "set", "check", "settings", "verify", "dump"]
+VERBS = ["status", "cpus", "why", "policies", "set", "check", "settings", "verify",
+         "hold", "run", "holds", "dump"]
 
 # Arguments, and what must be said about them.
 BAD = [
@@ -35,6 +36,23 @@ BAD = [
     (["status", "--interval", "1s"], "status does not take --interval"),
     (["check", "--history"], "check does not take --history"),
     (["--knobs"], "status does not take --knobs"),
+    (["hold"], "hold: expected at least one of --latency"),
+    (["hold", "--reason", "x"], "expected at least one of --latency"),
+    (["hold", "--latency", "50"], '--latency: found "50", expected a duration'),
+    (["hold", "--latency", "2s"], "expected a duration from 0 to 1s"),
+    (["hold", "--latency", "50us", "now"], 'hold: found an unexpected argument "now"'),
+    (["hold", "--cores", "0"], '--cores: found "0", expected a number of cores'),
+    (["hold", "--cores", "1o"], "expected a number of cores"),
+    (["hold", "--min-frequency", "800"], "expected a frequency such as 800MHz"),
+    (["hold", "--min-frequency", "fastGHz"], "expected a frequency such as 800MHz"),
+    (["hold", "--min-frequency", "1000GHz"], "expected a frequency such as 800MHz"),
+    (["hold", "--cores", "1", "--global"], "--global: expected --latency with it"),
+    (["hold", "--cores", "1", "--pid", "x"], '--pid: found "x", expected the number of a process'),
+    (["hold", "--cores", "1", "--for", "0"], '--for: found "0", expected a duration'),
+    (["run", "--cores", "1"], "run: expected -- COMMAND..."),
+    (["run", "--cores", "1", "--for", "1s", "true"], "run does not take --for"),
+    (["run", "true"], "run: expected at least one of --latency"),
+    (["status", "--latency", "5us"], "status does not take --latency"),
     (["cpus", "--interval", "1"], '--interval: found "1", expected a duration'),
     (["cpus", "--interval=0s"], '--interval: found "0s", expected a duration'),
     (["cpus", "--interval=2h"], "expected a duration from 10ms to 1h"),
@@ -82,7 +100,8 @@ class Usage(TestCase):
         places = ["--root", "/", "--run", self.directory, "--config-dir", self.directory,
                   "--vendor-dir", self.directory, "--policy-dir", self.directory]
         for verb in VERBS:
-            more = ["userspace", "IdleMask=1"] if verb == "set" else []
+            more = {"set": ["userspace", "IdleMask=1"], "hold": ["--cores=1"],
+                    "run": ["--cores=1", "true"]}.get(verb, [])
             for bus in (["--bus-address", "unix:path=/nonexistent"], ["--session-bus"]):
                 result = self.run_ctl(verb, *more, *places, *bus)
                 self.assertNotEqual(result.returncode, 2, result.stderr)

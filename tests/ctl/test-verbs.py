@@ -96,6 +96,22 @@ class Verbs(TestCase):
         self.assertEqual(self.run_ctl("why", "--history").stdout,
                          "Nothing was parked or unparked yet.\n")
 
+    def test_holds(self):
+        self.start("held")
+        self.assert_golden("holds", self.run_ctl("holds").stdout)
+        result = self.run_ctl("holds", "--json")
+        answer = json.loads(result.stdout)
+        self.assertTrue(matches(SHAPES["holds"], answer), result.stdout)
+        rows = answer["holds"]
+        self.assertEqual([row["hold"] for row in rows], [2, 9, 10])
+        self.assertEqual([row["latency_us"] for row in rows], [50, None, 0])
+        self.assertEqual([row["min_frequency_khz"] for row in rows], [None, 2400000, None])
+        self.assertEqual(rows[0]["pid"], None)
+
+    def test_nobody_holds(self):
+        self.start("normal")
+        self.assertEqual(self.run_ctl("holds").stdout, "Nobody holds anything.\n")
+
     def test_settings_section(self):
         self.start("normal")
         self.assert_golden("settings-section", self.run_ctl("settings", "ondemand").stdout)

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What idlectl hold and idlectl run ask for.
+ */
+#ifndef IDLED_HOLD_OPTIONS_H
+#define IDLED_HOLD_OPTIONS_H
+
+#include "ctl.h"
+
+/* Takes one of OPTIONS_HOLD. Returns EXIT_FINE, or EXIT_USAGE after a message. */
+int hold_option_take(Ctl *ctl, Option option, const char *argument);
+
+/* Checks that something is asked for. Returns EXIT_FINE, or EXIT_USAGE after a message. */
+int hold_options_check(const Ctl *ctl, const Verb *verb);
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * idlectl hold: asks for something and keeps it until interrupted, for a time, or until the process
+ * that it is for ends.
+ *
+ * The descriptor is the hold: it closes with this process, whatever becomes of that. If the daemon
+ * ends it hangs up, and the hold is over without our doing.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "client.h"
+#include "hold-options.h"
+
+/* A descriptor that tells of the signals by which people and services end a program. */
+static int catch_signals(void)
+{
+        sigset_t signals;
+        int fd;
+
+        sigemptyset(&signals);
+        sigaddset(&signals, SIGINT);
+        sigaddset(&signals, SIGTERM);
+        sigaddset(&signals, SIGHUP);
+        sigprocmask(SIG_BLOCK, &signals, NULL);
+        fd = signalfd(-1, &signals, SFD_CLOEXEC);
+        return fd < 0 ? -errno : fd;
+}
+
+/* The time left until `end_usec`, as ppoll() wants it; NULL: for ever. */
+static struct timespec *time_left(uint64_t end_usec, struct timespec *left)
+{
+        uint64_t now = (uint64_t)g_get_monotonic_time(), usec = end_usec > now ? end_usec - now : 0;
+
+        if (end_usec == 0)
+                return NULL;
+        *left = (struct timespec){ (time_t)(usec / G_USEC_PER_SEC),
+                                   (long)(usec % G_USEC_PER_SEC) * 1000 };
+        return left;
+}
+
+/* Waits for a signal, the end of the time, or that of the hold, which is a failure. */
+static int keep(int hold, int signals, uint64_t for_usec)
+{
+        struct pollfd fds[] = { { .fd = signals, .events = POLLIN }, { .fd = hold } };
+        uint64_t end = for_usec ? (uint64_t)g_get_monotonic_time() + for_usec : 0;
+        struct timespec left;
+        int r;
+
+        do
+                r = ppoll(fds, G_N_ELEMENTS(fds), time_left(end, &left), NULL);
+        while (r < 0 && errno == EINTR);
+        if (r < 0)
+                return complain("cannot wait: %s", g_strerror(errno));
+        if (fds[1].revents && !fds[0].revents)
+                return complain("the hold is over: its process ended, it was released, or idled "
+                                "ended");
+        return EXIT_FINE;
+}
+
+static void tell(const Ctl *ctl, const char *path)
+{
+        g_autoptr(json_object) answer = json_object_new_object();
+        const char *id = strrchr(path, '/');
+
+        if (ctl->given & OPTION_JSON) {
+                json_put_text(answer, "hold", path);
+                puts(json_object_to_json_string_ext(
+                        answer, JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE));
+        } else {
+                printf("Hold %s is in force%s\n", id ? id + 1 : path,
+                       ctl->hold.for_usec ? "." : "; interrupt to end it.");
+        }
+        fflush(stdout);
+}
+
+json_object *hold_ask(Ctl *ctl, int *ret_status)
+{
+        g_autofree char *path = NULL, *error = NULL;
+        _fd_ int signals = catch_signals(), hold = -1;
+
+        if (signals < 0) {
+                *ret_status = complain("signals cannot be waited for: %s", g_strerror(-signals));
+                return NULL;
+        }
+        if (client_hold(ctl->client, &ctl->hold, &path, &hold, &error) < 0) {
+                *ret_status = complain("%s", error);
+                return NULL;
+        }
+        tell(ctl, path);
+        *ret_status = keep(hold, signals, ctl->hold.for_usec);
+        return NULL;
+}

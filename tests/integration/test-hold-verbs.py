@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""idlectl hold and idlectl run: as good as the command itself, and a hold for as long as it runs."""
+import os
+import signal
+import subprocess
+
+from idledtest import TIMEOUT, TestCase, main, wait_until
+
+HOLD = 'org.idled1.Hold'
+WAIT = 'read line'  # a shell that does this waits until its input ends
+
+
+class Case(TestCase):
+    CONFIG = '[Daemon]\nPolicies=latency\n'
+
+    def setUp(self):
+        super().setUp()
+        self.start()
+
+    def begin(self, *arguments):
+        process = subprocess.Popen(
+            [os.environ['IDLECTL'], '--bus-address', self.bus.address, *arguments],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+        def stop():
+            if process.poll() is None:
+                process.send_signal(signal.SIGCONT)
+                process.stdin.close()
+                process.kill()
+                process.wait()
+            for stream in (process.stdin, process.stdout, process.stderr):
+                stream.close()
+        self.addCleanup(stop)
+        return process
+
+    def finish(self, process):
+        """Exit status and what it complained of."""
+        _, errors = process.communicate(timeout=TIMEOUT)
+        return process.returncode, errors
+
+    def run_command(self, *command):
+        return self.finish(self.begin('run', '--latency', '50us', '--', *command))
+
+    def holds(self):
+        return [str(path) for path in self.get('Holds')]
+
+    def wait_holds(self, count):
+        wait_until(lambda: len(self.holds()) == count, '%d holds' % count)
+
+
+class Run(Case):
+    def shell(self, script):
+        """A shell that runs with a hold, when it has said that it does."""
+        process = self.begin('run', '--latency', '50us', '--', 'sh', '-c', 'echo up; ' + script)
+        self.assertEqual(process.stdout.readline(), 'up\n')
+        return process
+
+    def test_status(self):
+        for script, status in (('exit 0', 0), ('exit 7', 7), ('exit 255', 255),
+                               ('kill -TERM $$', 128 + 15), ('kill -KILL $$', 128 + 9)):
+            self.assertEqual(self.run_command('sh', '-c', script), (status, ''), script)
+        self.wait_holds(0)
+
+    def test_what_cannot_run(self):
+        status, errors = self.run_command('/nonexistent/command')
+        self.assertEqual(status, 127)
+        self.assertEqual(errors, 'idlectl: /nonexistent/command: No such file or directory\n')
+        status, errors = self.run_command(self.directory)
+        self.assertEqual(status, 126)
+        self.assertIn('Permission denied', errors)
+        self.wait_holds(0)
+
+    def test_arguments(self):
+        process = self.begin('run', '--cores', '1', '--', 'printf', '%s|', '--json', '-x', 'a b')
+        self.assertEqual(process.communicate(timeout=TIMEOUT)[0], '--json|-x|a b|')
+
+    def test_hold(self):
+        process = self.begin('run', '--latency', '50us', '--cores', '2', '--min-frequency',
+                             '1.5GHz', '--cpus', '2-3', '--profile', 'performance', '--reason',
+                             'a game', '--', 'sh', '-c', 'echo $$; ' + WAIT)
+        pid = int(process.stdout.readline())
+        path, = self.holds()
+        for name, value in (('LatencyUSec', 50), ('MinCores', 2), ('MinFrequencyKHz', 1500000),
+                            ('CPUs', '2-3'), ('Profile', 'performance'), ('Reason', 'a game'),
+                            ('Pid', pid), ('Bound', True)):
+            self.assertEqual(self.get(name, path, HOLD), value, name)
+        process.stdin.close()
+        self.assertEqual(process.wait(TIMEOUT), 1)  # of read, at the end of its input
+        self.wait_holds(0)
+
+    def test_refused(self):
+        marker = os.path.join(self.directory, 'it-ran')
+        status, errors = self.finish(self.begin('run', '--cores', '99', '--', 'touch', marker))
+        self.assertEqual(status, 125)
+        self.assertIn('found 99', errors)
+        self.daemon.stop()
+        status, errors = self.run_command('touch', marker)
+        self.assertEqual(status, 125)
+        self.assertIn('idled is not running', errors)
+        self.assertFalse(os.path.exists(marker), 'without the hold it is not run')
+
+    def test_signals(self):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1,
+                       signal.SIGQUIT):
+            process = self.shell('trap "echo got; exit 3" %d; echo trapped; while :; do %s; done'
+                                 % (number, WAIT))
+            self.assertEqual(process.stdout.readline(), 'trapped\n')
+            process.send_signal(number)
+            self.assertEqual(process.stdout.readline(), 'got\n', number)
+            self.assertEqual(process.wait(TIMEOUT), 3)
+
+    def test_terminated(self):
+        process = self.shell('exec sleep 1000')
+        process.terminate()
+        self.assertEqual(process.wait(TIMEOUT), 128 + signal.SIGTERM)
+        self.wait_holds(0)
+
+    def test_stopped(self):
+        process = self.shell('exec sleep 1000')
+        process.send_signal(signal.SIGTSTP)
+        stopped = os.waitid(os.P_PID, process.pid, os.WSTOPPED)
+        self.assertEqual(stopped.si_code, os.CLD_STOPPED, 'as a shell sees it')
+        self.assertEqual(len(self.holds()), 1)
+        process.send_signal(signal.SIGCONT)
+        os.waitid(os.P_PID, process.pid, os.WCONTINUED)
+        process.terminate()
+        self.assertEqual(process.wait(TIMEOUT), 128 + signal.SIGTERM)
+
+    def test_killed(self):
+        process = self.shell('echo $$; exec sleep 1000')
+        pid = int(process.stdout.readline())
+        process.kill()
+        process.wait()
+        self.wait_holds(0)
+        os.kill(pid, signal.SIGKILL)  # nobody is left to pass anything on
+
+    def test_what_it_leaves_running(self):
+        process = self.shell('sleep 1000 >/dev/null 2>&1 & echo $!')
+        pid = int(process.stdout.readline())
+        self.assertEqual(process.wait(TIMEOUT), 0)
+        self.wait_holds(0)
+        os.kill(pid, signal.SIGKILL)
+
+    def test_daemon_dies(self):
+        process = self.shell(WAIT + '; exit 4')
+        self.daemon.send(signal.SIGKILL)
+        self.daemon.wait_exit()
+        self.assertIn('goes on without', process.stderr.readline())
+        process.stdin.close()
+        self.assertEqual(process.wait(TIMEOUT), 4)
+
+
+class Hold(Case):
+    def test_for(self):
+        process = self.begin('hold', '--latency', '50us', '--for', '50ms')
+        self.assertEqual(self.finish(process), (0, ''))
+        self.wait_holds(0)
+
+    def test_interrupted(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            process = self.begin('hold', '--latency', '0', '--global', '--json')
+            self.assertRegex(process.stdout.readline(), r'^\{ "hold": "/org/idled1/hold/\d+" \}$')
+            path, = self.holds()
+            self.assertTrue(self.get('Global', path, HOLD))
+            self.assertEqual(self.get('LatencyUSec', path, HOLD), 0)
+            process.send_signal(number)
+            self.assertEqual(self.finish(process), (0, ''))
+            self.wait_holds(0)
+
+    def test_process(self):
+        sleeper = subprocess.Popen(['sleep', '1000'])
+        self.addCleanup(sleeper.wait)
+        self.addCleanup(sleeper.kill)
+        process = self.begin('hold', '--cores', '1', '--pid', str(sleeper.pid))
+        self.assertIn('is in force', process.stdout.readline())
+        sleeper.kill()
+        status, errors = self.finish(process)
+        self.assertEqual(status, 1)
+        self.assertIn('the hold is over', errors)
+
+    def test_refused(self):
+        status, errors = self.finish(self.begin('hold', '--cpus', '500'))
+        self.assertEqual(status, 1)
+        self.assertIn('at least one CPU that is online', errors)
+
+    def test_holds(self):
+        process = self.begin('hold', '--latency', '50us', '--reason', 'to see it')
+        process.stdout.readline()
+        shown = self.begin('holds')
+        text, _ = shown.communicate(timeout=TIMEOUT)
+        self.assertRegex(text, r'(?m)^ +1 .* 50us ')
+        self.assertIn('to see it', text)
+
+
+main()
