@@ -20,6 +20,7 @@ static const char help_text[] =
         "  --restore            give back what an instance that died left changed, exit\n"
         "  --root DIR           the machine is below DIR instead of /\n"
         "  --run DIR            keep the record of what was changed in DIR (/run/idled)\n"
+        "  --state DIR          keep the chosen profile in DIR (/var/lib/idled)\n"
         "  --config-dir DIR     the administrator's configuration (/etc/idled)\n"
         "  --vendor-dir DIR     the shipped configuration (" VENDOR_DIR ")\n"
         "  --policy-dir DIR     where policies are (" POLICY_DIR ")\n"
@@ -37,6 +38,7 @@ enum {
         ARG_RESTORE,
         ARG_ROOT,
         ARG_RUN,
+        ARG_STATE,
         ARG_CONFIG_DIR,
         ARG_VENDOR_DIR,
         ARG_POLICY_DIR,
@@ -55,6 +57,7 @@ static const struct option long_options[] = {
         { "restore", no_argument, NULL, ARG_RESTORE },
         { "root", required_argument, NULL, ARG_ROOT },
         { "run", required_argument, NULL, ARG_RUN },
+        { "state", required_argument, NULL, ARG_STATE },
         { "config-dir", required_argument, NULL, ARG_CONFIG_DIR },
         { "vendor-dir", required_argument, NULL, ARG_VENDOR_DIR },
         { "policy-dir", required_argument, NULL, ARG_POLICY_DIR },
@@ -97,6 +100,9 @@ static int take_argument(int option, Arguments *arguments)
                 return 1;
         case ARG_RUN:
                 arguments->run = optarg;
+                return 1;
+        case ARG_STATE:
+                arguments->state = optarg;
                 return 1;
         case ARG_CONFIG_DIR:
                 arguments->config_dir = optarg;

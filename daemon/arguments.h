@@ -16,7 +16,7 @@ typedef enum Mode {
 
 typedef struct Arguments {
         Mode mode;
-        const char *root, *run, *config_dir, *vendor_dir, *policy_dir, *bus;
+        const char *root, *run, *state, *config_dir, *vendor_dir, *policy_dir, *bus;
         bool no_bus, dry_run, log_level_given;
 } Arguments;
 

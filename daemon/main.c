@@ -52,6 +52,16 @@ static const char *directory(const char *given, const char *below_root)
         return path ? g_intern_string(path) : below_root;
 }
 
+/* Where the chosen profile is kept; made only when there is something to keep. */
+static const char *state_directory(const Arguments *arguments)
+{
+        g_autofree char *path = NULL;
+
+        path = arguments->state ? g_canonicalize_filename(arguments->state, NULL)
+                                : g_build_filename(arguments->root ?: "/", "var/lib/idled", NULL);
+        return g_intern_string(path);
+}
+
 static int fill_setup(const Arguments *arguments, ManagerSetup *setup)
 {
         int root = root_open(arguments->root ?: "/");
@@ -66,6 +76,7 @@ static int fill_setup(const Arguments *arguments, ManagerSetup *setup)
                            .policy_dir = directory(arguments->policy_dir, POLICY_DIR) },
                 .root = root,
                 .run = -1,
+                .state = state_directory(arguments),
                 .dry_run = arguments->dry_run,
                 .live = !arguments->root,
                 .keep_log_level = arguments->log_level_given,

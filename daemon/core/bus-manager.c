@@ -329,6 +329,8 @@ int bus_export_manager(Bus *bus)
         int r = sd_bus_add_object_vtable(bus->connection, NULL, BUS_PATH, BUS_INTERFACE, vtable,
                                          bus);
 
+        if (r >= 0)
+                r = bus_export_profiles(bus);
         return r < 0 ? r : bus_export_measured(bus);
 }
 
@@ -353,6 +355,11 @@ void bus_publish_manager(Bus *bus, unsigned changes)
                 { "Knobs", CHANGE_PARKED | CHANGE_DEGRADED | CHANGE_CONFIG },
                 { "Degraded", CHANGE_DEGRADED | CHANGE_CONFIG },
                 { "Policies", CHANGE_CONFIG },
+                { "Profile", CHANGE_PROFILE | CHANGE_CONFIG },
+                { "ProfileReason", CHANGE_PROFILE | CHANGE_CONFIG },
+                { "ProfileInhibited", CHANGE_PROFILE | CHANGE_CONFIG | CHANGE_PAUSED },
+                { "ChosenProfile", CHANGE_PROFILE },
+                { "Profiles", CHANGE_CONFIG },
                 { "ParkBackend", CHANGE_CONFIG },
                 { "ConfigFiles", CHANGE_CONFIG },
                 { "Missing", CHANGE_CONFIG | CHANGE_TOPOLOGY | CHANGE_MISSING },

@@ -9,6 +9,7 @@
  *   bus-reasons.c      reasons and figures of policies, as parts of answers
  *   bus-cpu.c          /org/idled1/cpu/N
  *   bus-policy.c       /org/idled1/policy/NAME
+ *   bus-profile.c      profiles, on /org/idled1
  *   bus-energy.c       /org/idled1/energy/NAME
  *   bus-hold.c         /org/idled1/hold/ID; bus-hold-methods.c makes and ends them by what
  *   bus-hold-request.c reads
@@ -44,6 +45,7 @@
 #define BUS_ERROR_INVALID_VALUE   "org.idled1.Error.InvalidValue"
 #define BUS_ERROR_NO_SUCH_OPTION  "org.idled1.Error.NoSuchOption"
 #define BUS_ERROR_NO_SUCH_POLICY  "org.idled1.Error.NoSuchPolicy"
+#define BUS_ERROR_NO_SUCH_PROFILE "org.idled1.Error.NoSuchProfile"
 #define BUS_ERROR_CONFIG_INVALID  "org.idled1.Error.ConfigInvalid"
 #define BUS_ERROR_NOT_AVAILABLE   "org.idled1.Error.NotAvailable"
 #define BUS_ERROR_TOO_MANY_PAUSES "org.idled1.Error.TooManyPauses"
@@ -111,12 +113,16 @@ int bus_append_reasons(sd_bus_message *message, const Manager *manager, int cpu)
 int bus_append_figures(sd_bus_message *message, const Manager *manager, int cpu);
 int bus_append_figures_key(sd_bus_message *message, const Manager *manager, int cpu);
 
+/* As manager_set_profile(), its errors as those of the bus. Returns 0 or what to return. */
+int bus_set_profile(Bus *bus, const char *name, sd_bus_error *error);
+
 /* Appends a CPU set in list format. */
 int bus_append_cpus(sd_bus_message *message, const CpuSet *set);
 
 /* Shows the objects on the connection; see the list above. */
 int bus_export_manager(Bus *bus);
 int bus_export_measured(Bus *bus);
+int bus_export_profiles(Bus *bus);
 int bus_export_cpus(Bus *bus);
 int bus_export_policies(Bus *bus);
 int bus_export_energy(Bus *bus);

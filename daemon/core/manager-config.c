@@ -163,6 +163,7 @@ int manager_reload(Manager *manager, GPtrArray *errors)
         r = manager_read_config(manager, errors, &config);
         if (r < 0)
                 return r;
+        manager_adopt_profile(manager, config);
         config_adopt_runtime(config, manager->config);
         manager_use_config(manager, config);
         manager_tick(manager);
@@ -185,6 +186,7 @@ int manager_set_option(Manager *manager, const char *section, const char *key, c
                 if (g_str_equal(actuators[i]->section, section))
                         reopen_actuators(manager);
         use_log_level(manager);
+        manager_profile_retry(manager);
         manager->stale = true;
         manager_tick(manager);
         manager_changed(manager, CHANGE_CONFIG);

@@ -8,6 +8,7 @@
  *   manager-wake.c     what makes it tick: timer, CPUs coming and going
  *   manager-guard.c    who tells of load that comes while CPUs are parked
  *   manager-observe.c  readings for those who ask
+ *   manager-profile.c  which profile is in force
  *   manager-pause.c    clients that want the machine left alone
  *   manager-holds.c    clients that want something of it
  */
@@ -15,12 +16,19 @@
 #define IDLED_MANAGER_PARTS_H
 
 #include "core/manager.h"
+#include "core/profile-choice.h"
 
 /* True if some policy at work has wishes for single CPUs. */
 bool manager_wishes_cpus(const Manager *manager);
 
-/* What the policies at work read, with their options as they are: Sense flags. */
+/* What the policies at work read, with their options as they are, and what decides which profile is
+ * in force: Sense flags. */
 unsigned manager_needed_senses(const Manager *manager);
+unsigned manager_profile_senses(const Manager *manager);
+
+/* /proc/stat counts in steps of 10 ms: over a shorter interval than this a share means nothing, and
+ * the last reading stands. */
+#define READING_USEC 50000
 
 /* Reads what the machine offers, if a policy at work needs it; drops what was read before. */
 void manager_read_facts(Manager *manager);
@@ -61,6 +69,20 @@ void manager_check_knobs(Manager *manager);
 
 /* Reads the configuration into `*ret_config`; the errors are logged by who asks. */
 int manager_read_config(Manager *manager, GPtrArray *errors, Config **ret_config);
+
+/* Reads which profile was chosen before the restart. */
+void manager_recall_profile(Manager *manager);
+void manager_drop_profile(Manager *manager);
+
+/* Puts the profile that is to be in force in force in `config`, which is not at work yet. */
+void manager_adopt_profile(Manager *manager, Config *config);
+
+/* Goes to another profile if another is to be in force, and tells of it. True if options changed.
+ */
+bool manager_follow_profile(Manager *manager);
+
+/* Options changed: a profile that contradicted them is to be tried again. */
+void manager_profile_retry(Manager *manager);
 
 /* Puts policies and actuators of `config` to work in place of the old ones, whose state is kept
  * where the policy is the same. Takes `config` over. */

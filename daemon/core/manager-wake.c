@@ -87,6 +87,21 @@ void manager_arm_sooner(Manager *manager)
         sd_event_source_set_enabled(manager->timer, SD_EVENT_ONESHOT);
 }
 
+/* Mains came or went: what was read of it is looked at no more, and the next reading decides. */
+static void power_moved(Manager *manager)
+{
+        int r;
+
+        if (!(manager_needed_senses(manager) & SENSE_POWER))
+                return;
+        sensors_reopen(manager->sensors, SENSE_POWER, manager->topology);
+        r = sd_event_source_set_time_relative(manager->timer, READING_USEC);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(manager->timer, SD_EVENT_ONESHOT);
+        if (r < 0)
+                log_error_errno(r, "The timer cannot be set: %m");
+}
+
 /* A CPU that went and came back within one event has knobs that the kernel made anew. */
 static bool note_returned(Manager *manager, sd_device *device)
 {
@@ -109,8 +124,7 @@ static int on_device(sd_device_monitor *monitor, sd_device *device, void *userda
 
         sd_device_get_subsystem(device, &subsystem);
         if (g_strcmp0(subsystem, "power_supply") == 0) {
-                if (manager_needed_senses(manager) & SENSE_POWER)
-                        manager_wake(manager);
+                power_moved(manager);
         } else if (manager_rescan(manager) | note_returned(manager, device)) {
                 manager_wake(manager);
         }

@@ -19,10 +19,6 @@
 #include "core/manager-parts.h"
 #include "sense/topology-read.h"
 
-/* /proc/stat counts in steps of 10 ms: over a shorter interval than this a share means nothing, and
- * the last reading stands. */
-#define MIN_INTERVAL_USEC 50000
-
 uint64_t manager_now(void)
 {
         struct timespec now;
@@ -39,7 +35,7 @@ void manager_changed(Manager *manager, unsigned changes)
 
 unsigned manager_needed_senses(const Manager *manager)
 {
-        unsigned senses = SENSE_LOAD;
+        unsigned senses = SENSE_LOAD | manager_profile_senses(manager);
 
         for (guint i = 0; i < manager->policies->len; i++) {
                 const ActivePolicy *p = &g_array_index(manager->policies, ActivePolicy, i);
@@ -60,7 +56,7 @@ static int read_machine(Manager *manager)
 
         manager->snapshot->pressed = pressed;
         manager->pressed = false;
-        if (!first && manager_now() - current->time_usec < MIN_INTERVAL_USEC)
+        if (!first && manager_now() - current->time_usec < READING_USEC)
                 return 0;
         manager->previous = current;
         manager->current = previous;
@@ -129,6 +125,7 @@ void manager_tick(Manager *manager)
         if (cpus_moved(manager))
                 manager_rescan(manager);
         manager_follow_holds(manager);
+        manager_follow_profile(manager);
         changed = settle(manager, false);
         if (!changed)
                 manager_check_knobs(manager);
@@ -137,7 +134,9 @@ void manager_tick(Manager *manager)
 
 void manager_act_on_holds(Manager *manager)
 {
-        if (settle(manager, true))
+        bool by_holds = !manager_follow_profile(manager);
+
+        if (settle(manager, by_holds))
                 manager_arm_sooner(manager);
 }
 
@@ -245,6 +244,8 @@ int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
         plan_init(&manager->plan, NULL, 0);
         manager->plan.allowed = manager->topology->online;
         manager->stale = true;
+        manager_recall_profile(manager);
+        manager_adopt_profile(manager, config);
         manager_use_config(manager, config);
         *ret_manager = g_steal_pointer(&manager);
         return 0;
@@ -311,6 +312,7 @@ void manager_free(Manager *manager)
         if (manager->knobs)
                 knobs_restore(manager->knobs, manager_report_restored, NULL);
         manager_drop_config(manager);
+        manager_drop_profile(manager);
         manager_observers_done(manager);
         knobs_free(manager->knobs);
         pins_free(manager->pins);

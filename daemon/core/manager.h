@@ -25,6 +25,7 @@ typedef struct ManagerSetup {
         ConfigPaths paths;
         int root;
         int run;             /* directory of the undo record */
+        const char *state;   /* directory of what outlives a restart; NULL: nothing does */
         bool dry_run;        /* decide and publish, write nothing */
         bool keep_log_level; /* it was given on the command line */
         bool live;           /* `root` is the running system: PSI triggers and uevents make sense */
@@ -78,7 +79,17 @@ typedef enum Change {
         CHANGE_LIMITS = 1 << 8,   /* what single CPUs are held to: governor, latency, idle states */
         CHANGE_MISSING = 1 << 5,  /* something turned out not to be there */
         CHANGE_HOLDS = 1 << 6,    /* holds came or went, or are about other CPUs */
+        CHANGE_PROFILE = 1 << 7,  /* the profile in force, or why */
 } Change;
+
+/* The profile in force is that of the configuration; here is how it came to be. */
+typedef struct ActiveProfile {
+        char *chosen;           /* by somebody, until somebody chooses another; NULL: nobody did */
+        int keep_error;         /* why `chosen` is forgotten when the daemon ends; 0: it is not */
+        char *reason;           /* why this one, for people; NULL before the first decision */
+        const Profile *refused; /* should be in force and contradicts other options; NULL: none */
+        char *problem;          /* which and what it contradicts; NULL: none */
+} ActiveProfile;
 
 typedef struct ActuatorState {
         const Actuator *actuator;
@@ -137,6 +148,7 @@ typedef struct Manager {
         int apply_error; /* of the last time the plan was carried out */
 
         Holds *holds;
+        ActiveProfile profile;
         GPtrArray *pauses; /* of Pause */
         bool standby;      /* another daemon serves our name */
 
@@ -198,6 +210,15 @@ int manager_reload(Manager *manager, GPtrArray *errors);
 /* Sets an option at run time and decides anew; errors as config_set(). */
 int manager_set_option(Manager *manager, const char *section, const char *key, const char *text,
                        char **ret_error);
+
+/* Chooses a profile, or with the empty text or PROFILE_AUTO none, and decides anew; kept over a
+ * restart. What a hold asks for stays stronger. -ENOENT: there is no such profile; -EINVAL: it
+ * contradicts what was set at run time, and all is as it was. `*ret_error` says more. */
+int manager_set_profile(Manager *manager, const char *name, char **ret_error);
+
+/* Why nothing comes of the profile in force ("paused by ..."), or which other one cannot be put in
+ * force, as a new string; NULL if all is well. */
+char *manager_profile_inhibited(const Manager *manager);
 
 /* Leaves the machine as found until the other end of the returned descriptor is closed. `reason`
  * and `owner` are cleaned here; `uid` is for who limits the number of pauses of a user. */

@@ -51,6 +51,9 @@ int counters_read(Sensors *sensors, unsigned senses, Counters *counters);
 /* CPUs came or went: sensors that keep something per CPU look again. */
 void sensors_rescan(Sensors *sensors, const Topology *topology);
 
+/* Forgets what the sensor that provides `sense` keeps from one reading to the next. */
+void sensors_reopen(Sensors *sensors, Sense sense, const Topology *topology);
+
 /* The idle states of `cpu`, shallowest first, into `ret_states` (room for IDLE_STATES_MAX).
  * Returns how many; 0 if the machine has none. */
 int idle_states_read(int root, int cpu, IdleState *ret_states);

@@ -71,6 +71,13 @@ void sensors_rescan(Sensors *sensors, const Topology *topology)
                         sensor_open(sensors, i, topology);
 }
 
+void sensors_reopen(Sensors *sensors, Sense sense, const Topology *topology)
+{
+        for (size_t i = 0; i < G_N_ELEMENTS(table); i++)
+                if (table[i]->provides == sense)
+                        sensor_open(sensors, i, topology);
+}
+
 unsigned sensors_have(const Sensors *sensors)
 {
         return sensors->have;

@@ -18,6 +18,7 @@ GUARDED = (
     (('SetIdleMask', 's', '7'), 'set-option'),
     (('SetOption', 'sss', 'userspace', 'IdleMask', '7'), 'set-option'),
     (('Pause', 's', 'a test'), 'pause'),
+    (('SetProfile', 's', 'balanced'), 'set-profile'),
     (('Reload',), 'reload'),
     (('Hold', 'a{sv}', '1', 'latency_us', 'u', '50'), 'hold'),
     (('Hold', 'a{sv}', '2', 'latency_us', 'u', '50', 'global', 'b', 'true'), 'hold-global'),

@@ -10,7 +10,8 @@ from idledtest import MANAGER, NAME, PATH, TestCase, main
 CHANGES, CONST, MEASURED = 'true', 'const', 'false'
 METHODS = {
     'Explain': ('', 'aa{sv}'), 'History': ('', 'aa{sv}'), 'Pause': ('s', 'h'),
-    'SetIdleMask': ('s', ''), 'SetOption': ('sss', ''), 'Reload': ('', ''),
+    'SetIdleMask': ('s', ''), 'SetOption': ('sss', ''), 'SetProfile': ('s', ''),
+    'Reload': ('', ''),
     'GetSettings': ('', 'aa{sv}'), 'Verify': ('', 'a(sssss)'), 'GetEnergy': ('', 'a(st)'),
     'Hold': ('a{sv}', 'oh'), 'ReleaseHold': ('o', ''),
 }
@@ -22,6 +23,8 @@ MANAGER_PROPERTIES = {
     'Policies': ('as', CHANGES), 'ParkBackend': ('s', CHANGES), 'Missing': ('a(ss)', CHANGES),
     'Degraded': ('a(sss)', CHANGES), 'Knobs': ('a(sssss)', CHANGES),
     'Transitions': ('t', CHANGES), 'ConfigFiles': ('as', CHANGES),
+    'Profile': ('s', CHANGES), 'ProfileReason': ('s', CHANGES), 'ProfileInhibited': ('s', CHANGES),
+    'ChosenProfile': ('s', CHANGES), 'Profiles': ('a(sss)', CHANGES),
     'LoadAverage': ('(ddd)', MEASURED), 'Load': ('d', MEASURED), 'Utilization': ('d', MEASURED),
     'Running': ('u', MEASURED), 'Pressure': ('d', MEASURED), 'OnBattery': ('b', MEASURED),
     'BatteryLevel': ('d', MEASURED), 'ObservedUSec': ('t', MEASURED),

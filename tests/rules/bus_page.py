@@ -11,7 +11,7 @@ from source import TOP, finish
 
 # Section of the page: the files whose vtables it is about.
 SECTIONS = {
-    "THE MANAGER": ["bus-manager.c", "bus-measured.c"],
+    "THE MANAGER": ["bus-manager.c", "bus-measured.c", "bus-profile.c"],
     "CPUS": ["bus-cpu.c"],
     "POLICIES": ["bus-policy.c"],
     "ENERGY": ["bus-energy.c"],

@@ -1,0 +1,306 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Profiles: chosen, kept, put in force as one step, and what becomes of them in a reload."""
+import os
+import shutil
+
+from idledtest import NAME, PATH, TestCase, main, wait_until
+
+ERROR = NAME + '.Error.'
+NIGHT = '[Profile]\nSummary=Nobody is here\n\n[userspace]\nIdleMask=6-7\n'
+
+
+class ProfileCase(TestCase):
+    CONFIG = '[Daemon]\nPolicies=userspace ondemand\n'
+
+    def setUp(self):
+        super().setUp()
+        self.write_config('profiles/night.conf', NIGHT)
+        self.write_config('profiles/day.conf', '[userspace]\nIdleMask=7\n')
+        self.state = os.path.join(self.root, 'var/lib/idled/profile')
+
+    def read_state(self):
+        with open(self.state, encoding='utf-8') as file:
+            return file.read()
+
+    def write_state(self, data):
+        os.makedirs(os.path.dirname(self.state), exist_ok=True)
+        with open(self.state, 'wb') as file:
+            file.write(data)
+
+    def options(self, policy='userspace'):
+        return self.get('Options', PATH + '/policy/' + policy, NAME + '.Policy')
+
+    def assert_profile(self, name, reason, mask):
+        self.assertEqual(self.get('Profile'), name)
+        self.assertRegex(self.get('ProfileReason'), reason)
+        self.assertEqual(self.options()['IdleMask'], mask)
+
+    def restart(self):
+        self.daemon.stop()
+        self.start()
+
+
+class Choices(ProfileCase):
+    def test_nobody_chose(self):
+        self.start()
+        self.assert_profile('balanced', '^nobody chose another$', '')
+        self.assertEqual(self.get('ChosenProfile'), '')
+        self.assertEqual(self.get('ProfileInhibited'), '')
+        rows = self.get('Profiles')
+        self.assertEqual([row[0] for row in rows], ['balanced', 'day', 'night'])
+        self.assertEqual(rows[2][1], 'Nobody is here')
+        self.assertEqual(rows[2][2], os.path.join(self.config, 'profiles/night.conf'))
+        self.assertEqual(rows[0][2], '')
+        self.assertFalse(os.path.exists(os.path.dirname(self.state)), 'nothing to keep')
+
+    def test_choose(self):
+        self.start()
+        self.sync()
+        seen = self.signals(PATH)
+        self.call('SetProfile', 'night')
+        self.assert_profile('night', '^chosen$', '6-7')
+        self.assertEqual(self.get('IdleMask'), '6-7')
+        where = os.path.join(self.config, 'profiles/night.conf:5')
+        self.assertEqual(self.call('Explain')[7]['source'], where)
+        row, = [row for row in self.call('GetSettings')
+                if (row['section'], row['key']) == ('userspace', 'IdleMask')]
+        self.assertEqual((row['value'], row['source'], row['runtime']), ('6-7', where, False))
+        wait_until(lambda: seen, 'Profile told')
+        self.sync()
+        self.assertEqual(len(seen), 1, seen)
+        self.assertEqual(seen[0][2]['Profile'], 'night')
+        self.assertEqual(seen[0][2]['ChosenProfile'], 'night')
+        self.assertEqual(seen[0][2]['IdleMask'], '6-7')
+        self.call('SetProfile', 'day')
+        self.assert_profile('day', '^chosen$', '7')
+
+    def test_nothing_changes(self):
+        """Going to a profile that says the same changes no knob and tells no more than its name."""
+        self.write_config('profiles/other.conf', '[Profile]\nInclude=night\n')
+        self.start()
+        seen = self.signals()
+        self.call('SetProfile', 'night')
+        wait_until(lambda: any(s[2].get('Profile') == 'night' for s in seen), 'Profile told')
+        transitions = self.get('Transitions')
+        self.sync()
+        seen.clear()
+        self.call('SetProfile', 'other')
+        self.call('SetProfile', 'other')
+        wait_until(lambda: any(s[2].get('Profile') == 'other' for s in seen), 'Profile told')
+        self.sync()
+        self.assertEqual(self.get('Transitions'), transitions)
+        for path, _, changed, _ in seen:
+            self.assertEqual(path, PATH)
+            self.assertLessEqual(set(changed),
+                                 {'Profile', 'ProfileReason', 'ProfileInhibited', 'ChosenProfile'})
+
+    def test_kept(self):
+        self.start()
+        self.call('SetProfile', 'night')
+        self.assertEqual(self.read_state(), 'night\n')
+        self.assertEqual(os.listdir(os.path.dirname(self.state)), ['profile'])
+        self.restart()
+        self.assert_profile('night', '^chosen$', '6-7')
+        self.call('SetProfile', '')
+        self.assert_profile('balanced', '^nobody chose', '')
+        self.assertFalse(os.path.exists(self.state))
+        self.call('SetProfile', 'day')
+        self.call('SetProfile', 'auto')
+        self.assertEqual(self.get('ChosenProfile'), '')
+        self.restart()
+        self.assertEqual(self.get('Profile'), 'balanced')
+
+    def test_kept_after_kill(self):
+        self.start()
+        self.call('SetProfile', 'night')
+        self.daemon.process.kill()
+        self.daemon.wait_exit()
+        self.start()
+        self.assert_profile('night', '^chosen$', '6-7')
+
+    def test_garbage_kept(self):
+        for text in (b'', b'\n', b'night\nday\n', b'../night\n', b'\xff\xfe\0', b'auto\n',
+                     b'x' * 100000):
+            with self.subTest(text=text[:20]):
+                self.write_state(text)
+                self.start()
+                self.daemon.wait_log('found no name of a profile|Bad message')
+                self.assert_profile('balanced', '^nobody chose', '')
+                self.call('SetProfile', 'night')
+                self.assertEqual(self.read_state(), 'night\n')
+                self.daemon.stop()
+
+    def test_kept_name_is_gone(self):
+        self.write_state(b'evening\n')
+        self.start()
+        self.assert_profile('balanced', 'there is no profile "evening"', '')
+        self.assertEqual(self.get('ChosenProfile'), 'evening')
+        self.write_config('profiles/evening.conf', '[userspace]\nIdleMask=5\n')
+        self.call('Reload')
+        self.assert_profile('evening', '^chosen$', '5')
+
+    def test_cannot_be_kept(self):
+        self.write_state(b'day\n')
+        self.start('--state', self.state)
+        self.call('SetProfile', 'night')
+        self.assert_profile('night', '^chosen, until idled ends: it cannot be kept: ', '6-7')
+        self.assertEqual(self.read_state(), 'day\n')
+
+    def test_dry_run_keeps_nothing(self):
+        self.start('--dry-run')
+        self.call('SetProfile', 'night')
+        self.assertEqual(self.get('Profile'), 'night')
+        self.assertEqual(self.get('ProfileInhibited'), 'this is a dry run')
+        self.assertFalse(os.path.exists(self.state))
+
+    def test_bad_names(self):
+        self.start()
+        for name in ('nihgt', 'Night', '../night', 'x' * 5000, 'a\nb', '-'):
+            message = self.assert_fails(ERROR + 'NoSuchProfile', 'SetProfile', name)
+            self.assertNotIn('\n', message)
+        message = self.assert_fails(ERROR + 'NoSuchProfile', 'SetProfile', 'nihgt')
+        self.assertEqual(message, 'found "nihgt", expected a profile: balanced, day, night (did you '
+                         'mean night?)')
+        self.assertEqual(self.get('ChosenProfile'), '')
+
+    def test_impossible(self):
+        self.write_config('profiles/few.conf',
+                          '[ondemand]\nMaxCores=2\n[userspace]\nIdleMask=1\n')
+        self.start()
+        self.call('SetProfile', 'day')
+        self.call('SetOption', 'ondemand', 'MinCores', '4')
+        message = self.assert_fails(ERROR + 'InvalidValue', 'SetProfile', 'few')
+        self.assertIn('MinCores: found "4", which is greater than MaxCores', message)
+        self.assert_profile('day', '^chosen$', '7')
+        self.assertEqual(self.options('ondemand')['MaxCores'], '0')
+        self.assertEqual(self.read_state(), 'day\n')
+        self.call('SetOption', 'ondemand', 'MinCores', '')
+        self.call('SetProfile', 'few')
+        self.assert_profile('few', '^chosen$', '1')
+        self.assert_fails(ERROR + 'InvalidValue', 'SetOption', 'ondemand', 'MinCores', '4')
+
+    def test_run_time_is_stronger(self):
+        self.start()
+        self.call('SetIdleMask', '5')
+        self.call('SetProfile', 'night')
+        self.assert_profile('night', '^chosen$', '5')
+        self.call('SetIdleMask', '')
+        self.assert_profile('night', '^chosen$', '6-7')
+
+    def test_paused(self):
+        self.start()
+        fd = self.call('Pause', 'a test').take()
+        self.call('SetProfile', 'night')
+        self.assertRegex(self.get('ProfileInhibited'), '^paused by user .*: a test$')
+        self.assertEqual(self.get('IdleMask'), '')
+        os.close(fd)
+        wait_until(lambda: self.get('IdleMask') == '6-7', 'the profile in force')
+        self.assertEqual(self.get('ProfileInhibited'), '')
+
+
+class Reloads(ProfileCase):
+    def setUp(self):
+        super().setUp()
+        self.start()
+        self.call('SetProfile', 'night')
+
+    def reload_with(self, text):
+        self.write_config('profiles/night.conf', text)
+        self.call('Reload')
+
+    def test_changed(self):
+        self.reload_with('[userspace]\nIdleMask=5\n')
+        self.assert_profile('night', '^chosen$', '5')
+        self.assertEqual(self.get('IdleMask'), '5')
+
+    def test_mistake(self):
+        self.write_config('profiles/night.conf', '[userspace]\nIdleMask=5\n[onedemand]\n')
+        self.write_config('profiles/day.conf', '[Profile]\nInclude=night dya\n')
+        message = self.assert_fails(ERROR + 'ConfigInvalid', 'Reload')
+        self.assertRegex(message, r'profiles/night\.conf:3: found section \[onedemand\]')
+        self.assertRegex(message, r'profiles/day\.conf:2: Include: found "dya"')
+        self.assert_profile('night', '^chosen$', '6-7')
+
+    def test_removed(self):
+        seen = self.signals(PATH)
+        path = os.path.join(self.config, 'profiles/night.conf')
+        os.rename(path, path + '.bak')
+        self.call('Reload')
+        self.assert_profile('balanced', 'nobody chose another; there is no profile "night"', '')
+        self.assertEqual(self.get('IdleMask'), '')
+        wait_until(lambda: any(s[2].get('Profile') == 'balanced' for s in seen), 'Profile told')
+        os.rename(path + '.bak', path)
+        self.call('Reload')
+        self.assert_profile('night', '^chosen$', '6-7')
+
+    def test_what_was_set_stays(self):
+        self.call('SetOption', 'ondemand', 'MinCores', '3')
+        self.reload_with(NIGHT + '[ondemand]\nMinCores=2\nMaxCores=2\n')
+        self.assertEqual(self.options('ondemand')['MinCores'], '2', 'the other does not fit')
+        self.call('SetOption', 'ondemand', 'MinCores', '1')
+        self.reload_with(NIGHT)
+        self.assertEqual(self.options('ondemand')['MinCores'], '1')
+
+    def test_policy_leaves(self):
+        self.write_config('idled.conf', '[Daemon]\nPolicies=ondemand\n')
+        self.call('Reload')
+        self.assertEqual(self.get('Profile'), 'night')
+        self.assertEqual(self.get('IdleMask'), '')
+
+
+class Power(TestCase):
+    """Defaults on mains and on battery."""
+    CONFIG = '[Daemon]\nPolicies=userspace\nProfileAC=ac\nProfileBattery=battery\n'
+
+    def setUp(self):
+        super().setUp()
+        self.write_config('profiles/ac.conf', '')
+        self.write_config('profiles/battery.conf', '[userspace]\nIdleMask=6-7\n')
+
+    def plug(self, online):
+        base = os.path.join(self.root, 'sys/class/power_supply')
+        for supply in os.listdir(base):
+            for name, text in (('online', '%d' % online),
+                               ('status', 'Charging' if online else 'Discharging')):
+                path = os.path.join(base, supply, name)
+                if os.path.exists(path):
+                    os.chmod(path, 0o644)
+                    with open(path, 'w', encoding='utf-8') as file:
+                        file.write(text + '\n')
+
+    def test_mains(self):
+        self.plug(True)
+        self.start()
+        self.assertEqual((self.get('Profile'), self.get('ProfileReason')),
+                         ('ac', 'the default on mains power'))
+
+    def test_battery(self):
+        self.plug(False)
+        self.start()
+        self.assertEqual((self.get('Profile'), self.get('ProfileReason')),
+                         ('battery', 'the default on battery power'))
+        self.assertEqual(self.get('IdleMask'), '6-7')
+        self.call('SetProfile', 'balanced')
+        self.assertEqual((self.get('Profile'), self.get('IdleMask')), ('balanced', ''))
+        self.call('SetProfile', '')
+        self.assertEqual(self.get('Profile'), 'battery')
+
+    def test_at_run_time(self):
+        self.plug(True)
+        self.start()
+        self.call('SetOption', 'Daemon', 'ProfileAC', 'battery')
+        self.assertEqual(self.get('Profile'), 'battery')
+        message = self.assert_fails(ERROR + 'InvalidValue', 'SetOption', 'Daemon', 'ProfileAC',
+                                    'mains')
+        self.assertIn('expected a profile: balanced, ac, battery', message)
+
+    def test_without_battery(self):
+        """A machine that tells nothing of its power is on mains."""
+        shutil.rmtree(os.path.join(self.root, 'sys/class/power_supply'))
+        self.start()
+        self.assertEqual(self.get('Profile'), 'ac')
+
+
+if __name__ == '__main__':
+    main()
