@@ -2,6 +2,7 @@
 /* Holds for processes: followed as long as they live, and ended with them. On real ones. */
 #include <errno.h>
 #include <linux/sched.h>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/syscall.h>
 
@@ -150,6 +151,88 @@ START_TEST(follows_its_process)
 }
 END_TEST
 
+/* A new hold of the same process says where that runs now, for its other holds, too. */
+START_TEST(looked_at_again)
+{
+        int first = cpuset_next(&online, -1), second = cpuset_next(&online, first);
+        HoldRequest r = request();
+        const Hold *list;
+
+        if (second < 0)
+                return; /* there is nowhere to go */
+        r.pid = start_process();
+        bind_to(r.pid, first);
+        ck_assert_int_eq(holds_remove(holds, add(&r, NULL)), 0);
+        bind_to(r.pid, second);
+        add(&r, NULL);
+        bind_to(r.pid, first);
+        add(&r, NULL);
+        ck_assert_uint_eq(holds_list(holds, &list), 2);
+        for (int i = 0; i < 2; i++) {
+                ck_assert_int_eq(cpuset_count(&list[i].cpus), 1);
+                ck_assert(cpuset_has(&list[i].cpus, first));
+        }
+        end_process(r.pid);
+}
+END_TEST
+
+static void *stay(void *userdata)
+{
+        bind_to(0, *(int *)userdata);
+        if (write(((int *)userdata)[1], "", 1) == 1)
+                pause();
+        return NULL;
+}
+
+/* Threads that are bound to different CPUs: the hold is about all of them. */
+START_TEST(all_threads)
+{
+        int first = cpuset_next(&online, -1), second = cpuset_next(&online, first), ready[2];
+        HoldRequest r = request();
+        char byte;
+
+        if (second < 0)
+                return;
+        ck_assert_int_eq(pipe(ready), 0);
+        r.pid = fork();
+        if (r.pid == 0) {
+                int where[] = { second, ready[1] };
+                pthread_t thread;
+
+                bind_to(0, first);
+                pthread_create(&thread, NULL, stay, where);
+                pthread_join(thread, NULL);
+                _exit(0);
+        }
+        ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+        add(&r, NULL);
+        ck_assert_int_eq(cpuset_count(&holds_hold(holds_nth(holds, 0))->cpus), 2);
+        end_process(r.pid);
+        close(ready[0]);
+        close(ready[1]);
+}
+END_TEST
+
+/* Processes that hold nothing any more are not known for ever. */
+START_TEST(rests)
+{
+        unsigned before = count_descriptors(), during;
+        HoldRequest r = request();
+        pid_t pids[64];
+
+        for (size_t i = 0; i < G_N_ELEMENTS(pids); i++) {
+                r.pid = pids[i] = start_process();
+                ck_assert_int_eq(holds_remove(holds, add(&r, NULL)), 0);
+        }
+        during = count_descriptors();
+        ck_assert_uint_le(during, before + 16);
+        for (size_t i = 0; i < G_N_ELEMENTS(pids); i++)
+                end_process(pids[i]);
+        expect_left(0);
+        ck_assert_uint_eq(count_descriptors(), before);
+}
+END_TEST
+
 /* A callback may end others, also those that would have ended next. */
 static void end_another(uint64_t id, void *userdata)
 {
@@ -190,6 +273,9 @@ int main(void)
         tcase_add_test(tcase, refused);
         tcase_add_test(tcase, number_used_again);
         tcase_add_test(tcase, follows_its_process);
+        tcase_add_test(tcase, looked_at_again);
+        tcase_add_test(tcase, all_threads);
+        tcase_add_test(tcase, rests);
         tcase_add_test(tcase, ended_in_a_callback);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);

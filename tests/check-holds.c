@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Holds: what they are about, their descriptors, and that nothing of them stays. */
-#include <dirent.h>
 #include <errno.h>
 #include <malloc.h>
 
@@ -116,17 +115,6 @@ START_TEST(online_changes)
         ck_assert_int_eq(cpuset_count(&list[1].cpus), 4);
 }
 END_TEST
-
-static unsigned count_descriptors(void)
-{
-        DIR *dir = opendir("/proc/self/fd");
-        unsigned n = 0;
-
-        while (readdir(dir))
-                n++;
-        closedir(dir);
-        return n;
-}
 
 START_TEST(leaves_no_trace)
 {

@@ -5,6 +5,7 @@
 #ifndef IDLED_TESTS_HOLDS_FIXTURE_H
 #define IDLED_TESTS_HOLDS_FIXTURE_H
 
+#include <dirent.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -102,6 +103,17 @@ __attribute__((unused)) static void end_process(pid_t pid)
 {
         kill(pid, SIGKILL);
         ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+}
+
+__attribute__((unused)) static unsigned count_descriptors(void)
+{
+        DIR *dir = opendir("/proc/self/fd");
+        unsigned n = 0;
+
+        while (readdir(dir))
+                n++;
+        closedir(dir);
+        return n;
 }
 
 #endif

@@ -4,6 +4,8 @@
  *
  * A number alone is never trusted: a pidfd is opened first, then everything is read by the number,
  * then the pidfd is asked whether the process still is. If it is, the number was its all the time.
+ *
+ * Who held something often does so again soon: some processes stay known when nobody needs them.
  */
 #include "core/holder.h"
 
@@ -19,10 +21,13 @@
 #include "base/number.h"
 #include "sense/affinity.h"
 
+#define RESTING_MAX 16
+
 struct Holders {
         sd_event *event;
         int root;
         GHashTable *alive; /* pid -> Holder, those whose process is there */
+        GQueue *resting;   /* of Holder in no use, the last one first */
         void (*ended)(Holder *holder, void *userdata);
         void *userdata;
 };
@@ -35,18 +40,10 @@ Holders *holders_new(sd_event *event, int root, void (*ended)(Holder *holder, vo
         holders->event = sd_event_ref(event);
         holders->root = root;
         holders->alive = g_hash_table_new(NULL, NULL);
+        holders->resting = g_queue_new();
         holders->ended = ended;
         holders->userdata = userdata;
         return holders;
-}
-
-void holders_free(Holders *holders)
-{
-        if (!holders)
-                return;
-        g_hash_table_unref(holders->alive);
-        sd_event_unref(holders->event);
-        g_free(holders);
 }
 
 static bool is_alive(int pidfd)
@@ -75,28 +72,15 @@ static int pidfd_number(int pidfd, pid_t *ret_pid)
         return 0;
 }
 
-/* A pidfd of our own, and its number. */
-static int process_open(pid_t pid, int pidfd, pid_t *ret_pid)
+/* A pidfd of our own. */
+static int process_open(pid_t pid, int pidfd)
 {
-        _fd_ int fd = -1;
-        int r;
+        int fd = pidfd < 0 ? (int)syscall(SYS_pidfd_open, pid, 0)
+                           : fcntl(pidfd, F_DUPFD_CLOEXEC, 3);
 
-        if (pidfd < 0) {
-                fd = (int)syscall(SYS_pidfd_open, pid, 0);
-                if (fd < 0)
-                        return errno == EINVAL ? -ESRCH : -errno;
-        } else {
-                fd = fcntl(pidfd, F_DUPFD_CLOEXEC, 3);
-                if (fd < 0)
-                        return -errno;
-                r = pidfd_number(fd, &pid);
-                if (r < 0)
-                        return r;
-        }
-        *ret_pid = pid;
-        r = fd;
-        fd = -1;
-        return r;
+        if (fd >= 0)
+                return fd;
+        return errno == EINVAL ? -ESRCH : -errno;
 }
 
 static int check_user(const Holders *holders, pid_t pid, uid_t uid)
@@ -121,17 +105,60 @@ static void forget_number(const Holder *holder)
                 g_hash_table_remove(alive, GINT_TO_POINTER(holder->pid));
 }
 
+static void holder_free(Holder *holder)
+{
+        forget_number(holder);
+        sd_event_source_disable_unref(holder->source);
+        close(holder->pidfd);
+        g_free(holder);
+}
+
+static void holder_rest(Holder *holder)
+{
+        GQueue *resting = holder->holders->resting;
+
+        g_queue_push_head(resting, holder);
+        if (g_queue_get_length(resting) > RESTING_MAX)
+                holder_free(g_queue_pop_tail(resting));
+}
+
+void holder_put(Holder *holder)
+{
+        if (!holder || --holder->n_users > 0)
+                return;
+        if (holder->alive)
+                holder_rest(holder);
+        else
+                holder_free(holder);
+}
+
+static void holder_take(Holder *holder)
+{
+        if (holder->n_users++ == 0)
+                g_queue_remove(holder->holders->resting, holder);
+}
+
 static int on_end(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 {
         Holder *holder = userdata;
 
+        holder_take(holder); /* stays while those are told who may put it back */
         holder->alive = false;
         forget_number(holder);
         holder->source = sd_event_source_disable_unref(holder->source);
-        holder->n_users++; /* stays while those are told who may put it back */
         holder->holders->ended(holder, holder->holders->userdata);
         holder_put(holder);
         return 0;
+}
+
+void holders_free(Holders *holders)
+{
+        if (!holders)
+                return;
+        g_queue_free_full(holders->resting, (GDestroyNotify)holder_free);
+        g_hash_table_unref(holders->alive);
+        sd_event_unref(holders->event);
+        g_free(holders);
 }
 
 /* Where the process may run: all online CPUs if nothing can be read of it, as in a container that
@@ -174,43 +201,55 @@ static int holder_new(Holders *holders, pid_t pid, int pidfd, const CpuSet *cpus
         return 0;
 }
 
+/* The entry of the process that has the number now, NULL if there is none. */
+static Holder *find_alive(const Holders *holders, pid_t pid)
+{
+        Holder *holder = g_hash_table_lookup(holders->alive, GINT_TO_POINTER(pid));
+
+        if (!holder || is_alive(holder->pidfd))
+                return holder;
+        forget_number(holder); /* its end is not told yet, and the number may be another's */
+        return NULL;
+}
+
+/* Takes a process that is known into use, with what was read of it now. */
+static int take_again(Holder *holder, const CpuSet *cpus, Holder **ret_holder)
+{
+        bool moved = holder->n_users > 0 && !cpuset_equal(&holder->cpus, cpus);
+
+        holder_take(holder);
+        holder->cpus = *cpus;
+        *ret_holder = holder;
+        return moved;
+}
+
 int holder_get(Holders *holders, pid_t pid, int pidfd, uid_t uid, const CpuSet *online,
                Holder **ret_holder)
 {
-        _fd_ int fd = process_open(pid, pidfd, &pid);
+        int r = pidfd < 0 ? 0 : pidfd_number(pidfd, &pid);
+        _fd_ int fd = -1;
         Holder *known;
         CpuSet cpus;
-        int r;
 
-        if (fd < 0)
+        if (r < 0)
+                return r;
+        known = find_alive(holders, pid);
+        fd = known ? -1 : process_open(pid, pidfd);
+        if (!known && fd < 0)
                 return fd;
+        if (pidfd < 0)
+                pidfd = known ? known->pidfd : fd;
         r = check_user(holders, pid, uid);
         if (r < 0)
-                return is_alive(fd) ? r : -ESRCH;
-        known = g_hash_table_lookup(holders->alive, GINT_TO_POINTER(pid));
-        if (known && is_alive(known->pidfd)) {
-                known->n_users++;
-                *ret_holder = known;
-                return 0;
-        }
-        r = read_cpus(holders, pid, fd, online, &cpus);
+                return is_alive(pidfd) ? r : -ESRCH;
+        r = read_cpus(holders, pid, pidfd, online, &cpus);
         if (r < 0)
                 return r;
         if (known)
-                forget_number(known); /* its end is not told yet, and the number another's */
+                return take_again(known, &cpus, ret_holder);
         r = holder_new(holders, pid, fd, &cpus, ret_holder);
         fd = -1;
         return r;
-}
-
-void holder_put(Holder *holder)
-{
-        if (!holder || --holder->n_users > 0)
-                return;
-        forget_number(holder);
-        sd_event_source_disable_unref(holder->source);
-        close(holder->pidfd);
-        g_free(holder);
 }
 
 bool holders_follow(Holders *holders, const CpuSet *online)

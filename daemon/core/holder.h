@@ -28,9 +28,11 @@ Holders *holders_new(sd_event *event, int root, void (*ended)(Holder *holder, vo
                      void *userdata);
 void holders_free(Holders *holders);
 
-/* The process, to be given back with holder_put(). `pidfd` (kept by the caller) says which process
- * is meant; -1: the one that has the number `pid` now. Unless `uid` is 0 its real and effective
- * user must be `uid`: -EPERM. -ESRCH: it is not there, or not any more; -EBADF: not a pidfd. */
+/* The process, to be given back with holder_put(); where it may run is looked at now. `pidfd` (kept
+ * by the caller) says which process is meant; -1: the one that has the number `pid` now. Unless
+ * `uid` is 0 its real and effective user must be `uid`: -EPERM. -ESRCH: it is not there, or not any
+ * more; -EBADF: not a pidfd. Returns 1 if it is in use already and may run elsewhere than it could
+ * when last looked at, else 0. */
 int holder_get(Holders *holders, pid_t pid, int pidfd, uid_t uid, const CpuSet *online,
                Holder **ret_holder);
 void holder_put(Holder *holder);

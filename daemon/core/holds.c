@@ -245,9 +245,29 @@ static Held *held_new(Holds *holds, const HoldRequest *request)
         return held;
 }
 
+/* Gives every hold that follows its process the CPUs of that. True if one changed. */
+static bool update_cpus(Holds *holds)
+{
+        bool moved = false;
+
+        for (guint i = 0; i < holds->held->len; i++) {
+                Held *held = g_ptr_array_index(holds->held, i);
+                Hold *hold = hold_of(held);
+                CpuSet cpus = cpus_of(holds, held);
+
+                if (cpuset_equal(&cpus, &hold->cpus))
+                        continue;
+                hold->cpus = cpus;
+                held->n_moves++;
+                moved = true;
+        }
+        return moved;
+}
+
 int holds_add(Holds *holds, const HoldRequest *request, int *ret_fd, uint64_t *ret_id)
 {
         int fd = -1, r = 0;
+        bool moved;
         Held *held;
 
         if (holds->held->len >= HOLDS_MAX)
@@ -256,6 +276,7 @@ int holds_add(Holds *holds, const HoldRequest *request, int *ret_fd, uint64_t *r
         if (request->pid > 0 || request->pidfd >= 0)
                 r = holder_get(holds->holders, request->pid, request->pidfd, request->uid,
                                &holds->online, &held->holder);
+        moved = r > 0;
         if (r >= 0 && ret_fd)
                 r = watch_pipe(held, &fd);
         if (r < 0) {
@@ -263,6 +284,8 @@ int holds_add(Holds *holds, const HoldRequest *request, int *ret_fd, uint64_t *r
                 return r;
         }
         put_in(held, request);
+        if (moved)
+                update_cpus(holds);
         log_debug("Hold %" G_GUINT64_FORMAT " of %s: %s", held->id, held->owner, held->reason);
         if (ret_fd)
                 *ret_fd = fd;
@@ -287,25 +310,6 @@ int holds_remove(Holds *holds, uint64_t id)
 static uint64_t now(void)
 {
         return (uint64_t)g_get_monotonic_time();
-}
-
-/* Gives every hold that follows its process the CPUs of that. True if one changed. */
-static bool update_cpus(Holds *holds)
-{
-        bool moved = false;
-
-        for (guint i = 0; i < holds->held->len; i++) {
-                Held *held = g_ptr_array_index(holds->held, i);
-                Hold *hold = hold_of(held);
-                CpuSet cpus = cpus_of(holds, held);
-
-                if (cpuset_equal(&cpus, &hold->cpus))
-                        continue;
-                hold->cpus = cpus;
-                held->n_moves++;
-                moved = true;
-        }
-        return moved;
 }
 
 bool holds_follow(Holds *holds, const CpuSet *online, uint64_t now_usec)

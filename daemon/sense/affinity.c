@@ -6,6 +6,8 @@
  * everything about the machine is read below the root. A file costs some ten microseconds, so as
  * soon as nothing can be added no more of them are read.
  *
+ * The status of a process is that of its first thread and tells how many there are: usually one.
+ *
  * Nothing here is safe from the number being given to another process meanwhile: who asks holds a
  * pidfd and looks afterwards whether the process still is.
  */
@@ -21,8 +23,9 @@
 #include "base/file.h"
 #include "base/number.h"
 
-/* The value of the line that begins with `key`, which starts with a line break. A name with a line
- * break in it cannot pass for a line: the kernel escapes it. */
+/* The value of the line that begins with `key`, which starts with a line break; ends it, so lines
+ * are asked for from the last to the first. A name with a line break in it cannot pass for a line:
+ * the kernel escapes it. */
 static char *line_value(char *text, const char *key)
 {
         char *value = strstr(text, key);
@@ -41,15 +44,14 @@ static int status_read(int root, const char *path, char **ret_text)
         return r == -ENOENT ? -ESRCH : r;
 }
 
-/* Adds what the thread's status says. */
-static int add_thread(int root, pid_t pid, int tid, CpuSet *cpus)
+/* Adds what the status file at `path` says to `cpus`, and tells how many threads there are. */
+static int add_status(int root, const char *path, CpuSet *cpus, int *ret_threads)
 {
         g_autofree char *text = NULL;
-        char path[64], *list;
+        char *list, *threads;
         CpuSet set;
         int r;
 
-        snprintf(path, sizeof(path), "proc/%d/task/%d/status", (int)pid, tid);
         r = status_read(root, path, &text);
         if (r < 0)
                 return r;
@@ -58,15 +60,18 @@ static int add_thread(int root, pid_t pid, int tid, CpuSet *cpus)
         if (r < 0)
                 return r;
         cpuset_or(cpus, &set);
+        threads = line_value(text, "\nThreads:\t");
+        if (!threads || int_parse(threads, ret_threads) < 0)
+                *ret_threads = 1;
         return 0;
 }
 
-int affinity_read(int root, pid_t pid, const CpuSet *enough, CpuSet *ret_cpus)
+/* Adds the threads of the process until the set holds `enough`. */
+static int add_threads(int root, pid_t pid, const CpuSet *enough, CpuSet *cpus)
 {
-        CpuSet cpus = { 0 };
         struct dirent *entry;
         char path[64];
-        int fd, tid, r = 0;
+        int fd, tid, n, r = 0;
         DIR *dir;
 
         snprintf(path, sizeof(path), "proc/%d/task", (int)pid);
@@ -77,16 +82,30 @@ int affinity_read(int root, pid_t pid, const CpuSet *enough, CpuSet *ret_cpus)
                 fd_close(&fd);
                 return r == -ENOENT ? -ESRCH : r;
         }
-        while (!cpuset_is_subset(enough, &cpus) && (entry = readdir(dir))) {
-                if (int_parse(entry->d_name, &tid) < 0)
+        while (!cpuset_is_subset(enough, cpus) && (entry = readdir(dir))) {
+                if (int_parse(entry->d_name, &tid) < 0 || tid == pid)
                         continue;
-                r = add_thread(root, pid, tid, &cpus);
-                if (r < 0 && r != -ESRCH)
+                snprintf(path, sizeof(path), "proc/%d/task/%d/status", (int)pid, tid);
+                r = add_status(root, path, cpus, &n);
+                if (r < 0 && r != -ESRCH) /* a thread may end meanwhile */
                         break;
         }
         closedir(dir);
-        if (cpuset_is_empty(&cpus))
-                return r < 0 ? r : -ESRCH;
+        return r == -ESRCH ? 0 : r;
+}
+
+int affinity_read(int root, pid_t pid, const CpuSet *enough, CpuSet *ret_cpus)
+{
+        CpuSet cpus = { 0 };
+        int threads = 1, r;
+        char path[64];
+
+        snprintf(path, sizeof(path), "proc/%d/status", (int)pid);
+        r = add_status(root, path, &cpus, &threads);
+        if (r >= 0 && threads > 1 && !cpuset_is_subset(enough, &cpus))
+                r = add_threads(root, pid, enough, &cpus);
+        if (r < 0)
+                return r;
         *ret_cpus = cpus;
         return 0;
 }

@@ -64,7 +64,7 @@ class InForce(TestCase):
         process = subprocess.Popen(['sleep', '1000'])
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
-        status = os.path.join(self.root, 'proc/%d/task/%d' % (process.pid, process.pid))
+        status = os.path.join(self.root, 'proc/%d' % process.pid)
         os.makedirs(status)
         with open(status + '/status', 'w', encoding='ascii') as file:
             file.write('Name:\tx\nCpus_allowed_list:\t%s\nMems_allowed_list:\t0\n' % cpus)

@@ -251,7 +251,7 @@ class Life(Case):
 
     def test_cpus_followed(self):
         process = self.sleeper()
-        status = os.path.join(self.root, 'proc/%d/task/%d' % (process.pid, process.pid))
+        status = os.path.join(self.root, 'proc/%d' % process.pid)
         os.makedirs(status)
 
         def allow(cpus):
