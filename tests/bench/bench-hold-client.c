@@ -285,6 +285,7 @@ static void bench_many(pid_t daemon)
 {
         g_autofree int *fds = g_new(int, MANY);
         Traces before, during, after;
+        long room_kb = 0;
 
         for (int round = 0; round < 2;
              round++) { /* the first makes room, the second must need none */
@@ -292,6 +293,7 @@ static void bench_many(pid_t daemon)
                 for (int i = 0; i < MANY; i++)
                         fds[i] = hold(100, NULL);
                 during = look(daemon);
+                room_kb = MAX(room_kb, during.rss_kb - before.rss_kb);
                 if (round == 1)
                         bench_calls("Hold beside 1,000 others", "ReleaseHold beside 1,000 others",
                                     300, 2000, 2000);
@@ -301,8 +303,7 @@ static void bench_many(pid_t daemon)
                 ping();
                 after = look(daemon);
         }
-        printf("%-46s %.2f kB each\n", "memory of a hold",
-               (double)(during.rss_kb - before.rss_kb) / MANY);
+        printf("%-46s %.2f kB each\n", "memory of a hold", (double)room_kb / MANY);
         print_traces("1,000 holds, all released", before, after);
 }
 

@@ -39,7 +39,7 @@ class InForce(TestCase):
         wait_until(lambda: self.limits() == expected, 'limits %s' % expected)
 
     def hold(self, **values):
-        types = {'latency_us': dbus.UInt32, 'pid': dbus.UInt32}
+        types = {'latency_us': dbus.UInt32, 'pid': dbus.UInt32, 'min_cores': dbus.UInt32}
         path, descriptor = self.call('Hold', dbus.Dictionary(
             {key: types.get(key, dbus.String)(value) for key, value in values.items()},
             signature='sv'))
@@ -89,6 +89,18 @@ class InForce(TestCase):
         self.assertEqual(self.limits(), ['0', '0', '50', '20', '0', '20', '0', '0'])
         process.kill()
         self.wait_limits(['0', '0', '0', '20', '0', '20', '0', '0'])
+
+    def test_not_parked(self):
+        """CPUs that are named, and as many cores as are asked for, whoever wants to park them."""
+        self.start()
+        self.call('SetIdleMask', '2-7')
+        self.assertEqual(self.get('IdleMask'), '2-7')
+        _, named = self.hold(cpus='3,6')
+        self.assertEqual(self.get('IdleMask'), '2,4-5,7')
+        os.close(named)
+        wait_until(lambda: self.get('IdleMask') == '2-7', 'the mask as it was')
+        self.hold(min_cores=self.get('Cores'))
+        self.assertEqual(self.get('WantedCores'), self.get('Cores'))
 
     def test_strictest(self):
         self.start()
