@@ -96,7 +96,7 @@ def guest_image(suite, say=print):
                    f"an image of {suite}")
         say(f"made in {time.monotonic() - began:.0f} s")
 
-    path = cached(f"{suite}-{digest(HERE / 'image', suite)}", make)
+    path = cached(f"guest-{suite}-{digest(HERE / 'image', suite)}", make)
     drop_unused()
     return path
 
@@ -111,4 +111,4 @@ def kernel_module(suite, image, say=print):
         run_logged([str(HERE / "module" / "build"), suite, release, str(directory)],
                    directory / "log", "the kernel module")
 
-    return cached(f"pmlab-{release}-{digest(HERE / 'module', release)}", make) / "pmlab.ko"
+    return cached(f"module-{release}-{digest(HERE / 'module', release)}", make) / "pmlab.ko"

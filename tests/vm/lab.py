@@ -38,7 +38,7 @@ def shut_down():
 def boot(shape=None, module_options=None):
     """A started machine of this shape, with the module loaded so."""
     wants = (shape, module_options)
-    if _running.machine and _running.wants == wants:
+    if _running.machine and _running.wants == wants and not _running.machine.lost:
         return _running.machine
     shut_down()
     machine = prepare(shape, module_options)
@@ -62,7 +62,7 @@ class GuestTest(unittest.TestCase):
             raise unittest.SkipTest("takes long")
         cls.guest = boot(cls.shape, cls.module_options)
 
-    def wait_for(self, what, condition, seconds=90):
+    def wait_for(self, what, condition, seconds=180):
         """Until condition() is true; its last value is returned. Asks ever more seldom: to ask is a
         load, too."""
         deadline, pause = time.monotonic() + seconds, 0.05

@@ -69,6 +69,7 @@ class Machine:
         self.qemu = self.port = None
         self.counter, self.pending = 0, b""
         self.boot_seconds = 0.0
+        self.lost = False  # it did not answer, or went down by itself: of no use to anybody
         shutil.rmtree(self.share, ignore_errors=True)
         (self.share / "commands").mkdir(parents=True)
 
@@ -110,7 +111,7 @@ class Machine:
             "-no-reboot", "-chardev", "stdio,id=terminal,signal=off",
             "-device", "virtconsole,chardev=terminal"))
 
-    def start(self, timeout=120):
+    def start(self, timeout=300):
         path = self.directory / "port"
         path.unlink(missing_ok=True)
         command = self.qemu_command()
@@ -135,6 +136,7 @@ class Machine:
             raise GuestError(f"the guest said {line!r} instead of being ready")
 
     def read_line(self, deadline):
+        self.lost = True
         while b"\n" not in self.pending:
             left = deadline - time.monotonic()
             if left <= 0 or not select.select([self.port], [], [], left)[0]:
@@ -144,6 +146,7 @@ class Machine:
                 raise GuestError(f"qemu ended:\n{self.tail('qemu.log')}\n{self.tail('console')}")
             self.pending += data
         line, self.pending = self.pending.split(b"\n", 1)
+        self.lost = False
         return line.decode()
 
     def tail(self, name):
@@ -159,7 +162,7 @@ class Machine:
         self.port.sendall(f"{self.counter}\n".encode())
         return directory
 
-    def run(self, script, check=True, timeout=60, live=None):
+    def run(self, script, check=True, timeout=180, live=None):
         """Runs a script of bash as root. With `check` a failure is an error of the test. What it
         prints goes to live(text) as it comes, if that is given."""
         directory = self.send(script)
@@ -172,6 +175,7 @@ class Machine:
         line = self.read_line(deadline)
         stream.move()
         if not line.startswith(f"done {self.counter} "):
+            self.lost = True
             raise GuestError(f"the guest said {line!r} while it had a command to run: it rebooted?\n"
                              f"{self.tail('console')}")
         result = Result(int(line.split()[2]),
@@ -210,7 +214,7 @@ class Machine:
             if name.startswith("libcgroup."):
                 shutil.copy(path, target / name)
 
-    def reboot(self, timeout=120):
+    def reboot(self, timeout=300):
         self.send("systemctl --no-block reboot")
         deadline = time.monotonic() + timeout
         while not self.read_line(deadline).startswith("ready "):
