@@ -121,12 +121,11 @@ class Machine:
         with open(self.directory / "qemu.log", "wb") as log:
             self.qemu = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         began = time.monotonic()
-        while not path.exists():
+        self.port = socket.socket(socket.AF_UNIX)
+        while self.port.connect_ex(str(path)):
             if self.qemu.poll() is not None or time.monotonic() > began + 10:
                 raise GuestError(f"qemu did not start:\n{self.tail('qemu.log')}")
             time.sleep(0.01)
-        self.port = socket.socket(socket.AF_UNIX)
-        self.port.connect(str(path))
         self.wait_ready(timeout)
         self.boot_seconds = time.monotonic() - began
 
