@@ -43,4 +43,10 @@ void demand_read(const PolicyInput *input, const Pack *pack, DemandLimits limits
  * of CPUs that were busy. */
 unsigned demand_tasks(const Demand *demand, unsigned runnable_before);
 
+/* True if CPUs in use had nothing to do for half of the time or more. */
+static inline bool demand_is_light(const Demand *demand)
+{
+        return demand->idle >= 0.5 * demand->active;
+}
+
 #endif

@@ -4,34 +4,40 @@
  */
 #include "ondemand.h"
 
-bool sign_has_pressure(const Call *call)
-{
-        return call->input->snapshot->pressure >= call->options->pressure;
-}
-
 static bool tasks_waited(const Call *call)
 {
         const Demand *demand = &call->demand;
 
         if (call->input->snapshot->pressed && demand->runnable >= (unsigned)demand->active)
                 return true;
-        return sign_has_pressure(call) &&
-               (!call->self->pressure_before || demand->idle < 0.5 * demand->active);
+        return call->input->snapshot->pressure >= call->options->pressure;
+}
+
+static Sign sign_of_waiting(const Call *call)
+{
+        if (call->demand.tasks > (unsigned)call->demand.active)
+                return SIGN_WAITING;
+        return tasks_waited(call) ? SIGN_PRESSURE : SIGN_NONE;
 }
 
 Sign sign_read(const Call *call)
 {
         const Demand *demand = &call->demand;
+        Sign waiting = sign_of_waiting(call);
 
-        if (demand->tasks > (unsigned)demand->active)
-                return SIGN_WAITING;
-        if (tasks_waited(call))
-                return SIGN_PRESSURE;
-        if (demand->saturated > 0)
+        if (waiting != SIGN_NONE && !demand_is_light(demand))
+                return waiting;
+        if (demand->saturated > 0 && call->input->snapshot->interval_usec >= SATURATION_USEC)
                 return demand->saturated == demand->active ? SIGN_FULL : SIGN_SATURATED;
         if (load_is_high(call, call->self->load))
                 return SIGN_LOAD;
         return call->self->n_kept < size_min(call) ? SIGN_LEAST : SIGN_NONE;
+}
+
+bool sign_is_doubtful(const Call *call)
+{
+        return !call->self->looking && sign_of_waiting(call) != SIGN_NONE &&
+               demand_is_light(&call->demand);
 }
 
 Reason sign_reason(const Call *call, Sign sign, PackSize size)

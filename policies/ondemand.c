@@ -24,10 +24,12 @@
  *        every CPU in use is taken.
  *     After b and c the kept cores are doubled, or a core is kept for each runnable task,
  *     whichever is more: from one core to a thousand are ten steps.
- *     A task that is bound to its CPU, or throttled, waits however many cores there are. So
- *     tasks that were runnable at both ends of an interval in which half a CPU in use had nothing
- *     to do count only as many as CPUs were busy; and pressure that was there in the interval
- *     before, and is there although half of the CPUs in use had nothing to do, is no sign.
+ *     Where the CPUs in use had nothing to do for half of the time, b and c may mean that a load
+ *     has just come, or only that many tasks with little to do woke at once, as timers make them,
+ *     and a task that is bound to its CPU, or throttled, waits however many cores there are. So
+ *     these signs call for a second look, LOOK_USEC later, and count if by then the CPUs were
+ *     busy and there is one again. Tasks that were runnable at both ends of an interval in which
+ *     half a CPU in use had nothing to do count only as many as CPUs were busy.
  *  6. Fast cores. Where cores differ in speed, as many of the fastest are kept, wherever they
  *     stand in the order, as CPUs have work that a slow core has no room for: a saturated slow
  *     core, or a fast one that does more than TargetUtilization of the slowest. One busy thread
@@ -37,7 +39,8 @@
  *     largest size wanted meanwhile is kept. One step, because every change costs the same
  *     however many cores it moves; the largest, because what was wanted a moment ago will be
  *     wanted again. As the new size is used to at most TargetUtilization, it takes a load higher
- *     by UpThreshold / TargetUtilization to grow again.
+ *     by UpThreshold / TargetUtilization to grow again. Tasks count as in 5, those of the moment
+ *     only at the end.
  *     Cores beyond MaxCores go after Dwell whatever the load.
  *  8. Patience. If cores are needed again within twice the time it took to park them, that time
  *     is doubled, up to 8 times Dwell; once they stayed parked for four times as long it is
@@ -79,7 +82,10 @@ static bool consider_growing(Call *call)
 static void consider_parking(Call *call)
 {
         Ondemand *self = call->self;
-        PackSize size = size_to_park(call, self->load, call->demand.tasks);
+        const Demand *demand = &call->demand;
+        bool light = demand_is_light(demand);
+        unsigned tasks = light ? demand_tasks(demand, demand->runnable) : demand->tasks;
+        PackSize size = size_to_park(call, self->load, tasks);
         uint64_t dwell = call->options->dwell_usec * self->patience;
 
         if (!load_is_low(call, self->load) || !size_is_smaller(call, size)) {
@@ -93,7 +99,9 @@ static void consider_parking(Call *call)
         }
         self->peak.cores = size.cores > self->peak.cores ? size.cores : self->peak.cores;
         self->peak.fast = size.fast > self->peak.fast ? size.fast : self->peak.fast;
-        if (call->now_usec - self->dwell_since_usec >= dwell && change_has_reserve(call))
+        if (call->now_usec - self->dwell_since_usec < dwell || !change_has_reserve(call))
+                return;
+        if (size_is_smaller(call, size_to_park(call, self->load, demand->tasks)))
                 change_park(call);
 }
 
@@ -174,12 +182,13 @@ static void watch(Call *call)
 
         demand_read(call->input, &self->pack, limits, self->runnable_before, &call->demand);
         filter_load(call);
+        call->doubt = sign_is_doubtful(call);
         if (consider_growing(call) && self->n_kept <= size_max(call))
                 self->dwelling = false;
-        else
+        else if (!call->doubt)
                 consider_parking(call);
         self->runnable_before = call->demand.runnable;
-        self->pressure_before = sign_has_pressure(call);
+        self->looking = call->doubt;
         if (self->n_changes == changes && cpuset_is_empty(&self->parked))
                 explain_all_in_use(call);
 }
@@ -202,8 +211,10 @@ static void ondemand_decide(void *state, const PolicyInput *input, Wish *wish)
         if (size_min(&call) >= self->pack.n_cores && self->n_kept == self->pack.n_cores)
                 return;
         wish->period_usec = options->period_usec;
+        if (call.doubt && wish->period_usec > LOOK_USEC)
+                wish->period_usec = LOOK_USEC;
         wish->on_pressure = true;
-        wish->settled = input->snapshot->interval_usec > 0 && is_settled(&call);
+        wish->settled = input->snapshot->interval_usec > 0 && !call.doubt && is_settled(&call);
 }
 
 const IdledPolicy idled_policy = {

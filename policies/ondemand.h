@@ -12,6 +12,9 @@
 #define CHANGES_MAX 60 /* the largest MaxTransitions */
 #define PATIENCE    8
 
+#define LOOK_USEC       UINT64_C(25000) /* in units of 10 ms is idle time known */
+#define SATURATION_USEC UINT64_C(80000) /* the least in which 90 % can be told from less */
+
 typedef struct OndemandOptions {
         uint64_t period_usec, filter_usec, dwell_usec;
         double target, up, down, pressure;
@@ -38,8 +41,8 @@ typedef struct Ondemand {
         uint64_t parked_usec;
         unsigned patience; /* how many times Dwell parking takes; 0 is 1 */
 
-        unsigned runnable_before; /* signs at the end of the call before */
-        bool pressure_before;
+        unsigned runnable_before; /* at the end of the call before */
+        bool looking;             /* that call asked for a second look, and this is it */
 
         uint64_t changes_usec[CHANGES_MAX]; /* ring */
         unsigned n_changes;
@@ -53,6 +56,7 @@ typedef struct Call {
         uint64_t now_usec;
         Demand demand;
         bool changed; /* it parked or unparked CPUs */
+        bool doubt;   /* it wants a second look before it does */
 } Call;
 
 typedef enum Sign {
@@ -102,8 +106,8 @@ Sign sign_read(const Call *call);
 /* Why `size` is wanted if that is because of `sign`. */
 Reason sign_reason(const Call *call, Sign sign, PackSize size);
 
-/* True if tasks waited for PressureThreshold of the interval. */
-bool sign_has_pressure(const Call *call);
+/* True if tasks waited although the CPUs in use had little to do, and nobody has looked twice. */
+bool sign_is_doubtful(const Call *call);
 
 /* `because` with the inputs that every decision has. */
 Reason reason_new(const Call *call, const char *because, PackSize size);

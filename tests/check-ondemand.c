@@ -14,20 +14,6 @@ static const Grid isolated = { 1, 1, 8, 1, 0, 0, "4-7" };
 static const Grid half_isolated = { 1, 1, 4, 2, 0, 0, "1,4-7" };
 static const Grid all_isolated = { 1, 1, 4, 1, 0, 0, "0-3" };
 
-/* Sets shares: "0=1,3=0.5". */
-static void load_put(World *world, const char *text)
-{
-        g_auto(GStrv) parts = g_strsplit(text, ",", -1);
-
-        memset(world->snapshot->busy, 0, sizeof(float) * (size_t)world->topology->n_cpus);
-        for (int i = 0; parts[i]; i++) {
-                char *share = strchr(parts[i], '=');
-
-                ck_assert_ptr_nonnull(share);
-                world->snapshot->busy[atoi(parts[i])] = (float)g_ascii_strtod(share + 1, NULL);
-        }
-}
-
 static void options_put(World *world, const char *text)
 {
         g_auto(GStrv) parts = g_strsplit(text, " ", -1);
@@ -59,14 +45,14 @@ static const struct {
         { "saturated", &eight, "", "0", "0=0.95", 1, 0, false, "0-1", "UpThreshold" },
         { "just not saturated", &eight, "", "0", "0=0.89", 1, 0, false, "0", NULL },
         { "own threshold", &eight, "UpThreshold=80%", "0", "0=0.89", 1, 0, false, "0-1", NULL },
-        { "two runnable", &eight, "", "0", "0=0.1", 2, 0, false, "0-1", NULL },
-        { "five runnable", &eight, "", "0", "0=0.1", 5, 0, false, "0-4", NULL },
+        { "two runnable", &eight, "", "0", "0=0.6", 2, 0, false, "0-1", NULL },
+        { "five runnable", &eight, "", "0", "0=0.6", 5, 0, false, "0-4", NULL },
         { "more than there are", &eight, "", "0", "0=1", 500, 1, false, "0-7", NULL },
-        { "pressure", &eight, "", "0", "0=0.5", 1, 0.2, false, "0-1", "PressureThreshold" },
-        { "little pressure", &eight, "", "0", "0=0.5", 1, 0.09, false, "0", NULL },
-        { "trigger", &eight, "", "0", "0=0.1", 1, 0.01, true, "0-1", "PressureThreshold" },
-        { "trigger, over already", &eight, "", "0", "0=0.1", 0, 0.01, true, "0", NULL },
-        { "doubles", &eight, "MinCores=3", "0-2", "0=0.5", 4, 0.2, false, "0-5", NULL },
+        { "pressure", &eight, "", "0", "0=0.6", 1, 0.2, false, "0-1", "PressureThreshold" },
+        { "little pressure", &eight, "", "0", "0=0.6", 1, 0.09, false, "0", NULL },
+        { "trigger", &eight, "", "0", "0=0.6", 1, 0.01, true, "0-1", "PressureThreshold" },
+        { "trigger, over already", &eight, "", "0", "0=0.6", 0, 0.01, true, "0", NULL },
+        { "doubles", &eight, "MinCores=3", "0-2", "0=0.8,1=0.8", 4, 0.2, false, "0-5", NULL },
         { "one of three saturated", &eight, "MinCores=3", "0-2", "0=1", 1, 0, false, "0-2", NULL },
         { "two of three saturated", &eight, "MinCores=3", "0-2", "0=1,1=1,2=0.5", 3, 0, false,
           "0-2", NULL },
@@ -93,7 +79,7 @@ static const struct {
         { "both packages", &packages, "", "0-1", "0=1,1=1", 6, 0.5, false, "0-11", NULL },
         { "isolated", &isolated, "", "0,4-7", "", 0, 0, false, "0,4-7", NULL },
         { "busy isolated", &isolated, "", "0,4-7", "4=1,5=1,6=1,7=1", 4, 0, false, "0,4-7", NULL },
-        { "busy beside isolated", &isolated, "", "0,4-7", "0=0.5,4=1,5=1,6=1,7=1", 6, 0, false,
+        { "busy beside isolated", &isolated, "", "0,4-7", "0=0.6,4=1,5=1,6=1,7=1", 6, 0, false,
           "0-1,4-7", NULL },
         { "busy and parked", &eight, "", "0", "5=1,6=1", 2, 0, false, "0", NULL },
         { "half isolated", &half_isolated, "", "0-1,4-7", "0=1", 1, 0, false, "0-7", NULL },
@@ -122,7 +108,7 @@ START_TEST(decisions)
         world_rest(world);
         expect(c->name, world, c->rested);
         if (*c->busy)
-                load_put(world, c->busy);
+                world_put(world, c->busy);
         world->snapshot->running = c->running;
         world->snapshot->pressure = c->pressure;
         world->snapshot->pressed = c->pressed;
@@ -177,7 +163,7 @@ START_TEST(lasting)
         if (*c->options)
                 options_put(world, c->options);
         if (*c->busy)
-                load_put(world, c->busy);
+                world_put(world, c->busy);
         world->snapshot->running = c->running;
         world->snapshot->pressure = c->pressure;
         world_decide(world, 0);
@@ -286,10 +272,11 @@ START_TEST(patience)
         world_rest(world);
         first = world->n_changes;
         for (int i = 0; i < 60; i++) {
-                load_put(world, "0=1");
+                world_put(world,
+                          world_cores(world) > 1 ? "0=1,1=1,2=1,3=1,4=1,5=1,6=1,7=1" : "0=1");
                 world->snapshot->running = 8;
                 world_decide(world, 250000);
-                load_put(world, "0=0");
+                world_put(world, "0=0");
                 world->snapshot->running = 0;
                 for (int k = 0; k < 4 * 10; k++)
                         world_decide(world, 250000);

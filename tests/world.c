@@ -95,6 +95,19 @@ void world_set(World *world, const char *key, const char *text)
                 ck_abort_msg("%s=%s: %s", key, text, error);
 }
 
+void world_put(World *world, const char *text)
+{
+        g_auto(GStrv) parts = g_strsplit(text, ",", -1);
+
+        memset(world->snapshot->busy, 0, sizeof(float) * (size_t)world->topology->n_cpus);
+        for (int i = 0; parts[i]; i++) {
+                char *share = strchr(parts[i], '=');
+
+                ck_assert_ptr_nonnull(share);
+                world->snapshot->busy[atoi(parts[i])] = (float)g_ascii_strtod(share + 1, NULL);
+        }
+}
+
 /* One step's work on a CPU. */
 typedef struct Seat {
         double wanted, met; /* sum and pairwise products of demands */

@@ -47,6 +47,9 @@ void world_free(World *world);
 /* Sets an option as a file would; fails the test if it is wrong. */
 void world_set(World *world, const char *key, const char *text);
 
+/* Sets the CPUs' busy shares in the snapshot: "0=1,3=0.5", the others 0. */
+void world_put(World *world, const char *text);
+
 /* Lets `usec` pass with the streams' demand (CPUs of the fastest kind, at most 1 each), in steps of
  * 10 ms, and fills the snapshot; the interval goes on until world_decide(). */
 void world_run(World *world, const double *streams, int n_streams, uint64_t usec);

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * ondemand looks twice: tasks that wait where CPUs have little to do are a load that has just come,
+ * or nothing that more cores are needed for.
+ */
+#include "machine.h"
+#include "table.h"
+#include "world.h"
+
+static const Grid eight = { 1, 1, 8, 1, 0, 0, NULL };
+static const Grid smt = { 1, 1, 4, 2, 0, 0, NULL };
+
+typedef struct Interval {
+        unsigned usec;
+        const char *busy;
+        unsigned running;
+        double pressure;
+        bool pressed;
+} Interval;
+
+/* From rest, one interval, and then a short one. */
+static const struct {
+        const char *name;
+        const Grid *grid;
+        Interval first;
+        bool looks; /* twice: it wants to be called soon */
+        Interval second;
+        const char *allowed;
+} cases[] = {
+        { "timers woke many at once",
+          &eight,
+          { 250000, "0=0.1", 6, 0.02, false },
+          true,
+          { 25000, "0=0.1", 0, 0.02, false },
+          "0" },
+        { "and again",
+          &eight,
+          { 250000, "0=0.1", 6, 0.02, false },
+          true,
+          { 25000, "0=0.4", 6, 0.02, false },
+          "0" },
+        { "a load has come",
+          &eight,
+          { 250000, "0=0.1", 6, 0.02, false },
+          true,
+          { 25000, "0=1", 6, 1, false },
+          "0-5" },
+        { "on both threads",
+          &smt,
+          { 4000000, "0=0.1,1=0.1", 4, 0.02, true },
+          true,
+          { 25000, "0=1,1=1", 4, 1, false },
+          "0-7" },
+        { "on one thread only",
+          &smt,
+          { 250000, "0=0.1,1=0.1", 4, 0.02, false },
+          true,
+          { 25000, "0=0.8,1=0.1", 4, 0.2, false },
+          "0-1" },
+        { "the trigger called for a load",
+          &eight,
+          { 4000000, "0=0.1", 2, 0.02, true },
+          true,
+          { 25000, "0=1", 2, 1, false },
+          "0-1" },
+        { "the trigger called for nothing",
+          &eight,
+          { 4000000, "0=0.1", 1, 0.02, true },
+          true,
+          { 25000, "0=0.1", 1, 0.02, false },
+          "0" },
+        { "throttled tasks wait",
+          &eight,
+          { 250000, "0=0.2", 1, 0.8, false },
+          true,
+          { 25000, "0=0.2", 1, 0.8, false },
+          "0" },
+        { "pressure of a load",
+          &eight,
+          { 250000, "0=0.4", 1, 0.3, false },
+          true,
+          { 25000, "0=0.9", 1, 0.9, false },
+          "0-1" },
+        { "the load is gone again",
+          &eight,
+          { 250000, "0=0.4", 2, 0.3, false },
+          true,
+          { 25000, "0=0.9", 1, 0.05, false },
+          "0" },
+        { "busy enough to believe at once",
+          &eight,
+          { 250000, "0=0.6", 2, 0.02, false },
+          false,
+          { 25000, "0=0.1", 0, 0, false },
+          "0-1" },
+        { "nothing waits",
+          &eight,
+          { 250000, "0=0.3", 1, 0.02, false },
+          false,
+          { 25000, "0=1", 1, 0, false },
+          "0" },
+};
+
+static void pass(World *world, const Interval *interval)
+{
+        world_put(world, interval->busy);
+        world->snapshot->running = interval->running;
+        world->snapshot->pressure = interval->pressure;
+        world->snapshot->pressed = interval->pressed;
+        world_decide(world, interval->usec);
+}
+
+START_TEST(looks)
+{
+        typeof(cases[0]) *c = &cases[_i];
+        g_autoptr(Topology) topology = grid_build(c->grid);
+        g_autoptr(World) world = world_new(&idled_policy, topology);
+        CpuSet rested, expected = set_of(c->allowed);
+        g_autofree char *text = NULL;
+
+        world_rest(world);
+        rested = world->allowed;
+        pass(world, &c->first);
+        ck_case(c->name, (world->wish.period_usec < 250000) == c->looks, "called in %llu us",
+                (unsigned long long)world->wish.period_usec);
+        if (c->looks) {
+                ck_case(c->name, !world->wish.settled, "settled while in doubt");
+                ck_case(c->name, cpuset_equal(&world->allowed, &rested), "changed while in doubt");
+        }
+        pass(world, &c->second);
+        text = cpuset_format(&world->allowed);
+        ck_case(c->name, cpuset_equal(&world->allowed, &expected), "allowed %s, expected %s", text,
+                c->allowed);
+        ck_case(c->name, world->wish.period_usec == 250000, "looks a third time");
+}
+END_TEST
+
+/* A light load that wakes in crowds: parked once and for all, and looked at twice, not again and
+ * again. */
+START_TEST(crowds)
+{
+        g_autoptr(Topology) topology = grid_build(&eight);
+        g_autoptr(World) world = world_new(&idled_policy, topology);
+        unsigned seed = (unsigned)_i, calls = 0;
+        uint64_t began = world->snapshot->time_usec;
+
+        world_decide(world, 0);
+        while (world->snapshot->time_usec - began < UINT64_C(120000000)) {
+                Interval interval = { (unsigned)world->wish.period_usec, "0=0.2",
+                                      (unsigned)rand_r(&seed) % 12, 0.08, rand_r(&seed) % 4 == 0 };
+
+                pass(world, &interval);
+                calls++;
+        }
+        ck_assert_uint_eq(world->n_changes, 1);
+        ck_assert_int_eq(world_cores(world), 1);
+        ck_assert_uint_le(calls, 2 * 4 * 120);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("ondemand-look");
+        TCase *tcase = tcase_create("ondemand-look");
+
+        tcase_add_loop_test(tcase, looks, 0, G_N_ELEMENTS(cases));
+        tcase_add_loop_test(tcase, crowds, 0, 20);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}
