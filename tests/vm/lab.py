@@ -49,6 +49,13 @@ def boot(shape=None, module_options=None):
     return machine
 
 
+def install(machine):
+    """What was built, in the running machine, once."""
+    if not _running.installed:
+        machine.install(settings.build)
+        _running.installed = True
+
+
 class GuestTest(unittest.TestCase):
     """A test in a guest; `shape` and `module_options` say in which."""
 
@@ -86,11 +93,9 @@ class IdledTest(GuestTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        if not _running.installed:
-            if not settings.build:
-                raise unittest.SkipTest("no --build to install")
-            cls.guest.install(settings.build)
-            _running.installed = True
+        if not settings.build:
+            raise unittest.SkipTest("no --build to install")
+        install(cls.guest)
 
     def tearDown(self):
         self.guest.run("systemctl stop idled; systemctl reset-failed idled; rm -rf /etc/idled",

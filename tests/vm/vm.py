@@ -85,6 +85,10 @@ def parse():
     verb.add_argument("--short", action="store_true", help="leave out what takes long")
     verb.add_argument("names", nargs="*", type=test_name, metavar="NAME",
                       help="FILE, FILE.CLASS or FILE.CLASS.METHOD")
+    verb = verbs.add_parser("bench", help="measure: coreidle (tests/bench/README.md)")
+    verb.add_argument("--build", type=build, required=True, help="measure what was built here")
+    verb.add_argument("name", metavar="NAME", choices=["coreidle"])
+    verb.add_argument("options", metavar="OPTION", nargs=argparse.REMAINDER, help="--help tells")
     arguments = parser.parse_args()
     if arguments.verb == "run" and not arguments.command:
         parser.error("run: expected a COMMAND")
@@ -120,6 +124,13 @@ def run_tests(arguments):
     return 0 if result.wasSuccessful() and result.testsRun else 1
 
 
+def run_bench(arguments):
+    sys.path.insert(0, str(HERE.parent / "bench" / arguments.name))
+    if lab.settings.icount is None:
+        lab.settings.icount = 1
+    return importlib.import_module("experiment").main(lab, arguments.options)
+
+
 def act(arguments):
     if arguments.verb == "image":
         path = image.guest_image(arguments.suite, say)
@@ -128,7 +139,8 @@ def act(arguments):
         return 0
     if arguments.verb == "shell":
         return lab.prepare().shell(arguments.build)
-    return run_command(arguments) if arguments.verb == "run" else run_tests(arguments)
+    verbs = {"run": run_command, "test": run_tests, "bench": run_bench}
+    return verbs[arguments.verb](arguments)
 
 
 def end(number, _):

@@ -52,13 +52,18 @@ static struct cpuidle_driver driver;
 static DEFINE_PER_CPU(struct cpuidle_device, devices);
 static enum cpuhp_state hotplug_state;
 
+/* The inner loop is for an emulator that counts instructions: it is fast at these, and slow at the
+ * clock and at giving way to other CPUs. */
 static void notrace wait_for_exit(int cpu, u64 nsec)
 {
         u64 began = ktime_get_mono_fast_ns();
 
         lab_set_depth(cpu, 1);
-        while (ktime_get_mono_fast_ns() - began < nsec)
+        while (ktime_get_mono_fast_ns() - began < nsec) {
+                for (int i = 0; i < 500; i++)
+                        barrier();
                 cpu_relax();
+        }
 }
 
 static noinstr int enter_state(struct cpuidle_device *device, struct cpuidle_driver *unused,

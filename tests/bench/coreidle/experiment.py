@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""coreidle's experiment: what confining a light load to a few cores saves, by hand and by idled.
+
+Of every machine, table of idle states and load each placement is measured several times in one guest, in
+turn. The guest's time is counted in instructions (--icount), so that what else this machine does makes
+no difference.
+"""
+
+import argparse
+import dataclasses
+import json
+import re
+import time
+from pathlib import Path
+
+import report
+
+HERE = Path(__file__).resolve().parent
+
+# What a package draws, running and in each state, is the same in all: 90 W running, 63 W in C1, 55 W in
+# C3, 20 W in C6, which are the figures of coreidle's model.
+TABLES = {
+    # The module's own: long residencies.
+    "long": "",
+    # intel_idle's table for Sandy Bridge, the paper's machine.
+    "snb": "latency_us=2,10,80,104,109 residency_us=2,20,211,345,345",
+    # Deep sleep is reached in spite of a load that is spread out.
+    "flat": "state_names=C1,C6 latency_us=1,30 residency_us=1,60 pkg_power_mw=90000,63000,20000 "
+            "gated_from=2",
+}
+
+# Shape, and the CPUs that are the ideal: the threads of one core.
+MACHINES = {"4": ("2x2", "0-1"), "8": ("2x2x2", "0-1")}
+
+LOADS = {
+    "cyclictest": lambda seconds: "cyclictest --default-system -q -t 30 -i 4000 -d 487 -h 20000 "
+                                  "-D 100000",
+    "tbench": lambda seconds: f"tbench -R 10 -t {seconds / 1.2:.0f} 1 127.0.0.1",
+    "tbench-full": lambda seconds: f"tbench -t {seconds / 1.2:.0f} 1 127.0.0.1",
+}
+
+PLACEMENTS = ("default", "ideal", "ondemand")
+
+
+@dataclasses.dataclass
+class Run:
+    """What one measurement found."""
+
+    watts: float
+    residency: dict  # by CPU: share of each state, and "busy"
+    wakeups: float   # a second, of all CPUs
+    work: float      # MB a second over the loopback device
+    latencies: dict  # of cyclictest, in microseconds, by percentile
+    transitions: int  # of idled while it was measured
+    own_cost: float  # CPU time of idled, of one CPU
+    own_wakeups: float  # of idled, a second
+    parked: str
+    why: str
+
+
+def sections(text):
+    result, name = {}, None
+    for line in text.splitlines():
+        if line.startswith("== "):
+            name = line[3:]
+            result[name] = []
+        elif name:
+            result[name].append(line)
+    return result
+
+
+def read_snapshot(lines):
+    values = {}
+    for line in lines:
+        key, _, value = line.partition(":") if line.startswith("idled:") else line.rpartition(":")
+        if key:
+            values[key] = json.loads(value) if key == "idled" else int(value)
+    return values
+
+
+def residency(change, names, usec):
+    """Shares of CPUs' states; what is left is busy."""
+    result = {}
+    for key, value in change.items():
+        match = re.search(r"/cpu(\d+)/cpuidle/state(\d+)/time$", key)
+        if match:
+            row = result.setdefault(match[1], {})
+            row[names[int(match[2])]] = value / usec
+    for row in result.values():
+        row["busy"] = max(0.0, 1 - sum(row.values()))
+    return dict(sorted(result.items(), key=lambda item: int(item[0])))
+
+
+def percentiles(lines):
+    """From cyclictest's histogram, all threads together: microseconds by percentile."""
+    histogram = {}
+    for line in lines:
+        if re.match(r"\d{6}\s", line):
+            numbers = [int(n) for n in line.split()]
+            histogram[numbers[0]] = sum(numbers[1:])
+    longest = [int(n) for line in lines if line.startswith("# Max Latencies:")
+               for n in line.split(":")[1].split()]
+    total = sum(histogram.values())
+    result, seen = {}, 0
+    wanted = [50, 95, 99, 99.9]
+    for usec in sorted(histogram):
+        seen += histogram[usec]
+        while wanted and total and seen >= total * wanted[0] / 100:
+            result[f"{wanted.pop(0):g}"] = usec
+    if longest:
+        result["max"] = max(longest)
+    return result
+
+
+def read_run(text, names):
+    parts = sections(text)
+    before, after = read_snapshot(parts["before"]), read_snapshot(parts["after"])
+    change = {k: after[k] - v for k, v in before.items() if k != "idled"}
+    seconds = change["time"] / 1e6
+    idled = [s.get("idled") for s in (before, after)]
+    daemon = [s["daemon"] if s else {} for s in idled]
+    own = {k: daemon[1][k] - v for k, v in daemon[0].items() if type(v) is int}
+    return Run(
+        watts=sum(v for k, v in change.items() if k.endswith("energy_uj")) / 1e6 / seconds,
+        residency=residency(change, names, change["time"]),
+        wakeups=sum(v for k, v in change.items() if k.endswith("/usage")) / seconds,
+        work=change["loopback"] / 1e6 / seconds,
+        latencies=percentiles(parts["load"]),
+        transitions=own.get("transitions", 0),
+        own_cost=own.get("cpu_usec", 0) / change["time"],
+        own_wakeups=own.get("wakeups", 0) / seconds,
+        parked=idled[1]["cpus"]["parked"] if idled[1] else "",
+        why="\n".join(parts.get("history", [])))
+
+
+def measure(guest, placement, settle, seconds, load, names):
+    guest.run("cp -n /share/measure /root/measure", timeout=60)
+    text = guest.read(f"bash /root/measure {placement} {settle} {seconds} {load}", timeout=3600)
+    return read_run(text, names)
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(prog="tools/vm bench coreidle", description=__doc__)
+    parser.add_argument("--machines", default="4,8", help="numbers of CPUs: " + ",".join(MACHINES))
+    parser.add_argument("--tables", default="long,snb,flat", help="of idle states")
+    parser.add_argument("--loads", default="cyclictest,tbench", help=", ".join(LOADS))
+    parser.add_argument("--placements", default=",".join(PLACEMENTS))
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--seconds", type=int, default=12, help="that each is measured")
+    parser.add_argument("--settle", type=int, default=14, help="seconds before")
+    parser.add_argument("--set", default="", metavar="KEY=VALUE,...", help="options of ondemand")
+    parser.add_argument("--results", type=Path, metavar="FILE", help="add all figures to this file")
+    parser.add_argument("--report", action="store_true", help="measure nothing, show that file")
+    return parser.parse_args(arguments)
+
+
+def experiment(lab, arguments, machine, table, load):
+    """All runs of one load on one machine, by placement."""
+    shape, ideal = MACHINES[machine]
+    guest = lab.boot(shape, f"exit_wait=Y {TABLES[table]}".strip())
+    lab.install(guest)
+    (guest.share / "measure").write_text((HERE / "measure").read_text())
+    options = arguments.set.replace(",", "\n")
+    (guest.share / "options").write_text(f"[Policy]\n{options}\n")
+    guest.run("install -D -m 644 /share/options /etc/idled/policies/ondemand.conf.d/bench.conf")
+    names = guest.read("cat /sys/devices/system/cpu/cpu0/cpuidle/state*/name").split("\n")
+    guest.run("for f in /sys/devices/system/cpu/cpufreq/policy*/scaling_governor; do "
+              "echo performance >$f; done; systemctl is-system-running --wait", check=False)
+    runs = {placement: [] for placement in arguments.placements.split(",")}
+    command = LOADS[load](arguments.settle + arguments.seconds + 2)
+    for i in range(arguments.runs):
+        for placement, results in runs.items():
+            began = time.monotonic()
+            run = measure(guest, ideal if placement == "ideal" else placement, arguments.settle,
+                          arguments.seconds, command, names)
+            results.append(run)
+            lab.settings.say(f"{machine} CPUs, {table}, {load}, {placement} #{i + 1}: "
+                             f"{run.watts:.2f} W, parked '{run.parked}', "
+                             f"{run.transitions} changes ({time.monotonic() - began:.0f} s)")
+            if run.transitions:
+                lab.settings.say(run.why)
+    return runs
+
+
+def show(path):
+    """All that was measured at any time, by title."""
+    everything = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        record = json.loads(line)
+        placements = everything.setdefault(record["title"], {})
+        for name, runs in record["runs"].items():
+            placements.setdefault(name, []).extend(Run(**r) for r in runs)
+    for title, runs in everything.items():
+        print(report.text(title, runs))
+
+
+def main(lab, words):
+    arguments = parse(words)
+    if arguments.report:
+        show(arguments.results)
+        return 0
+    for machine in arguments.machines.split(","):
+        for table in arguments.tables.split(","):
+            for load in arguments.loads.split(","):
+                runs = experiment(lab, arguments, machine, table, load)
+                title = f"{machine} CPUs, states `{table}`, {load}"
+                print(report.text(title, runs), flush=True)
+                if arguments.results:
+                    record = {"title": title,
+                              "runs": {k: [dataclasses.asdict(r) for r in v] for k, v in runs.items()}}
+                    with arguments.results.open("a", encoding="utf-8") as file:
+                        file.write(json.dumps(record) + "\n")
+    return 0
