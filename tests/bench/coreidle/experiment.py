@@ -27,16 +27,18 @@ TABLES = {
     # Deep sleep is reached in spite of a load that is spread out.
     "flat": "state_names=C1,C6 latency_us=1,30 residency_us=1,60 pkg_power_mw=90000,63000,20000 "
             "gated_from=2",
+    # And leaving it takes no time at all: there is nothing that consolidation could save.
+    "free": "state_names=C1,C6 latency_us=1,30 residency_us=1,60 pkg_power_mw=90000,63000,20000 "
+            "gated_from=2 exit_wait=N",
 }
 
 # Shape, and the CPUs that are the ideal: the threads of one core.
-MACHINES = {"4": ("2x2", "0-1"), "8": ("2x2x2", "0-1")}
+MACHINES = {"4": ("2x2", "0-1"), "8": ("2x2x2", "0-1"), "4-cores": ("4x1", "0")}
 
 LOADS = {
-    "cyclictest": lambda seconds: "cyclictest --default-system -q -t 30 -i 4000 -d 487 -h 20000 "
-                                  "-D 100000",
-    "tbench": lambda seconds: f"tbench -R 10 -t {seconds / 1.2:.0f} 1 127.0.0.1",
-    "tbench-full": lambda seconds: f"tbench -t {seconds / 1.2:.0f} 1 127.0.0.1",
+    "cyclictest": "cyclictest --default-system -q -t 30 -i 4000 -d 487 -h 20000 -D 100000",
+    "tbench": "tbench -R 10 -t 100000 1 127.0.0.1",
+    "tbench-full": "tbench -t 100000 1 127.0.0.1",
 }
 
 PLACEMENTS = ("default", "ideal", "ondemand")
@@ -59,13 +61,14 @@ class Run:
 
 
 def sections(text):
-    result, name = {}, None
+    """What follows each of the headings, by its name: one list of lines for each time it is there."""
+    result, lines = {}, []
     for line in text.splitlines():
         if line.startswith("== "):
-            name = line[3:]
-            result[name] = []
-        elif name:
-            result[name].append(line)
+            lines = []
+            result.setdefault(line[3:], []).append(lines)
+        else:
+            lines.append(line)
     return result
 
 
@@ -91,17 +94,16 @@ def residency(change, names, usec):
     return dict(sorted(result.items(), key=lambda item: int(item[0])))
 
 
-def percentiles(lines):
-    """From cyclictest's histogram, all threads together: microseconds by percentile."""
-    histogram = {}
-    for line in lines:
+def percentiles(reports):
+    """From cyclictest's histograms, all threads together: microseconds by percentile."""
+    histogram, longest = {}, []
+    for line in (line for lines in reports for line in lines):
         if re.match(r"\d{6}\s", line):
             numbers = [int(n) for n in line.split()]
-            histogram[numbers[0]] = sum(numbers[1:])
-    longest = [int(n) for line in lines if line.startswith("# Max Latencies:")
-               for n in line.split(":")[1].split()]
-    total = sum(histogram.values())
-    result, seen = {}, 0
+            histogram[numbers[0]] = histogram.get(numbers[0], 0) + sum(numbers[1:])
+        elif line.startswith("# Max Latencies:"):
+            longest += [int(n) for n in line.split(":")[1].split()]
+    result, seen, total = {}, 0, sum(histogram.values())
     wanted = [50, 95, 99, 99.9]
     for usec in sorted(histogram):
         seen += histogram[usec]
@@ -112,30 +114,38 @@ def percentiles(lines):
     return result
 
 
+def progress(before, after):
+    """What counters grew by, and idled's own, in one round."""
+    change = {k: after[k] - v for k, v in before.items() if k != "idled"}
+    if "idled" in before:
+        old, new = before["idled"]["daemon"], after["idled"]["daemon"]
+        change |= {f"own {k}": new[k] - old[k] for k in ("transitions", "cpu_usec", "wakeups")}
+    return change
+
+
 def read_run(text, names):
     parts = sections(text)
-    before, after = read_snapshot(parts["before"]), read_snapshot(parts["after"])
-    change = {k: after[k] - v for k, v in before.items() if k != "idled"}
+    ends = [read_snapshot(lines) for lines in parts["after"]]
+    rounds = [progress(read_snapshot(before), after) for before, after in zip(parts["before"], ends)]
+    change = {k: sum(r[k] for r in rounds) for k in rounds[0]}
     seconds = change["time"] / 1e6
-    idled = [s.get("idled") for s in (before, after)]
-    daemon = [s["daemon"] if s else {} for s in idled]
-    own = {k: daemon[1][k] - v for k, v in daemon[0].items() if type(v) is int}
     return Run(
         watts=sum(v for k, v in change.items() if k.endswith("energy_uj")) / 1e6 / seconds,
         residency=residency(change, names, change["time"]),
         wakeups=sum(v for k, v in change.items() if k.endswith("/usage")) / seconds,
         work=change["loopback"] / 1e6 / seconds,
         latencies=percentiles(parts["load"]),
-        transitions=own.get("transitions", 0),
-        own_cost=own.get("cpu_usec", 0) / change["time"],
-        own_wakeups=own.get("wakeups", 0) / seconds,
-        parked=idled[1]["cpus"]["parked"] if idled[1] else "",
-        why="\n".join(parts.get("history", [])))
+        transitions=change.get("own transitions", 0),
+        own_cost=change.get("own cpu_usec", 0) / change["time"],
+        own_wakeups=change.get("own wakeups", 0) / seconds,
+        parked=ends[-1]["idled"]["cpus"]["parked"] if "idled" in ends[-1] else "",
+        why="\n".join(parts["history"][0]) if "history" in parts else "")
 
 
-def measure(guest, placement, settle, seconds, load, names):
-    guest.run("cp -n /share/measure /root/measure", timeout=60)
-    text = guest.read(f"bash /root/measure {placement} {settle} {seconds} {load}", timeout=3600)
+def measure(guest, arguments, placement, load, names):
+    guest.run("cp /share/measure /root/measure", timeout=600)
+    timing = f"{arguments.warm} {arguments.rounds} {arguments.settle} {arguments.seconds}"
+    text = guest.read(f"bash /root/measure {placement} {timing} {load}", timeout=3600)
     return read_run(text, names)
 
 
@@ -146,8 +156,10 @@ def parse(arguments):
     parser.add_argument("--loads", default="cyclictest,tbench", help=", ".join(LOADS))
     parser.add_argument("--placements", default=",".join(PLACEMENTS))
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--seconds", type=int, default=12, help="that each is measured")
-    parser.add_argument("--settle", type=int, default=14, help="seconds before")
+    parser.add_argument("--rounds", type=int, default=4, help="starts of the load in each run")
+    parser.add_argument("--seconds", type=int, default=3, help="that are measured in each round")
+    parser.add_argument("--settle", type=int, default=2, help="seconds before that")
+    parser.add_argument("--warm", type=int, default=12, help="seconds of the load before, for idled")
     parser.add_argument("--set", default="", metavar="KEY=VALUE,...", help="options of ondemand")
     parser.add_argument("--results", type=Path, metavar="FILE", help="add all figures to this file")
     parser.add_argument("--report", action="store_true", help="measure nothing, show that file")
@@ -167,12 +179,11 @@ def experiment(lab, arguments, machine, table, load):
     guest.run("for f in /sys/devices/system/cpu/cpufreq/policy*/scaling_governor; do "
               "echo performance >$f; done; systemctl is-system-running --wait", check=False)
     runs = {placement: [] for placement in arguments.placements.split(",")}
-    command = LOADS[load](arguments.settle + arguments.seconds + 2)
     for i in range(arguments.runs):
         for placement, results in runs.items():
             began = time.monotonic()
-            run = measure(guest, ideal if placement == "ideal" else placement, arguments.settle,
-                          arguments.seconds, command, names)
+            run = measure(guest, arguments, ideal if placement == "ideal" else placement,
+                          LOADS[load], names)
             results.append(run)
             lab.settings.say(f"{machine} CPUs, {table}, {load}, {placement} #{i + 1}: "
                              f"{run.watts:.2f} W, parked '{run.parked}', "
