@@ -60,6 +60,15 @@ class Parked(OwnGroup, TestCase):
         self.assertEqual(self.knob(), '0')
         self.assert_still_works()
 
+    def test_auto(self):
+        """With cgroup v1 there is but one way, which is the one that was named before."""
+        text = (self.conf / 'idled.conf').read_text()
+        (self.conf / 'idled.conf').write_text(text.replace('Backend=cgroup\n', ''))
+        self.call('Reload')
+        self.assertRegex(self.get('ParkBackend'), '^cgroup v1 cpuset at /')
+        self.assertEqual(self.knob(), '0')
+        self.assert_still_works()
+
     def test_reload_with_an_error(self):
         self.configure('Backnd=cgroup\n')
         self.assert_fails('org.idled1.Error.ConfigInvalid', 'Reload')

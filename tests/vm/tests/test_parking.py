@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Parking on the real hierarchy: who runs where before, during and after."""
+"""Parking on the real hierarchy: who runs where before, during and after, by AllowedCPUs of units and by
+a partition; and what `auto` takes."""
 
 import lab
 
 HIERARCHY = "/sys/fs/cgroup"
+MANAGER = "org.idled1 /org/idled1 org.idled1.Manager"
 
 # Everybody that sleeps in some place: unit, options of systemd-run, the CPUs it may use with all CPUs
 # in use and with 2-3 parked.
@@ -14,6 +16,12 @@ TENANTS = {
     "t-own": ("-p AllowedCPUs=1-2", "1-2", "1"),
     "t-nested": ("--slice=custom-deep.slice", "0-3", "0-1"),
 }
+SESSION = "user@1000"  # a user's own systemd
+
+# A delegated subtree whose owner makes cpusets in it.
+CONTAINER = (f"cd {HIERARCHY}/system.slice/t-container.service && mkdir payload && "
+             "echo $$ >payload/cgroup.procs && echo +cpuset >cgroup.subtree_control && "
+             "echo 1-2 >payload/cpuset.cpus && exec sleep infinity\n")
 
 
 class Parking(lab.IdledTest):
@@ -30,33 +38,48 @@ class Parking(lab.IdledTest):
         self.addCleanup(self.guest.run, f"systemctl stop {name}; systemctl reset-failed {name}; "
                         "systemctl stop custom.slice late.slice", check=False)
 
+    def run_session(self):
+        self.guest.run(f"systemctl start {SESSION}")
+        self.addCleanup(self.guest.run, f"systemctl stop {SESSION} user-runtime-dir@1000")
+
+    def run_container(self):
+        self.write("/root/container", CONTAINER)
+        self.run_unit("t-container", "-p Delegate=yes", "sh /root/container")
+        self.wait_for("its confining itself", lambda: self.cpus_of("t-container") == ["1-2"])
+
     def cpus_of(self, *units):
         """Where the main processes of units may run."""
         return self.guest.read(
             f"for pid in $(systemctl show -P MainPID {' '.join(units)}); do "
             "awk '/^Cpus_allowed_list:/ { print $2 }' /proc/$pid/status; done").split("\n")
 
+    def set_idle_mask(self, cpus):
+        """Without waiting for it to be so."""
+        self.guest.run(f"busctl -q call {MANAGER} SetIdleMask s '{cpus}'")
+
     def test_who_is_where(self):
         for name, (options, _, _) in TENANTS.items():
             self.run_unit(name, options)
+        self.run_session()
+        who = list(TENANTS) + [SESSION]
+        everybody, confined = zip(*[where[1:] for where in TENANTS.values()] + [("0-3", "0-1")])
         self.start()
         self.assertIn(self.described, self.string("ParkBackend"))
-        everybody, confined = zip(*(where[1:] for where in TENANTS.values()))
-        self.assertEqual(self.cpus_of(*TENANTS), list(everybody))
+        self.assertEqual(self.cpus_of(*who), list(everybody))
         for _ in range(2):
             self.park("2-3")
-            self.assertEqual(self.cpus_of(*TENANTS), list(confined))
+            self.assertEqual(self.cpus_of(*who), list(confined))
             self.park("")
-            self.assertEqual(self.cpus_of(*TENANTS), list(everybody))
+            self.assertEqual(self.cpus_of(*who), list(everybody))
         self.park("2-3")
         self.guest.run("systemctl stop idled")
-        self.assertEqual(self.cpus_of(*TENANTS), list(everybody))
+        self.assertEqual(self.cpus_of(*who), list(everybody))
 
     def test_last_cpu_of_a_service(self):
         """Of the CPUs that an administrator gave to a service one stays in use."""
         self.run_unit("t-own", "-p AllowedCPUs=2-3")
         self.start()
-        self.guest.run("busctl -q call org.idled1 /org/idled1 org.idled1.Manager SetIdleMask s 2-3")
+        self.set_idle_mask("2-3")
         self.wait_for("parking the other", lambda: self.string("Parked") in ("2", "3"))
         self.guest.run("systemctl stop t-own")
         self.park("2-3")
@@ -65,38 +88,36 @@ class Parking(lab.IdledTest):
         self.start()
         self.park("2-3")
         self.run_unit("t-late", "--slice=late.slice")
-        self.wait_for("confining it", lambda: self.cpus_of("t-late") == ["0-1"])
+        self.run_session()
+        self.wait_for("confining them", lambda: self.cpus_of("t-late", SESSION) == ["0-1", "0-1"])
         self.park("")
-        self.assertEqual(self.cpus_of("t-late"), ["0-3"])
+        self.assertEqual(self.cpus_of("t-late", SESSION), ["0-3", "0-3"])
 
     def test_container(self):
-        """A delegated subtree whose owner has made cpusets in it."""
-        self.write("/root/container",
-                   f"cd {HIERARCHY}/system.slice/t-container.service && mkdir payload && "
-                   "echo $$ >payload/cgroup.procs && echo +cpuset >cgroup.subtree_control && "
-                   "echo 1-2 >payload/cpuset.cpus && exec sleep infinity\n")
-        self.run_unit("t-container", "-p Delegate=yes", "sh /root/container")
-        mine = f"{HIERARCHY}/system.slice/t-container.service/payload/cpuset.cpus"
-        self.wait_for("its confining itself", lambda: self.cpus_of("t-container") == ["1-2"])
+        self.run_container()
         self.start()
         self.park("2-3")
         self.assertEqual(self.cpus_of("t-container"), ["1"])
         self.guest.run("systemctl stop idled")
         self.assertEqual(self.cpus_of("t-container"), ["1-2"])
+        mine = f"{HIERARCHY}/system.slice/t-container.service/payload/cpuset.cpus"
         self.assertEqual(self.guest.read(f"cat {mine}"), "1-2")
 
     def test_pinned_task(self):
         self.run_unit("t-pinned", "", "taskset -c 2 sleep infinity")
+        self.run_unit("t-pair", "", "taskset -c 0,3 sleep infinity")
         self.start()
-        self.guest.run("busctl -q call org.idled1 /org/idled1 org.idled1.Manager SetIdleMask s 2-3")
+        self.set_idle_mask("2-3")
         if self.kernel() < (6, 2):
-            why = self.guest.read("busctl call org.idled1 /org/idled1 org.idled1.Manager Explain")
+            why = self.guest.read(f"busctl call {MANAGER} Explain")
             self.assertIn("forget", why)
             self.assertEqual(self.string("Parked"), "")
         else:
             self.wait_for("parking the other", lambda: self.string("Parked") == "3")
-        self.assertEqual(self.cpus_of("t-pinned"), ["2"])
-        self.guest.run("systemctl stop t-pinned")
+            self.assertEqual(self.cpus_of("t-pinned", "t-pair"), ["2", "0"])
+            self.park("")
+        self.assertEqual(self.cpus_of("t-pinned", "t-pair"), ["2", "0,3"])
+        self.guest.run("systemctl stop t-pinned t-pair")
         self.park("2-3")
         self.guest.run("systemctl stop idled")
 
@@ -104,11 +125,15 @@ class Parking(lab.IdledTest):
         self.run_unit("t-system", "")
         self.start()
         self.park("2-3")
-        self.guest.run("systemctl daemon-reload; "
-                       "systemctl set-property --runtime user.slice CPUWeight=90")
         self.addCleanup(self.guest.run, "systemctl set-property --runtime user.slice CPUWeight=; "
                         "rm -rf /run/systemd/system.control; systemctl daemon-reload")
-        self.assertEqual(self.cpus_of("t-system"), ["0-1"])
+        for command in ("daemon-reload", "set-property --runtime user.slice CPUWeight=90",
+                        "daemon-reexec"):
+            with self.subTest(command):
+                self.guest.run(f"systemctl {command}")
+                self.assertEqual(self.cpus_of("t-system"), ["0-1"])
+        self.park("3")
+        self.assertEqual(self.cpus_of("t-system"), ["0-2"])
         self.park("")
         self.assertEqual(self.cpus_of("t-system"), ["0-3"])
 
@@ -128,6 +153,135 @@ class Parking(lab.IdledTest):
         self.guest.run("systemctl stop idled")
         self.assertEqual(self.cpus_of("t-system"), ["0-3"])
 
+    def kill(self):
+        first = self.guest.read("systemctl show -P MainPID idled")
+        self.guest.run("systemctl kill -s KILL idled")
+        self.wait_for("a new instance", lambda: self.guest.read(
+            "systemctl show -P MainPID -P SubState idled").split("\n") not in
+            ([first, "running"], ["0", "running"]) and self.guest.run(
+            "systemctl is-active idled", check=False).status == 0)
+
+    def test_kill_while_parked(self):
+        self.run_unit("t-system", "")
+        self.run_unit("t-own", "-p AllowedCPUs=1-2")
+        self.run_container()
+        who = "t-system", "t-own", "t-container"
+        self.start()
+        self.park("2-3")
+        self.assertEqual(self.cpus_of(*who), ["0-1", "1", "1"])
+        self.kill()
+        self.assertEqual(self.string("Parked"), "")
+        self.assertEqual(self.cpus_of(*who), ["0-3", "1-2", "1-2"])
+        self.park("3")
+        self.assertEqual(self.cpus_of(*who), ["0-2", "1-2", "1-2"])
+
+    def make_rival(self, cpus):
+        """A slice beside all others with CPUs of its own."""
+        self.write("/etc/systemd/system/rival.slice", f"[Slice]\nAllowedCPUs={cpus}\n")
+        self.guest.run("systemctl daemon-reload")
+        self.addCleanup(self.guest.run, "systemctl stop rival.slice; "
+                        "rm /etc/systemd/system/rival.slice; systemctl daemon-reload")
+        self.run_unit("t-rival", "--slice=rival.slice")
+
+    def test_slice_with_cpus(self):
+        self.make_rival("1-2")
+        self.start()
+        self.park("2-3")
+        self.assertEqual(self.cpus_of("t-rival"), ["1"])
+        self.guest.run("systemctl stop idled")
+        self.assertEqual(self.cpus_of("t-rival"), ["1-2"])
+
 
 class Partition(Parking):
     backend, described = "partition", "idledpark.slice"
+
+    def type(self):
+        return self.guest.read(f"cat {HIERARCHY}/idledpark.slice/cpuset.cpus.partition")
+
+    def test_who_comes_later(self):
+        """There is nothing to wait for."""
+        self.start()
+        self.park("2-3")
+        self.run_unit("t-late", "--slice=late.slice")
+        self.assertEqual(self.cpus_of("t-late"), ["0-1"])
+
+    def test_slice_with_cpus(self):
+        self.make_rival("1-2")
+        self.run_unit("t-system", "")
+        self.start()
+        self.park("3")
+        self.assertEqual(self.cpus_of("t-rival", "t-system"), ["1-2", "0-2"])
+        self.set_idle_mask("2-3")
+        self.wait_for("saying why not", lambda: "rival.slice has CPUs 1-2 of its own" in
+                      self.property("Degraded"))
+        self.assertEqual(self.string("Parked"), "")
+        self.assertIn("rival.slice", self.guest.read(f"busctl call {MANAGER} Explain"))
+        self.assertEqual(self.cpus_of("t-rival", "t-system"), ["1-2", "0-3"])
+        self.park("3")
+        self.assertEqual(self.property("Degraded"), "a(sss) 0")
+        self.guest.run("systemctl set-property --runtime rival.slice AllowedCPUs=1-3")
+        self.addCleanup(self.guest.run, "rm -rf /run/systemd/system.control")
+        self.assertRegex(self.type(), "^isolated invalid")
+        self.assertEqual(self.cpus_of("t-rival", "t-system"), ["1-3", "0-3"])
+        self.assertIn("isolated invalid", self.guest.read(f"busctl call {MANAGER} Verify"))
+
+    def test_all_work_is_spread_again(self):
+        """CPUs that come back by another mask belong to scheduling domains again."""
+        self.start()
+        self.park("1-3")
+        self.park("3")
+        domains = self.guest.read("awk '/^cpu/ { cpu = $1 } /^domain0/ { print cpu }' /proc/schedstat")
+        self.assertEqual(domains.split("\n"), ["cpu0", "cpu1", "cpu2"])
+        self.assertEqual(self.type(), "isolated")
+
+    def test_kill_without_restore(self):
+        """Nobody but systemd is left to give the CPUs back."""
+        self.write("/etc/systemd/system/idled.service.d/test.conf",
+                   "[Service]\nRestart=no\nExecStopPost=\n")
+        self.guest.run("systemctl daemon-reload")
+        self.addCleanup(self.guest.run, "rm -r /etc/systemd/system/idled.service.d; "
+                        "systemctl daemon-reload")
+        self.run_unit("t-system", "")
+        self.start()
+        self.park("2-3")
+        self.guest.run("systemctl kill -s KILL idled")
+        self.wait_for("the end of the slice", lambda: self.guest.run(
+            f"ls -d {HIERARCHY}/idledpark.slice", check=False).status != 0)
+        self.assertEqual(self.cpus_of("t-system"), ["0-3"])
+        self.assertEqual(self.guest.read(f"cat {HIERARCHY}/cgroup.subtree_control").count("cpuset"), 0)
+        self.assertEqual(self.guest.read("idled --restore; ls /run/idled"), "")
+
+
+class Automatic(Parking):
+    """Begins with a partition, and takes units when something beside it has CPUs of its own."""
+
+    backend, described = "auto", "idledpark.slice"
+    # What Partition tests already.
+    test_who_is_where = test_last_cpu_of_a_service = test_who_comes_later = None
+    test_container = test_pinned_task = test_reload_of_systemd = None
+    test_hotplug_while_parked = test_kill_while_parked = None
+
+    def test_slice_with_cpus(self):
+        self.run_unit("t-system", "")
+        self.start()
+        self.park("3")
+        self.assertEqual(self.string("ParkBackend"), "isolated partition idledpark.slice")
+        self.make_rival("1-2")
+        self.park("2-3")
+        self.assertRegex(self.string("ParkBackend"), "^AllowedCPUs of .* units, not isolated "
+                         "partition idledpark.slice: rival.slice has CPUs 1-2 of its own$")
+        self.assertEqual(self.property("Degraded"), "a(sss) 0")
+        self.assertEqual(self.cpus_of("t-rival", "t-system"), ["1", "0-1"])
+        self.run_unit("t-late", "--slice=late.slice")
+        self.wait_for("confining it", lambda: self.cpus_of("t-late") == ["0-1"])
+        self.guest.run("systemctl stop idled")
+        self.assertEqual(self.cpus_of("t-rival", "t-system", "t-late"), ["1-2", "0-3", "0-3"])
+
+    def test_exceptions(self):
+        self.configure("[Daemon]\nPolicies=userspace\n[Park]\nExclude=custom.slice\n")
+        self.run_unit("t-custom", "--slice=custom.slice")
+        self.run_unit("t-system", "")
+        self.start()
+        self.assertRegex(self.string("ParkBackend"), "^AllowedCPUs of .* units$")
+        self.park("2-3")
+        self.assertEqual(self.cpus_of("t-custom", "t-system"), ["0-3", "0-1"])

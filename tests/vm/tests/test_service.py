@@ -99,8 +99,10 @@ class Service(lab.IdledTest):
 
 
 class NoTrace(lab.IdledTest):
+    backend, described = "partition", "idledpark.slice"
+
     def setUp(self):
-        self.configure(ONLY_USERSPACE)
+        self.configure(f"{ONLY_USERSPACE}[Park]\nBackend={self.backend}\n")
         self.guest.run("systemctl stop idled")
         self.before = self.dump()
 
@@ -129,6 +131,7 @@ class NoTrace(lab.IdledTest):
         self.wait_for("its being ready", lambda: self.guest.run(
             "systemctl is-active idled", check=False).status == 0)
         self.assertEqual(self.string("Parked"), "")
+        self.assertIn(self.described, self.string("ParkBackend"))
         self.assertEqual(self.dump(), self.before)
         self.guest.run("systemctl stop idled")
         self.assertEqual(self.dump(), self.before)
@@ -138,6 +141,10 @@ class NoTrace(lab.IdledTest):
         self.park("1-3")
         self.guest.run("systemctl kill -s KILL idled; systemctl stop idled")
         self.assertEqual(self.dump(), self.before)
+
+
+class NoTraceOfUnits(NoTrace):
+    backend, described = "systemd", "AllowedCPUs"
 
     def test_limits_of_the_administrator(self):
         """AllowedCPUs= that was there before, in a file and at run time, is in force again."""
