@@ -17,6 +17,7 @@
 #include "act/park.h"
 #include "act/tuning.h"
 #include "base/setting-value.h"
+#include "core/app.h"
 #include "core/profile.h"
 #include "idled-policy.h"
 
@@ -95,6 +96,7 @@ static int print_all(char **modules)
         print_settings("profiles/NAME.conf", profile_settings, NULL);
         for (int i = 0; modules[i] && r == 0; i++)
                 r = print_module(modules[i]);
+        print_settings("apps/NAME.conf", app_settings, NULL);
         return r;
 }
 

@@ -237,7 +237,8 @@ static const struct {
                    ".d: cannot be read: Not a directory\n" PROFILES
                    ": cannot be read: Not a directory\n" PROFILES
                    "/balanced.conf: cannot be read: Not a directory\n" PROFILES
-                   "/balanced.conf.d: cannot be read: Not a directory" },
+                   "/balanced.conf.d: cannot be read: Not a directory\n"
+                   "/etc/idled/apps: cannot be read: Not a directory" },
 };
 
 /* Whether root may read everything, as it may; if not, files' modes hold for it as for others. Not

@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "base/setting-value.h"
-#include "core/config.h"
+#include "core/app.h"
 #include "table.h"
 #include "temporary.h"
 
@@ -66,11 +66,15 @@ static bool is_default(const char *line)
 START_TEST(loads_uncommented)
 {
         static const char *const files[] = { "idled.conf", "policies/latency.conf",
-                                             "policies/ondemand.conf", "policies/userspace.conf" };
+                                             "policies/ondemand.conf", "policies/userspace.conf",
+                                             "apps/example.conf" };
         g_autofree char *dir = temporary_make(g_get_tmp_dir());
         g_autofree char *policies = g_build_filename(dir, "policies", NULL);
 
+        g_autofree char *apps = g_build_filename(dir, "apps", NULL);
+
         ck_assert_int_eq(g_mkdir_with_parents(policies, 0755), 0);
+        ck_assert_int_eq(g_mkdir_with_parents(apps, 0755), 0);
         for (size_t i = 0; i < G_N_ELEMENTS(files); i++) {
                 g_autofree char *text = read_shipped(files[i]), *bare = NULL;
                 g_autofree char *path = g_build_filename(dir, files[i], NULL);
@@ -137,6 +141,19 @@ START_TEST(daemon_options)
 }
 END_TEST
 
+/* The example has every key with its help; values are examples, which load when uncommented. */
+START_TEST(app_options)
+{
+        g_autofree char *text = read_shipped("apps/example.conf");
+
+        for (const Setting *row = app_settings; row->key; row++) {
+                g_autofree char *lines = g_strdup_printf("# %s\n#%s=", row->help, row->key);
+
+                ck_assert_msg(strstr(text, lines), "%s: not there with its help", row->key);
+        }
+}
+END_TEST
+
 START_TEST(policy_options)
 {
         g_auto(GStrv) names = policy_list(g_getenv("POLICIES"));
@@ -162,6 +179,7 @@ int main(void)
         tcase_add_test(tcase, loads);
         tcase_add_test(tcase, loads_uncommented);
         tcase_add_test(tcase, daemon_options);
+        tcase_add_test(tcase, app_options);
         tcase_add_test(tcase, policy_options);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);

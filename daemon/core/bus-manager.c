@@ -170,6 +170,8 @@ BUS_GETTER(get_missing)
                 r = append_missing(reply, "pressure trigger", manager->trigger_error);
         if (r >= 0)
                 r = append_missing(reply, "news of new tasks", manager->forks_error);
+        if (r >= 0)
+                r = append_missing(reply, "news of applications", manager_apps_error(manager));
         for (guint i = 0; r >= 0 && i < manager->actuators->len; i++) {
                 const ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
 

@@ -110,12 +110,20 @@ static int publish_soon(Bus *bus)
         return r < 0 ? r : sd_event_source_set_enabled(bus->publish_later, SD_EVENT_ONESHOT);
 }
 
-static void units_came(void *userdata)
+static void units_came(bool top, void *userdata)
 {
         Bus *bus = userdata;
 
+        manager_units_came(bus->manager);
+        if (!top || !manager_follows_units(bus->manager))
+                return;
         log_debug("Units came: carrying the plan out anew");
         manager_groups_changed(bus->manager);
+}
+
+static bool needs_units(const Manager *manager)
+{
+        return manager_follows_units(manager) || manager_apps_need_units(manager);
 }
 
 void bus_changed(Manager *manager, unsigned changes, void *userdata)
@@ -124,7 +132,7 @@ void bus_changed(Manager *manager, unsigned changes, void *userdata)
         int r;
 
         bus->changes |= changes;
-        units_watch(bus->units, manager_follows_units(manager), units_came, bus);
+        units_watch(bus->units, needs_units(manager), units_came, bus);
         r = publish_soon(bus);
         if (r < 0)
                 log_error_errno(r, "Changes will not be told on the bus: %m");

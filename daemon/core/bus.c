@@ -299,6 +299,7 @@ void bus_free(Bus *bus)
         bus_publish_done(bus);
         if (bus->connection)
                 sd_bus_flush(bus->connection);
+        bus->manager = NULL; /* gone before the bus, which it gave things back by */
         drop_connection(bus);
         units_free(bus->units);
         sd_event_unref(bus->event);

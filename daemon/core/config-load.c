@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/nearest.h"
 #include "base/setting-value.h"
+#include "core/app.h"
 #include "core/config-files.h"
 #include "core/config-parse.h"
 #include "core/config-section.h"
@@ -243,6 +244,7 @@ int config_load(const ConfigPaths *paths, GPtrArray *errors, Config **ret_config
         load_daemon(config, paths, errors);
         load_policies(config, paths, errors);
         profiles_load(config, paths, errors);
+        apps_load(config, paths, errors);
         if (errors->len > errors_before)
                 return -EINVAL;
         *ret_config = g_steal_pointer(&config);

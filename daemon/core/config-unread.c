@@ -118,12 +118,16 @@ static void check_place(const Place *place)
 void config_find_unread(const ConfigPaths *paths, GPtrArray *errors)
 {
         static const char *const own[] = { "idled", NULL };
+        g_autoptr(GPtrArray)
+                ignored = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
         g_auto(GStrv) policies = policy_list(paths->policy_dir);
         g_auto(GStrv) profiles = profiles_list(paths);
+        g_auto(GStrv) apps = config_files_list(paths, "apps", ignored);
         g_autofree char *what = g_strdup_printf("the name of a policy in %s", paths->policy_dir);
 
         check_place(&(Place){ paths, "", own, "idled.conf", errors });
         check_place(&(Place){ paths, "policies", (const char *const *)policies, what, errors });
         check_place(&(Place){ paths, "profiles", (const char *const *)profiles,
                               "the name of a profile", errors });
+        check_place(&(Place){ paths, "apps", (const char *const *)apps, "a rule's name", errors });
 }

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/setting-value.h"
+#include "core/app.h"
 #include "core/config-section.h"
 #include "core/profile.h"
 
@@ -70,6 +71,7 @@ Config *config_new(void)
         config->sections = g_ptr_array_new_with_free_func((GDestroyNotify)section_free);
         config->policies = g_ptr_array_new();
         config->profiles = g_ptr_array_new_with_free_func((GDestroyNotify)profile_free);
+        config->apps = g_ptr_array_new_with_free_func((GDestroyNotify)app_free);
         return config;
 }
 
@@ -80,6 +82,7 @@ void config_free(Config *config)
         g_ptr_array_unref(config->sections);
         g_ptr_array_unref(config->policies);
         g_ptr_array_unref(config->profiles);
+        g_ptr_array_unref(config->apps);
         g_free(config);
 }
 

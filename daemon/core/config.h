@@ -51,11 +51,14 @@ typedef struct Section {
         GHashTable *runtime;    /* key -> text set over D-Bus; outlives a reload */
 } Section;
 
+typedef struct App App; /* core/app.h */
+
 typedef struct Config {
         GPtrArray *sections;    /* of Section */
         GPtrArray *policies;    /* of const IdledPolicy *, by rank; its section has its name */
         GPtrArray *profiles;    /* of Profile; power-saver, balanced, performance, then by name */
         const Profile *profile; /* in force; NULL: none */
+        GPtrArray *apps;        /* of App, by name */
 } Config;
 
 /* One thing wrong: "FILE:LINE: KEY: what was found, what was expected". */

@@ -167,6 +167,7 @@ int manager_reload(Manager *manager, GPtrArray *errors)
         config_adopt_runtime(config, manager->config);
         manager_use_config(manager, config);
         manager_tick(manager);
+        manager_use_apps(manager);
         manager_changed(manager, CHANGE_CONFIG);
         return 0;
 }

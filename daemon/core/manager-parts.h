@@ -11,6 +11,7 @@
  *   manager-profile.c  which profile is in force
  *   manager-pause.c    clients that want the machine left alone
  *   manager-holds.c    clients that want something of it
+ *   manager-apps.c     applications that something is wanted for
  */
 #ifndef IDLED_MANAGER_PARTS_H
 #define IDLED_MANAGER_PARTS_H
@@ -105,6 +106,9 @@ void manager_unguard(Manager *manager);
 
 /* Whether a new task called for this tick and somebody runs; once. */
 bool manager_expects_load(Manager *manager);
+
+/* Puts the rules of applications in the configuration to work. */
+void manager_use_apps(Manager *manager);
 
 /* Listens for CPUs that come and go, and reads energy before counters wrap. */
 void manager_listen(Manager *manager);

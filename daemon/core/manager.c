@@ -16,6 +16,7 @@
 
 #include "base/cpuset-text.h"
 #include "base/log.h"
+#include "core/apps.h"
 #include "core/manager-parts.h"
 #include "sense/topology-read.h"
 
@@ -298,6 +299,7 @@ int manager_start(Manager *manager)
                 r = manager_recover(manager->knobs);
         manager_listen(manager);
         manager_tick(manager);
+        manager_use_apps(manager);
         return r;
 }
 
@@ -307,6 +309,7 @@ void manager_free(Manager *manager)
                 return;
         manager->on_change = NULL;
         manager_pauses_drop(manager);
+        apps_free(manager->apps);
         holds_free(manager->holds);
         manager_unlisten(manager);
         if (manager->knobs)

@@ -149,6 +149,7 @@ typedef struct Manager {
 
         Holds *holds;
         ActiveProfile profile;
+        struct Apps *apps; /* NULL: none are looked for */
         GPtrArray *pauses; /* of Pause */
         bool standby;      /* another daemon serves our name */
 
@@ -250,6 +251,14 @@ int manager_reasons(const Manager *manager, const ActivePolicy *active, int cpu,
 /* Compares every knob with what it should be: one that someone changed is theirs from then on. Logs
  * and tells what changed. */
 void manager_verify(Manager *manager);
+
+/* Why nothing is heard of processes that rules of applications are about: negative errno, or 0. */
+int manager_apps_error(const Manager *manager);
+
+/* True if rules of applications are about units or cgroups: then units that come have to be told to
+ * manager_units_came(). */
+bool manager_apps_need_units(const Manager *manager);
+void manager_units_came(Manager *manager);
 
 /* True while units and cgroups that come have to be told: manager_groups_changed(). */
 bool manager_follows_units(const Manager *manager);

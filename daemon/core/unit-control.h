@@ -25,9 +25,9 @@ void units_free(Units *units);
 /* The table of functions over `units`, valid as long as it is. */
 const UnitControl *units_control(const Units *units);
 
-/* While on: calls `changed` a moment after units directly below the root slice came, and when
- * systemd itself did. */
-void units_watch(Units *units, bool on, void (*changed)(void *userdata), void *userdata);
+/* While on: calls `came` a moment after units came, with whether one of them is directly below the
+ * root slice; also when systemd itself did. */
+void units_watch(Units *units, bool on, void (*came)(bool top, void *userdata), void *userdata);
 
 /* To be called when the bus is back after it was away: listens again, if it did. */
 void units_listen_again(Units *units);

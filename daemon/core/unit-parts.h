@@ -26,7 +26,7 @@ struct Units {
         sd_bus_slot *match, *owner; /* while watching and connected */
         sd_event_source *settle;    /* goes off a moment after units came */
         GPtrArray *arrived;         /* names of these */
-        void (*changed)(void *userdata);
+        void (*came)(bool top, void *userdata);
         void *userdata;
 };
 

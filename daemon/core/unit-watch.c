@@ -3,8 +3,8 @@
  * Noticing units that come, so that a new slice beside system.slice does not stay unconfined.
  *
  * systemd announces units only to who subscribed, and announces every unit that is loaded; so this
- * is on only while CPUs are parked, names that can have no cgroup are dropped at once, and the
- * others are looked at together a moment later.
+ * is on only while CPUs are parked or rules of applications are about units, names that can have no
+ * cgroup are dropped at once, and the others are looked at together a moment later.
  */
 #include <errno.h>
 
@@ -34,8 +34,7 @@ static int on_settled(sd_event_source *source, uint64_t usec, void *userdata)
         for (guint i = 0; i < units->arrived->len && !interesting; i++)
                 interesting = is_child_of_root(units, g_ptr_array_index(units->arrived, i));
         g_ptr_array_set_size(units->arrived, 0);
-        if (interesting)
-                units->changed(units->userdata);
+        units->came(interesting, units->userdata);
         return 0;
 }
 
@@ -74,7 +73,7 @@ static int on_owner_changed(sd_bus_message *message, void *userdata, sd_bus_erro
                 return 0;
         units->silent_until = 0;
         r = ask_for_signals(units);
-        units->changed(units->userdata);
+        units->came(true, units->userdata);
         return r < 0 ? r : 0;
 }
 
@@ -117,12 +116,12 @@ static void unsubscribe(Units *units)
         sd_bus_detach_event(units->connection);
 }
 
-void units_watch(Units *units, bool on, void (*changed)(void *userdata), void *userdata)
+void units_watch(Units *units, bool on, void (*came)(bool top, void *userdata), void *userdata)
 {
         if (!units->settle || on == units->watching)
                 return;
         units->watching = on;
-        units->changed = changed;
+        units->came = came;
         units->userdata = userdata;
         if (!on)
                 unsubscribe(units);

@@ -156,7 +156,7 @@ void process_events_drain(int fd)
 
 /* Lets through messages of `kinds`, but for forks of kthreadd, which begin kernel threads, and
  * answers to subscriptions. The filter's machine reads numbers as big endian. */
-static int attach_filter(int fd, unsigned kinds)
+int process_events_filter(int fd, unsigned kinds)
 {
         const unsigned what = HEADERS + offsetof(struct proc_event, what);
         const unsigned parent = HEADERS + offsetof(struct proc_event, event_data.fork.parent_tgid);
@@ -213,7 +213,7 @@ int process_events_open(unsigned kinds, int buffer_size)
 
         if (fd < 0)
                 return -errno;
-        r = attach_filter(fd, kinds);
+        r = process_events_filter(fd, kinds);
         if (r >= 0 && bind(fd, (const struct sockaddr *)&group, sizeof(group)) < 0)
                 r = -errno;
         if (r >= 0)

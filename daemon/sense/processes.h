@@ -34,6 +34,9 @@ typedef struct ProcessEvent {
  */
 int process_events_open(unsigned kinds, int buffer_size);
 
+/* Subscribes to other kinds from now on; what waits already stays. */
+int process_events_filter(int fd, unsigned kinds);
+
 /* Reads one event: 1, or 0 if none waits. -ENOBUFS: events were lost, so what is known of processes
  * must be looked up anew; reading goes on after it. What makes no sense is passed over. */
 int process_events_read(int fd, ProcessEvent *ret_event);

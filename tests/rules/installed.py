@@ -33,6 +33,7 @@ EXPECTED = """
     {policydir}/latency.so
     {policydir}/ondemand.so
     {policydir}/userspace.so
+    {vendordir}/apps/example.conf
     {vendordir}/idled.conf
     {vendordir}/policies/latency.conf
     {vendordir}/policies/ondemand.conf

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the parts of application profiles share: apps.c has rules and holds, apps-events.c what
+ * makes it look, apps-scan.c all that is there. */
+#ifndef IDLED_APPS_PARTS_H
+#define IDLED_APPS_PARTS_H
+
+#include "core/app.h"
+#include "core/apps.h"
+
+/* One process and one rule that means it. */
+typedef struct Follow {
+        Apps *apps;
+        const App *app;
+        pid_t pid;
+        bool inherited; /* from who started it: whatever it is now, it stays meant */
+        uint64_t hold;
+} Follow;
+
+struct Apps {
+        sd_event *event;
+        int proc;
+        Holds *holds;
+        GPtrArray *rules;  /* of App */
+        bool any_children; /* some rule means what its processes start, too */
+        GHashTable *users;
+        GHashTable *followed; /* pid -> GPtrArray of Follow, owned */
+        ProcessFacts *facts;  /* of the process that is looked at */
+
+        bool full; /* holds were refused, and that was said */
+
+        int error;               /* why there are no events */
+        uint64_t scanned_usec;   /* when all processes were looked at last; CLOCK_MONOTONIC */
+        sd_event_source *source; /* of process events; its descriptor is ours */
+        sd_event_source *rest;   /* until they are read again */
+        sd_event_source *again;  /* until all processes are looked at */
+};
+
+/* Looks which rules mean the process now, and follows. */
+void apps_look(Apps *apps, pid_t pid);
+
+/* Follows a process because of who started it. */
+void apps_inherit(Apps *apps, pid_t parent, pid_t child);
+
+/* The first process is followed, or the last is no longer: hears of forks, or not. */
+void apps_first_or_last(Apps *apps, pid_t first);
+
+/* Looks at all processes that there are. */
+void apps_scan(Apps *apps);
+
+/* Listens for what becomes of processes; `error` says whether it does. */
+void apps_listen(Apps *apps);
+void apps_unlisten(Apps *apps);
+
+#endif

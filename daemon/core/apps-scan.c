@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * All processes at once: at the start, and after events were lost.
+ *
+ * What a process inherited from who started it is found by its parent, as far as that is still
+ * there: first all are looked at for themselves, then children of those that are followed are,
+ * until there is none more.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/number.h"
+#include "core/apps-parts.h"
+
+typedef struct Process {
+        pid_t pid, parent;
+} Process;
+
+static void look_for_parents(Apps *apps, GArray *processes)
+{
+        guint before;
+
+        for (guint i = 0; i < processes->len; i++) {
+                Process *process = &g_array_index(processes, Process, i);
+
+                process_facts_init(apps->facts, process->pid);
+                if (process_facts_read(apps->proc, PROCESS_FACT_STATUS, apps->facts) >= 0)
+                        process->parent = apps->facts->parent;
+        }
+        do {
+                before = g_hash_table_size(apps->followed);
+                for (guint i = 0; i < processes->len; i++) {
+                        const Process *process = &g_array_index(processes, Process, i);
+
+                        if (process->parent > 0)
+                                apps_inherit(apps, process->parent, process->pid);
+                }
+        } while (g_hash_table_size(apps->followed) > before);
+}
+
+void apps_scan(Apps *apps)
+{
+        g_autoptr(GArray) processes = g_array_new(FALSE, TRUE, sizeof(Process));
+        int fd = openat(apps->proc, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+        struct dirent *entry;
+        uint64_t pid;
+
+        apps->scanned_usec = (uint64_t)g_get_monotonic_time();
+        while (dir && (entry = readdir(dir)))
+                if (u64_parse(entry->d_name, &pid) >= 0 && pid > 0 && pid <= INT32_MAX) {
+                        Process process = { .pid = (pid_t)pid };
+
+                        apps_look(apps, process.pid);
+                        g_array_append_val(processes, process);
+                }
+        if (dir)
+                closedir(dir);
+        if (apps->any_children)
+                look_for_parents(apps, processes);
+}

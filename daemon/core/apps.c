@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Application profiles at work.
+ *
+ * A process can become what a rule means, or stop being so, when it executes a program, or changes
+ * its name or user: the kernel tells (sense/processes.h), and then it is looked at. That it begins,
+ * by fork, makes it what its parent was, which matters only if that is followed: of forks nothing
+ * is heard while nobody is. That it ends is told by the pidfd that its hold is bound to. Nothing of
+ * /proc is read but for these events; what a rule needs of a process, and the others did not, is
+ * read in the order of the table below, until a rule is out.
+ *
+ * A number is no process: it is looked at again once a pidfd is there that the number cannot be
+ * taken from, and only then it is believed; and when a process ends, whoever has its number by then
+ * is looked at.
+ */
+#include "core/apps.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "core/apps-parts.h"
+#include "sense/users.h"
+
+/* Cheap ones, and those that rules out most, first. */
+static const ProcessFact order[] = { PROCESS_FACT_EXECUTABLE, PROCESS_FACT_COMM,
+                                     PROCESS_FACT_STATUS, PROCESS_FACT_CGROUPS };
+
+static bool is_meant(Apps *apps, const App *app)
+{
+        unsigned needs = app_needs(app);
+
+        for (size_t i = 0; i < G_N_ELEMENTS(order); i++)
+                if (needs & order[i] &&
+                    (process_facts_read(apps->proc, order[i], apps->facts) < 0 ||
+                     !app_matches(app, order[i], apps->facts, apps->users)))
+                        return false;
+        return true;
+}
+
+static GPtrArray *follows_of(const Apps *apps, pid_t pid)
+{
+        return g_hash_table_lookup(apps->followed, GINT_TO_POINTER(pid));
+}
+
+static Follow *find_follow(const Apps *apps, pid_t pid, const App *app)
+{
+        GPtrArray *follows = follows_of(apps, pid);
+
+        for (guint i = 0; follows && i < follows->len; i++) {
+                Follow *follow = g_ptr_array_index(follows, i);
+
+                if (follow->app == app)
+                        return follow;
+        }
+        return NULL;
+}
+
+static void forget(Follow *follow)
+{
+        Apps *apps = follow->apps;
+        GPtrArray *follows = follows_of(apps, follow->pid);
+
+        g_ptr_array_remove_fast(follows, follow);
+        if (follows->len == 0)
+                g_hash_table_remove(apps->followed, GINT_TO_POINTER(follow->pid));
+        if (g_hash_table_size(apps->followed) == 0)
+                apps_first_or_last(apps, 0);
+        g_free(follow);
+}
+
+static void on_hold_ended(uint64_t id, void *userdata)
+{
+        Follow *follow = userdata;
+        Apps *apps = follow->apps;
+        pid_t pid = follow->pid;
+
+        forget(follow);
+        apps_look(apps, pid);
+}
+
+static int hold(Follow *follow, int pidfd)
+{
+        const AppOptions *options = follow->app->options;
+        g_autofree char *owner = g_strdup_printf("app %s", follow->app->name);
+        g_autofree char *reason = NULL;
+        ProcessFacts *facts = follow->apps->facts;
+        HoldRequest request = HOLD_REQUEST_NONE;
+
+        if (process_facts_read(follow->apps->proc, PROCESS_FACT_COMM, facts) >= 0)
+                reason = g_strdup_printf("process %d, %s", follow->pid, facts->comm);
+        request.owner = owner;
+        request.reason = reason;
+        request.profile = *options->profile ? options->profile : NULL;
+        request.pid = follow->pid;
+        request.pidfd = pidfd;
+        request.bound = true;
+        request.latency_us = options->latency_usec > 0 ? (int32_t)options->latency_usec : -1;
+        request.min_cores = (unsigned)options->min_cores;
+        request.ended = on_hold_ended;
+        request.userdata = follow;
+        return holds_add(follow->apps->holds, &request, NULL, &follow->hold);
+}
+
+static void say_refused(Apps *apps, const App *app, int error)
+{
+        if (error == -ESRCH)
+                return;
+        if (!apps->full)
+                log_warning("%s: no hold for a process of it (%s)", app->file, g_strerror(-error));
+        apps->full = true;
+}
+
+/* Follows the process that has this number now, if it is meant or `inherited`. */
+static void follow(Apps *apps, pid_t pid, const App *app, bool inherited)
+{
+        _fd_ int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+        GPtrArray *follows;
+        Follow *new;
+        int r;
+
+        if (pidfd < 0)
+                return;
+        process_facts_init(apps->facts, pid);
+        if (!inherited && !is_meant(apps, app))
+                return;
+        new = g_new0(Follow, 1);
+        *new = (Follow){ .apps = apps, .app = app, .pid = pid, .inherited = inherited };
+        r = hold(new, pidfd);
+        if (r < 0) {
+                say_refused(apps, app, r);
+                g_free(new);
+                return;
+        }
+        log_debug("%s means process %d", app->file, pid);
+        follows = follows_of(apps, pid);
+        if (!follows) {
+                follows = g_ptr_array_new();
+                g_hash_table_insert(apps->followed, GINT_TO_POINTER(pid), follows);
+        }
+        g_ptr_array_add(follows, new);
+        if (g_hash_table_size(apps->followed) == 1 && follows->len == 1)
+                apps_first_or_last(apps, pid);
+}
+
+static void unfollow(Follow *follow)
+{
+        log_debug("%s means process %d no longer", follow->app->file, follow->pid);
+        holds_remove(follow->apps->holds, follow->hold);
+        forget(follow);
+}
+
+void apps_look(Apps *apps, pid_t pid)
+{
+        process_facts_init(apps->facts, pid);
+        for (guint i = 0; i < apps->rules->len; i++) {
+                const App *app = g_ptr_array_index(apps->rules, i);
+                Follow *known = find_follow(apps, pid, app);
+
+                if (known && known->inherited)
+                        continue;
+                if (is_meant(apps, app) == (known != NULL))
+                        continue;
+                if (known)
+                        unfollow(known);
+                else
+                        follow(apps, pid, app, false);
+        }
+}
+
+void apps_inherit(Apps *apps, pid_t parent, pid_t child)
+{
+        GPtrArray *follows = follows_of(apps, parent);
+
+        for (guint i = 0; follows && i < follows->len; i++) {
+                const App *app = ((Follow *)g_ptr_array_index(follows, i))->app;
+
+                if (app->options->children && !find_follow(apps, child, app))
+                        follow(apps, child, app, true);
+        }
+}
+
+Apps *apps_new(sd_event *event, int root, Holds *holds, GPtrArray *rules)
+{
+        Apps *apps = g_new0(Apps, 1);
+
+        apps->event = sd_event_ref(event);
+        apps->holds = holds;
+        apps->rules = g_ptr_array_ref(rules);
+        apps->users = users_read(root);
+        apps->facts = g_new(ProcessFacts, 1);
+        apps->followed = g_hash_table_new_full(g_direct_hash, g_direct_equal, NULL,
+                                               (GDestroyNotify)g_ptr_array_unref);
+        for (guint i = 0; i < rules->len; i++)
+                apps->any_children |= ((const App *)rules->pdata[i])->options->children;
+        apps->proc = rules->len > 0 ? openat(root, "proc", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+        if (apps->proc < 0)
+                return apps;
+        apps_listen(apps);
+        apps_scan(apps);
+        return apps;
+}
+
+void apps_free(Apps *apps)
+{
+        GHashTableIter iter;
+        gpointer follows;
+
+        if (!apps)
+                return;
+        apps_unlisten(apps);
+        g_hash_table_iter_init(&iter, apps->followed);
+        while (g_hash_table_iter_next(&iter, NULL, &follows)) {
+                GPtrArray *list = follows;
+
+                for (guint i = 0; i < list->len; i++) {
+                        Follow *follow = g_ptr_array_index(list, i);
+
+                        holds_remove(apps->holds, follow->hold);
+                        g_free(follow);
+                }
+        }
+        g_hash_table_unref(apps->followed);
+        g_hash_table_unref(apps->users);
+        g_ptr_array_unref(apps->rules);
+        g_free(apps->facts);
+        fd_close(&apps->proc);
+        sd_event_unref(apps->event);
+        g_free(apps);
+}
+
+int apps_error(const Apps *apps)
+{
+        return apps->error;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What one process is: executable, name, groups, user, parent. Each fact is read when it is asked
+ * for.
+ */
+#ifndef IDLED_PROCESS_FACTS_H
+#define IDLED_PROCESS_FACTS_H
+
+#include <glib.h>
+#include <limits.h>
+#include <sys/types.h>
+
+typedef enum ProcessFact {
+        PROCESS_FACT_EXECUTABLE = 1 << 0,
+        PROCESS_FACT_COMM = 1 << 1,
+        PROCESS_FACT_CGROUPS = 1 << 2,
+        PROCESS_FACT_STATUS = 1 << 3, /* user and parent */
+} ProcessFact;
+
+#define PROCESS_CGROUPS_SIZE 8192
+
+typedef struct ProcessFacts {
+        pid_t pid;
+        unsigned have, absent; /* facts that are below, and that cannot be had */
+        /* Whatever bytes the process chose; of a file that is gone it ends in " (deleted)". */
+        char executable[PATH_MAX + 1];
+        char comm[64];
+        char cgroups[PROCESS_CGROUPS_SIZE]; /* a path for each hierarchy, each ended by a NUL; an
+                                               empty one ends them */
+        const char *unit_cgroup;            /* that by which systemd knows units; "" if none */
+        uid_t uid;                          /* real: who runs it, whatever the file's owner */
+        pid_t parent;
+} ProcessFacts;
+
+/* Nothing is known of process `pid` yet. */
+void process_facts_init(ProcessFacts *facts, pid_t pid);
+
+/* Reads one fact below `proc`, a descriptor of /proc, if it is not known yet. 0, or a negative
+ * errno if it cannot be had: -ENOENT or -ESRCH if the process is gone or a kernel thread, -EACCES
+ * for the executable of others without CAP_SYS_PTRACE, -ENAMETOOLONG. */
+int process_facts_read(int proc, ProcessFact fact, ProcessFacts *facts);
+
+/* Appends the processes that any thread of `pid` started and that are still there to `children` (of
+ * pid_t). Nothing is found on a kernel without CONFIG_PROC_CHILDREN. */
+void process_children_read(int proc, pid_t pid, GArray *children);
+
+#endif

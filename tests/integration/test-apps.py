@@ -1,0 +1,309 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Application profiles on the running kernel: real processes, which the daemon learns of by events.
+Programs are copies of sleep below the test's directory, so that rules mean nobody else's."""
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+from cpuset import cpuset_root
+from idledtest import NOBODY, TestCase, main, wait_until
+
+ASK = '[Ask]\nLatency=50us\n'
+# Changes its name when told; sleeps until its input ends.
+RENAMED = '''
+import ctypes, sys
+for line in sys.stdin:
+    ctypes.CDLL(None).prctl(15, line.strip().encode())
+    print("done", flush=True)
+'''
+
+
+class Apps(TestCase):
+    RULES = {}
+
+    def setUp(self):
+        super().setUp()
+        self.conf = Path(self.directory, 'conf')
+        self.conf.mkdir()
+        self.bin = Path(self.directory, 'bin')
+        self.bin.mkdir()
+        for name in ('game', 'other'):
+            shutil.copy('/bin/sleep', self.bin / name)
+        (self.conf / 'idled.conf').write_text('[Daemon]\nPolicies=userspace\n')
+        self.rules(**self.RULES)
+
+    def rules(self, **texts):
+        shutil.rmtree(self.conf / 'apps', ignore_errors=True)
+        (self.conf / 'apps').mkdir()
+        for name, text in texts.items():
+            (self.conf / 'apps' / (name + '.conf')).write_text(
+                text.replace('BIN', str(self.bin)))
+
+    def arguments(self):
+        return ['--run', os.path.join(self.directory, 'run'), '--config-dir', str(self.conf),
+                '--vendor-dir', os.path.join(self.directory, 'none'), '--policy-dir',
+                os.environ['IDLED_POLICIES'], '--log-level', 'debug', '--dry-run']
+
+    def run_program(self, *command, **options):
+        process = subprocess.Popen([str(word) for word in command], stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, text=True, **options)
+
+        def stop():
+            process.kill()
+            process.communicate()
+        self.addCleanup(stop)
+        return process
+
+    def wait_hold(self, rule, pid, count=1):
+        self.daemon.wait_log(r'Hold \d+ of app %s: process %d,' % (rule, pid), count)
+
+    def wait_released(self, rule, count=1):
+        self.daemon.wait_log(r'Hold \d+ of app %s is released' % rule, count)
+
+    def wait_over(self, rule, count=1):
+        self.daemon.wait_log(r'Hold \d+ of app %s is over: its process ended' % rule, count)
+
+    def assert_no_hold(self, pid):
+        """Of this process; what happened before now has been seen: a match after it was."""
+        seen = self.daemon.count_log(r'of app fence: process')
+        fence = self.run_program(self.bin / 'fence', '1000')
+        wait_until(lambda: self.daemon.count_log(r'of app fence: process') > seen, 'the fence')
+        fence.kill()
+        self.assertEqual(self.daemon.count_log(r'of app .*: process %d,' % pid), 0)
+
+    def use_fence(self, **rules):
+        shutil.copy('/bin/sleep', self.bin / 'fence')
+        self.rules(fence='[Match]\nExecutable=BIN/fence\n' + ASK, **rules)
+
+
+class Executable(Apps):
+    RULES = {'game': '[Match]\nExecutable=BIN/game\n' + ASK}
+
+    def test_comes_and_goes(self):
+        self.start()
+        game = self.run_program(self.bin / 'game', '1000')
+        self.wait_hold('game', game.pid)
+        game.kill()
+        self.wait_over('game')
+
+    def test_runs_at_start(self):
+        game = self.run_program(self.bin / 'game', '1000')
+        wait_until(lambda: os.readlink('/proc/%d/exe' % game.pid) == str(self.bin / 'game'), 'exec')
+        self.start()
+        self.wait_hold('game', game.pid)
+
+    def test_becomes_another(self):
+        self.start()
+        game = self.run_program(self.bin / 'game', '1000')
+        self.wait_hold('game', game.pid)
+        script = 'read x; exec %s/game 1000' % self.bin
+        shell = self.run_program('sh', '-c', script)
+        shell.stdin.write('\n')
+        shell.stdin.flush()
+        self.wait_hold('game', shell.pid)
+        self.assertEqual(self.daemon.count_log('is released'), 0)
+
+    def test_stops_being_meant(self):
+        shutil.copy('/bin/sh', self.bin / 'game')
+        self.start()
+        game = self.run_program(self.bin / 'game', '-c', 'read x; exec sleep 1000')
+        self.wait_hold('game', game.pid)
+        game.stdin.write('\n')
+        game.stdin.flush()
+        self.wait_released('game')
+
+    def test_fork_without_exec(self):
+        """A process that begins as what its parent is, is meant as well."""
+        shutil.copy(os.path.realpath(sys.executable), self.bin / 'game')
+        self.start()
+        code = 'import os; pid = os.fork(); pid or os.write(1, b"%d\\n" % os.getpid()); __import__("signal").pause()'
+        game = self.run_program(self.bin / 'game', '-c', code)
+        self.wait_hold('game', game.pid)
+        child = int(game.stdout.readline())
+        self.addCleanup(os.kill, child, signal.SIGKILL)
+        self.wait_hold('game', child)
+
+    def test_rules_change(self):
+        self.start()
+        game = self.run_program(self.bin / 'game', '1000')
+        self.wait_hold('game', game.pid)
+        self.rules(again='[Match]\nExecutable=BIN/g*\n[Ask]\nMinCores=1\n')
+        self.call('Reload')
+        self.wait_hold('again', game.pid)
+        self.wait_released('game')
+        self.rules()
+        self.call('Reload')
+        self.wait_released('again')
+
+    def test_hostile_path(self):
+        self.use_fence(game='[Match]\nExecutable=BIN/game\n' + ASK,
+                       line='[Match]\nExecutable=BIN/x*y*\n' + ASK)
+        self.start()
+        names = ['game\n', '\ngame', 'game (deleted)', 'x\n<3>y' + 200 * 'z', '\udcff\udcfe)']
+        pids = []
+        for name in names:
+            shutil.copy('/bin/sleep', self.bin / name)
+            pids.append(self.run_program(self.bin / name, '1000').pid)
+        self.wait_hold('line', pids[3])
+        self.assert_no_hold(pids[0])
+        self.assert_no_hold(pids[4])
+        self.assertEqual(self.daemon.count_log('of app game'), 0)
+        self.assertEqual(self.daemon.count_log('^(<3>)?y'), 0, 'a line of the log was broken')
+
+    def test_lost_events(self):
+        self.start()
+        self.daemon.send(signal.SIGSTOP)
+        for _ in range(300):
+            subprocess.run(['/bin/true'], check=True)
+        game = self.run_program(self.bin / 'game', '1000')
+        self.daemon.send(signal.SIGCONT)
+        self.wait_hold('game', game.pid)
+        self.daemon.wait_log('were lost')
+        game.kill()
+        self.wait_over('game')
+        self.wait_hold('game', self.run_program(self.bin / 'game', '1000').pid)
+
+
+class Children(Apps):
+    def family(self, children):
+        """A game that starts another program: their pids."""
+        shutil.copy('/bin/sh', self.bin / 'game')
+        self.use_fence(game='[Match]\nExecutable=BIN/game\nChildren=%s\n%s' % (children, ASK))
+        self.start()
+        script = '%s/other 1000 & echo $!; wait' % self.bin
+        game = self.run_program(self.bin / 'game', '-c', script)
+        child = int(game.stdout.readline())
+        self.addCleanup(os.kill, child, signal.SIGKILL)
+        wait_until(lambda: os.readlink('/proc/%d/exe' % child) == str(self.bin / 'other'), 'exec')
+        return game.pid, child
+
+    def test_follow(self):
+        game, child = self.family('yes')
+        self.wait_hold('game', game)
+        self.wait_hold('game', child)
+        self.assert_no_hold(0)
+        self.assertEqual(self.daemon.count_log('app game is released'), 0)
+        os.kill(game, signal.SIGKILL)
+        self.wait_over('game')
+        self.assertEqual(self.daemon.count_log('is over'), 1 + self.daemon.count_log('fence is over'))
+
+    def test_do_not_follow(self):
+        game, child = self.family('no')
+        self.wait_hold('game', game)
+        self.assert_no_hold(0)
+        self.assertEqual(self.daemon.count_log('of app game: process %d,' % child),
+                         self.daemon.count_log('app game is released'))
+
+    def test_that_are_there_at_start(self):
+        game, child = self.family('yes')
+        self.wait_hold('game', child)
+        self.daemon.stop()
+        self.start()
+        self.wait_hold('game', game)
+        self.wait_hold('game', child)
+
+
+class Others(Apps):
+    def test_name(self):
+        self.use_fence(name='[Match]\nComm=idled?test-game\n' + ASK)
+        self.start()
+        process = self.run_program(sys.executable, '-c', RENAMED)
+
+        def rename(name):
+            process.stdin.write(name + '\n')
+            process.stdin.flush()
+            process.stdout.readline()
+        rename('idled-test-gam')
+        self.assert_no_hold(process.pid)
+        rename('idled-test-game')
+        self.wait_hold('name', process.pid)
+        rename('(idled-test-gam')
+        self.wait_released('name')
+
+    @unittest.skipUnless(os.geteuid() == 0, 'needs root to become another user')
+    def test_user(self):
+        self.rules(user='[Match]\nExecutable=%s\nUser=%d\n%s' % (
+            os.path.realpath(sys.executable), NOBODY, ASK))
+        self.start()
+        code = 'import os; input(); os.setuid(%d); input()' % NOBODY
+        process = self.run_program(sys.executable, '-c', code)
+        process.stdin.write('\n')
+        process.stdin.flush()
+        self.wait_hold('user', process.pid)
+
+    @unittest.skipUnless(os.geteuid() == 0 and cpuset_root(), 'needs root and a cgroup v1 cpuset')
+    def test_cgroup(self):
+        top = cpuset_root()
+        group = top / ('idled-apps-%d' % os.getpid())
+        group.mkdir()
+        self.addCleanup(lambda: wait_until(
+            lambda: not (group / 'cgroup.procs').read_text() and (group.rmdir() or True), 'its end'))
+        for name in ('cpuset.mems', 'cpuset.cpus'):
+            (group / name).write_text((top / name).read_text())
+        self.rules(group='[Match]\nCgroup=/idled-apps-*\n' + ASK)
+        self.start()
+        script = 'echo $$ >%s/cgroup.procs; exec sleep 1000' % group
+        self.wait_hold('group', self.run_program('sh', '-c', script).pid)
+
+
+class NoNews(Apps):
+    PREFIX = ('unshare', '--net')
+    RULES = Executable.RULES
+
+    @unittest.skipUnless(os.geteuid() == 0, 'needs root for a namespace')
+    def test_only_those_at_start(self):
+        game = self.run_program(self.bin / 'game', '1000')
+        wait_until(lambda: os.readlink('/proc/%d/exe' % game.pid) == str(self.bin / 'game'), 'exec')
+        self.start()
+        self.wait_hold('game', game.pid)
+        self.assertIn('news of applications', [str(what) for what, _ in self.get('Missing')])
+        self.rules()
+        self.call('Reload')
+        self.wait_released('game')
+        self.assertNotIn('news of applications', [str(what) for what, _ in self.get('Missing')])
+
+
+class Mistakes(Apps):
+    def check(self):
+        done = subprocess.run([os.environ['IDLED'], '--check'] + self.arguments()[:-1],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        return done.returncode, done.stdout
+
+    def test_are_told(self):
+        cases = {
+            '[Match]\nExecutable=game\n' + ASK: ':2: Executable: found "game"',
+            '[Match]\nComm=a\n[Ask]\nLatency=fast\n': ':4: Latency: found "fast"',
+            '[Match]\nComm=a\nUnti=b\n' + ASK: 'did you mean Unit?',
+            '[Match]\nLatency=5us\n': ':2: Latency: found in [Match], expected in [Ask]',
+            '[App]\n': ':1: found section [App], expected [Match] or [Ask]',
+            '[Match]\nComm=a\n[Ask]\nProfile=fast\n': ':4: Profile: ',
+            ASK: ': means every process',
+            '[Match]\nComm=a\n': ': asks for nothing',
+        }
+        for text, error in cases.items():
+            with self.subTest(text):
+                self.rules(one=text)
+                status, output = self.check()
+                self.assertIn('/apps/one.conf' + error if error[0] == ':' else error, output)
+                self.assertEqual(status, 1)
+        self.rules(one='[Match]\nComm=a\n' + ASK, example='# [Match]\n#Comm=a\n')
+        self.assertEqual(self.check()[0], 0)
+
+    def test_keep_the_old_rules(self):
+        self.rules(**Executable.RULES)
+        self.start()
+        game = self.run_program(self.bin / 'game', '1000')
+        self.wait_hold('game', game.pid)
+        self.rules(game='[Match]\n')
+        (self.conf / 'apps/game.conf').write_text('[Match]\nComm=a\n')
+        self.assert_fails('org.idled1.Error.ConfigInvalid', 'Reload')
+        self.assertEqual(self.daemon.count_log('is released'), 0)
+
+
+if __name__ == '__main__':
+    main()
