@@ -272,6 +272,12 @@ json_object *client_manager(Client *client)
         return client->manager;
 }
 
+void client_forget(Client *client)
+{
+        json_object_put(client->manager);
+        client->manager = NULL;
+}
+
 int client_call(Client *client, const char *method, const char *const *arguments,
                 json_object **ret_answer, char **ret_error)
 {

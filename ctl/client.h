@@ -19,6 +19,9 @@ void client_free(Client *client);
 /* All properties of the manager, asked for once; NULL if the daemon is not there. */
 json_object *client_manager(Client *client);
 
+/* Asks for them anew the next time: something was changed. */
+void client_forget(Client *client);
+
 /* Why client_manager() is NULL, as a sentence without full stop: "idled is not running (...)". */
 const char *client_problem(const Client *client);
 

@@ -114,6 +114,8 @@ json_object *set_ask(Ctl *ctl, int *ret_status);
 void set_show(const Ctl *ctl, json_object *answer);
 json_object *check_ask(Ctl *ctl, int *ret_status);
 void check_show(const Ctl *ctl, json_object *answer);
+json_object *profile_ask(Ctl *ctl, int *ret_status);
+void profile_show(const Ctl *ctl, json_object *answer);
 json_object *settings_ask(Ctl *ctl, int *ret_status);
 void settings_show(const Ctl *ctl, json_object *answer);
 json_object *verify_ask(Ctl *ctl, int *ret_status);

@@ -36,6 +36,9 @@ const Verb verbs[] = {
           "Either all are changed or none. What is set is forgotten when the daemon ends.\n"
           "  idlectl set userspace IdleMask=2-3",
           0, 2, INT_MAX, set_ask, set_show },
+        { "profile", "[list | get | set NAME]", "Show the profiles, or choose one",
+          "What is chosen is kept over restarts; auto chooses none, so that idled.conf decides.", 0,
+          0, 2, profile_ask, profile_show },
         { "check", "[DIR]", "Check the configuration's files, without the daemon",
           "DIR stands for --config-dir. Every mistake is printed as FILE:LINE: what was found, "
           "what\n"

@@ -59,6 +59,23 @@ static json_object *tell_settings(const Config *config)
         return array;
 }
 
+static json_object *tell_profiles(const Config *config)
+{
+        json_object *array = json_object_new_array();
+
+        for (guint i = 0; i < config->profiles->len; i++) {
+                const Profile *profile = g_ptr_array_index(config->profiles, i);
+                json_object *object = json_object_new_object();
+
+                json_put_text(object, "name", profile->name);
+                json_put_text_any(object, "summary", profile->summary);
+                json_put_text(object, "file", profile->file);
+                json_put_bool(object, "active", false);
+                json_object_array_add(array, object);
+        }
+        return array;
+}
+
 static json_object *tell_errors(const GPtrArray *errors)
 {
         json_object *array = json_object_new_array();
@@ -148,6 +165,7 @@ json_object *offline_config(const Ctl *ctl, const char *config_dir)
 
         config_load(&paths, errors, &config);
         json_put(answer, "settings", config ? tell_settings(config) : NULL);
+        json_put(answer, "profiles", config ? tell_profiles(config) : NULL);
         json_put(answer, "errors", tell_errors(errors));
         json_put(answer, "unread", tell_unread(&paths));
         json_put(answer, "warnings", tell_warnings(ctl, config));

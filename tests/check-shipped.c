@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/setting-value.h"
 #include "core/app.h"
+#include "core/profile.h"
 #include "table.h"
 #include "temporary.h"
 
@@ -53,6 +54,62 @@ static void load_from(const char *vendor_dir)
 START_TEST(loads)
 {
         load_from(g_getenv("CONF"));
+}
+END_TEST
+
+/* Values at the ends of what the administrator may say of a policy, next to which the shipped
+ * profiles must be no mistake. */
+static const struct {
+        const char *policy, *text;
+} extremes[] = {
+        { "ondemand", "MaxCores=2\n" },
+        { "ondemand", "MinCores=8192\n" },
+        { "ondemand", "MinCores=8\nMaxCores=8\n" },
+        { "ondemand", "DownThreshold=5%\nTargetUtilization=5%\nUpThreshold=5%\n" },
+        { "ondemand", "DownThreshold=100%\nTargetUtilization=100%\nUpThreshold=100%\n" },
+};
+
+START_TEST(profiles_fit)
+{
+        static const char *const names[] = { "power-saver", "balanced", "performance", "latency" };
+        g_autofree char *dir = temporary_make(g_get_tmp_dir()), *error = NULL;
+        g_autofree char *path = g_strdup_printf("%s/policies/%s.conf", dir, extremes[_i].policy);
+        g_autofree char *parent = g_path_get_dirname(path);
+        g_autofree char *text = g_strconcat("[Policy]\n", extremes[_i].text, NULL);
+        const ConfigPaths paths = { .root = root_open("/"),
+                                    .vendor_dir = g_getenv("CONF"),
+                                    .admin_dir = dir,
+                                    .policy_dir = g_getenv("POLICIES") };
+        g_autoptr(Config) config = NULL;
+
+        ck_assert_int_eq(g_mkdir_with_parents(parent, 0755), 0);
+        ck_assert(g_file_set_contents(path, text, -1, NULL));
+        if (config_load(&paths, errors, &config) < 0)
+                ck_abort_msg("%s", ((const ConfigError *)errors->pdata[0])->message);
+        for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+                const Profile *profile = config_profile(config, names[i]);
+
+                ck_assert_msg(profile && *profile->summary, "%s", names[i]);
+                ck_assert_int_ge(config_use_profile(config, profile, &error), 0);
+        }
+        close(paths.root);
+        temporary_remove(dir);
+}
+END_TEST
+
+/* balanced leaves everything to the policies' own files. */
+START_TEST(balanced_is_empty)
+{
+        const ConfigPaths paths = { .root = root_open("/"),
+                                    .vendor_dir = g_getenv("CONF"),
+                                    .admin_dir = "nonexistent",
+                                    .policy_dir = g_getenv("POLICIES") };
+        g_autoptr(Config) config = NULL;
+
+        ck_assert_int_eq(config_load(&paths, errors, &config), 0);
+        ck_assert_uint_eq(g_hash_table_size(config_profile(config, "balanced")->values), 0);
+        ck_assert_str_eq(config_profile(config, "latency")->family, "performance");
+        close(paths.root);
 }
 END_TEST
 
@@ -181,6 +238,8 @@ int main(void)
         tcase_add_test(tcase, daemon_options);
         tcase_add_test(tcase, app_options);
         tcase_add_test(tcase, policy_options);
+        tcase_add_loop_test(tcase, profiles_fit, 0, G_N_ELEMENTS(extremes));
+        tcase_add_test(tcase, balanced_is_empty);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
 }

@@ -1,10 +1,14 @@
 # fish completion for idlectl
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-set -l verbs status cpus why policies set check settings verify hold run holds dump
+set -l verbs status cpus why policies set profile check settings verify hold run holds dump
 
 function __idlectl_settings -a column section
     idlectl settings $section 2>/dev/null | awk -v column=$column '$1 == "Section" { on = 1; next } on && /^[^ ]/ { print $column }' | sort -u
+end
+
+function __idlectl_profiles
+    idlectl profile 2>/dev/null | awk '$1 == "Profile" { on = 1; next } on { print $1 == "*" ? $2 : $1 }'
 end
 
 function __idlectl_section
@@ -18,6 +22,7 @@ complete -c idlectl -n "not __fish_seen_subcommand_from $verbs" -a cpus -d 'Show
 complete -c idlectl -n "not __fish_seen_subcommand_from $verbs" -a why -d 'Say why CPUs are parked or not'
 complete -c idlectl -n "not __fish_seen_subcommand_from $verbs" -a policies -d 'Show what every policy wishes'
 complete -c idlectl -n "not __fish_seen_subcommand_from $verbs" -a set -d 'Change options while the daemon runs'
+complete -c idlectl -n "not __fish_seen_subcommand_from $verbs" -a profile -d 'Show the profiles, or choose one'
 complete -c idlectl -n "not __fish_seen_subcommand_from $verbs" -a check -d 'Check the configuration'
 complete -c idlectl -n "not __fish_seen_subcommand_from $verbs" -a settings -d 'Show every option'
 complete -c idlectl -n "not __fish_seen_subcommand_from $verbs" -a verify -d 'Check that everything is as idled left it'
@@ -43,7 +48,7 @@ complete -c idlectl -n "__fish_seen_subcommand_from hold run" -l latency -x -a '
 complete -c idlectl -n "__fish_seen_subcommand_from hold run" -l cores -x -d 'Have so many cores in use'
 complete -c idlectl -n "__fish_seen_subcommand_from hold run" -l min-frequency -x -d 'Not slower than this'
 complete -c idlectl -n "__fish_seen_subcommand_from hold run" -l cpus -x -d 'Keep these in use, and ask for them'
-complete -c idlectl -n "__fish_seen_subcommand_from hold run" -l profile -x -a 'power-saver balanced performance' -d 'Have this profile in force'
+complete -c idlectl -n "__fish_seen_subcommand_from hold run" -l profile -x -a '(__idlectl_profiles)' -d 'Have this profile in force'
 complete -c idlectl -n "__fish_seen_subcommand_from hold run" -l global -d 'The latency is for all CPUs of the machine'
 complete -c idlectl -n "__fish_seen_subcommand_from hold run" -l reason -x -d 'What for'
 complete -c idlectl -n "__fish_seen_subcommand_from hold" -l pid -x -a '(__fish_complete_pids)' -d 'For this process, until it ends'
@@ -52,3 +57,5 @@ complete -c idlectl -n "__fish_seen_subcommand_from run" -a '(__fish_complete_su
 complete -c idlectl -n "__fish_seen_subcommand_from check" -a '(__fish_complete_directories)'
 complete -c idlectl -n '__fish_seen_subcommand_from set settings; and test -z "$(__idlectl_section)"' -a '(__idlectl_settings 1)'
 complete -c idlectl -n '__fish_seen_subcommand_from set; and test -n "$(__idlectl_section)"' -a '(__idlectl_settings 2 (__idlectl_section))='
+complete -c idlectl -n '__fish_seen_subcommand_from profile; and test -z "$(__idlectl_section)"' -a 'list get set'
+complete -c idlectl -n '__fish_seen_subcommand_from profile; and test "$(__idlectl_section)" = set' -a 'auto (__idlectl_profiles)'

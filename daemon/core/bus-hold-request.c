@@ -13,13 +13,12 @@
 #include "base/log.h"
 #include "base/nearest.h"
 #include "core/bus-hold.h"
+#include "core/profile.h"
 
-#define LATENCY_MAX_US  1000000u
-#define FREQUENCY_MAX   100000000u /* kHz */
-#define REASON_MAX      256
-#define CPUS_MAX        32768
-#define PROFILE_MAX     64
-#define PROFILE_LETTERS G_CSET_a_2_z G_CSET_A_2_Z G_CSET_DIGITS "-_."
+#define LATENCY_MAX_US 1000000u
+#define FREQUENCY_MAX  100000000u /* kHz */
+#define REASON_MAX     256
+#define CPUS_MAX       32768
 
 static int refuse(sd_bus_error *error, const char *key, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
@@ -116,15 +115,16 @@ static int take_reason(sd_bus_message *m, const char *key, const Manager *manage
 static int take_profile(sd_bus_message *m, const char *key, const Manager *manager,
                         BusHoldRequest *request, sd_bus_error *error)
 {
+        g_autofree char *known = config_profile_names(manager->config), *problem = NULL;
         const char *name;
-        size_t length;
         int r = sd_bus_message_read(m, "s", &name);
 
         if (r < 0)
                 return r;
-        length = strlen(name);
-        if (length == 0 || length > PROFILE_MAX || strspn(name, PROFILE_LETTERS) != length)
-                return refuse(error, key, "found \"%s\", expected the name of a profile", name);
+        if (!*name)
+                return refuse(error, key, "found nothing, expected a profile: %s", known);
+        if (profile_check_name(manager->config, name, &problem) < 0)
+                return refuse(error, key, "%s", problem);
         request->hold.profile = name;
         return 0;
 }

@@ -34,6 +34,7 @@ REASON = {"policy": optional(str), "because": optional(str), "option": optional(
 FIGURE = {"policy": str, "name": str, "unit": str, "value": number}
 SETTING = {"section": str, "key": str, "value": str, "default": str, "source": str,
            "expects": str, "help": str, "runtime": bool}
+PROFILE = {"name": str, "summary": optional(str), "file": optional(str), "active": bool}
 PROBLEM = {"kind": str, "name": str, "expected": str, "found": optional(str), "problem": str}
 SHAPES = {
     "status": {
@@ -72,6 +73,8 @@ SHAPES = {
          "period_usec": optional(int)} if p["loaded"] else
         {"loaded": bool, "name": str, "summary": optional(str), "problem": optional(str)}, p)]),
     "settings": dict(HEAD, settings=[SETTING]),
+    "profile": dict(HEAD, active=optional(str), reason=optional(str), chosen=optional(str),
+                    inhibited=optional(str), profiles=[PROFILE]),
     "holds": dict(HEAD, holds=[{
         "hold": int, "owner": str, "user": int, "pid": optional(int), "process": optional(str),
         "ends_with_process": bool, "since_usec": int, "reason": str, "latency_us": optional(int),

@@ -17,13 +17,19 @@ Daemon     Policies  userspace
 userspace  IdleMask  -
       Expects CPUs
 """
+PROFILES = """night (chosen)
+   Profile   Summary
+   balanced  As the machine was found
+*  night     -
+"""
 
 
 class Completions(TestCase):
     def complete(self, *words):
         """What bash offers for the last of the words."""
         stub = Path(self.directory) / "idlectl"
-        body = '[ "$1" = settings ] || exit 1\ncat <<END | ' \
+        body = 'if [ "$1" = profile ]; then cat <<END; exit; fi\n' + PROFILES + 'END\n' \
+               '[ "$1" = settings ] || exit 1\ncat <<END | ' \
                '{ [ "$2" ] && grep -E "^(Section|$2|     ) " || cat; }\n' + SETTINGS + "END\n"
         stub.write_text("#!/bin/bash\n" + body)
         stub.chmod(0o755)
@@ -59,6 +65,13 @@ class Completions(TestCase):
         for verb in self.verbs():
             self.assertEqual(set(self.complete(verb, "--")), self.options(verb), verb)
         self.assertEqual(self.complete("nonsense", "--"), [])
+
+    def test_profiles(self):
+        self.assertEqual(self.complete("profile", ""), ["list", "get", "set"])
+        self.assertEqual(self.complete("profile", "set", ""), ["auto", "balanced", "night"])
+        self.assertEqual(self.complete("profile", "set", "n"), ["night"])
+        self.assertEqual(self.complete("profile", "get", ""), [])
+        self.assertEqual(self.complete("hold", "--profile", "b"), ["balanced"])
 
     def test_settings(self):
         self.assertEqual(self.complete("set", ""), ["Daemon", "userspace"])

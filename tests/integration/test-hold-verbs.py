@@ -77,12 +77,12 @@ class Run(Case):
 
     def test_hold(self):
         process = self.begin('run', '--latency', '50us', '--cores', '2', '--min-frequency',
-                             '1.5GHz', '--cpus', '2-3', '--profile', 'performance', '--reason',
+                             '1.5GHz', '--cpus', '2-3', '--profile', 'balanced', '--reason',
                              'a game', '--', 'sh', '-c', 'echo $$; ' + WAIT)
         pid = int(process.stdout.readline())
         path, = self.holds()
         for name, value in (('LatencyUSec', 50), ('MinCores', 2), ('MinFrequencyKHz', 1500000),
-                            ('CPUs', '2-3'), ('Profile', 'performance'), ('Reason', 'a game'),
+                            ('CPUs', '2-3'), ('Profile', 'balanced'), ('Reason', 'a game'),
                             ('Pid', pid), ('Bound', True)):
             self.assertEqual(self.get(name, path, HOLD), value, name)
         process.stdin.close()

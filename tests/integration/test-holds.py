@@ -92,12 +92,12 @@ class Life(Case):
     def test_what_it_says(self):
         process = self.sleeper()
         path, _ = self.hold(latency_us=50, min_cores=2, min_frequency_khz=800000, cpus='2-3',
-                            profile='performance', pid=process.pid, reason='a\ngame')
+                            profile='balanced', pid=process.pid, reason='a\ngame')
         self.assertEqual(path, PATH + '/hold/1')
         self.assertEqual(self.holds(), [path])
         values = self.object(path).GetAll(HOLD, dbus_interface='org.freedesktop.DBus.Properties')
         for name, value in (('Id', 1), ('LatencyUSec', 50), ('MinCores', 2), ('CPUs', '2-3'),
-                            ('MinFrequencyKHz', 800000), ('Profile', 'performance'),
+                            ('MinFrequencyKHz', 800000), ('Profile', 'balanced'),
                             ('Pid', process.pid), ('Bound', True), ('Global', False),
                             ('Reason', 'a\\x0agame'), ('User', os.geteuid()), ('Obstacle', '')):
             self.assertEqual(values[name], value, name)
@@ -196,8 +196,8 @@ class Life(Case):
                 ({'latency_us': 1000001}, '1000000'), ({'min_cores': 0}, 'expected 1 to'),
                 ({'min_cores': 99}, 'number of cores'), ({'min_frequency_khz': 0}, 'kHz'),
                 ({'cpus': '1-x'}, 'such as 2-3,8'), ({'cpus': '100'}, 'online'),
-                ({'cpus': ''}, 'online'), ({'profile': '../x'}, 'name of a profile'),
-                ({'profile': ''}, 'name of a profile'), ({'pid': 0, 'latency_us': 5}, 'expected'),
+                ({'cpus': ''}, 'online'), ({'profile': '../x'}, 'expected a profile: balanced'),
+                ({'profile': ''}, 'expected a profile: balanced'), ({'pid': 0, 'latency_us': 5}, 'expected'),
                 ({'latency_us': 5, 'reason': 'x' * 257}, '257'),
                 ({'global': True, 'min_cores': 1}, 'latency_us'),
                 ({'latency_us': 5, 'pidfd': read}, 'pidfd_open'),
@@ -226,7 +226,7 @@ class Life(Case):
         self.call('Reload')
         self.assertEqual(self.value(path, 'Obstacle'), 'no policy at work looks at holds')
         self.assert_fails('org.idled1.Error.NotAvailable', 'Hold', wishes(latency_us=50))
-        self.hold(profile='performance')
+        self.hold(profile='balanced')
 
     def test_bus_away(self):
         process, lines = self.holder(1)

@@ -1,8 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Profiles: chosen, kept, put in force as one step, and what becomes of them in a reload."""
+import json
 import os
 import shutil
+import subprocess
+
+import dbus
 
 from idledtest import NAME, PATH, TestCase, main, wait_until
 
@@ -197,6 +201,90 @@ class Choices(ProfileCase):
         os.close(fd)
         wait_until(lambda: self.get('IdleMask') == '6-7', 'the profile in force')
         self.assertEqual(self.get('ProfileInhibited'), '')
+
+
+class Ctl(ProfileCase):
+    """idlectl profile, with and without the daemon."""
+
+    def idlectl(self, *arguments, bus=True):
+        command = [os.environ['IDLECTL'], 'profile', *arguments]
+        command += ['--bus-address', self.bus.address] if bus else \
+            ['--root', self.root, '--policy-dir', os.environ['IDLED_POLICIES']]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    def test_with_the_daemon(self):
+        self.start()
+        result = self.idlectl()
+        self.assertEqual((result.returncode, result.stderr), (0, ''))
+        self.assertEqual(result.stdout.splitlines(), [
+            'balanced (nobody chose another)', '   Profile   Summary', '*  balanced  -',
+            '   day       -', '   night     Nobody is here'])
+        result = self.idlectl('set', 'night')
+        self.assertEqual((result.returncode, result.stdout), (0, 'night (chosen)\n'))
+        self.assertEqual(self.idlectl('get').stdout, 'night\n')
+        answer = json.loads(self.idlectl('list', '--json').stdout)
+        self.assertEqual((answer['active'], answer['reason'], answer['chosen'],
+                          answer['inhibited']), ('night', 'chosen', 'night', None))
+        self.assertEqual([row['name'] for row in answer['profiles'] if row['active']], ['night'])
+        result = self.idlectl('set', 'nihgt')
+        self.assertEqual((result.returncode, result.stdout), (1, ''))
+        self.assertIn('(did you mean night?)', result.stderr)
+        self.assertEqual(self.idlectl('set', 'auto').stdout, 'balanced (nobody chose another)\n')
+
+    def test_without_the_daemon(self):
+        result = self.idlectl('--json', bus=False)
+        self.assertEqual((result.returncode, result.stderr), (0, ''))
+        answer = json.loads(result.stdout)
+        self.assertIsNone(answer['active'])
+        self.assertEqual([(row['name'], row['summary']) for row in answer['profiles']],
+                         [('balanced', None), ('day', None), ('night', 'Nobody is here')])
+        self.assertIn('  night     Nobody is here\n', self.idlectl(bus=False).stdout)
+        for arguments in ['get'], ['set', 'night']:
+            result = self.idlectl(*arguments, bus=False)
+            self.assertEqual((result.returncode, result.stdout), (1, ''))
+            self.assertIn('idled is not running', result.stderr)
+        self.write_config('profiles/day.conf', '[nonsense]\n')
+        result = self.idlectl(bus=False)
+        self.assertEqual((result.returncode, result.stdout), (1, ''))
+        self.assertIn('profiles/day.conf:1: found section [nonsense]', result.stderr)
+
+
+class Holds(ProfileCase):
+    def hold(self, name):
+        return self.call('Hold', dbus.Dictionary({'profile': name, 'reason': 'a test'}, 'sv'))
+
+    def test_held_then_back(self):
+        self.start()
+        self.call('SetProfile', 'day')
+        _, first = self.hold('night')
+        first = first.take()
+        self.assert_profile('night', '^held by user .*: a test$', '6-7')
+        self.assertEqual(self.get('IdleMask'), '6-7', 'in force before the answer')
+        self.call('SetProfile', 'balanced')
+        self.assert_profile('night', '^held by ', '6-7')
+        _, second = self.hold('day')
+        second = second.take()
+        self.assertEqual(self.get('Profile'), 'day', 'the newest')
+        os.close(second)
+        wait_until(lambda: self.get('Profile') == 'night', 'the older hold\'s profile')
+        os.close(first)
+        wait_until(lambda: self.get('Profile') == 'balanced', 'the chosen profile')
+        self.assertEqual(self.get('IdleMask'), '')
+
+    def test_unknown(self):
+        self.start()
+        message = self.assert_fails(ERROR + 'InvalidValue', 'Hold',
+                                    dbus.Dictionary({'profile': 'nihgt'}, 'sv'))
+        self.assertIn('expected a profile: balanced, day, night (did you mean night?)', message)
+
+    def test_gone_in_a_reload(self):
+        self.start()
+        fd = self.hold('night')[1].take()
+        os.remove(os.path.join(self.config, 'profiles/night.conf'))
+        self.call('Reload')
+        self.assert_profile('balanced', 'there is no profile "night"', '')
+        os.close(fd)
+        wait_until(lambda: self.get('ProfileReason') == 'nobody chose another', 'no hold')
 
 
 class Reloads(ProfileCase):

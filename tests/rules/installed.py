@@ -38,6 +38,10 @@ EXPECTED = """
     {vendordir}/policies/latency.conf
     {vendordir}/policies/ondemand.conf
     {vendordir}/policies/userspace.conf
+    {vendordir}/profiles/balanced.conf
+    {vendordir}/profiles/latency.conf
+    {vendordir}/profiles/performance.conf
+    {vendordir}/profiles/power-saver.conf
     {unitdir}/idled.service
     {datadir}/dbus-1/system-services/org.idled1.service
     {datadir}/dbus-1/system.d/org.idled1.conf
