@@ -22,7 +22,7 @@ from emulator import PROGRAM
 KERNEL_OPTIONS = (
     "root=/dev/vda rw quiet panic=-1 net.ifnames=0 audit=0 apparmor=0 mitigations=off nokaslr "
     "idle=halt intel_idle.max_cstate=0 no_timer_check tsc=reliable rcupdate.rcu_expedited=1 "
-    "systemd.show_status=0 systemd.default_timeout_start_sec=60s")
+    "systemd.show_status=0 systemd.default_timeout_start_sec=600s")
 
 # An Intel CPU: of AMD's, QEMU gives threads to some only. `arat`: a timer that runs while it sleeps.
 CPU = "Nehalem,+arat"

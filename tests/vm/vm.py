@@ -112,12 +112,25 @@ def run_command(arguments):
     return result.status
 
 
+class Result(unittest.TextTestResult):
+    """Says at once what went wrong: the end may be half an hour away."""
+
+    def addFailure(self, test, err):
+        super().addFailure(test, err)
+        self.stream.writeln(self.failures[-1][1])
+
+    def addError(self, test, err):
+        super().addError(test, err)
+        self.stream.writeln(self.errors[-1][1])
+
+
 def run_tests(arguments):
     names = arguments.names or sorted(p.stem for p in (HERE / "tests").glob("test_*.py"))
     lab.settings.short = arguments.short
     began = time.monotonic()
     suite = unittest.defaultTestLoader.loadTestsFromNames(names)
-    runner = unittest.TextTestRunner(verbosity=2, stream=sys.stdout)
+    sys.stdout.reconfigure(line_buffering=True)
+    runner = unittest.TextTestRunner(verbosity=2, stream=sys.stdout, resultclass=Result)
     result = runner.run(suite)
     say(f"{result.testsRun} tests in {time.monotonic() - began:.0f} s, "
         f"{lab.settings.boots} boots of {lab.settings.boot_seconds:.1f} s at most")

@@ -30,7 +30,7 @@ class Tool(unittest.TestCase):
         return [str(TOOL), "--suite", lab.settings.suite, *words]
 
     def run_tool(self, *words):
-        return subprocess.run(self.arguments(*words), text=True, check=False, timeout=300,
+        return subprocess.run(self.arguments(*words), text=True, check=False, timeout=900,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE)
 
@@ -69,7 +69,7 @@ class Shell(Tool):
             os.kill(self.pid, signal.SIGTERM)
             os.waitpid(self.pid, 0)
 
-    def expect(self, pattern, seconds=180):
+    def expect(self, pattern, seconds=900):
         """Reads until this was printed."""
         deadline = time.monotonic() + seconds
         while not re.search(pattern, self.seen):
