@@ -15,11 +15,15 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/memory.h"
 #include "core/holder.h"
 
 /* How often it is looked where processes may run, and what that may cost. */
 #define FOLLOW_USEC        G_USEC_PER_SEC
 #define FOLLOW_COST_FACTOR 100
+
+/* So many holds have needed memory that is worth giving back. */
+#define MANY_HOLDS 64
 
 struct Holds {
         sd_event *event;
@@ -29,6 +33,7 @@ struct Holds {
         GHashTable *by_id; /* &held->id -> Held */
         Holders *holders;
         uint64_t last_id;
+        guint most; /* at once, since there were none */
         bool again; /* look where processes may run at the next occasion */
         uint64_t followed_usec, cost_usec;
         void (*changed)(void *userdata);
@@ -92,6 +97,17 @@ static void held_free(Held *held)
         g_free(held);
 }
 
+/* After many holds, gives their memory back. */
+static void shrink(Holds *holds)
+{
+        if (holds->held->len > 0 || holds->most < MANY_HOLDS)
+                return;
+        g_array_unref(holds->list);
+        holds->list = g_array_new(FALSE, FALSE, sizeof(Hold));
+        holds->most = 0;
+        memory_settle();
+}
+
 /* Takes the hold out; what it asked for is asked for no longer. */
 static void take_out(Held *held)
 {
@@ -115,6 +131,7 @@ static void end(Held *held, const char *how)
         if (held->ended)
                 held->ended(held->id, held->userdata);
         held_free(held);
+        shrink(holds);
 }
 
 static int on_hangup(sd_event_source *source, int fd, uint32_t revents, void *userdata)
@@ -223,6 +240,7 @@ static void put_in(Held *held, const HoldRequest *request)
         held->index = holds->held->len;
         g_array_append_val(holds->list, hold);
         g_ptr_array_add(holds->held, held);
+        holds->most = MAX(holds->most, holds->held->len);
         g_hash_table_insert(holds->by_id, &held->id, held);
 }
 
@@ -304,6 +322,7 @@ int holds_remove(Holds *holds, uint64_t id)
         take_out(held);
         holds->changed(holds->userdata);
         held_free(held);
+        shrink(holds);
         return 0;
 }
 

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Holds under systemd, with the service confined as its unit says: limits of this kernel's CPUs."""
+
+import lab
+
+LIMITS = "cat /sys/devices/system/cpu/cpu*/power/pm_qos_resume_latency_us"
+FREE = "0\n0\n0\n0"
+
+
+class Holds(lab.IdledTest):
+    def setUp(self):
+        super().setUp()
+        self.configure("[Daemon]\nPolicies=latency\n", {})
+        self.start()
+        self.assertEqual(self.guest.read(LIMITS), FREE)
+
+    def test_run(self):
+        self.assertEqual(self.guest.read(f"idlectl run --latency 50us -- {LIMITS}"),
+                         "50\n50\n50\n50")
+        self.wait_for("giving back", lambda: self.guest.read(LIMITS) == FREE)
+        self.assertEqual(self.guest.read(
+            f"taskset -c 1-2 idlectl run --latency 0 -- {LIMITS}"), "0\nn/a\nn/a\n0")
+        self.wait_for("giving back", lambda: self.guest.read(LIMITS) == FREE)
+
+    def test_global(self):
+        # The file has the 32 bits of the strictest request.
+        value = "od -An -td4 /dev/cpu_dma_latency"
+        before = self.guest.read(value).strip()
+        held = self.guest.read(f"idlectl run --latency 30us --global -- {value}").strip()
+        self.assertEqual(held, "30")
+        self.wait_for("giving back", lambda: self.guest.read(value).strip() == before)
+        self.assertNotIn("cpu_dma_latency", self.property("Degraded"))
+
+    def test_killed(self):
+        self.guest.run("systemd-run -q --unit=holder idlectl hold --latency 50us")
+        self.wait_for("the hold", lambda: self.guest.read(LIMITS) == "50\n50\n50\n50")
+        self.guest.run("systemctl kill -s KILL holder")
+        self.wait_for("giving back", lambda: self.guest.read(LIMITS) == FREE)
+        self.guest.run("systemctl reset-failed holder", check=False)
+
+    def test_daemon_killed(self):
+        self.guest.run("systemd-run -q --unit=holder idlectl hold --latency 50us")
+        self.wait_for("the hold", lambda: self.guest.read(LIMITS) == "50\n50\n50\n50")
+        self.guest.run("systemctl kill -s KILL idled")
+        self.wait_for("giving back", lambda: self.guest.read(LIMITS) == FREE)
+        self.wait_for("the holder's end", lambda: self.guest.run(
+            "systemctl is-active holder", check=False).output.strip() != "active")
+        self.guest.run("systemctl reset-failed holder", check=False)
+
+    def test_user(self):
+        """No polkit in the guest's minimal system, or nobody to ask: refused, and nothing changed."""
+        result = self.guest.run("cd /; runuser -u user -- idlectl run --latency 50us -- true",
+                                check=False)
+        self.assertEqual(result.status, 125)
+        self.assertIn("you may not do that", result.errors)
+        self.assertEqual(self.guest.read(LIMITS), FREE)
