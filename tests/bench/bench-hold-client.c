@@ -2,172 +2,29 @@
 /*
  * How long a hold takes, asked from outside: ADDRESS of the bus, PID of the daemon.
  *
- * From the call to the answer; when that comes the limit is in the kernel's files of all CPUs that
- * this process may run on, which is looked at each time. Beside it in the same run: a call on the
- * same bus to the same daemon that does nothing (Ping), which is what the bus itself costs, and the
- * kernel's own doors written to directly, without any daemon: /dev/cpu_dma_latency opened and
- * written, and the CPUs' files.
+ * From the call to the limit in the kernel's file, seen by a thread that looks all the time, and to
+ * the answer; when that comes the limit is in the files of all CPUs that this process may run on,
+ * which is looked at each time. Beside it in the same run: a call on the same bus to the same
+ * daemon that does nothing (Ping), which is what the bus itself costs, and the kernel's own doors
+ * written to directly, without any daemon: /dev/cpu_dma_latency opened and written, and the CPUs'
+ * files.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <glib.h>
 #include <math.h>
-#include <sched.h>
+#include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <systemd/sd-bus.h>
-#include <unistd.h>
 
-#define NAME    "org.idled1"
-#define PATH    "/org/idled1"
-#define MANAGER "org.idled1.Manager"
+#include "bench-hold.h"
 
 #define CALLS  2000
 #define MANY   1000
 #define CYCLES 10000
 
-static sd_bus *bus;
-static int n_cpus, *limits; /* the CPUs' files, open */
-static unsigned n_wrong;
-static bool has_limits;
-
-static double now_usec(void)
-{
-        struct timespec now;
-
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
-}
-
-static void fail(const char *what, int r, const sd_bus_error *error)
-{
-        fprintf(stderr, "%s: %s\n", what, error && error->message ? error->message : strerror(-r));
-        exit(EXIT_FAILURE);
-}
-
-static int compare(const void *a, const void *b)
-{
-        double x = *(const double *)a, y = *(const double *)b;
-
-        return (x > y) - (x < y);
-}
-
-/* `p50_target` and `p99_target` in us; 0: none. */
-static void print_times(const char *what, double *times, int n, double p50_target,
-                        double p99_target)
-{
-        double p50, p99;
-
-        qsort(times, (size_t)n, sizeof(times[0]), compare);
-        p50 = times[n / 2];
-        p99 = times[n * 99 / 100];
-        printf("%-46s %8.0f %8.0f %8.0f", what, p50, p99, times[n - 1]);
-        if (p50_target > 0)
-                printf("   at most %.0f, %.0f: %s", p50_target, p99_target,
-                       p50 <= p50_target && p99 <= p99_target ? "met" : "MISSED");
-        putchar('\n');
-}
-
-static void open_limits(void)
-{
-        cpu_set_t set;
-
-        sched_getaffinity(0, sizeof(set), &set);
-        limits = g_new0(int, CPU_COUNT(&set));
-        for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-                char path[96];
-
-                if (!CPU_ISSET(cpu, &set))
-                        continue;
-                snprintf(path, sizeof(path),
-                         "/sys/devices/system/cpu/cpu%d/power/pm_qos_resume_latency_us", cpu);
-                limits[n_cpus] = open(path, O_RDWR | O_CLOEXEC);
-                if (limits[n_cpus] >= 0)
-                        n_cpus++;
-        }
-}
-
-/* True if every CPU of ours has this limit. */
-static bool is_in_force(const char *expected)
-{
-        for (int i = 0; i < n_cpus; i++) {
-                char text[16] = "";
-
-                if (pread(limits[i], text, sizeof(text) - 1, 0) < 0)
-                        return false;
-                g_strchomp(text);
-                if (!g_str_equal(text, expected))
-                        return false;
-        }
-        return n_cpus > 0;
-}
-
-/* Returns the descriptor; `ret_path`, if not NULL, is a new string. */
-static int hold(uint32_t latency_us, char **ret_path)
-{
-        sd_bus_error error = SD_BUS_ERROR_NULL;
-        sd_bus_message *reply = NULL;
-        const char *path;
-        int fd, r = sd_bus_call_method(bus, NAME, PATH, MANAGER, "Hold", &error, &reply, "a{sv}", 1,
-                                       "latency_us", "u", latency_us);
-
-        if (r >= 0)
-                r = sd_bus_message_read(reply, "oh", &path, &fd);
-        if (r < 0)
-                fail("Hold", r, &error);
-        fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-        if (ret_path)
-                *ret_path = g_strdup(path);
-        sd_bus_message_unref(reply);
-        return fd;
-}
-
-static void release(const char *path)
-{
-        sd_bus_error error = SD_BUS_ERROR_NULL;
-        int r = sd_bus_call_method(bus, NAME, PATH, MANAGER, "ReleaseHold", &error, NULL, "o",
-                                   path);
-
-        if (r < 0)
-                fail("ReleaseHold", r, &error);
-}
-
-static void ping(void)
-{
-        int r = sd_bus_call_method(bus, NAME, PATH, "org.freedesktop.DBus.Peer", "Ping", NULL, NULL,
-                                   "");
-
-        if (r < 0)
-                fail("Ping", r, NULL);
-}
-
-static unsigned count_holds(void)
-{
-        sd_bus_error error = SD_BUS_ERROR_NULL;
-        sd_bus_message *reply = NULL;
-        const char *path;
-        unsigned n = 0;
-        int r = sd_bus_get_property(bus, NAME, PATH, MANAGER, "Holds", &error, &reply, "ao");
-
-        if (r < 0)
-                fail("Holds", r, &error);
-        sd_bus_message_enter_container(reply, 'a', "o");
-        while (sd_bus_message_read(reply, "o", &path) > 0)
-                n++;
-        sd_bus_message_unref(reply);
-        return n;
-}
-
-static void wait_for_none(void)
-{
-        while (count_holds() > 0)
-                g_usleep(1000);
-}
+/* Between the caller and who watches the limit. */
+static _Atomic int awaited_us; /* 0: none, or it was seen */
+static _Atomic bool done;
+static double seen_usec;
 
 /* The other doors: what the bus costs, and what the kernel does. */
 static void bench_references(void)
@@ -229,24 +86,75 @@ static void bench_calls(const char *what, const char *what_release, int calls, d
         print_times(what_release, ends, calls, 0, 0);
 }
 
-/* As programs hold: now and then, everything asleep in between. */
+/* Looks at the last of our CPUs, which is limited after the others, until it has what is awaited.
+ */
+static void *watch(void *unused)
+{
+        while (!done) {
+                char text[16] = "";
+                int us = awaited_us;
+
+                if (us == 0) {
+                        sched_yield();
+                } else if (pread(limits[n_cpus - 1], text, sizeof(text) - 1, 0) > 0 &&
+                           atoi(text) == us) {
+                        seen_usec = now_usec();
+                        awaited_us = 0;
+                }
+        }
+        return NULL;
+}
+
+/* What was asked for is the limit, not the answer: somebody else sees when it is there. */
+static void bench_in_force(void)
+{
+        static double times[CALLS];
+        pthread_t watcher;
+
+        if (!has_limits || pthread_create(&watcher, NULL, watch, NULL) != 0)
+                return;
+        for (int i = 0; i < CALLS; i++) {
+                double start = now_usec();
+                char *path;
+                int fd;
+
+                awaited_us = i % 2 ? 40 : 50;
+                fd = hold(i % 2 ? 40 : 50, &path);
+                while (awaited_us)
+                        sched_yield();
+                times[i] = seen_usec - start;
+                release(path);
+                close(fd);
+                g_free(path);
+        }
+        done = true;
+        pthread_join(watcher, NULL);
+        print_times("Hold to the limit in force, seen from beside", times, CALLS, 150, 1000);
+}
+
+/* Now and then, everything asleep in between: caches are cold and CPUs have to wake up. */
 static void bench_single(void)
 {
-        static double times[200];
+        static double calls[200], holds[200];
 
-        for (size_t i = 0; i < G_N_ELEMENTS(times); i++) {
+        for (size_t i = 0; i < G_N_ELEMENTS(holds); i++) {
                 double start;
                 int fd;
 
                 g_usleep(5000);
                 start = now_usec();
+                ping();
+                calls[i] = now_usec() - start;
+                g_usleep(5000);
+                start = now_usec();
                 fd = hold(50, NULL);
-                times[i] = now_usec() - start;
+                holds[i] = now_usec() - start;
                 if (has_limits)
                         n_wrong += !is_in_force("50");
                 close(fd);
         }
-        print_times("Hold, one every 5 ms", times, (int)G_N_ELEMENTS(times), 150, 1000);
+        print_times("Ping, one every 10 ms", calls, (int)G_N_ELEMENTS(calls), 0, 0);
+        print_times("Hold, one every 10 ms", holds, (int)G_N_ELEMENTS(holds), 0, 0);
         wait_for_none();
 }
 
@@ -359,9 +267,10 @@ int main(int argc, char **argv)
         has_limits = is_in_force("50");
         close(fd);
         wait_for_none();
-        printf("%-46s %8s %8s %8s\n", "us from the call to the answer", "p50", "p99", "max");
+        printf("%-46s %8s %8s %8s\n", "us", "p50", "p99", "max");
         bench_references();
-        bench_calls("Hold, one after the other", "ReleaseHold", CALLS, 150, 1000);
+        bench_in_force();
+        bench_calls("Hold, one after the other, to the answer", "ReleaseHold", CALLS, 0, 0);
         bench_single();
         bench_many(daemon);
         bench_deaths(daemon);
