@@ -102,6 +102,19 @@ class InForce(TestCase):
         self.hold(min_cores=self.get('Cores'))
         self.assertEqual(self.get('WantedCores'), self.get('Cores'))
 
+    def test_ticks_go_on(self):
+        """Who holds all the time does not keep idled from looking at the load."""
+        self.write_config('idled.conf', '[Daemon]\nPolicies=latency ondemand\nMaxStretch=1\n')
+        self.write_config('policies/ondemand.conf', '[Policy]\nPeriod=50ms\n')
+        self.start()
+        before = self.get('Ticks')
+        for number in range(10000):
+            _, descriptor = self.hold(latency_us=number % 50)
+            os.close(descriptor)
+            if self.get('Ticks') >= before + 3:
+                return
+        self.fail('no tick while holds come and go')
+
     def test_strictest(self):
         self.start()
         _, lax = self.hold(latency_us=100)
