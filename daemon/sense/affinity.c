@@ -23,6 +23,9 @@
 #include "base/file.h"
 #include "base/number.h"
 
+/* Whoever starts ten thousand threads shall not have us read ten thousand files. */
+#define THREADS_MAX 512
+
 /* The value of the line that begins with `key`, which starts with a line break; ends it, so lines
  * are asked for from the last to the first. A name with a line break in it cannot pass for a line:
  * the kernel escapes it. */
@@ -102,7 +105,9 @@ int affinity_read(int root, pid_t pid, const CpuSet *enough, CpuSet *ret_cpus)
 
         snprintf(path, sizeof(path), "proc/%d/status", (int)pid);
         r = add_status(root, path, &cpus, &threads);
-        if (r >= 0 && threads > 1 && !cpuset_is_subset(enough, &cpus))
+        if (r >= 0 && threads > THREADS_MAX)
+                cpuset_or(&cpus, enough);
+        else if (r >= 0 && threads > 1 && !cpuset_is_subset(enough, &cpus))
                 r = add_threads(root, pid, enough, &cpus);
         if (r < 0)
                 return r;

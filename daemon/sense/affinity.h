@@ -11,7 +11,8 @@
 
 /* The CPUs that at least one thread of process `pid` may run on: affinity masks as far as cpusets
  * let them be, our own confinement included. Threads are looked at only until the set holds all of
- * `enough`, so that for most processes one is read. -ESRCH: there is no such process any more. */
+ * `enough`, so that for most processes one is read; a process of more than 512 threads is taken to
+ * run on all of these. -ESRCH: there is no such process any more. */
 int affinity_read(int root, pid_t pid, const CpuSet *enough, CpuSet *ret_cpus);
 
 /* The real and the effective user of process `pid`. -ESRCH as above; -EBADMSG: not told. */

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Where processes may run and whose they are, from trees of status files. */
+#include <errno.h>
+
+#include "base/cpuset-text.h"
+#include "scratch.h"
+#include "sense/affinity.h"
+#include "table.h"
+
+#define NAME "Name:\ta\\nCpus_allowed_list:\t7\n"
+
+/* Process 42, its first thread and others; "" ends the threads. */
+static const struct {
+        const char *name, *first, *threads[3];
+        int n_threads, result;
+        const char *cpus;
+} cases[] = {
+        { "one thread", "0-1", { NULL }, 1, 0, "0-1" },
+        { "others elsewhere", "0", { "2", "2-3" }, 3, 0, "0,2-3" },
+        { "first is enough", "0-7", { "9" }, 2, 0, "0-7" },
+        { "a thread without its line", "0", { "" }, 2, -EBADMSG, NULL },
+        { "no list", NULL, { NULL }, 1, -EBADMSG, NULL },
+        { "nonsense", "0-x", { NULL }, 1, -EINVAL, NULL },
+        { "too many threads to look at", "0", { "2" }, 513, 0, "0-7" },
+};
+
+static void write_status(const char *path, const char *cpus, int n_threads)
+{
+        g_autofree char *text = NULL;
+
+        text = g_strdup_printf(NAME "Uid:\t1000\t1001\t0\t0\nThreads:\t%d\n%s%s%s", n_threads,
+                               cpus && *cpus ? "Cpus_allowed_list:\t" : "", cpus ? cpus : "",
+                               cpus && *cpus ? "\n" : "");
+        scratch_file(path, text);
+}
+
+START_TEST(reads)
+{
+        typeof(cases[0]) *c = &cases[_i];
+        g_autofree char *text = NULL;
+        CpuSet enough, cpus;
+        int r;
+
+        cpuset_parse("0-7", &enough);
+        write_status("proc/42/status", c->first, c->n_threads);
+        write_status("proc/42/task/42/status", c->first, c->n_threads);
+        for (int i = 0; i < 3 && c->threads[i]; i++) {
+                g_autofree char *path = g_strdup_printf("proc/42/task/%d/status", 50 + i);
+
+                write_status(path, c->threads[i], c->n_threads);
+        }
+        r = affinity_read(scratch_fd, 42, &enough, &cpus);
+        ck_case(c->name, r == c->result, "found %d, expected %d", r, c->result);
+        if (r < 0)
+                return;
+        text = cpuset_format(&cpus);
+        ck_case(c->name, g_str_equal(text, c->cpus), "found %s, expected %s", text, c->cpus);
+}
+END_TEST
+
+START_TEST(users)
+{
+        uid_t real, effective;
+
+        write_status("proc/42/status", "0", 1);
+        ck_assert_int_eq(process_users_read(scratch_fd, 42, &real, &effective), 0);
+        ck_assert_uint_eq(real, 1000);
+        ck_assert_uint_eq(effective, 1001);
+        scratch_file("proc/43/status", "Name:\tx\nUid:\tnobody\n");
+        ck_assert_int_eq(process_users_read(scratch_fd, 43, &real, &effective), -EBADMSG);
+}
+END_TEST
+
+START_TEST(gone)
+{
+        uid_t real, effective;
+        CpuSet all = { 0 }, cpus;
+
+        ck_assert_int_eq(affinity_read(scratch_fd, 44, &all, &cpus), -ESRCH);
+        ck_assert_int_eq(process_users_read(scratch_fd, 44, &real, &effective), -ESRCH);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("affinity");
+        TCase *tcase = tcase_create("affinity");
+
+        tcase_add_checked_fixture(tcase, scratch_open, scratch_close);
+        tcase_add_loop_test(tcase, reads, 0, G_N_ELEMENTS(cases));
+        tcase_add_test(tcase, users);
+        tcase_add_test(tcase, gone);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}
