@@ -64,6 +64,9 @@ static void show_daemon(const Screen *screen, json_object *daemon)
         JSON_FOREACH(pause, pauses)
                 line(screen, STYLE_WARN, "Paused", "by %s: %s", json_text(pause, "owner"),
                      json_text(pause, "reason"));
+        if (json_int(daemon, "holds", 0) > 0)
+                line(screen, STYLE_PLAIN, "Holds", "%d (see idlectl holds)",
+                     (int)json_int(daemon, "holds", 0));
         line(screen, STYLE_PLAIN, "Policies", "%s", policies);
         line(screen, STYLE_PLAIN, "Back end", "%s", json_text(daemon, "park_backend"));
 }

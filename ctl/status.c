@@ -39,6 +39,7 @@ static void describe_daemon(json_object *daemon, json_object *manager)
         int64_t period = json_int(manager, "PeriodUSec", 0);
 
         json_put(daemon, "pauses", name_elements(json_get(manager, "Pauses"), pause));
+        json_put_int(daemon, "holds", (int64_t)json_length(json_get(manager, "Holds")));
         for (size_t i = 0; i < G_N_ELEMENTS(same); i++)
                 json_put_same(daemon, same[i][0], manager, same[i][1]);
         json_put(daemon, "next_tick_usec", period ? json_object_new_int64(period) : NULL);

@@ -107,6 +107,8 @@ class Verbs(TestCase):
         self.assertEqual([row["latency_us"] for row in rows], [50, None, 0])
         self.assertEqual([row["min_frequency_khz"] for row in rows], [None, 2400000, None])
         self.assertEqual(rows[0]["pid"], None)
+        self.assertRegex(self.run_ctl("status").stdout, r"(?m)^Holds +3 ")
+        self.assertEqual(json.loads(self.run_ctl("status", "--json").stdout)["daemon"]["holds"], 3)
 
     def test_nobody_holds(self):
         self.start("normal")
