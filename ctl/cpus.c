@@ -45,7 +45,7 @@ json_object *cpus_ask(Ctl *ctl, int *ret_status)
         return answer;
 }
 
-static void add_columns(Table *table, const Screen *screen, json_object *names)
+static void add_columns(Table *table, const Screen *screen, json_object *names, bool limits)
 {
         static const char *const first[] = { "CPU", "Core", "Clus", "Die", "Pkg", "Node", "Cap" };
         json_object *name;
@@ -56,6 +56,8 @@ static void add_columns(Table *table, const Screen *screen, json_object *names)
         table_column(table, "Busy%", true);
         if (screen->terminal)
                 table_column(table, "", false);
+        if (limits)
+                table_column(table, "Limits", false);
         JSON_FOREACH(name, names) {
                 g_autofree char *title = g_strconcat(json_object_get_string(name), "%", NULL);
 
@@ -88,7 +90,15 @@ static void add_states(Table *table, json_object *cpu, json_object *names)
                 add_number(table, cpus_find_state(cpu, json_object_get_string(name)), "entered");
 }
 
-static void add_row(Table *table, const Screen *screen, json_object *cpu, json_object *names)
+static void add_limits(Table *table, json_object *cpu)
+{
+        g_autofree char *text = cpus_limits_text(json_get(cpu, "limits"));
+
+        table_cell(table, *text ? STYLE_PLAIN : STYLE_DIM, *text ? text : "-");
+}
+
+static void add_row(Table *table, const Screen *screen, json_object *cpu, json_object *names,
+                    bool limits)
 {
         static const char *const groups[] = { "cpu",     "core", "cluster", "die",
                                               "package", "node", "capacity" };
@@ -105,18 +115,21 @@ static void add_row(Table *table, const Screen *screen, json_object *cpu, json_o
         table_cell(table, STYLE_PLAIN, busy);
         if (screen->terminal)
                 table_cell(table, STYLE_WARN, bar);
+        if (limits)
+                add_limits(table, cpu);
         add_states(table, cpu, names);
 }
 
 void cpus_show(const Ctl *ctl, json_object *answer)
 {
         json_object *cpus = json_get(answer, "cpus"), *cpu;
+        bool limits = cpus_have_limits(cpus);
         g_autoptr(json_object) names = cpus_state_names(cpus);
         g_autoptr(Table) table = table_new();
 
         answer_show_daemon(ctl, answer);
-        add_columns(table, &ctl->screen, names);
+        add_columns(table, &ctl->screen, names, limits);
         JSON_FOREACH(cpu, cpus)
-                add_row(table, &ctl->screen, cpu, names);
+                add_row(table, &ctl->screen, cpu, names, limits);
         table_print(table, &ctl->screen);
 }

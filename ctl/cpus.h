@@ -21,6 +21,15 @@ json_object *cpus_state_names(json_object *cpus);
 /* The element of "states" with this name, NULL if there is none. */
 json_object *cpus_find_state(json_object *cpu, const char *name);
 
+/* What idled holds the CPU of facts.h to; NULL if that is not told, as it is by no machine. */
+json_object *cpus_describe_limits(json_object *cpu);
+
+/* That in a few words, "50us -C6 <=2000MHz", "" for nothing; a new string. */
+char *cpus_limits_text(json_object *limits);
+
+/* True if idled holds any of these CPUs to something. */
+bool cpus_have_limits(json_object *cpus);
+
 /* "12.3", "~12.3" if estimated, "-" if not known, as a new string. */
 char *percent_text(json_object *object, const char *key, bool estimated);
 

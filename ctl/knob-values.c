@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Values of knobs: the cpuset files of all cgroups, and AllowedCPUs of systemd's units.
+ * Values of knobs: the cpuset files of all cgroups, AllowedCPUs of systemd's units, and what CPUs
+ * are held to.
  */
 #include "knob-values.h"
 
@@ -10,10 +11,13 @@
 
 #include "base/cpuset-text.h"
 #include "base/file.h"
+#include "base/number.h"
 #include "core/unit-control.h"
+#include "model/idle-table.h"
 
 #define CGROUPS   "sys/fs/cgroup"
 #define ROOTSLICE "-.slice"
+#define CPUS      "sys/devices/system/cpu"
 
 /* Directories this close to the mount point are looked into even if they have no cpuset: in v1 the
  * controllers' mounts, in v2 the root. */
@@ -57,6 +61,58 @@ static void add_group(GTree *values, int root, const char *dir, int depth)
                 closedir(handle);
 }
 
+static void add_files(GTree *values, int root, const char *dir, const char *const *names)
+{
+        for (; *names; names++)
+                add_file(values, root, dir, *names);
+}
+
+/* What a CPU, or a cpufreq policy, has of its own. */
+static void add_cpu(GTree *values, int root, const char *parent, const char *name)
+{
+        static const char *const files[] = { "power/pm_qos_resume_latency_us",
+                                             "power/energy_perf_bias",
+                                             "scaling_governor",
+                                             "scaling_min_freq",
+                                             "scaling_max_freq",
+                                             "energy_performance_preference",
+                                             "boost",
+                                             NULL };
+        g_autofree char *dir = g_build_filename(parent, name, NULL);
+
+        add_files(values, root, dir, files);
+        for (int i = 0; i < IDLE_STATES_MAX; i++) {
+                g_autofree char *file = g_strdup_printf("cpuidle/state%d/disable", i);
+
+                add_file(values, root, dir, file);
+        }
+}
+
+/* Those below `dir` whose names are `prefix` and a number. */
+static void add_cpus(GTree *values, int root, const char *dir, const char *prefix)
+{
+        int fd = openat(root, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), number;
+        DIR *handle = fd < 0 ? NULL : fdopendir(fd);
+        struct dirent *entry;
+
+        while (handle && (entry = readdir(handle)))
+                if (g_str_has_prefix(entry->d_name, prefix) &&
+                    int_parse(entry->d_name + strlen(prefix), &number) == 0)
+                        add_cpu(values, root, dir, entry->d_name);
+        if (handle)
+                closedir(handle);
+}
+
+static void add_tunings(GTree *values, int root)
+{
+        static const char *const files[] = { "cpufreq/boost", "intel_pstate/no_turbo",
+                                             "cpuidle/current_governor", NULL };
+
+        add_files(values, root, CPUS, files);
+        add_cpus(values, root, CPUS, "cpu");
+        add_cpus(values, root, CPUS "/cpufreq", "policy");
+}
+
 static void add_units(GTree *values, const char *bus)
 {
         g_autoptr(Units) units = units_new(NULL, bus);
@@ -91,6 +147,7 @@ json_object *knob_values(const Ctl *ctl)
         json_object *answer = json_object_new_object();
 
         add_group(values, ctl->root, CGROUPS, 0);
+        add_tunings(values, ctl->root);
         if (!ctl->root_path || ctl->bus)
                 add_units(values, ctl->bus);
         g_tree_foreach(values, put_value, answer);

@@ -8,8 +8,7 @@
 #include "core/bus-parts.h"
 #include "core/sentence.h"
 
-/* The CPU that the path names, -1 if there is none such. */
-static int path_cpu(const Bus *bus, const char *path)
+int bus_path_cpu(const Bus *bus, const char *path)
 {
         const char *name = path + strlen(BUS_PATH_CPU);
         int cpu;
@@ -19,10 +18,10 @@ static int path_cpu(const Bus *bus, const char *path)
         return cpuset_has(&bus->manager->topology->possible, cpu) ? cpu : -1;
 }
 
-static int cpu_find(sd_bus *connection, const char *path, const char *interface, void *userdata,
-                    void **ret_found, sd_bus_error *error)
+int bus_cpu_find(sd_bus *connection, const char *path, const char *interface, void *userdata,
+                 void **ret_found, sd_bus_error *error)
 {
-        if (path_cpu(userdata, path) < 0)
+        if (bus_path_cpu(userdata, path) < 0)
                 return 0;
         *ret_found = userdata;
         return 1;
@@ -42,7 +41,7 @@ static int cpu_enumerate(sd_bus *connection, const char *prefix, void *userdata,
 
 BUS_GETTER(get_number)
 {
-        return sd_bus_message_append(reply, "u", path_cpu(userdata, path));
+        return sd_bus_message_append(reply, "u", bus_path_cpu(userdata, path));
 }
 
 /* Online, Parked, Isolated. */
@@ -53,14 +52,14 @@ BUS_GETTER(get_membership)
                             : *property == 'P' ? &bus->manager->parked
                                                : &bus->manager->topology->isolated;
 
-        return sd_bus_message_append(reply, "b", cpuset_has(set, path_cpu(bus, path)));
+        return sd_bus_message_append(reply, "b", cpuset_has(set, bus_path_cpu(bus, path)));
 }
 
 /* Core, Cluster, Die, Package, Node, Thread. */
 BUS_GETTER(get_place)
 {
         const Bus *bus = userdata;
-        int cpu = path_cpu(bus, path);
+        int cpu = bus_path_cpu(bus, path);
         const TopologyCpu *place = &bus->manager->topology->cpus[cpu];
         int number;
 
@@ -85,22 +84,21 @@ BUS_GETTER(get_capacity)
 {
         const Bus *bus = userdata;
 
-        return sd_bus_message_append(reply, "u",
-                                     bus->manager->topology->cpus[path_cpu(bus, path)].capacity);
+        return sd_bus_message_append(
+                reply, "u", bus->manager->topology->cpus[bus_path_cpu(bus, path)].capacity);
 }
 
 BUS_GETTER(get_utilization)
 {
         const Bus *bus = userdata;
         const Snapshot *seen = manager_observe(bus->manager, SENSE_LOAD);
-        int cpu = path_cpu(bus, path);
+        int cpu = bus_path_cpu(bus, path);
 
         return sd_bus_message_append(
                 reply, "d", seen && cpuset_has(&seen->cpus, cpu) ? (double)seen->busy[cpu] : 0.0);
 }
 
-/* The CPU's idle states, read when first asked for and again after CPUs came or went. */
-static const IdleStates *idle_states(Bus *bus, int cpu)
+const IdleStates *bus_idle_states(Bus *bus, int cpu)
 {
         IdleStates *states = g_ptr_array_index(bus->states, cpu);
 
@@ -115,7 +113,7 @@ static const IdleStates *idle_states(Bus *bus, int cpu)
 BUS_GETTER(get_idle_states)
 {
         Bus *bus = userdata;
-        const IdleStates *states = idle_states(bus, path_cpu(bus, path));
+        const IdleStates *states = bus_idle_states(bus, bus_path_cpu(bus, path));
         int r = sd_bus_message_open_container(reply, 'a', "(suu)");
 
         for (int i = 0; r >= 0 && i < states->n; i++)
@@ -138,8 +136,8 @@ static const Residency *residency(const Bus *bus, int cpu)
 BUS_GETTER(get_residency)
 {
         Bus *bus = userdata;
-        int cpu = path_cpu(bus, path);
-        const IdleStates *states = idle_states(bus, cpu);
+        int cpu = bus_path_cpu(bus, path);
+        const IdleStates *states = bus_idle_states(bus, cpu);
         const Residency *seen = residency(bus, cpu);
         uint64_t none = 0;
         int r = sd_bus_message_open_container(reply, 'a', "(sdtttt)");
@@ -158,8 +156,8 @@ BUS_GETTER(get_residency)
 BUS_GETTER(get_estimated)
 {
         Bus *bus = userdata;
-        int cpu = path_cpu(bus, path);
-        const IdleStates *states = idle_states(bus, cpu);
+        int cpu = bus_path_cpu(bus, path);
+        const IdleStates *states = bus_idle_states(bus, cpu);
         const Residency *seen = residency(bus, cpu);
         bool known = seen && seen->estimated >= 0 && seen->estimated < states->n;
 
@@ -170,7 +168,7 @@ BUS_GETTER(get_reason)
 {
         const Bus *bus = userdata;
         const Manager *manager = bus->manager;
-        int cpu = path_cpu(bus, path);
+        int cpu = bus_path_cpu(bus, path);
         g_autofree char *text = NULL, *obstacle = manager_obstacle(manager);
 
         if (cpuset_has(&manager->topology->online, cpu))
@@ -186,7 +184,7 @@ BUS_GETTER(get_figures)
 {
         const Bus *bus = userdata;
 
-        return bus_append_figures(reply, bus->manager, path_cpu(bus, path));
+        return bus_append_figures(reply, bus->manager, bus_path_cpu(bus, path));
 }
 
 #define CHANGES SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE
@@ -215,7 +213,7 @@ static const sd_bus_vtable vtable[] = {
 
 int bus_export_cpus(Bus *bus)
 {
-        return bus_export_below(bus, BUS_PATH_CPU, BUS_INTERFACE_CPU, vtable, cpu_find,
+        return bus_export_below(bus, BUS_PATH_CPU, BUS_INTERFACE_CPU, vtable, bus_cpu_find,
                                 cpu_enumerate);
 }
 

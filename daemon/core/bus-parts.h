@@ -8,6 +8,7 @@
  *   bus-explain.c      its methods that tell
  *   bus-reasons.c      reasons and figures of policies, as parts of answers
  *   bus-cpu.c          /org/idled1/cpu/N
+ *   bus-limits.c       what they are held to
  *   bus-policy.c       /org/idled1/policy/NAME
  *   bus-profile.c      profiles, on /org/idled1
  *   bus-energy.c       /org/idled1/energy/NAME
@@ -82,6 +83,7 @@ struct Bus {
         sd_event_source *publish, *publish_later;
         unsigned changes;       /* Change flags not yet told */
         CpuSeen *seen_cpus;     /* by CPU number */
+        CpuWish *seen_limits;   /* the same */
         GPtrArray *seen_paths;  /* policies and energy domains that clients know */
         GHashTable *seen_holds; /* those that clients know, by ID: how often they had moved */
         GPtrArray *states;      /* by CPU number: IdleStates *, NULL: not read yet */
@@ -124,6 +126,7 @@ int bus_export_manager(Bus *bus);
 int bus_export_measured(Bus *bus);
 int bus_export_profiles(Bus *bus);
 int bus_export_cpus(Bus *bus);
+int bus_export_limits(Bus *bus);
 int bus_export_policies(Bus *bus);
 int bus_export_energy(Bus *bus);
 int bus_export_holds(Bus *bus);
@@ -142,12 +145,23 @@ int bus_export_below(Bus *bus, const char *prefix, const char *interface,
                      const sd_bus_vtable *vtable, sd_bus_object_find_t find,
                      sd_bus_node_enumerator_t enumerate);
 
+/* Finds the CPU that a path names: a sd_bus_object_find_t whose object is the Bus, and its number,
+ * -1 if there is none such. */
+int bus_cpu_find(sd_bus *connection, const char *path, const char *interface, void *userdata,
+                 void **ret_found, sd_bus_error *error);
+int bus_path_cpu(const Bus *bus, const char *path);
+
+/* The CPU's idle states, read when first asked for and again after CPUs came or went. */
+const IdleStates *bus_idle_states(Bus *bus, int cpu);
+
 /* Notes what clients find if they ask now. */
 void bus_remember_cpus(Bus *bus);
+void bus_remember_limits(Bus *bus);
 
 /* PropertiesChanged of what `changes` is about, on objects that clients know already. */
 void bus_publish_manager(Bus *bus, unsigned changes);
 void bus_publish_cpus(Bus *bus, unsigned changes);
+void bus_publish_limits(Bus *bus, unsigned changes);
 void bus_publish_policies(Bus *bus, unsigned changes);
 void bus_publish_holds(Bus *bus, unsigned changes);
 

@@ -86,6 +86,7 @@ static int on_publish(sd_event_source *source, void *userdata)
                 publish_objects(bus);
         bus_publish_manager(bus, changes);
         bus_publish_cpus(bus, changes);
+        bus_publish_limits(bus, changes);
         bus_publish_policies(bus, changes);
         bus_publish_holds(bus, changes);
         return 0;
@@ -145,6 +146,8 @@ void bus_publish_init(Bus *bus)
 
         bus->seen_cpus = g_new0(CpuSeen, n_cpus);
         bus_remember_cpus(bus);
+        bus->seen_limits = g_new0(CpuWish, n_cpus);
+        bus_remember_limits(bus);
         bus->states = g_ptr_array_new_full((guint)n_cpus, g_free);
         g_ptr_array_set_size(bus->states, (gint)n_cpus);
         bus->seen_paths = paths_now(bus);
@@ -174,4 +177,5 @@ void bus_publish_done(Bus *bus)
         if (bus->states)
                 g_ptr_array_unref(bus->states);
         g_free(bus->seen_cpus);
+        g_free(bus->seen_limits);
 }

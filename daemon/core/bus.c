@@ -26,6 +26,10 @@
 #define LOCAL_NAME  "org.freedesktop.DBus.Local"
 #define LOCAL_PATH  "/org/freedesktop/DBus/Local"
 
+#define LOGIN_NAME      "org.freedesktop.login1"
+#define LOGIN_PATH      "/org/freedesktop/login1"
+#define LOGIN_INTERFACE "org.freedesktop.login1.Manager"
+
 /* Replies to RequestName. */
 enum { NAME_OWNER = 1, NAME_QUEUED = 2, NAME_TAKEN = 3, NAME_OWNED_ALREADY = 4 };
 
@@ -142,23 +146,36 @@ static void drop_connection(Bus *bus)
         bus->connection = sd_bus_close_unref(bus->connection);
 }
 
+/* logind says when the machine goes to sleep, which is of no interest, and when it is back. */
+static int on_sleep(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        Bus *bus = userdata;
+        int asleep;
+
+        if (sd_bus_message_read(message, "b", &asleep) < 0 || asleep)
+                return 0;
+        log_info("The machine was asleep: carrying the plan out anew");
+        manager_resumed(bus->manager);
+        return 0;
+}
+
 static int listen(Bus *bus)
 {
         static const struct {
-                const char *sender, *path, *member;
+                const char *sender, *path, *interface, *member;
                 sd_bus_message_handler_t handler;
         } signals[] = {
-                { NULL, LOCAL_PATH, "Connected", on_connected },
-                { NULL, LOCAL_PATH, "Disconnected", on_disconnected },
-                { DRIVER_NAME, DRIVER_PATH, "NameLost", on_name_lost },
-                { DRIVER_NAME, DRIVER_PATH, "NameAcquired", on_name_acquired },
+                { NULL, LOCAL_PATH, LOCAL_NAME, "Connected", on_connected },
+                { NULL, LOCAL_PATH, LOCAL_NAME, "Disconnected", on_disconnected },
+                { DRIVER_NAME, DRIVER_PATH, DRIVER_NAME, "NameLost", on_name_lost },
+                { DRIVER_NAME, DRIVER_PATH, DRIVER_NAME, "NameAcquired", on_name_acquired },
+                { LOGIN_NAME, LOGIN_PATH, LOGIN_INTERFACE, "PrepareForSleep", on_sleep },
         };
         int r = 0;
 
         for (size_t i = 0; r >= 0 && i < G_N_ELEMENTS(signals); i++)
                 r = sd_bus_match_signal_async(bus->connection, NULL, signals[i].sender,
-                                              signals[i].path,
-                                              signals[i].sender ? DRIVER_NAME : LOCAL_NAME,
+                                              signals[i].path, signals[i].interface,
                                               signals[i].member, signals[i].handler, NULL, bus);
         return r;
 }
@@ -176,6 +193,8 @@ static int serve_connection(Bus *bus)
                 r = bus_export_manager(bus);
         if (r >= 0)
                 r = bus_export_cpus(bus);
+        if (r >= 0)
+                r = bus_export_limits(bus);
         if (r >= 0)
                 r = bus_export_policies(bus);
         if (r >= 0)

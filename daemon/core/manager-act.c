@@ -209,7 +209,9 @@ CpuWish manager_limits(const Manager *manager, int cpu)
         CpuWish limits = { .latency_us = -1, .bias = -1, .boost = -1 };
         const ActFacts facts = manager_act_facts(manager);
 
-        for (guint i = 0; i < manager->actuators->len && !manager->setup.dry_run; i++) {
+        if (manager->setup.dry_run || !cpuset_has(&manager->topology->online, cpu))
+                return limits;
+        for (guint i = 0; i < manager->actuators->len; i++) {
                 const ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
 
                 if (a->state && a->actuator->tell)
@@ -237,8 +239,8 @@ static void look_for_drivers(Manager *manager)
                 odd |= a->state && a->actuator != &actuator_park &&
                        (a->error == -ENOENT || a->error == -EINVAL);
         }
-        if (odd && manager_recheck_facts(manager))
-                manager_wake(manager);
+        if (odd)
+                manager_recheck_facts(manager);
 }
 
 void manager_carry_out(Manager *manager, const Plan *plan, const uint8_t *safety)
@@ -262,6 +264,18 @@ void manager_carry_out(Manager *manager, const Plan *plan, const uint8_t *safety
         manager_changed(manager, changes);
 }
 
+/* What is in force for single CPUs is what knobs say that somebody else changed. */
+static void look_again(Manager *manager)
+{
+        forget(manager);
+        for (guint i = 0; i < manager->actuators->len; i++) {
+                ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
+
+                if (a->state && a->actuator->forget)
+                        act_by(manager, a);
+        }
+}
+
 void manager_verify(Manager *manager)
 {
         const Knob *const *knobs;
@@ -274,6 +288,8 @@ void manager_verify(Manager *manager)
                 if (knobs[i]->state == KNOB_FOREIGN)
                         log_warning("%s %s was changed by someone else and is left to them",
                                     knobs[i]->kind->name, knobs[i]->name);
+        if (changes)
+                look_again(manager);
         manager_changed(manager, changes | note_parked(manager));
 }
 
@@ -306,7 +322,7 @@ void manager_check_knobs(Manager *manager)
             (!wants_parking(manager) && knobs_list(manager->knobs, &knobs) == 0))
                 return;
         if (manager_recheck_facts(manager))
-                manager_wake(manager);
+                return;
         manager_verify(manager);
         degraded = count_degraded(manager);
         changes = act(manager, NULL) | note_parked(manager);

@@ -91,8 +91,8 @@ bool manager_recheck_facts(Manager *manager)
                 return false;
         log_info("The drivers of frequencies or idle states have changed");
         manager_read_facts(manager);
-        manager->stale = true;
-        return true;
+        manager->stale = !driver_changed(manager) && !states_changed(manager);
+        return manager->stale;
 }
 
 void manager_drop_facts(Manager *manager)

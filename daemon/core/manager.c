@@ -131,6 +131,8 @@ void manager_tick(Manager *manager)
         if (!changed)
                 manager_check_knobs(manager);
         manager_arm(manager, changed);
+        if (manager->stale) /* acting has shown that the machine is another */
+                manager_wake(manager);
 }
 
 void manager_act_on_holds(Manager *manager)

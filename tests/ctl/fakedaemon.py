@@ -36,7 +36,9 @@ SIGNATURES = {
         "Number": "u", "Online": "b", "Parked": "b", "Isolated": "b", "Core": "i",
         "Cluster": "i", "Die": "i", "Package": "i", "Node": "i", "Thread": "i", "Capacity": "u",
         "Utilization": "d", "IdleStates": "a(suu)", "Residency": "a(sdtttt)", "Estimated": "s",
-        "Reason": "s", "Figures": "a(sssd)",
+        "Reason": "s", "Figures": "a(sssd)", "Governor": "s", "EnergyPreference": "s",
+        "EnergyBias": "i", "Boost": "i", "MinFrequency": "u", "MaxFrequency": "u",
+        "LatencyLimit": "i", "DisabledStates": "as",
     },
     "org.idled1.Policy": {
         "Name": "s", "Summary": "s", "Rank": "u", "Allowed": "s", "Reason": "s", "Settled": "b",

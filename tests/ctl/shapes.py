@@ -24,6 +24,9 @@ def matches(kind, value):
 
 DAEMON = {"version": str, "dry_run": bool, "paused": bool}
 HEAD = {"daemon": optional(DAEMON), "daemon_error": optional(str)}
+LIMITS = {"latency_us": optional(int), "disabled_states": [str], "governor": optional(str),
+          "energy_preference": optional(str), "energy_bias": optional(int),
+          "boost": optional(int), "min_khz": optional(int), "max_khz": optional(int)}
 STATE = {"name": str, "exit_latency_us": int, "target_residency_us": int,
          "percent": optional(number), "estimated": bool, "entered": optional(int),
          "above": optional(int), "below": optional(int), "rejected": optional(int)}
@@ -63,7 +66,7 @@ SHAPES = {
         "cpu": int, "core": optional(int), "cluster": optional(int), "die": optional(int),
         "package": optional(int), "node": optional(int), "thread": optional(int),
         "capacity": optional(int), "state": str, "busy_percent": optional(number),
-        "states": [STATE]}]),
+        "states": [STATE], "limits": optional(LIMITS)}]),
     "why": dict(HEAD, cpus=[dict(REASON, cpu=int, parked=bool, in_idle_mask=bool,
                                  obstacle=optional(str), since_usec=optional(int),
                                  reasons=[REASON], figures=[FIGURE])]),

@@ -117,7 +117,10 @@ class Machine(TestCase):
             (base / name / "cpuset.cpus").write_text(value + "\n")
         (base / "a.slice/x/cpuset.cpus.partition").write_text("member\n")
         result = self.run_ctl("dump", "--knobs", "--root", self.root)
-        self.assertEqual(result.stdout,
+        groups = "".join(line for line in result.stdout.splitlines(True) if "/cgroup/" in line)
+        self.assertIn("/sys/devices/system/cpu/cpu0/power/pm_qos_resume_latency_us\t0\n",
+                      result.stdout)
+        self.assertEqual(groups,
                          "/sys/fs/cgroup/a.slice/cpuset.cpus\t\n"
                          "/sys/fs/cgroup/a.slice/x/cpuset.cpus\t2\\t3\n"
                          "/sys/fs/cgroup/a.slice/x/cpuset.cpus.partition\tmember\n"

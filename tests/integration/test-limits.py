@@ -1,0 +1,236 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What single CPUs are held to, from a policy's wish to the files, and on the bus.
+
+The policy is the tests' own, tune, which wishes what its options say.
+"""
+import json
+import os
+import signal
+import subprocess
+import unittest
+
+from idledtest import NAME, PATH, TestCase, main, wait_until
+
+CPU = 'sys/devices/system/cpu/'
+INTERFACE = 'org.idled1.Cpu'
+LATENCY = 'cpu%d/power/pm_qos_resume_latency_us'
+EPP = 'cpufreq/policy%d/energy_performance_preference'
+NOTHING = {'Governor': '', 'EnergyPreference': '', 'MinFrequency': 0, 'MaxFrequency': 0,
+           'LatencyLimit': -1, 'DisabledStates': []}
+
+
+class Limits(TestCase):
+    CONFIG = '[Daemon]\nPolicies=tune\n'
+
+    def arguments(self):
+        arguments = super().arguments()
+        arguments[arguments.index('--policy-dir') + 1] = os.environ['IDLED_TUNE']
+        return arguments
+
+    def read(self, name):
+        with open(os.path.join(self.root, CPU + name), encoding='ascii') as file:
+            return file.read().strip()
+
+    def write(self, name, value):
+        path = os.path.join(self.root, CPU + name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, 'w', encoding='ascii') as file:
+            file.write(value + '\n')
+
+    def wish(self, **options):
+        for key, value in options.items():
+            self.call('SetOption', 'tune', key, str(value))
+
+    def limits(self, cpu):
+        return {name: self.get(name, PATH + '/cpu/%d' % cpu, INTERFACE) for name in NOTHING}
+
+    def degraded(self):
+        return [tuple(map(str, row)) for row in self.get('Degraded')]
+
+    def idlectl(self, *arguments):
+        return subprocess.run([os.environ['IDLECTL'], '--bus-address', self.bus.address,
+                               *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, check=False)
+
+    def tree(self):
+        """Every file below the CPUs' directory and what is in it."""
+        found = {}
+        for directory, _, names in os.walk(os.path.join(self.root, CPU)):
+            for name in names:
+                path = os.path.join(directory, name)
+                with open(path, encoding='ascii') as file:
+                    found[path] = file.read().strip()
+        return found
+
+    def test_from_wish_to_file(self):
+        before = self.tree()
+        self.start()
+        seen = self.signals()
+        self.assertEqual(self.limits(4), NOTHING)
+        self.wish(Cpus='4-5', Latency=100, Disabled=4, MinFrequency=1000000,
+                  MaxFrequency=2000000, Governor='powersave', Preference='power')
+        self.assertEqual(self.read(LATENCY % 4), '100')
+        self.assertEqual(self.read(LATENCY % 3), '0')
+        self.assertEqual(self.read('cpu5/cpuidle/state2/disable'), '1')
+        self.assertEqual(self.read(EPP % 4), 'power')
+        self.assertEqual(self.read('cpufreq/policy5/scaling_max_freq'), '2000000')
+        self.assertEqual(self.limits(4), {
+            'Governor': 'powersave', 'EnergyPreference': 'power', 'MinFrequency': 1000000,
+            'MaxFrequency': 2000000, 'LatencyLimit': 100, 'DisabledStates': ['C6S']})
+        self.assertEqual(self.limits(3), NOTHING)
+        self.sync()
+        wait_until(lambda: any(path.endswith('/cpu/4') and 'LatencyLimit' in changed
+                               for path, _, changed, *_ in seen), 'a signal')
+        self.assertFalse([path for path, *_ in seen if path.endswith('/cpu/3')])
+        self.daemon.stop()
+        self.assertEqual(self.tree(), before)
+
+    def test_zero_latency(self):
+        self.start()
+        self.wish(Cpus='1', Latency=0)
+        self.assertEqual(self.read(LATENCY % 1), 'n/a')
+        self.assertEqual(self.limits(1)['LatencyLimit'], 0)
+        self.wish(Cpus='')
+        self.assertEqual(self.read(LATENCY % 1), '0')
+        self.assertEqual(self.limits(1)['LatencyLimit'], -1)
+
+    def test_somebody_else(self):
+        """A knob that somebody changed is theirs; verify says so, and the others go on."""
+        self.start()
+        self.wish(Cpus='1-2', Latency=100)
+        done = self.idlectl('verify')
+        self.assertEqual((done.returncode, 'fine' in done.stdout or 'knobs' in done.stdout),
+                         (0, True), done.stdout)
+        self.write(LATENCY % 1, '30')
+        done = self.idlectl('verify')
+        self.assertEqual(done.returncode, 1)
+        self.assertIn('pmqos ' + LATENCY % 1, done.stdout)
+        self.assertEqual(self.degraded(), [('pmqos', LATENCY % 1, 'changed by someone else')])
+        self.wish(Latency=50)
+        self.assertEqual(self.read(LATENCY % 1), '30')
+        self.assertEqual(self.read(LATENCY % 2), '50')
+        self.assertEqual(self.limits(1)['LatencyLimit'], -1)
+        self.assertEqual(self.limits(2)['LatencyLimit'], 50)
+        self.daemon.stop()
+        self.assertEqual(self.read(LATENCY % 1), '30')
+        self.assertEqual(self.read(LATENCY % 2), '0')
+
+    def test_pause_gives_all_back(self):
+        before = self.tree()
+        self.start()
+        self.wish(Cpus='0-7', Latency=100, Disabled=4, Preference='power', Boost=0)
+        self.assertNotEqual(self.tree(), before)
+        held = self.call('Pause', 'test')
+        wait_until(lambda: self.tree() == before, 'all as found')
+        os.close(held.take())
+        wait_until(lambda: self.read(LATENCY % 1) == '100', 'applied again')
+
+    def test_killed(self):
+        before = self.tree()
+        self.start()
+        self.wish(Cpus='0-7', Latency=100, Disabled=4, MaxFrequency=2000000, Preference='power',
+                  Boost=0)
+        self.assertEqual(self.read('intel_pstate/no_turbo'), '1')
+        self.daemon.send(signal.SIGKILL)
+        self.daemon.wait_exit()
+        self.assertNotEqual(self.tree(), before)
+        done = subprocess.run([os.environ['IDLED'], *self.arguments(), '--restore', '--no-bus'],
+                              check=False)
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(self.tree(), before)
+
+    def test_hotplug(self):
+        """The files of a CPU that went are gone, and made anew by the kernel when it is back."""
+        self.start()
+        self.wish(Cpus='7', Latency=100)
+        self.write('cpu7/online', '0')
+        self.write('online', '0-6')
+        os.unlink(os.path.join(self.root, CPU + LATENCY % 7))
+        self.wish(Cpus='6-7')
+        self.assertEqual(self.read(LATENCY % 6), '100')
+        self.assertEqual(self.degraded(), [])
+        self.write('cpu7/online', '1')
+        self.write('online', '0-7')
+        self.write(LATENCY % 7, '0')
+        self.wish(Latency=90)
+        wait_until(lambda: self.read(LATENCY % 7) == '90', 'applied again')
+
+    def test_resume(self):
+        """Firmware has made its own of the knobs while the machine slept: that is nobody's."""
+        login = self.connection
+        login.request_name('org.freedesktop.login1')
+        self.start()
+        self.wish(Cpus='0-1', Latency=100, Preference='power')
+        signals = self.logind()
+        signals(True)
+        self.write(EPP % 0, 'performance')
+        self.write(LATENCY % 1, '7')
+        signals(False)
+        wait_until(lambda: self.read(EPP % 0) == 'power' and self.read(LATENCY % 1) == '100',
+                   'applied again')
+        self.assertEqual(self.degraded(), [])
+        self.daemon.stop()
+        self.assertEqual(self.read(EPP % 0), 'balance_power')
+
+    def logind(self):
+        """Who says that the machine goes to sleep (True) and wakes (False)."""
+        import dbus.lowlevel
+
+        def send(sleeping):
+            message = dbus.lowlevel.SignalMessage('/org/freedesktop/login1',
+                                                  'org.freedesktop.login1.Manager',
+                                                  'PrepareForSleep')
+            message.append(sleeping, signature='b')
+            self.connection.send_message(message)
+        return send
+
+    def test_other_driver(self):
+        """The driver of frequencies changes under us: its words are looked up anew."""
+        self.start()
+        self.wish(Cpus='0-7', Governor='powersave')
+        for cpu in range(8):
+            policy = 'cpufreq/policy%d/' % cpu
+            self.write(policy + 'scaling_driver', 'intel_cpufreq')
+            self.write(policy + 'scaling_available_governors', 'performance schedutil')
+            self.write(policy + 'scaling_governor', 'schedutil')
+        self.wish(Governor='schedutil')
+        self.daemon.wait_log('drivers .* changed')
+        wait_until(lambda: self.limits(3)['Governor'] == 'schedutil', 'the new governor')
+        self.assertEqual(self.degraded(), [])
+
+    def test_excluded(self):
+        self.write_config('idled.conf', self.CONFIG + '[Latency]\nExclude=1\n'
+                          '[IdleStates]\nManage=no\n')
+        self.start()
+        self.wish(Cpus='0-3', Latency=100, Disabled=4)
+        self.assertEqual([self.read(LATENCY % cpu) for cpu in range(4)], ['100', '0', '100', '100'])
+        self.assertEqual(self.read('cpu2/cpuidle/state2/disable'), '0')
+        self.call('SetOption', 'IdleStates', 'Manage', 'yes')
+        self.assertEqual(self.read('cpu2/cpuidle/state2/disable'), '1')
+
+    def test_dry_run(self):
+        before = self.tree()
+        self.start('--dry-run')
+        self.wish(Cpus='0-3', Latency=100, Disabled=4, Governor='performance')
+        self.assertEqual(self.limits(1), NOTHING)
+        self.assertEqual(self.tree(), before)
+
+    def test_cpus_table(self):
+        self.start()
+        done = self.idlectl('cpus')
+        self.assertNotIn('Limits', done.stdout)
+        self.wish(Cpus='4', Latency=100, Disabled=4, MaxFrequency=2000000, Preference='power')
+        done = self.idlectl('cpus')
+        self.assertIn('Limits', done.stdout)
+        cpus = json.loads(self.idlectl('cpus', '--json').stdout)['cpus']
+        self.assertEqual(cpus[4]['limits'], {
+            'latency_us': 100, 'disabled_states': ['C6S'], 'governor': None,
+            'energy_preference': 'power', 'energy_bias': None, 'boost': None, 'min_khz': None,
+            'max_khz': 2000000})
+        self.assertEqual(cpus[3]['limits']['latency_us'], None)
+
+
+if __name__ == '__main__':
+    unittest.TestLoader.sortTestMethodsUsing = None
+    main()
