@@ -265,7 +265,7 @@ START_TEST(share)
                                       { NO_WISH, .min_khz = 77 },
                                       turned ? c->first : c->second };
                 const Plan plan = { .n_cpus = 3, .cpus = wishes };
-                const CpuSet cpus = set_of("0,2");
+                const CpuSet cpus = set_of("0,2,5,99"); /* more than there are wishes for */
                 CpuWish shared = plan_shared_wish(&plan, &cpus);
 
                 assert_shared(c->name, &shared, &c->shared);

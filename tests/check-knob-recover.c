@@ -139,9 +139,9 @@ static const struct {
         void (*run)(void);
         int least; /* fewer steps than these cannot be all */
 } scenarios[] = {
-        { "first set", run_first, 10 },
-        { "several sets", run_several, 50 },
-        { "failures", run_failures, 40 },
+        { "first set", run_first, 7 },
+        { "several sets", run_several, 40 },
+        { "failures", run_failures, 35 },
         { "sets and restores", run_all, 50 },
 };
 

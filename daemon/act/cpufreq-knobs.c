@@ -93,6 +93,14 @@ static int choice_write(const ActContext *context, const char *name, const char 
         return library_result(cpufreq_modify_policy_governor((unsigned)cpu, (char *)value));
 }
 
+/* EPP and EPB are files; the governor is libcpupower's. */
+static int choice_open(const ActContext *context, const char *name)
+{
+        return context->live && g_str_has_suffix(name, "/scaling_governor")
+                       ? -EOPNOTSUPP
+                       : tune_open(context, name);
+}
+
 static int limit_write(const ActContext *context, const char *name, const char *value)
 {
         const char *file;
@@ -166,6 +174,7 @@ const KnobKind cpufreq_choice_kind = {
         .name = "cpufreq",
         .read = tune_read,
         .write = choice_write,
+        .open = choice_open,
         .confines = tune_confines,
 };
 
@@ -173,6 +182,8 @@ const KnobKind cpufreq_limit_kind = {
         .name = "frequency",
         .read = tune_read,
         .write = limit_write,
+        .open = tune_open,
+        .write_apart = true,
         .confines = tune_confines,
         .held = limit_held,
 };
@@ -182,6 +193,7 @@ const KnobKind cpufreq_boost_kind = {
         .name = "boost",
         .read = tune_read,
         .write = tune_write,
+        .open = tune_open,
         .confines = tune_confines,
         .disturbs = &cpufreq_limit_kind,
 };

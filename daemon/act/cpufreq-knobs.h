@@ -23,6 +23,7 @@ void cpufreq_bias_name(char name[TUNE_NAME], int cpu);
 typedef struct CpufreqState {
         ActContext context;
         TuneOptions options;
+        bool excludes; /* some CPU is excluded */
         int n_cpus;
         Tuned *policies;   /* by policy number, which is that of a CPU */
         CpuWish *seen;     /* the CPUs' wishes as of the last time; NULL: there was none */

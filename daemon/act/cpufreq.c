@@ -26,6 +26,7 @@ static int open_cpufreq(const ActContext *context, const void *options, void **r
         state = g_new0(CpufreqState, 1);
         state->context = *context;
         state->options = *(const TuneOptions *)options;
+        state->excludes = !cpuset_is_empty(&state->options.exclude);
         state->machine_boost = -1;
         *ret_state = state;
         return 0;
@@ -71,7 +72,8 @@ static bool nothing_new(const CpufreqState *state, const Plan *plan)
 
 static CpuWish wish_of(const CpufreqState *state, const Plan *plan, const FreqPolicy *policy)
 {
-        if (plan->n_cpus == 0 || cpuset_intersects(&policy->cpus, &state->options.exclude))
+        if (plan->n_cpus == 0 ||
+            (state->excludes && cpuset_intersects(&policy->cpus, &state->options.exclude)))
                 return tune_nothing;
         return plan_shared_wish(plan, &policy->cpus);
 }
@@ -81,7 +83,7 @@ static int wished_boost(const CpufreqState *state, const ActFacts *facts, const 
 {
         int n_off = 0, n = 0, split;
 
-        if (!cpuset_is_empty(&state->options.exclude))
+        if (state->excludes)
                 return -1;
         for (int i = 0; i < facts->n_frequency; i++) {
                 if (!facts->frequency[i].has_boost)

@@ -82,6 +82,8 @@ static const KnobKind idle_kind = {
         .name = "cpuidle",
         .read = idle_read,
         .write = idle_write,
+        .open = tune_open,
+        .write_apart = true,
         .confines = tune_confines,
 };
 

@@ -5,8 +5,12 @@
 #include "act/knob-entry.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 #include "base/file.h"
+
+/* Values of knobs that are read as files are shorter; longer ones are left to their kind. */
+#define VALUE_SIZE 256
 
 #define BOOT_ID "proc/sys/kernel/random/boot_id"
 
@@ -48,6 +52,8 @@ Knobs *knobs_new(const ActContext *context, int run, bool dry_run)
         g_autofree char *boot_id = read_boot_id(context->root);
 
         knobs->context = *context;
+        knobs->file = g_new(KnobFile, 1);
+        *knobs->file = (KnobFile){ .fd = -1 };
         knobs->dry_run = dry_run;
         knobs->list = g_ptr_array_new_with_free_func(entry_free);
         knobs->index = g_hash_table_new(entry_hash, entry_equal);
@@ -64,6 +70,7 @@ void knobs_free(Knobs *knobs)
         g_hash_table_unref(knobs->pretended);
         g_hash_table_unref(knobs->index);
         g_ptr_array_unref(knobs->list);
+        g_free(knobs->file);
         g_free(knobs);
 }
 
@@ -88,8 +95,67 @@ KnobEntry *knob_entry_get(Knobs *knobs, const KnobKind *kind, const char *name)
         return entry;
 }
 
+void knob_entry_open(Knobs *knobs, const KnobEntry *entry)
+{
+        const Knob *knob = &entry->knob;
+
+        knobs->file->entry = entry;
+        knobs->file->fd = knob->kind->open ? knob->kind->open(&knobs->context, knob->name) : -1;
+        knobs->file->size = 0;
+}
+
+void knob_entry_close(Knobs *knobs)
+{
+        fd_close(&knobs->file->fd);
+        *knobs->file = (KnobFile){ .fd = -1 };
+}
+
+static bool is_open(const Knobs *knobs, const KnobEntry *entry)
+{
+        return knobs->file->entry == entry && knobs->file->fd >= 0;
+}
+
+static int read_file(const KnobFile *file, char *text, size_t size)
+{
+        int n = fd_read_at_start(file->fd, text, size);
+
+        if (n < 0)
+                return n;
+        return (size_t)n == size - 1 ? -EFBIG : n;
+}
+
+/* A plain file keeps what is behind the text that is written, unlike one of sysfs, so that white
+ * space is put over it. */
+static int write_file(const Knobs *knobs, const char *value)
+{
+        g_autoptr(GString) text = g_string_new(value);
+        ssize_t n;
+
+        while (!knobs->context.live && text->len < knobs->file->size)
+                g_string_append_c(text, '\n');
+        if (lseek(knobs->file->fd, 0, SEEK_SET) < 0)
+                return -errno;
+        do
+                n = write(knobs->file->fd, text->str, text->len);
+        while (n < 0 && errno == EINTR);
+        if (n < 0)
+                return -errno;
+        return (size_t)n == text->len ? 0 : -EIO;
+}
+
 int knob_entry_read(const Knobs *knobs, const KnobEntry *entry, char **ret_value)
 {
+        char text[VALUE_SIZE];
+        int n;
+
+        if (is_open(knobs, entry)) {
+                n = read_file(knobs->file, text, sizeof(text));
+                if (n >= 0) {
+                        knobs->file->size = (size_t)n;
+                        *ret_value = g_strchomp(g_strndup(text, (gsize)n));
+                        return 0;
+                }
+        }
         return entry->knob.kind->read(&knobs->context, entry->knob.name, ret_value);
 }
 
@@ -142,7 +208,9 @@ int knob_entry_write(Knobs *knobs, KnobEntry *entry, const char *value)
 {
         const KnobKind *kind = entry->knob.kind;
         g_autoptr(GPtrArray) explained = list_explained(knobs, kind->disturbs);
-        int r = kind->write(&knobs->context, entry->knob.name, value);
+        int r = is_open(knobs, entry) && !kind->write_apart
+                        ? write_file(knobs, value)
+                        : kind->write(&knobs->context, entry->knob.name, value);
 
         knobs->writes += r >= 0;
         for (unsigned i = 0; i < explained->len; i++) {
@@ -154,6 +222,13 @@ int knob_entry_write(Knobs *knobs, KnobEntry *entry, const char *value)
         return r;
 }
 
+void knob_entry_note(KnobEntry *entry, const char *value)
+{
+        g_free(entry->knob.before);
+        entry->knob.before = entry->knob.ours;
+        entry->knob.ours = g_strdup(value);
+}
+
 int knob_entry_announce(Knobs *knobs, KnobEntry *entry, const char *value)
 {
         Knob *knob = &entry->knob;
@@ -162,9 +237,7 @@ int knob_entry_announce(Knobs *knobs, KnobEntry *entry, const char *value)
         r = undo_write(knobs->undo, knob->kind->name, knob->name, value);
         if (r < 0)
                 return r;
-        g_free(knob->before);
-        knob->before = knob->ours;
-        knob->ours = g_strdup(value);
+        knob_entry_note(entry, value);
         return 0;
 }
 

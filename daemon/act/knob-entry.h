@@ -15,7 +15,15 @@ typedef struct KnobEntry {
         bool reported; /* by the restore that is under way */
 } KnobEntry;
 
+/* The file of the knob that is being set or given back. */
+typedef struct KnobFile {
+        const KnobEntry *entry;
+        int fd;      /* -1: it is reached by its kind's functions */
+        size_t size; /* of the text as last read, with white space */
+} KnobFile;
+
 struct Knobs {
+        KnobFile *file;
         ActContext context;
         bool dry_run;
         Undo *undo;
@@ -30,6 +38,10 @@ KnobEntry *knob_entry_find(const Knobs *knobs, const KnobKind *kind, const char 
 
 /* The entry, a new one if there was none. */
 KnobEntry *knob_entry_get(Knobs *knobs, const KnobKind *kind, const char *name);
+
+/* Opens the knob's file for what follows, if it has one, and closes it again. */
+void knob_entry_open(Knobs *knobs, const KnobEntry *entry);
+void knob_entry_close(Knobs *knobs);
 
 /* Reads the knob's value as it is now. */
 int knob_entry_read(const Knobs *knobs, const KnobEntry *entry, char **ret_value);
@@ -46,6 +58,9 @@ bool knob_entry_is_held(const Knobs *knobs, const KnobEntry *entry, const char *
 
 /* Writes a value as it is. Knobs that the kernel changes by the way stay ours. */
 int knob_entry_write(Knobs *knobs, KnobEntry *entry, const char *value);
+
+/* The knob's idea of what is ours, once that is on record. */
+void knob_entry_note(KnobEntry *entry, const char *value);
 
 /* Puts on record a value that is about to be written; the knob's idea of what is ours follows. */
 int knob_entry_announce(Knobs *knobs, KnobEntry *entry, const char *value);

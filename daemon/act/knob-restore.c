@@ -104,7 +104,9 @@ static int restore_one(Knobs *knobs, KnobEntry *entry, bool last, KnobReport rep
 
         if (!entry->recorded && entry->knob.state == KNOB_FAILED) /* never changed */
                 return knob_entry_forget(knobs, entry);
+        knob_entry_open(knobs, entry);
         r = give_back(knobs, entry, &found);
+        knob_entry_close(knobs);
         if ((settled(r) || last) && report && !entry->reported) {
                 report(&entry->knob, found, r, userdata);
                 entry->reported = true;

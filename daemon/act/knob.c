@@ -36,12 +36,15 @@ static int record(Knobs *knobs, KnobEntry *entry, const char *now, const char *v
         if (knobs->undo_error < 0)
                 return knobs->undo_error;
         if (!entry->recorded) {
-                r = undo_found(knobs->undo, knob->kind->name, knob->name, now);
+                r = undo_begin(knobs->undo, knob->kind->name, knob->name, now, value);
                 if (r < 0)
                         return r;
                 entry->recorded = true;
-        } else if (!knob_same(knob->kind, now, knob->ours) &&
-                   !knob_same(knob->kind, now, knob->original)) {
+                knob_entry_note(entry, value);
+                return 0;
+        }
+        if (!knob_same(knob->kind, now, knob->ours) &&
+            !knob_same(knob->kind, now, knob->original)) {
                 r = knob_entry_announce(knobs, entry, now);
                 if (r < 0)
                         return r;
@@ -162,17 +165,12 @@ static int pretend(Knobs *knobs, const KnobKind *kind, const char *name, const c
         return 0;
 }
 
-int knob_set(Knobs *knobs, const KnobKind *kind, const char *name, const char *value)
+static int set_open(Knobs *knobs, KnobEntry *entry, const char *value)
 {
+        const KnobKind *kind = entry->knob.kind;
         g_autofree char *now = NULL;
-        KnobEntry *entry;
         int r;
 
-        if (knobs->dry_run)
-                return pretend(knobs, kind, name, value);
-        entry = knob_entry_get(knobs, kind, name);
-        if (entry->knob.state == KNOB_FOREIGN)
-                return -ESTALE;
         r = knob_entry_read(knobs, entry, &now);
         if (r < 0)
                 return unreadable(knobs, entry, value, r);
@@ -181,6 +179,22 @@ int knob_set(Knobs *knobs, const KnobKind *kind, const char *name, const char *v
         if (knob_same(kind, now, value))
                 return confirm(knobs, entry, now);
         return change(knobs, entry, now, value);
+}
+
+int knob_set(Knobs *knobs, const KnobKind *kind, const char *name, const char *value)
+{
+        KnobEntry *entry;
+        int r;
+
+        if (knobs->dry_run)
+                return pretend(knobs, kind, name, value);
+        entry = knob_entry_get(knobs, kind, name);
+        if (entry->knob.state == KNOB_FOREIGN)
+                return -ESTALE;
+        knob_entry_open(knobs, entry);
+        r = set_open(knobs, entry, value);
+        knob_entry_close(knobs);
+        return r;
 }
 
 int knob_release(Knobs *knobs, const KnobKind *kind, const char *name)

@@ -57,6 +57,12 @@ typedef struct KnobKind {
         int (*read)(const ActContext *context, const char *name, char **ret_value);
         int (*write)(const ActContext *context, const char *name, const char *value);
 
+        /* Opens the knob for reading and writing, if it is a file whose whole text is the value: it
+         * is then read, written and read back by this descriptor, at a third of the cost. Negative
+         * errno, or NULL: by the functions above. */
+        int (*open)(const ActContext *context, const char *name);
+        bool write_apart; /* write() is called all the same */
+
         /* True if two texts are the same value to the kernel; NULL: only if they are equal. */
         bool (*equal)(const char *a, const char *b);
 

@@ -36,6 +36,7 @@ static const KnobKind latency_kind = {
         .name = "pmqos",
         .read = tune_read,
         .write = tune_write,
+        .open = tune_open,
         .confines = tune_confines,
 };
 

@@ -112,6 +112,18 @@ int tune_write(const ActContext *context, const char *name, const char *value)
         return file_write(context->root, path, text->str);
 }
 
+int tune_open(const ActContext *context, const char *name)
+{
+        char path[sizeof(TUNE_DIR) + TUNE_NAME];
+        int fd;
+
+        if (!is_below(name))
+                return -ENOENT;
+        path_of(name, path);
+        fd = openat(context->root, path, O_RDWR | O_CLOEXEC | O_NOCTTY);
+        return fd < 0 ? -errno : fd;
+}
+
 bool tune_confines(const char *name)
 {
         return false;

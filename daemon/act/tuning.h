@@ -41,6 +41,9 @@ extern const CpuWish tune_nothing;
 int tune_read(const ActContext *context, const char *name, char **ret_value);
 int tune_write(const ActContext *context, const char *name, const char *value);
 
+/* A KnobKind's open(), where nothing but the file layer writes. */
+int tune_open(const ActContext *context, const char *name);
+
 /* A KnobKind's confines(): none of these keeps work off CPUs. */
 bool tune_confines(const char *name);
 

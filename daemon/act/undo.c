@@ -287,8 +287,7 @@ static void record_end(Undo *undo)
         undo->dirty = true;
 }
 
-static int record_append(Undo *undo, const char *word, const char *kind, const char *name,
-                         const char *value)
+static int record_append_lines(Undo *undo, const char *lines, unsigned n)
 {
         g_autoptr(GString) text = g_string_new(NULL);
         int r;
@@ -300,7 +299,7 @@ static int record_append(Undo *undo, const char *word, const char *kind, const c
                 return r;
         if (undo->length == 0)
                 g_string_printf(text, "%s\n", undo->header);
-        undo_line_append(text, word, kind, name, value);
+        g_string_append(text, lines);
         r = write_whole(undo->fd, text);
         if (r < 0) {
                 undo->dirty = ftruncate(undo->fd, undo->length) < 0;
@@ -309,8 +308,17 @@ static int record_append(Undo *undo, const char *word, const char *kind, const c
                 return r;
         }
         undo->length += (off_t)text->len;
-        undo->lines++;
+        undo->lines += n;
         return 0;
+}
+
+static int record_append(Undo *undo, const char *word, const char *kind, const char *name,
+                         const char *value)
+{
+        g_autoptr(GString) line = g_string_new(NULL);
+
+        undo_line_append(line, word, kind, name, value);
+        return record_append_lines(undo, line->str, 1);
 }
 
 int undo_found(Undo *undo, const char *kind, const char *name, const char *value)
@@ -324,6 +332,23 @@ int undo_found(Undo *undo, const char *kind, const char *name, const char *value
         if (r < 0)
                 return r;
         undo_entries_add(&undo->entries, kind, name, value);
+        return 0;
+}
+
+int undo_begin(Undo *undo, const char *kind, const char *name, const char *found, const char *value)
+{
+        g_autoptr(GString) lines = g_string_new(NULL);
+        int r;
+
+        if (undo_entries_find(&undo->entries, kind, name))
+                return -EEXIST;
+        undo_line_append(lines, "found", kind, name, found);
+        undo_line_append(lines, "write", kind, name, value);
+        r = record_append_lines(undo, lines->str, 2);
+        if (r < 0)
+                return r;
+        undo_entries_add(&undo->entries, kind, name, found);
+        undo_entry_advance(undo_entries_find(&undo->entries, kind, name), value);
         return 0;
 }
 

@@ -33,6 +33,10 @@ void undo_free(Undo *undo);
  * counts. When nothing is on record any more the file is removed. */
 int undo_found(Undo *undo, const char *kind, const char *name, const char *value);
 int undo_write(Undo *undo, const char *kind, const char *name, const char *value);
+
+/* Both with one write(2), for a knob that is not on record yet. */
+int undo_begin(Undo *undo, const char *kind, const char *name, const char *found,
+               const char *value);
 int undo_done(Undo *undo, const char *kind, const char *name);
 
 /* What is on record, in order; `*ret_skipped` (may be NULL) is the number of lines not understood.

@@ -66,15 +66,29 @@ static const char *faster(const char *const *speeds, const char *a, const char *
         return speed_rank(speeds, b) < speed_rank(speeds, a) ? b : a;
 }
 
+/* cpuset_next(), which looks no further than `n_cpus`: most sets are small, and there are many. */
+static int next_below(const CpuSet *set, int cpu, int n_cpus)
+{
+        for (int from = cpu + 1; from < n_cpus; from = (from | 63) + 1) {
+                uint64_t rest = set->bits[from / 64] & (~UINT64_C(0) << (from % 64));
+
+                if (rest) {
+                        int next = from / 64 * 64 + __builtin_ctzll(rest);
+
+                        return next < n_cpus ? next : -1;
+                }
+        }
+        return -1;
+}
+
 CpuWish plan_shared_wish(const Plan *plan, const CpuSet *cpus)
 {
         CpuWish shared = { .latency_us = -1, .bias = -1, .boost = -1 };
 
-        CPUSET_FOREACH(cpu, cpus) {
+        for (int cpu = next_below(cpus, -1, plan->n_cpus); cpu >= 0;
+             cpu = next_below(cpus, cpu, plan->n_cpus)) {
                 const CpuWish *wish = &plan->cpus[cpu];
 
-                if (cpu >= plan->n_cpus)
-                        break;
                 shared.min_khz = MAX(shared.min_khz, wish->min_khz);
                 if (wish->max_khz && (!shared.max_khz || wish->max_khz < shared.max_khz))
                         shared.max_khz = wish->max_khz;
