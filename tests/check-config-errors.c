@@ -134,7 +134,9 @@ static const struct {
           { { NULL } },
           "(default): Policies: found \"userspace\", expected policies in MODULES: " ALL
           "\n(default): Policies: found \"latency\", expected policies in MODULES: " ALL
-          "\n(default): Policies: found \"ondemand\", expected policies in MODULES: " ALL },
+          "\n(default): Policies: found \"ondemand\", expected policies in MODULES: " ALL
+          "\n(default): Policies: found \"cpufreq\", expected policies in MODULES: " ALL
+          "\n(default): Policies: found \"cstates\", expected policies in MODULES: " ALL },
         { "policy twice",
           { { IDLED, "[Daemon]\nPolicies=alpha beta alpha\n" } },
           AT_IDLED ":2: Policies: found \"alpha\" twice, expected it once" },

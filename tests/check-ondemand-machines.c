@@ -4,35 +4,20 @@
  * hand), in every PackOrder, from idle to saturated and back: what is kept is sane at each step,
  * and grows and shrinks with the load.
  */
-#include "machine.h"
-#include "table.h"
+#include "all-machines.h"
 #include "world.h"
 
 #include "sense/topology-read.h"
 
 #define LEVELS 8
 
-static GPtrArray *names; /* of machines; those that are recorded begin with '/' */
-
-static void run(const char *program, const char *first, const char *second)
-{
-        char *argv[] = { (char *)program, (char *)first, (char *)second, NULL };
-        int status = 0;
-
-        ck_assert(g_spawn_sync(NULL, argv, NULL, 0, NULL, NULL, NULL, NULL, &status, NULL));
-        ck_case(first, g_spawn_check_wait_status(status, NULL), "%s failed", program);
-}
+static GPtrArray *names;
 
 static Topology *machine_open(const char *name)
 {
-        Tree tree = tree_make();
+        Tree tree = machine_tree(name);
         Topology *topology = NULL;
-        g_autofree char *file = g_strdup_printf(MACHINES_DIR "/%s", name);
 
-        if (*name == '/')
-                run(RECORDED_DIR "/unpack", name + 1, tree.path);
-        else
-                run(MACHINES_DIR "/build", file, tree.path);
         ck_assert_int_eq(topology_read(tree.root, &topology), 0);
         tree_done(&tree);
         return topology;
@@ -246,28 +231,13 @@ START_TEST(machine)
 }
 END_TEST
 
-static void list(const char *path, const char *suffix, const char *prefix, const char *keep)
-{
-        g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
-        const char *entry;
-
-        while (dir && (entry = g_dir_read_name(dir)))
-                if (g_str_has_suffix(entry, suffix))
-                        g_ptr_array_add(names,
-                                        g_strdup_printf("%s%.*s%s", prefix,
-                                                        (int)(strlen(entry) - strlen(suffix)),
-                                                        entry, keep));
-}
-
 int main(void)
 {
         Suite *suite = suite_create("ondemand-machines");
         TCase *tcase = tcase_create("ondemand-machines");
         int failed;
 
-        names = g_ptr_array_new_with_free_func(g_free);
-        list(MACHINES_DIR, ".machine", "", ".machine");
-        list(RECORDED_DIR, ".tree.xz", "/", "");
+        names = machine_names();
         tcase_add_loop_test(tcase, machine, 0, (int)names->len);
         tcase_set_timeout(tcase, 60);
         suite_add_tcase(suite, tcase);

@@ -14,19 +14,6 @@ static const Grid isolated = { 1, 1, 8, 1, 0, 0, "4-7" };
 static const Grid half_isolated = { 1, 1, 4, 2, 0, 0, "1,4-7" };
 static const Grid all_isolated = { 1, 1, 4, 1, 0, 0, "0-3" };
 
-static void options_put(World *world, const char *text)
-{
-        g_auto(GStrv) parts = g_strsplit(text, " ", -1);
-
-        for (int i = 0; parts[i]; i++) {
-                char *value = strchr(parts[i], '=');
-
-                ck_assert_ptr_nonnull(value);
-                *value++ = '\0';
-                world_set(world, parts[i], value);
-        }
-}
-
 /* From rest (all idle until settled), one interval of 250 ms, one decision. */
 static const struct {
         const char *name;
@@ -104,7 +91,7 @@ START_TEST(decisions)
         const Reason *reason = &world->wish.allowed_reason;
 
         if (*c->options)
-                options_put(world, c->options);
+                world_set_all(world, c->options);
         world_rest(world);
         expect(c->name, world, c->rested);
         if (*c->busy)
@@ -161,7 +148,7 @@ START_TEST(lasting)
         g_autoptr(World) world = world_new(&idled_policy, topology);
 
         if (*c->options)
-                options_put(world, c->options);
+                world_set_all(world, c->options);
         if (*c->busy)
                 world_put(world, c->busy);
         world->snapshot->running = c->running;
@@ -307,7 +294,7 @@ START_TEST(contradictions)
         g_autoptr(World) world = world_new(&idled_policy, topology);
         const char *key = NULL, *wrong;
 
-        options_put(world, c->options);
+        world_set_all(world, c->options);
         wrong = idled_policy.check(world->options, &key);
         ck_case(c->options, (wrong != NULL) == (c->key != NULL), "%s", wrong ? wrong : "passes");
         ck_case(c->options, g_strcmp0(key, c->key) == 0, "key %s", key);

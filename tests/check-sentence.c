@@ -158,7 +158,7 @@ START_TEST(wish)
 }
 END_TEST
 
-START_TEST(reason)
+START_TEST(reason_alone)
 {
         Reason reason = { .because = "it is used more than a little",
                           .inputs = { { "utilisation", "%", 7 } },
@@ -180,7 +180,7 @@ int main(void)
         tcase_add_loop_test(tcase, cpu, 0, G_N_ELEMENTS(cpu_cases));
         tcase_add_loop_test(tcase, transition, 0, G_N_ELEMENTS(transition_cases));
         tcase_add_loop_test(tcase, wish, 0, G_N_ELEMENTS(wish_cases));
-        tcase_add_test(tcase, reason);
+        tcase_add_test(tcase, reason_alone);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
 }

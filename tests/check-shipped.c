@@ -47,7 +47,7 @@ static void load_from(const char *vendor_dir)
 
                 ck_abort_msg("%s", error);
         }
-        ck_assert_uint_eq(config->policies->len, 3);
+        ck_assert_uint_eq(config->policies->len, 5);
         close(paths.root);
 }
 
@@ -122,8 +122,12 @@ static bool is_default(const char *line)
 /* The commented defaults, taken at their word, are a configuration too. */
 START_TEST(loads_uncommented)
 {
-        static const char *const files[] = { "idled.conf", "policies/latency.conf",
-                                             "policies/ondemand.conf", "policies/userspace.conf",
+        static const char *const files[] = { "idled.conf",
+                                             "policies/cpufreq.conf",
+                                             "policies/cstates.conf",
+                                             "policies/latency.conf",
+                                             "policies/ondemand.conf",
+                                             "policies/userspace.conf",
                                              "apps/example.conf" };
         g_autofree char *dir = temporary_make(g_get_tmp_dir());
         g_autofree char *policies = g_build_filename(dir, "policies", NULL);

@@ -72,6 +72,8 @@ World *world_new(const IdledPolicy *policy, const Topology *topology)
         world->state = g_malloc0(policy->state_size + 1);
         if (settings_new(policy->settings, policy->options_size, &world->options, &error) < 0)
                 ck_abort_msg("%s", error);
+        if (policy->wishes & WISHES_CPUS)
+                world->cpus = g_new0(CpuWish, topology->n_cpus);
         if (policy->init)
                 policy->init(world->state, topology);
         return world;
@@ -82,6 +84,7 @@ void world_free(World *world)
         settings_free(world->policy->settings, world->options);
         snapshot_free(world->snapshot);
         g_free(world->state);
+        g_free(world->cpus);
         g_free(world);
 }
 
@@ -106,6 +109,27 @@ void world_put(World *world, const char *text)
                 ck_assert_ptr_nonnull(share);
                 world->snapshot->busy[atoi(parts[i])] = (float)g_ascii_strtod(share + 1, NULL);
         }
+}
+
+void world_set_all(World *world, const char *text)
+{
+        g_auto(GStrv) parts = g_strsplit(text, " ", -1);
+
+        for (int i = 0; *text && parts[i]; i++) {
+                char *value = strchr(parts[i], '=');
+
+                ck_assert_ptr_nonnull(value);
+                *value++ = '\0';
+                world_set(world, parts[i], g_strdelimit(value, "+", ' '));
+        }
+}
+
+void world_add_residency(World *world)
+{
+        world->snapshot->have |= SENSE_RESIDENCY | SENSE_MISSES;
+        world->snapshot->residency = g_new0(Residency, world->topology->n_cpus);
+        for (int i = 0; i < world->topology->n_cpus; i++)
+                world->snapshot->residency[i].n_states = world->idle[i].n_states;
 }
 
 /* One step's work on a CPU. */
@@ -235,6 +259,11 @@ void world_decide(World *world, uint64_t usec)
                               .snapshot = s,
                               .allowed = &world->allowed,
                               .offered = world->offered,
+                              .idle = world->idle,
+                              .frequency = world->frequency,
+                              .n_frequency = world->n_frequency,
+                              .holds = world->holds,
+                              .n_holds = world->n_holds,
                               .options = world->options };
 
         s->time_usec += usec;
@@ -243,6 +272,8 @@ void world_decide(World *world, uint64_t usec)
         CPUSET_FOREACH(cpu, &world->topology->online)
                 s->load += s->busy[cpu];
         wish_init(&world->wish);
+        if (world->cpus)
+                wish_init_cpus(&world->wish, world->cpus, world->topology->n_cpus);
         world->policy->decide(world->state, &input, &world->wish);
         cpuset_and(&allowed, &world->wish.allowed);
         ck_assert_msg(cpuset_intersects(&allowed, &usable), "no usable CPU is left");

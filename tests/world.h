@@ -33,8 +33,13 @@ typedef struct World {
         Snapshot *snapshot;
         CpuSet allowed;        /* in use: online and wished */
         const CpuSet *offered; /* NULL: all */
+        const IdleTable *idle; /* by CPU number; NULL: no idle states */
+        const FreqPolicy *frequency;
+        const Hold *holds;
+        int n_frequency, n_holds;
         void *options, *state;
         Wish wish;
+        CpuWish *cpus;               /* the wish's; NULL: the policy has none */
         unsigned n_changes;          /* of `allowed` */
         double backlog[STREAMS_MAX]; /* seconds of the fastest CPU that a stream waits for */
         double busy_sec[CPUSET_MAX]; /* of the interval so far */
@@ -44,11 +49,17 @@ typedef struct World {
 World *world_new(const IdledPolicy *policy, const Topology *topology);
 void world_free(World *world);
 
+/* Gives the snapshot idle-state counters (of zeroes), as with SENSE_MISSES. */
+void world_add_residency(World *world);
+
 /* Sets an option as a file would; fails the test if it is wrong. */
 void world_set(World *world, const char *key, const char *text);
 
 /* Sets the CPUs' busy shares in the snapshot: "0=1,3=0.5", the others 0. */
 void world_put(World *world, const char *text);
+
+/* Sets options, "KEY=VALUE KEY=VALUE"; in a value '+' stands for a blank. */
+void world_set_all(World *world, const char *text);
 
 /* Lets `usec` pass with the streams' demand (CPUs of the fastest kind, at most 1 each), in steps of
  * 10 ms, and fills the snapshot; the interval goes on until world_decide(). */

@@ -30,11 +30,15 @@ EXPECTED = """
     {includedir}/idled/model/topology.h
     {includedir}/idled/model/wish.h
     {libdir}/pkgconfig/idled-policy.pc
+    {policydir}/cpufreq.so
+    {policydir}/cstates.so
     {policydir}/latency.so
     {policydir}/ondemand.so
     {policydir}/userspace.so
     {vendordir}/apps/example.conf
     {vendordir}/idled.conf
+    {vendordir}/policies/cpufreq.conf
+    {vendordir}/policies/cstates.conf
     {vendordir}/policies/latency.conf
     {vendordir}/policies/ondemand.conf
     {vendordir}/policies/userspace.conf

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* cpufreq: what each driver is asked for, by load and battery, and what is said where nothing fits.
+ */
+#include "cpufreq-machine.h"
+
+static const struct {
+        const char *name;
+        const Driver *driver;
+        const char *options, *wish, *why; /* a part of it */
+} choices[] = {
+        { "nothing", &intel_active, "", "", "" },
+        { "first governor", &acpi, "Governor=schedutil+ondemand", "governor=schedutil",
+          "governor schedutil, the first of those wanted that acpi-cpufreq offers [Governor]" },
+        { "a later one", &intel_active, "Governor=schedutil+ondemand+powersave",
+          "governor=powersave", "governor powersave, the first of" },
+        { "none", &intel_active, "Governor=schedutil+ondemand", "",
+          "no governor: none of schedutil, ondemand is offered by intel_pstate [Governor]" },
+        { "one, not offered", &intel_active, "Governor=schedutil", "",
+          "no governor: schedutil is not offered by intel_pstate" },
+        { "one, offered", &intel_passive, "Governor=schedutil", "governor=schedutil",
+          "governor schedutil, which intel_cpufreq offers" },
+        { "a module that is not loaded", &module_less, "Governor=ondemand+performance",
+          "governor=performance", "governor performance" },
+        { "preference", &intel_active, "EnergyPreference=balance_power", "epp=balance_power",
+          "energy preference balance_power, which intel_pstate offers [EnergyPreference]" },
+        { "preference of a driver without", &acpi, "EnergyPreference=power", "",
+          "no energy preference: acpi-cpufreq has none" },
+        { "preference beside performance", &intel_active,
+          "Governor=performance EnergyPreference=power", "governor=performance",
+          "with the governor performance intel_pstate decides it itself" },
+        { "amd the same", &amd_active, "Governor=performance EnergyPreference=power",
+          "governor=performance", "with the governor performance amd-pstate-epp decides" },
+        { "passive does not care", &intel_passive, "Governor=performance EnergyPreference=power",
+          "governor=performance epp=power", "energy preference power" },
+        { "performance was set before", &amd_performance, "EnergyPreference=power+balance_power",
+          "", "none of power, balance_power is offered by amd-pstate-epp" },
+        { "and is what is wanted", &amd_performance, "EnergyPreference=performance",
+          "epp=performance", "energy preference performance" },
+        { "bias", &intel_active, "EnergyBias=6", "epb=6", "energy bias [EnergyBias]" },
+        { "bias by name", &intel_active, "EnergyBias=Balance-Power", "epb=8", "energy bias" },
+        { "bias of zero", &intel_active, "EnergyBias=performance", "epb=0", "energy bias" },
+        { "no bias", &acpi, "EnergyBias=6", "", "no energy bias: these CPUs have none" },
+        { "frequencies", &intel_active, "MinFrequency=1.2GHz MaxFrequency=2400MHz",
+          "min=1200000 max=2400000", "lowest frequency [MinFrequency]; highest frequency [Max" },
+        { "shares", &intel_active, "MinFrequency=10% MaxFrequency=50%", "min=470000 max=2350000",
+          "lowest" },
+        { "words", &intel_active, "MinFrequency=min MaxFrequency=base", "min=400000 max=2100000",
+          "highest" },
+        { "the fastest", &acpi, "MinFrequency=max MaxFrequency=max", "min=2450000 max=2450000",
+          "lowest" },
+        { "beyond the hardware", &acpi, "MinFrequency=100kHz MaxFrequency=9GHz",
+          "min=1500000 max=2450000", "lowest" },
+        { "nothing of the highest", &acpi, "MaxFrequency=0%", "max=1500000", "highest" },
+        { "no base", &acpi, "MaxFrequency=base", "",
+          "no highest frequency: the hardware does not tell such a one" },
+        { "lowest above highest", &acpi, "MinFrequency=2GHz MaxFrequency=70%",
+          "min=2000000 max=2000000", "lowest" },
+        { "boost off", &acpi, "Boost=off", "boost=0", "boost off [Boost]" },
+        { "boost on", &acpi, "Boost=on", "boost=1", "boost on [Boost]" },
+        { "no boost", &cppc, "Boost=off", "",
+          "boost is left alone: it cannot be switched here [Boost]" },
+        { "everything", &intel_passive,
+          "Governor=schedutil EnergyPreference=power EnergyBias=15 MinFrequency=min "
+          "MaxFrequency=50% Boost=off",
+          "governor=schedutil epp=power epb=15 min=400000 max=2350000 boost=0",
+          "boost off [Boost]" },
+        { "names that nobody has", &acpi, "Governor=\033[2J+\303\274ber", "",
+          "none of ?[2J, ??ber is offered" },
+};
+
+START_TEST(choice)
+{
+        typeof(choices[0]) *c = &choices[_i];
+        Machine m = machine_start(c->driver, c->driver, c->options);
+        g_autofree char *why = NULL;
+
+        decide(&m, 0);
+        for (int cpu = 0; cpu < 4; cpu++)
+                expect(c->name, &m, cpu, c->wish);
+        why = explain(&m, 1);
+        ck_case(c->name, *c->why ? strstr(why, c->why) != NULL : *why == '\0', "\"%s\"", why);
+        ck_case(c->name, m.world->wish.settled && m.world->wish.period_usec == 0, "wants a call");
+        ck_case(c->name, idled_policy.reads(m.world->options) == 0, "wants a reading");
+        machine_stop(&m);
+}
+END_TEST
+
+/* Each frequency policy goes by its own driver and its own load. */
+START_TEST(policies_differ)
+{
+        Machine m = machine_start(&intel_active, &acpi,
+                                  "Governor=schedutil+powersave MaxFrequency=50% BoostHigh=off");
+
+        run(&m, 0.99, 1);
+        expect("the first", &m, 1, "governor=powersave max=2350000 boost=0");
+        expect("the second", &m, 2, "governor=schedutil max=1500000");
+        machine_stop(&m);
+}
+END_TEST
+
+START_TEST(no_cpufreq)
+{
+        Machine m = machine_start(&acpi, &acpi, "Governor=schedutil BoostHigh=on");
+        g_autofree char *why = NULL;
+
+        world_decide(m.world, 1000000);
+        expect("none", &m, 0, "");
+        ck_assert_uint_eq(m.world->wish.period_usec, 0);
+        why = explain(&m, 0);
+        ck_assert_str_eq(why, "");
+        m.policies[1].cpus = (CpuSet){ 0 };
+        decide(&m, 1000000);
+        expect("offline", &m, 2, "");
+        expect("online", &m, 0, "governor=schedutil");
+        machine_stop(&m);
+}
+END_TEST
+
+START_TEST(reads_what_is_on)
+{
+        Machine m = machine_start(&acpi, &acpi, "MaxFrequencyBattery=50%");
+
+        decide(&m, 0);
+        ck_assert_uint_eq(idled_policy.reads(m.world->options), SENSE_POWER);
+        ck_assert_uint_eq(m.world->wish.period_usec, 30000000);
+        machine_stop(&m);
+}
+END_TEST
+
+static const struct {
+        const char *options, *key; /* NULL: they fit */
+} checks[] = {
+        { "Governor=any+word", NULL },
+        { "MinFrequency=800MHz MaxFrequency=1.8GHz", NULL },
+        { "MinFrequency=max MaxFrequency=100%", NULL },
+        { "MinFrequency=1.8 ", "MinFrequency" },
+        { "MinFrequency=1.8Ghz", "MinFrequency" },
+        { "MinFrequency=1,8GHz", "MinFrequency" },
+        { "MinFrequency=-1GHz", "MinFrequency" },
+        { "MinFrequency=0GHz", "MinFrequency" },
+        { "MaxFrequency=101%", "MaxFrequency" },
+        { "MaxFrequency=most", "MaxFrequency" },
+        { "MaxFrequencyLow=1e9Hz", "MaxFrequencyLow" },
+        { "MinFrequency=2GHz MaxFrequency=1GHz", "MinFrequency" },
+        { "MinFrequencyBattery=60% MaxFrequencyBattery=50%", "MinFrequencyBattery" },
+        { "MinFrequency=max MaxFrequency=base", "MinFrequency" },
+        { "MinFrequency=60% MaxFrequencyBattery=50%", NULL },
+        { "EnergyBias=15", NULL },
+        { "EnergyBias=16", "EnergyBias" },
+        { "EnergyBias=6.5", "EnergyBias" },
+        { "EnergyBias=balanced", "EnergyBias" },
+        { "EnergyBiasHigh=-1", "EnergyBiasHigh" },
+        { "LowLoad=90%", "LowLoad" },
+        { "LowLoad=80% HighLoad=80%", NULL },
+};
+
+START_TEST(contradictions)
+{
+        g_autofree char *options = g_strstrip(g_strdup(checks[_i].options));
+        Machine m = machine_start(&acpi, &acpi, options);
+        const char *key = NULL, *wrong = idled_policy.check(m.world->options, &key);
+
+        ck_case(options, (wrong != NULL) == (checks[_i].key != NULL), "%s",
+                wrong ? wrong : "passes");
+        if (wrong)
+                ck_case(options, g_strcmp0(key, checks[_i].key) == 0, "key %s", key);
+        machine_stop(&m);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("cpufreq-choice");
+        TCase *tcase = tcase_create("cpufreq-choice");
+
+        tcase_add_loop_test(tcase, choice, 0, G_N_ELEMENTS(choices));
+        tcase_add_test(tcase, policies_differ);
+        tcase_add_test(tcase, no_cpufreq);
+        tcase_add_test(tcase, reads_what_is_on);
+        tcase_add_loop_test(tcase, contradictions, 0, G_N_ELEMENTS(checks));
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}

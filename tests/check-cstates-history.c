@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* cstates: limits learned from sleeps that are made up. */
+#include "cstates-sleeps.h"
+
+/* For `seconds` a hundred sleeps a second, which take turns in having these lengths. Returns in
+ * what share of the looks state `name` was the deepest allowed. */
+static double run(Machine *m, int number, const double *lengths_us, int n, int seconds,
+                  const char *name)
+{
+        Sleeper cpu = { .machine = m, .number = number };
+        int hits = 0;
+
+        for (int s = 0; s < seconds; s++) {
+                for (int i = 0; i < 100; i++)
+                        cpu_sleep(&cpu, lengths_us[i % n]);
+                look(m, 1000000);
+                hits += strcmp(m->tables[number].states[allowed(&cpu)].name, name) == 0;
+        }
+        return (double)hits / seconds;
+}
+
+static const struct {
+        const char *name, *table, *options;
+        double lengths_us[4];
+        int n;
+        const char *state;
+        double least; /* share of looks, after 60 s */
+} converging[] = {
+        { "30 us", CLIENT, "", { 30 }, 1, "C1E", 0.9 },
+        { "5 us", CLIENT, "", { 5 }, 1, "C1", 0.9 },
+        { "1 ms", CLIENT, "", { 1000 }, 1, "C7s", 0.9 },
+        { "1 us, but nothing polls", CLIENT, "", { 1 }, 1, "C1", 0.9 },
+        { "phone", PHONE, "", { 100 }, 1, "WFI", 0.9 },
+        { "learns faster", CLIENT, "HistoryLearn=80%", { 30 }, 1, "C1E", 0.95 },
+        { "mostly short", CLIENT, "", { 30, 30, 30, 1000 }, 4, "C1E", 0.5 },
+        { "one sleeping state", GUEST, "", { 30 }, 1, "haltpoll", 1 },
+};
+
+START_TEST(converges)
+{
+        typeof(converging[0]) *c = &converging[_i];
+        Machine m = history_start(c->table, c->options);
+        double share;
+
+        run(&m, 0, c->lengths_us, c->n, 60, c->state);
+        share = run(&m, 0, c->lengths_us, c->n, 600, c->state);
+        ck_case(c->name, share >= c->least, "%s in %.3f of the looks", c->state, share);
+        machine_stop(&m);
+}
+END_TEST
+
+/* Short and long sleeps in turn draw both, neither always. */
+START_TEST(alternates)
+{
+        static const double lengths_us[] = { 30, 1000 };
+        Machine m = history_start("C1:2:2 C6:133:400", "");
+        double share;
+
+        run(&m, 0, lengths_us, 2, 60, "C1");
+        share = run(&m, 0, lengths_us, 2, 2000, "C1");
+        ck_assert_msg(share > 0.25 && share < 0.75, "C1 in %.3f of the looks", share);
+        machine_stop(&m);
+}
+END_TEST
+
+/* A CPU that changes its ways is followed, both ways. */
+START_TEST(changes_regime)
+{
+        static const double brief[] = { 30 }, lasting[] = { 2000 };
+        Machine m = history_start(CLIENT, "");
+
+        for (int i = 0; i < 5; i++) {
+                run(&m, 0, brief, 1, 100, "C1E");
+                ck_assert_double_ge(run(&m, 0, brief, 1, 100, "C1E"), 0.8);
+                run(&m, 0, lasting, 1, 100, "C7s");
+                ck_assert_double_ge(run(&m, 0, lasting, 1, 100, "C7s"), 0.8);
+        }
+        machine_stop(&m);
+}
+END_TEST
+
+/* What was drawn in 300 looks, as letters. */
+static char *drawn(const char *seed)
+{
+        static const double lengths_us[] = { 30, 300, 30, 3000 };
+        g_autofree char *options = g_strdup_printf("HistorySeed=%s", seed);
+        Machine m = history_start(CLIENT, options);
+        Sleeper cpu = { .machine = &m };
+        GString *text = g_string_new(NULL);
+
+        for (int i = 0; i < 300; i++) {
+                run(&m, 0, lengths_us, 4, 1, "");
+                g_string_append_c(text, (char)('0' + allowed(&cpu)));
+        }
+        machine_stop(&m);
+        return g_string_free(text, FALSE);
+}
+
+START_TEST(reproducible)
+{
+        g_autofree char *first = drawn("7"), *again = drawn("7"), *other = drawn("8");
+
+        ck_assert_str_eq(first, again);
+        ck_assert_str_ne(first, other);
+}
+END_TEST
+
+/* Without sleeps nothing is drawn, and the same snapshot twice teaches once. */
+START_TEST(nothing_new)
+{
+        static const double lengths_us[] = { 30, 1000 };
+        Machine m = history_start(CLIENT, "");
+        Figure figures[FIGURES_MAX];
+        int32_t before;
+
+        look(&m, 1000000);
+        ck_assert_int_eq(m.world->cpus[0].latency_us, -1);
+        ck_assert(m.world->wish.settled);
+        run(&m, 0, lengths_us, 2, 20, "C1");
+        ck_assert(!m.world->wish.settled);
+        before = m.world->cpus[0].latency_us;
+        for (int i = 0; i < 50; i++) {
+                look(&m, 1000000);
+                ck_assert_int_eq(m.world->cpus[0].latency_us, before);
+                ck_assert(m.world->wish.settled);
+        }
+        m.world->snapshot->residency[0].entered[1] = 100;
+        decide(&m, 1000000);
+        before = m.world->cpus[0].latency_us;
+        ck_assert_int_eq(idled_policy.figures(m.world->state, 0, figures), 4);
+        ck_assert(figures[0].value + figures[1].value + figures[2].value == 2100);
+        m.world->snapshot->time_usec -= 1000;
+        for (int i = 0; i < 50; i++) {
+                m.world->snapshot->time_usec -= 1000000;
+                decide(&m, 1000000 + (i == 0 ? 1000 : 0));
+                ck_assert_int_eq(m.world->cpus[0].latency_us, before);
+        }
+        idled_policy.figures(m.world->state, 0, figures);
+        ck_assert(figures[0].value + figures[1].value + figures[2].value == 2100);
+        machine_stop(&m);
+}
+END_TEST
+
+/* Figures are the kernel's counts; counts that contradict each other make none negative. */
+START_TEST(figures)
+{
+        Machine m = history_start(CLIENT, "");
+        Residency *row = &m.world->snapshot->residency[1];
+        Figure f[FIGURES_MAX];
+
+        row->entered[0] = 4;
+        row->below[0] = 4;
+        row->entered[3] = 10;
+        row->above[3] = 3;
+        row->below[3] = 2;
+        row->entered[5] = 5;
+        row->above[5] = 7;
+        row->below[5] = UINT32_MAX;
+        look(&m, 1000000);
+        ck_assert_int_eq(idled_policy.figures(m.world->state, 1, f), 4);
+        ck_assert_str_eq(f[0].name, "correct");
+        ck_assert(f[0].value == 5 && f[1].value == 8 && f[2].value == 6);
+        ck_assert_double_eq_tol(f[3].value, 100.0 * 5 / 19, 1e-9);
+        ck_assert_int_eq(idled_policy.figures(m.world->state, 0, f), 0);
+        machine_stop(&m);
+}
+END_TEST
+
+/* CPUs learn each for itself. */
+START_TEST(explained)
+{
+        static const double lengths_us[] = { 30 };
+        Machine m = history_start(CLIENT, "");
+        Reason reasons[EXPLAIN_MAX];
+
+        run(&m, 0, lengths_us, 1, 100, "C1E");
+        ck_assert_int_eq(explain(&m, 0, reasons), 1);
+        ck_assert_str_eq(reasons[0].inputs[0].name, "C1E");
+        ck_assert_double_ge(reasons[0].inputs[1].value, 90);
+        ck_assert_str_eq(reasons[0].option, "HistoryLearn");
+        ck_assert_int_eq(explain(&m, 1, reasons), 1);
+        ck_assert_str_eq(reasons[0].option, "History");
+        ck_assert_int_eq(m.world->cpus[1].latency_us, -1);
+        machine_stop(&m);
+}
+END_TEST
+
+/* A kernel without the counters does not keep anybody awake who waits for them. */
+START_TEST(untold)
+{
+        Machine m = history_start(CLIENT, "");
+        Reason reasons[EXPLAIN_MAX];
+
+        m.world->snapshot->have &= ~(unsigned)SENSE_MISSES;
+        look(&m, 1000000);
+        ck_assert(!m.world->wish.settled);
+        for (int i = 0; i < 5; i++)
+                look(&m, 1000000);
+        ck_assert(m.world->wish.settled);
+        ck_assert_int_eq(explain(&m, 0, reasons), 1);
+        ck_assert(strstr(reasons[0].because, "does not tell"));
+        m.world->snapshot->have |= SENSE_MISSES;
+        m.world->snapshot->residency[0].entered[2] = 10;
+        look(&m, 1000000);
+        ck_assert(!m.world->wish.settled);
+        machine_stop(&m);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("cstates-history");
+        TCase *tcase = tcase_create("cstates-history");
+
+        tcase_add_loop_test(tcase, converges, 0, G_N_ELEMENTS(converging));
+        tcase_add_test(tcase, alternates);
+        tcase_add_test(tcase, changes_regime);
+        tcase_add_test(tcase, reproducible);
+        tcase_add_test(tcase, nothing_new);
+        tcase_add_test(tcase, figures);
+        tcase_add_test(tcase, explained);
+        tcase_add_test(tcase, untold);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}

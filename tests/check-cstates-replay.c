@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * cstates: limits learned from recorded sleeps (traces/README.md), compared with a CPU that always
+ * takes its deepest state. A sleep's state is correct if it is the deepest whose target residency
+ * was slept. With IDLED_REPLAY=1 in the environment the figures are printed.
+ */
+#include "cstates-sleeps.h"
+
+static const char *const series[] = { "idle",     "timers",   "database-slow",
+                                      "database", "messages", "files" };
+
+static const struct {
+        const char *name, *table;
+} tables[] = {
+        { "client", CLIENT },
+        { "server", SERVER },
+        { "server 2", "POLL:0:0 C1:1:1 C1E:2:4 C6:290:800" },
+        { "phone", PHONE },
+        { "laptop", "POLL:0:0 C1:2:2 C3:80:211 C7:109:345" },
+        { "power", "snooze:0:0 stop0_lite:1:10 stop0:2:20 stop1:5:50 stop2:10:100 stop4:100:1000 "
+                   "stop5:200:2000" },
+};
+
+/* One second's sleeps, "LENGTH*COUNT ...". */
+static void sleep_second(Sleeper *cpu, const char *line)
+{
+        g_auto(GStrv) counts = g_strsplit(line, " ", -1);
+
+        for (int i = 0; *line && counts[i]; i++) {
+                const char *count = strchr(counts[i], '*');
+
+                ck_assert_ptr_nonnull(count);
+                for (int n = atoi(count + 1); n > 0; n--)
+                        cpu_sleep(cpu, atoi(counts[i]));
+        }
+}
+
+/* The share of sleeps that were in the right state. */
+static double replay(const char *name, const char *table, const char *options)
+{
+        g_autofree char *path = g_strdup_printf(TESTS_DIR "/traces/sleeps-%s.txt", name);
+        g_autofree char *text = NULL;
+        g_auto(GStrv) lines = NULL;
+        Machine m = history_start(table, options);
+        Sleeper cpu = { .machine = &m };
+
+        ck_assert_msg(g_file_get_contents(path, &text, NULL, NULL), "%s", path);
+        lines = g_strsplit(g_strchomp(text), "\n", -1);
+        for (int i = 0; lines[i]; i++) {
+                sleep_second(&cpu, lines[i]);
+                look(&m, 1000000);
+        }
+        machine_stop(&m);
+        ck_assert_uint_gt(cpu.sleeps, 0);
+        return (double)cpu.correct / (double)cpu.sleeps;
+}
+
+/* On no table and series does what was learned cost much, and on the whole it is better: where
+ * sleeps are short, much. */
+START_TEST(better_than_deepest)
+{
+        bool tell = g_getenv("IDLED_REPLAY");
+        double deepest = 0, learned = 0;
+        int n = 0;
+
+        for (size_t t = 0; t < G_N_ELEMENTS(tables); t++)
+                for (size_t s = 0; s < G_N_ELEMENTS(series); s++, n++) {
+                        double before = replay(series[s], tables[t].table, "History=no");
+                        double after = replay(series[s], tables[t].table, "");
+
+                        deepest += before;
+                        learned += after;
+                        if (tell)
+                                printf("%-9s %-14s always deepest %5.1f %%, learned %5.1f %%\n",
+                                       tables[t].name, series[s], 100 * before, 100 * after);
+                        ck_case(series[s], after >= before - 0.15, "%s: %.3f, was %.3f",
+                                tables[t].name, after, before);
+                }
+        if (tell)
+                printf("mean: always deepest %.1f %%, learned %.1f %%\n", 100 * deepest / n,
+                       100 * learned / n);
+        ck_assert_msg(learned >= deepest, "%.3f, was %.3f", learned / n, deepest / n);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("cstates-replay");
+        TCase *tcase = tcase_create("cstates-replay");
+
+        tcase_add_test(tcase, better_than_deepest);
+        tcase_set_timeout(tcase, 120);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}

@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What policies wished for single CPUs, why, and what they counted, as the daemon tells of it."""
+import json
+import os
+import subprocess
+import time
+
+from idledtest import NAME, PATH, TestCase, main
+
+STATE = 'sys/devices/system/cpu/cpu%d/cpuidle/state%d/%s'
+MIN_INTERVAL = 0.052  # seconds; readings closer than 50 ms are one to the daemon
+
+
+class Reasons(TestCase):
+    """CPUs 0 to 3 have the idle states C1E (2 us), C6 (170 us), C10; 4 to 7 C1E and C6S."""
+    CONFIG = '[Daemon]\nPolicies=userspace cstates cpufreq\nMaxStretch=1\n'
+
+    def run_daemon(self, cstates=''):
+        self.write_config('policies/cstates.conf', '[Policy]\n' + cstates)
+        self.start('--dry-run')
+        self.looked = time.monotonic()
+
+    def reasons(self, cpu):
+        return [(str(r['policy']), str(r['option']), str(r['text']))
+                for r in self.call('Explain')[cpu]['reasons']]
+
+    def write(self, cpu, state, name, value):
+        path = os.path.join(self.root, STATE % (cpu, state, name))
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        if os.path.exists(path):
+            os.chmod(path, 0o644)
+        with open(path, 'w', encoding='ascii') as file:
+            file.write('%d\n' % value)
+
+    def look(self):
+        """A setting that is set to what it is makes the daemon look."""
+        time.sleep(max(0, self.looked + MIN_INTERVAL - time.monotonic()))
+        self.call('SetOption', 'cstates', 'HistoryForget', '1%')
+        self.looked = time.monotonic()
+
+    def test_nothing(self):
+        self.run_daemon()
+        for row in self.call('Explain'):
+            self.assertEqual((row['reasons'], row['figures']), ([], []))
+        self.assertEqual(self.get('Figures', PATH + '/cpu/0', NAME + '.Cpu'), [])
+        self.assertEqual(self.get('PeriodUSec'), 0, 'nobody wants to be called')
+
+    def test_limit(self):
+        self.run_daemon('\nDeepestState=200us\n')
+        config = os.path.join(self.config, 'policies/cstates.conf')
+        self.assertEqual(self.reasons(0), [(
+            'cstates', 'DeepestState', 'cstates: the deepest idle state within the limit '
+            '(C6 170 us); DeepestState is 200 us (%s:3).' % config)])
+        self.assertIn('(C1E 4 us)', self.reasons(7)[0][2])
+        reason = self.call('Explain')[0]['reasons'][0]
+        self.assertEqual(set(reason), {'policy', 'because', 'inputs', 'option', 'threshold',
+                                       'threshold_unit', 'source', 'text'})
+        self.assertEqual(reason['inputs'], [('C6', 170.0, 'us')])
+        self.call('SetOption', 'cstates', 'DeepestState', 'C6')
+        self.assertIn('(C6 170 us); see DeepestState (set over D-Bus)', self.reasons(0)[0][2])
+        self.assertIn('which other CPUs have (C1E 4 us)', self.reasons(4)[0][2])
+        self.assert_fails(NAME + '.Error.InvalidValue', 'SetOption', 'cstates', 'DeepestState', '5o0us')
+        self.assertIn('see DeepestState', self.reasons(0)[0][2], 'nothing changed')
+
+    def test_frequency(self):
+        """intel_pstate is active here: two governors, and preferences."""
+        self.write_config('policies/cpufreq.conf',
+                          '[Policy]\nGovernor=schedutil ondemand\nEnergyPreference=power\n'
+                          'MaxFrequency=base\n')
+        self.run_daemon()
+        texts = [text for _, _, text in self.reasons(0)]
+        self.assertEqual(len(texts), 3)
+        self.assertTrue(texts[0].startswith(
+            'cpufreq: no governor: none of schedutil, ondemand is offered by intel_pstate; '
+            'see Governor ('), texts[0])
+        self.assertIn('energy preference power, which intel_pstate offers', texts[1])
+        self.assertIn('highest frequency (frequency 2100 MHz); see MaxFrequency', texts[2])
+        self.call('SetOption', 'cpufreq', 'Governor', 'schedutil powersave')
+        self.assertIn('governor powersave, the first of those wanted that intel_pstate offers',
+                      self.reasons(7)[0][2])
+        self.assert_fails(NAME + '.Error.InvalidValue', 'SetOption', 'cpufreq', 'MinFrequency',
+                          '1.8 GHz')
+
+    def test_paused(self):
+        self.run_daemon('DeepestState=200us\n')
+        held = self.call('Pause', 'a test')
+        self.assertEqual(self.reasons(0), [], 'nothing is wished while paused')
+        os.close(held.take())
+
+    def test_figures(self):
+        self.run_daemon('History=yes\nPeriod=1h\n')
+        for name in 'above', 'below':
+            for state in range(4):
+                self.write(2, state, name, 0)
+        self.look()
+        self.write(2, 2, 'usage', 100)
+        self.look()
+        self.write(2, 2, 'usage', 110)
+        self.write(2, 2, 'above', 3)
+        self.write(2, 2, 'below', 1)
+        self.look()
+        figures = {str(f[1]): (str(f[0]), str(f[2]), float(f[3]))
+                   for f in self.get('Figures', PATH + '/cpu/2', NAME + '.Cpu')}
+        self.assertEqual(set(figures), {'correct', 'too deep', 'too shallow', 'accuracy'})
+        self.assertEqual(figures['too deep'], ('cstates', '', 3))
+        self.assertEqual(figures['too shallow'], ('cstates', '', 1))
+        self.assertEqual(figures['accuracy'][1], '%')
+        row = self.call('Explain')[2]
+        self.assertEqual(len(row['figures']), 4)
+        self.assertEqual(row['reasons'][0]['option'], 'HistoryLearn')
+        answer = json.loads(subprocess.run(
+            [os.environ['IDLECTL'], 'why', '2', '--json', '--bus-address', self.bus.address],
+            stdout=subprocess.PIPE, check=True, text=True).stdout)['cpus'][0]
+        self.assertEqual(answer['reasons'][0]['because'], row['reasons'][0]['because'])
+        self.assertIn({'policy': 'cstates', 'name': 'too deep', 'unit': '', 'value': 3.0},
+                      answer['figures'])
+
+
+if __name__ == '__main__':
+    main()
