@@ -263,6 +263,38 @@ START_TEST(one_fails)
 }
 END_TEST
 
+static const struct {
+        const char *name;
+        int refusal, result;
+} refusals[] = {
+        { "EIO", EIO, -EIO },          { "EBUSY", EBUSY, -EBUSY }, { "EINVAL", EINVAL, -EINVAL },
+        { "EACCES", EACCES, -EACCES }, { "short", -1, -EIO },
+};
+
+/* A write that is refused leaves what was there, degrades that knob, and is tried again. */
+START_TEST(refused)
+{
+        typeof(refusals[0]) *c = &refusals[_i];
+        const Knob *knob;
+        char name[TUNE_NAME];
+
+        name_of(1, name);
+        wishes[1].latency_us = 50;
+        tuning_refusal = c->refusal;
+        ck_case(c->name, apply() == c->result, "another error");
+        knob = knob_find(knobs, actuator_pmqos.kinds[0], name);
+        ck_assert_int_eq(knob->state, KNOB_FAILED);
+        ck_assert_int_eq(knob->error, c->result);
+        ck_assert_int_eq(told(&actuator_pmqos, state, 1).latency_us, -1);
+        tuning_refusal = 0;
+        ck_assert_int_eq(apply(), 0);
+        expect(c->name, 1, "50");
+        ck_assert_int_eq(told(&actuator_pmqos, state, 1).latency_us, 50);
+        give_back(knobs);
+        expect(c->name, 1, "0");
+}
+END_TEST
+
 static void live_and_die(void)
 {
         no_wishes();
@@ -307,6 +339,7 @@ int main(void)
         tcase_add_test(tcase, all_cpus);
         tcase_add_test(tcase, not_there);
         tcase_add_test(tcase, one_fails);
+        tcase_add_loop_test(tcase, refused, 0, G_N_ELEMENTS(refusals));
         tcase_add_test(tcase, killed);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);

@@ -133,8 +133,6 @@ static int write_file(const Knobs *knobs, const char *value)
 
         while (!knobs->context.live && text->len < knobs->file->size)
                 g_string_append_c(text, '\n');
-        if (lseek(knobs->file->fd, 0, SEEK_SET) < 0)
-                return -errno;
         do
                 n = write(knobs->file->fd, text->str, text->len);
         while (n < 0 && errno == EINTR);

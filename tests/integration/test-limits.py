@@ -127,6 +127,10 @@ class Limits(TestCase):
         wait_until(lambda: self.read(LATENCY % 1) == '100', 'applied again')
 
     def test_killed(self):
+        boot = os.path.join(self.root, 'proc/sys/kernel/random')
+        os.makedirs(boot, exist_ok=True)
+        with open(os.path.join(boot, 'boot_id'), 'w', encoding='ascii') as file:
+            file.write('this-boot\n')
         before = self.tree()
         self.start()
         self.wish(Cpus='0-7', Latency=100, Disabled=4, MaxFrequency=2000000, Preference='power',
@@ -135,6 +139,11 @@ class Limits(TestCase):
         self.daemon.send(signal.SIGKILL)
         self.daemon.wait_exit()
         self.assertNotEqual(self.tree(), before)
+        done = subprocess.run([os.environ['IDLECTL'], 'verify', '--root', self.root, '--run',
+                               os.path.join(self.directory, 'run'), '--bus-address',
+                               'unix:path=/nowhere'], stdout=subprocess.PIPE, text=True, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn('pmqos ' + LATENCY % 3, done.stdout)
         done = subprocess.run([os.environ['IDLED'], *self.arguments(), '--restore', '--no-bus'],
                               check=False)
         self.assertEqual(done.returncode, 0)
