@@ -166,43 +166,56 @@ def parse(arguments):
     return parser.parse_args(arguments)
 
 
-def experiment(lab, arguments, machine, table, load):
-    """All runs of one load on one machine, by placement."""
-    shape, ideal = MACHINES[machine]
-    guest = lab.boot(shape, f"exit_wait=Y {TABLES[table]}".strip())
+def prepare(lab, arguments, machine, table):
+    """The guest with idled installed, and its states' names."""
+    guest = lab.boot(MACHINES[machine][0], f"exit_wait=Y {TABLES[table]}".strip())
     lab.install(guest)
     (guest.share / "measure").write_text((HERE / "measure").read_text())
     options = arguments.set.replace(",", "\n")
     (guest.share / "options").write_text(f"[Policy]\n{options}\n")
     guest.run("install -D -m 644 /share/options /etc/idled/policies/ondemand.conf.d/bench.conf")
-    names = guest.read("cat /sys/devices/system/cpu/cpu0/cpuidle/state*/name").split("\n")
     guest.run("for f in /sys/devices/system/cpu/cpufreq/policy*/scaling_governor; do "
               "echo performance >$f; done; systemctl is-system-running --wait", check=False)
+    names = guest.read("cat /sys/devices/system/cpu/cpu0/cpuidle/state*/name").split("\n")
+    return guest, names
+
+
+def record(path, title, placement, run):
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps({"title": title, "placement": placement,
+                               "run": dataclasses.asdict(run)}) + "\n")
+
+
+def experiment(lab, arguments, machine, table, load):
+    """All runs of one load on one machine, by placement."""
+    title = f"{machine} CPUs, states `{table}`, {load}"
+    guest, names = prepare(lab, arguments, machine, table)
     runs = {placement: [] for placement in arguments.placements.split(",")}
     for i in range(arguments.runs):
         for placement, results in runs.items():
             began = time.monotonic()
-            run = measure(guest, arguments, ideal if placement == "ideal" else placement,
-                          LOADS[load], names)
+            where = MACHINES[machine][1] if placement == "ideal" else placement
+            run = measure(guest, arguments, where, LOADS[load], names)
             results.append(run)
-            lab.settings.say(f"{machine} CPUs, {table}, {load}, {placement} #{i + 1}: "
-                             f"{run.watts:.2f} W, parked '{run.parked}', "
-                             f"{run.transitions} changes ({time.monotonic() - began:.0f} s)")
+            lab.settings.say(f"{title}, {placement} #{i + 1}: {run.watts:.2f} W, "
+                             f"parked '{run.parked}', {run.transitions} changes "
+                             f"({time.monotonic() - began:.0f} s)")
             if run.transitions:
                 lab.settings.say(run.why)
-    return runs
+            if arguments.results:
+                record(arguments.results, title, placement, run)
+    print(report.text(title, runs), flush=True)
 
 
 def show(path):
     """All that was measured at any time, by title."""
     everything = {}
     for line in path.read_text(encoding="utf-8").splitlines():
-        record = json.loads(line)
-        placements = everything.setdefault(record["title"], {})
-        for name, runs in record["runs"].items():
-            placements.setdefault(name, []).extend(Run(**r) for r in runs)
+        one = json.loads(line)
+        placements = everything.setdefault(one["title"], {p: [] for p in PLACEMENTS})
+        placements[one["placement"]].append(Run(**one["run"]))
     for title, runs in everything.items():
-        print(report.text(title, runs))
+        print(report.text(title, {k: v for k, v in runs.items() if v}))
 
 
 def main(lab, words):
@@ -213,12 +226,5 @@ def main(lab, words):
     for machine in arguments.machines.split(","):
         for table in arguments.tables.split(","):
             for load in arguments.loads.split(","):
-                runs = experiment(lab, arguments, machine, table, load)
-                title = f"{machine} CPUs, states `{table}`, {load}"
-                print(report.text(title, runs), flush=True)
-                if arguments.results:
-                    record = {"title": title,
-                              "runs": {k: [dataclasses.asdict(r) for r in v] for k, v in runs.items()}}
-                    with arguments.results.open("a", encoding="utf-8") as file:
-                        file.write(json.dumps(record) + "\n")
+                experiment(lab, arguments, machine, table, load)
     return 0

@@ -56,13 +56,14 @@ static enum cpuhp_state hotplug_state;
  * clock and at giving way to other CPUs. */
 static void notrace wait_for_exit(int cpu, u64 nsec)
 {
-        u64 began = ktime_get_mono_fast_ns();
+        u64 began = ktime_get_mono_fast_ns(), gone = 0;
 
         lab_set_depth(cpu, 1);
-        while (ktime_get_mono_fast_ns() - began < nsec) {
-                for (int i = 0; i < 500; i++)
+        while (gone < nsec) {
+                for (int i = nsec - gone > 20000 ? 2000 : 200; i > 0; i--)
                         barrier();
                 cpu_relax();
+                gone = ktime_get_mono_fast_ns() - began;
         }
 }
 
