@@ -30,7 +30,8 @@ def summary(runs):
     for name, results in runs.items():
         saved = base - watts[name] if base else 0
         work = mean(r.work for r in results)
-        share = f"{100 * saved / (base - ideal):.0f}" if base and ideal and name != "default" else "-"
+        gain = base - ideal if base and ideal and name != "default" else 0
+        share = f"{100 * saved / gain:.0f}" if gain > 0.01 * (base or 0) else "-"
         rows.append([
             name, spread([r.watts for r in results]),
             f"{-saving(base, watts[name]):+.1f}" if base and name != "default" else "-", share,
