@@ -91,7 +91,8 @@ static int hold(Follow *follow, int pidfd)
         HoldRequest request = HOLD_REQUEST_NONE;
 
         if (process_facts_read(follow->apps->proc, PROCESS_FACT_COMM, facts) >= 0)
-                reason = g_strdup_printf("process %d, %s", follow->pid, facts->comm);
+                reason = g_strdup_printf("%s, process %d, %s", follow->app->file, follow->pid,
+                                         facts->comm);
         request.owner = owner;
         request.reason = reason;
         request.profile = *options->profile ? options->profile : NULL;

@@ -60,7 +60,7 @@ class Apps(TestCase):
         return process
 
     def wait_hold(self, rule, pid, count=1):
-        self.daemon.wait_log(r'Hold \d+ of app %s: process %d,' % (rule, pid), count)
+        self.daemon.wait_log(r'Hold \d+ of app %s: .*process %d,' % (rule, pid), count)
 
     def wait_released(self, rule, count=1):
         self.daemon.wait_log(r'Hold \d+ of app %s is released' % rule, count)
@@ -70,11 +70,11 @@ class Apps(TestCase):
 
     def assert_no_hold(self, pid):
         """Of this process; what happened before now has been seen: a match after it was."""
-        seen = self.daemon.count_log(r'of app fence: process')
+        seen = self.daemon.count_log(r'of app fence: .*process')
         fence = self.run_program(self.bin / 'fence', '1000')
-        wait_until(lambda: self.daemon.count_log(r'of app fence: process') > seen, 'the fence')
+        wait_until(lambda: self.daemon.count_log(r'of app fence: .*process') > seen, 'the fence')
         fence.kill()
-        self.assertEqual(self.daemon.count_log(r'of app .*: process %d,' % pid), 0)
+        self.assertEqual(self.daemon.count_log(r'of app .*: .*process %d,' % pid), 0)
 
     def use_fence(self, **rules):
         shutil.copy('/bin/sleep', self.bin / 'fence')
@@ -90,6 +90,15 @@ class Executable(Apps):
         self.wait_hold('game', game.pid)
         game.kill()
         self.wait_over('game')
+
+    def test_is_shown(self):
+        """As a hold of the rule's, with the process and its name."""
+        self.start()
+        game = self.run_program(self.bin / 'game', '1000')
+        self.wait_hold('game', game.pid)
+        text = subprocess.run([os.environ['IDLECTL'], '--bus-address', self.bus.address, 'holds'],
+                              stdout=subprocess.PIPE, text=True, check=True).stdout
+        self.assertRegex(text, r'/apps/game\.conf, process %d, game' % game.pid)
 
     def test_runs_at_start(self):
         game = self.run_program(self.bin / 'game', '1000')
@@ -196,7 +205,7 @@ class Children(Apps):
         game, child = self.family('no')
         self.wait_hold('game', game)
         self.assert_no_hold(0)
-        self.assertEqual(self.daemon.count_log('of app game: process %d,' % child),
+        self.assertEqual(self.daemon.count_log('of app game: .*process %d,' % child),
                          self.daemon.count_log('app game is released'))
 
     def test_that_are_there_at_start(self):
