@@ -11,6 +11,7 @@
  *   bus-limits.c       what they are held to
  *   bus-policy.c       /org/idled1/policy/NAME
  *   bus-profile.c      profiles, on /org/idled1
+ *   bus-power.c        the names that power-profiles-daemon's clients speak to
  *   bus-energy.c       /org/idled1/energy/NAME
  *   bus-hold.c         /org/idled1/hold/ID; bus-hold-methods.c makes and ends them by what
  *   bus-hold-request.c reads
@@ -80,6 +81,8 @@ struct Bus {
         bool owned;          /* the name is ours, or was when the bus went away */
         int yielded;         /* the pause held while it is someone else's, -1 none */
 
+        struct BusPower *power; /* NULL: the power-profiles names are not served */
+
         sd_event_source *publish, *publish_later;
         unsigned changes;       /* Change flags not yet told */
         CpuSeen *seen_cpus;     /* by CPU number */
@@ -132,6 +135,10 @@ int bus_export_energy(Bus *bus);
 int bus_export_holds(Bus *bus);
 int bus_export_log_control(Bus *bus);
 
+/* Serves the power-profiles names, if the configuration wants that. */
+int bus_export_power(Bus *bus);
+void bus_drop_power(Bus *bus);
+
 /* Appends to `paths` (of new strings) the objects that there are now. */
 typedef void (*BusPaths)(const Bus *bus, GPtrArray *paths);
 void bus_policy_paths(const Bus *bus, GPtrArray *paths);
@@ -164,6 +171,7 @@ void bus_publish_cpus(Bus *bus, unsigned changes);
 void bus_publish_limits(Bus *bus, unsigned changes);
 void bus_publish_policies(Bus *bus, unsigned changes);
 void bus_publish_holds(Bus *bus, unsigned changes);
+void bus_publish_power(Bus *bus, unsigned changes);
 
 void bus_publish_init(Bus *bus);
 void bus_publish_done(Bus *bus);

@@ -89,6 +89,7 @@ static int on_publish(sd_event_source *source, void *userdata)
         bus_publish_limits(bus, changes);
         bus_publish_policies(bus, changes);
         bus_publish_holds(bus, changes);
+        bus_publish_power(bus, changes);
         return 0;
 }
 

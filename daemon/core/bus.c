@@ -137,6 +137,7 @@ static int on_disconnected(sd_bus_message *message, void *userdata, sd_bus_error
 
 static void drop_connection(Bus *bus)
 {
+        bus_drop_power(bus);
         authorizer_free(bus->authorizer);
         bus->authorizer = NULL;
         if (bus->manager)
@@ -203,6 +204,8 @@ static int serve_connection(Bus *bus)
                 r = bus_export_holds(bus);
         if (r >= 0)
                 r = bus_export_log_control(bus);
+        if (r >= 0)
+                r = bus_export_power(bus);
         if (r >= 0)
                 r = sd_bus_attach_event(bus->connection, bus->event, SD_EVENT_PRIORITY_NORMAL);
         return r;

@@ -51,6 +51,12 @@ const Setting daemon_settings[] = {
           .offset = offsetof(DaemonOptions, profile_battery),
           .fallback = "",
           .help = "The profile on battery power if nobody has chosen one; empty: balanced" },
+        { .section = "Daemon",
+          .key = "PowerProfilesNames",
+          .type = SETTING_BOOL,
+          .offset = offsetof(DaemonOptions, power_profiles_names),
+          .fallback = "no",
+          .help = "Serve the clients of power-profiles-daemon under its names" },
         { .key = NULL },
 };
 

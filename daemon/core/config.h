@@ -12,6 +12,7 @@
 #define IDLED_CONFIG_H
 
 #include <glib.h>
+#include <stdbool.h>
 
 #include "act/park.h"
 #include "act/tuning.h"
@@ -23,6 +24,7 @@ typedef struct DaemonOptions {
         int log_level;        /* syslog priority */
         uint64_t max_stretch; /* how many periods a tick may be put off while all is settled */
         char *profile_ac, *profile_battery; /* "": none in particular */
+        bool power_profiles_names;
 } DaemonOptions;
 
 /* Section [Daemon] of idled.conf. */

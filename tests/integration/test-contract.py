@@ -100,7 +100,7 @@ class Contract(TestCase):
                          POLICY_PROPERTIES)
         self.assertEqual(self.properties(PATH + '/energy/package_2d0', NAME + '.Energy'),
                          ENERGY_PROPERTIES)
-        _, self.held = self.call('Hold', dbus.Dictionary({'profile': 'x'}, signature='sv'))
+        _, self.held = self.call('Hold', dbus.Dictionary({'profile': 'balanced'}, signature='sv'))
         self.assertEqual(self.properties(PATH + '/hold/1', NAME + '.Hold'), HOLD_PROPERTIES)
         self.assertEqual(self.nodes(PATH + '/hold'), {'1'})
         log = self.properties('/org/freedesktop/LogControl1', 'org.freedesktop.LogControl1')

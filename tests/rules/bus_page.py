@@ -17,6 +17,7 @@ SECTIONS = {
     "ENERGY": ["bus-energy.c"],
     "HOLDS": ["bus-hold.c"],
     "LOGGING": ["bus-log-control.c"],
+    "POWER PROFILES": ["bus-power.c"],
 }
 
 
@@ -27,7 +28,7 @@ def arguments(text):
 
 def members(name):
     """{member: signature} of the vtables in a file; measured properties end in "~"."""
-    code = re.sub(r"\s+", " ", (TOP / "daemon/core" / name).read_text())
+    code = re.sub(r"[\s\\]+", " ", (TOP / "daemon/core" / name).read_text()).replace("( ", "(")
     found = {}
     for m in re.finditer(r'SD_BUS_METHOD_WITH_ARGS\("(\w+)", SD_BUS_(?:ARGS\((.*?)\)|NO_ARGS), '
                          r'SD_BUS_(?:RESULT\((.*?)\)|NO_RESULT),', code):

@@ -49,6 +49,8 @@ EXPECTED = """
     {unitdir}/idled.service
     {datadir}/dbus-1/system-services/org.idled1.service
     {datadir}/dbus-1/system.d/org.idled1.conf
+    {datadir}/dbus-1/system.d/org.idled1.power-profiles.conf
+    {datadir}/doc/idled/power-profiles.conf
     {datadir}/polkit-1/actions/org.idled1.policy
     {datadir}/bash-completion/completions/idlectl
     {datadir}/fish/vendor_completions.d/idlectl.fish

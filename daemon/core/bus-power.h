@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The names that power-profiles-daemon's clients speak to, for those who switch them on:
+ *   bus-power.c        names, objects and properties
+ *   bus-power-holds.c  holds
+ *
+ * Clients know three profiles: power-saver, balanced and performance. Any other one that is in
+ * force is shown as that of the three that it belongs to (Profile.family).
+ */
+#ifndef IDLED_BUS_POWER_H
+#define IDLED_BUS_POWER_H
+
+#include "core/bus-parts.h"
+#include "core/profile.h"
+
+/* One of the two names, each with its object and its interface. */
+typedef struct PowerName {
+        const char *name; /* of the interface as well */
+        const char *path;
+} PowerName;
+
+#define POWER_NAMES 2
+extern const PowerName power_names[POWER_NAMES];
+
+typedef struct BusPower {
+        Bus *bus;
+        sd_bus_slot *slots[POWER_NAMES][3];
+        GPtrArray *holds; /* of PowerHold */
+        char *told[4];    /* what clients were last told, by property */
+} BusPower;
+
+/* True for the three that clients know. */
+bool power_is_profile(const char *name);
+
+/* HoldProfile and ReleaseProfile. */
+int power_method_hold(sd_bus_message *message, void *userdata, sd_bus_error *error);
+int power_method_release(sd_bus_message *message, void *userdata, sd_bus_error *error);
+
+/* Ends all holds and tells their owners: somebody chose a profile by hand. */
+void power_holds_cancel(BusPower *power);
+
+/* Ends all holds, as nobody is there any more to be told. */
+void power_holds_drop(BusPower *power);
+
+/* Appends ActiveProfileHolds, or the same as a text that says whether it changed. */
+int power_append_holds(sd_bus_message *message, const Manager *manager);
+char *power_describe_holds(const Manager *manager);
+
+#endif
