@@ -113,7 +113,7 @@ class Shell(Tool):
                      "org.idled1.Manager Online")
             self.expect(rb's "0-1"\r')
         self.say("sleep 1000")
-        self.expect(rb"sleep 1000\r\n")
+        self.expect(rb"sleep 1000[\r\n]")
         os.write(self.terminal, b"\x03")  # goes to the guest, not to the emulator
         self.expect(rb"root@lab:~# ")
         self.say("exit")
