@@ -45,6 +45,8 @@ static bool here(void)
         lock = open("/" TUNE_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (lock < 0 || flock(lock, LOCK_EX) < 0 || !make_topology())
                 return false;
+        g_free(latency_name);
+        g_free(state_name);
         latency_name = g_strdup_printf("cpu%d" LATENCY, cpu);
         state_name = g_strdup_printf("cpu%d/cpuidle/state1/disable", cpu);
         return geteuid() == 0 && faccessat(lock, latency_name, W_OK, 0) == 0 &&
@@ -69,8 +71,8 @@ static void teardown(void)
         topology_free(topology);
         fd_close(&lock);
         fd_close(&root);
-        g_free(latency_name);
-        g_free(state_name);
+        g_clear_pointer(&latency_name, g_free);
+        g_clear_pointer(&state_name, g_free);
         scratch_close();
 }
 
@@ -184,6 +186,9 @@ static void put_back(void)
         tune_write(&context, state_name, found_off);
         g_free(found_latency);
         g_free(found_off);
+        g_free(latency_name);
+        g_free(state_name);
+        fd_close(&root);
 }
 
 int main(void)
