@@ -25,7 +25,7 @@ Sign sign_read(const Call *call)
         const Demand *demand = &call->demand;
         Sign waiting = sign_of_waiting(call);
 
-        if (waiting != SIGN_NONE && !demand_is_light(demand))
+        if (waiting != SIGN_NONE && (call->input->snapshot->pressed || !demand_is_light(demand)))
                 return waiting;
         if (demand->saturated > 0 && call->input->snapshot->interval_usec >= SATURATION_USEC)
                 return demand->saturated == demand->active ? SIGN_FULL : SIGN_SATURATED;
@@ -36,8 +36,8 @@ Sign sign_read(const Call *call)
 
 bool sign_is_doubtful(const Call *call)
 {
-        return !call->self->looking && sign_of_waiting(call) != SIGN_NONE &&
-               demand_is_light(&call->demand);
+        return !call->self->looking && !call->input->snapshot->pressed &&
+               sign_of_waiting(call) != SIGN_NONE && demand_is_light(&call->demand);
 }
 
 Reason sign_reason(const Call *call, Sign sign, PackSize size)

@@ -47,7 +47,7 @@ static const struct {
           "0-5" },
         { "on both threads",
           &smt,
-          { 4000000, "0=0.1,1=0.1", 4, 0.02, true },
+          { 4000000, "0=0.1,1=0.1", 4, 0.02, false },
           true,
           { 25000, "0=1,1=1", 4, 1, false },
           "0-7" },
@@ -60,14 +60,14 @@ static const struct {
         { "the trigger called for a load",
           &eight,
           { 4000000, "0=0.1", 2, 0.02, true },
-          true,
-          { 25000, "0=1", 2, 1, false },
+          false,
+          { 250000, "0=0.1", 0, 0, false },
           "0-1" },
         { "the trigger called for nothing",
           &eight,
-          { 4000000, "0=0.1", 1, 0.02, true },
-          true,
-          { 25000, "0=0.1", 1, 0.02, false },
+          { 4000000, "0=0.1", 0, 0.02, true },
+          false,
+          { 250000, "0=0.1", 1, 0.02, false },
           "0" },
         { "throttled tasks wait",
           &eight,
@@ -147,7 +147,7 @@ START_TEST(crowds)
         world_decide(world, 0);
         while (world->snapshot->time_usec - began < UINT64_C(120000000)) {
                 Interval interval = { (unsigned)world->wish.period_usec, "0=0.2",
-                                      (unsigned)rand_r(&seed) % 12, 0.08, rand_r(&seed) % 4 == 0 };
+                                      (unsigned)rand_r(&seed) % 12, 0.08, false };
 
                 pass(world, &interval);
                 calls++;
