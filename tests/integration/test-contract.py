@@ -38,6 +38,9 @@ CPU_PROPERTIES = {
     'Thread': ('i', CHANGES), 'Capacity': ('u', CHANGES), 'Utilization': ('d', MEASURED),
     'IdleStates': ('a(suu)', CONST), 'Residency': ('a(sdtttt)', MEASURED),
     'Estimated': ('s', MEASURED), 'Reason': ('s', CHANGES), 'Figures': ('a(sssd)', MEASURED),
+    'Governor': ('s', CHANGES), 'EnergyPreference': ('s', CHANGES), 'EnergyBias': ('i', CHANGES),
+    'Boost': ('i', CHANGES), 'MinFrequency': ('u', CHANGES), 'MaxFrequency': ('u', CHANGES),
+    'LatencyLimit': ('i', CHANGES), 'DisabledStates': ('as', CHANGES),
 }
 POLICY_PROPERTIES = {
     'Name': ('s', CONST), 'Summary': ('s', CONST), 'Rank': ('u', CHANGES),
