@@ -66,6 +66,8 @@ static const struct {
         { "ondemand", "MinCores=8192\n" },
         { "ondemand", "MinCores=8\nMaxCores=8\n" },
         { "ondemand", "DownThreshold=5%\nTargetUtilization=5%\nUpThreshold=5%\n" },
+        { "cpufreq", "MinFrequency=max\nMaxFrequency=max\nGovernor=powersave\nBoost=off\n" },
+        { "cstates", "DeepestState=C6\nUtilizationAware=yes\n" },
         { "ondemand", "DownThreshold=100%\nTargetUtilization=100%\nUpThreshold=100%\n" },
 };
 
