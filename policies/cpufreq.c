@@ -15,15 +15,16 @@
  *     Dwell goes down. Bands are looked at every Period, and only if some ...Low or ...High says
  *     something. They begin in the middle.
  *  3. What is offered. Governors and preferences are lists: the first word that the frequency
- * policy offers now is taken. Drivers differ (intel_pstate has only performance and powersave when
- * it is active, acpi-cpufreq has no preferences), and the same driver differs with its mode, so
- *     nothing is assumed of a driver's name but this: with intel_pstate and amd-pstate-epp the
- *     governor performance decides the preference and refuses another, so none is wished for then.
+ *     policy offers now is taken. Drivers differ (intel_pstate when it is active has only
+ *     performance and powersave, acpi-cpufreq has no preferences), and the same driver differs with
+ *     its mode, so nothing is assumed of a driver's name but this: with intel_pstate and
+ *     amd-pstate-epp the governor performance decides the preference and refuses another, so none
+ *     is wished for then.
  *  4. Frequencies are absolute, or a share of the hardware's highest, or its lowest, its base (the
  *     highest without boost) or its highest. What the hardware cannot do becomes its nearest. A
  *     highest below the lowest becomes the lowest.
  *  5. What fits nothing is not wished for, and the explanation names what was asked and who does
- * not offer it. All CPUs of a frequency policy get the same wish.
+ *     not offer it. All CPUs of a frequency policy get the same wish.
  */
 #include "cpufreq-parts.h"
 

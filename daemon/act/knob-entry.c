@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The list of knobs: kept in the order in which they were first set, found by kind and name.
+ * The list of knobs, kept in the order in which they were first set and found by kind and name; and
+ * what is done with one of them: read, write, record.
  */
 #include "act/knob-entry.h"
 

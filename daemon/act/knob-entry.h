@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the two halves of knob.h share: knob.c sets knobs, knob-restore.c verifies and gives back.
- * Of no use to anybody else.
+ * What the two halves of knob.h share (knob.c sets knobs, knob-restore.c verifies and gives back):
+ * the list of knobs, reading and writing one, and keeping the books. Of no use to anybody else.
  */
 #ifndef IDLED_KNOB_ENTRY_H
 #define IDLED_KNOB_ENTRY_H
@@ -39,7 +39,8 @@ KnobEntry *knob_entry_find(const Knobs *knobs, const KnobKind *kind, const char 
 /* The entry, a new one if there was none. */
 KnobEntry *knob_entry_get(Knobs *knobs, const KnobKind *kind, const char *name);
 
-/* Opens the knob's file for what follows, if it has one, and closes it again. */
+/* Opens the knob's file for what follows, if it has one, and closes it again. In between it may be
+ * read at will and written once. */
 void knob_entry_open(Knobs *knobs, const KnobEntry *entry);
 void knob_entry_close(Knobs *knobs);
 
@@ -56,7 +57,8 @@ bool knob_entry_explains(const Knobs *knobs, const KnobEntry *entry, const char 
 bool knob_entry_is_held(const Knobs *knobs, const KnobEntry *entry, const char *wanted,
                         const char *value);
 
-/* Writes a value as it is. Knobs that the kernel changes by the way stay ours. */
+/* Writes a value as it is, recording nothing of it. Other knobs of ours that the kernel changes by
+ * the way stay ours. */
 int knob_entry_write(Knobs *knobs, KnobEntry *entry, const char *value);
 
 /* The knob's idea of what is ours, once that is on record. */

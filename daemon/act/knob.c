@@ -3,7 +3,7 @@
  * Setting a knob.
  *
  * The order of steps is what makes the promise of knob.h hold. For a knob that is changed for the
- * first time: read, `found` on record, `write` on record, write, read back. A kill before the write
+ * first time: read, `found` and `write` on record, write, read back. A kill before the write
  * leaves the original in place, a kill after it a value that the record announces; the instance
  * that finds the record can tell both from a third value, which is somebody else's.
  *

@@ -4,8 +4,9 @@
  *
  * A write that it accepts can still leave the partition "isolated invalid (why)", at once or later,
  * when a neighbour wants one of its CPUs: lists of groups side by side with a partition must not
- * overlap, and the one who comes gets what he wants. Then nothing is parked. So lists of neighbours
- * are looked at before, and the type is read back after every change.
+ * overlap, and the one who comes gets what he wants. Then nothing is parked (by Linux 6.1 still for
+ * those who have no list, until the partition is dissolved). So lists of neighbours are looked at
+ * before, and the type is read back after every change.
  *
  * Linux 6.1 does not rebuild its scheduling domains when the list changes: CPUs given back belong
  * to none and get no work until the partition's type is written anew. `root` then `isolated` does

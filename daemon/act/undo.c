@@ -2,10 +2,11 @@
 /*
  * The record of originals.
  *
- * Lines are only ever appended, each with one write(2), so that whoever kills the daemon at any
- * point leaves whole lines and at most one that was cut short, which is the last and does not
- * count. A line that could not be written whole (a full /run) is cut off again before anything else
- * is appended; until that succeeds nothing is, and so nothing of the machine is changed.
+ * Lines are only ever appended, what belongs together with one write(2), so that whoever kills the
+ * daemon at any point leaves whole lines and at most one that was cut short, which is the last and
+ * does not count. Lines that could not be written whole (a full /run) are cut off again before
+ * anything else is appended; until that succeeds nothing is, and so nothing of the machine is
+ * changed.
  *
  * A file that is only appended to grows with every change of a knob. Three lines say all about one:
  * what was found, and the last two values written. Once there are many more than that, the

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The record of originals: a file in the run directory with one line per fact, each written with
- * one write(2) before the knob is.
+ * The record of originals: a file in the run directory with one line per fact, written before the
+ * knob is.
  *
  *      idled-undo 1 BOOT-ID
  *      found KIND NAME VALUE           as first found
@@ -30,11 +30,10 @@ int undo_open(int run, const char *boot_id, Undo **ret_undo);
 void undo_free(Undo *undo);
 
 /* Each returns 0 when the line is in the file, or the error of writing it; then nothing of the line
- * counts. When nothing is on record any more the file is removed. */
+ * counts. When nothing is on record any more the file is removed. undo_begin() is the first two
+ * with one write(2), for a knob that is not on record yet. */
 int undo_found(Undo *undo, const char *kind, const char *name, const char *value);
 int undo_write(Undo *undo, const char *kind, const char *name, const char *value);
-
-/* Both with one write(2), for a knob that is not on record yet. */
 int undo_begin(Undo *undo, const char *kind, const char *name, const char *found,
                const char *value);
 int undo_done(Undo *undo, const char *kind, const char *name);

@@ -14,8 +14,8 @@
  * the first, when the load shows among the runnable tasks, but never to less than a period after
  * the last one. Until that tick the socket is not watched, its buffer overflows, and what it holds
  * is thrown away: a storm of forks costs no more than ticks that do not stretch. If at that tick
- *   somebody runs, ticks begin again at the period: a single new task that saturates its CPU, for
- *   which nobody waits, shows only in an interval that it has filled.
+ * somebody runs, ticks begin again at the period: a single new task that saturates its CPU, for
+ * which nobody waits, shows only in an interval that it has filled.
  * - The slow trigger, for load that begins in tasks that were there: 200 ms within 2 s, looked at
  * when the kernel averages pressure, which is every 2 s whether or not somebody asks. So such load
  * is seen within 2 s. Where that is refused too, ticks stretch to 2 s at most.
@@ -143,9 +143,8 @@ static uint64_t guard_by_forks(Manager *manager)
                 if (manager->forks_error >= 0) {
                         manager->forks_error = r;
                         manager_changed(manager, CHANGE_MISSING);
-                        log_info("No news of new tasks either (%s): the period bounds the reaction "
-                                 "to "
-                                 "load",
+                        log_info("No news of new tasks either (%s): the period bounds the "
+                                 "reaction to load",
                                  g_strerror(-r));
                 }
                 unwatch_forks(manager);

@@ -3,8 +3,8 @@
  * Holds at work.
  *
  * A hold that comes or goes is acted upon before the client has its answer: the policies that look
- * at holds are asked again, and what changed is put in force. Nothing has to be read for that, and
- * knobs that have nothing to do with it are not touched.
+ * at holds are asked again, with the last snapshot, and what changed is put in force. Knobs that
+ * have nothing to do with it are not touched.
  *
  * Where a process may run also depends on what we park: after that changed, it is looked at anew.
  */

@@ -2,12 +2,14 @@
 /*
  * The manager: its life, and the tick.
  *
- * A tick reads, decides and acts, in this order and nowhere else. Reading fills a snapshot;
- * deciding turns it into a plan and touches nothing; acting happens only if the plan differs from
- * the one in force (or something outside made that doubtful: `stale`), so that the usual tick is
- * one reading and one comparison.
+ * A tick reads, decides and acts, in this order. Reading fills a snapshot; deciding turns it into a
+ * plan and touches nothing; acting happens only if the plan differs from the one in force (or
+ * something outside made that doubtful: `stale`), so that the usual tick is one reading and one
+ * comparison. Beside ticks only holds that come or go make it decide and act (manager-holds.c), by
+ * the same two steps and the last reading.
  *
- * Everything that waits for something does so in the event loop of sd-event; nothing here blocks.
+ * What is waited for is waited for in the event loop of sd-event, but for what acting waits for:
+ * the kernel, and systemd for BUS_TIMEOUT_USEC a call (unit-control.h).
  */
 #include "core/manager.h"
 

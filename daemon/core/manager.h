@@ -76,10 +76,10 @@ typedef enum Change {
         CHANGE_DEGRADED = 1 << 2, /* knobs that failed or were taken over */
         CHANGE_CONFIG = 1 << 3,
         CHANGE_TOPOLOGY = 1 << 4, /* CPUs came or went: objects too */
-        CHANGE_LIMITS = 1 << 8,   /* what single CPUs are held to: governor, latency, idle states */
         CHANGE_MISSING = 1 << 5,  /* something turned out not to be there */
         CHANGE_HOLDS = 1 << 6,    /* holds came or went, or are about other CPUs */
         CHANGE_PROFILE = 1 << 7,  /* the profile in force, or why */
+        CHANGE_LIMITS = 1 << 8,   /* what single CPUs are held to: governor, latency, idle states */
 } Change;
 
 /* The profile in force is that of the configuration; here is how it came to be. */

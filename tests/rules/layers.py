@@ -20,7 +20,7 @@ LAYERS = {
     "daemon/core": ["base/", "model/", "sense/", "act/", "core/", "idled-policy.h"],
     "daemon": ["base/", "model/", "sense/", "act/", "core/", "idled-policy.h", "arguments.h"],
     "policies": ["base/cpuset.h", "base/setting.h", "model/frequency.h", "model/hold.h",
-             "model/idle-table.h", "model/snapshot.h", "model/topology.h",
+                 "model/idle-table.h", "model/snapshot.h", "model/topology.h",
                  "model/wish.h", "idled-policy.h", "./"],
     # What reads the configuration and reaches a bus, but never the manager.
     "ctl": ["base/", "model/", "sense/", "act/", "core/bus-connect.h", "core/config-files.h", "core/profile-load.h",
