@@ -40,6 +40,23 @@ bool sign_is_doubtful(const Call *call)
                sign_of_waiting(call) != SIGN_NONE && demand_is_light(&call->demand);
 }
 
+/* That tasks waited is known by the share of this interval, or by the trigger, which is about
+ * another time and counts only if every CPU in use is taken. */
+static void explain_pressure(const Call *call, Reason *reason)
+{
+        double pressure = call->input->snapshot->pressure;
+
+        reason->because = "tasks waited for a CPU";
+        if (pressure >= call->options->pressure) {
+                reason_input(reason, "pressure", 100 * pressure, "%");
+                reason_threshold(reason, "PressureThreshold", 100 * call->options->pressure, "%");
+                return;
+        }
+        reason->because = "the kernel told that tasks waited, and all CPUs in use are taken";
+        reason_input(reason, "CPUs in use", call->demand.active, "CPUs");
+        reason_threshold(reason, NULL, call->demand.active, "tasks");
+}
+
 Reason sign_reason(const Call *call, Sign sign, PackSize size)
 {
         static const char *const because[] = {
@@ -48,7 +65,7 @@ Reason sign_reason(const Call *call, Sign sign, PackSize size)
                 [SIGN_SATURATED] = "a CPU is saturated",
                 [SIGN_FULL] = "all CPUs in use are saturated",
                 [SIGN_WAITING] = "more tasks are runnable than CPUs are in use",
-                [SIGN_PRESSURE] = "tasks waited for a CPU",
+                [SIGN_PRESSURE] = NULL, /* explain_pressure() */
         };
         const Ondemand *self = call->self;
         Reason reason = reason_new(call, because[sign], size);
@@ -72,8 +89,7 @@ Reason sign_reason(const Call *call, Sign sign, PackSize size)
                 reason_threshold(&reason, NULL, call->demand.active, "tasks");
                 break;
         case SIGN_PRESSURE:
-                reason_input(&reason, "pressure", 100 * call->input->snapshot->pressure, "%");
-                reason_threshold(&reason, "PressureThreshold", 100 * call->options->pressure, "%");
+                explain_pressure(call, &reason);
                 break;
         }
         return reason;

@@ -37,7 +37,7 @@ static const struct {
         { "more than there are", &eight, "", "0", "0=1", 500, 1, false, "0-7", NULL },
         { "pressure", &eight, "", "0", "0=0.6", 1, 0.2, false, "0-1", "PressureThreshold" },
         { "little pressure", &eight, "", "0", "0=0.6", 1, 0.09, false, "0", NULL },
-        { "trigger", &eight, "", "0", "0=0.6", 1, 0.01, true, "0-1", "PressureThreshold" },
+        { "trigger", &eight, "", "0", "0=0.6", 1, 0.01, true, "0-1", "" },
         { "trigger, over already", &eight, "", "0", "0=0.6", 0, 0.01, true, "0", NULL },
         { "doubles", &eight, "MinCores=3", "0-2", "0=0.8,1=0.8", 4, 0.2, false, "0-5", NULL },
         { "one of three saturated", &eight, "MinCores=3", "0-2", "0=1", 1, 0, false, "0-2", NULL },
@@ -103,7 +103,7 @@ START_TEST(decisions)
         expect(c->name, world, c->allowed);
         ck_case(c->name, reason->because != NULL, "no reason");
         if (c->option)
-                ck_case(c->name, g_strcmp0(reason->option, c->option) == 0,
+                ck_case(c->name, g_strcmp0(reason->option ? reason->option : "", c->option) == 0,
                         "option %s, expected %s", reason->option, c->option);
 }
 END_TEST
