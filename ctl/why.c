@@ -206,7 +206,7 @@ static void add_because(GString *text, json_object *row)
         g_string_append_printf(text, " (%s)", json_text(row, "source"));
 }
 
-/* " by POLICY", and why. A policy that left things as they are did nothing to be named by: "
+/* " by POLICY", and why. A policy that leaves things as they are does nothing to be named by: "
  * (POLICY)". */
 static void add_reason(GString *text, json_object *row, bool done)
 {
@@ -221,23 +221,23 @@ static void add_reason(GString *text, json_object *row, bool done)
         add_because(text, row);
 }
 
+/* Why a CPU is in use is told as it is now, which may be another reason than that for which it was
+ * unparked: the history has that. */
 static char *cpu_text(json_object *row)
 {
         bool parked = json_true(row, "parked"), wanted = json_true(row, "in_idle_mask");
         double since = json_number(row, "since_usec", 0);
-        bool done = parked || wanted || since > 0;
         GString *text = g_string_new(parked != wanted
                                              ? wanted ? "should be parked" : "should be unparked"
-                                     : parked    ? "parked"
-                                     : since > 0 ? "unparked"
-                                                 : "in use");
+                                     : parked ? "parked"
+                                              : "in use");
 
         if (since > 0 && parked == wanted) {
-                g_autofree char *ago = text_duration(((double)g_get_real_time() - since) / 1e6);
+                g_autofree char *past = text_duration(((double)g_get_real_time() - since) / 1e6);
 
-                g_string_append_printf(text, " %s ago", ago);
+                g_string_append_printf(text, parked ? " %s ago" : " for %s", past);
         }
-        add_reason(text, row, done);
+        add_reason(text, row, parked || wanted);
         if (json_get(row, "obstacle"))
                 g_string_append_printf(text, ", but nobody is kept off: %s",
                                        json_text(row, "obstacle"));
