@@ -21,7 +21,8 @@ class Case(TestCase):
     def begin(self, *arguments):
         process = subprocess.Popen(
             [os.environ['IDLECTL'], '--bus-address', self.bus.address, *arguments],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            process_group=0)  # as a shell does; in a group that is orphaned nobody can be stopped
 
         def stop():
             if process.poll() is None:
@@ -119,11 +120,12 @@ class Run(Case):
     def test_stopped(self):
         process = self.shell('exec sleep 1000')
         process.send_signal(signal.SIGTSTP)
-        stopped = os.waitid(os.P_PID, process.pid, os.WSTOPPED)
-        self.assertEqual(stopped.si_code, os.CLD_STOPPED, 'as a shell sees it')
+        wait_until(lambda: os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOHANG),
+                   'stopped, as a shell sees it')
         self.assertEqual(len(self.holds()), 1)
         process.send_signal(signal.SIGCONT)
-        os.waitid(os.P_PID, process.pid, os.WCONTINUED)
+        wait_until(lambda: os.waitid(os.P_PID, process.pid, os.WCONTINUED | os.WNOHANG),
+                   'continued')
         process.terminate()
         self.assertEqual(process.wait(TIMEOUT), 128 + signal.SIGTERM)
 
