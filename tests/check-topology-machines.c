@@ -113,17 +113,13 @@ START_TEST(described)
 }
 END_TEST
 
-/* The same table holds for the whole recordings. Skipped without them. */
+/* The same table holds for the whole recordings, those that are at hand. */
 START_TEST(recorded)
 {
         const Expected *e = &machines[_i];
-        g_autofree char *file = g_strdup_printf("%s/%s.tree.xz", RECORDED_DIR, e->name);
         g_autoptr(Topology) topology = NULL;
-        Tree tree;
+        Tree tree = tree_make();
 
-        if (!e->recorded || access(file, R_OK) < 0)
-                return;
-        tree = tree_make();
         run(RECORDED_DIR "/unpack", e->name, tree.path);
         ck_assert_int_eq(topology_read(tree.root, &topology), 0);
         assert_sound(e->name, topology);
@@ -205,6 +201,26 @@ START_TEST(damage)
 }
 END_TEST
 
+/* Adds `recorded` for the recordings that are at hand, and says how many are not. */
+static void add_recorded(TCase *tcase)
+{
+        int absent = 0;
+
+        for (int i = 0; i < (int)G_N_ELEMENTS(machines); i++) {
+                g_autofree char *file = g_strdup_printf("%s/%s.tree.xz", RECORDED_DIR,
+                                                        machines[i].name);
+
+                if (!machines[i].recorded)
+                        continue;
+                if (access(file, R_OK) == 0)
+                        tcase_add_loop_test(tcase, recorded, i, i + 1);
+                else
+                        absent++;
+        }
+        if (absent > 0)
+                printf("left out: recorded: %d recordings are not in %s\n", absent, RECORDED_DIR);
+}
+
 int main(void)
 {
         Suite *suite = suite_create("topology-machines");
@@ -212,7 +228,7 @@ int main(void)
 
         tcase_set_timeout(tcase, 60);
         tcase_add_loop_test(tcase, described, 0, G_N_ELEMENTS(machines));
-        tcase_add_loop_test(tcase, recorded, 0, G_N_ELEMENTS(machines));
+        add_recorded(tcase);
         tcase_add_loop_test(tcase, clusters, 0, G_N_ELEMENTS(cluster_cases));
         tcase_add_loop_test(tcase, damage, 0, 3);
         suite_add_tcase(suite, tcase);

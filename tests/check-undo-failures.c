@@ -41,8 +41,7 @@ START_TEST(full_file_system)
         g_autofree char *expected = NULL, *text = NULL;
         int r, n = 0;
 
-        if (!scratch_mount("tmpfs", "size=4k"))
-                return;
+        ck_assert(scratch_mount("tmpfs", "size=4k"));
         undo = open_undo();
         ck_assert_int_eq(undo_found(undo, "k", "a", "0"), 0);
         do {
@@ -67,8 +66,7 @@ END_TEST
 START_TEST(read_only)
 {
         scratch_file("undo", HEAD "found\tk\ta\t0\n");
-        if (!scratch_mount(NULL, NULL))
-                return;
+        ck_assert(scratch_mount(NULL, NULL));
         g_autoptr(Undo) undo = open_undo();
 
         ck_assert_int_eq(undo_write(undo, "k", "a", "1"), -EROFS);
@@ -124,8 +122,10 @@ int main(void)
         tcase_add_checked_fixture(tcase, scratch_open, scratch_close);
         tcase_add_loop_test(tcase, line_that_does_not_fit_does_not_count, 0, 14);
         tcase_add_loop_test(tcase, nothing_fits, 0, 29);
-        tcase_add_test(tcase, full_file_system);
-        tcase_add_test(tcase, read_only);
+        if (scratch_may_mount("tmpfs", "size=4k", "full_file_system"))
+                tcase_add_test(tcase, full_file_system);
+        if (scratch_may_mount(NULL, NULL, "read_only"))
+                tcase_add_test(tcase, read_only);
         tcase_add_test(tcase, killed_anywhere);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
