@@ -4,6 +4,9 @@
 import os
 import signal
 import subprocess
+from xml.etree import ElementTree
+
+import dbus
 
 from idledtest import MANAGER, NAME, NOBODY, PATH, TestCase, main, needs_root, wait_until
 
@@ -26,7 +29,21 @@ GUARDED = (
 )
 
 
+# Every method that changes nothing and tells no secret. Whatever else the interfaces have must be
+# refused to those who may not: a new method is either here, or guarded.
+READING = {MANAGER: {'Explain', 'History', 'GetSettings', 'Verify'},
+           'org.idled1.Policy': set(), 'org.idled1.Hold': set()}
+
+# Arguments of methods that are not guarded by polkit but are for the owner alone.
+OWNED = {'ReleaseHold': lambda hold: ('o', hold), 'Release': lambda hold: ()}
+
 HOLDS_TOO = '[Daemon]\nPolicies=userspace latency\n'
+
+
+def default_arguments(method):
+    """Something of the types that the method takes, as busctl has it; basic types only."""
+    signature = ''.join(a.get('type') for a in method.iter('arg') if a.get('direction') == 'in')
+    return (signature, *('x' if kind == 's' else '1' for kind in signature)) if signature else ()
 
 
 @needs_root
@@ -51,6 +68,34 @@ class WithoutPolkit(TestCase):
             self.assertRegex(result.stderr, 'Permission denied|Access denied', arguments)
         self.assertEqual(self.get('IdleMask'), '')
         self.assertFalse(self.get('Paused'))
+
+    def methods(self, path):
+        """(interface, method's element) of idled's own interfaces there."""
+        text = self.object(path).Introspect(dbus_interface='org.freedesktop.DBus.Introspectable')
+        return [(interface.get('name'), method) for interface in ElementTree.fromstring(text)
+                if interface.tag == 'interface' and interface.get('name').startswith('org.idled1.')
+                for method in interface.iter('method')]
+
+    def test_every_method_that_is_not_for_reading_is_refused(self):
+        hold, fd = self.call('Hold', dbus.Dictionary({'latency_us': dbus.UInt32(50)}, 'sv'))
+        self.addCleanup(os.close, fd.take())
+        known = {arguments[0]: arguments[1:] for arguments, _ in GUARDED}
+        seen = set()
+        for path in (PATH, PATH + '/policy/userspace', hold):
+            for interface, method in self.methods(path):
+                name = method.get('name')
+                seen.add((interface, name))
+                if name in READING[interface]:
+                    continue
+                arguments = OWNED[name](hold) if name in OWNED else \
+                    known.get(name) or default_arguments(method)
+                result = self.busctl('call', NAME, path, interface, name, *arguments, user=NOBODY)
+                with self.subTest(interface=interface, method=name):
+                    self.assertNotEqual(result.returncode, 0)
+                    self.assertRegex(result.stderr, 'Permission denied|Access denied')
+        self.assertEqual(self.get('Holds'), [hold])
+        self.assertLessEqual({(i, name) for i in READING for name in READING[i]}, seen)
+        self.assertLessEqual(set(known) | set(OWNED), {name for _, name in seen})
 
     def test_nobody_does_not_set_the_log_level(self):
         before = self.get('LogLevel', '/org/freedesktop/LogControl1', 'org.freedesktop.LogControl1')

@@ -88,14 +88,18 @@ class Service(lab.IdledTest):
         manager = "org.idled1 /org/idled1 org.idled1.Manager"
         self.assertEqual(ask(f"get-property {manager} Parked").status, 0)
         self.assertEqual(ask(f"call {manager} Explain").status, 0)
+        chosen = self.string("ChosenProfile")
         for call in ("Reload", "SetIdleMask s 3", "SetOption sss ondemand MinCores 2", "Pause s why",
-                     "GetEnergy"):
+                     "GetEnergy", "SetProfile s performance", "Hold a{sv} 1 latency_us u 50",
+                     "Hold a{sv} 2 latency_us u 50 global b true"):
             with self.subTest(call):
                 result = ask(f"call {manager} {call}")
                 self.assertNotEqual(result.status, 0)
                 self.assertRegex(result.errors,
                                  "(?i)access denied|authentication required|not allowed")
         self.assertEqual(self.string("Paused", ), "false")
+        self.assertEqual(self.string("ChosenProfile"), chosen)
+        self.assertEqual(self.property("Holds"), "ao 0")
 
 
 class NoTrace(lab.IdledTest):
