@@ -99,6 +99,39 @@ START_TEST(profiles_fit)
 }
 END_TEST
 
+/* Whatever policies are at work, the shipped profiles load and can be put in force, though they
+ * speak of others. */
+static const char *const at_work[] = { "ondemand",        "cpufreq",
+                                       "cstates",         "latency",
+                                       "userspace",       "userspace cpufreq cstates latency",
+                                       "ondemand latency" };
+
+START_TEST(profiles_without_policies)
+{
+        static const char *const names[] = { "power-saver", "balanced", "performance", "latency" };
+        g_autofree char *dir = temporary_make(g_get_tmp_dir()), *error = NULL;
+        g_autofree char *path = g_build_filename(dir, "idled.conf.d", "a.conf", NULL);
+        g_autofree char *parent = g_path_get_dirname(path);
+        g_autofree char *text = g_strdup_printf("[Daemon]\nPolicies=%s\n", at_work[_i]);
+        const ConfigPaths paths = { .root = root_open("/"),
+                                    .vendor_dir = g_getenv("CONF"),
+                                    .admin_dir = dir,
+                                    .policy_dir = g_getenv("POLICIES") };
+        g_autoptr(Config) config = NULL;
+
+        ck_assert_int_eq(g_mkdir_with_parents(parent, 0755), 0);
+        ck_assert(g_file_set_contents(path, text, -1, NULL));
+        if (config_load(&paths, errors, &config) < 0)
+                ck_abort_msg("%s", ((const ConfigError *)errors->pdata[0])->message);
+        for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
+                ck_case(names[i],
+                        config_use_profile(config, config_profile(config, names[i]), &error) >= 0,
+                        "%s", error);
+        close(paths.root);
+        temporary_remove(dir);
+}
+END_TEST
+
 /* balanced leaves everything to the policies' own files. */
 START_TEST(balanced_is_empty)
 {
@@ -245,6 +278,7 @@ int main(void)
         tcase_add_test(tcase, app_options);
         tcase_add_test(tcase, policy_options);
         tcase_add_loop_test(tcase, profiles_fit, 0, G_N_ELEMENTS(extremes));
+        tcase_add_loop_test(tcase, profiles_without_policies, 0, G_N_ELEMENTS(at_work));
         tcase_add_test(tcase, balanced_is_empty);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
