@@ -54,6 +54,15 @@ static char *join(json_object *strings, const char *none)
         return g_string_free(text, FALSE);
 }
 
+static void show_profile(const Screen *screen, json_object *daemon)
+{
+        const char *name = json_text(daemon, "profile"), *why = json_text(daemon, "profile_reason");
+
+        if (*name)
+                line(screen, STYLE_PLAIN, "Profile", "%s%s%s%s", name, *why ? " (" : "", why,
+                     *why ? ")" : "");
+}
+
 static void show_daemon(const Screen *screen, json_object *daemon)
 {
         g_autofree char *policies = join(json_get(daemon, "policies"), "none");
@@ -67,6 +76,7 @@ static void show_daemon(const Screen *screen, json_object *daemon)
         if (json_int(daemon, "holds", 0) > 0)
                 line(screen, STYLE_PLAIN, "Holds", "%d (see idlectl holds)",
                      (int)json_int(daemon, "holds", 0));
+        show_profile(screen, daemon);
         line(screen, STYLE_PLAIN, "Policies", "%s", policies);
         line(screen, STYLE_PLAIN, "Back end", "%s", json_text(daemon, "park_backend"));
 }

@@ -38,6 +38,8 @@ static void describe_daemon(json_object *daemon, json_object *manager)
         };
         int64_t period = json_int(manager, "PeriodUSec", 0);
 
+        json_put_text_any(daemon, "profile", json_text(manager, "Profile"));
+        json_put_text_any(daemon, "profile_reason", json_text(manager, "ProfileReason"));
         json_put(daemon, "pauses", name_elements(json_get(manager, "Pauses"), pause));
         json_put_int(daemon, "holds", (int64_t)json_length(json_get(manager, "Holds")));
         for (size_t i = 0; i < G_N_ELEMENTS(same); i++)

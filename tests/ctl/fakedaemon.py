@@ -26,6 +26,7 @@ SIGNATURES = {
         "Running": "u", "Pressure": "d", "OnBattery": "b", "BatteryLevel": "d",
         "ObservedUSec": "t", "TransitionsLastMinute": "u", "Ticks": "t", "CpuUSec": "t",
         "Wakeups": "t", "PeriodUSec": "t", "Holds": "ao",
+        "Profile": "s", "ProfileReason": "s",
     },
     "org.idled1.Hold": {
         "Id": "t", "Owner": "s", "User": "u", "Pid": "u", "Bound": "b", "SinceUSec": "t",

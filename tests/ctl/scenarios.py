@@ -45,7 +45,8 @@ def normal():
             "LoadAverage": (0.5, 0.25, 0.125), "Load": 0.5, "Utilization": 0.125, "Running": 1,
             "Pressure": 0.03, "OnBattery": True, "BatteryLevel": 0.755,
             "ObservedUSec": 2500000, "TransitionsLastMinute": 2, "Ticks": 40, "CpuUSec": 12345,
-            "Wakeups": 55, "PeriodUSec": 250000,
+            "Wakeups": 55, "PeriodUSec": 250000, "Profile": "power-saver",
+            "ProfileReason": "the default on battery power",
         },
         "cpus": [cpu(0), cpu(1), cpu(2, True), cpu(3, True)],
         "policies": [
@@ -91,6 +92,7 @@ def unparked():
     says["manager"].update(Parked="", Allowed="0-3", IdleMask="", WantedCores=2, ActiveCores=2,
                            Knobs=[], Transitions=0, TransitionsLastMinute=0, PeriodUSec=0,
                            OnBattery=False, BatteryLevel=-1.0, ObservedUSec=0,
+                           Profile="balanced", ProfileReason="nobody chose another",
                            Missing=[("battery", "this machine does not have it"),
                                     ("pressure", "this machine does not have it"),
                                     ("idle states", "it cannot be used here")])

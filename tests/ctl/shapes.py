@@ -42,7 +42,8 @@ PROBLEM = {"kind": str, "name": str, "expected": str, "found": optional(str), "p
 SHAPES = {
     "status": {
         "daemon": optional(dict(
-            DAEMON, pauses=[{"owner": str, "reason": str}], holds=int, policies=[str],
+            DAEMON, profile=optional(str), profile_reason=optional(str),
+            pauses=[{"owner": str, "reason": str}], holds=int, policies=[str],
             park_backend=str,
             config_files=[str], transitions=int, transitions_last_minute=int, ticks=int,
             cpu_usec=int, wakeups=int, next_tick_usec=optional(int))),
