@@ -2,13 +2,27 @@
 /*
  * Signs that more cores are needed: steps 4 and 5.
  */
+#include <math.h>
+
 #include "ondemand.h"
+
+/* True if the trigger called, and tasks waited in this interval for the time that it tells of, or
+ * where the interval is shorter than its window, for that share. What was before this interval was
+ * judged by the call before. */
+static bool is_called(const Call *call)
+{
+        const Snapshot *snapshot = call->input->snapshot;
+        double window = fmin((double)snapshot->interval_usec, PRESSURE_WINDOW_USEC);
+
+        return snapshot->pressed && snapshot->pressure * (double)snapshot->interval_usec >=
+                                            window * PRESSURE_USEC / PRESSURE_WINDOW_USEC;
+}
 
 static bool tasks_waited(const Call *call)
 {
         const Demand *demand = &call->demand;
 
-        if (call->input->snapshot->pressed && demand->runnable >= (unsigned)demand->active)
+        if (is_called(call) && demand->runnable >= (unsigned)demand->active)
                 return true;
         return call->input->snapshot->pressure >= call->options->pressure;
 }
@@ -25,7 +39,7 @@ Sign sign_read(const Call *call)
         const Demand *demand = &call->demand;
         Sign waiting = sign_of_waiting(call);
 
-        if (waiting != SIGN_NONE && (call->input->snapshot->pressed || !demand_is_light(demand)))
+        if (waiting != SIGN_NONE && (is_called(call) || !demand_is_light(demand)))
                 return waiting;
         if (demand->saturated > 0 && call->input->snapshot->interval_usec >= SATURATION_USEC)
                 return demand->saturated == demand->active ? SIGN_FULL : SIGN_SATURATED;
@@ -36,8 +50,8 @@ Sign sign_read(const Call *call)
 
 bool sign_is_doubtful(const Call *call)
 {
-        return !call->self->looking && !call->input->snapshot->pressed &&
-               sign_of_waiting(call) != SIGN_NONE && demand_is_light(&call->demand);
+        return !call->self->looking && !is_called(call) && sign_of_waiting(call) != SIGN_NONE &&
+               demand_is_light(&call->demand);
 }
 
 /* That tasks waited is known by the share of this interval, or by the trigger, which is about

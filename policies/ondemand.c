@@ -29,7 +29,7 @@
  *     and a task that is bound to its CPU, or throttled, waits however many cores there are. So
  *     these signs call for a second look, LOOK_USEC later, and count if by then the CPUs were
  *     busy and there is one again. The trigger's call is believed at once, for it comes as a
- *     load begins. Tasks that were runnable at both ends of an interval in which half a CPU in
+ *     load begins, unless what it tells of was over before this interval. Tasks that were runnable at both ends of an interval in which half a CPU in
  *     use had nothing to do count only as many as CPUs were busy.
  *  6. Fast cores. Where cores differ in speed, as many of the fastest are kept, wherever they
  *     stand in the order, as CPUs have work that a slow core has no room for: a saturated slow

@@ -18,7 +18,11 @@
  * which nobody waits, shows only in an interval that it has filled.
  * - The slow trigger, for load that begins in tasks that were there: 200 ms within 2 s, looked at
  * when the kernel averages pressure, which is every 2 s whether or not somebody asks. So such load
- * is seen within 2 s. Where that is refused too, ticks stretch to 2 s at most.
+ * is seen within 2 s. Its call is a reason to look, as new tasks are, and not taken for pressure:
+ * what it tells of may be over for as long, and its first calls tell of nothing: Linux (6.18) takes
+ * the beginning of its first window from the sum that is kept for the other kind of trigger, which
+ * lags behind. One that was set for 1.9 s of waiting called after 1 ms of it, and again 2 s later.
+ * Where that is refused too, ticks stretch to 2 s at most.
  *
  * What else was considered for tasks that were there. A timer with seconds of slack
  * (PR_SET_TIMERSLACK and the timeout of epoll) goes off with the first interrupt of a timer, so
@@ -50,7 +54,10 @@ static int on_pressure(sd_event_source *source, int fd, uint32_t revents, void *
                 manager->pressure = sd_event_source_disable_unref(manager->pressure);
                 return 0;
         }
-        manager->pressed = true;
+        if (manager->trigger_error < 0)
+                manager->called = true;
+        else
+                manager->pressed = true;
         manager_tick(manager);
         return 0;
 }
@@ -91,7 +98,7 @@ static int on_fork(sd_event_source *source, int fd, uint32_t revents, void *user
         }
         if (r > 0)
                 log_debug("Process %d begins a task: looking soon", event.parent);
-        manager->forked = true;
+        manager->called = true;
         soon = MAX(soon, manager->current->time_usec + manager->plan.period_usec);
         r = sd_event_source_set_enabled(source, SD_EVENT_OFF);
         if (r >= 0)
@@ -183,13 +190,13 @@ void manager_unguard(Manager *manager)
 {
         manager->pressure = sd_event_source_disable_unref(manager->pressure);
         unwatch_forks(manager);
-        manager->forked = false;
+        manager->called = false;
 }
 
 bool manager_expects_load(Manager *manager)
 {
-        bool expected = manager->forked && manager->snapshot->running > 0;
+        bool expected = manager->called && manager->snapshot->running > 0;
 
-        manager->forked = false;
+        manager->called = false;
         return expected;
 }

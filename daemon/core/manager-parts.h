@@ -104,7 +104,7 @@ void manager_arm_sooner(Manager *manager);
 uint64_t manager_guard(Manager *manager);
 void manager_unguard(Manager *manager);
 
-/* Whether a new task called for this tick and somebody runs; once. */
+/* Whether a new task or the slow trigger called for this tick and somebody runs; once. */
 bool manager_expects_load(Manager *manager);
 
 /* Puts the rules of applications in the configuration to work. */

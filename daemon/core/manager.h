@@ -156,9 +156,9 @@ typedef struct Manager {
         uint64_t n_ticks;
         uint64_t interval_usec; /* to the next tick as set; 0: no timer */
         uint64_t stretch;       /* how many periods that is */
-        bool pressed;           /* the pressure trigger fired */
+        bool pressed;           /* the fast pressure trigger fired */
         int trigger_error;      /* why there is no pressure trigger; 0: none was refused */
-        bool forked;            /* a new task called for the next tick */
+        bool called;            /* a new task or the slow trigger called for the next tick */
         int forks_error;        /* why new tasks are not watched for; 0: they may be */
         bool no_slow_trigger;   /* the kernel refuses that too */
         sd_event_source *timer, *pressure, *forks, *energy_timer;

@@ -71,8 +71,8 @@ typedef struct Snapshot {
         unsigned threads;  /* that exist */
         double pressure;   /* share of the interval in which some task waited for a CPU, 0 .. 1 */
         bool pressed;      /* called by the pressure trigger: tasks waited for a CPU for at least
-                              PRESSURE_USEC of the last PRESSURE_WINDOW_USEC, or a tenth of 2 s
-                              where the kernel refuses that, however long the interval is */
+                              PRESSURE_USEC of the last PRESSURE_WINDOW_USEC, however long the
+                              interval is; of a call before this one the kernel may tell late */
         bool on_battery;   /* a battery is discharging and no mains supply is online */
         double battery_level; /* 0 .. 1; negative if there is no battery */
 
