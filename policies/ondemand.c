@@ -29,8 +29,9 @@
  *     and a task that is bound to its CPU, or throttled, waits however many cores there are. So
  *     these signs call for a second look, LOOK_USEC later, and count if by then the CPUs were
  *     busy and there is one again. The trigger's call is believed at once, for it comes as a
- *     load begins, unless what it tells of was over before this interval. Tasks that were runnable at both ends of an interval in which half a CPU in
- *     use had nothing to do count only as many as CPUs were busy.
+ *     load begins, unless what it tells of was over before this interval. Tasks that were runnable
+ * at both ends of an interval in which half a CPU in use had nothing to do count only as many as
+ * CPUs were busy.
  *  6. Fast cores. Where cores differ in speed, as many of the fastest are kept, wherever they
  *     stand in the order, as CPUs have work that a slow core has no room for: a saturated slow
  *     core, or a fast one that does more than TargetUtilization of the slowest. One busy thread
@@ -108,14 +109,15 @@ static void consider_parking(Call *call)
 
 /* True if later calls will keep the same as long as the load is what it was in this interval: the
  * filtered load only moves towards it, and neither end of its way calls for a change. What this
- * call changed shows only in the next. */
+ * call changed shows only in the next; and so does a task for which nobody waits that began to take
+ * all of a CPU late in this interval. */
 static bool is_settled(const Call *call)
 {
         double load = call->demand.work;
         unsigned tasks = demand_tasks(&call->demand, call->demand.runnable);
         bool may_grow = load_is_high(call, load) || call->demand.saturated > 0;
 
-        if (call->self->dwelling || call->changed)
+        if (call->self->dwelling || call->changed || call->filling)
                 return false;
         if (may_grow && size_is_larger(call, size_wanted(call, load)))
                 return false;
@@ -183,6 +185,9 @@ static void watch(Call *call)
 
         demand_read(call->input, &self->pack, limits, self->runnable_before, &call->demand);
         filter_load(call);
+        call->filling = self->n_kept < size_max(call) &&
+                        call->demand.runnable >= (unsigned)call->demand.active &&
+                        self->runnable_before < (unsigned)call->demand.active;
         call->doubt = sign_is_doubtful(call);
         if (consider_growing(call) && self->n_kept <= size_max(call))
                 self->dwelling = false;

@@ -57,6 +57,7 @@ typedef struct Call {
         Demand demand;
         bool changed; /* it parked or unparked CPUs */
         bool doubt;   /* it wants a second look before it does */
+        bool filling; /* more may be kept, every CPU in use is taken, and was not a call ago */
 } Call;
 
 typedef enum Sign {
