@@ -43,6 +43,7 @@ static const struct {
         { "srf8", "C6", "C6SP", NULL },
         { "synthetic-1cpu", "50us", NULL, NULL },
         { "synthetic-2x4-numa", "50us", "C2", NULL },
+        { "synthetic-amd-epp", "50us", "C2", NULL },
         { "synthetic-bare", "50us", NULL, NULL },
         { "synthetic-biglittle", "50us", "WFI", NULL },
         { "synthetic-biglittle", "300us", "WFI", "0-3" },
