@@ -39,7 +39,7 @@
 #include "core/manager-parts.h"
 #include "sense/processes.h"
 
-#define LOOK_USEC       50000
+#define LOOK_USEC       30000
 #define HALF_BLIND_USEC (2 * G_USEC_PER_SEC)
 
 /* A few messages: one says as much as thousands. */
