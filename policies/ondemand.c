@@ -27,11 +27,11 @@
  *     Where the CPUs in use had nothing to do for half of the time, b and c may mean that a load
  *     has just come, or only that many tasks with little to do woke at once, as timers make them,
  *     and a task that is bound to its CPU, or throttled, waits however many cores there are. So
- *     these signs call for a second look, LOOK_USEC later, and count if by then the CPUs were
+ *     these signs call for a second look, READING_USEC later, and count if by then the CPUs were
  *     busy and there is one again. The trigger's call is believed at once, for it comes as a
  *     load begins, unless what it tells of was over before this interval. Tasks that were runnable
- * at both ends of an interval in which half a CPU in use had nothing to do count only as many as
- * CPUs were busy.
+ *     at both ends of an interval in which half a CPU in use had nothing to do count only as
+ *     many as CPUs were busy.
  *  6. Fast cores. Where cores differ in speed, as many of the fastest are kept, wherever they
  *     stand in the order, as CPUs have work that a slow core has no room for: a saturated slow
  *     core, or a fast one that does more than TargetUtilization of the slowest. One busy thread
@@ -217,8 +217,8 @@ static void ondemand_decide(void *state, const PolicyInput *input, Wish *wish)
         if (size_min(&call) >= self->pack.n_cores && self->n_kept == self->pack.n_cores)
                 return;
         wish->period_usec = options->period_usec;
-        if (call.doubt && wish->period_usec > LOOK_USEC)
-                wish->period_usec = LOOK_USEC;
+        if (call.doubt && wish->period_usec > READING_USEC)
+                wish->period_usec = READING_USEC;
         wish->on_pressure = true;
         wish->settled = input->snapshot->interval_usec > 0 && !call.doubt && is_settled(&call);
 }

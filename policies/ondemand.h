@@ -12,7 +12,6 @@
 #define CHANGES_MAX 60 /* the largest MaxTransitions */
 #define PATIENCE    8
 
-#define LOOK_USEC       UINT64_C(50000) /* sooner the daemon takes no new reading */
 #define SATURATION_USEC UINT64_C(80000) /* the least in which 90 % can be told from less */
 
 typedef struct OndemandOptions {

@@ -275,6 +275,8 @@ void world_decide(World *world, uint64_t usec)
         if (world->cpus)
                 wish_init_cpus(&world->wish, world->cpus, world->topology->n_cpus);
         world->policy->decide(world->state, &input, &world->wish);
+        ck_assert_msg(!world->wish.period_usec || world->wish.period_usec >= READING_USEC,
+                      "wants to be called before there is anything new");
         cpuset_and(&allowed, &world->wish.allowed);
         ck_assert_msg(cpuset_intersects(&allowed, &usable), "no usable CPU is left");
         world->n_changes += !cpuset_equal(&allowed, &world->allowed);

@@ -220,14 +220,6 @@ CpuWish manager_limits(const Manager *manager, int cpu)
         return limits;
 }
 
-/* True if both plans hold single CPUs to the same. */
-static bool same_limits(const Plan *a, const Plan *b)
-{
-        if (!a->n_cpus || !b->n_cpus)
-                return a->n_cpus == b->n_cpus;
-        return memcmp(a->cpus, b->cpus, (size_t)a->n_cpus * sizeof(a->cpus[0])) == 0;
-}
-
 /* After a failure that other drivers explain, what they offer is decided by at once. */
 static void look_for_drivers(Manager *manager)
 {
@@ -252,7 +244,7 @@ void manager_carry_out(Manager *manager, const Plan *plan, const uint8_t *safety
         cpuset_subtract(&parked, &before.allowed);
         if (!cpuset_equal(&plan->allowed, &before.allowed))
                 changes |= CHANGE_PARKED;
-        if (manager->stale || !same_limits(plan, &before))
+        if (manager->stale || !plan_equal_cpus(plan, &before))
                 changes |= CHANGE_LIMITS;
         manager->plan = *plan;
         manager_note_causes(manager, &parked, safety);

@@ -27,10 +27,6 @@ bool manager_wishes_cpus(const Manager *manager);
 unsigned manager_needed_senses(const Manager *manager);
 unsigned manager_profile_senses(const Manager *manager);
 
-/* /proc/stat counts in steps of 10 ms: over a shorter interval than this a share means nothing, and
- * the last reading stands. */
-#define READING_USEC 50000
-
 /* Reads what the machine offers, if a policy at work needs it; drops what was read before. */
 void manager_read_facts(Manager *manager);
 void manager_drop_facts(Manager *manager);

@@ -55,6 +55,8 @@ void manager_arm(Manager *manager, bool changed)
 
         manager->stretch = cadence_stretch(&cadence, manager->stretch);
         interval = manager->stretch * cadence.period_usec;
+        if (interval > 0 && interval < READING_USEC)
+                interval = READING_USEC;
         if (manager->held && (interval == 0 || interval > HELD_AGAIN_USEC))
                 interval = HELD_AGAIN_USEC;
         manager->interval_usec = interval;

@@ -130,14 +130,19 @@ static bool cpu_equal(const CpuWish *a, const CpuWish *b)
                a->governor == b->governor && a->preference == b->preference;
 }
 
-bool plan_equal(const Plan *a, const Plan *b)
+bool plan_equal_cpus(const Plan *a, const Plan *b)
 {
-        if (!cpuset_equal(&a->allowed, &b->allowed) || !cpuset_equal(&a->kept, &b->kept) ||
-            a->min_cores != b->min_cores || a->idle_governor != b->idle_governor ||
-            a->global_latency_us != b->global_latency_us || a->n_cpus != b->n_cpus)
+        if (a->n_cpus != b->n_cpus)
                 return false;
         for (int i = 0; i < a->n_cpus; i++)
                 if (!cpu_equal(&a->cpus[i], &b->cpus[i]))
                         return false;
         return true;
+}
+
+bool plan_equal(const Plan *a, const Plan *b)
+{
+        return cpuset_equal(&a->allowed, &b->allowed) && cpuset_equal(&a->kept, &b->kept) &&
+               a->min_cores == b->min_cores && a->idle_governor == b->idle_governor &&
+               a->global_latency_us == b->global_latency_us && plan_equal_cpus(a, b);
 }

@@ -66,6 +66,9 @@ CpuWish plan_shared_wish(const Plan *plan, const CpuSet *cpus);
  * does not have go, and no max_khz is below min_khz. */
 void plan_sanitize_cpus(Plan *plan, const IdleTable *idle);
 
+/* True if both ask the same of single CPUs. */
+bool plan_equal_cpus(const Plan *a, const Plan *b);
+
 /* True if both ask for the same, whatever their periods. */
 bool plan_equal(const Plan *a, const Plan *b);
 

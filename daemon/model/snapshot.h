@@ -29,6 +29,10 @@ typedef enum Sense {
                                      for each state in use; implies SENSE_RESIDENCY */
 } Sense;
 
+/* /proc/stat counts in steps of 10 ms: over a shorter interval than this a share means nothing, so
+ * nothing new is read sooner, and who is called gets the last snapshot again. */
+#define READING_USEC 50000
+
 /* The pressure trigger: 40 ms of waiting within 500 ms, the shortest window the kernel takes. It
  * checks ten times a window, so that two tasks on one CPU are seen after 50 ms. */
 #define PRESSURE_USEC        40000

@@ -47,7 +47,8 @@ typedef struct CpuWish {
 typedef struct Wish {
         CpuSet allowed;        /* CPUs for ordinary work. No wish: all CPUs. Merge: intersection. */
         Reason allowed_reason; /* of the set as it is now */
-        uint64_t period_usec;  /* call again after this time. No wish: 0, never. Merge: minimum. */
+        uint64_t period_usec;  /* call again after this time, READING_USEC at least. No wish: 0,
+                                  never. Merge: minimum. */
         CpuSet kept;           /* CPUs that nobody may park. No wish: none. Merge: union. */
         unsigned min_cores;    /* in use, whoever parks. No wish: 0. Merge: maximum. */
         int n_cpus;            /* entries of `cpus`: 0, or the topology's number */
