@@ -50,4 +50,22 @@ static inline Tree machine_tree(const char *name)
         return tree;
 }
 
+static GPtrArray *all_machines;
+
+/* Runs `test` as a loop over the names of all machines. */
+static inline int all_machines_run(const char *suite_name, const TTest *test)
+{
+        Suite *suite = suite_create(suite_name);
+        TCase *tcase = tcase_create(suite_name);
+        int failed;
+
+        all_machines = machine_names();
+        tcase_add_loop_test(tcase, test, 0, (int)all_machines->len);
+        tcase_set_timeout(tcase, 60);
+        suite_add_tcase(suite, tcase);
+        failed = suite_run(suite);
+        g_ptr_array_unref(all_machines);
+        return failed;
+}
+
 #endif

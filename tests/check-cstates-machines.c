@@ -59,8 +59,6 @@ static const struct {
         { "synthetic-sparse", "50us", NULL, NULL },
 };
 
-static GPtrArray *names;
-
 static bool is_about(const char *machine, const char *name)
 {
         size_t length = strlen(name);
@@ -102,7 +100,7 @@ static void check(const char *machine, int row, const Topology *topology, const 
 
 START_TEST(machine)
 {
-        const char *name = names->pdata[_i];
+        const char *name = all_machines->pdata[_i];
         Tree tree = machine_tree(name);
         g_autofree IdleTable *tables = NULL;
         g_autoptr(Topology) topology = NULL;
@@ -124,15 +122,5 @@ END_TEST
 
 int main(void)
 {
-        Suite *suite = suite_create("cstates-machines");
-        TCase *tcase = tcase_create("cstates-machines");
-        int failed;
-
-        names = machine_names();
-        tcase_add_loop_test(tcase, machine, 0, (int)names->len);
-        tcase_set_timeout(tcase, 60);
-        suite_add_tcase(suite, tcase);
-        failed = suite_run(suite);
-        g_ptr_array_unref(names);
-        return failed;
+        return all_machines_run("cstates-machines", machine);
 }

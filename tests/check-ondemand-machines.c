@@ -11,8 +11,6 @@
 
 #define LEVELS 8
 
-static GPtrArray *names;
-
 static Topology *machine_open(const char *name)
 {
         Tree tree = machine_tree(name);
@@ -210,7 +208,7 @@ static void sweep_run(Sweep *sweep)
 
 START_TEST(machine)
 {
-        const char *name = names->pdata[_i];
+        const char *name = all_machines->pdata[_i];
         g_autoptr(Topology) topology = machine_open(name);
 
         for (size_t i = 0; i < G_N_ELEMENTS(orders); i++) {
@@ -233,15 +231,5 @@ END_TEST
 
 int main(void)
 {
-        Suite *suite = suite_create("ondemand-machines");
-        TCase *tcase = tcase_create("ondemand-machines");
-        int failed;
-
-        names = machine_names();
-        tcase_add_loop_test(tcase, machine, 0, (int)names->len);
-        tcase_set_timeout(tcase, 60);
-        suite_add_tcase(suite, tcase);
-        failed = suite_run(suite);
-        g_ptr_array_unref(names);
-        return failed;
+        return all_machines_run("ondemand-machines", machine);
 }

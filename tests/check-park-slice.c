@@ -49,20 +49,6 @@ static int apply(Knobs *knobs, const char *allowed)
         return r;
 }
 
-static void expect_log(const char *expected)
-{
-        ck_assert_str_eq(fake->log, expected);
-        fake->log[0] = '\0';
-}
-
-static void expect_parked(const char *cpus)
-{
-        CpuSet parked = fake_parked();
-        g_autofree char *text = cpuset_format(&parked);
-
-        ck_assert_str_eq(text, cpus);
-}
-
 static void expect_as_found(void)
 {
         expect_parked("");

@@ -57,6 +57,29 @@ START_TEST(loads)
 }
 END_TEST
 
+static const char *const profiles[] = { "power-saver", "balanced", "performance", "latency" };
+
+/* What is shipped, with one file of the administrator's beside it. */
+static Config *load_with(const char *name, const char *text)
+{
+        g_autofree char *dir = temporary_make(g_get_tmp_dir());
+        g_autofree char *path = g_build_filename(dir, name, NULL);
+        g_autofree char *parent = g_path_get_dirname(path);
+        const ConfigPaths paths = { .root = root_open("/"),
+                                    .vendor_dir = g_getenv("CONF"),
+                                    .admin_dir = dir,
+                                    .policy_dir = g_getenv("POLICIES") };
+        Config *config = NULL;
+
+        ck_assert_int_eq(g_mkdir_with_parents(parent, 0755), 0);
+        ck_assert(g_file_set_contents(path, text, -1, NULL));
+        if (config_load(&paths, errors, &config) < 0)
+                ck_abort_msg("%s", ((const ConfigError *)errors->pdata[0])->message);
+        close(paths.root);
+        temporary_remove(dir);
+        return config;
+}
+
 /* Values at the ends of what the administrator may say of a policy, next to which the shipped
  * profiles must be no mistake. */
 static const struct {
@@ -73,29 +96,16 @@ static const struct {
 
 START_TEST(profiles_fit)
 {
-        static const char *const names[] = { "power-saver", "balanced", "performance", "latency" };
-        g_autofree char *dir = temporary_make(g_get_tmp_dir()), *error = NULL;
-        g_autofree char *path = g_strdup_printf("%s/policies/%s.conf", dir, extremes[_i].policy);
-        g_autofree char *parent = g_path_get_dirname(path);
-        g_autofree char *text = g_strconcat("[Policy]\n", extremes[_i].text, NULL);
-        const ConfigPaths paths = { .root = root_open("/"),
-                                    .vendor_dir = g_getenv("CONF"),
-                                    .admin_dir = dir,
-                                    .policy_dir = g_getenv("POLICIES") };
-        g_autoptr(Config) config = NULL;
+        g_autofree char *name = g_strdup_printf("policies/%s.conf", extremes[_i].policy);
+        g_autofree char *text = g_strconcat("[Policy]\n", extremes[_i].text, NULL), *error = NULL;
+        g_autoptr(Config) config = load_with(name, text);
 
-        ck_assert_int_eq(g_mkdir_with_parents(parent, 0755), 0);
-        ck_assert(g_file_set_contents(path, text, -1, NULL));
-        if (config_load(&paths, errors, &config) < 0)
-                ck_abort_msg("%s", ((const ConfigError *)errors->pdata[0])->message);
-        for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
-                const Profile *profile = config_profile(config, names[i]);
+        for (size_t i = 0; i < G_N_ELEMENTS(profiles); i++) {
+                const Profile *profile = config_profile(config, profiles[i]);
 
-                ck_assert_msg(profile && *profile->summary, "%s", names[i]);
+                ck_assert_msg(profile && *profile->summary, "%s", profiles[i]);
                 ck_assert_int_ge(config_use_profile(config, profile, &error), 0);
         }
-        close(paths.root);
-        temporary_remove(dir);
 }
 END_TEST
 
@@ -108,27 +118,15 @@ static const char *const at_work[] = { "ondemand",        "cpufreq",
 
 START_TEST(profiles_without_policies)
 {
-        static const char *const names[] = { "power-saver", "balanced", "performance", "latency" };
-        g_autofree char *dir = temporary_make(g_get_tmp_dir()), *error = NULL;
-        g_autofree char *path = g_build_filename(dir, "idled.conf.d", "a.conf", NULL);
-        g_autofree char *parent = g_path_get_dirname(path);
         g_autofree char *text = g_strdup_printf("[Daemon]\nPolicies=%s\n", at_work[_i]);
-        const ConfigPaths paths = { .root = root_open("/"),
-                                    .vendor_dir = g_getenv("CONF"),
-                                    .admin_dir = dir,
-                                    .policy_dir = g_getenv("POLICIES") };
-        g_autoptr(Config) config = NULL;
+        g_autoptr(Config) config = load_with("idled.conf.d/a.conf", text);
+        g_autofree char *error = NULL;
 
-        ck_assert_int_eq(g_mkdir_with_parents(parent, 0755), 0);
-        ck_assert(g_file_set_contents(path, text, -1, NULL));
-        if (config_load(&paths, errors, &config) < 0)
-                ck_abort_msg("%s", ((const ConfigError *)errors->pdata[0])->message);
-        for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
-                ck_case(names[i],
-                        config_use_profile(config, config_profile(config, names[i]), &error) >= 0,
+        for (size_t i = 0; i < G_N_ELEMENTS(profiles); i++)
+                ck_case(profiles[i],
+                        config_use_profile(config, config_profile(config, profiles[i]), &error) >=
+                                0,
                         "%s", error);
-        close(paths.root);
-        temporary_remove(dir);
 }
 END_TEST
 

@@ -284,4 +284,20 @@ static void fake_kernel_6_1(void)
         fake_show(true);
 }
 
+/* What was done to it since it was last asked. */
+static inline void expect_log(const char *expected)
+{
+        ck_assert_str_eq(fake->log, expected);
+        fake->log[0] = '\0';
+}
+
+/* Who is kept off by the partition. */
+static inline void expect_parked(const char *cpus)
+{
+        CpuSet parked = fake_parked();
+        g_autofree char *text = cpuset_format(&parked);
+
+        ck_assert_str_eq(text, cpus);
+}
+
 #endif

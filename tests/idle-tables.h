@@ -31,16 +31,6 @@ static inline IdleTable idle_table_of(const char *text)
         return table;
 }
 
-/* The same for every one of `n` CPUs. */
-static inline IdleTable *idle_tables_of(const char *text, int n)
-{
-        IdleTable *tables = g_new(IdleTable, n), table = idle_table_of(text);
-
-        for (int i = 0; i < n; i++)
-                tables[i] = table;
-        return tables;
-}
-
 /* Names of the states in a mask, "C3,C6". */
 static inline char *idle_mask_format(const IdleTable *table, uint16_t mask)
 {
