@@ -134,6 +134,37 @@ START_TEST(disturbed)
 }
 END_TEST
 
+START_TEST(refused_again)
+{
+        wishes[0].boost = wishes[2].boost = 0;
+        tuning_refusal = EIO;
+        ck_assert_int_eq(apply(), -EIO);
+        ck_assert_msg(apply() == -EIO, "it counts as done");
+        tuning_refusal = 0;
+        ck_assert_int_eq(apply(), 0);
+        expect_value("in the end", "cpufreq/boost", "0");
+}
+END_TEST
+
+/* What was there anyway is told as in force for as long as it is wished, and no longer. */
+START_TEST(there_already)
+{
+        CpuWish limits;
+
+        wishes[0].boost = wishes[2].boost = 1;
+        wishes[0].max_khz = 4000000;
+        ck_assert_int_eq(apply(), 0);
+        limits = told(&actuator_cpufreq, state, 0);
+        ck_assert_int_eq(limits.boost, 1);
+        ck_assert_uint_eq(limits.max_khz, 4000000);
+        no_wishes();
+        ck_assert_int_eq(apply(), 0);
+        limits = told(&actuator_cpufreq, state, 0);
+        ck_assert_int_eq(limits.boost, -1);
+        ck_assert_uint_eq(limits.max_khz, 0);
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("cpufreq-drivers");
@@ -145,6 +176,8 @@ int main(void)
         tcase_add_loop_test(tcase, held, 0, G_N_ELEMENTS(shown));
         tcase_add_test(tcase, vanished);
         tcase_add_test(tcase, disturbed);
+        tcase_add_test(tcase, refused_again);
+        tcase_add_test(tcase, there_already);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
 }

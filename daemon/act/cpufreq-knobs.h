@@ -28,6 +28,7 @@ typedef struct CpufreqState {
         Tuned *policies;   /* by policy number, which is that of a CPU */
         CpuWish *seen;     /* the CPUs' wishes as of the last time; NULL: there was none */
         bool all_known;    /* and they were all carried out */
+        bool boosts_known; /* the boosts wished last were carried out */
         int machine_boost; /* wished last; -1 none */
 } CpufreqState;
 

@@ -165,7 +165,7 @@ static int apply_limits(CpufreqState *state, Knobs *knobs, const FreqPolicy *pol
         bool raised;
         int first = 0;
 
-        if (!min && !max && !has_limits(knobs, policy))
+        if (!min && !max && !in_force->min_khz && !in_force->max_khz && !has_limits(knobs, policy))
                 return 0;
         now = maximum(state, knobs, policy, true);
         then = max ? max : maximum(state, knobs, policy, false);

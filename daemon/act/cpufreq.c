@@ -146,6 +146,8 @@ static int apply_policy_boost(CpufreqState *state, Knobs *knobs, const FreqPolic
 
 static bool boosts_differ(const CpufreqState *state, const ActFacts *facts, const CpuWish *wishes)
 {
+        if (!state->boosts_known)
+                return true;
         for (int i = 0; i < facts->n_frequency; i++) {
                 const Tuned *tuned = &state->policies[facts->frequency[i].number];
 
@@ -155,13 +157,15 @@ static bool boosts_differ(const CpufreqState *state, const ActFacts *facts, cons
         return false;
 }
 
-/* True if a boost of ours is there to be given back, or one is wished. */
-static bool is_about_boost(const Knobs *knobs, const ActFacts *facts, const CpuWish *wishes)
+/* True if a boost is wished, or one of ours is in force or there to be given back. */
+static bool is_about_boost(const CpufreqState *state, const Knobs *knobs, const ActFacts *facts,
+                           const CpuWish *wishes)
 {
         const Knob *const *list;
 
         for (int i = 0; i < facts->n_frequency; i++)
-                if (wishes[i].boost >= 0)
+                if (wishes[i].boost >= 0 ||
+                    state->policies[facts->frequency[i].number].in_force.boost >= 0)
                         return true;
         for (int i = 0, n = knobs_list(knobs, &list); i < n; i++)
                 if (list[i]->kind == &cpufreq_boost_kind)
@@ -175,7 +179,7 @@ static int apply_boosts(CpufreqState *state, Knobs *knobs, const ActFacts *facts
         unsigned writes = knobs_writes(knobs);
         int first;
 
-        if (!boosts_differ(state, facts, wishes) || !is_about_boost(knobs, facts, wishes))
+        if (!boosts_differ(state, facts, wishes) || !is_about_boost(state, knobs, facts, wishes))
                 return 0;
         first = apply_machine_boost(state, knobs, wished_boost(state, facts, wishes));
         for (int i = 0; i < facts->n_frequency; i++)
@@ -185,6 +189,7 @@ static int apply_boosts(CpufreqState *state, Knobs *knobs, const ActFacts *facts
                                                                               wishes[i].boost));
         for (int i = 0; i < state->n_cpus && knobs_writes(knobs) != writes; i++)
                 state->policies[i].known = false;
+        state->boosts_known = first == 0;
         return first;
 }
 
