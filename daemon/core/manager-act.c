@@ -253,6 +253,7 @@ void manager_carry_out(Manager *manager, const Plan *plan, const uint8_t *safety
         if (degraded || count_degraded(manager))
                 changes |= CHANGE_DEGRADED;
         look_for_drivers(manager);
+        manager_settle_later(manager);
         manager_changed(manager, changes);
 }
 

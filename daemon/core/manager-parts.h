@@ -94,6 +94,10 @@ void manager_arm(Manager *manager, bool changed);
 /* After acting between two ticks: as manager_arm(), but a tick that is due stays so. */
 void manager_arm_sooner(Manager *manager);
 
+/* After acting: when nothing was changed for some seconds, what memory acting took is given back.
+ */
+void manager_settle_later(Manager *manager);
+
 /* Has the kernel watch for load while CPUs are parked, as the plan wants it, and says how long
  * ticks may be apart meanwhile, in microseconds: 0 if nobody watches, UINT64_MAX if load makes
  * itself known. */

@@ -8,14 +8,20 @@
  * - CPUs that come and go, told by udev.
  * - Mains that is plugged in or out, told by udev too, if a policy wants to know.
  * - manager_wake(), for all that clients do.
+ *
+ * And what follows a change once, when all is quiet again: memory that it took is given back.
  */
 #include <errno.h>
 #include <systemd/sd-device.h>
 
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/number.h"
 #include "core/cadence.h"
 #include "core/manager-parts.h"
+
+/* Without a change for so long all is quiet; up to as much again, with some other timer. */
+#define QUIET_USEC (5 * G_USEC_PER_SEC)
 
 static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 {
@@ -87,6 +93,20 @@ void manager_arm_sooner(Manager *manager)
                 return;
         sd_event_source_set_time(manager->timer, due);
         sd_event_source_set_enabled(manager->timer, SD_EVENT_ONESHOT);
+}
+
+static int on_quiet(sd_event_source *source, uint64_t usec, void *userdata)
+{
+        memory_settle();
+        return 0;
+}
+
+void manager_settle_later(Manager *manager)
+{
+        if (!manager->quiet_timer ||
+            sd_event_source_set_time_relative(manager->quiet_timer, QUIET_USEC) < 0)
+                return;
+        sd_event_source_set_enabled(manager->quiet_timer, SD_EVENT_ONESHOT);
 }
 
 /* Mains came or went: what was read of it is looked at no more, and the next reading decides. */
@@ -182,6 +202,11 @@ void manager_listen(Manager *manager)
                 r = sd_event_add_time_relative(manager->event, &manager->energy_timer,
                                                CLOCK_MONOTONIC, period, period / 4, on_energy,
                                                manager);
+        if (r >= 0)
+                r = sd_event_add_time(manager->event, &manager->quiet_timer, CLOCK_MONOTONIC, 0,
+                                      QUIET_USEC, on_quiet, manager);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(manager->quiet_timer, SD_EVENT_OFF);
         if (r < 0)
                 log_error_errno(r, "The timers cannot be made: %m");
         r = manager->setup.live ? listen_for_devices(manager) : 0;
@@ -196,4 +221,5 @@ void manager_unlisten(Manager *manager)
         manager->timer = sd_event_source_disable_unref(manager->timer);
         manager_unguard(manager);
         manager->energy_timer = sd_event_source_disable_unref(manager->energy_timer);
+        manager->quiet_timer = sd_event_source_disable_unref(manager->quiet_timer);
 }
