@@ -79,7 +79,7 @@ static char *check_value(const Config *config, const char *key, const char *valu
         char *error = NULL;
 
         if (g_str_equal(key, "Profile"))
-                return profile_check_name(config, value, &error) < 0 ? error : NULL;
+                return *value && profile_check_name(config, value, &error) < 0 ? error : NULL;
         if (!g_str_equal(key, "Executable") && !g_str_equal(key, "Cgroup"))
                 return NULL;
         globs = g_strsplit_set(value, " \t", -1);

@@ -12,8 +12,6 @@
 #include "base/file.h"
 #include "core/bus-hold.h"
 
-#define HOLDS_OF_USER_MAX 256
-
 /* Ends the hold if the sender may. */
 static int release(sd_bus_message *message, Bus *bus, const Held *held, sd_bus_error *error)
 {
@@ -52,9 +50,9 @@ int bus_method_release_hold(sd_bus_message *message, void *userdata, sd_bus_erro
         return release(message, userdata, held, error);
 }
 
-static int explain_failure(int r, const HoldRequest *request, sd_bus_error *error)
+static int explain_failure(int r, sd_bus_error *error)
 {
-        if (r == -EMFILE && request->uid != 0)
+        if (r == -EMFILE)
                 return sd_bus_error_setf(error, BUS_ERROR_TOO_MANY_HOLDS,
                                          "There are too many holds already");
         if (r == -EPERM)
@@ -123,7 +121,7 @@ static int do_hold(sd_bus_message *message, void *userdata, sd_bus_error *error)
                 return r;
         r = hold(bus, &request.hold, sender.pid, &fd, &id);
         if (r < 0)
-                return explain_failure(r, &request.hold, error);
+                return explain_failure(r, error);
         path = bus_hold_path(id);
         return sd_bus_reply_method_return(message, "oh", path, fd);
 }

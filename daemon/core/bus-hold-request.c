@@ -115,14 +115,12 @@ static int take_reason(sd_bus_message *m, const char *key, const Manager *manage
 static int take_profile(sd_bus_message *m, const char *key, const Manager *manager,
                         BusHoldRequest *request, sd_bus_error *error)
 {
-        g_autofree char *known = config_profile_names(manager->config), *problem = NULL;
+        g_autofree char *problem = NULL;
         const char *name;
         int r = sd_bus_message_read(m, "s", &name);
 
         if (r < 0)
                 return r;
-        if (!*name)
-                return refuse(error, key, "found nothing, expected a profile: %s", known);
         if (profile_check_name(manager->config, name, &problem) < 0)
                 return refuse(error, key, "%s", problem);
         request->hold.profile = name;

@@ -33,17 +33,16 @@ char *bus_hold_path(uint64_t id)
         return g_strdup_printf(BUS_PATH_HOLD "/%" G_GUINT64_FORMAT, id);
 }
 
+static void hold_paths(const Bus *bus, GPtrArray *paths)
+{
+        for (unsigned i = 0; i < holds_count(bus->manager->holds); i++)
+                g_ptr_array_add(paths, bus_hold_path(holds_nth(bus->manager->holds, i)->id));
+}
+
 static int hold_enumerate(sd_bus *connection, const char *prefix, void *userdata, char ***ret_nodes,
                           sd_bus_error *error)
 {
-        const Bus *bus = userdata;
-        GPtrArray *nodes = g_ptr_array_new();
-
-        for (unsigned i = 0; i < holds_count(bus->manager->holds); i++)
-                g_ptr_array_add(nodes, bus_hold_path(holds_nth(bus->manager->holds, i)->id));
-        g_ptr_array_add(nodes, NULL);
-        *ret_nodes = (char **)g_ptr_array_free(nodes, FALSE);
-        return 0;
+        return bus_list_nodes(userdata, hold_paths, ret_nodes);
 }
 
 /* Owner, Reason, Profile, Obstacle. */
@@ -125,12 +124,8 @@ static const sd_bus_vtable vtable[] = {
 
 int bus_export_holds(Bus *bus)
 {
-        int r = sd_bus_add_fallback_vtable(bus->connection, NULL, BUS_PATH_HOLD, BUS_INTERFACE_HOLD,
-                                           vtable, hold_find, bus);
-
-        return r < 0 ? r
-                     : sd_bus_add_node_enumerator(bus->connection, NULL, BUS_PATH_HOLD,
-                                                  hold_enumerate, bus);
+        return bus_export_below(bus, BUS_PATH_HOLD, BUS_INTERFACE_HOLD, vtable, hold_find,
+                                hold_enumerate);
 }
 
 static gboolean is_gone(gpointer key, gpointer value, gpointer userdata)

@@ -11,8 +11,7 @@
 #include "base/log.h"
 #include "core/bus-power.h"
 
-#define TEXT_MAX          256
-#define HOLDS_OF_USER_MAX 256
+#define TEXT_MAX 256
 
 typedef struct PowerHold {
         BusPower *power;
@@ -37,7 +36,8 @@ static void hold_end(PowerHold *hold)
         sd_bus_track_unref(hold->track);
         g_free(hold->sender);
         g_free(hold);
-        holds_remove(manager->holds, id);
+        if (manager) /* else all holds are gone already */
+                holds_remove(manager->holds, id);
 }
 
 static int owner_gone(sd_bus_track *track, void *userdata)
@@ -106,6 +106,9 @@ static int do_hold(sd_bus_message *message, void *userdata, sd_bus_error *error)
                 request.owner = owner = g_strdup_printf("user %u (%s)", (unsigned)request.uid,
                                                         sd_bus_message_get_sender(message));
         r = add_hold(power, message, &request, &cookie);
+        if (r == -EMFILE)
+                return sd_bus_error_set(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
+                                        "There are too many holds already");
         return r < 0 ? r : sd_bus_reply_method_return(message, "u", cookie);
 }
 
@@ -191,7 +194,7 @@ int power_append_holds(sd_bus_message *message, const Manager *manager)
                 if (profile)
                         r = sd_bus_message_append(message, "a{sv}", 3, "ApplicationId", "s",
                                                   held->owner, "Profile", "s", profile, "Reason",
-                                                  "s", held->reason ? held->reason : "");
+                                                  "s", held->reason);
         }
         return r < 0 ? r : sd_bus_message_close_container(message);
 }

@@ -348,6 +348,8 @@ void bus_publish_power(Bus *bus, unsigned changes)
 {
         int r = 0;
 
+        if (!(changes & (CHANGE_PROFILE | CHANGE_HOLDS | CHANGE_CONFIG | CHANGE_PAUSED)))
+                return;
         if (bus->power && !is_wanted(bus))
                 switch_off(bus);
         else if (bus->power)

@@ -215,12 +215,25 @@ static int set_runtime(Section *section, const Setting *row, const char *text, c
         return r;
 }
 
+/* -EINVAL if the option names a profile, and `text` none that there is. */
+static int check_profile(const Config *config, const Setting *row, const char *text,
+                         char **ret_error)
+{
+        g_autofree char *name = g_strstrip(g_strdup(text)), *wrong = NULL;
+
+        if (!profile_row_is_name(row) || !*name || profile_check_name(config, name, &wrong) >= 0)
+                return 0;
+        *ret_error = g_strdup_printf("%s: %s", row->key, wrong);
+        return -EINVAL;
+}
+
 int config_set(Config *config, const char *section_name, const char *key, const char *text,
                char **ret_error)
 {
         Section *section = config_section(config, section_name);
         const Setting *row = section ? section_row(section, key) : NULL;
-        g_autofree char *clean = NULL, *hint = NULL, *list = NULL, *wrong = NULL;
+        g_autofree char *clean = NULL, *hint = NULL, *list = NULL;
+        int r;
 
         if (!section) {
                 clean = log_clean(section_name);
@@ -241,11 +254,8 @@ int config_set(Config *config, const char *section_name, const char *key, const 
                 *ret_error = g_strdup("Policies: can only be changed in idled.conf");
                 return -EOPNOTSUPP;
         }
-        if (profile_row_is_name(row) && profile_check_name(config, text, &wrong) < 0) {
-                *ret_error = g_strdup_printf("%s: %s", row->key, wrong);
-                return -EINVAL;
-        }
-        return set_runtime(section, row, text, ret_error);
+        r = check_profile(config, row, text, ret_error);
+        return r < 0 ? r : set_runtime(section, row, text, ret_error);
 }
 
 /* Takes over what fits now. Returns how many keys were taken over. */

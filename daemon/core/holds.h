@@ -62,8 +62,10 @@ typedef struct Held {
         void *userdata;
 } Held;
 
-/* No more than this at once, whoever holds them. */
-#define HOLDS_MAX 4096
+/* No more than this at once, whoever holds them; and of one user, but for root, no more than that
+ * by asking on the bus, which is for those to see to who are asked. */
+#define HOLDS_MAX         4096
+#define HOLDS_OF_USER_MAX 256
 
 /* None held yet. `root` leads to /proc and stays the caller's; `changed` is called after every hold
  * that came or went, and what it does is done when holds_add() returns. */

@@ -61,9 +61,7 @@ static char *describe(const Manager *manager, const ProfileChoice *choice)
 
         switch (choice->why) {
         case PROFILE_HELD:
-                return held && held->reason && *held->reason
-                               ? g_strdup_printf("held by %s: %s", held->owner, held->reason)
-                               : g_strdup_printf("held by %s", held ? held->owner : "nobody");
+                return g_strdup_printf("held by %s: %s", held->owner, held->reason);
         case PROFILE_CHOSEN:
                 return kept ? g_strdup_printf("chosen, until idled ends: it cannot be kept: %s",
                                               kept)

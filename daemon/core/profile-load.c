@@ -271,11 +271,12 @@ static void check_defaults(const Config *config, GPtrArray *errors)
         const Section *daemon = config_section(config, "Daemon");
 
         for (const Setting *row = daemon->rows; row->key; row++) {
+                const char *name = section_text(daemon, row, NULL, true);
                 Source source = section_source(daemon, row->key);
                 g_autofree char *error = NULL;
 
-                if (profile_row_is_name(row) &&
-                    profile_check_name(config, section_text(daemon, row, NULL, true), &error) < 0)
+                if (profile_row_is_name(row) && *name &&
+                    profile_check_name(config, name, &error) < 0)
                         config_error_add(errors, source.file, source.line, "%s: %s", row->key,
                                          error);
         }

@@ -175,13 +175,12 @@ bool profile_row_is_name(const Setting *row)
                (g_str_equal(row->key, "ProfileAC") || g_str_equal(row->key, "ProfileBattery"));
 }
 
-int profile_check_name(const Config *config, const char *text, char **ret_error)
+int profile_check_name(const Config *config, const char *name, char **ret_error)
 {
-        g_autofree char *name = g_strstrip(g_strdup(text)), *clean = NULL, *known = NULL;
+        g_autofree char *clean = NULL, *known = NULL, *hint = NULL;
         g_autofree const char **names = NULL;
-        g_autofree char *hint = NULL;
 
-        if (!*name || config_profile(config, name))
+        if (config_profile(config, name))
                 return 0;
         clean = log_clean(name);
         known = config_profile_names(config);

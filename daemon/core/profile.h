@@ -75,9 +75,9 @@ int profile_check_section(const Profile *profile, const Section *section, const 
 /* True for the keys of [Daemon] that name a profile. */
 bool profile_row_is_name(const Setting *row);
 
-/* -EINVAL if `text` is neither empty nor the name of a profile that there is; `*ret_error` says
+/* -EINVAL if `name` is not, letter by letter, that of a profile that there is; `*ret_error` says
  * what was found and what was expected. */
-int profile_check_name(const Config *config, const char *text, char **ret_error);
+int profile_check_name(const Config *config, const char *name, char **ret_error);
 
 void profile_free(Profile *profile);
 

@@ -3,6 +3,7 @@
 """The power-profiles names: by the real powerprofilesctl, by introspection, and by hand."""
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import unittest
@@ -233,6 +234,14 @@ class Holds(Case):
         process.kill()
         wait_until(lambda: self.get('Profile') == 'balanced', 'the hold gone')
         self.assertEqual(self.value('ActiveProfileHolds'), [])
+
+    def test_stopped(self):
+        """The daemon ends well, whoever holds what."""
+        self.hold('performance')
+        self.holder()
+        self.call('Hold', dbus.Dictionary({'profile': 'night'}, 'sv'))
+        self.daemon.send(signal.SIGTERM)
+        self.assertEqual(self.daemon.wait_exit(), 0)
 
     def test_released_by_choice(self):
         """Who chooses by hand ends all holds, and their owners alone are told."""

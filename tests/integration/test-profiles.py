@@ -160,7 +160,8 @@ class Choices(ProfileCase):
 
     def test_bad_names(self):
         self.start()
-        for name in ('nihgt', 'Night', '../night', 'x' * 5000, 'a\nb', '-'):
+        for name in ('nihgt', 'Night', '../night', 'x' * 5000, 'a\nb', '-', ' ', ' night ',
+                     ' auto'):
             message = self.assert_fails(ERROR + 'NoSuchProfile', 'SetProfile', name)
             self.assertNotIn('\n', message)
         message = self.assert_fails(ERROR + 'NoSuchProfile', 'SetProfile', 'nihgt')
