@@ -151,6 +151,75 @@ START_TEST(follows_its_process)
 }
 END_TEST
 
+/* It is noticed where a process goes though nobody else looks at the machine. */
+START_TEST(followed_by_itself)
+{
+        int first = cpuset_next(&online, -1), second = cpuset_next(&online, first);
+        HoldRequest r = request();
+        const Hold *hold;
+
+        if (second < 0)
+                return; /* there is nowhere to go */
+        r.pid = start_process();
+        bind_to(r.pid, first);
+        add(&r, NULL);
+        hold = holds_hold(holds_nth(holds, 0));
+        for (int i = 0; i < 4; i++) {
+                int cpu = i % 2 ? first : second;
+                unsigned before = n_changes;
+
+                bind_to(r.pid, cpu);
+                while (!cpuset_has(&hold->cpus, cpu))
+                        ck_assert_int_gt(sd_event_run(event, 10 * G_USEC_PER_SEC), 0);
+                ck_assert_int_eq(cpuset_count(&hold->cpus), 1);
+                ck_assert_uint_eq(n_changes, before + 1);
+        }
+        end_process(r.pid);
+}
+END_TEST
+
+static const struct {
+        const char *name;
+        bool process, gone, named;
+        int32_t latency_us;
+        uint32_t min_khz;
+        bool woken;
+} wakers[] = {
+        { "a process that wants to be woken soon", true, false, false, 50, 0, true },
+        { "a process that wants to be fast", true, false, false, -1, 800000, true },
+        { "a process that is no more", true, true, false, 50, 0, false },
+        { "a process with CPUs that were named", true, false, true, 50, 0, false },
+        { "a process that asks for something else", true, false, false, -1, 0, false },
+        { "nobody in particular", false, false, false, 50, 0, false },
+};
+
+/* Nobody wakes up for what cannot change, or matters to nobody. */
+START_TEST(wakes_up)
+{
+        typeof(wakers[0]) *c = &wakers[_i];
+        HoldRequest r = request();
+        uint64_t id;
+
+        r.pid = c->process ? start_process() : 0;
+        r.cpus = c->named ? &online : NULL;
+        r.latency_us = c->latency_us;
+        r.min_khz = c->min_khz;
+        r.min_cores = 1;
+        id = add(&r, NULL);
+        if (c->gone) {
+                end_process(r.pid);
+                ck_assert_int_gt(sd_event_run(event, 10 * G_USEC_PER_SEC), 0);
+                while (sd_event_run(event, 10 * FOLLOW_USEC) > 0)
+                        continue;
+        }
+        ck_case(c->name, (sd_event_run(event, 10 * FOLLOW_USEC) > 0) == c->woken, "woken or not");
+        ck_assert_int_eq(holds_remove(holds, id), 0);
+        ck_case(c->name, sd_event_run(event, 10 * FOLLOW_USEC) == 0, "woken for nobody");
+        if (c->process && !c->gone)
+                end_process(r.pid);
+}
+END_TEST
+
 /* A new hold of the same process says where that runs now, for its other holds, too. */
 START_TEST(looked_at_again)
 {
@@ -273,6 +342,8 @@ int main(void)
         tcase_add_test(tcase, refused);
         tcase_add_test(tcase, number_used_again);
         tcase_add_test(tcase, follows_its_process);
+        tcase_add_test(tcase, followed_by_itself);
+        tcase_add_loop_test(tcase, wakes_up, 0, G_N_ELEMENTS(wakers));
         tcase_add_test(tcase, looked_at_again);
         tcase_add_test(tcase, all_threads);
         tcase_add_test(tcase, rests);

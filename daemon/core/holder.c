@@ -252,22 +252,16 @@ int holder_get(Holders *holders, pid_t pid, int pidfd, uid_t uid, const CpuSet *
         return r;
 }
 
-bool holders_follow(Holders *holders, const CpuSet *online)
+void holders_follow(Holders *holders, const CpuSet *online)
 {
         GHashTableIter iter;
-        bool moved = false;
         gpointer value;
 
         g_hash_table_iter_init(&iter, holders->alive);
         while (g_hash_table_iter_next(&iter, NULL, &value)) {
                 Holder *holder = value;
-                CpuSet cpus;
 
-                if (read_cpus(holders, holder->pid, holder->pidfd, online, &cpus) < 0 ||
-                    cpuset_equal(&cpus, &holder->cpus))
-                        continue;
-                holder->cpus = cpus;
-                moved = true;
+                if (holder->n_users > 0)
+                        read_cpus(holders, holder->pid, holder->pidfd, online, &holder->cpus);
         }
-        return moved;
 }

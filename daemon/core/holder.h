@@ -37,8 +37,8 @@ int holder_get(Holders *holders, pid_t pid, int pidfd, uid_t uid, const CpuSet *
                Holder **ret_holder);
 void holder_put(Holder *holder);
 
-/* Reads anew where every process may run; of one that is gone the last answer stands. True if
- * somebody may run elsewhere than before. */
-bool holders_follow(Holders *holders, const CpuSet *online);
+/* Reads anew where every process that is in use may run; of one that is gone the last answer
+ * stands. */
+void holders_follow(Holders *holders, const CpuSet *online);
 
 #endif

@@ -7,7 +7,7 @@
  * Policies see an array without gaps, so that a thousand holds are one loop; what ends is replaced
  * in it by the last one.
  */
-#include "core/holds.h"
+#include "core/holds-parts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,29 +16,9 @@
 
 #include "base/log.h"
 #include "base/memory.h"
-#include "core/holder.h"
-
-/* How often it is looked where processes may run, and what that may cost. */
-#define FOLLOW_USEC        G_USEC_PER_SEC
-#define FOLLOW_COST_FACTOR 100
 
 /* So many holds have needed memory that is worth giving back. */
 #define MANY_HOLDS 64
-
-struct Holds {
-        sd_event *event;
-        CpuSet online;
-        GArray *list;      /* of Hold */
-        GPtrArray *held;   /* of Held, the same index */
-        GHashTable *by_id; /* &held->id -> Held */
-        Holders *holders;
-        uint64_t last_id;
-        guint most; /* at once, since there were none */
-        bool again; /* look where processes may run at the next occasion */
-        uint64_t followed_usec, cost_usec;
-        void (*changed)(void *userdata);
-        void *userdata;
-};
 
 const Held *holds_find(const Holds *holds, uint64_t id)
 {
@@ -64,11 +44,6 @@ unsigned holds_count_of(const Holds *holds, uid_t uid)
         return n;
 }
 
-static Hold *hold_of(const Held *held)
-{
-        return &g_array_index(held->holds->list, Hold, held->index);
-}
-
 pid_t held_pid(const Held *held)
 {
         return held->holder ? held->holder->pid : 0;
@@ -76,7 +51,7 @@ pid_t held_pid(const Held *held)
 
 const Hold *holds_hold(const Held *held)
 {
-        return hold_of(held);
+        return held_hold(held);
 }
 
 unsigned holds_list(const Holds *holds, const Hold **ret_list)
@@ -118,6 +93,8 @@ static void take_out(Held *held)
         g_ptr_array_remove_index_fast(holds->held, held->index);
         if (held->index < holds->held->len)
                 ((Held *)g_ptr_array_index(holds->held, held->index))->index = held->index;
+        if (holds->held->len == 0)
+                sd_event_source_set_enabled(holds->late, SD_EVENT_OFF);
 }
 
 /* The hold is over by itself. */
@@ -162,11 +139,12 @@ static void on_process_end(Holder *holder, void *userdata)
         }
 }
 
-Holds *holds_new(sd_event *event, int root, const CpuSet *online, void (*changed)(void *userdata),
-                 void *userdata)
+Holds *holds_new(sd_event *event, int root, const CpuSet *online, uint64_t follow_usec,
+                 void (*changed)(void *userdata), void *userdata)
 {
         Holds *holds = g_new0(Holds, 1);
 
+        holds->late_usec = follow_usec;
         holds->event = sd_event_ref(event);
         holds->online = *online;
         holds->list = g_array_new(FALSE, FALSE, sizeof(Hold));
@@ -175,6 +153,7 @@ Holds *holds_new(sd_event *event, int root, const CpuSet *online, void (*changed
         holds->holders = holders_new(event, root, on_process_end, holds);
         holds->changed = changed;
         holds->userdata = userdata;
+        holds_make_timer(holds);
         return holds;
 }
 
@@ -188,6 +167,7 @@ void holds_free(Holds *holds)
         g_ptr_array_unref(holds->held);
         g_array_unref(holds->list);
         holders_free(holds->holders);
+        sd_event_source_disable_unref(holds->late);
         sd_event_unref(holds->event);
         g_free(holds);
 }
@@ -210,17 +190,6 @@ static int watch_pipe(Held *held, int *ret_fd)
         return 0;
 }
 
-static CpuSet cpus_of(const Holds *holds, const Held *held)
-{
-        CpuSet cpus = holds->online;
-
-        if (held->named)
-                cpuset_and(&cpus, held->named);
-        else if (held->holder)
-                cpuset_and(&cpus, &held->holder->cpus);
-        return cpus;
-}
-
 /* Puts the hold among the others. */
 static void put_in(Held *held, const HoldRequest *request)
 {
@@ -228,7 +197,7 @@ static void put_in(Held *held, const HoldRequest *request)
         Hold hold = {
                 .reason = held->reason,
                 .profile = held->profile,
-                .cpus = cpus_of(holds, held),
+                .cpus = holds_cpus_of(holds, held),
                 .latency_us = request->latency_us,
                 .global = request->global,
                 .min_khz = request->min_khz,
@@ -242,6 +211,7 @@ static void put_in(Held *held, const HoldRequest *request)
         g_ptr_array_add(holds->held, held);
         holds->most = MAX(holds->most, holds->held->len);
         g_hash_table_insert(holds->by_id, &held->id, held);
+        holds_follow_new(held);
 }
 
 static Held *held_new(Holds *holds, const HoldRequest *request)
@@ -261,25 +231,6 @@ static Held *held_new(Holds *holds, const HoldRequest *request)
         held->ended = request->ended;
         held->userdata = request->userdata;
         return held;
-}
-
-/* Gives every hold that follows its process the CPUs of that. True if one changed. */
-static bool update_cpus(Holds *holds)
-{
-        bool moved = false;
-
-        for (guint i = 0; i < holds->held->len; i++) {
-                Held *held = g_ptr_array_index(holds->held, i);
-                Hold *hold = hold_of(held);
-                CpuSet cpus = cpus_of(holds, held);
-
-                if (cpuset_equal(&cpus, &hold->cpus))
-                        continue;
-                hold->cpus = cpus;
-                held->n_moves++;
-                moved = true;
-        }
-        return moved;
 }
 
 int holds_add(Holds *holds, const HoldRequest *request, int *ret_fd, uint64_t *ret_id)
@@ -303,7 +254,7 @@ int holds_add(Holds *holds, const HoldRequest *request, int *ret_fd, uint64_t *r
         }
         put_in(held, request);
         if (moved)
-                update_cpus(holds);
+                holds_update_cpus(holds);
         log_debug("Hold %" G_GUINT64_FORMAT " of %s: %s", held->id, held->owner, held->reason);
         if (ret_fd)
                 *ret_fd = fd;
@@ -324,33 +275,6 @@ int holds_remove(Holds *holds, uint64_t id)
         held_free(held);
         shrink(holds);
         return 0;
-}
-
-static uint64_t now(void)
-{
-        return (uint64_t)g_get_monotonic_time();
-}
-
-bool holds_follow(Holds *holds, const CpuSet *online, uint64_t now_usec)
-{
-        uint64_t wait = MAX(FOLLOW_USEC, FOLLOW_COST_FACTOR * holds->cost_usec);
-        bool others = !cpuset_equal(online, &holds->online);
-
-        if (holds->held->len == 0 && !others)
-                return false;
-        if (!others && !holds->again && now_usec - holds->followed_usec < wait)
-                return false;
-        holds->again = false;
-        holds->online = *online;
-        holds->followed_usec = now_usec;
-        holders_follow(holds->holders, online);
-        holds->cost_usec = now() - now_usec;
-        return update_cpus(holds);
-}
-
-void holds_look_again(Holds *holds)
-{
-        holds->again = true;
 }
 
 void holds_forget_senders(Holds *holds)

@@ -67,10 +67,16 @@ typedef struct Held {
 #define HOLDS_MAX         4096
 #define HOLDS_OF_USER_MAX 256
 
-/* None held yet. `root` leads to /proc and stays the caller's; `changed` is called after every hold
- * that came or went, and what it does is done when holds_add() returns. */
-Holds *holds_new(sd_event *event, int root, const CpuSet *online, void (*changed)(void *userdata),
-                 void *userdata);
+/* Where processes may run is looked at so often at least. */
+#define HOLDS_FOLLOW_USEC 5000000
+
+/* None held yet. `root` leads to /proc and stays the caller's; `follow_usec` is HOLDS_FOLLOW_USEC
+ * but in tests. `changed` is called after every hold that came or went, and what it does is done
+ * when holds_add() returns; and when one came to be about other CPUs, unless holds_follow() says
+ * so.
+ */
+Holds *holds_new(sd_event *event, int root, const CpuSet *online, uint64_t follow_usec,
+                 void (*changed)(void *userdata), void *userdata);
 
 /* Ends all without telling anybody. */
 void holds_free(Holds *holds);

@@ -237,7 +237,7 @@ int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
                 return log_error_errno(r, "The machine's CPUs cannot be read: %m");
         }
         manager->holds = holds_new(event, setup->root, &manager->topology->online,
-                                   manager_hold_changed, manager);
+                                   HOLDS_FOLLOW_USEC, manager_hold_changed, manager);
         manager->sensors = sensors_new(setup->root, manager->topology);
         manager->previous = counters_new(manager->topology->n_cpus);
         manager->current = counters_new(manager->topology->n_cpus);

@@ -59,15 +59,19 @@ class InForce(TestCase):
             pass
         return process
 
+    def allow(self, process, cpus):
+        """The process may run there, as far as the daemon can see."""
+        path = os.path.join(self.root, 'proc/%d/status' % process.pid)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path + '-new', 'w', encoding='ascii') as file:
+            file.write('Name:\tx\nCpus_allowed_list:\t%s\nMems_allowed_list:\t0\n' % cpus)
+        os.rename(path + '-new', path)
+
     def process_on(self, cpus):
-        """A process that may run there, as far as the daemon can see."""
         process = subprocess.Popen(['sleep', '1000'])
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
-        status = os.path.join(self.root, 'proc/%d' % process.pid)
-        os.makedirs(status)
-        with open(status + '/status', 'w', encoding='ascii') as file:
-            file.write('Name:\tx\nCpus_allowed_list:\t%s\nMems_allowed_list:\t0\n' % cpus)
+        self.allow(process, cpus)
         return process
 
     def test_at_once(self):
@@ -89,6 +93,18 @@ class InForce(TestCase):
         self.assertEqual(self.limits(), ['0', '0', '50', '20', '0', '20', '0', '0'])
         process.kill()
         self.wait_limits(['0', '0', '0', '20', '0', '20', '0', '0'])
+
+    def test_followed(self):
+        """Where the process may run changes: seen though nothing makes the daemon tick."""
+        self.write_config('idled.conf', '[Daemon]\nPolicies=latency\n')
+        self.start()
+        process = self.process_on('2-3')
+        self.hold(latency_us=50, pid=process.pid)
+        self.assertEqual(self.limits(), ['0', '0', '50', '50', '0', '0', '0', '0'])
+        ticks = self.get('Ticks')
+        self.allow(process, '5')
+        self.wait_limits(['0', '0', '0', '0', '0', '50', '0', '0'])
+        self.assertEqual(self.get('Ticks'), ticks)
 
     def test_not_parked(self):
         """CPUs that are named, and as many cores as are asked for, whoever wants to park them."""
