@@ -4,7 +4,7 @@
  *
  * Everybody's processes come through here, most of them meant by nobody and gone in a moment. So
  * after what came was handled the socket rests for REST_USEC: when thousands begin in a second they
- * are handled some at a time, and a match waits no longer than that.
+ * are handled some at a time, AT_ONCE at most, and a match waits no longer than that.
  *
  * If the socket's buffer overflows, events are lost, and with them the knowledge who is who: then
  * all processes are looked at once, AGAIN_USEC after the last time at the soonest. So they are when
@@ -20,6 +20,7 @@
 #define REST_USEC  4000
 #define AGAIN_USEC G_USEC_PER_SEC
 #define LATE_USEC  500 /* that a rest may be longer */
+#define AT_ONCE    64
 
 static uint64_t now(void)
 {
@@ -57,13 +58,14 @@ static void take(Apps *apps, const ProcessEvent *event)
         }
 }
 
-/* Handles what waits. Returns how many events that were, or the error that ended it. */
-static int take_all(Apps *apps)
+/* Handles what waits, as far as others can wait for it. Returns how many events that were, or the
+ * error that ended it; that some were lost is none. */
+static int take_some(Apps *apps)
 {
-        int fd = sd_event_source_get_io_fd(apps->source), n = 0, r;
+        int fd = sd_event_source_get_io_fd(apps->source), n = 0, r = 0;
         ProcessEvent event;
 
-        while ((r = process_events_read(fd, &event)) > 0 || r == -ENOBUFS) {
+        while (n < AT_ONCE && ((r = process_events_read(fd, &event)) > 0 || r == -ENOBUFS)) {
                 n++;
                 if (r > 0) {
                         take(apps, &event);
@@ -72,7 +74,7 @@ static int take_all(Apps *apps)
                         apps_look_again(apps);
                 }
         }
-        return r < 0 ? r : n;
+        return r < 0 && r != -ENOBUFS ? r : n;
 }
 
 static int rest(Apps *apps)
@@ -94,7 +96,7 @@ static void give_up(Apps *apps, int error)
 static int on_events(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 {
         Apps *apps = userdata;
-        int r = take_all(apps);
+        int r = take_some(apps);
 
         if (r >= 0)
                 r = rest(apps);
@@ -106,7 +108,7 @@ static int on_events(sd_event_source *source, int fd, uint32_t revents, void *us
 static int on_rested(sd_event_source *source, uint64_t usec, void *userdata)
 {
         Apps *apps = userdata;
-        int r = take_all(apps);
+        int r = take_some(apps);
 
         if (r > 0)
                 r = rest(apps);

@@ -12,6 +12,7 @@ typedef struct Follow {
         Apps *apps;
         const App *app;
         pid_t pid;
+        uid_t uid;      /* whose it was when it was looked at */
         bool inherited; /* from who started it: whatever it is now, it stays meant */
         uint64_t hold;
 } Follow;
@@ -26,7 +27,10 @@ struct Apps {
         GHashTable *followed; /* pid -> GPtrArray of Follow, owned */
         ProcessFacts *facts;  /* of the process that is looked at */
 
-        bool full; /* holds were refused, and that was said */
+        unsigned n_holds;
+        GHashTable *holds_of; /* uid -> how many of them are for that user's processes */
+        bool full;            /* holds were refused since all processes were looked at */
+        bool told;            /* and that was said */
 
         int error;               /* why there are no events */
         uint64_t scanned_usec;   /* when all processes were looked at last; CLOCK_MONOTONIC */

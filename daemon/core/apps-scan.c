@@ -48,6 +48,7 @@ void apps_scan(Apps *apps)
         uint64_t pid;
 
         apps->scanned_usec = (uint64_t)g_get_monotonic_time();
+        apps->full = false;
         while (dir && (entry = readdir(dir)))
                 if (u64_parse(entry->d_name, &pid) >= 0 && pid > 0 && pid <= INT32_MAX) {
                         Process process = { .pid = (pid_t)pid };

@@ -12,6 +12,10 @@
  * A number is no process: it is looked at again once a pidfd is there that the number cannot be
  * taken from, and only then it is believed; and when a process ends, whoever has its number by then
  * is looked at.
+ *
+ * Whoever may start processes may so fill the holds that there can be. Some are kept for those who
+ * ask on the bus, and some of the rest for the processes of other users; who is refused is looked
+ * at again when there is room.
  */
 #include "core/apps.h"
 
@@ -24,6 +28,10 @@
 #include "base/log.h"
 #include "core/apps-parts.h"
 #include "sense/users.h"
+
+/* So many holds may be for rules, and for the processes of one user, but for root's. */
+#define RULES_MAX         (HOLDS_MAX / 2)
+#define RULES_OF_USER_MAX (HOLDS_MAX / 4)
 
 /* Cheap ones, and those that rules out most, first. */
 static const ProcessFact order[] = { PROCESS_FACT_EXECUTABLE, PROCESS_FACT_COMM,
@@ -59,11 +67,36 @@ static Follow *find_follow(const Apps *apps, pid_t pid, const App *app)
         return NULL;
 }
 
+static unsigned holds_of(const Apps *apps, uid_t uid)
+{
+        return GPOINTER_TO_UINT(g_hash_table_lookup(apps->holds_of, GUINT_TO_POINTER(uid)));
+}
+
+static bool has_room(const Apps *apps, uid_t uid)
+{
+        return apps->n_holds < RULES_MAX && (uid == 0 || holds_of(apps, uid) < RULES_OF_USER_MAX);
+}
+
+/* One hold more of the user's, or one less. */
+static void count(Apps *apps, uid_t uid, bool more)
+{
+        unsigned n = holds_of(apps, uid) + (more ? 1 : -1u);
+
+        apps->n_holds += more ? 1 : -1u;
+        if (n > 0)
+                g_hash_table_insert(apps->holds_of, GUINT_TO_POINTER(uid), GUINT_TO_POINTER(n));
+        else
+                g_hash_table_remove(apps->holds_of, GUINT_TO_POINTER(uid));
+}
+
 static void forget(Follow *follow)
 {
         Apps *apps = follow->apps;
         GPtrArray *follows = follows_of(apps, follow->pid);
 
+        count(apps, follow->uid, false);
+        if (apps->full)
+                apps_look_again(apps);
         g_ptr_array_remove_fast(follows, follow);
         if (follows->len == 0)
                 g_hash_table_remove(apps->followed, GINT_TO_POINTER(follow->pid));
@@ -90,6 +123,11 @@ static int hold(Follow *follow, int pidfd)
         ProcessFacts *facts = follow->apps->facts;
         HoldRequest request = HOLD_REQUEST_NONE;
 
+        if (process_facts_read(follow->apps->proc, PROCESS_FACT_STATUS, facts) < 0)
+                return -ESRCH;
+        follow->uid = facts->uid;
+        if (!has_room(follow->apps, follow->uid))
+                return -EMFILE;
         if (process_facts_read(follow->apps->proc, PROCESS_FACT_COMM, facts) >= 0)
                 reason = g_strdup_printf("%s, process %d, %s", follow->app->file, follow->pid,
                                          facts->comm);
@@ -110,9 +148,11 @@ static void say_refused(Apps *apps, const App *app, int error)
 {
         if (error == -ESRCH)
                 return;
-        if (!apps->full)
-                log_warning("%s: no hold for a process of it (%s)", app->file, g_strerror(-error));
-        apps->full = true;
+        if (!apps->told)
+                log_warning("%s: no hold for a process of it: %s", app->file,
+                            error == -EMFILE ? "there are too many holds, or too many for this user"
+                                             : g_strerror(-error));
+        apps->told = apps->full = true;
 }
 
 /* Follows the process that has this number now, if it is meant or `inherited`. */
@@ -137,6 +177,7 @@ static void follow(Apps *apps, pid_t pid, const App *app, bool inherited)
                 return;
         }
         log_debug("%s means process %d", app->file, pid);
+        count(apps, new->uid, true);
         follows = follows_of(apps, pid);
         if (!follows) {
                 follows = g_ptr_array_new();
@@ -195,6 +236,7 @@ Apps *apps_new(sd_event *event, int root, Holds *holds, GPtrArray *rules)
         apps->facts = g_new(ProcessFacts, 1);
         apps->followed = g_hash_table_new_full(g_direct_hash, g_direct_equal, NULL,
                                                (GDestroyNotify)g_ptr_array_unref);
+        apps->holds_of = g_hash_table_new(NULL, NULL);
         for (guint i = 0; i < rules->len; i++)
                 apps->any_children |= ((const App *)rules->pdata[i])->options->children;
         apps->proc = rules->len > 0 ? openat(root, "proc", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
@@ -225,6 +267,7 @@ void apps_free(Apps *apps)
                 }
         }
         g_hash_table_unref(apps->followed);
+        g_hash_table_unref(apps->holds_of);
         g_hash_table_unref(apps->users);
         g_ptr_array_unref(apps->rules);
         g_free(apps->facts);

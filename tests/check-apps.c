@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Rules of applications at work on this machine's processes: how much they may take, of holds and
+ * of the daemon's time. */
+#include <spawn.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+
+#include "core/apps-parts.h"
+#include "holds-fixture.h"
+
+#define NOBODY 65534
+
+extern char **environ;
+
+/* What the processes of this test are called. */
+static char comm[16];
+static GPtrArray *rules;
+static AppOptions options;
+
+/* Rules, all alike, that mean processes called so. */
+static void make_rules(unsigned n)
+{
+        static char *comms[] = { comm, NULL }, *none[] = { NULL };
+
+        snprintf(comm, sizeof(comm), "idled-%d", getpid());
+        options = (AppOptions){ .executables = none,
+                                .comms = comms,
+                                .units = none,
+                                .cgroups = none,
+                                .users = none,
+                                .profile = (char *)"",
+                                .min_cores = 1 };
+        rules = g_ptr_array_new_with_free_func(g_free);
+        for (unsigned i = 0; i < n; i++) {
+                App *app = g_new0(App, 1);
+
+                *app = (App){ (char *)"test", "test.conf", &options };
+                g_ptr_array_add(rules, app);
+        }
+}
+
+static Apps *start_apps(void)
+{
+        return apps_new(event, root, holds, rules);
+}
+
+static void stop_apps(Apps *apps)
+{
+        apps_free(apps);
+        ck_assert_uint_eq(holds_count(holds), 0);
+        g_ptr_array_unref(rules);
+}
+
+/* A process that rules mean, of this user, once it is that. */
+static pid_t start_meant(uid_t uid)
+{
+        int ready[2];
+        pid_t pid;
+        char byte;
+
+        ck_assert_int_eq(pipe(ready), 0);
+        pid = fork();
+        if (pid == 0) {
+                prctl(PR_SET_NAME, comm);
+                if (setresuid(uid, uid, uid) == 0 && write(ready[1], "", 1) == 1)
+                        pause();
+                _exit(1);
+        }
+        ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+        close(ready[0]);
+        close(ready[1]);
+        return pid;
+}
+
+static const struct {
+        const char *name;
+        int of_root, of_nobody;
+        unsigned n_holds;
+} crowds[] = {
+        { "few", 2, 2, 4 * 64 },
+        { "many of one user", 0, 20, HOLDS_MAX / 4 },
+        { "many of one user, and root", 4, 20, HOLDS_MAX / 4 + 4 * 64 },
+        { "many of root", 40, 0, HOLDS_MAX / 2 },
+};
+
+/* However many processes there are, who asks on the bus has room, and so have the rules for the
+ * processes of others. */
+START_TEST(takes_a_part)
+{
+        typeof(crowds[0]) *c = &crowds[_i];
+        int n = c->of_root + c->of_nobody;
+        pid_t pids[64];
+        Apps *apps;
+
+        if (geteuid() != 0)
+                return; /* cannot be somebody else */
+        make_rules(64);
+        for (int i = 0; i < n; i++)
+                pids[i] = start_meant(i < c->of_nobody ? NOBODY : 0);
+        apps = start_apps();
+        ck_case(c->name, holds_count(holds) == c->n_holds, "%u holds", holds_count(holds));
+        for (int i = 0; i < n; i++)
+                end_process(pids[i]);
+        wait_for(0);
+        stop_apps(apps);
+}
+END_TEST
+
+/* Who was refused gets his hold when others have left room. */
+START_TEST(room_again)
+{
+        pid_t pids[17];
+        Apps *apps;
+
+        if (geteuid() != 0)
+                return;
+        make_rules(64);
+        for (int i = 0; i < 17; i++)
+                pids[i] = start_meant(NOBODY);
+        apps = start_apps();
+        ck_assert_uint_eq(holds_count(holds), HOLDS_MAX / 4);
+        for (int i = 0; i < 16 && apps_error(apps) == 0; i++)
+                end_process(pids[i]);
+        if (apps_error(apps) == 0)
+                wait_for(64);
+        for (int i = apps_error(apps) == 0 ? 16 : 0; i < 17; i++)
+                end_process(pids[i]);
+        wait_for(0);
+        stop_apps(apps);
+}
+END_TEST
+
+static bool waits(const Apps *apps)
+{
+        char byte;
+
+        return recv(sd_event_source_get_io_fd(apps->source), &byte, 1, MSG_PEEK | MSG_DONTWAIT) >=
+               0;
+}
+
+/* Others have their turn, however much happens: what is there is handled some at a time. */
+START_TEST(some_at_a_time)
+{
+        char *arguments[] = { (char *)"true", NULL };
+        Apps *apps;
+        pid_t pid;
+
+        make_rules(1);
+        apps = start_apps();
+        for (int i = 0; i < 150 && apps->source; i++) {
+                ck_assert_int_eq(posix_spawnp(&pid, "true", NULL, NULL, arguments, environ), 0);
+                ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+        }
+        if (apps->source) {
+                ck_assert_int_gt(sd_event_run(event, 0), 0);
+                ck_assert(waits(apps));
+        }
+        while (apps->source && waits(apps))
+                ck_assert_int_gt(sd_event_run(event, 10 * G_USEC_PER_SEC), 0);
+        stop_apps(apps);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("apps");
+        TCase *tcase = tcase_create("apps");
+
+        tcase_add_checked_fixture(tcase, setup, teardown);
+        tcase_set_timeout(tcase, 60);
+        tcase_add_loop_test(tcase, takes_a_part, 0, G_N_ELEMENTS(crowds));
+        tcase_add_test(tcase, room_again);
+        tcase_add_test(tcase, some_at_a_time);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}
