@@ -285,7 +285,7 @@ static int run_once(Daemon *daemon)
         if (r >= 0)
                 r = run_for(daemon, ONCE_USEC, has_decided);
         print_decision(daemon->manager);
-        return r ?: daemon->manager->apply_error;
+        return r ?: manager_apply_error(daemon->manager);
 }
 
 static int make_loop(Daemon *daemon)

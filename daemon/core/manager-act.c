@@ -58,7 +58,6 @@ static unsigned act_by(Manager *manager, ActuatorState *a)
 static unsigned act(Manager *manager, const Plan *before)
 {
         unsigned changes = 0;
-        int error = 0;
 
         if (manager->stale || !before)
                 forget(manager);
@@ -68,12 +67,21 @@ static unsigned act(Manager *manager, const Plan *before)
                 if (!a->state || is_done(manager, a, before))
                         continue;
                 changes |= act_by(manager, a);
-                error = error ?: a->error;
         }
-        manager->apply_error = error;
         manager->checked_usec = manager_now();
         manager->stale = false;
         return changes;
+}
+
+int manager_apply_error(const Manager *manager)
+{
+        for (guint i = 0; i < manager->actuators->len; i++) {
+                const ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
+
+                if (a->state && a->error < 0)
+                        return a->error;
+        }
+        return 0;
 }
 
 /* The actuator that parks; NULL if there is none in this build. */
@@ -258,15 +266,18 @@ void manager_carry_out(Manager *manager, const Plan *plan, const uint8_t *safety
 }
 
 /* What is in force for single CPUs is what knobs say that somebody else changed. */
-static void look_again(Manager *manager)
+static unsigned look_again(Manager *manager)
 {
+        unsigned changes = 0;
+
         forget(manager);
         for (guint i = 0; i < manager->actuators->len; i++) {
                 ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
 
                 if (a->state && a->actuator->forget)
-                        act_by(manager, a);
+                        changes |= act_by(manager, a);
         }
+        return changes;
 }
 
 void manager_verify(Manager *manager)
@@ -282,7 +293,7 @@ void manager_verify(Manager *manager)
                         log_warning("%s %s was changed by someone else and is left to them",
                                     knobs[i]->kind->name, knobs[i]->name);
         if (changes)
-                look_again(manager);
+                changes |= look_again(manager);
         manager_changed(manager, changes | note_parked(manager));
 }
 

@@ -145,7 +145,6 @@ typedef struct Manager {
         CpuCause *causes;      /* by CPU number */
         Transition transitions[TRANSITIONS_KEPT]; /* ring; newest at (n_transitions - 1) % KEPT */
         uint64_t n_transitions;
-        int apply_error; /* of the last time the plan was carried out */
 
         Holds *holds;
         ActiveProfile profile;
@@ -269,6 +268,10 @@ char *manager_obstacle(const Manager *manager);
 
 /* What idled has in force for `cpu`, each part as CpuWish says it. Nothing in a dry run. */
 CpuWish manager_limits(const Manager *manager, int cpu);
+
+/* The first error of those with which actuators last tried to carry out the plan; 0: there is none.
+ */
+int manager_apply_error(const Manager *manager);
 
 /* The error of the actuator's last try to carry out the plan, if no knob tells of it; else 0. */
 int manager_untold_error(const Manager *manager, const ActuatorState *actuator);
