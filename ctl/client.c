@@ -346,6 +346,17 @@ int client_hold(Client *client, const HoldWishes *wishes, char **ret_path, int *
         return 0;
 }
 
+char *client_hold_obstacle(Client *client, const char *path)
+{
+        char *text = NULL, *obstacle;
+        int r = sd_bus_get_property_string(client->connection, BUS_NAME, path, "org.idled1.Hold",
+                                           "Obstacle", NULL, &text);
+
+        obstacle = r >= 0 && *text ? g_strdup(text) : NULL;
+        free(text);
+        return obstacle;
+}
+
 json_object *client_objects(Client *client)
 {
         json_object *objects = NULL;

@@ -36,6 +36,9 @@ int client_call(Client *client, const char *method, const char *const *arguments
 int client_hold(Client *client, const HoldWishes *wishes, char **ret_path, int *ret_fd,
                 char **ret_error);
 
+/* Why the hold is not in force, or what of it is not, as a new string; NULL if nothing is known. */
+char *client_hold_obstacle(Client *client, const char *path);
+
 /* All objects below the manager by path, each with its properties; NULL if it is not there. */
 json_object *client_objects(Client *client);
 

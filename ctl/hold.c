@@ -66,14 +66,17 @@ static int keep(int hold, int signals, uint64_t for_usec)
 static void tell(const Ctl *ctl, const char *path)
 {
         g_autoptr(json_object) answer = json_object_new_object();
+        g_autofree char *obstacle = client_hold_obstacle(ctl->client, path);
         const char *id = strrchr(path, '/');
 
         if (ctl->given & OPTION_JSON) {
                 json_put_text(answer, "hold", path);
+                json_put_text_any(answer, "obstacle", obstacle ? obstacle : "");
                 puts(json_object_to_json_string_ext(
                         answer, JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE));
         } else {
-                printf("Hold %s is in force%s\n", id ? id + 1 : path,
+                printf("Hold %s is %s%s%s\n", id ? id + 1 : path,
+                       obstacle ? "not in force: " : "in force", obstacle ? obstacle : "",
                        ctl->hold.for_usec ? "." : "; interrupt to end it.");
         }
         fflush(stdout);

@@ -183,7 +183,7 @@ static int follow(const Command *command, int hold)
 
 static int run(Ctl *ctl, Command *command)
 {
-        g_autofree char *path = NULL, *error = NULL;
+        g_autofree char *path = NULL, *error = NULL, *obstacle = NULL;
         _fd_ int hold = -1;
         int status;
 
@@ -195,6 +195,9 @@ static int run(Ctl *ctl, Command *command)
                 wait_end(command);
                 return EXIT_OURSELVES;
         }
+        obstacle = client_hold_obstacle(ctl->client, path);
+        if (obstacle)
+                complain("the hold is not in force: %s", obstacle);
         status = start(command, ctl->args);
         return status == EXIT_FINE ? follow(command, hold) : status;
 }

@@ -45,15 +45,22 @@ static int hold_enumerate(sd_bus *connection, const char *prefix, void *userdata
         return bus_list_nodes(userdata, hold_paths, ret_nodes);
 }
 
-/* Owner, Reason, Profile, Obstacle. */
+/* Owner, Reason, Profile. */
 BUS_GETTER(get_text)
 {
         const Bus *bus = userdata;
         const Held *held = bus_path_hold(bus, path);
-        const char *text = *property == 'O' && property[1] == 'w' ? held->owner
-                           : *property == 'O' ? manager_hold_obstacle(bus->manager, held)
+        const char *text = *property == 'O'   ? held->owner
                            : *property == 'R' ? held->reason
                                               : held->profile;
+
+        return sd_bus_message_append(reply, "s", text ? text : "");
+}
+
+BUS_GETTER(get_obstacle)
+{
+        const Bus *bus = userdata;
+        g_autofree char *text = manager_hold_obstacle(bus->manager, bus_path_hold(bus, path));
 
         return sd_bus_message_append(reply, "s", text ? text : "");
 }
@@ -118,7 +125,7 @@ static const sd_bus_vtable vtable[] = {
         SD_BUS_PROPERTY("MinCores", "u", get_number, 0, CONST),
         SD_BUS_PROPERTY("MinFrequencyKHz", "u", get_number, 0, CONST),
         SD_BUS_PROPERTY("CPUs", "s", get_cpus, 0, CHANGES),
-        SD_BUS_PROPERTY("Obstacle", "s", get_text, 0, CHANGES),
+        SD_BUS_PROPERTY("Obstacle", "s", get_obstacle, 0, CHANGES),
         SD_BUS_VTABLE_END,
 };
 
@@ -160,7 +167,8 @@ static void publish_hold(Bus *bus, const Held *held, bool obstacles)
 
 void bus_publish_holds(Bus *bus, unsigned changes)
 {
-        unsigned obstacles = changes & (CHANGE_PAUSED | CHANGE_CONFIG);
+        unsigned obstacles = changes & (CHANGE_PAUSED | CHANGE_CONFIG | CHANGE_PROFILE |
+                                        CHANGE_TOPOLOGY | CHANGE_MISSING);
 
         if (!obstacles && !(changes & CHANGE_HOLDS))
                 return;

@@ -8,7 +8,9 @@
  *
  * Where a process may run also depends on what we park: after that changed, it is looked at anew.
  */
+#include "act/tuning.h"
 #include "core/manager-parts.h"
+#include "core/profile.h"
 
 void manager_hold_changed(void *userdata)
 {
@@ -35,15 +37,68 @@ bool manager_looks_at_holds(const Manager *manager)
         return false;
 }
 
-const char *manager_hold_obstacle(const Manager *manager, const Held *held)
+/* Why nothing at all of the hold is in force; NULL if it may be. */
+static char *whole_obstacle(const Manager *manager, const Held *held)
 {
+        const Profile *refused = manager->profile.refused;
+
         if (manager->standby)
-                return "another daemon owns the name org.idled1";
+                return g_strdup("another daemon owns the name org.idled1");
         if (manager_is_paused(manager))
-                return "a client asked to leave the machine alone";
+                return g_strdup("a client asked to leave the machine alone");
         if (manager->setup.dry_run)
-                return "this is a dry run";
-        if (!holds_hold(held)->profile && !manager_looks_at_holds(manager))
-                return "no policy at work looks at holds";
-        return NULL;
+                return g_strdup("this is a dry run");
+        if (!held->profile)
+                return manager_looks_at_holds(manager)
+                               ? NULL
+                               : g_strdup("no policy at work looks at holds");
+        if (!config_profile(manager->config, held->profile))
+                return g_strdup_printf("there is no profile \"%s\" any more", held->profile);
+        return refused && g_str_equal(refused->name, held->profile)
+                       ? g_strdup(manager->profile.problem)
+                       : NULL;
+}
+
+static bool is_open(const Manager *manager, const Actuator *actuator)
+{
+        for (guint i = 0; i < manager->actuators->len; i++) {
+                const ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
+
+                if (a->actuator == actuator)
+                        return a->state;
+        }
+        return false;
+}
+
+/* Adds to `text` what cannot be done, and why, if it cannot. */
+static void add_obstacle(GString *text, const Manager *manager, const char *what,
+                         const Actuator *actuator, bool absent, const char *name)
+{
+        const TuneOptions *options = config_section(manager->config, actuator->section)->options;
+
+        if (!absent && options->manage && is_open(manager, actuator))
+                return;
+        g_string_append_printf(text, "%s%s: ", text->len > 0 ? "; " : "", what);
+        if (absent || options->manage)
+                g_string_append_printf(text, "this machine has no %s", name);
+        else
+                g_string_append_printf(text, "Manage= of [%s] is no", actuator->section);
+}
+
+char *manager_hold_obstacle(const Manager *manager, const Held *held)
+{
+        const Hold *hold = holds_hold(held);
+        char *whole = whole_obstacle(manager, held);
+        GString *text;
+
+        if (whole)
+                return whole;
+        text = g_string_new(NULL);
+        if (hold->latency_us >= 0)
+                add_obstacle(text, manager, "its latency cannot be kept", &actuator_pmqos, false,
+                             "PM QoS");
+        if (hold->min_khz > 0)
+                add_obstacle(text, manager, "its frequency cannot be kept up", &actuator_cpufreq,
+                             manager->n_frequency == 0, "cpufreq");
+        return g_string_free(text, text->len == 0);
 }

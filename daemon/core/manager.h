@@ -198,8 +198,9 @@ void manager_resumed(Manager *manager);
 /* True if a policy is at work that looks at holds. */
 bool manager_looks_at_holds(const Manager *manager);
 
-/* Why the hold is not in force, static; NULL if nothing is known to stand in its way. */
-const char *manager_hold_obstacle(const Manager *manager, const Held *held);
+/* Why the hold is not in force, or what of it is not, as a new string; NULL if nothing is known to
+ * stand in its way. */
+char *manager_hold_obstacle(const Manager *manager, const Held *held);
 
 /* Units or cgroups came or went: the plan is carried out anew at the next tick, which is now. */
 void manager_groups_changed(Manager *manager);

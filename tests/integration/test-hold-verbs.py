@@ -162,7 +162,7 @@ class Hold(Case):
     def test_interrupted(self):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             process = self.begin('hold', '--latency', '0', '--global', '--json')
-            self.assertRegex(process.stdout.readline(), r'^\{ "hold": "/org/idled1/hold/\d+" \}$')
+            self.assertRegex(process.stdout.readline(), r'^\{ "hold": "/org/idled1/hold/\d+", "obstacle": null \}$')
             path, = self.holds()
             self.assertTrue(self.get('Global', path, HOLD))
             self.assertEqual(self.get('LatencyUSec', path, HOLD), 0)
@@ -185,6 +185,19 @@ class Hold(Case):
         status, errors = self.finish(self.begin('hold', '--cpus', '500'))
         self.assertEqual(status, 1)
         self.assertIn('at least one CPU that is online', errors)
+
+    def test_not_in_force(self):
+        """It is told, and the command runs all the same."""
+        pause = self.call('Pause', 'a test').take()
+        why = 'a client asked to leave the machine alone'
+        process = self.begin('hold', '--latency', '50us')
+        self.assertRegex(process.stdout.readline(),
+                         r'^Hold \d+ is not in force: %s; interrupt to end it\.$' % why)
+        process = self.begin('hold', '--latency', '50us', '--json')
+        self.assertIn('"obstacle": "%s"' % why, process.stdout.readline())
+        self.assertEqual(self.run_command('true'),
+                         (0, 'idlectl: the hold is not in force: %s\n' % why))
+        os.close(pause)
 
     def test_holds(self):
         process = self.begin('hold', '--latency', '50us', '--reason', 'to see it')
