@@ -322,10 +322,11 @@ void manager_check_knobs(Manager *manager)
         unsigned degraded, changes;
         const Knob *const *knobs;
 
-        if (manager_now() - manager->checked_usec < CHECK_USEC ||
-            (!wants_parking(manager) && knobs_list(manager->knobs, &knobs) == 0))
+        if (manager_now() - manager->checked_usec < CHECK_USEC)
                 return;
-        if (manager_recheck_facts(manager))
+        manager->checked_usec = manager_now();
+        if (manager_recheck_facts(manager) ||
+            (!wants_parking(manager) && knobs_list(manager->knobs, &knobs) == 0))
                 return;
         manager_verify(manager);
         degraded = count_degraded(manager);

@@ -77,23 +77,38 @@ static void close_actuators(Manager *manager)
         g_array_set_size(manager->actuators, 0);
 }
 
-static void open_actuators(Manager *manager)
+static void open_actuator(const Manager *manager, ActuatorState *a)
 {
         ActContext context = { manager->setup.root, manager->setup.units, manager->setup.live };
+        Section *section = config_section(manager->config, a->actuator->section);
 
+        a->error = a->actuator->open(&context, section->options, &a->state);
+        if (a->error < 0)
+                a->state = NULL;
+        else
+                log_info("%s: %s", a->actuator->name, a->actuator->describe(a->state));
+}
+
+static void open_actuators(Manager *manager)
+{
         for (int i = 0; actuators[i]; i++) {
                 ActuatorState a = { .actuator = actuators[i] };
-                Section *section = config_section(manager->config, actuators[i]->section);
 
-                a.error = a.actuator->open(&context, section->options, &a.state);
-                if (a.error < 0) {
-                        a.state = NULL;
+                open_actuator(manager, &a);
+                if (!a.state)
                         log_info("%s: not available here: %s", a.actuator->name,
                                  g_strerror(-a.error));
-                } else {
-                        log_info("%s: %s", a.actuator->name, a.actuator->describe(a.state));
-                }
                 g_array_append_val(manager->actuators, a);
+        }
+}
+
+void manager_open_absent(Manager *manager)
+{
+        for (guint i = 0; i < manager->actuators->len; i++) {
+                ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
+
+                if (!a->state)
+                        open_actuator(manager, a);
         }
 }
 

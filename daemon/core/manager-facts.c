@@ -91,6 +91,8 @@ bool manager_recheck_facts(Manager *manager)
                 return false;
         log_info("The drivers of frequencies or idle states have changed");
         manager_read_facts(manager);
+        manager_open_absent(manager);
+        manager_changed(manager, CHANGE_MISSING);
         manager->stale = !driver_changed(manager) && !states_changed(manager);
         return manager->stale;
 }

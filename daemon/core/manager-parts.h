@@ -31,8 +31,8 @@ unsigned manager_profile_senses(const Manager *manager);
 void manager_read_facts(Manager *manager);
 void manager_drop_facts(Manager *manager);
 
-/* Whether other drivers are at work than when the facts were read, which no event tells; if so they
- * are read anew. A look costs a few files. */
+/* Whether other drivers are at work than when the facts were read, which no event tells for sure;
+ * if so they are read anew, and the next tick has to act. A look costs a few files. */
 bool manager_recheck_facts(Manager *manager);
 
 /* The facts, for actuators. */
@@ -84,6 +84,9 @@ void manager_profile_retry(Manager *manager);
 /* Puts policies and actuators of `config` to work in place of the old ones, whose state is kept
  * where the policy is the same. Takes `config` over. */
 void manager_use_config(Manager *manager, Config *config);
+
+/* Tries actuators again that were not available. */
+void manager_open_absent(Manager *manager);
 
 /* Closes actuators and frees the policies' states. */
 void manager_drop_config(Manager *manager);

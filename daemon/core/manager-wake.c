@@ -7,6 +7,8 @@
  * - While CPUs are parked, the kernel, which tells of load that comes (manager-guard.c).
  * - CPUs that come and go, told by udev.
  * - Mains that is plugged in or out, told by udev too, if a policy wants to know.
+ * - A driver that comes late, as far as it is a module: of drivers of frequencies and idle states
+ *   nothing is told, but of modules it is.
  * - manager_wake(), for all that clients do.
  *
  * And what follows a change once, when all is quiet again: memory that it took is given back.
@@ -19,6 +21,9 @@
 #include "base/number.h"
 #include "core/cadence.h"
 #include "core/manager-parts.h"
+
+/* A module is told of before it has set to work, and seldom comes alone. */
+#define DRIVER_USEC G_USEC_PER_SEC
 
 /* Without a change for so long all is quiet; up to as much again, with some other timer. */
 #define QUIET_USEC (5 * G_USEC_PER_SEC)
@@ -109,19 +114,23 @@ void manager_settle_later(Manager *manager)
         sd_event_source_set_enabled(manager->quiet_timer, SD_EVENT_ONESHOT);
 }
 
+static void set_timer(sd_event_source *timer, uint64_t usec)
+{
+        int r = sd_event_source_set_time_relative(timer, usec);
+
+        if (r >= 0)
+                r = sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
+        if (r < 0)
+                log_error_errno(r, "The timer cannot be set: %m");
+}
+
 /* Mains came or went: what was read of it is looked at no more, and the next reading decides. */
 static void power_moved(Manager *manager)
 {
-        int r;
-
         if (!(manager_needed_senses(manager) & SENSE_POWER))
                 return;
         sensors_reopen(manager->sensors, SENSE_POWER, manager->topology);
-        r = sd_event_source_set_time_relative(manager->timer, READING_USEC);
-        if (r >= 0)
-                r = sd_event_source_set_enabled(manager->timer, SD_EVENT_ONESHOT);
-        if (r < 0)
-                log_error_errno(r, "The timer cannot be set: %m");
+        set_timer(manager->timer, READING_USEC);
 }
 
 /* A CPU that went and came back within one event has knobs that the kernel made anew. */
@@ -139,6 +148,21 @@ static bool note_returned(Manager *manager, sd_device *device)
         return true;
 }
 
+static void module_moved(Manager *manager)
+{
+        if (manager_wishes_cpus(manager))
+                set_timer(manager->drivers_timer, DRIVER_USEC);
+}
+
+static int on_drivers(sd_event_source *source, uint64_t usec, void *userdata)
+{
+        Manager *manager = userdata;
+
+        if (manager_recheck_facts(manager))
+                manager_wake(manager);
+        return 0;
+}
+
 static int on_device(sd_device_monitor *monitor, sd_device *device, void *userdata)
 {
         Manager *manager = userdata;
@@ -147,25 +171,32 @@ static int on_device(sd_device_monitor *monitor, sd_device *device, void *userda
         sd_device_get_subsystem(device, &subsystem);
         if (g_strcmp0(subsystem, "power_supply") == 0) {
                 power_moved(manager);
+        } else if (g_strcmp0(subsystem, "module") == 0) {
+                module_moved(manager);
         } else if (manager_rescan(manager) | note_returned(manager, device)) {
                 manager_wake(manager);
         }
         return 0;
 }
 
-/* udev's events of CPUs and power supplies; without udev the reading at the next tick shows the
- * change. */
+/* udev's events of CPUs, power supplies and modules; without udev the reading at the next tick
+ * shows the change. */
 static int listen_for_devices(Manager *manager)
 {
+        static const char *const subsystems[] = { "cpu", "power_supply", "module" };
         int r;
 
         r = sd_device_monitor_new(&manager->monitor);
         if (r < 0)
                 return r;
-        r = sd_device_monitor_filter_add_match_subsystem_devtype(manager->monitor, "cpu", NULL);
-        if (r >= 0)
+        for (size_t i = 0; r >= 0 && i < G_N_ELEMENTS(subsystems); i++)
                 r = sd_device_monitor_filter_add_match_subsystem_devtype(manager->monitor,
-                                                                         "power_supply", NULL);
+                                                                         subsystems[i], NULL);
+        if (r >= 0)
+                r = sd_event_add_time(manager->event, &manager->drivers_timer, CLOCK_MONOTONIC, 0,
+                                      DRIVER_USEC, on_drivers, manager);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(manager->drivers_timer, SD_EVENT_OFF);
         if (r < 0)
                 return r;
         r = sd_device_monitor_attach_event(manager->monitor, manager->event);
@@ -219,6 +250,7 @@ void manager_unlisten(Manager *manager)
 {
         manager->monitor = sd_device_monitor_unref(manager->monitor);
         manager->timer = sd_event_source_disable_unref(manager->timer);
+        manager->drivers_timer = sd_event_source_disable_unref(manager->drivers_timer);
         manager_unguard(manager);
         manager->energy_timer = sd_event_source_disable_unref(manager->energy_timer);
         manager->quiet_timer = sd_event_source_disable_unref(manager->quiet_timer);

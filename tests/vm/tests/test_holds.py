@@ -47,6 +47,23 @@ class Holds(lab.IdledTest):
             "systemctl is-active holder", check=False).output.strip() != "active")
         self.guest.run("systemctl reset-failed holder", check=False)
 
+    def test_driver_comes_late(self):
+        """The module with the driver of frequencies is loaded while a hold waits for it."""
+        lowest = "cat /sys/devices/system/cpu/cpufreq/policy*/scaling_min_freq | sort -u"
+        self.addCleanup(self.guest.run, "test -d /sys/module/pmlab || insmod /share/pmlab.ko")
+        before = self.guest.read(lowest)
+        self.guest.run("systemctl stop idled; rmmod pmlab")
+        self.start()
+        self.guest.run("systemd-run -q --unit=holder idlectl hold --min-frequency 1600MHz")
+        hold = ("/org/idled1/hold/1", "org.idled1.Hold")
+        self.wait_for("the hold", lambda: "no cpufreq" in self.guest.run(
+            f"busctl get-property org.idled1 {hold[0]} {hold[1]} Obstacle", check=False).output)
+        self.guest.run("insmod /share/pmlab.ko")
+        self.wait_for("the frequency", lambda: self.guest.read(lowest) == "1600000")
+        self.assertEqual(self.string("Obstacle", *hold), "")
+        self.guest.run("systemctl stop holder")
+        self.wait_for("giving back", lambda: self.guest.read(lowest) == before)
+
     def test_user(self):
         """No polkit in the guest's minimal system, or nobody to ask: refused, and nothing changed."""
         result = self.guest.run("cd /; runuser -u user -- idlectl run --latency 50us -- true",
