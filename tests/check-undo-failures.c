@@ -10,14 +10,13 @@ START_TEST(line_that_does_not_fit_does_not_count)
 {
         g_autoptr(Undo) undo = open_undo();
 
-        ck_assert_int_eq(undo_found(undo, "k", "a", "0-3"), 0);
-        ck_assert_int_eq(undo_write(undo, "k", "a", "0"), 0);
+        ck_assert_int_eq(put_found(undo, "a", "0-3", "0"), 0);
         scratch_limit("undo", _i);
-        ck_assert_int_lt(undo_write(undo, "k", "a", "0-1"), 0);
-        ck_assert_int_lt(undo_found(undo, "k", "b", "0-3"), 0);
+        ck_assert_int_lt(put_write(undo, "a", "0-1"), 0);
+        ck_assert_int_lt(put_found(undo, "b", "0-3", "0"), 0);
         expect_record("k a 0-3 0 -");
         scratch_limit("undo", 1000);
-        ck_assert_int_eq(undo_write(undo, "k", "a", "0-2"), 0);
+        ck_assert_int_eq(put_write(undo, "a", "0-2"), 0);
         expect_record("k a 0-3 0-2 0");
 }
 END_TEST
@@ -27,11 +26,11 @@ START_TEST(nothing_fits)
         g_autoptr(Undo) undo = open_undo();
 
         scratch_limit("undo", _i);
-        ck_assert_int_lt(undo_found(undo, "k", "a", "0-3"), 0);
+        ck_assert_int_lt(put_found(undo, "a", "0-3", "0"), 0);
         ck_assert(!record_exists());
         scratch_limit("undo", 1000);
-        ck_assert_int_eq(undo_found(undo, "k", "a", "0-3"), 0);
-        expect_record("k a 0-3 - -");
+        ck_assert_int_eq(put_found(undo, "a", "0-3", "0"), 0);
+        expect_record("k a 0-3 0 -");
 }
 END_TEST
 
@@ -43,11 +42,11 @@ START_TEST(full_file_system)
 
         ck_assert(scratch_mount("tmpfs", "size=4k"));
         undo = open_undo();
-        ck_assert_int_eq(undo_found(undo, "k", "a", "0"), 0);
+        ck_assert_int_eq(put_found(undo, "a", "0", "1"), 0);
         do {
                 g_autofree char *name = g_strdup_printf("%d", n++);
 
-                r = undo_found(undo, "k", name, "0-3");
+                r = put_found(undo, name, "0-3", "0");
         } while (r == 0 && n < 1000);
         ck_assert_int_eq(r, -ENOSPC);
         expected = describe(undo);
@@ -58,7 +57,7 @@ START_TEST(full_file_system)
         while (--n > 0) {
                 g_autofree char *name = g_strdup_printf("%d", n - 1);
 
-                undo_done(undo, "k", name); /* some lines fit, some do not */
+                put_done(undo, name); /* some lines fit, some do not */
         }
 }
 END_TEST
@@ -69,9 +68,9 @@ START_TEST(read_only)
         ck_assert(scratch_mount(NULL, NULL));
         g_autoptr(Undo) undo = open_undo();
 
-        ck_assert_int_eq(undo_write(undo, "k", "a", "1"), -EROFS);
-        ck_assert_int_eq(undo_found(undo, "k", "b", "1"), -EROFS);
-        ck_assert_int_eq(undo_done(undo, "k", "a"), -EROFS);
+        ck_assert_int_eq(put_write(undo, "a", "1"), -EROFS);
+        ck_assert_int_eq(put_found(undo, "b", "1", "2"), -EROFS);
+        ck_assert_int_eq(put_done(undo, "a"), -EROFS);
         expect_record("k a 0 - -");
 }
 END_TEST
@@ -83,7 +82,7 @@ static void write_many(void)
         for (int i = 0; i < 300; i++) {
                 g_autofree char *value = g_strdup_printf("%d", i);
 
-                undo_write(undo, "k", "a", value);
+                put_write(undo, "a", value);
         }
 }
 

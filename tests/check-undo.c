@@ -67,8 +67,7 @@ START_TEST(load_and_add)
         scratch_file("undo", c->file);
         g_autoptr(Undo) undo = open_undo();
 
-        ck_assert_int_eq(undo_found(undo, "k", "new", "7"), 0);
-        ck_assert_int_eq(undo_write(undo, "k", "new", "8"), 0);
+        ck_assert_int_eq(put_found(undo, "new", "7", "8"), 0);
         g_autoptr(Undo) again = open_undo();
 
         text = describe(again);
@@ -133,15 +132,14 @@ START_TEST(values_survive)
                 const UndoEntry *const *entries;
                 g_autoptr(Undo) undo = open_undo();
 
-                ck_assert_int_eq(undo_found(undo, "k", "a/b c\n", value), 0);
-                ck_assert_int_eq(undo_write(undo, "k", "a/b c\n", value), 0);
+                ck_assert_int_eq(put_found(undo, "a/b c\n", value, value), 0);
                 g_autoptr(Undo) again = open_undo();
 
                 ck_assert_int_eq(undo_entries(again, &entries, NULL), 1);
                 ck_assert_str_eq(entries[0]->name, "a/b c\n");
                 ck_assert_str_eq(entries[0]->found, value);
                 ck_assert_str_eq(entries[0]->last, value);
-                ck_assert_int_eq(undo_done(undo, "k", "a/b c\n"), 0);
+                ck_assert_int_eq(put_done(undo, "a/b c\n"), 0);
                 ck_assert(!record_exists());
         }
 }
@@ -150,14 +148,16 @@ END_TEST
 START_TEST(refuses_what_makes_no_sense)
 {
         g_autoptr(Undo) undo = open_undo();
+        UndoEntry *entry = NULL;
 
-        ck_assert_int_eq(undo_write(undo, "k", "a", "1"), -ENOENT);
-        ck_assert_int_eq(undo_done(undo, "k", "a"), -ENOENT);
-        ck_assert(!record_exists());
-        ck_assert_int_eq(undo_found(undo, "k", "a", "1"), 0);
-        ck_assert_int_eq(undo_found(undo, "k", "a", "1"), 0);
-        ck_assert_int_eq(undo_found(undo, "k", "a", "2"), -EEXIST);
-        ck_assert_int_eq(undo_found(undo, "other", "a", "2"), 0);
+        ck_assert_ptr_null(undo_find(undo, "k", "a"));
+        ck_assert_int_eq(put_found(undo, "a", "1", "2"), 0);
+        ck_assert_int_eq(put_found(undo, "a", "1", "2"), -EEXIST);
+        ck_assert_int_eq(undo_begin(undo, "other", "a", "3", "4", &entry), 0);
+        ck_assert_ptr_eq(undo_find(undo, "other", "a"), entry);
+        ck_assert_int_eq(put_done(undo, "a"), 0);
+        ck_assert_ptr_null(undo_find(undo, "k", "a"));
+        expect_record("other a 3 4 -");
 }
 END_TEST
 
@@ -167,11 +167,10 @@ START_TEST(kept_nowhere)
         g_autofree char *text = NULL;
 
         ck_assert_int_eq(undo_open(-1, BOOT, &undo), 0);
-        ck_assert_int_eq(undo_found(undo, "k", "a", "1"), 0);
-        ck_assert_int_eq(undo_write(undo, "k", "a", "2"), 0);
+        ck_assert_int_eq(put_found(undo, "a", "1", "2"), 0);
         text = describe(undo);
         ck_assert_str_eq(text, "k a 1 2 -");
-        ck_assert_int_eq(undo_done(undo, "k", "a"), 0);
+        ck_assert_int_eq(put_done(undo, "a"), 0);
 }
 END_TEST
 
@@ -189,19 +188,19 @@ START_TEST(does_not_grow_for_ever)
         g_autoptr(Undo) undo = open_undo();
         size_t most = 0;
 
-        ck_assert_int_eq(undo_found(undo, "k", "a", "x"), 0);
-        ck_assert_int_eq(undo_found(undo, "k", "b", "y"), 0);
+        ck_assert_int_eq(put_found(undo, "a", "x", "-1"), 0);
+        ck_assert_int_eq(put_found(undo, "b", "y", "z"), 0);
         for (int i = 0; i < 2000; i++) {
                 g_autofree char *value = g_strdup_printf("%d", i), *file = NULL;
 
-                ck_assert_int_eq(undo_write(undo, "k", "a", value), 0);
+                ck_assert_int_eq(put_write(undo, "a", value), 0);
                 file = scratch_text("undo");
                 most = MAX(most, count_lines(file));
         }
         g_autoptr(Undo) again = open_undo();
         g_autofree char *text = describe(again);
 
-        ck_assert_str_eq(text, "k a x 1999 1998; k b y - -");
+        ck_assert_str_eq(text, "k a x 1999 1998; k b y z -");
         ck_assert_uint_gt(most, 200);
         ck_assert_uint_lt(most, 300);
         ck_assert_int_lt(faccessat(scratch_fd, "undo.new", F_OK, 0), 0);
@@ -213,13 +212,13 @@ START_TEST(file_taken_away_is_made_again)
         g_autoptr(Undo) undo = open_undo();
         g_autofree char *text = NULL;
 
-        ck_assert_int_eq(undo_found(undo, "k", "a", "1"), 0);
+        ck_assert_int_eq(put_found(undo, "a", "1", "2"), 0);
         ck_assert_int_eq(unlinkat(scratch_fd, "undo", 0), 0);
-        ck_assert_int_eq(undo_write(undo, "k", "a", "2"), 0);
+        ck_assert_int_eq(put_write(undo, "a", "3"), 0);
         g_autoptr(Undo) again = open_undo();
 
         text = describe(again);
-        ck_assert_str_eq(text, "k a 1 2 -");
+        ck_assert_str_eq(text, "k a 1 3 2");
 }
 END_TEST
 

@@ -26,6 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         g_autofree char *before = NULL, *after = NULL;
         const UndoEntry *const *entries;
+        UndoEntry *entry = NULL;
         Undo *undo = NULL;
         int r, skipped = -1, run = openat(fuzz_root(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -33,9 +34,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         r = undo_open(run, "boot", &undo);
         g_assert(r == 0);
         g_assert(undo_entries(undo, &entries, &skipped) >= 0 && skipped >= 0);
-        r = undo_found(undo, "test", "knob", "0-3\n\t\\");
+        r = undo_begin(undo, "test", "knob", "0-3\n\t\\", "1", &entry);
         g_assert(r == 0 || r == -EEXIST);
-        g_assert(undo_write(undo, "test", "knob", "0") == 0);
+        if (r < 0)
+                entry = undo_find(undo, "test", "knob");
+        g_assert(undo_write(undo, entry, "0") == 0);
         before = describe(undo);
         undo_free(undo);
         g_assert(undo_open(run, "boot", &undo) == 0);

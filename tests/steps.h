@@ -3,14 +3,16 @@
  * Dying at every step: a child runs a scenario and is killed at the first place where that makes a
  * difference to others, then at the second, and so on until it gets through.
  *
- * Places are before and after every system call that changes a file, and for write(2) also with
- * half of it done; the functions below stand in for libc's in the whole test program. Mocks that
- * change something else call step() themselves.
+ * Places are before and after every system call that changes a file, and for write(2) to the record
+ * of originals also with half of it done, as the kernel takes a knob's value whole; the functions
+ * below stand in for libc's in the whole test program. Mocks that change something else call step()
+ * themselves.
  */
 #ifndef IDLED_TESTS_STEPS_H
 #define IDLED_TESTS_STEPS_H
 
 #include <fcntl.h>
+#include <glib.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -19,11 +21,24 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+static inline bool step_is_record(int fd)
+{
+        char link[32], path[256];
+        ssize_t n;
+
+        snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+        n = readlink(link, path, sizeof(path) - 1);
+        path[n < 0 ? 0 : n] = '\0';
+        return g_str_has_suffix(path, "/undo") || g_str_has_suffix(path, "/undo.new");
+}
+
 /* A test that fakes files puts its own in the place of these. */
 #ifndef STEPS_WRITE
 #define STEPS_WRITE(fd, data, size)      syscall(SYS_write, fd, data, size)
 #define STEPS_UNLINKAT(dir, name, flags) syscall(SYS_unlinkat, dir, name, flags)
-#define STEPS_CAN_BE_PARTIAL(fd)         true
+#endif
+#ifndef STEPS_CAN_BE_PARTIAL
+#define STEPS_CAN_BE_PARTIAL(fd) step_is_record(fd)
 #endif
 
 static int steps_left = -1; /* -1: not counting */

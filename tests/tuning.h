@@ -16,23 +16,14 @@
 #include "scratch.h"
 #include "table.h"
 
-/* The kernel takes a value whole; only the record of originals can be cut short. */
-static inline bool tuning_is_record(int fd)
-{
-        char link[32], path[256];
-        ssize_t n;
-
-        snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-        n = readlink(link, path, sizeof(path) - 1);
-        path[n < 0 ? 0 : n] = '\0';
-        return g_str_has_suffix(path, "/undo");
-}
 /* What becomes of the next writes to knobs: 0, an error number, or -1: only a byte is taken. */
 static int tuning_refusal;
 
+static inline bool step_is_record(int fd);
+
 static inline ssize_t tuning_write(int fd, const void *data, size_t size)
 {
-        if (tuning_refusal == 0 || tuning_is_record(fd))
+        if (tuning_refusal == 0 || step_is_record(fd))
                 return syscall(SYS_write, fd, data, size);
         if (tuning_refusal < 0)
                 return syscall(SYS_write, fd, data, 1);
@@ -41,7 +32,6 @@ static inline ssize_t tuning_write(int fd, const void *data, size_t size)
 }
 #define STEPS_WRITE(fd, data, size)      tuning_write(fd, data, size)
 #define STEPS_UNLINKAT(dir, name, flags) syscall(SYS_unlinkat, dir, name, flags)
-#define STEPS_CAN_BE_PARTIAL(fd)         tuning_is_record(fd)
 
 #include "steps.h"
 

@@ -6,6 +6,8 @@
 #ifndef IDLED_TESTS_UNDO_FIXTURE_H
 #define IDLED_TESTS_UNDO_FIXTURE_H
 
+#include <errno.h>
+
 #include "act/undo.h"
 #include "scratch.h"
 #include "table.h"
@@ -19,6 +21,29 @@ static inline Undo *open_undo(void)
 
         ck_assert_int_eq(undo_open(scratch_fd, BOOT, &undo), 0);
         return undo;
+}
+
+/* Of the knob `name` of kind "k": it is about to be written for the first time, again, and is given
+ * back. */
+static inline int put_found(Undo *undo, const char *name, const char *found, const char *value)
+{
+        UndoEntry *entry;
+
+        return undo_begin(undo, "k", name, found, value, &entry);
+}
+
+static inline int put_write(Undo *undo, const char *name, const char *value)
+{
+        UndoEntry *entry = undo_find(undo, "k", name);
+
+        return entry ? undo_write(undo, entry, value) : -ENOENT;
+}
+
+static inline int put_done(Undo *undo, const char *name)
+{
+        UndoEntry *entry = undo_find(undo, "k", name);
+
+        return entry ? undo_done(undo, entry) : -ENOENT;
 }
 
 /* "KIND NAME FOUND LAST BEFORE; ..." with "-" for nothing. */

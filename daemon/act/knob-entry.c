@@ -6,6 +6,7 @@
 #include "act/knob-entry.h"
 
 #include <errno.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -91,6 +92,7 @@ KnobEntry *knob_entry_get(Knobs *knobs, const KnobKind *kind, const char *name)
         entry = g_new0(KnobEntry, 1);
         entry->knob.kind = kind;
         entry->knob.name = g_strdup(name);
+        entry->serial = ++knobs->serial;
         g_ptr_array_add(knobs->list, entry);
         g_hash_table_add(knobs->index, entry);
         return entry;
@@ -129,17 +131,21 @@ static int read_file(const KnobFile *file, char *text, size_t size)
  * space is put over it. */
 static int write_file(const Knobs *knobs, const char *value)
 {
-        g_autoptr(GString) text = g_string_new(value);
+        size_t length = strlen(value);
+        char padded[VALUE_SIZE];
         ssize_t n;
 
-        while (!knobs->context.live && text->len < knobs->file->size)
-                g_string_append_c(text, '\n');
+        if (!knobs->context.live && length < knobs->file->size) {
+                memset(padded, '\n', knobs->file->size);
+                value = memcpy(padded, value, length);
+                length = knobs->file->size;
+        }
         do
-                n = write(knobs->file->fd, text->str, text->len);
+                n = write(knobs->file->fd, value, length);
         while (n < 0 && errno == EINTR);
         if (n < 0)
                 return -errno;
-        return (size_t)n == text->len ? 0 : -EIO;
+        return (size_t)n == length ? 0 : -EIO;
 }
 
 int knob_entry_read(const Knobs *knobs, const KnobEntry *entry, char **ret_value)
@@ -195,7 +201,7 @@ static GPtrArray *list_explained(const Knobs *knobs, const KnobKind *kind)
                 KnobEntry *entry = knobs->list->pdata[i];
                 g_autofree char *now = NULL;
 
-                if (entry->knob.kind == kind && entry->recorded &&
+                if (entry->knob.kind == kind && entry->record &&
                     knob_entry_read(knobs, entry, &now) >= 0 &&
                     knob_entry_explains(knobs, entry, now))
                         g_ptr_array_add(explained, entry);
@@ -230,10 +236,8 @@ void knob_entry_note(KnobEntry *entry, const char *value)
 
 int knob_entry_announce(Knobs *knobs, KnobEntry *entry, const char *value)
 {
-        Knob *knob = &entry->knob;
-        int r;
+        int r = undo_write(knobs->undo, entry->record, value);
 
-        r = undo_write(knobs->undo, knob->kind->name, knob->name, value);
         if (r < 0)
                 return r;
         knob_entry_note(entry, value);
@@ -242,7 +246,7 @@ int knob_entry_announce(Knobs *knobs, KnobEntry *entry, const char *value)
 
 int knob_entry_adopt(Knobs *knobs, KnobEntry *entry, const char *value)
 {
-        if (!entry->recorded || !value || knob_entry_explains(knobs, entry, value))
+        if (!entry->record || !value || knob_entry_explains(knobs, entry, value))
                 return 0;
         return knob_entry_announce(knobs, entry, value);
 }
@@ -251,11 +255,30 @@ int knob_entry_unrecord(Knobs *knobs, KnobEntry *entry)
 {
         int r;
 
-        if (!entry->recorded)
+        if (!entry->record)
                 return 0;
-        r = undo_done(knobs->undo, entry->knob.kind->name, entry->knob.name);
-        entry->recorded = r < 0;
-        return r;
+        r = undo_done(knobs->undo, entry->record);
+        if (r < 0)
+                return r;
+        entry->record = NULL;
+        return 0;
+}
+
+/* Where the entry is in the list. */
+static unsigned find_place(const Knobs *knobs, const KnobEntry *entry)
+{
+        unsigned first = 0, end = knobs->list->len;
+
+        while (first + 1 < end) {
+                unsigned middle = first + (end - first) / 2;
+                const KnobEntry *e = knobs->list->pdata[middle];
+
+                if (e->serial <= entry->serial)
+                        first = middle;
+                else
+                        end = middle;
+        }
+        return first;
 }
 
 int knob_entry_forget(Knobs *knobs, KnobEntry *entry)
@@ -265,7 +288,7 @@ int knob_entry_forget(Knobs *knobs, KnobEntry *entry)
         if (r < 0)
                 return r;
         g_hash_table_remove(knobs->index, entry);
-        g_ptr_array_remove(knobs->list, entry);
+        g_ptr_array_remove_index(knobs->list, find_place(knobs, entry));
         return 0;
 }
 

@@ -6,13 +6,16 @@
 #ifndef IDLED_KNOB_ENTRY_H
 #define IDLED_KNOB_ENTRY_H
 
+#include <stdint.h>
+
 #include "act/knob.h"
 #include "act/undo.h"
 
 typedef struct KnobEntry {
-        Knob knob;     /* first: lists hand out pointers to it */
-        bool recorded; /* its original is on record */
-        bool reported; /* by the restore that is under way */
+        Knob knob;         /* first: lists hand out pointers to it */
+        UndoEntry *record; /* of its original; NULL: none */
+        uint64_t serial;   /* ascends along the list */
+        bool reported;     /* by the restore that is under way */
 } KnobEntry;
 
 /* The file of the knob that is being set or given back. */
@@ -30,6 +33,7 @@ struct Knobs {
         int undo_error; /* of opening the record: nothing may be changed then */
         GPtrArray *list;
         GHashTable *index;
+        uint64_t serial;       /* of the last entry */
         GHashTable *pretended; /* dry run: "KIND NAME" -> what would be there now */
         unsigned writes;
 };
@@ -70,7 +74,7 @@ int knob_entry_announce(Knobs *knobs, KnobEntry *entry, const char *value);
 /* Makes ours what a write of ours, or the kernel, has made of the value; NULL: nobody knows. */
 int knob_entry_adopt(Knobs *knobs, KnobEntry *entry, const char *value);
 
-/* Takes the knob off the record; on failure it stays there and counts as recorded. */
+/* Takes the knob off the record; on failure it stays there. */
 int knob_entry_unrecord(Knobs *knobs, KnobEntry *entry);
 
 /* Takes the knob off the record and out of the list; it stays in both if the record fails. */

@@ -75,7 +75,7 @@ static int give_back(Knobs *knobs, KnobEntry *entry, char **ret_found)
                 return r;
         if (entry->knob.state == KNOB_FOREIGN)
                 return -ESTALE;
-        if (!entry->recorded || knob_same(entry->knob.kind, *ret_found, entry->knob.original))
+        if (!entry->record || knob_same(entry->knob.kind, *ret_found, entry->knob.original))
                 return 0;
         if (!knob_entry_explains(knobs, entry, *ret_found))
                 return -ESTALE;
@@ -91,7 +91,7 @@ static bool settled(int error)
 static int conclude(Knobs *knobs, KnobEntry *entry)
 {
         if (knobs->dry_run)
-                entry->recorded = false;
+                entry->record = NULL;
         return knob_entry_forget(knobs, entry);
 }
 
@@ -102,7 +102,7 @@ static int restore_one(Knobs *knobs, KnobEntry *entry, bool last, KnobReport rep
         g_autofree char *found = NULL;
         int r;
 
-        if (!entry->recorded && entry->knob.state == KNOB_FAILED) /* never changed */
+        if (!entry->record && entry->knob.state == KNOB_FAILED) /* never changed */
                 return knob_entry_forget(knobs, entry);
         knob_entry_open(knobs, entry);
         r = give_back(knobs, entry, &found);
@@ -136,10 +136,12 @@ static void sort_disturbers(Knobs *knobs)
         for (unsigned i = 0, left = n; left > 0; left--) {
                 KnobEntry *entry = knobs->list->pdata[i];
 
-                if (entry->knob.kind->disturbs)
+                if (entry->knob.kind->disturbs) {
+                        entry->serial = ++knobs->serial;
                         g_ptr_array_add(knobs->list, g_ptr_array_steal_index(knobs->list, i));
-                else
+                } else {
                         i++;
+                }
         }
 }
 
@@ -180,7 +182,7 @@ static void take_up(Knobs *knobs, const KnobKind *kind, const UndoEntry *found)
         knob->before = g_strdup(found->before);
         knob->state = KNOB_OURS;
         knob->error = 0;
-        entry->recorded = true;
+        entry->record = undo_find(knobs->undo, found->kind, found->name);
 }
 
 int knobs_recover(Knobs *knobs, const KnobKind *const *kinds, int *ret_skipped)
@@ -200,7 +202,7 @@ int knobs_recover(Knobs *knobs, const KnobKind *const *kinds, int *ret_skipped)
                         continue;
                 }
                 known = knob_entry_find(knobs, kind, entries[i]->name);
-                if (known && known->recorded)
+                if (known && known->record)
                         continue;
                 take_up(knobs, kind, entries[i]);
                 recovered++;

@@ -5,7 +5,8 @@
  * The order of steps is what makes the promise of knob.h hold. For a knob that is changed for the
  * first time: read, `found` and `write` on record, write, read back. A kill before the write
  * leaves the original in place, a kill after it a value that the record announces; the instance
- * that finds the record can tell both from a third value, which is somebody else's.
+ * that finds the record can tell both from a third value, which is somebody else's. The original
+ * need not be announced when it is put back: it is on record as found.
  *
  * At any time the value of a knob of ours is the original, the last value or the one before it:
  * the last write may have failed, or not have begun. Before a new value is announced, the record
@@ -35,11 +36,11 @@ static int record(Knobs *knobs, KnobEntry *entry, const char *now, const char *v
 
         if (knobs->undo_error < 0)
                 return knobs->undo_error;
-        if (!entry->recorded) {
-                r = undo_begin(knobs->undo, knob->kind->name, knob->name, now, value);
+        if (!entry->record) {
+                r = undo_begin(knobs->undo, knob->kind->name, knob->name, now, value,
+                               &entry->record);
                 if (r < 0)
                         return r;
-                entry->recorded = true;
                 knob_entry_note(entry, value);
                 return 0;
         }
@@ -49,7 +50,10 @@ static int record(Knobs *knobs, KnobEntry *entry, const char *now, const char *v
                 if (r < 0)
                         return r;
         }
-        return knob_entry_announce(knobs, entry, value);
+        if (!knob_same(knob->kind, value, knob->original))
+                return knob_entry_announce(knobs, entry, value);
+        knob_entry_note(entry, value);
+        return 0;
 }
 
 /* After a failure: what is there now counts as ours, and if it is the original the record ends. */
@@ -92,7 +96,7 @@ static int change(Knobs *knobs, KnobEntry *entry, const char *now, const char *v
         bool back;
         int r;
 
-        if (!entry->recorded) {
+        if (!entry->record) {
                 replace(&entry->knob.original, now);
                 replace(&entry->knob.ours, NULL);
                 replace(&entry->knob.before, NULL);
@@ -116,7 +120,7 @@ static int confirm(Knobs *knobs, KnobEntry *entry, const char *now)
         Knob *knob = &entry->knob;
         int r;
 
-        if (!entry->recorded || knob_same(knob->kind, now, knob->original)) {
+        if (!entry->record || knob_same(knob->kind, now, knob->original)) {
                 knob_entry_forget(knobs, entry);
                 return 0;
         }
@@ -138,11 +142,11 @@ static int unreadable(Knobs *knobs, KnobEntry *entry, const char *value, int err
                 return error;
         }
         if (error == -EBUSY) {
-                if (!entry->recorded)
+                if (!entry->record)
                         knob_entry_forget(knobs, entry);
                 return 0;
         }
-        if (!entry->recorded)
+        if (!entry->record)
                 replace(&entry->knob.ours, value);
         return knob_entry_fail(entry, error);
 }
@@ -174,7 +178,7 @@ static int set_open(Knobs *knobs, KnobEntry *entry, const char *value)
         r = knob_entry_read(knobs, entry, &now);
         if (r < 0)
                 return unreadable(knobs, entry, value, r);
-        if (entry->recorded && !knob_entry_explains(knobs, entry, now))
+        if (entry->record && !knob_entry_explains(knobs, entry, now))
                 return knob_entry_disown(knobs, entry);
         if (knob_same(kind, now, value))
                 return confirm(knobs, entry, now);
@@ -209,7 +213,7 @@ int knob_release(Knobs *knobs, const KnobKind *kind, const char *name)
         }
         if (!entry || entry->knob.state == KNOB_FOREIGN)
                 return 0;
-        if (!entry->recorded)
+        if (!entry->record)
                 return knob_entry_forget(knobs, entry);
         original = g_strdup(entry->knob.original);
         return knob_set(knobs, kind, name, original);
@@ -234,7 +238,7 @@ int knob_adopt(Knobs *knobs, const KnobKind *kind, const char *name)
         g_autofree char *now = NULL;
         int r;
 
-        if (!entry || !entry->recorded || entry->knob.state == KNOB_FOREIGN || knobs->dry_run)
+        if (!entry || !entry->record || entry->knob.state == KNOB_FOREIGN || knobs->dry_run)
                 return -ENOENT;
         r = knob_entry_read(knobs, entry, &now);
         return r < 0 ? r : knob_entry_adopt(knobs, entry, now);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What is on record: a list with an index by kind and name.
+ * What is on record: a list with an index by kind and name. A switch of profiles takes a thousand
+ * knobs off a record of thousands, so none of it is searched from end to end.
  */
 #include "act/undo-entries.h"
+
+#include "act/undo-line.h"
 
 static void entry_free(void *data)
 {
@@ -32,14 +35,15 @@ static gboolean entry_equal(const void *a, const void *b)
 
 void undo_entries_init(UndoEntries *entries)
 {
-        entries->list = g_ptr_array_new_with_free_func(entry_free);
-        entries->index = g_hash_table_new(entry_hash, entry_equal);
+        g_queue_init(&entries->list);
+        entries->index = g_hash_table_new_full(entry_hash, entry_equal, entry_free, NULL);
+        entries->array = g_ptr_array_new();
 }
 
 void undo_entries_done(UndoEntries *entries)
 {
+        g_ptr_array_unref(entries->array);
         g_hash_table_unref(entries->index);
-        g_ptr_array_unref(entries->list);
 }
 
 UndoEntry *undo_entries_find(const UndoEntries *entries, const char *kind, const char *name)
@@ -49,21 +53,41 @@ UndoEntry *undo_entries_find(const UndoEntries *entries, const char *kind, const
         return g_hash_table_lookup(entries->index, &key);
 }
 
-void undo_entries_add(UndoEntries *entries, const char *kind, const char *name, const char *found)
+UndoEntry *undo_entries_add(UndoEntries *entries, const char *kind, const char *name,
+                            const char *found)
 {
         UndoEntry *entry = g_new0(UndoEntry, 1);
 
         entry->kind = g_strdup(kind);
         entry->name = g_strdup(name);
         entry->found = g_strdup(found);
-        g_ptr_array_add(entries->list, entry);
+        entry->link.data = entry;
+        g_queue_push_tail_link(&entries->list, &entry->link);
         g_hash_table_add(entries->index, entry);
+        return entry;
 }
 
 void undo_entries_remove(UndoEntries *entries, UndoEntry *entry)
 {
+        g_queue_unlink(&entries->list, &entry->link);
         g_hash_table_remove(entries->index, entry);
-        g_ptr_array_remove(entries->list, entry);
+}
+
+unsigned undo_entries_append(const UndoEntries *entries, GString *text)
+{
+        unsigned lines = 0;
+
+        for (const GList *link = entries->list.head; link; link = link->next) {
+                const UndoEntry *e = link->data;
+
+                undo_line_append(text, "found", e->kind, e->name, e->found);
+                if (e->before)
+                        undo_line_append(text, "write", e->kind, e->name, e->before);
+                if (e->last)
+                        undo_line_append(text, "write", e->kind, e->name, e->last);
+                lines += 1 + !!e->before + !!e->last;
+        }
+        return lines;
 }
 
 void undo_entry_advance(UndoEntry *entry, const char *value)

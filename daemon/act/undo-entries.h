@@ -8,8 +8,9 @@
 #include "act/undo.h"
 
 typedef struct UndoEntries {
-        GPtrArray *list;   /* of UndoEntry */
+        GQueue list;       /* of UndoEntry, by their links */
         GHashTable *index; /* the same, by kind and name */
+        GPtrArray *array;  /* the same as undo_entries() gave it away last */
 } UndoEntries;
 
 void undo_entries_init(UndoEntries *entries);
@@ -18,8 +19,12 @@ void undo_entries_done(UndoEntries *entries);
 /* The entry of this knob, NULL if there is none. */
 UndoEntry *undo_entries_find(const UndoEntries *entries, const char *kind, const char *name);
 
-void undo_entries_add(UndoEntries *entries, const char *kind, const char *name, const char *found);
+UndoEntry *undo_entries_add(UndoEntries *entries, const char *kind, const char *name,
+                            const char *found);
 void undo_entries_remove(UndoEntries *entries, UndoEntry *entry);
+
+/* Adds the lines that say all of it, as few as there can be. Returns how many. */
+unsigned undo_entries_append(const UndoEntries *entries, GString *text);
 
 /* `value` is about to be written. */
 void undo_entry_advance(UndoEntry *entry, const char *value);

@@ -9,17 +9,32 @@
 #include <stdbool.h>
 #include <string.h>
 
+/* True if escaping changes nothing, which is so nearly always. */
+static bool is_plain(const char *field)
+{
+        while (*field >= ' ' && *field < '\177' && *field != '"' && *field != '\\')
+                field++;
+        return !*field;
+}
+
+static void append_field(GString *text, const char *field)
+{
+        g_autofree char *escaped = NULL;
+
+        g_string_append_c(text, '\t');
+        if (!is_plain(field))
+                field = escaped = g_strescape(field, NULL);
+        g_string_append(text, field);
+}
+
 void undo_line_append(GString *text, const char *word, const char *kind, const char *name,
                       const char *value)
 {
         const char *const fields[] = { kind, name, value };
 
         g_string_append(text, word);
-        for (size_t i = 0; i < G_N_ELEMENTS(fields) && fields[i]; i++) {
-                g_autofree char *escaped = g_strescape(fields[i], NULL);
-
-                g_string_append_printf(text, "\t%s", escaped);
-        }
+        for (size_t i = 0; i < G_N_ELEMENTS(fields) && fields[i]; i++)
+                append_field(text, fields[i]);
         g_string_append_c(text, '\n');
 }
 

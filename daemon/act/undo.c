@@ -9,7 +9,7 @@
  * changed.
  *
  * A file that is only appended to grows with every change of a knob. Three lines say all about one:
- * what was found, and the last two values written. Once there are many more than that, the
+ * what was found, and the last two values written. Once there are twice as many and more, the
  * necessary lines are written to a second file that takes the record's place by rename(2), which
  * is there whole or not at all.
  */
@@ -33,19 +33,21 @@
 /* The longest line that is believed: a path and a list of 8192 single CPUs, escaped. */
 #define LINE_LIMIT (64u << 10)
 
-/* How many lines more than necessary the file may have. */
+/* How many lines more than twice the necessary ones the file may have: writing it anew must not be
+ * dearer than all that was appended since. */
 #define SUPERFLUOUS_LIMIT 256
 
 struct Undo {
         int run;
         int fd; /* the record, for appending; -1: not open yet */
         char *header;
+        GString *text; /* being put together for the file */
         UndoEntries entries;
         int skipped;
         off_t length;       /* of the file as far as it counts */
         bool dirty;         /* there may be something behind `length` */
         unsigned lines;     /* without the header */
-        unsigned compactor; /* the number of lines at which the file is rewritten next */
+        unsigned compactor; /* after a failure: the number of lines at which it is rewritten next */
 };
 
 /* Takes up one line of the file; false if it makes no sense here. */
@@ -148,7 +150,7 @@ static int record_load(Undo *undo)
                 return r;
         if (reader.other) /* its values ended with its kernel */
                 undo->skipped = 0;
-        if (undo->entries.list->len == 0 && undo->skipped == 0 &&
+        if (undo->entries.list.length == 0 && undo->skipped == 0 &&
             unlinkat(undo->run, RECORD, 0) == 0)
                 reader.trusted = false; /* there is no header any more */
         if (!reader.other && reader.position > undo->length)
@@ -169,8 +171,8 @@ int undo_open(int run, const char *boot_id, Undo **ret_undo)
         undo->run = run;
         undo->fd = -1;
         undo->header = g_strconcat(MAGIC, boot_id, NULL);
+        undo->text = g_string_new(NULL);
         undo_entries_init(&undo->entries);
-        undo->compactor = SUPERFLUOUS_LIMIT;
         if (run >= 0) {
                 r = record_load(undo);
                 if (r < 0)
@@ -186,6 +188,7 @@ void undo_free(Undo *undo)
                 return;
         fd_close(&undo->fd);
         undo_entries_done(&undo->entries);
+        g_string_free(undo->text, TRUE);
         g_free(undo->header);
         g_free(undo);
 }
@@ -210,22 +213,13 @@ static int record_rewrite(Undo *undo)
                              O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
                              0600);
         g_autoptr(GString) text = g_string_new(undo->header);
-        unsigned lines = 0;
+        unsigned lines;
         int r;
 
         if (fd < 0)
                 return -errno;
         g_string_append_c(text, '\n');
-        for (unsigned i = 0; i < undo->entries.list->len; i++) {
-                const UndoEntry *e = undo->entries.list->pdata[i];
-
-                undo_line_append(text, "found", e->kind, e->name, e->found);
-                if (e->before)
-                        undo_line_append(text, "write", e->kind, e->name, e->before);
-                if (e->last)
-                        undo_line_append(text, "write", e->kind, e->name, e->last);
-                lines += 1 + !!e->before + !!e->last;
-        }
+        lines = undo_entries_append(&undo->entries, text);
         r = write_whole(fd, text);
         if (r == 0 && renameat(undo->run, RECORD_NEW, undo->run, RECORD) < 0)
                 r = -errno;
@@ -246,14 +240,14 @@ static int record_rewrite(Undo *undo)
  */
 static void record_compact(Undo *undo)
 {
-        unsigned necessary = 3 * undo->entries.list->len;
+        unsigned limit = 2 * 3 * undo->entries.list.length + SUPERFLUOUS_LIMIT;
 
-        if (undo->run < 0 || undo->lines < undo->compactor)
+        if (undo->run < 0 || undo->lines <= MAX(limit, undo->compactor))
                 return;
-        if (undo->lines > necessary + SUPERFLUOUS_LIMIT && record_rewrite(undo) < 0)
+        if (record_rewrite(undo) < 0)
                 undo->compactor = undo->lines + SUPERFLUOUS_LIMIT;
         else
-                undo->compactor = necessary + SUPERFLUOUS_LIMIT;
+                undo->compactor = 0;
 }
 
 /* Has the record open and nothing in it that does not count. */
@@ -261,6 +255,8 @@ static int record_ready(Undo *undo)
 {
         struct stat st;
 
+        if (undo->run < 0)
+                return 0;
         if (undo->fd < 0) {
                 undo->fd = openat(undo->run, RECORD,
                                   O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -288,79 +284,73 @@ static void record_end(Undo *undo)
         undo->dirty = true;
 }
 
-static int record_append_lines(Undo *undo, const char *lines, unsigned n)
+/* The text for the next lines to go to, empty but for the header if the file needs one. */
+static GString *record_begin(Undo *undo)
 {
-        g_autoptr(GString) text = g_string_new(NULL);
+        g_string_truncate(undo->text, 0);
+        if (undo->length == 0) {
+                g_string_append(undo->text, undo->header);
+                g_string_append_c(undo->text, '\n');
+        }
+        return undo->text;
+}
+
+/* Appends that text, `n` lines but for the header. */
+static int record_append(Undo *undo, unsigned n)
+{
         int r;
 
         if (undo->run < 0)
                 return 0;
-        r = record_ready(undo);
-        if (r < 0)
-                return r;
-        if (undo->length == 0)
-                g_string_printf(text, "%s\n", undo->header);
-        g_string_append(text, lines);
-        r = write_whole(undo->fd, text);
+        r = write_whole(undo->fd, undo->text);
         if (r < 0) {
                 undo->dirty = ftruncate(undo->fd, undo->length) < 0;
                 if (undo->length == 0 && unlinkat(undo->run, RECORD, 0) == 0)
                         record_end(undo);
                 return r;
         }
-        undo->length += (off_t)text->len;
+        undo->length += (off_t)undo->text->len;
         undo->lines += n;
         return 0;
 }
 
-static int record_append(Undo *undo, const char *word, const char *kind, const char *name,
-                         const char *value)
+UndoEntry *undo_find(const Undo *undo, const char *kind, const char *name)
 {
-        g_autoptr(GString) line = g_string_new(NULL);
-
-        undo_line_append(line, word, kind, name, value);
-        return record_append_lines(undo, line->str, 1);
+        return undo_entries_find(&undo->entries, kind, name);
 }
 
-int undo_found(Undo *undo, const char *kind, const char *name, const char *value)
+int undo_begin(Undo *undo, const char *kind, const char *name, const char *found, const char *value,
+               UndoEntry **ret_entry)
 {
-        const UndoEntry *entry = undo_entries_find(&undo->entries, kind, name);
+        GString *text;
         int r;
 
-        if (entry)
-                return g_str_equal(entry->found, value) ? 0 : -EEXIST;
-        r = record_append(undo, "found", kind, name, value);
-        if (r < 0)
-                return r;
-        undo_entries_add(&undo->entries, kind, name, value);
-        return 0;
-}
-
-int undo_begin(Undo *undo, const char *kind, const char *name, const char *found, const char *value)
-{
-        g_autoptr(GString) lines = g_string_new(NULL);
-        int r;
-
-        if (undo_entries_find(&undo->entries, kind, name))
+        if (undo_find(undo, kind, name))
                 return -EEXIST;
-        undo_line_append(lines, "found", kind, name, found);
-        undo_line_append(lines, "write", kind, name, value);
-        r = record_append_lines(undo, lines->str, 2);
+        r = record_ready(undo);
         if (r < 0)
                 return r;
-        undo_entries_add(&undo->entries, kind, name, found);
-        undo_entry_advance(undo_entries_find(&undo->entries, kind, name), value);
+        text = record_begin(undo);
+        undo_line_append(text, "found", kind, name, found);
+        undo_line_append(text, "write", kind, name, value);
+        r = record_append(undo, 2);
+        if (r < 0)
+                return r;
+        *ret_entry = undo_entries_add(&undo->entries, kind, name, found);
+        undo_entry_advance(*ret_entry, value);
+        record_compact(undo);
         return 0;
 }
 
-int undo_write(Undo *undo, const char *kind, const char *name, const char *value)
+int undo_write(Undo *undo, UndoEntry *entry, const char *value)
 {
-        UndoEntry *entry = undo_entries_find(&undo->entries, kind, name);
         int r;
 
-        if (!entry)
-                return -ENOENT;
-        r = record_append(undo, "write", kind, name, value);
+        r = record_ready(undo);
+        if (r < 0)
+                return r;
+        undo_line_append(record_begin(undo), "write", entry->kind, entry->name, value);
+        r = record_append(undo, 1);
         if (r < 0)
                 return r;
         undo_entry_advance(entry, value);
@@ -368,21 +358,28 @@ int undo_write(Undo *undo, const char *kind, const char *name, const char *value
         return 0;
 }
 
-int undo_done(Undo *undo, const char *kind, const char *name)
+static int record_done(Undo *undo, const UndoEntry *entry)
 {
-        UndoEntry *entry = undo_entries_find(&undo->entries, kind, name);
         int r;
 
-        if (!entry)
-                return -ENOENT;
-        if (undo->entries.list->len == 1 && undo->run >= 0 &&
+        if (undo->entries.list.length == 1 && undo->run >= 0 &&
             (unlinkat(undo->run, RECORD, 0) == 0 || errno == ENOENT)) {
                 record_end(undo);
-        } else {
-                r = record_append(undo, "done", kind, name, NULL);
-                if (r < 0)
-                        return r;
+                return 0;
         }
+        r = record_ready(undo);
+        if (r < 0)
+                return r;
+        undo_line_append(record_begin(undo), "done", entry->kind, entry->name, NULL);
+        return record_append(undo, 1);
+}
+
+int undo_done(Undo *undo, UndoEntry *entry)
+{
+        int r = record_done(undo, entry);
+
+        if (r < 0)
+                return r;
         undo_entries_remove(&undo->entries, entry);
         record_compact(undo);
         return 0;
@@ -390,8 +387,13 @@ int undo_done(Undo *undo, const char *kind, const char *name)
 
 int undo_entries(const Undo *undo, const UndoEntry *const **ret_entries, int *ret_skipped)
 {
-        *ret_entries = (const UndoEntry *const *)undo->entries.list->pdata;
+        GPtrArray *array = undo->entries.array;
+
+        g_ptr_array_set_size(array, 0);
+        for (GList *link = undo->entries.list.head; link; link = link->next)
+                g_ptr_array_add(array, link->data);
+        *ret_entries = (const UndoEntry *const *)array->pdata;
         if (ret_skipped)
                 *ret_skipped = undo->skipped;
-        return (int)undo->entries.list->len;
+        return (int)array->len;
 }

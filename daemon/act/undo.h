@@ -22,6 +22,7 @@ typedef struct Undo Undo;
 typedef struct UndoEntry {
         char *kind, *name, *found;
         char *last, *before; /* the last two values that were to be written; NULL none */
+        GList link;          /* the record's own */
 } UndoEntry;
 
 /* Opens or begins the record `undo` in directory `run`; -1 for a record that is kept nowhere.
@@ -29,17 +30,20 @@ typedef struct UndoEntry {
 int undo_open(int run, const char *boot_id, Undo **ret_undo);
 void undo_free(Undo *undo);
 
-/* Each returns 0 when the line is in the file, or the error of writing it; then nothing of the line
- * counts. When nothing is on record any more the file is removed. undo_begin() is the first two
- * with one write(2), for a knob that is not on record yet. */
-int undo_found(Undo *undo, const char *kind, const char *name, const char *value);
-int undo_write(Undo *undo, const char *kind, const char *name, const char *value);
-int undo_begin(Undo *undo, const char *kind, const char *name, const char *found,
-               const char *value);
-int undo_done(Undo *undo, const char *kind, const char *name);
+/* What is on record of this knob, which belongs to the record; NULL: nothing. */
+UndoEntry *undo_find(const Undo *undo, const char *kind, const char *name);
+
+/* Each returns 0 when its lines are in the file, or the error of writing them; then nothing of them
+ * counts. undo_begin(): a knob that is not on record (else -EEXIST) was found at `found` and is
+ * about to be written; both lines go by one write(2). undo_done() ends `entry`; when nothing is on
+ * record any more the file is removed. */
+int undo_begin(Undo *undo, const char *kind, const char *name, const char *found, const char *value,
+               UndoEntry **ret_entry);
+int undo_write(Undo *undo, UndoEntry *entry, const char *value);
+int undo_done(Undo *undo, UndoEntry *entry);
 
 /* What is on record, in order; `*ret_skipped` (may be NULL) is the number of lines not understood.
- * Entries belong to the record. */
+ * Entries belong to the record; the list is valid until the next call. */
 int undo_entries(const Undo *undo, const UndoEntry *const **ret_entries, int *ret_skipped);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Undo, undo_free)
