@@ -53,34 +53,35 @@ static const struct {
             { "intel-rapl:0", "package-0" },
             { "intel-rapl:0:1", "uncore" },
             { "intel-rapl-mmio:0", "package-0" } },
-          "package-0 package-0-core<0 package-0-uncore<0 package-0-dram<0 psys" },
-        { "MMIO alone", { { "intel-rapl-mmio:0", "package-0" } }, "package-0" },
+          "package-0! package-0-core<0 package-0-uncore<0 package-0-dram<0 psys" },
+        { "MMIO alone", { { "intel-rapl-mmio:0", "package-0" } }, "package-0!" },
         { "two sockets",
           { { "intel-rapl:0", "package-1" },
             { "intel-rapl:0:0", "dram" },
             { "intel-rapl:1", "package-0" },
             { "intel-rapl:1:0", "dram" } },
-          "package-1 package-1-dram<0 package-0 package-0-dram<2" },
+          "package-1! package-1-dram<0 package-0! package-0-dram<2" },
         { "psys of every socket",
           { { "intel-rapl:0", "package-0" },
             { "intel-rapl:1", "psys" },
             { "intel-rapl:2", "psys" },
             { "intel-rapl:10", "psys" } },
-          "package-0 psys psys-1 psys-2" },
+          "package-0! psys psys-1 psys-2" },
         { "ten sort behind two",
           { { "intel-rapl:10", "package-10" }, { "intel-rapl:2", "package-2" } },
-          "package-2 package-10" },
+          "package-2! package-10!" },
         { "part without its package", { { "intel-rapl:3:0", "core" } }, "core" },
-        { "dies", { { "intel-rapl:0", "package-0-die-1" } }, "package-0-die-1" },
+        { "dies", { { "intel-rapl:0", "package-0-die-1" } }, "package-0-die-1!" },
         { "others are not RAPL",
           { { "intel-rapl:0", "package-0" },
             { "dtpm:0", "soc" },
             { "intel-rapl:x", "core" },
             { "intel-rapl:0:0:0", "deep" },
             { "intel-rapl:", "none" } },
-          "package-0" },
+          "package-0!" },
 };
 
+/* "NAME", of a part of another "NAME<PARENT", of a package "NAME!". */
 static char *describe(const EnergyDomain *domains, int n)
 {
         GString *text = g_string_new(NULL);
@@ -89,6 +90,7 @@ static char *describe(const EnergyDomain *domains, int n)
                 g_string_append_printf(text, "%s%s", i ? " " : "", domains[i].name);
                 if (domains[i].parent >= 0)
                         g_string_append_printf(text, "<%d", domains[i].parent);
+                g_string_append(text, domains[i].package ? "!" : "");
         }
         return g_string_free(text, FALSE);
 }
@@ -192,6 +194,7 @@ START_TEST(counters_of_zones)
         ck_assert_uint_eq(counters->energy[0].uj, c->uj);
         ck_assert_uint_eq(counters->energy[0].range_uj, 262143328850);
         ck_assert(counters->energy[1].valid && counters->energy[1].uj == 6);
+        ck_assert(counters->energy[0].package && counters->energy[1].package);
 }
 END_TEST
 

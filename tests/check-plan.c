@@ -79,9 +79,11 @@ START_TEST(merge)
                 wish.period_usec = c->wishes[i].period_usec;
                 wish.settled = c->wishes[i].settled;
                 wish.on_pressure = c->wishes[i].on_pressure;
+                wish.reads = 1u << i;
                 plan_merge(&plan, &wish);
         }
         cpuset_and(&plan.allowed, &first);
+        ck_case(c->name, plan.reads == (1u << c->n) - 1, "reads %x", plan.reads);
         ck_case(c->name, cpuset_equal(&plan.allowed, &expected), "allowed");
         ck_case(c->name, plan.period_usec == c->period_usec, "period %" PRIu64, plan.period_usec);
         ck_case(c->name, plan.settled == c->settled, "settled");

@@ -182,7 +182,7 @@ static Counters *energy_reading(uint64_t time_usec, uint64_t uj, uint64_t range_
         counters->have |= SENSE_ENERGY;
         counters->n_energy = 1;
         counters->energy = g_new(EnergyCounter, 1);
-        counters->energy[0] = (EnergyCounter){ uj, range_uj, true };
+        counters->energy[0] = (EnergyCounter){ uj, range_uj, true, true };
         return counters;
 }
 
@@ -196,6 +196,7 @@ START_TEST(peer_defect_11_energy_wraps)
 
         snapshot_compute(previous, current, snapshot);
         ck_assert_int_eq(snapshot->n_energy, 1);
+        ck_assert(snapshot->energy[0].package);
         ck_case(c->name, snapshot->energy[0].valid == c->valid, "valid is %d",
                 snapshot->energy[0].valid);
         ck_case(c->name, near(snapshot->energy[0].joules, c->joules), "%g J, expected %g",

@@ -151,15 +151,13 @@ static void compute_energy(const Counters *previous, const Counters *current, Sn
                 snapshot->energy = g_renew(EnergyUse, snapshot->energy, n);
         snapshot->n_energy = n;
         for (int i = 0; i < n; i++) {
-                snapshot->energy[i] = (EnergyUse){ 0 };
+                snapshot->energy[i] = (EnergyUse){ .package = current->energy[i].package };
                 if (i >= previous->n_energy ||
                     !energy_between(&previous->energy[i], &current->energy[i], interval, &uj))
                         continue;
-                snapshot->energy[i] = (EnergyUse){
-                        .joules = uj / 1e6,
-                        .watts = uj / interval,
-                        .valid = true,
-                };
+                snapshot->energy[i].joules = uj / 1e6;
+                snapshot->energy[i].watts = uj / interval;
+                snapshot->energy[i].valid = true;
         }
 }
 

@@ -44,6 +44,7 @@ void plan_merge(Plan *plan, const Wish *wish)
                 plan->period_usec = wish->period_usec;
         plan->settled &= wish->settled;
         plan->on_pressure |= wish->on_pressure;
+        plan->reads |= wish->reads;
         plan_merge_cpus(plan, wish);
 }
 

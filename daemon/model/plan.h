@@ -26,6 +26,7 @@ typedef struct Plan {
         unsigned min_cores;
         uint64_t period_usec;
         bool settled, on_pressure;
+        unsigned reads; /* Sense flags of the next reading */
         const char *idle_governor;
         int32_t global_latency_us;
         int n_cpus;

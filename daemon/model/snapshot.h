@@ -51,11 +51,12 @@ typedef struct Residency {
         int8_t estimated; /* the state that a sleep still in progress was credited to; -1 none */
 } Residency;
 
-/* One energy domain over the interval. Domains overlap: never add them up. */
+/* One energy domain over the interval. Domains overlap: add up none but packages. */
 typedef struct EnergyUse {
         double joules; /* in the interval */
         double watts;  /* mean over the interval */
         bool valid;    /* false: the counter went backwards or impossibly far, and was not used */
+        bool package;  /* of a whole package, or die of one */
 } EnergyUse;
 
 typedef struct Snapshot {

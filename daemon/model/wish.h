@@ -61,6 +61,9 @@ typedef struct Wish {
                              is, so the period may stretch. No wish: true. Merge: and. */
         bool on_pressure; /* call at once when tasks begin to wait for CPUs. No wish: false.
                              Merge: or. */
+        unsigned reads;   /* Sense flags that the next reading shall have beside those of `needs`.
+                             What is a difference is in a snapshot if both its ends had it. No
+                             wish: 0. Merge: union. */
 } Wish;
 
 /* A wish for nothing. */

@@ -185,6 +185,7 @@ static int domain_add(Energy *energy, int root, const Zone *zone)
                 .name = name_make(energy, name, parent),
                 .path = g_steal_pointer(&path),
                 .parent = parent,
+                .package = parent < 0 && g_str_has_prefix(name, "package-"),
                 .range_uj = range,
         };
         energy->fds[energy->n++] = fd;
@@ -218,11 +219,11 @@ static int energy_open(int root, const Topology *topology, void **ret_state)
         return 0;
 }
 
-static EnergyCounter counter_read(int fd, uint64_t range_uj)
+static EnergyCounter counter_read(int fd, const EnergyDomain *domain)
 {
         char buffer[32];
         const char *text = buffer;
-        EnergyCounter counter = { .range_uj = range_uj };
+        EnergyCounter counter = { .range_uj = domain->range_uj, .package = domain->package };
 
         counter.valid = fd_read_at_start(fd, buffer, sizeof(buffer)) > 0 && *text != ' ' &&
                         scan_u64(&text, &counter.uj) && *text == '\n';
@@ -240,7 +241,7 @@ static int energy_read(void *state, Counters *counters)
                 counters->n_energy = energy->n;
         }
         for (int i = 0; i < energy->n; i++)
-                counters->energy[i] = counter_read(energy->fds[i], energy->domains[i].range_uj);
+                counters->energy[i] = counter_read(energy->fds[i], &energy->domains[i]);
         counters->have |= SENSE_ENERGY;
         return 0;
 }

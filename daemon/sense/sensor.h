@@ -70,9 +70,10 @@ int pressure_trigger_open(int root, PressureTrigger trigger);
 
 /* The energy domains in the order of Counters.energy. */
 typedef struct EnergyDomain {
-        char *name; /* unique: "package-0", "package-0-core", "psys" */
-        char *path; /* of its powercap directory below root */
-        int parent; /* index of the domain that contains it, -1 top level */
+        char *name;   /* unique: "package-0", "package-0-core", "psys" */
+        char *path;   /* of its powercap directory below root */
+        int parent;   /* index of the domain that contains it, -1 top level */
+        bool package; /* the kernel calls it package-N, or package-N-die-M */
         uint64_t range_uj;
 } EnergyDomain;
 
