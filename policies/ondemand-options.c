@@ -34,6 +34,8 @@ const Setting ondemand_settings[] = {
             .help = "Cores to keep first: the slowest, the fastest, or package by package"),
         ROW("MaxTransitions", SETTING_COUNT, max_transitions, "6", 2, CHANGES_MAX,
             .help = "Changes of the parked set in any minute, at most"),
+        ROW("BackOff", SETTING_BOOL, back_off, "yes",
+            .help = "Park nothing for a while where that was seen to save no energy"),
         { 0 },
 };
 

@@ -53,6 +53,10 @@
  *     there is nothing to grow. So while anything is parked, one change is left.
  * 10. Whatever makes the order invalid (CPUs that come or go, another PackOrder) keeps
  *     everything and starts anew.
+ * 11. Worth. Where RAPL tells what the packages draw, that is compared with and without parking,
+ *     at like work (worth.c). If parking saved nothing, twice in a row, nothing is parked for ten
+ *     minutes, and longer each time. To compare with a load that came while cores were parked they
+ *     are all kept for some seconds.
  */
 #include <math.h>
 
@@ -90,7 +94,8 @@ static void consider_parking(Call *call)
         PackSize size = size_to_park(call, self->load, tasks);
         uint64_t dwell = call->options->dwell_usec * self->patience;
 
-        if (!load_is_low(call, self->load) || !size_is_smaller(call, size)) {
+        if (!load_is_low(call, self->load) || !size_is_smaller(call, size) ||
+            worth_backoff(&self->worth, call->now_usec) > 0) {
                 self->dwelling = false;
                 return;
         }
@@ -101,7 +106,8 @@ static void consider_parking(Call *call)
         }
         self->peak.cores = size.cores > self->peak.cores ? size.cores : self->peak.cores;
         self->peak.fast = size.fast > self->peak.fast ? size.fast : self->peak.fast;
-        if (call->now_usec - self->dwell_since_usec < dwell || !change_has_reserve(call))
+        if (call->now_usec - self->dwell_since_usec < dwell || !change_has_reserve(call) ||
+            worth_forbids(&self->worth, call->now_usec))
                 return;
         if (size_is_smaller(call, size_to_park(call, self->load, demand->tasks)))
                 change_park(call);
@@ -121,6 +127,8 @@ static bool is_settled(const Call *call)
                 return false;
         if (may_grow && size_is_larger(call, size_wanted(call, load)))
                 return false;
+        if (worth_backoff(&call->self->worth, call->now_usec) > 0)
+                return true;
         return !load_is_low(call, load) || !size_is_smaller(call, size_to_park(call, load, tasks));
 }
 
@@ -147,6 +155,7 @@ static void start(Call *call)
         self->reason = reason;
         self->patience = 1;
         self->loaded = false;
+        worth_init(&self->worth);
         change_keep(call, all, &reason);
 }
 
@@ -158,6 +167,8 @@ static void explain_all_in_use(Call *call)
         PackSize all = { self->pack.n_cores, self->pack.n_fast };
         double low_usec = (double)(call->now_usec - self->dwell_since_usec);
 
+        if (saving_explain(call, &self->reason))
+                return;
         if (!self->dwelling) {
                 self->reason = reason_new(call, "the load uses all cores", all);
                 reason_input(&self->reason, "utilisation", 100 * self->load / self->capacity, "%");
@@ -189,6 +200,7 @@ static void watch(Call *call)
                         call->demand.runnable >= (unsigned)call->demand.active &&
                         self->runnable_before < (unsigned)call->demand.active;
         call->doubt = sign_is_doubtful(call);
+        saving_watch(call);
         if (consider_growing(call) && self->n_kept <= size_max(call))
                 self->dwelling = false;
         else if (!call->doubt)
@@ -220,7 +232,10 @@ static void ondemand_decide(void *state, const PolicyInput *input, Wish *wish)
         if (call.doubt && wish->period_usec > READING_USEC)
                 wish->period_usec = READING_USEC;
         wish->on_pressure = true;
-        wish->settled = input->snapshot->interval_usec > 0 && !call.doubt && is_settled(&call);
+        if (saving_wants_energy(&call))
+                wish->reads = SENSE_ENERGY;
+        wish->settled = input->snapshot->interval_usec > 0 && !call.doubt && !wish->reads &&
+                        is_settled(&call);
 }
 
 const IdledPolicy idled_policy = {

@@ -6,6 +6,7 @@
 #define IDLED_ONDEMAND_H
 
 #include "demand.h"
+#include "worth.h"
 
 #define SECOND      UINT64_C(1000000)
 #define MINUTE      (60 * SECOND)
@@ -19,6 +20,7 @@ typedef struct OndemandOptions {
         double target, up, down, pressure;
         uint64_t min_cores, max_cores, max_transitions;
         int pack_order;
+        bool back_off;
 } OndemandOptions;
 
 typedef struct Ondemand {
@@ -42,6 +44,8 @@ typedef struct Ondemand {
 
         unsigned runnable_before; /* at the end of the call before */
         bool looking;             /* that call asked for a second look, and this is it */
+
+        Worth worth;
 
         uint64_t changes_usec[CHANGES_MAX]; /* ring */
         unsigned n_changes;
@@ -128,5 +132,15 @@ void change_park(Call *call);
 
 /* True if the budget has room for a change and another one after it. */
 bool change_has_reserve(const Call *call);
+
+/* Takes in what this call tells about whether parking saves anything, and unparks everything if it
+ * does not, or to find out. */
+void saving_watch(Call *call);
+
+/* True if the next calls are to find out, and energy is to be read for it. */
+bool saving_wants_energy(Call *call);
+
+/* Why nothing is parked if that is because of saving_watch(); false if it is not. */
+bool saving_explain(const Call *call, Reason *ret_reason);
 
 #endif

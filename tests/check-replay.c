@@ -10,20 +10,13 @@
  * IDLED_REPLAY=1 prints what happens.
  */
 #include "machine.h"
-#include "table.h"
-#include "world.h"
+#include "traces.h"
 
 #define STEP_USEC   UINT64_C(10000)
 #define PERIOD_USEC UINT64_C(250000)
 #define MINUTE_USEC UINT64_C(60000000)
 #define STRETCH_MAX 16
 #define CHANGES     256
-
-typedef struct Trace {
-        GArray *times_usec; /* of each line */
-        GArray *demands;    /* STREAMS_MAX doubles a line */
-        int n_streams;
-} Trace;
 
 static const Grid eight = { 1, 1, 8, 1, 0, 0, NULL };
 static const Grid two = { 1, 1, 2, 1, 0, 0, NULL };
@@ -68,41 +61,6 @@ static const struct {
         { "recorded-database", &two, NULL, NULL, 1, 2, 0, 0, { 0, 0 }, 1 },
         { "recorded-files", &two, NULL, NULL, 1, 2, 0, 0, { 0, 0 }, 1 },
 };
-
-static Trace trace_load(const char *name)
-{
-        g_autofree char *path = g_strdup_printf(TESTS_DIR "/traces/%s.csv", name), *text = NULL;
-        g_auto(GStrv) lines = NULL;
-        Trace trace = { g_array_new(FALSE, FALSE, sizeof(uint64_t)),
-                        g_array_new(FALSE, FALSE, sizeof(double[STREAMS_MAX])), 0 };
-
-        ck_case(path, g_file_get_contents(path, &text, NULL, NULL), "cannot be read");
-        lines = g_strsplit(text, "\n", -1);
-        for (int i = 0; lines[i]; i++) {
-                g_auto(GStrv) fields = g_strsplit(lines[i], ",", -1);
-                int n = (int)g_strv_length(fields) - 1;
-                double demand[STREAMS_MAX] = { 0 };
-                uint64_t usec;
-
-                if (n < 1)
-                        continue;
-                ck_assert_int_le(n, STREAMS_MAX);
-                usec = g_ascii_strtoull(fields[0], NULL, 10) * 1000;
-                for (int k = 0; k < n; k++)
-                        demand[k] = g_ascii_strtod(fields[k + 1], NULL);
-                trace.n_streams = MAX(trace.n_streams, n);
-                g_array_append_val(trace.times_usec, usec);
-                g_array_append_val(trace.demands, demand);
-        }
-        ck_assert_uint_gt(trace.times_usec->len, 1);
-        return trace;
-}
-
-static void trace_done(Trace *trace)
-{
-        g_array_unref(trace->times_usec);
-        g_array_unref(trace->demands);
-}
 
 /* One replay. */
 typedef struct Replay {
@@ -175,19 +133,15 @@ static bool is_pressed(const Replay *replay)
 static void replay_run(Replay *replay)
 {
         const Trace *trace = replay->trace;
-        uint64_t end = g_array_index(trace->times_usec, uint64_t, trace->times_usec->len - 1);
+        uint64_t end = trace_usec(trace);
         guint line = 0;
 
         replay->periods = 1;
         world_decide(replay->world, 0);
         replay->due_usec = PERIOD_USEC;
         while (replay->now_usec < end) {
-                const double *demand;
+                const double *demand = trace_demand(trace, replay->now_usec, &line);
 
-                while (line + 1 < trace->times_usec->len &&
-                       g_array_index(trace->times_usec, uint64_t, line + 1) <= replay->now_usec)
-                        line++;
-                demand = (const double *)(void *)trace->demands->data + (size_t)line * STREAMS_MAX;
                 if (replay->print && replay->now_usec % 1000000 == 0)
                         say_second(replay, demand);
                 world_run(replay->world, demand, trace->n_streams, STEP_USEC);

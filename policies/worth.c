@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Where deep idle states are reached in spite of a load that is spread out, and left for nothing,
+ * parking saves nothing, and may cost: what is in use sleeps in shorter pieces and less deeply. No
+ * table of idle states tells beforehand, so it is measured.
+ *
+ *  1. Measure. The energy of all packages, and the work meanwhile, are summed up in each of two
+ *     places: all CPUs in use, and some parked. Not counted are the first SETTLE_USEC after a
+ *     change, for tasks take that long to find their places, and times in which there is next to
+ *     nothing to do, where nothing is lost. A place that was left and is entered again, or in which
+ *     other CPUs are parked now, begins anew.
+ *  2. When. Energy is read only while there is something to find out: in the last seconds before
+ *     CPUs are parked, and after that; a window, WINDOW_USEC of each, will do. If CPUs were parked
+ *     when the load came nothing is known of the other place, and once this one is known everything
+ *     is unparked for as long as it takes.
+ *  3. Judge. Two places that were measured within FRESH_USEC can be compared if their work, which
+ *     is known as busy time, is alike: while some are parked from LEAST_RATIO, as fewer wake-ups
+ *     cost less, to MOST_RATIO, as threads that share a core slow each other down. Parking must
+ *     save SAVING, by more than twice the standard error of the difference of the means. If the
+ *     work is not alike, or the difference less than that either way, the load comes and goes:
+ *     both are measured anew, in windows twice as long. After DOUBLINGS of that one standard error
+ *     must do, and if it does not the difference is as good as none and parking may stay; and work
+ *     that is not alike is left alone for RETRY_USEC, longer each time.
+ *  4. Parking that saved is believed for CHECK_USEC, and twice as long each time it did again, up
+ *     to LONGEST_USEC.
+ *  5. Parking that did not is undone, and tried anew. After MISSES times in a row nothing is parked
+ *     for PAUSE_USEC, then it is tried once more; each failure doubles the pause, up to
+ *     LONGEST_USEC. Where parking costs the share C, C * (WINDOW + SETTLE) / PAUSE is lost by that,
+ *     0.1 % where C is 12 %; twice as much at first, and less in time.
+ */
+#include "worth.h"
+
+#include <math.h>
+
+#define SECOND       UINT64_C(1000000)
+#define MINUTE       (60 * SECOND)
+#define SAMPLE_USEC  200000
+#define SETTLE_USEC  SECOND
+#define WINDOW_USEC  (4 * SECOND)
+#define FRESH_USEC   (2 * MINUTE)
+#define COMPARE_USEC (15 * SECOND) /* and a window: so long may all be in use to compare */
+#define RETRY_USEC   MINUTE
+#define CHECK_USEC   (10 * MINUTE)
+#define PAUSE_USEC   (10 * MINUTE)
+#define LONGEST_USEC (240 * MINUTE)
+#define DOUBLINGS    3
+#define MISSES       2
+#define ASKED        4 /* readings without energy tell that there is none, for: */
+#define ABSENT_USEC  (60 * MINUTE)
+#define LEAST_RATIO  0.7 /* of the work while some are parked to that while none are */
+#define MOST_RATIO   1.6
+#define SAVING       0.01
+#define LEAST_WORK   0.01 /* CPUs */
+
+static void forget(Worth *worth)
+{
+        worth->sides[WORTH_ALL] = worth->sides[WORTH_PARKED] = (WorthSide){ 0 };
+        worth->comparing = false;
+}
+
+void worth_init(Worth *worth)
+{
+        *worth = (Worth){
+                .place = WORTH_UNSURE,
+                .retry_usec = RETRY_USEC,
+                .check_usec = CHECK_USEC,
+                .pause_usec = PAUSE_USEC,
+        };
+}
+
+/* Twice `usec`, at most `most`. */
+static uint64_t longer(uint64_t usec, uint64_t most)
+{
+        return 2 * usec < most ? 2 * usec : most;
+}
+
+static double window(const Worth *worth)
+{
+        return (double)(WINDOW_USEC << worth->doublings);
+}
+
+static bool is_pending(const Worth *worth, uint64_t now)
+{
+        return now >= worth->again_usec && now >= worth->backoff_usec;
+}
+
+/* Joules of all packages in the interval; negative if they are not known. */
+static double packages_joules(const Snapshot *snapshot)
+{
+        double joules = 0;
+        int n = 0;
+
+        for (int i = 0; i < snapshot->n_energy; i++) {
+                if (!snapshot->energy[i].package)
+                        continue;
+                if (!snapshot->energy[i].valid)
+                        return -1;
+                joules += snapshot->energy[i].joules;
+                n++;
+        }
+        return n > 0 ? joules : -1;
+}
+
+/* Counters that are asked for and do not come, or do not move, are none. */
+static void note_absence(Worth *worth, double joules, uint64_t now)
+{
+        worth->n_without = worth->wanted && joules <= 0 ? worth->n_without + 1 : 0;
+        if (worth->n_without < ASKED)
+                return;
+        forget(worth);
+        worth->again_usec = now + ABSENT_USEC;
+        worth->n_without = 0;
+}
+
+/* What is compared could not be, or not be told apart. */
+static void retry_later(Worth *worth, uint64_t now)
+{
+        forget(worth);
+        worth->again_usec = now + worth->retry_usec;
+        worth->retry_usec = longer(worth->retry_usec, 60 * MINUTE);
+}
+
+static void part_end(WorthSide *part, WorthSide *side, uint64_t now)
+{
+        double watts = part->joules * SECOND / part->usec;
+
+        side->joules += part->joules;
+        side->usec += part->usec;
+        side->work += part->work;
+        side->n++;
+        side->watts += watts;
+        side->square += watts * watts;
+        side->last_usec = now;
+        *part = (WorthSide){ 0 };
+}
+
+/* Step 1. */
+static void measure(Worth *worth, const WorthView *view)
+{
+        const Snapshot *snapshot = view->snapshot;
+        uint64_t began = snapshot->time_usec - snapshot->interval_usec;
+        double joules = packages_joules(snapshot), usec = (double)snapshot->interval_usec;
+
+        note_absence(worth, joules, snapshot->time_usec);
+        if (!cpuset_equal(&worth->allowed, view->allowed) || worth->place != view->place) {
+                worth->allowed = *view->allowed;
+                worth->place = view->place;
+                worth->settled_usec = began + SETTLE_USEC;
+                worth->part = (WorthSide){ 0 };
+                if (view->place != WORTH_UNSURE)
+                        worth->sides[view->place] = (WorthSide){ 0 };
+        }
+        if (joules <= 0 || began < worth->settled_usec || view->load < LEAST_WORK ||
+            view->place == WORTH_UNSURE) {
+                worth->part = (WorthSide){ 0 };
+                return;
+        }
+        worth->part.joules += joules;
+        worth->part.usec += usec;
+        worth->part.work += view->work * usec;
+        if (worth->part.usec >= SAMPLE_USEC)
+                part_end(&worth->part, &worth->sides[view->place], snapshot->time_usec);
+}
+
+/* The square of the standard error of the mean power. */
+static double variance_of_mean(const WorthSide *side)
+{
+        double mean = side->watts / side->n;
+
+        if (side->n < 2)
+                return 0;
+        return fmax(side->square / side->n - mean * mean, 0) / (side->n - 1);
+}
+
+static bool are_alike(const WorthSide *all, const WorthSide *parked)
+{
+        double ratio = parked->work / parked->usec / (all->work / all->usec);
+
+        return ratio >= LEAST_RATIO && ratio <= MOST_RATIO;
+}
+
+/* Step 4. */
+static void succeed(Worth *worth, uint64_t now)
+{
+        worth->misses = 0;
+        worth->pause_usec = PAUSE_USEC;
+        worth->again_usec = now + worth->check_usec;
+        worth->check_usec = longer(worth->check_usec, LONGEST_USEC);
+}
+
+/* Step 5. */
+static void fail(Worth *worth, uint64_t now)
+{
+        worth->misses++;
+        worth->check_usec = CHECK_USEC;
+        if (worth->misses < MISSES)
+                return;
+        worth->backoff_usec = now + worth->pause_usec;
+        worth->pause_usec = longer(worth->pause_usec, LONGEST_USEC);
+}
+
+/* Step 3, of two sides that are long enough. True if parking saved nothing. */
+static bool judge(Worth *worth, uint64_t now)
+{
+        WorthSide all = worth->sides[WORTH_ALL], parked = worth->sides[WORTH_PARKED];
+        double noise = 2 * sqrt(variance_of_mean(&all) + variance_of_mean(&parked)), saved;
+        bool failed;
+
+        forget(worth);
+        if (!are_alike(&all, &parked)) {
+                if (worth->doublings == DOUBLINGS)
+                        retry_later(worth, now);
+                else
+                        worth->doublings++;
+                return false;
+        }
+        worth->watts[WORTH_ALL] = all.joules * SECOND / all.usec;
+        worth->watts[WORTH_PARKED] = parked.joules * SECOND / parked.usec;
+        saved = (1 - SAVING) * worth->watts[WORTH_ALL] - worth->watts[WORTH_PARKED];
+        if (worth->doublings == DOUBLINGS) {
+                noise /= 2;
+        } else if (fabs(saved) <= noise) {
+                worth->doublings++;
+                return false;
+        }
+        failed = saved <= -noise;
+        worth->retry_usec = RETRY_USEC;
+        if (failed)
+                fail(worth, now);
+        else
+                succeed(worth, now);
+        return failed;
+}
+
+static bool is_fresh(const WorthSide *side, uint64_t now)
+{
+        return side->n > 0 && now - side->last_usec <= FRESH_USEC;
+}
+
+WorthAdvice worth_watch(Worth *worth, const WorthView *view)
+{
+        uint64_t now = view->snapshot->time_usec;
+        const WorthSide *here = &worth->sides[view->place == WORTH_PARKED];
+        const WorthSide *there = &worth->sides[view->place != WORTH_PARKED];
+
+        if (now == worth->seen_usec || view->snapshot->interval_usec == 0)
+                return WORTH_GO_ON;
+        worth->seen_usec = now;
+        measure(worth, view);
+        if (worth->comparing &&
+            now - worth->compared_usec > COMPARE_USEC + (WINDOW_USEC << worth->doublings))
+                retry_later(worth, now);
+        if (!is_pending(worth, now) || view->place == WORTH_UNSURE || here->usec < window(worth))
+                return WORTH_GO_ON;
+        if (there->usec >= window(worth) && is_fresh(there, now))
+                return judge(worth, now) ? WORTH_UNPARK : WORTH_GO_ON;
+        if (view->place == WORTH_PARKED) {
+                worth->comparing = true;
+                worth->compared_usec = now;
+                return WORTH_COMPARE;
+        }
+        return WORTH_GO_ON;
+}
+
+bool worth_wants_energy(Worth *worth, const WorthView *view)
+{
+        uint64_t now = view->snapshot->time_usec;
+        bool soon = view->parking_usec <= (WINDOW_USEC << worth->doublings) + SETTLE_USEC;
+
+        worth->wanted = is_pending(worth, now) && view->load >= LEAST_WORK &&
+                        (view->place == WORTH_PARKED ||
+                         (view->place == WORTH_ALL && (worth->comparing || soon)));
+        return worth->wanted;
+}
+
+bool worth_forbids(const Worth *worth, uint64_t now_usec)
+{
+        return worth->comparing || now_usec < worth->backoff_usec;
+}
+
+uint64_t worth_backoff(const Worth *worth, uint64_t now_usec)
+{
+        return now_usec < worth->backoff_usec ? worth->backoff_usec - now_usec : 0;
+}
