@@ -18,8 +18,9 @@ void manager_use_apps(Manager *manager)
         manager->apps = apps_new(manager->event, manager->setup.root, manager->holds,
                                  manager->config->apps);
         apps_free(old);
-        if (apps_error(manager->apps) != error)
-                manager_changed(manager, CHANGE_MISSING);
+        /* Who listens to us may have to listen for units from now on. */
+        manager_changed(manager,
+                        CHANGE_CONFIG | (apps_error(manager->apps) != error ? CHANGE_MISSING : 0));
 }
 
 int manager_apps_error(const Manager *manager)

@@ -8,12 +8,11 @@ import signal
 import subprocess
 import sys
 import unittest
-from pathlib import Path
 
+from appstest import ASK, Apps
 from cpuset import cpuset_root
-from idledtest import NOBODY, TestCase, main, wait_until
+from idledtest import NOBODY, main, wait_until
 
-ASK = '[Ask]\nLatency=50us\n'
 # Changes its name when told; sleeps until its input ends.
 RENAMED = '''
 import ctypes, sys
@@ -21,64 +20,6 @@ for line in sys.stdin:
     ctypes.CDLL(None).prctl(15, line.strip().encode())
     print("done", flush=True)
 '''
-
-
-class Apps(TestCase):
-    RULES = {}
-
-    def setUp(self):
-        super().setUp()
-        self.conf = Path(self.directory, 'conf')
-        self.conf.mkdir()
-        self.bin = Path(self.directory, 'bin')
-        self.bin.mkdir()
-        for name in ('game', 'other'):
-            shutil.copy('/bin/sleep', self.bin / name)
-        (self.conf / 'idled.conf').write_text('[Daemon]\nPolicies=userspace\n')
-        self.rules(**self.RULES)
-
-    def rules(self, **texts):
-        shutil.rmtree(self.conf / 'apps', ignore_errors=True)
-        (self.conf / 'apps').mkdir()
-        for name, text in texts.items():
-            (self.conf / 'apps' / (name + '.conf')).write_text(
-                text.replace('BIN', str(self.bin)))
-
-    def arguments(self):
-        return ['--run', os.path.join(self.directory, 'run'), '--config-dir', str(self.conf),
-                '--vendor-dir', os.path.join(self.directory, 'none'), '--policy-dir',
-                os.environ['IDLED_POLICIES'], '--log-level', 'debug', '--dry-run']
-
-    def run_program(self, *command, **options):
-        process = subprocess.Popen([str(word) for word in command], stdin=subprocess.PIPE,
-                                   stdout=subprocess.PIPE, text=True, **options)
-
-        def stop():
-            process.kill()
-            process.communicate()
-        self.addCleanup(stop)
-        return process
-
-    def wait_hold(self, rule, pid, count=1):
-        self.daemon.wait_log(r'Hold \d+ of app %s: .*process %d,' % (rule, pid), count)
-
-    def wait_released(self, rule, count=1):
-        self.daemon.wait_log(r'Hold \d+ of app %s is released' % rule, count)
-
-    def wait_over(self, rule, count=1):
-        self.daemon.wait_log(r'Hold \d+ of app %s is over: its process ended' % rule, count)
-
-    def assert_no_hold(self, pid):
-        """Of this process; what happened before now has been seen: a match after it was."""
-        seen = self.daemon.count_log(r'of app fence: .*process')
-        fence = self.run_program(self.bin / 'fence', '1000')
-        wait_until(lambda: self.daemon.count_log(r'of app fence: .*process') > seen, 'the fence')
-        fence.kill()
-        self.assertEqual(self.daemon.count_log(r'of app .*: .*process %d,' % pid), 0)
-
-    def use_fence(self, **rules):
-        shutil.copy('/bin/sleep', self.bin / 'fence')
-        self.rules(fence='[Match]\nExecutable=BIN/fence\n' + ASK, **rules)
 
 
 class Executable(Apps):

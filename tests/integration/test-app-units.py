@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Application profiles by systemd unit: processes are in one as soon as it begins, or are moved there
+while they run, which no event tells but systemd's. Real processes in real cgroups; the systemd is one
+for tests, which only says what it is told to."""
+import os
+import unittest
+from pathlib import Path
+
+from appstest import ASK, Apps
+from idledtest import MOCK, main, wait_until
+
+SYSTEMD = 'org.freedesktop.systemd1'
+TEMPLATE = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'systemd_units.py')
+NAME = 'idled-test-%d' % os.getpid()
+
+
+def cgroup_root():
+    """Where systemd's cgroups would be."""
+    for line in Path('/proc/mounts').read_text(encoding='utf-8').splitlines():
+        _, where, kind, _ = line.split()[:4]
+        if kind == 'cgroup2':
+            return Path(where)
+    return None
+
+
+@unittest.skipUnless(os.geteuid() == 0 and cgroup_root(), 'needs root and cgroup v2')
+class Units(Apps):
+    RULES = {'unit': '[Match]\nUnit=%s*.scope\n%s' % (NAME, ASK)}
+
+    def setUp(self):
+        super().setUp()
+        self.use_fence(**self.RULES)
+        self.home = cgroup_root() / Path('/proc/self/cgroup').read_text(encoding='ascii').rpartition(
+            '0::/')[2].strip()
+        self.systemd, self.units = self.start_systemd()
+
+    def start_systemd(self):
+        return self.mock(SYSTEMD, '/org/freedesktop/systemd1', template=TEMPLATE)
+
+    def mocked(self, method, *arguments):
+        return self.units.get_dbus_method(method, MOCK)(*arguments)
+
+    def wait_subscribed(self, count=1):
+        wait_until(lambda: self.mocked('Subscribers') == count, '%d subscriptions' % count)
+
+    def make_unit(self, name):
+        """Its cgroup, which lives longer than processes of later; systemd says nothing yet."""
+        group = self.home / name
+        group.mkdir()
+        self.addCleanup(lambda: wait_until(
+            lambda: not (group / 'cgroup.procs').read_text() and (group.rmdir() or True), 'its end'))
+        return group
+
+    @staticmethod
+    def move(process, group):
+        (group / 'cgroup.procs').write_text(str(process.pid))
+
+    def test_process_is_moved(self):
+        """As systemd does when it makes a scope for what runs, or a user's manager for its own."""
+        self.start()
+        self.wait_subscribed()
+        unit = self.make_unit(NAME + '.scope')
+        process = self.run_program(self.bin / 'game', '1000')
+        self.move(process, unit)
+        self.assert_no_hold(process.pid)
+        self.mocked('AddUnit', unit.name, 'user.slice')
+        self.wait_hold('unit', process.pid)
+        self.move(process, self.home)
+        self.mocked('AddUnit', 'another.scope', 'user.slice')
+        self.wait_released('unit')
+
+    def test_unit_begins_and_ends(self):
+        self.start()
+        unit = self.make_unit(NAME + '.scope')
+        script = 'echo $$ >%s/cgroup.procs; exec %s/game 1000' % (unit, self.bin)
+        process = self.run_program('sh', '-c', script)
+        self.wait_hold('unit', process.pid)
+        (unit / 'cgroup.kill').write_text('1')
+        self.wait_over('unit')
+
+    def test_unit_is_there_at_start(self):
+        unit = self.make_unit(NAME + '.scope')
+        process = self.run_program(self.bin / 'game', '1000')
+        self.move(process, unit)
+        self.start()
+        self.wait_hold('unit', process.pid)
+
+    def test_other_units(self):
+        """Names that only begin or end so, and that of another."""
+        self.start()
+        self.wait_subscribed()
+        processes = []
+        for name in (NAME + '.scope.d', 'x' + NAME + '.scope', NAME + '.service'):
+            unit = self.make_unit(name)
+            processes.append(self.run_program(self.bin / 'game', '1000'))
+            self.move(processes[-1], unit)
+        self.mocked('AddUnit', NAME + '.scope', 'user.slice')
+        self.mocked('AddUnit', NAME + '-2.scope', 'user.slice')
+        self.assert_no_hold(processes[0].pid)
+        for process in processes:
+            self.assert_no_hold(process.pid)
+
+    def test_systemd_comes_back(self):
+        self.start()
+        self.wait_subscribed()
+        self.systemd.kill()
+        wait_until(lambda: not self.connection.name_has_owner(SYSTEMD), 'systemd gone')
+        unit = self.make_unit(NAME + '.scope')
+        process = self.run_program(self.bin / 'game', '1000')
+        self.move(process, unit)
+        self.assert_no_hold(process.pid)
+        self.systemd, self.units = self.start_systemd()
+        self.wait_hold('unit', process.pid)
+        self.wait_subscribed()
+
+    def test_only_while_rules_need_it(self):
+        self.start()
+        self.wait_subscribed()
+        self.rules()
+        self.call('Reload')
+        self.wait_subscribed(0)
+        self.rules(**self.RULES)
+        self.call('Reload')
+        self.wait_subscribed()
+
+
+if __name__ == '__main__':
+    main()
