@@ -91,16 +91,14 @@ static void add_cpu(GTree *values, int root, const char *parent, const char *nam
 /* Those below `dir` whose names are `prefix` and a number. */
 static void add_cpus(GTree *values, int root, const char *dir, const char *prefix)
 {
-        int fd = openat(root, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), number;
-        DIR *handle = fd < 0 ? NULL : fdopendir(fd);
+        _dir_ DIR *handle = dir_open(root, dir);
         struct dirent *entry;
+        int number;
 
         while (handle && (entry = readdir(handle)))
                 if (g_str_has_prefix(entry->d_name, prefix) &&
                     int_parse(entry->d_name + strlen(prefix), &number) == 0)
                         add_cpu(values, root, dir, entry->d_name);
-        if (handle)
-                closedir(handle);
 }
 
 static void add_tunings(GTree *values, int root)

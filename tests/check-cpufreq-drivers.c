@@ -126,7 +126,7 @@ START_TEST(disturbed)
         ck_assert_int_eq(apply(), 0);
         expect_value("wished", "cpufreq/boost", "0");
         expect("wished", 0, MAX_FREQ, "3000000");
-        knob = knob_find(knobs, actuator_cpufreq.kinds[1], "cpufreq/policy0/" MAX_FREQ);
+        knob = knob_find(knobs, actuator_cpufreq.kinds[2], "cpufreq/policy0/" MAX_FREQ);
         ck_assert_int_eq(knob->state, KNOB_OURS);
         give_back(knobs);
         expect_value("as found", "cpufreq/boost", "1");
@@ -165,6 +165,33 @@ START_TEST(there_already)
 }
 END_TEST
 
+/* A policy that was away with its CPUs comes back with values of the kernel's. */
+START_TEST(away_and_back)
+{
+        static const struct {
+                const char *file, *wished, *again;
+        } files[] = {
+                { GOVERNOR, "schedutil", "performance" },
+                { MAX_FREQ, "3000000", "4000000" },
+                { "boost", "0", "1" },
+        };
+        CpuSet returned = policies[0].cpus;
+
+        for (int i = 0; i < 2; i++)
+                found(2 * i, "boost", "1");
+        wishes[0].governor = g_intern_string("schedutil");
+        wishes[0].max_khz = 3000000;
+        wishes[0].boost = 0;
+        ck_assert_int_eq(apply(), 0);
+        for (size_t i = 0; i < G_N_ELEMENTS(files); i++)
+                found(0, files[i].file, files[i].again);
+        actuator_cpufreq.forget(state, knobs, &returned);
+        ck_assert_int_eq(apply(), 0);
+        for (size_t i = 0; i < G_N_ELEMENTS(files); i++)
+                expect("again", 0, files[i].file, files[i].wished);
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("cpufreq-drivers");
@@ -178,6 +205,7 @@ int main(void)
         tcase_add_test(tcase, disturbed);
         tcase_add_test(tcase, refused_again);
         tcase_add_test(tcase, there_already);
+        tcase_add_test(tcase, away_and_back);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
 }

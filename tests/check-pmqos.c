@@ -233,6 +233,20 @@ START_TEST(all_cpus)
 }
 END_TEST
 
+/* A limit for all CPUs would be one for those that are left alone, too. */
+START_TEST(all_cpus_but_some_excluded)
+{
+        actuator_pmqos.close(state);
+        cpuset_add(&options.exclude, 2);
+        state = open_actuator(&actuator_pmqos);
+        wishes[1].latency_us = 20;
+        plan.global_latency_us = 10;
+        ck_assert_int_eq(apply(), 0);
+        expect("not excluded", 1, "20");
+        ck_assert_int_eq(global_value(), -1);
+}
+END_TEST
+
 START_TEST(not_there)
 {
         const ActContext context = { .root = scratch_fd };
@@ -337,6 +351,7 @@ int main(void)
         tcase_add_test(tcase, returned);
         tcase_add_test(tcase, offline);
         tcase_add_test(tcase, all_cpus);
+        tcase_add_test(tcase, all_cpus_but_some_excluded);
         tcase_add_test(tcase, not_there);
         tcase_add_test(tcase, one_fails);
         tcase_add_loop_test(tcase, refused, 0, G_N_ELEMENTS(refusals));

@@ -14,9 +14,7 @@
 #include "act/cpufreq-knobs.h"
 
 #include <cpufreq.h>
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,12 +26,15 @@
 
 void cpufreq_name(char name[TUNE_NAME], int number, const char *file)
 {
-        snprintf(name, TUNE_NAME, "cpufreq/policy%d/%s", number, file);
+        char after[TUNE_NAME] = "/";
+
+        g_strlcpy(after + 1, file, sizeof(after) - 1);
+        tune_name(name, "cpufreq/policy", number, after);
 }
 
 void cpufreq_bias_name(char name[TUNE_NAME], int cpu)
 {
-        snprintf(name, TUNE_NAME, "cpu%d/power/energy_perf_bias", cpu);
+        tune_name(name, "cpu", cpu, "/power/energy_perf_bias");
 }
 
 /* The policy's number and its file; false if it is none of a policy. */
@@ -78,41 +79,25 @@ static int library_result(int r)
         return errno > 0 ? -errno : r == -EINVAL ? -EINVAL : -EIO;
 }
 
-static int choice_write(const ActContext *context, const char *name, const char *value)
+/* Governors and limits, by libcpupower. */
+static int policy_write(const ActContext *context, const char *name, const char *value)
 {
         const char *file;
+        uint64_t khz = 0;
         int policy, cpu;
+        bool chooses;
 
-        if (!context->live || !parse_name(name, &policy, &file) ||
-            !g_str_equal(file, "scaling_governor"))
+        if (!context->live || !parse_name(name, &policy, &file))
+                return tune_write(context, name, value);
+        chooses = g_str_equal(file, "scaling_governor");
+        if (!chooses && u64_parse(value, &khz) < 0)
                 return tune_write(context, name, value);
         cpu = policy_cpu(context, policy);
         if (cpu < 0)
                 return -EBUSY;
         errno = 0;
-        return library_result(cpufreq_modify_policy_governor((unsigned)cpu, (char *)value));
-}
-
-/* EPP and EPB are files; the governor is libcpupower's. */
-static int choice_open(const ActContext *context, const char *name)
-{
-        return context->live && g_str_has_suffix(name, "/scaling_governor")
-                       ? -EOPNOTSUPP
-                       : tune_open(context, name);
-}
-
-static int limit_write(const ActContext *context, const char *name, const char *value)
-{
-        const char *file;
-        uint64_t khz;
-        int policy, cpu;
-
-        if (!context->live || !parse_name(name, &policy, &file) || u64_parse(value, &khz) < 0)
-                return tune_write(context, name, value);
-        cpu = policy_cpu(context, policy);
-        if (cpu < 0)
-                return -EBUSY;
-        errno = 0;
+        if (chooses)
+                return library_result(cpufreq_modify_policy_governor((unsigned)cpu, (char *)value));
         if (g_str_equal(file, "scaling_min_freq"))
                 return library_result(cpufreq_modify_policy_min((unsigned)cpu, khz));
         return library_result(cpufreq_modify_policy_max((unsigned)cpu, khz));
@@ -134,19 +119,13 @@ static bool is_cooling(int root, const char *device)
 
 static bool is_hot(int root)
 {
-        int fd = openat(root, COOLING, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+        _dir_ DIR *dir = dir_open(root, COOLING);
         struct dirent *entry;
         bool hot = false;
 
-        if (!dir) {
-                fd_close(&fd);
-                return false;
-        }
-        while (!hot && (entry = readdir(dir)))
+        while (dir && !hot && (entry = readdir(dir)))
                 hot = g_str_has_prefix(entry->d_name, "cooling_device") &&
                       is_cooling(root, entry->d_name);
-        closedir(dir);
         return hot;
 }
 
@@ -173,15 +152,24 @@ static bool limit_held(const ActContext *context, const char *name, const char *
 const KnobKind cpufreq_choice_kind = {
         .name = "cpufreq",
         .read = tune_read,
-        .write = choice_write,
-        .open = choice_open,
+        .write = tune_write,
+        .open = tune_open,
+        .confines = tune_confines,
+};
+
+const KnobKind cpufreq_governor_kind = {
+        .name = "governor",
+        .read = tune_read,
+        .write = policy_write,
+        .open = tune_open,
+        .write_apart = true,
         .confines = tune_confines,
 };
 
 const KnobKind cpufreq_limit_kind = {
         .name = "frequency",
         .read = tune_read,
-        .write = limit_write,
+        .write = policy_write,
         .open = tune_open,
         .write_apart = true,
         .confines = tune_confines,

@@ -9,8 +9,9 @@
 
 #include "act/tuning.h"
 
-/* Governor, EPP, EPB; scaling_min_freq and scaling_max_freq; what boosts. */
-extern const KnobKind cpufreq_choice_kind, cpufreq_limit_kind, cpufreq_boost_kind;
+/* EPP and EPB; the governor; scaling_min_freq and scaling_max_freq; what boosts. */
+extern const KnobKind cpufreq_choice_kind, cpufreq_governor_kind, cpufreq_limit_kind,
+        cpufreq_boost_kind;
 
 /* Names of knobs of policy or CPU `number`. */
 void cpufreq_name(char name[TUNE_NAME], int number, const char *file);

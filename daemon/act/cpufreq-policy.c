@@ -70,7 +70,7 @@ static int apply_governor(Knobs *knobs, const FreqPolicy *policy, const CpuWish 
         if (wish->governor &&
             !g_strv_contains((const char *const *)policy->governors, wish->governor))
                 return -EINVAL;
-        r = tune_set(knobs, &cpufreq_choice_kind, name, wish->governor, &there);
+        r = tune_set(knobs, &cpufreq_governor_kind, name, wish->governor, &there);
         in_force->governor = there ? wish->governor : NULL;
         return r;
 }
@@ -142,7 +142,7 @@ static uint64_t maximum(const CpufreqState *state, const Knobs *knobs, const Fre
 
         cpufreq_name(name, policy->number, "scaling_max_freq");
         r = now ? tune_read(&state->context, name, &text)
-                : tune_original(&state->context, knobs, &cpufreq_limit_kind, name, &text);
+                : knob_original(knobs, &cpufreq_limit_kind, name, &text);
         return r < 0 || u64_parse(text, &khz) < 0 ? 0 : khz;
 }
 

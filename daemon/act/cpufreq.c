@@ -47,9 +47,7 @@ static void prepare(CpufreqState *state, int n_cpus)
         if (state->policies)
                 return;
         state->n_cpus = n_cpus;
-        state->policies = g_new0(Tuned, (gsize)n_cpus);
-        for (int i = 0; i < n_cpus; i++)
-                state->policies[i].wished = state->policies[i].in_force = tune_nothing;
+        state->policies = tune_new(n_cpus);
         state->seen = g_new(CpuWish, (gsize)n_cpus);
 }
 
@@ -220,30 +218,15 @@ static int apply_cpufreq(void *data, Knobs *knobs, const Plan *plan, const ActFa
         return first;
 }
 
-static bool is_of_cpus(const char *name, const CpuSet *cpus)
-{
-        int number;
-
-        return (sscanf(name, "cpufreq/policy%d/", &number) == 1 ||
-                sscanf(name, "cpu%d/", &number) == 1) &&
-               cpuset_has(cpus, number);
-}
+static const KnobKind *const kinds[] = { &cpufreq_governor_kind, &cpufreq_choice_kind,
+                                         &cpufreq_limit_kind, &cpufreq_boost_kind, NULL };
 
 static void forget_cpufreq(void *data, Knobs *knobs, const CpuSet *returned)
 {
         CpufreqState *state = data;
-        const Knob *const *list;
 
         state->all_known = false;
-        for (int i = 0; i < state->n_cpus; i++)
-                state->policies[i].known = false;
-        if (cpuset_is_empty(returned))
-                return;
-        for (int i = knobs_list(knobs, &list); i-- > 0;)
-                if ((list[i]->kind == &cpufreq_choice_kind ||
-                     list[i]->kind == &cpufreq_limit_kind) &&
-                    is_of_cpus(list[i]->name, returned))
-                        knob_adopt(knobs, list[i]->kind, list[i]->name);
+        tune_forget(state->policies, state->n_cpus, knobs, kinds, returned);
 }
 
 static void tell_cpufreq(void *data, const ActFacts *facts, int cpu, CpuWish *in_force)
@@ -271,9 +254,6 @@ static const char *describe_cpufreq(void *data)
         return state->options.manage ? "governors, EPP, EPB, boost and limits of cpufreq"
                                      : "left alone, since Manage= of [Frequency] is no";
 }
-
-static const KnobKind *const kinds[] = { &cpufreq_choice_kind, &cpufreq_limit_kind,
-                                         &cpufreq_boost_kind, NULL };
 
 const Actuator actuator_cpufreq = {
         .name = "cpufreq",

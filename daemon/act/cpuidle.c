@@ -8,9 +8,8 @@
  * switched off, and one stays on at any time: the plan leaves one, but somebody else may have
  * switched off just that, so the shallowest that is on when idled does nothing is left on then.
  *
- * libcpupower writes the switch if the root is the running system, which is all it knows. Its
- * buffer is longer than the number in it and the kernel stops at the NUL, a plain file does not; so
- * what is read ends at the first NUL. It has nothing for the governor.
+ * libcpupower writes the switch if the root is the running system, which is all it knows. It has
+ * nothing for the governor.
  */
 #include <cpuidle.h>
 #include <errno.h>
@@ -22,7 +21,7 @@
 #include "base/file.h"
 
 #define GOVERNOR "cpuidle/current_governor"
-#define OFFERED  "cpuidle/available_governors"
+#define OFFERED  TUNE_DIR "cpuidle/available_governors"
 
 typedef struct State {
         ActContext context;
@@ -40,26 +39,6 @@ static bool parse_name(const char *name, unsigned *ret_cpu, unsigned *ret_state)
 
         return sscanf(name, "cpu%u/cpuidle/state%u/disable%n", ret_cpu, ret_state, &end) == 2 &&
                end > 0 && !name[end];
-}
-
-static int idle_read(const ActContext *context, const char *name, char **ret_value)
-{
-        char path[sizeof(TUNE_DIR) + TUNE_NAME], text[8];
-        unsigned cpu, state;
-        int fd, n;
-
-        if (!context->live || !parse_name(name, &cpu, &state))
-                return tune_read(context, name, ret_value);
-        snprintf(path, sizeof(path), TUNE_DIR "cpu%u/cpuidle/state%u/disable", cpu, state);
-        fd = openat(context->root, path, O_RDONLY | O_CLOEXEC);
-        if (fd < 0)
-                return tune_read(context, name, ret_value);
-        n = fd_read_at_start(fd, text, sizeof(text));
-        close(fd);
-        if (n < 0)
-                return n;
-        *ret_value = g_strchomp(g_strdup(text));
-        return 0;
 }
 
 static int idle_write(const ActContext *context, const char *name, const char *value)
@@ -80,7 +59,7 @@ static int idle_write(const ActContext *context, const char *name, const char *v
 
 static const KnobKind idle_kind = {
         .name = "cpuidle",
-        .read = idle_read,
+        .read = tune_read,
         .write = idle_write,
         .open = tune_open,
         .write_apart = true,
@@ -89,7 +68,10 @@ static const KnobKind idle_kind = {
 
 static void name_of(int cpu, int state, char name[TUNE_NAME])
 {
-        snprintf(name, TUNE_NAME, "cpu%d/cpuidle/state%d/disable", cpu, state);
+        char after[TUNE_NAME];
+
+        tune_name(after, "/cpuidle/state", state, "/disable");
+        tune_name(name, "cpu", cpu, after);
 }
 
 static int open_cpuidle(const ActContext *context, const void *options, void **ret_state)
@@ -122,8 +104,7 @@ static bool is_on(const State *state, const Knobs *knobs, int cpu, int index)
         char name[TUNE_NAME];
 
         name_of(cpu, index, name);
-        return tune_original(&state->context, knobs, &idle_kind, name, &text) == 0 &&
-               g_str_equal(text, "0");
+        return knob_original(knobs, &idle_kind, name, &text) == 0 && g_str_equal(text, "0");
 }
 
 /* Takes out of `disabled` a state that must stay on, if nobody else leaves one on. */
@@ -203,7 +184,7 @@ static int apply_governor(State *state, Knobs *knobs, const char *governor)
                 governor = NULL;
         if (state->governor_known && state->governor == governor)
                 return 0;
-        if (governor && !tune_offers(state->context.root, OFFERED, governor))
+        if (governor && file_has_word(state->context.root, OFFERED, governor) <= 0)
                 return -EINVAL;
         r = tune_set(knobs, &idle_kind, GOVERNOR, governor, &in_force);
         state->governor = in_force ? governor : NULL;
@@ -220,27 +201,21 @@ static int apply_cpuidle(void *data, Knobs *knobs, const Plan *plan, const ActFa
                 return 0;
         if (!state->cpus) {
                 state->n_cpus = facts->topology->n_cpus;
-                state->cpus = g_new0(Tuned, (gsize)state->n_cpus);
+                state->cpus = tune_new(state->n_cpus);
         }
         first = apply_cpus(state, knobs, plan, facts);
         r = apply_governor(state, knobs, plan->idle_governor);
         return first ?: r;
 }
 
+static const KnobKind *const kinds[] = { &idle_kind, NULL };
+
 static void forget_cpuidle(void *data, Knobs *knobs, const CpuSet *returned)
 {
         State *state = data;
 
         state->governor_known = false;
-        for (int cpu = 0; cpu < state->n_cpus; cpu++) {
-                state->cpus[cpu].known = false;
-                for (int i = 0; i < IDLE_STATES_MAX && cpuset_has(returned, cpu); i++) {
-                        char name[TUNE_NAME];
-
-                        name_of(cpu, i, name);
-                        knob_adopt(knobs, &idle_kind, name);
-                }
-        }
+        tune_forget(state->cpus, state->n_cpus, knobs, kinds, returned);
 }
 
 static void tell_cpuidle(void *data, const ActFacts *facts, int cpu, CpuWish *in_force)
@@ -258,8 +233,6 @@ static const char *describe_cpuidle(void *data)
         return state->options.manage ? "switches of the kernel's idle states"
                                      : "left alone, since Manage= of [IdleStates] is no";
 }
-
-static const KnobKind *const kinds[] = { &idle_kind, NULL };
 
 const Actuator actuator_cpuidle = {
         .name = "cpuidle",

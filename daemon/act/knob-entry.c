@@ -213,7 +213,8 @@ int knob_entry_write(Knobs *knobs, KnobEntry *entry, const char *value)
 {
         const KnobKind *kind = entry->knob.kind;
         g_autoptr(GPtrArray) explained = list_explained(knobs, kind->disturbs);
-        int r = is_open(knobs, entry) && !kind->write_apart
+        bool apart = kind->write_apart && knobs->context.live;
+        int r = is_open(knobs, entry) && !apart
                         ? write_file(knobs, value)
                         : kind->write(&knobs->context, entry->knob.name, value);
 
@@ -312,6 +313,16 @@ const Knob *knob_find(const Knobs *knobs, const KnobKind *kind, const char *name
         const KnobEntry *entry = knob_entry_find(knobs, kind, name);
 
         return entry ? &entry->knob : NULL;
+}
+
+int knob_original(const Knobs *knobs, const KnobKind *kind, const char *name, char **ret_value)
+{
+        const Knob *knob = knob_find(knobs, kind, name);
+
+        if (!knob || !knob->original)
+                return kind->read(&knobs->context, name, ret_value);
+        *ret_value = g_strdup(knob->original);
+        return 0;
 }
 
 int knobs_list(const Knobs *knobs, const Knob *const **ret_knobs)

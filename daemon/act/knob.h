@@ -61,7 +61,7 @@ typedef struct KnobKind {
          * is then read, written and read back by this descriptor, at a third of the cost. Negative
          * errno, or NULL: by the functions above. */
         int (*open)(const ActContext *context, const char *name);
-        bool write_apart; /* write() is called all the same */
+        bool write_apart; /* on the running system write() is called all the same */
 
         /* True if two texts are the same value to the kernel; NULL: only if they are equal. */
         bool (*equal)(const char *a, const char *b);
@@ -131,6 +131,10 @@ bool knob_is_confining(const Knob *knob);
 
 /* The knob's entry if it was ever set and not given back, else NULL. */
 const Knob *knob_find(const Knobs *knobs, const KnobKind *kind, const char *name);
+
+/* The value that the knob had before idled changed it, as a new string: the original, else what is
+ * there, or the error of reading that. */
+int knob_original(const Knobs *knobs, const KnobKind *kind, const char *name, char **ret_value);
 
 /* All entries, in the order in which they were first set; valid until the next change. */
 int knobs_list(const Knobs *knobs, const Knob *const **ret_knobs);

@@ -330,7 +330,7 @@ static int apply_unified(State *state, Knobs *knobs, char **chosen, const CpuSet
         }
         for (char **group = chosen; *group; group++) {
                 g_autofree char *original = NULL, *wanted = NULL;
-                int r = park_original(&state->context, knobs, &park_cgroup_kind, *group, &original);
+                int r = knob_original(knobs, &park_cgroup_kind, *group, &original);
 
                 if (r == 0) {
                         wanted = park_wanted(original, allowed, online);

@@ -133,17 +133,6 @@ char *park_wanted(const char *original, const CpuSet *allowed, const CpuSet *onl
         return cpuset_format(&some);
 }
 
-int park_original(const ActContext *context, const Knobs *knobs, const KnobKind *kind,
-                  const char *name, char **ret_value)
-{
-        const Knob *knob = knob_find(knobs, kind, name);
-
-        if (!knob || !knob->original)
-                return kind->read(context, name, ret_value);
-        *ret_value = g_strdup(knob->original);
-        return 0;
-}
-
 int park_release(Knobs *knobs, const KnobKind *kind, const char *const *keep)
 {
         g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
@@ -173,22 +162,13 @@ bool park_confines_nobody(const char *name)
         return false;
 }
 
-static bool has_word(const char *text, const char *word)
-{
-        g_auto(GStrv) words = g_strsplit_set(text, " \n", -1);
-
-        return g_strv_contains((const char *const *)words, word);
-}
-
 static int controller_read(const ActContext *context, const char *name, char **ret_value)
 {
-        g_autofree char *text = NULL;
-        int r;
+        int r = file_has_word(context->root, PARK_UNIFIED "/cgroup.subtree_control", name);
 
-        r = file_read(context->root, PARK_UNIFIED "/cgroup.subtree_control", &text);
         if (r < 0)
                 return r;
-        *ret_value = g_strdup(has_word(text, name) ? "on" : "off");
+        *ret_value = g_strdup(r ? "on" : "off");
         return 0;
 }
 
@@ -208,10 +188,7 @@ const KnobKind park_controller_kind = {
 
 bool park_offers_cpusets(int root)
 {
-        g_autofree char *offered = NULL;
-
-        return file_read(root, PARK_UNIFIED "/cgroup.controllers", &offered) == 0 &&
-               has_word(offered, PARK_CONTROLLER);
+        return file_has_word(root, PARK_UNIFIED "/cgroup.controllers", PARK_CONTROLLER) > 0;
 }
 
 int park_controller_check(int root)

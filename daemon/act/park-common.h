@@ -34,10 +34,6 @@ int park_select(const ParkOptions *options, ParkList list, void *userdata, char 
  * if all of it is, and also if nothing is, for nobody is left without a CPU. "" means no limit. */
 char *park_wanted(const char *original, const CpuSet *allowed, const CpuSet *online);
 
-/* The value as it was before we came: the knob's original, or else what it is now. */
-int park_original(const ActContext *context, const Knobs *knobs, const KnobKind *kind,
-                  const char *name, char **ret_value);
-
 /* Gives back the knobs of `kind` that are not among `keep`. Returns the first error. */
 int park_release(Knobs *knobs, const KnobKind *kind, const char *const *keep);
 

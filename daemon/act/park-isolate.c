@@ -23,7 +23,6 @@
  */
 #include "act/park-isolate.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -156,19 +155,9 @@ CpuSet isolate_cpus(int root, const char *group)
         return cpus;
 }
 
-static DIR *open_hierarchy(int root)
-{
-        int fd = openat(root, PARK_UNIFIED, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-
-        if (fd >= 0 && !dir)
-                close(fd);
-        return dir;
-}
-
 char *isolate_rival(int root, const char *group, const CpuSet *cpus)
 {
-        DIR *dir = open_hierarchy(root);
+        _dir_ DIR *dir = dir_open(root, PARK_UNIFIED);
         struct dirent *entry;
         char *rival = NULL;
 
@@ -184,8 +173,6 @@ char *isolate_rival(int root, const char *group, const CpuSet *cpus)
                         rival = g_strdup_printf("%s has CPUs %s of its own", entry->d_name, list);
                 }
         }
-        if (dir)
-                closedir(dir);
         return rival;
 }
 

@@ -156,7 +156,7 @@ static int confine(State *state, Knobs *knobs, const char *unit, const CpuSet *a
         g_autofree char *original = NULL, *wanted = NULL;
         int r;
 
-        r = park_original(&state->context, knobs, &park_unit_kind, unit, &original);
+        r = knob_original(knobs, &park_unit_kind, unit, &original);
         if (r < 0)
                 return r;
         wanted = park_wanted(original, allowed, online);

@@ -7,9 +7,9 @@
  * microseconds. A limit that somebody else left there and that is stricter than what is wished
  * stays: there is one value for everybody, and he waits for his work, too.
  *
- * The latency of all CPUs, /dev/cpu_dma_latency, is taken only if a wish asks for just that. The
- * kernel forgets it when the descriptor closes, whatever becomes of the daemon, so that no record
- * is needed.
+ * The latency of all CPUs, /dev/cpu_dma_latency, is taken only if a wish asks for just that, and
+ * not if some CPU is to be left alone. The kernel forgets it when the descriptor closes, whatever
+ * becomes of the daemon, so that no record is needed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +42,7 @@ static const KnobKind latency_kind = {
 
 static void name_of(int cpu, char name[TUNE_NAME])
 {
-        snprintf(name, TUNE_NAME, "cpu%d/power/pm_qos_resume_latency_us", cpu);
+        tune_name(name, "cpu", cpu, "/power/pm_qos_resume_latency_us");
 }
 
 static int open_pmqos(const ActContext *context, const void *options, void **ret_state)
@@ -107,7 +107,7 @@ static int apply_cpu(State *state, Knobs *knobs, int cpu, int32_t us, int32_t *r
         *ret_in_force = -1;
         if (us < 0)
                 return tune_set(knobs, &latency_kind, name, NULL, &in_force);
-        r = tune_original(&state->context, knobs, &latency_kind, name, &original);
+        r = knob_original(knobs, &latency_kind, name, &original);
         found = r < 0 ? -1 : parse_latency(original);
         us = found >= 0 ? MIN(found, us) : us;
         format_latency(us, text);
@@ -166,38 +166,34 @@ static int apply_global(State *state, const Knobs *knobs, int32_t us)
 static int apply_pmqos(void *data, Knobs *knobs, const Plan *plan, const ActFacts *facts)
 {
         State *state = data;
+        bool excludes = !cpuset_is_empty(&state->options.exclude);
         int first, r;
 
         if (!state->options.manage)
                 return 0;
         if (!state->cpus) {
                 state->n_cpus = facts->topology->n_cpus;
-                state->cpus = g_new0(Tuned, (gsize)state->n_cpus);
+                state->cpus = tune_new(state->n_cpus);
         }
         first = apply_cpus(state, knobs, plan, facts->topology);
-        r = apply_global(state, knobs, plan->global_latency_us);
+        r = apply_global(state, knobs, excludes ? -1 : plan->global_latency_us);
         return first ?: r;
 }
+
+static const KnobKind *const kinds[] = { &latency_kind, NULL };
 
 static void forget_pmqos(void *data, Knobs *knobs, const CpuSet *returned)
 {
         State *state = data;
 
-        for (int cpu = 0; cpu < state->n_cpus; cpu++) {
-                char name[TUNE_NAME];
-
-                state->cpus[cpu].known = false;
-                name_of(cpu, name);
-                if (cpuset_has(returned, cpu))
-                        knob_adopt(knobs, &latency_kind, name);
-        }
+        tune_forget(state->cpus, state->n_cpus, knobs, kinds, returned);
 }
 
 static void tell_pmqos(void *data, const ActFacts *facts, int cpu, CpuWish *in_force)
 {
         const State *state = data;
 
-        if (cpu < state->n_cpus && state->cpus[cpu].known)
+        if (cpu < state->n_cpus)
                 in_force->latency_us = state->cpus[cpu].in_force.latency_us;
 }
 
@@ -208,8 +204,6 @@ static const char *describe_pmqos(void *data)
         return state->options.manage ? "PM QoS latencies of CPUs"
                                      : "left alone, since Manage= of [Latency] is no";
 }
-
-static const KnobKind *const kinds[] = { &latency_kind, NULL };
 
 const Actuator actuator_pmqos = {
         .name = "pmqos",

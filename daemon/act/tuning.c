@@ -8,14 +8,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/file.h"
-
-/* No value of ours is longer. */
-#define PLAIN_SIZE_MAX 256
 
 #define SETTINGS(name_, what_, exclude_)                                                           \
         {                                                                                          \
@@ -41,9 +36,72 @@ const Setting frequency_settings[] = SETTINGS("Frequency",
                                               ", with those that share theirs, and so is boost");
 const Setting idle_states_settings[] = SETTINGS("IdleStates", "idle states",
                                                 ", and then so is the kernel's idle governor");
-const Setting latency_settings[] = SETTINGS("Latency", "wake-up latencies", "");
+const Setting latency_settings[] = SETTINGS("Latency", "wake-up latencies",
+                                            ", and then so is the limit for all CPUs together");
 
 const CpuWish tune_nothing = { .latency_us = -1, .bias = -1, .boost = -1 };
+
+Tuned *tune_new(int n)
+{
+        Tuned *tuned = g_new0(Tuned, (gsize)n);
+
+        for (int i = 0; i < n; i++)
+                tuned[i].wished = tuned[i].in_force = tune_nothing;
+        return tuned;
+}
+
+static bool is_of_kinds(const KnobKind *kind, const KnobKind *const *kinds)
+{
+        while (*kinds && *kinds != kind)
+                kinds++;
+        return *kinds;
+}
+
+static bool is_of_cpus(const char *name, const CpuSet *cpus)
+{
+        int number;
+
+        return (sscanf(name, "cpufreq/policy%d/", &number) == 1 ||
+                sscanf(name, "cpu%d/", &number) == 1) &&
+               cpuset_has(cpus, number);
+}
+
+void tune_forget(Tuned *tuned, int n, Knobs *knobs, const KnobKind *const *kinds,
+                 const CpuSet *returned)
+{
+        const Knob *const *list;
+
+        for (int i = 0; tuned && i < n; i++)
+                tuned[i].known = false;
+        if (cpuset_is_empty(returned))
+                return;
+        for (int i = knobs_list(knobs, &list); i-- > 0;)
+                if (is_of_kinds(list[i]->kind, kinds) && is_of_cpus(list[i]->name, returned))
+                        knob_adopt(knobs, list[i]->kind, list[i]->name);
+}
+
+/* Copies as much as there is room for; returns where the copy's NUL is. */
+static char *put_text(char *to, const char *end, const char *text)
+{
+        size_t n = MIN(strlen(text), (size_t)(end - to) - 1);
+
+        memcpy(to, text, n);
+        to[n] = '\0';
+        return to + n;
+}
+
+/* snprintf() would be a third of what it costs to find out that a knob is as it should be. */
+void tune_name(char name[TUNE_NAME], const char *before, int number, const char *after)
+{
+        char digits[16], *first = digits + sizeof(digits) - 1;
+        const char *end = name + TUNE_NAME;
+
+        *first = '\0';
+        do
+                *--first = (char)('0' + number % 10);
+        while ((number /= 10));
+        put_text(put_text(put_text(name, end, before), end, first), end, after);
+}
 
 /* False for a name that leads anywhere else: the record of originals could have been damaged. */
 static bool is_below(const char *name)
@@ -53,7 +111,8 @@ static bool is_below(const char *name)
 
 static void path_of(const char *name, char path[sizeof(TUNE_DIR) + TUNE_NAME])
 {
-        snprintf(path, sizeof(TUNE_DIR) + TUNE_NAME, TUNE_DIR "%s", name);
+        memcpy(path, TUNE_DIR, sizeof(TUNE_DIR) - 1);
+        g_strlcpy(path + sizeof(TUNE_DIR) - 1, name, TUNE_NAME);
 }
 
 /* True if the name is that of a file of one CPU and this CPU is offline. */
@@ -85,31 +144,14 @@ int tune_read(const ActContext *context, const char *name, char **ret_value)
         return 0;
 }
 
-/* A plain file keeps what lies behind what is written, unlike a file of sysfs, whose size is that
- * of a page whatever is in it. So white space is put over it, which does not count. */
-static void cover(int root, const char *path, GString *text)
-{
-        struct stat st;
-
-        if (fstatat(root, path, &st, 0) < 0 || st.st_size > PLAIN_SIZE_MAX)
-                return;
-        while ((off_t)text->len < st.st_size)
-                g_string_append_c(text, '\n');
-}
-
 int tune_write(const ActContext *context, const char *name, const char *value)
 {
         char path[sizeof(TUNE_DIR) + TUNE_NAME];
-        g_autoptr(GString) text = NULL;
 
         if (!is_below(name))
                 return -ENOENT;
         path_of(name, path);
-        if (context->live)
-                return file_write(context->root, path, value);
-        text = g_string_new(value);
-        cover(context->root, path, text);
-        return file_write(context->root, path, text->str);
+        return file_write(context->root, path, value);
 }
 
 int tune_open(const ActContext *context, const char *name)
@@ -137,17 +179,6 @@ bool tune_exists(int root, const char *name)
         return faccessat(root, path, F_OK, 0) == 0;
 }
 
-int tune_original(const ActContext *context, const Knobs *knobs, const KnobKind *kind,
-                  const char *name, char **ret_value)
-{
-        const Knob *knob = knob_find(knobs, kind, name);
-
-        if (!knob || !knob->original)
-                return kind->read(context, name, ret_value);
-        *ret_value = g_strdup(knob->original);
-        return 0;
-}
-
 int tune_set(Knobs *knobs, const KnobKind *kind, const char *name, const char *value,
              bool *in_force)
 {
@@ -156,16 +187,4 @@ int tune_set(Knobs *knobs, const KnobKind *kind, const char *name, const char *v
         if (r < 0 || !value)
                 *in_force = false;
         return r == -ESTALE || (r == -ENOENT && !value) ? 0 : MIN(r, 0);
-}
-
-bool tune_offers(int root, const char *name, const char *word)
-{
-        char path[sizeof(TUNE_DIR) + TUNE_NAME], text[512];
-        g_auto(GStrv) words = NULL;
-
-        path_of(name, path);
-        if (file_read_value(root, path, text, sizeof(text)) < 0)
-                return false;
-        words = g_strsplit_set(text, " \n", -1);
-        return g_strv_contains((const char *const *)words, word);
 }

@@ -36,6 +36,18 @@ typedef struct Tuned {
 
 extern const CpuWish tune_nothing;
 
+/* Room for CPUs or policies 0 to `n` - 1, of which nothing is known yet. */
+Tuned *tune_new(int n);
+
+/* Makes nothing of it known. What knobs of these kinds, up to a NULL, and of CPUs that were away
+ * have now is the kernel's doing. */
+void tune_forget(Tuned *tuned, int n, Knobs *knobs, const KnobKind *const *kinds,
+                 const CpuSet *returned);
+
+/* The name of a knob of one CPU or policy: `before`, its number and `after`. Names that do not fit
+ * are cut off. */
+void tune_name(char name[TUNE_NAME], const char *before, int number, const char *after);
+
 /* A KnobKind's read() and write(), through files. -EBUSY: the CPU is offline, and what its file
  * would say is not known until it is back. */
 int tune_read(const ActContext *context, const char *name, char **ret_value);
@@ -50,16 +62,9 @@ bool tune_confines(const char *name);
 /* True if the file is there. */
 bool tune_exists(int root, const char *name);
 
-/* The value that the knob had before idled changed it: the original, else what is there. */
-int tune_original(const ActContext *context, const Knobs *knobs, const KnobKind *kind,
-                  const char *name, char **ret_value);
-
 /* Sets the knob, or with a `value` of NULL gives it back. Somebody else's knob is no error, since
  * the knob itself tells of it. `*in_force` becomes false if the value is not in force. */
 int tune_set(Knobs *knobs, const KnobKind *kind, const char *name, const char *value,
              bool *in_force);
-
-/* True if the file, a list of words, has this one. */
-bool tune_offers(int root, const char *name, const char *word);
 
 #endif

@@ -26,6 +26,18 @@ static int open_below(int root, const char *path, int flags)
         return fd < 0 ? -errno : fd;
 }
 
+DIR *dir_open(int root, const char *path)
+{
+        int fd = open_below(root, path, O_RDONLY | O_DIRECTORY);
+        DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+        if (fd < 0)
+                errno = -fd;
+        else if (!dir)
+                close(fd);
+        return dir;
+}
+
 /* Ends the text before its trailing white space; -EBADMSG if a NUL is inside. */
 static ssize_t finish_text(char *text, size_t length)
 {
@@ -82,6 +94,19 @@ int file_read(int root, const char *path, char **ret_text)
                 return -EBADMSG;
         *ret_text = g_steal_pointer(&text);
         return 0;
+}
+
+int file_has_word(int root, const char *path, const char *word)
+{
+        g_autofree char *text = NULL;
+        g_auto(GStrv) words = NULL;
+        int r;
+
+        r = file_read(root, path, &text);
+        if (r < 0)
+                return r;
+        words = g_strsplit_set(text, " \n", -1);
+        return g_strv_contains((const char *const *)words, word);
 }
 
 int file_read_value(int root, const char *path, char *buffer, size_t size)

@@ -10,6 +10,7 @@
 #ifndef IDLED_FILE_H
 #define IDLED_FILE_H
 
+#include <dirent.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <unistd.h>
@@ -28,9 +29,24 @@ static inline void fd_close(int *fd)
 /* Opens the directory that all paths are relative to. Negative errno on failure. */
 int root_open(const char *path);
 
+/* Opens a directory below `root` for readdir(3); NULL with errno on failure. */
+DIR *dir_open(int root, const char *path);
+
+/* A DIR that is closed at the end of its scope. */
+static inline void dir_close(DIR **dir)
+{
+        if (*dir)
+                closedir(*dir);
+}
+#define _dir_ __attribute__((cleanup(dir_close)))
+
 /* Reads the whole file into a new string without its trailing white space.
  * -EFBIG: larger than FILE_SIZE_MAX; -EBADMSG: it holds a NUL byte; else open(2)'s or read(2)'s. */
 int file_read(int root, const char *path, char **ret_text);
+
+/* True if the file, words between blanks or newlines, has this one; negative errno as file_read().
+ */
+int file_has_word(int root, const char *path, const char *word);
 
 /* Reads a value of at most `size` - 1 bytes into `buffer`, without trailing white space, allocating
  * nothing. Returns its length, -EFBIG if it does not fit, -EBADMSG for a NUL byte. */

@@ -13,9 +13,7 @@
  */
 #include "sense/affinity.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <glib.h>
 #include <stdio.h>
 
@@ -74,17 +72,13 @@ static int add_threads(int root, pid_t pid, const CpuSet *enough, CpuSet *cpus)
 {
         struct dirent *entry;
         char path[64];
-        int fd, tid, n, r = 0;
-        DIR *dir;
+        int tid, n, r = 0;
+        _dir_ DIR *dir = NULL;
 
         snprintf(path, sizeof(path), "proc/%d/task", (int)pid);
-        fd = openat(root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        dir = fd < 0 ? NULL : fdopendir(fd);
-        if (!dir) {
-                r = -errno;
-                fd_close(&fd);
-                return r == -ENOENT ? -ESRCH : r;
-        }
+        dir = dir_open(root, path);
+        if (!dir)
+                return errno == ENOENT ? -ESRCH : -errno;
         while (!cpuset_is_subset(enough, cpus) && (entry = readdir(dir))) {
                 if (int_parse(entry->d_name, &tid) < 0 || tid == pid)
                         continue;
@@ -93,7 +87,6 @@ static int add_threads(int root, pid_t pid, const CpuSet *enough, CpuSet *cpus)
                 if (r < 0 && r != -ESRCH) /* a thread may end meanwhile */
                         break;
         }
-        closedir(dir);
         return r == -ESRCH ? 0 : r;
 }
 

@@ -15,7 +15,6 @@
  */
 #include "sense/energy.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -92,19 +91,13 @@ static int zone_compare(const void *a, const void *b)
 static GArray *zones_list(int root, const char *prefix)
 {
         GArray *zones = g_array_new(FALSE, FALSE, sizeof(Zone));
-        int fd = openat(root, DIRECTORY, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+        _dir_ DIR *directory = dir_open(root, DIRECTORY);
         struct dirent *entry;
         Zone zone;
 
-        if (!directory) {
-                fd_close(&fd);
-                return zones;
-        }
-        while ((entry = readdir(directory)))
+        while (directory && (entry = readdir(directory)))
                 if (zone_parse(entry->d_name, prefix, &zone))
                         g_array_append_val(zones, zone);
-        closedir(directory);
         g_array_sort(zones, zone_compare);
         return zones;
 }

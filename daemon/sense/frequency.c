@@ -7,9 +7,7 @@
  * is none here. Most policies of a machine offer the same words, so that neighbours share one
  * vector: hundreds of copies would be the daemon's largest data.
  */
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <glib.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,24 +31,18 @@ static int compare_numbers(const void *a, const void *b)
 /* The numbers of all directories policyN, ascending, as an array of int. */
 static int list_policies(int root, GArray **ret_numbers)
 {
-        int fd = openat(root, CPUFREQ, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+        _dir_ DIR *dir = dir_open(root, CPUFREQ);
         GArray *numbers;
         struct dirent *entry;
         int number;
 
-        if (!dir) {
-                int r = -errno;
-
-                fd_close(&fd);
-                return r;
-        }
+        if (!dir)
+                return -errno;
         numbers = g_array_new(FALSE, FALSE, sizeof(int));
         while ((entry = readdir(dir)))
                 if (g_str_has_prefix(entry->d_name, "policy") &&
                     int_parse(entry->d_name + strlen("policy"), &number) == 0)
                         g_array_append_val(numbers, number);
-        closedir(dir);
         g_array_sort(numbers, compare_numbers);
         *ret_numbers = numbers;
         return 0;

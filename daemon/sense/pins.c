@@ -21,7 +21,6 @@
  */
 #include "sense/pins.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -53,23 +52,6 @@ typedef struct Status {
         int threads;
         bool has_memory;
 } Status;
-
-static DIR *dir_open(int root, const char *path)
-{
-        int fd = openat(root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-
-        if (fd >= 0 && !dir)
-                close(fd);
-        return dir;
-}
-
-static void dir_close(DIR **dir)
-{
-        if (*dir)
-                closedir(*dir);
-}
-#define _dir_ __attribute__((cleanup(dir_close)))
 
 /* The next entry whose name is a number, -1 at the end. */
 static int next_number(DIR *dir)

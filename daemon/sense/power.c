@@ -12,9 +12,7 @@
  */
 #include "sense/sensor.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -111,21 +109,15 @@ static void add_supply(int directory, const char *supply, Supplies *supplies)
 
 static int supplies_read(int root, Supplies *ret_supplies)
 {
-        _fd_ int fd = openat(root, DIRECTORY, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        _dir_ DIR *directory = dir_open(root, DIRECTORY);
         Supplies supplies = { 0 };
         struct dirent *entry;
-        DIR *directory;
 
-        if (fd < 0)
-                return -errno;
-        directory = fdopendir(fd);
         if (!directory)
                 return -errno;
         while ((entry = readdir(directory)))
                 if (entry->d_name[0] != '.')
-                        add_supply(fd, entry->d_name, &supplies);
-        closedir(directory);
-        fd = -1;
+                        add_supply(dirfd(directory), entry->d_name, &supplies);
         *ret_supplies = supplies;
         return 0;
 }

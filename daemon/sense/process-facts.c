@@ -9,7 +9,6 @@
  */
 #include "sense/process-facts.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <glib.h>
@@ -177,18 +176,14 @@ void process_children_read(int proc, pid_t pid, GArray *children)
         char path[64];
         struct dirent *entry;
         uint64_t thread;
-        DIR *dir;
-        int fd;
+        _dir_ DIR *dir = NULL;
 
         snprintf(path, sizeof(path), "%d/task", pid);
-        fd = openat(proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        dir = fd < 0 ? NULL : fdopendir(fd);
+        dir = dir_open(proc, path);
         while (dir && (entry = readdir(dir))) {
                 if (u64_parse(entry->d_name, &thread) < 0 || thread > INT32_MAX)
                         continue;
                 snprintf(path, sizeof(path), "%d/task/%d/children", pid, (int)thread);
                 read_children(proc, path, children);
         }
-        if (dir)
-                closedir(dir);
 }

@@ -13,9 +13,7 @@
  */
 #include "sense/topology-read.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 
 #include "base/cpuset-text.h"
@@ -51,22 +49,16 @@ static int list_read(int root, const char *path, CpuSet *ret_set)
 /* The numbers N of all entries "PREFIXN" of a directory. */
 static int numbers_read(int root, const char *path, const char *prefix, CpuSet *ret_numbers)
 {
-        int fd = openat(root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), number;
+        _dir_ DIR *dir = dir_open(root, path);
         CpuSet numbers = { 0 };
-        DIR *dir;
+        int number;
 
-        if (fd < 0)
+        if (!dir)
                 return -errno;
-        dir = fdopendir(fd);
-        if (!dir) {
-                close(fd);
-                return -ENOMEM;
-        }
         for (struct dirent *entry; (entry = readdir(dir));)
                 if (g_str_has_prefix(entry->d_name, prefix) &&
                     int_parse(entry->d_name + strlen(prefix), &number) >= 0)
                         cpuset_add(&numbers, number);
-        closedir(dir);
         *ret_numbers = numbers;
         return 0;
 }
