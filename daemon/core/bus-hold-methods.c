@@ -130,8 +130,16 @@ int bus_method_hold(sd_bus_message *message, void *userdata, sd_bus_error *error
 {
         Bus *bus = userdata;
         BusHoldRequest request;
+        Sender sender;
         int r = bus_hold_request_read(message, bus->manager, &request, error);
 
+        if (r >= 0)
+                r = authorizer_sender(bus->authorizer, message, &sender);
+        if (r < 0)
+                return r;
+        /* Who may have no more is nobody to trouble polkit with. */
+        request.hold.uid = sender.uid;
+        r = check_available(bus, &request.hold, error);
         if (r < 0)
                 return r;
         return authorize(bus->authorizer, message,
