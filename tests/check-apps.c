@@ -131,6 +131,33 @@ START_TEST(room_again)
 }
 END_TEST
 
+/* The number of a process that ended is another's before its end is told: that one is looked at for
+ * itself, and held for if it is meant as well. */
+START_TEST(number_used_again)
+{
+        bool meant = _i, taken;
+        pid_t pid;
+        Apps *apps;
+
+        make_rules(1);
+        pid = start_meant(geteuid());
+        apps = start_apps();
+        ck_assert_uint_eq(holds_count(holds), 1);
+        end_process(pid);
+        if (meant) /* a child is called as its parent is */
+                prctl(PR_SET_NAME, comm);
+        taken = start_with_number(pid) < 0; /* or we may not choose */
+        prctl(PR_SET_NAME, "check-apps");
+        while (holds_find(holds, 1))
+                ck_assert_int_gt(sd_event_run(event, 10 * G_USEC_PER_SEC), 0);
+        ck_assert_uint_eq(holds_count(holds), meant && !taken ? 1 : 0);
+        if (!taken)
+                end_process(pid);
+        wait_for(0);
+        stop_apps(apps);
+}
+END_TEST
+
 static bool waits(const Apps *apps)
 {
         char byte;
@@ -171,6 +198,7 @@ int main(void)
         tcase_set_timeout(tcase, 60);
         tcase_add_loop_test(tcase, takes_a_part, 0, G_N_ELEMENTS(crowds));
         tcase_add_test(tcase, room_again);
+        tcase_add_loop_test(tcase, number_used_again, 0, 2);
         tcase_add_test(tcase, some_at_a_time);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);

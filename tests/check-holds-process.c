@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Holds for processes: followed as long as they live, and ended with them. On real ones. */
 #include <errno.h>
-#include <linux/sched.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -77,21 +76,6 @@ START_TEST(refused)
         ck_assert_uint_eq(n_changes, 0);
 }
 END_TEST
-
-/* A child with a number of our choice; negative if somebody else has it or we may not choose. */
-static pid_t start_with_number(pid_t number)
-{
-        struct clone_args args = { .exit_signal = SIGCHLD,
-                                   .set_tid = (uintptr_t)&number,
-                                   .set_tid_size = 1 };
-        pid_t pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
-
-        if (pid == 0) {
-                pause();
-                _exit(0);
-        }
-        return pid;
-}
 
 /* The number of a process that ended is another's before its end is told: both are kept apart. */
 START_TEST(number_used_again)

@@ -6,7 +6,9 @@
 #define IDLED_TESTS_HOLDS_FIXTURE_H
 
 #include <dirent.h>
+#include <linux/sched.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -95,6 +97,21 @@ __attribute__((unused)) static pid_t start_process(void)
         pid_t pid = fork();
 
         ck_assert_int_ge(pid, 0);
+        if (pid == 0) {
+                pause();
+                _exit(0);
+        }
+        return pid;
+}
+
+/* A child with a number of our choice; negative if somebody else has it or we may not choose. */
+__attribute__((unused)) static pid_t start_with_number(pid_t number)
+{
+        struct clone_args args = { .exit_signal = SIGCHLD,
+                                   .set_tid = (uintptr_t)&number,
+                                   .set_tid_size = 1 };
+        pid_t pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+
         if (pid == 0) {
                 pause();
                 _exit(0);
