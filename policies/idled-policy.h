@@ -45,8 +45,10 @@ typedef struct PolicyInput {
         const Topology *topology; /* changes between calls when CPUs come and go; n_cpus never */
         const Snapshot *snapshot; /* since the last call of any policy */
         const CpuSet *allowed; /* CPUs in use now, after what was made safe or could not be done */
-        const CpuSet *offered; /* CPUs that no policy of higher rank takes away; NULL: all */
-        const IdleTable *idle; /* by CPU number; NULL: the machine has no idle states */
+        bool in_force; /* ordinary work is kept off the others; false in a dry run, or if it failed
+                        */
+        const CpuSet *offered;       /* CPUs that no policy of higher rank takes away; NULL: all */
+        const IdleTable *idle;       /* by CPU number; NULL: the machine has no idle states */
         const FreqPolicy *frequency; /* NULL: the machine has no cpufreq */
         int n_frequency;             /* how many */
         const Hold *holds;           /* what applications hold now, n_holds of them */

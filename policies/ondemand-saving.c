@@ -17,7 +17,7 @@ static WorthPlace place_of(const Call *call)
         if (cpuset_is_empty(&kept_off))
                 return WORTH_ALL;
         cpuset_subtract(&kept_off, call->input->allowed);
-        return cpuset_is_empty(&kept_off) ? WORTH_UNSURE : WORTH_PARKED;
+        return cpuset_is_empty(&kept_off) || !call->input->in_force ? WORTH_UNSURE : WORTH_PARKED;
 }
 
 /* How long until cores may be parked. */

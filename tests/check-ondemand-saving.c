@@ -242,6 +242,22 @@ START_TEST(says_why)
 }
 END_TEST
 
+/* In a dry run both places are one. */
+START_TEST(compares_no_pretence)
+{
+        g_autoptr(Topology) topology = grid_build(&eight);
+        g_autoptr(World) world = world_new(&idled_policy, topology);
+        Meter meter;
+
+        world->pretended = true;
+        meter = meter_new(world, "", 1);
+        pass_load(&meter, &(Load){ 0.1, 0.1, 1, 1 }, 10);
+        ck_assert_uint_eq(world->n_changes, 1);
+        ck_assert_uint_eq(meter.n_read, 0);
+        ck_assert(world->wish.settled);
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("ondemand-saving");
@@ -249,6 +265,7 @@ int main(void)
 
         tcase_add_loop_test(tcase, draws, 0, G_N_ELEMENTS(cases));
         tcase_add_test(tcase, says_why);
+        tcase_add_test(tcase, compares_no_pretence);
         tcase_set_timeout(tcase, 120);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);

@@ -258,6 +258,7 @@ void world_decide(World *world, uint64_t usec)
         PolicyInput input = { .topology = world->topology,
                               .snapshot = s,
                               .allowed = &world->allowed,
+                              .in_force = !world->pretended,
                               .offered = world->offered,
                               .idle = world->idle,
                               .frequency = world->frequency,

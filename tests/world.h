@@ -32,6 +32,7 @@ typedef struct World {
         const Topology *topology;
         Snapshot *snapshot;
         CpuSet allowed;        /* in use: online and wished */
+        bool pretended;        /* that they are; nobody is kept off the others */
         const CpuSet *offered; /* NULL: all */
         const IdleTable *idle; /* by CPU number; NULL: no idle states */
         const FreqPolicy *frequency;

@@ -19,6 +19,15 @@ static const CpuSet *allowed_now(const Manager *manager)
         return &manager->plan.allowed;
 }
 
+/* True if ordinary work is kept off all CPUs that it should be kept off. */
+static bool is_in_force(const Manager *manager)
+{
+        CpuSet wanted = manager->topology->online;
+
+        cpuset_subtract(&wanted, allowed_now(manager));
+        return cpuset_equal(&wanted, &manager->parked);
+}
+
 PolicyInput manager_policy_input(const Manager *manager, const ActivePolicy *active)
 {
         const Hold *holds;
@@ -30,6 +39,7 @@ PolicyInput manager_policy_input(const Manager *manager, const ActivePolicy *act
                 .topology = manager->topology,
                 .snapshot = manager->snapshot,
                 .allowed = allowed_now(manager),
+                .in_force = is_in_force(manager),
                 .idle = manager->idle,
                 .frequency = manager->frequency,
                 .n_frequency = manager->n_frequency,
