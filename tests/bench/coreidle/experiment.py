@@ -144,7 +144,8 @@ def read_run(text, names):
 
 def measure(guest, arguments, placement, load, names):
     guest.run("cp /share/measure /root/measure", timeout=600)
-    timing = f"{arguments.warm} {arguments.rounds} {arguments.settle} {arguments.seconds}"
+    settle = arguments.warm if placement == "ondemand" else arguments.settle
+    timing = f"{arguments.rounds} {settle} {arguments.seconds}"
     text = guest.read(f"bash /root/measure {placement} {timing} {load}", timeout=3600)
     return read_run(text, names)
 
@@ -156,10 +157,10 @@ def parse(arguments):
     parser.add_argument("--loads", default="cyclictest,tbench", help=", ".join(LOADS))
     parser.add_argument("--placements", default=",".join(PLACEMENTS))
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--rounds", type=int, default=4, help="starts of the load in each run")
-    parser.add_argument("--seconds", type=int, default=3, help="that are measured in each round")
-    parser.add_argument("--settle", type=int, default=2, help="seconds before that")
-    parser.add_argument("--warm", type=int, default=12, help="seconds of the load before, for idled")
+    parser.add_argument("--rounds", type=int, default=2, help="starts of the load in each run")
+    parser.add_argument("--seconds", type=int, default=6, help="that are measured in each round")
+    parser.add_argument("--settle", type=int, default=3, help="seconds before that")
+    parser.add_argument("--warm", type=int, default=60, help="the same for ondemand, which has to find out")
     parser.add_argument("--set", default="", metavar="KEY=VALUE,...", help="options of ondemand")
     parser.add_argument("--results", type=Path, metavar="FILE", help="add all figures to this file")
     parser.add_argument("--report", action="store_true", help="measure nothing, show that file")
@@ -200,8 +201,7 @@ def experiment(lab, arguments, machine, table, load):
             lab.settings.say(f"{title}, {placement} #{i + 1}: {run.watts:.2f} W, "
                              f"parked '{run.parked}', {run.transitions} changes "
                              f"({time.monotonic() - began:.0f} s)")
-            if run.transitions:
-                lab.settings.say(run.why)
+            lab.settings.say(run.why)
             if arguments.results:
                 record(arguments.results, title, placement, run)
     print(report.text(title, runs), flush=True)
