@@ -6,10 +6,12 @@
  * - AllowedCPUs in SetUnitProperties replaces what is set, an empty array takes it away. The call
  *   succeeds whatever the kernel says to it: only EffectiveCPUs tells, and that is empty where the
  *   cpuset controller is off, which means that nothing is limited.
- * - The units below a slice are its property SliceOf. It lists all that are loaded; those that have
- *   no cgroup now have an empty ControlGroup.
+ * - The units below a slice are its property SliceOf. It lists all that are loaded; which of them
+ *   may have processes is asked for all at once, for there can be hundreds. Processes that a unit
+ *   left behind when it stopped do not count.
  * - A name is looked up with GetUnit first, which loads nothing. Without that systemd would load
  *   whatever is named: answer with defaults, or even make a drop-in for a slice that is not there.
+ *   Slices that systemd itself has just named need no such care.
  * - Mounts, sockets and swaps have cgroups too, but none with tasks worth confining.
  */
 #include "core/unit-control.h"
@@ -108,17 +110,15 @@ static int unit_path(Units *units, const char *unit, char **ret_path)
         return 0;
 }
 
-/* Reads a property up to where its value of `type` begins. */
-static int get_property(Units *units, const char *unit, const char *interface, const char *property,
-                        const char *type, sd_bus_message **ret_reply)
+/* Reads a property of the unit at `path` up to where its value of `type` begins. */
+static int get_property_at(Units *units, const char *path, const char *interface,
+                           const char *property, const char *type, sd_bus_message **ret_reply)
 {
         _message_ sd_bus_message *ask = NULL, *reply = NULL;
-        g_autofree char *path = NULL;
-        int r = unit_path(units, unit, &path);
+        int r;
 
-        if (r >= 0)
-                r = sd_bus_message_new_method_call(units->connection, &ask, SYSTEMD_NAME, path,
-                                                   "org.freedesktop.DBus.Properties", "Get");
+        r = sd_bus_message_new_method_call(units->connection, &ask, SYSTEMD_NAME, path,
+                                           "org.freedesktop.DBus.Properties", "Get");
         if (r >= 0)
                 r = sd_bus_message_append(ask, "ss", interface, property);
         if (r >= 0)
@@ -129,6 +129,15 @@ static int get_property(Units *units, const char *unit, const char *interface, c
                 return r;
         *ret_reply = g_steal_pointer(&reply);
         return 0;
+}
+
+static int get_property(Units *units, const char *unit, const char *interface, const char *property,
+                        const char *type, sd_bus_message **ret_reply)
+{
+        g_autofree char *path = NULL;
+        int r = unit_path(units, unit, &path);
+
+        return r < 0 ? r : get_property_at(units, path, interface, property, type, ret_reply);
 }
 
 const char *unit_interface(const char *unit)
@@ -164,26 +173,65 @@ int unit_string(Units *units, const char *unit, const char *property, char **ret
         return 0;
 }
 
+/* The question which of the units of `slice` run; none if it has no unit that may have tasks. */
+static int ask_for_children(Units *units, const char *slice, sd_bus_message **ret_ask)
+{
+        _message_ sd_bus_message *ask = NULL, *reply = NULL;
+        g_autofree char *path = NULL;
+        const char *unit;
+        int n = 0, r = units_connect(units);
+
+        if (r >= 0)
+                r = sd_bus_path_encode(UNITS_PATH, slice, &path);
+        if (r >= 0)
+                r = get_property_at(units, path, SYSTEMD_UNIT, "SliceOf", "as", &reply);
+        if (r >= 0)
+                r = sd_bus_message_enter_container(reply, 'a', "s");
+        if (r >= 0)
+                r = sd_bus_message_new_method_call(units->connection, &ask, SYSTEMD_NAME,
+                                                   SYSTEMD_PATH, SYSTEMD_MANAGER,
+                                                   "ListUnitsByNames");
+        if (r >= 0)
+                r = sd_bus_message_open_container(ask, 'a', "s");
+        while (r >= 0 && (r = sd_bus_message_read(reply, "s", &unit)) > 0)
+                if (unit_interface(unit)) {
+                        r = sd_bus_message_append(ask, "s", unit);
+                        n++;
+                }
+        if (r >= 0)
+                r = sd_bus_message_close_container(ask);
+        if (r < 0)
+                return r;
+        *ret_ask = n > 0 ? g_steal_pointer(&ask) : NULL;
+        return 0;
+}
+
+/* The cgroup of a unit comes with its start, and goes with its last process. */
+static bool has_group(const char *active, const char *sub)
+{
+        static const char *const without[] = { "inactive", "failed", NULL };
+
+        return !g_strv_contains(without, active) && !g_str_equal(sub, "exited");
+}
+
 static int list_children(void *userdata, const char *slice, char ***ret_units)
 {
         Units *units = userdata;
-        _message_ sd_bus_message *reply = NULL;
+        _message_ sd_bus_message *ask = NULL, *reply = NULL;
         g_autoptr(GPtrArray) children = g_ptr_array_new_with_free_func(g_free);
-        const char *unit;
+        const char *unit, *active, *sub;
         int r;
 
-        r = get_property(units, slice, SYSTEMD_UNIT, "SliceOf", "as", &reply);
-        if (r >= 0)
-                r = sd_bus_message_enter_container(reply, 'a', "s");
-        while (r >= 0 && (r = sd_bus_message_read(reply, "s", &unit)) > 0) {
-                g_autofree char *group = NULL;
-
-                r = unit_string(units, unit, "ControlGroup", &group);
-                if (r == -ENOENT)
-                        r = 0;
-                else if (r >= 0 && *group)
+        r = ask_for_children(units, slice, &ask);
+        if (ask)
+                r = units_call(units, ask, &reply);
+        if (reply && r >= 0)
+                r = sd_bus_message_enter_container(reply, 'a', "(ssssssouso)");
+        while (reply && r >= 0 &&
+               (r = sd_bus_message_read(reply, "(ssssssouso)", &unit, NULL, NULL, &active, &sub,
+                                        NULL, NULL, NULL, NULL, NULL)) > 0)
+                if (has_group(active, sub))
                         g_ptr_array_add(children, g_strdup(unit));
-        }
         if (r < 0)
                 return r;
         g_ptr_array_add(children, NULL);

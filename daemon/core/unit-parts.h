@@ -12,6 +12,7 @@
 
 #define SYSTEMD_NAME    "org.freedesktop.systemd1"
 #define SYSTEMD_PATH    "/org/freedesktop/systemd1"
+#define UNITS_PATH      SYSTEMD_PATH "/unit"
 #define SYSTEMD_MANAGER "org.freedesktop.systemd1.Manager"
 #define SYSTEMD_UNIT    "org.freedesktop.systemd1.Unit"
 

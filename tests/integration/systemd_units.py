@@ -67,6 +67,7 @@ def no_such_unit(name):
 
 def load(mock, _parameters):
     mock.units = {}
+    mock.stopped = {'dead.slice'}
     mock.subscribers = set()
     mock.history = []
     mock.files = None
@@ -78,16 +79,15 @@ def load(mock, _parameters):
         add(mock, name, '-.slice')
     add(mock, 'ssh.service', 'system.slice')
     add(mock, 'dev-mqueue.mount', '-.slice')
-    add(mock, 'dead.slice', '-.slice', group='')
+    add(mock, 'dead.slice', '-.slice')
 
 
-def add(mock, name, parent, group=None):
+def add(mock, name, parent):
     path = unit_path(name)
     mock.units[name] = parent
     mock.AddObject(path, UNIT_IFACE, {'SliceOf': dbus.Array([], signature='s')}, [])
     mockobject.objects[path].AddProperties(interface_of(name), dbus.Dictionary({
         'Slice': parent,
-        'ControlGroup': '/' + name if group is None else group,
         'AllowedCPUs': NOTHING,
         'EffectiveCPUs': NOTHING,
     }, signature='sv'))
@@ -102,6 +102,17 @@ def GetUnit(self, name):
     if name not in self.units:
         raise no_such_unit(name)
     return dbus.ObjectPath(unit_path(name))
+
+
+@dbus.service.method(MAIN_IFACE, in_signature='as', out_signature='a(ssssssouso)')
+def ListUnitsByNames(self, names):
+    found = []
+    for name in names:
+        path = dbus.ObjectPath(unit_path(name))
+        state = ('active', 'running') if name in self.units and name not in self.stopped else \
+            ('inactive', 'dead')
+        found.append((name, '', 'loaded', *state, '', path, dbus.UInt32(0), '', '/'))
+    return found
 
 
 @dbus.service.method(MAIN_IFACE, in_signature='sba(sv)', out_signature='')
@@ -141,6 +152,7 @@ def StartTransientUnit(self, name, mode, properties, _more):
 @dbus.service.method(MAIN_IFACE, in_signature='ss', out_signature='o')
 def StartUnit(self, name, mode):
     self.history.append('%s again %s -' % (name, mode))
+    self.stopped.discard(name)
     make_cgroup(self, name)
     write_cpus(self, name, mockobject.objects[unit_path(name)].Get(interface_of(name),
                                                                    'AllowedCPUs'))
@@ -150,6 +162,7 @@ def StartUnit(self, name, mode):
 @dbus.service.method(MAIN_IFACE, in_signature='ss', out_signature='o')
 def StopUnit(self, name, mode):
     """It stays loaded, as if somebody had it in mind."""
+    self.stopped.add(name)
     self.history.append('%s stop %s -' % (name, mode))
     shutil.rmtree(os.path.join(self.cgroups, name))
     return run_job(self, name)
