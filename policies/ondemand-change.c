@@ -21,6 +21,13 @@ bool change_has_reserve(const Call *call)
         return recent_changes(call) + 2 <= call->options->max_transitions;
 }
 
+bool change_has_trial(const Call *call)
+{
+        unsigned recent = recent_changes(call);
+
+        return recent == 0 || recent + 3 <= call->options->max_transitions;
+}
+
 /* Keeps `size` from now on, for `reason`. */
 void change_keep(Call *call, PackSize size, const Reason *reason)
 {

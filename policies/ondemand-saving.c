@@ -94,7 +94,7 @@ void saving_watch(Call *call)
                 return;
         }
         advice = worth_watch(worth, &seen);
-        if (advice == WORTH_UNPARK || (advice == WORTH_COMPARE && change_has_reserve(call)))
+        if (advice == WORTH_UNPARK || (advice == WORTH_COMPARE && change_has_trial(call)))
                 undo(call, advice);
 }
 

@@ -133,6 +133,10 @@ void change_park(Call *call);
 /* True if the budget has room for a change and another one after it. */
 bool change_has_reserve(const Call *call);
 
+/* True if what is parked can be unparked for some seconds and parked again without using up the
+ * budget, or nothing of it is used. */
+bool change_has_trial(const Call *call);
+
 /* Takes in what this call tells about whether parking saves anything, and unparks everything if it
  * does not, or to find out. */
 void saving_watch(Call *call);

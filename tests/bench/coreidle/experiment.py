@@ -144,8 +144,8 @@ def read_run(text, names):
 
 def measure(guest, arguments, placement, load, names):
     guest.run("cp /share/measure /root/measure", timeout=600)
-    settle = arguments.warm if placement == "ondemand" else arguments.settle
-    timing = f"{arguments.rounds} {settle} {arguments.seconds}"
+    settled = f"1 {arguments.warm}" if placement == "ondemand" else f"{arguments.rounds} {arguments.settle}"
+    timing = f"{settled} {arguments.seconds}"
     text = guest.read(f"bash /root/measure {placement} {timing} {load}", timeout=3600)
     return read_run(text, names)
 
@@ -157,7 +157,7 @@ def parse(arguments):
     parser.add_argument("--loads", default="cyclictest,tbench", help=", ".join(LOADS))
     parser.add_argument("--placements", default=",".join(PLACEMENTS))
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--rounds", type=int, default=2, help="starts of the load in each run")
+    parser.add_argument("--rounds", type=int, default=2, help="starts of the load in each run, but one of ondemand")
     parser.add_argument("--seconds", type=int, default=6, help="that are measured in each round")
     parser.add_argument("--settle", type=int, default=3, help="seconds before that")
     parser.add_argument("--warm", type=int, default=60, help="the same for ondemand, which has to find out")
