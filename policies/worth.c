@@ -25,8 +25,12 @@
  *     to LONGEST_USEC.
  *  5. Parking that did not is undone, and tried anew. After MISSES times in a row nothing is parked
  *     for PAUSE_USEC, then it is tried once more; each failure doubles the pause, up to
- *     LONGEST_USEC. Where parking costs the share C, C * (WINDOW + SETTLE) / PAUSE is lost by that,
+ *     LASTING_USEC. Where parking costs the share C, C * (WINDOW + SETTLE) / PAUSE is lost by that,
  *     0.1 % where C is 12 %; twice as much at first, and less in time.
+ *  6. What was found of one load need not hold for another. One that is OTHER_FACTOR times as much,
+ *     for OTHER_USEC, ends the pause; it takes still more to do that if it fails as well, so that a
+ *     load that comes and goes does not do it each time. After a success one that differs as much
+ *     either way is looked at when CHECK_USEC is over, not later.
  */
 #include "worth.h"
 
@@ -42,7 +46,10 @@
 #define RETRY_USEC   MINUTE
 #define CHECK_USEC   (10 * MINUTE)
 #define PAUSE_USEC   (10 * MINUTE)
-#define LONGEST_USEC (240 * MINUTE)
+#define LONGEST_USEC (240 * MINUTE) /* between checks */
+#define LASTING_USEC (60 * MINUTE)  /* the longest pause */
+#define OTHER_USEC   (30 * SECOND)
+#define OTHER_FACTOR 2
 #define DOUBLINGS    3
 #define MISSES       2
 #define ASKED        4 /* readings without energy tell that there is none, for: */
@@ -196,7 +203,38 @@ static void fail(Worth *worth, uint64_t now)
         if (worth->misses < MISSES)
                 return;
         worth->backoff_usec = now + worth->pause_usec;
-        worth->pause_usec = longer(worth->pause_usec, LONGEST_USEC);
+        worth->pause_usec = longer(worth->pause_usec, LASTING_USEC);
+}
+
+/* Step 6. */
+static void notice_other_load(Worth *worth, double load, uint64_t now)
+{
+        bool more = load > OTHER_FACTOR * worth->work, less = load < worth->work / OTHER_FACTOR;
+        bool failed = worth->misses >= MISSES;
+
+        if (worth->judged_usec == 0 || !(more || (less && !failed))) {
+                worth->other_usec = 0;
+                return;
+        }
+        if (worth->other_usec == 0)
+                worth->other_usec = now;
+        if (now - worth->other_usec < OTHER_USEC)
+                return;
+        if (failed) {
+                worth->backoff_usec = 0;
+        } else if (load >= LEAST_WORK) {
+                worth->check_usec = CHECK_USEC;
+                if (worth->again_usec > worth->judged_usec + CHECK_USEC)
+                        worth->again_usec = worth->judged_usec + CHECK_USEC;
+        }
+}
+
+/* Of failures in a row that with the most work says most. */
+static void note_work(Worth *worth, double work, uint64_t now)
+{
+        worth->work = worth->misses > 1 ? fmax(work, worth->work) : work;
+        worth->judged_usec = now;
+        worth->other_usec = 0;
 }
 
 /* Step 3, of two sides that are long enough. True if parking saved nothing. */
@@ -225,10 +263,13 @@ static bool judge(Worth *worth, uint64_t now)
         }
         failed = saved <= -noise;
         worth->retry_usec = RETRY_USEC;
+        if (fabs(saved) > 2 * noise && worth->doublings > 0)
+                worth->doublings--;
         if (failed)
                 fail(worth, now);
         else
                 succeed(worth, now);
+        note_work(worth, all.work / all.usec, now);
         return failed;
 }
 
@@ -247,6 +288,7 @@ WorthAdvice worth_watch(Worth *worth, const WorthView *view)
                 return WORTH_GO_ON;
         worth->seen_usec = now;
         measure(worth, view);
+        notice_other_load(worth, view->load, now);
         if (worth->comparing &&
             now - worth->compared_usec > COMPARE_USEC + (WINDOW_USEC << worth->doublings))
                 retry_later(worth, now);

@@ -50,7 +50,10 @@ typedef struct Worth {
         uint64_t retry_usec;   /* how long to wait after loads that were not alike, */
         uint64_t check_usec;   /* after parking has saved something, */
         uint64_t pause_usec;   /* and, with nothing parked, after it has not */
-        double watts[2];       /* that were compared last, by place */
+        double watts[2];       /* that were compared last, by place, */
+        double work;           /* at this work of all CPUs, in CPUs, */
+        uint64_t judged_usec;  /* and when; 0: never */
+        uint64_t other_usec;   /* since when the load has been another; 0: it is not */
 } Worth;
 
 /* What one call sees. */

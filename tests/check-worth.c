@@ -33,7 +33,7 @@ static const struct {
           0.01 },
         { "costs", true, 24.5, 27.4, 0, 0.2, 0.2, GOOD, 5, 1, 2, 0, 0.05, 0.2 },
         { "costs, from all", false, 24.5, 27.4, 0, 0.2, 0.2, GOOD, 5, 0, 2, 0, 0.05, 0.2 },
-        { "costs, in the long run", true, 24.5, 27.4, 0, 0.2, 0.2, GOOD, 600, 1, 8, 0, 0.002,
+        { "costs, in the long run", true, 24.5, 27.4, 0, 0.2, 0.2, GOOD, 600, 1, 13, 0, 0.002,
           0.01 },
         { "costs, with noise", true, 24.5, 27.4, 0.1, 0.2, 0.2, GOOD, 60, 1, 4, 0, 0.02, 0.05 },
         { "saves less than it takes", true, 40, 39.8, 0, 0.2, 0.2, GOOD, 5, 1, 2, 0, 0.05, 0.2 },
@@ -163,15 +163,14 @@ START_TEST(pause_doubles_to_its_end)
                 now = f.snapshot->time_usec;
                 left = worth_backoff(&f.worth, now);
                 if (left > 0 && before == 0) {
-                        ck_assert_uint_eq(left,
-                                          longest ? MIN(2 * longest, 14400000000) : 600000000);
+                        ck_assert_uint_eq(left, longest ? MIN(2 * longest, 3600000000) : 600000000);
                         longest = left;
                         began = now;
                 }
                 ck_assert(left == 0 || worth_forbids(&f.worth, now));
                 before = left;
         }
-        ck_assert_uint_eq(longest, 14400000000);
+        ck_assert_uint_eq(longest, 3600000000);
         ck_assert_uint_gt(began, 0);
         follower_done(&f);
 }
@@ -220,12 +219,54 @@ START_TEST(load_ends_meanwhile)
 }
 END_TEST
 
+/* What was found of one load, and then another: minutes until that is parked or not. */
+static const struct {
+        const char *name;
+        double work, factor;             /* parking takes this factor of the power */
+        double other_work, other_factor; /* and of the other load */
+        unsigned on, off;                /* seconds that the other is on, and the first again */
+        double least, most;              /* minutes until it is as it should be; 60 never */
+} others[] = {
+        { "costs, more saves", 0.05, 1.1, 0.2, 0.8, 3600, 0, 0.5, 2 },
+        { "costs, more costs as well", 0.05, 1.1, 0.2, 1.1, 3600, 0, 0, 0.1 },
+        { "costs, less saves", 0.2, 1.1, 0.05, 0.8, 3600, 0, 5, 12 },
+        { "costs, bursts save", 0.05, 1.1, 0.2, 0.8, 10, 10, 5, 12 },
+        { "saves, more costs", 0.05, 0.8, 0.2, 1.1, 3600, 0, 5, 11 },
+        { "saves, less costs", 0.2, 0.8, 0.05, 1.1, 3600, 0, 5, 11 },
+};
+
+START_TEST(other_loads)
+{
+        typeof(others[0]) *c = &others[_i];
+        double minutes = 60;
+        bool should;
+        Follower f;
+
+        follower_init(&f, true);
+        for (unsigned i = 0; i < 240 * 2; i++)
+                follower_step(&f, GOOD, 20 * (f.parked ? c->factor : 1), c->work);
+        ck_case(c->name, f.parked == (c->factor < 1), "parked: %d", f.parked);
+        should = c->other_factor < 1;
+        for (unsigned i = 0; i < 240 * 60 && minutes == 60; i++) {
+                bool on = i / 4 % (c->on + c->off) < c->on;
+                double factor = on ? c->other_factor : c->factor;
+
+                if (f.parked == should && f.worth.judged_usec > 0 && !f.worth.comparing)
+                        minutes = i / 240.0;
+                follower_step(&f, GOOD, 20 * (f.parked ? factor : 1), on ? c->other_work : c->work);
+        }
+        follower_done(&f);
+        ck_case(c->name, minutes >= c->least && minutes <= c->most, "after %.2f min", minutes);
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("worth");
         TCase *tcase = tcase_create("worth");
 
         tcase_add_loop_test(tcase, finds_out, 0, G_N_ELEMENTS(cases));
+        tcase_add_loop_test(tcase, other_loads, 0, G_N_ELEMENTS(others));
         tcase_add_test(tcase, pause_doubles_to_its_end);
         tcase_add_test(tcase, success_resets);
         tcase_add_test(tcase, load_ends_meanwhile);
