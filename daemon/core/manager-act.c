@@ -54,22 +54,30 @@ static unsigned act_by(Manager *manager, ActuatorState *a)
 }
 
 /* Lets every actuator do that. What was done for the plan `before` is not done again; NULL: all is.
- * Returns what of Change that makes. */
+ * If the machine falls asleep meanwhile all is done once more, at the next tick. Returns what of
+ * Change that makes. */
 static unsigned act(Manager *manager, const Plan *before)
 {
         unsigned changes = 0;
+        bool slept = false;
 
-        if (manager->stale || !before)
+        if (manager_note_sleep(manager) || manager->stale || !before)
                 forget(manager);
         for (guint i = 0; i < manager->actuators->len; i++) {
                 ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
 
                 if (!a->state || is_done(manager, a, before))
                         continue;
+                if (manager_note_sleep(manager)) {
+                        forget(manager);
+                        slept = true;
+                }
                 changes |= act_by(manager, a);
         }
         manager->checked_usec = manager_now();
-        manager->stale = false;
+        manager->stale = slept;
+        if (slept)
+                manager_wake(manager);
         return changes;
 }
 
@@ -285,6 +293,10 @@ void manager_verify(Manager *manager)
         const Knob *const *knobs;
         unsigned degraded = count_degraded(manager), changes = 0;
 
+        if (manager_note_sleep(manager)) {
+                manager_wake(manager); /* carries everything out anew */
+                return;
+        }
         knobs_verify(manager->knobs);
         if (count_degraded(manager) != degraded)
                 changes |= CHANGE_DEGRADED;

@@ -9,6 +9,7 @@
  *   manager-guard.c    who tells of load that comes while CPUs are parked
  *   manager-observe.c  readings for those who ask
  *   manager-profile.c  which profile is in force
+ *   manager-sleep.c    the machine falls asleep and wakes up
  *   manager-pause.c    clients that want the machine left alone
  *   manager-holds.c    clients that want something of it
  *   manager-apps.c     applications that something is wanted for
@@ -109,6 +110,10 @@ void manager_unguard(Manager *manager);
 
 /* Whether a new task or the slow trigger called for this tick and somebody runs; once. */
 bool manager_expects_load(Manager *manager);
+
+/* Whether the machine was asleep since this was last asked; then all knobs count as set by firmware
+ * or kernel, and the plan is to be carried out anew. */
+bool manager_note_sleep(Manager *manager);
 
 /* Puts the rules of applications in the configuration to work. */
 void manager_use_apps(Manager *manager);

@@ -174,15 +174,6 @@ bool manager_rescan(Manager *manager)
         return true;
 }
 
-void manager_resumed(Manager *manager)
-{
-        cpuset_or(&manager->returned, &manager->topology->online);
-        manager_rescan(manager);
-        manager_recheck_facts(manager);
-        manager->stale = true;
-        manager_wake(manager);
-}
-
 void manager_groups_changed(Manager *manager)
 {
         manager->stale = true;
@@ -248,6 +239,7 @@ int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
         manager_observers_init(manager);
         plan_init(&manager->plan, NULL, 0);
         manager->plan.allowed = manager->topology->online;
+        manager_note_sleep(manager);
         manager->stale = true;
         manager_recall_profile(manager);
         manager_adopt_profile(manager, config);

@@ -29,6 +29,7 @@ typedef struct ManagerSetup {
         bool dry_run;        /* decide and publish, write nothing */
         bool keep_log_level; /* it was given on the command line */
         bool live;           /* `root` is the running system: PSI triggers and uevents make sense */
+        uint64_t (*slept)(void);  /* microseconds that the machine has slept; NULL: by its clocks */
         const UnitControl *units; /* NULL: no systemd */
 } ManagerSetup;
 
@@ -137,6 +138,7 @@ typedef struct Manager {
         FreqPolicy *frequency;  /* of cpufreq, n_frequency of them; NULL: there is none */
         int n_frequency;
         bool stale;            /* carry out the plan anew even if it is the same */
+        uint64_t slept_usec;   /* how long the machine had slept when that was last looked at */
         CpuSet returned;       /* CPUs that came online since then: the kernel set their knobs */
         uint64_t checked_usec; /* when the knobs were last compared with what they should be */
         Plan plan;             /* merged and safe */
