@@ -148,13 +148,14 @@ END_TEST
 START_TEST(refuses_what_makes_no_sense)
 {
         g_autoptr(Undo) undo = open_undo();
-        UndoEntry *entry = NULL;
+        UndoStep step = { .kind = "other", .name = "a", .found = "3", .value = "4" };
 
         ck_assert_ptr_null(undo_find(undo, "k", "a"));
         ck_assert_int_eq(put_found(undo, "a", "1", "2"), 0);
         ck_assert_int_eq(put_found(undo, "a", "1", "2"), -EEXIST);
-        ck_assert_int_eq(undo_begin(undo, "other", "a", "3", "4", &entry), 0);
-        ck_assert_ptr_eq(undo_find(undo, "other", "a"), entry);
+        ck_assert_int_eq(undo_put(undo, &step, 1), 0);
+        ck_assert_ptr_nonnull(step.entry);
+        ck_assert_ptr_eq(undo_find(undo, "other", "a"), step.entry);
         ck_assert_int_eq(put_done(undo, "a"), 0);
         ck_assert_ptr_null(undo_find(undo, "k", "a"));
         expect_record("other a 3 4 -");
@@ -171,6 +172,39 @@ START_TEST(kept_nowhere)
         text = describe(undo);
         ck_assert_str_eq(text, "k a 1 2 -");
         ck_assert_int_eq(put_done(undo, "a"), 0);
+}
+END_TEST
+
+/* Many at once: all of them or none. */
+START_TEST(many)
+{
+        g_autoptr(Undo) undo = open_undo();
+        UndoStep steps[] = {
+                { .kind = "k", .name = "a", .found = "1", .value = "2" },
+                { .kind = "k", .name = "b", .found = "3", .value = "4" },
+        };
+        UndoStep mixed[] = { { 0 },
+                             { 0 },
+                             { .kind = "k", .name = "c", .found = "5", .value = "6" } };
+        g_autofree char *before = NULL, *after = NULL;
+
+        ck_assert_int_eq(undo_put(undo, steps, 0), 0);
+        ck_assert(!record_exists());
+        ck_assert_int_eq(undo_put(undo, steps, 2), 0);
+        expect_record("k a 1 2 -; k b 3 4 -");
+        mixed[0] = (UndoStep){ .entry = steps[0].entry };
+        mixed[1] = (UndoStep){ .entry = steps[1].entry, .value = "7" };
+        ck_assert_int_eq(undo_put(undo, mixed, 3), 0);
+        ck_assert_ptr_null(mixed[0].entry);
+        expect_record("k b 3 7 4; k c 5 6 -");
+        before = scratch_text("undo");
+        mixed[0] = (UndoStep){ .kind = "k", .name = "b", .found = "8", .value = "9" };
+        mixed[1].value = mixed[2].value = NULL;
+        ck_assert_int_eq(undo_put(undo, mixed, 2), -EEXIST);
+        after = scratch_text("undo");
+        ck_assert_str_eq(before, after);
+        ck_assert_int_eq(undo_put(undo, &mixed[1], 2), 0);
+        ck_assert(!record_exists());
 }
 END_TEST
 
@@ -237,6 +271,7 @@ int main(void)
         tcase_add_test(tcase, values_survive);
         tcase_add_test(tcase, refuses_what_makes_no_sense);
         tcase_add_test(tcase, kept_nowhere);
+        tcase_add_test(tcase, many);
         tcase_add_test(tcase, does_not_grow_for_ever);
         tcase_add_test(tcase, file_taken_away_is_made_again);
         suite_add_tcase(suite, tcase);

@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         g_autofree char *before = NULL, *after = NULL;
         const UndoEntry *const *entries;
-        UndoEntry *entry = NULL;
+        UndoStep step = { .kind = "test", .name = "knob", .found = "0-3\n\t\\", .value = "1" };
         Undo *undo = NULL;
         int r, skipped = -1, run = openat(fuzz_root(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -34,11 +34,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         r = undo_open(run, "boot", &undo);
         g_assert(r == 0);
         g_assert(undo_entries(undo, &entries, &skipped) >= 0 && skipped >= 0);
-        r = undo_begin(undo, "test", "knob", "0-3\n\t\\", "1", &entry);
+        r = undo_put(undo, &step, 1);
         g_assert(r == 0 || r == -EEXIST);
-        if (r < 0)
-                entry = undo_find(undo, "test", "knob");
-        g_assert(undo_write(undo, entry, "0") == 0);
+        step.entry = undo_find(undo, "test", "knob");
+        step.value = "0";
+        g_assert(undo_put(undo, &step, 1) == 0);
         before = describe(undo);
         undo_free(undo);
         g_assert(undo_open(run, "boot", &undo) == 0);

@@ -27,23 +27,21 @@ static inline Undo *open_undo(void)
  * back. */
 static inline int put_found(Undo *undo, const char *name, const char *found, const char *value)
 {
-        UndoEntry *entry;
+        UndoStep step = { .kind = "k", .name = name, .found = found, .value = value };
 
-        return undo_begin(undo, "k", name, found, value, &entry);
+        return undo_put(undo, &step, 1);
 }
 
 static inline int put_write(Undo *undo, const char *name, const char *value)
 {
-        UndoEntry *entry = undo_find(undo, "k", name);
+        UndoStep step = { .entry = undo_find(undo, "k", name), .value = value };
 
-        return entry ? undo_write(undo, entry, value) : -ENOENT;
+        return step.entry ? undo_put(undo, &step, 1) : -ENOENT;
 }
 
 static inline int put_done(Undo *undo, const char *name)
 {
-        UndoEntry *entry = undo_find(undo, "k", name);
-
-        return entry ? undo_done(undo, entry) : -ENOENT;
+        return put_write(undo, name, NULL);
 }
 
 /* "KIND NAME FOUND LAST BEFORE; ..." with "-" for nothing. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The parts of the cpufreq actuator: cpufreq.c is the actuator, and does what is for the whole
- * machine; cpufreq-policy.c does one policy; cpufreq-knobs.c has the knobs. Of no use to anybody
+ * machine; cpufreq-policy.c does policies; cpufreq-knobs.c has the knobs. Of no use to anybody
  * else.
  */
 #ifndef IDLED_CPUFREQ_KNOBS_H
@@ -33,10 +33,10 @@ typedef struct CpufreqState {
         int machine_boost; /* wished last; -1 none */
 } CpufreqState;
 
-/* Carries out what the policy's CPUs get together, as far as it differs from the last time. Returns
- * the first error; what could be done is done all the same. */
-int cpufreq_apply_policy(CpufreqState *state, Knobs *knobs, const FreqPolicy *policy,
-                         const CpuWish *wish);
+/* Carries out for `n` policies what their CPUs get together, as far as it differs from the last
+ * time. Returns the first error; what could be done is done all the same. */
+int cpufreq_apply_policies(CpufreqState *state, Knobs *knobs, const FreqPolicy *policies,
+                           const CpuWish *wishes, int n);
 
 /* The first of two errors; what is not negative is none. */
 int cpufreq_first_error(int a, int b);

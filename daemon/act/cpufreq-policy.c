@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * One cpufreq policy: governor, EPP, EPB and limits.
+ * Cpufreq policies: governor, EPP, EPB and limits.
  *
  * What drivers do differently:
  * - Which governors there are is looked up, not assumed: intel_pstate and amd-pstate-epp have only
@@ -17,6 +17,8 @@
 
 #include "act/cpufreq-knobs.h"
 #include "base/number.h"
+
+#define PREFERENCE "energy_performance_preference"
 
 int cpufreq_first_error(int a, int b)
 {
@@ -40,73 +42,139 @@ static bool governor_is_performance(const CpufreqState *state, const FreqPolicy 
                fixes_preference(policy, governor);
 }
 
-/* Sets or gives back the policy's preference, where the driver lets it be set. */
-static int apply_preference(CpufreqState *state, Knobs *knobs, const FreqPolicy *policy,
-                            const CpuWish *wish, CpuWish *in_force)
-{
-        const char *preference = wish->preference;
-        char name[TUNE_NAME];
-        bool there = true;
-        int r;
+/* One policy that is to be changed. */
+typedef struct Work {
+        const FreqPolicy *policy;
+        const CpuWish *wish;
+        Tuned *tuned;
+        bool choices, bias, limits; /* what of it may have to be */
+        bool raised;                /* the maximum is to be */
+} Work;
 
-        cpufreq_name(name, policy->number, "energy_performance_preference");
-        if (g_strcmp0(preference, "default") == 0 || fixes_preference(policy, wish->governor))
-                preference = NULL;
-        r = tune_set(knobs, &cpufreq_choice_kind, name, preference, &there);
-        if (r == -EBUSY && governor_is_performance(state, policy))
-                r = tune_set(knobs, &cpufreq_choice_kind, name, NULL, &there);
-        in_force->preference = there ? preference : NULL;
-        return r;
+/* What is being done for many policies at once: one step for all of them, then the next. */
+typedef struct Round {
+        CpufreqState *state;
+        Knobs *knobs;
+        Work *works;
+        int n;
+        int first; /* the first error */
+} Round;
+
+static void note_error(Round *round, int i, int r)
+{
+        if (r < 0)
+                round->works[i].tuned->known = false;
+        round->first = cpufreq_first_error(round->first, r);
 }
 
-static int apply_governor(Knobs *knobs, const FreqPolicy *policy, const CpuWish *wish,
-                          CpuWish *in_force)
+static void governor_done(void *data, int i, bool in_force, int r)
 {
-        char name[TUNE_NAME];
-        bool there = true;
-        int r;
+        Round *round = data;
+        const Work *work = &round->works[i];
 
-        cpufreq_name(name, policy->number, "scaling_governor");
-        if (wish->governor &&
-            !g_strv_contains((const char *const *)policy->governors, wish->governor))
-                return -EINVAL;
-        r = tune_set(knobs, &cpufreq_governor_kind, name, wish->governor, &there);
-        in_force->governor = there ? wish->governor : NULL;
-        return r;
+        work->tuned->in_force.governor = in_force ? work->wish->governor : NULL;
+        note_error(round, i, r);
 }
 
-/* Governor and EPP, in an order in which both can be had. */
-static int apply_choices(CpufreqState *state, Knobs *knobs, const FreqPolicy *policy,
-                         const CpuWish *wish, CpuWish *in_force)
+static void apply_governors(Round *round)
 {
-        int first = 0;
+        TuneBatch batch;
 
-        if (fixes_preference(policy, wish->governor))
-                first = apply_preference(state, knobs, policy, wish, in_force);
-        first = cpufreq_first_error(first, apply_governor(knobs, policy, wish, in_force));
-        if (!fixes_preference(policy, wish->governor))
-                first = cpufreq_first_error(first,
-                                            apply_preference(state, knobs, policy, wish, in_force));
-        return first;
-}
-
-static int apply_bias(Knobs *knobs, const FreqPolicy *policy, const CpuWish *wish,
-                      CpuWish *in_force)
-{
-        char text[8];
-        bool there = true;
-        int first = 0;
-
-        snprintf(text, sizeof(text), "%d", wish->bias);
-        CPUSET_FOREACH(cpu, &policy->cpus) {
+        tune_batch_init(&batch, round->knobs, governor_done, round);
+        for (int i = 0; i < round->n; i++) {
+                const FreqPolicy *policy = round->works[i].policy;
+                const char *governor = round->works[i].wish->governor;
                 char name[TUNE_NAME];
 
-                cpufreq_bias_name(name, cpu);
-                first = cpufreq_first_error(first, tune_set(knobs, &cpufreq_choice_kind, name,
-                                                            wish->bias < 0 ? NULL : text, &there));
+                if (!round->works[i].choices)
+                        continue;
+                if (governor &&
+                    !g_strv_contains((const char *const *)policy->governors, governor)) {
+                        note_error(round, i, -EINVAL);
+                        continue;
+                }
+                cpufreq_name(name, policy->number, "scaling_governor");
+                tune_batch_add(&batch, &cpufreq_governor_kind, name, governor, i);
         }
-        in_force->bias = there ? wish->bias : -1;
-        return first;
+        tune_batch_end(&batch);
+}
+
+/* What is asked of the policy's preference, where the driver lets it be set. */
+static const char *wished_preference(const Work *work)
+{
+        const char *preference = work->wish->preference;
+
+        return g_strcmp0(preference, "default") == 0 ||
+                               fixes_preference(work->policy, work->wish->governor)
+                       ? NULL
+                       : preference;
+}
+
+static void preference_done(void *data, int i, bool in_force, int r)
+{
+        Round *round = data;
+        const Work *work = &round->works[i];
+        char name[TUNE_NAME];
+
+        if (r == -EBUSY && governor_is_performance(round->state, work->policy)) {
+                cpufreq_name(name, work->policy->number, PREFERENCE);
+                r = tune_set(round->knobs, &cpufreq_choice_kind, name, NULL, &in_force);
+        }
+        work->tuned->in_force.preference = in_force ? wished_preference(work) : NULL;
+        note_error(round, i, r);
+}
+
+/* Sets or gives back preferences: those that the driver fixes with the wished governor, or the
+ * others. */
+static void apply_preferences(Round *round, bool fixed)
+{
+        TuneBatch batch;
+
+        tune_batch_init(&batch, round->knobs, preference_done, round);
+        for (int i = 0; i < round->n; i++) {
+                const Work *work = &round->works[i];
+                char name[TUNE_NAME];
+
+                if (!work->choices || fixes_preference(work->policy, work->wish->governor) != fixed)
+                        continue;
+                cpufreq_name(name, work->policy->number, PREFERENCE);
+                tune_batch_add(&batch, &cpufreq_choice_kind, name, wished_preference(work), i);
+        }
+        tune_batch_end(&batch);
+}
+
+static void bias_done(void *data, int i, bool in_force, int r)
+{
+        Round *round = data;
+
+        if (!in_force)
+                round->works[i].tuned->in_force.bias = -1;
+        note_error(round, i, r);
+}
+
+static void apply_biases(Round *round)
+{
+        TuneBatch batch;
+
+        tune_batch_init(&batch, round->knobs, bias_done, round);
+        for (int i = 0; i < round->n; i++) {
+                const Work *work = &round->works[i];
+                int bias = work->wish->bias;
+                char text[8];
+
+                if (!work->bias)
+                        continue;
+                snprintf(text, sizeof(text), "%d", bias);
+                work->tuned->in_force.bias = (int8_t)bias;
+                CPUSET_FOREACH(cpu, &work->policy->cpus) {
+                        char name[TUNE_NAME];
+
+                        cpufreq_bias_name(name, cpu);
+                        tune_batch_add(&batch, &cpufreq_choice_kind, name, bias < 0 ? NULL : text,
+                                       i);
+                }
+        }
+        tune_batch_end(&batch);
 }
 
 /* A frequency that the hardware has; 0 stays 0. */
@@ -117,23 +185,35 @@ static uint32_t possible(const FreqPolicy *policy, uint32_t khz)
         return khz ? MAX(khz, policy->min_khz) : 0;
 }
 
-static int set_limit(Knobs *knobs, const FreqPolicy *policy, const char *file, uint32_t khz,
-                     uint32_t *ret_in_force)
+static void minimum_done(void *data, int i, bool in_force, int r)
+{
+        Round *round = data;
+        const Work *work = &round->works[i];
+
+        work->tuned->in_force.min_khz = in_force ? possible(work->policy, work->wish->min_khz) : 0;
+        note_error(round, i, r);
+}
+
+static void maximum_done(void *data, int i, bool in_force, int r)
+{
+        Round *round = data;
+        const Work *work = &round->works[i];
+
+        work->tuned->in_force.max_khz = in_force ? possible(work->policy, work->wish->max_khz) : 0;
+        note_error(round, i, r);
+}
+
+static void add_limit(TuneBatch *batch, const Work *work, const char *file, uint32_t khz, int i)
 {
         char name[TUNE_NAME], text[16];
-        bool there = true;
-        int r;
 
-        cpufreq_name(name, policy->number, file);
-        snprintf(text, sizeof(text), "%u", khz);
-        r = tune_set(knobs, &cpufreq_limit_kind, name, khz ? text : NULL, &there);
-        *ret_in_force = there ? khz : 0;
-        return r;
+        cpufreq_name(name, work->policy->number, file);
+        snprintf(text, sizeof(text), "%u", possible(work->policy, khz));
+        tune_batch_add(batch, &cpufreq_limit_kind, name, khz ? text : NULL, i);
 }
 
 /* What the maximum will be, and is, in kHz; 0 if that cannot be told. */
-static uint64_t maximum(const CpufreqState *state, const Knobs *knobs, const FreqPolicy *policy,
-                        bool now)
+static uint64_t maximum(const Round *round, const FreqPolicy *policy, bool now)
 {
         g_autofree char *text = NULL;
         char name[TUNE_NAME];
@@ -141,8 +221,8 @@ static uint64_t maximum(const CpufreqState *state, const Knobs *knobs, const Fre
         int r;
 
         cpufreq_name(name, policy->number, "scaling_max_freq");
-        r = now ? tune_read(&state->context, name, &text)
-                : knob_original(knobs, &cpufreq_limit_kind, name, &text);
+        r = now ? tune_read(&round->state->context, name, &text)
+                : knob_original(round->knobs, &cpufreq_limit_kind, name, &text);
         return r < 0 || u64_parse(text, &khz) < 0 ? 0 : khz;
 }
 
@@ -157,27 +237,52 @@ static bool has_limits(const Knobs *knobs, const FreqPolicy *policy)
                knob_find(knobs, &cpufreq_limit_kind, max);
 }
 
-static int apply_limits(CpufreqState *state, Knobs *knobs, const FreqPolicy *policy,
-                        const CpuWish *wish, CpuWish *in_force)
+/* Sets or gives back maxima: those that are to be raised, or the others. */
+static void apply_maxima(Round *round, bool raised)
 {
-        uint32_t min = possible(policy, wish->min_khz), max = possible(policy, wish->max_khz);
-        uint64_t now, then;
-        bool raised;
-        int first = 0;
+        TuneBatch batch;
 
-        if (!min && !max && !in_force->min_khz && !in_force->max_khz && !has_limits(knobs, policy))
-                return 0;
-        now = maximum(state, knobs, policy, true);
-        then = max ? max : maximum(state, knobs, policy, false);
-        raised = then > now;
-        if (raised)
-                first = set_limit(knobs, policy, "scaling_max_freq", max, &in_force->max_khz);
-        first = cpufreq_first_error(
-                first, set_limit(knobs, policy, "scaling_min_freq", min, &in_force->min_khz));
-        if (!raised)
-                first = cpufreq_first_error(first, set_limit(knobs, policy, "scaling_max_freq", max,
-                                                             &in_force->max_khz));
-        return first;
+        tune_batch_init(&batch, round->knobs, maximum_done, round);
+        for (int i = 0; i < round->n; i++) {
+                const Work *work = &round->works[i];
+
+                if (work->limits && work->raised == raised)
+                        add_limit(&batch, work, "scaling_max_freq", work->wish->max_khz, i);
+        }
+        tune_batch_end(&batch);
+}
+
+static void apply_minima(Round *round)
+{
+        TuneBatch batch;
+
+        tune_batch_init(&batch, round->knobs, minimum_done, round);
+        for (int i = 0; i < round->n; i++) {
+                const Work *work = &round->works[i];
+
+                if (work->limits)
+                        add_limit(&batch, work, "scaling_min_freq", work->wish->min_khz, i);
+        }
+        tune_batch_end(&batch);
+}
+
+static void apply_limits(Round *round)
+{
+        for (int i = 0; i < round->n; i++) {
+                Work *work = &round->works[i];
+                const CpuWish *wish = work->wish, *in_force = &work->tuned->in_force;
+                uint32_t max = possible(work->policy, wish->max_khz);
+
+                work->limits = work->limits &&
+                               (wish->min_khz || max || in_force->min_khz || in_force->max_khz ||
+                                has_limits(round->knobs, work->policy));
+                if (work->limits)
+                        work->raised = (max ? max : maximum(round, work->policy, false)) >
+                                       maximum(round, work->policy, true);
+        }
+        apply_maxima(round, true);
+        apply_minima(round);
+        apply_maxima(round, false);
 }
 
 static bool limits_differ(const Tuned *tuned, const CpuWish *wish)
@@ -192,21 +297,35 @@ static bool choices_differ(const Tuned *tuned, const CpuWish *wish)
                tuned->wished.preference != wish->preference;
 }
 
-int cpufreq_apply_policy(CpufreqState *state, Knobs *knobs, const FreqPolicy *policy,
-                         const CpuWish *wish)
+/* What of the policy is wished otherwise than the last time; false if nothing is. */
+static bool work_init(Work *work, const FreqPolicy *policy, const CpuWish *wish, Tuned *tuned)
 {
-        Tuned *tuned = &state->policies[policy->number];
-        CpuWish *in_force = &tuned->in_force;
-        int first = 0;
-
-        if (choices_differ(tuned, wish))
-                first = apply_choices(state, knobs, policy, wish, in_force);
-        if (policy->has_bias && (!tuned->known || tuned->wished.bias != wish->bias))
-                first = cpufreq_first_error(first, apply_bias(knobs, policy, wish, in_force));
-        if (limits_differ(tuned, wish))
-                first = cpufreq_first_error(first,
-                                            apply_limits(state, knobs, policy, wish, in_force));
+        *work = (Work){
+                .policy = policy,
+                .wish = wish,
+                .tuned = tuned,
+                .choices = choices_differ(tuned, wish),
+                .bias = policy->has_bias && (!tuned->known || tuned->wished.bias != wish->bias),
+                .limits = limits_differ(tuned, wish),
+        };
         tuned->wished = *wish;
-        tuned->known = first == 0;
-        return first;
+        tuned->known = true;
+        return work->choices || work->bias || work->limits;
+}
+
+int cpufreq_apply_policies(CpufreqState *state, Knobs *knobs, const FreqPolicy *policies,
+                           const CpuWish *wishes, int n)
+{
+        g_autofree Work *works = g_new(Work, (gsize)MAX(n, 1));
+        Round round = { .state = state, .knobs = knobs, .works = works };
+
+        for (int i = 0; i < n; i++)
+                round.n += work_init(&works[round.n], &policies[i], &wishes[i],
+                                     &state->policies[policies[i].number]);
+        apply_preferences(&round, true);
+        apply_governors(&round);
+        apply_preferences(&round, false);
+        apply_biases(&round);
+        apply_limits(&round);
+        return round.first;
 }

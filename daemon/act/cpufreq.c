@@ -195,7 +195,7 @@ static int apply_cpufreq(void *data, Knobs *knobs, const Plan *plan, const ActFa
 {
         CpufreqState *state = data;
         g_autofree CpuWish *wishes = NULL;
-        int first;
+        int first, r;
 
         if (!state->options.manage)
                 return 0;
@@ -206,13 +206,9 @@ static int apply_cpufreq(void *data, Knobs *knobs, const Plan *plan, const ActFa
         for (int i = 0; i < facts->n_frequency; i++)
                 wishes[i] = wish_of(state, plan, &facts->frequency[i]);
         first = apply_boosts(state, knobs, facts, wishes);
+        r = cpufreq_apply_policies(state, knobs, facts->frequency, wishes, facts->n_frequency);
+        first = cpufreq_first_error(first, r);
         state->all_known = first == 0;
-        for (int i = 0; i < facts->n_frequency; i++) {
-                int r = cpufreq_apply_policy(state, knobs, &facts->frequency[i], &wishes[i]);
-
-                state->all_known &= r == 0;
-                first = cpufreq_first_error(first, r);
-        }
         for (int cpu = 0; cpu < state->n_cpus; cpu++)
                 state->seen[cpu] = cpu < plan->n_cpus ? plan->cpus[cpu] : tune_nothing;
         return first;

@@ -119,60 +119,74 @@ static uint16_t leave_one(const State *state, const Knobs *knobs, int cpu, int n
         return disabled;
 }
 
-/* Sets, or gives back, the switches of the states of `mask`. */
-static int switch_states(Knobs *knobs, int cpu, uint16_t mask, const char *value,
-                         uint16_t *ret_in_force)
-{
-        int first = 0;
+/* What is being done for many CPUs at once. */
+typedef struct Round {
+        State *state;
+        int first; /* the first error */
+} Round;
 
-        *ret_in_force = 0;
+static void switch_done(void *data, int tag, bool in_force, int r)
+{
+        Round *round = data;
+        Tuned *tuned = &round->state->cpus[tag / IDLE_STATES_MAX];
+
+        if (in_force)
+                tuned->in_force.disabled |= (uint16_t)(1u << tag % IDLE_STATES_MAX);
+        if (r < 0)
+                tuned->known = false;
+        round->first = round->first ?: r;
+}
+
+/* Sets, or gives back, the switches of the states of `mask`. */
+static void switch_states(TuneBatch *batch, int cpu, uint16_t mask, const char *value)
+{
         for (int i = 0; i < IDLE_STATES_MAX && mask >> i; i++) {
                 char name[TUNE_NAME];
-                bool in_force = true;
-                int r;
 
                 if (!(mask >> i & 1))
                         continue;
                 name_of(cpu, i, name);
-                r = tune_set(knobs, &idle_kind, name, value, &in_force);
-                first = first ?: r;
-                *ret_in_force |= (uint16_t)(in_force << i);
+                tune_batch_add(batch, &idle_kind, name, value, cpu * IDLE_STATES_MAX + i);
         }
-        return first;
 }
 
-static int apply_cpu(State *state, Knobs *knobs, int cpu, int n, uint16_t disabled)
+/* The states of the CPU that the plan has switched off. */
+static uint16_t wished_of(const State *state, const Plan *plan, int cpu)
 {
-        Tuned *tuned = &state->cpus[cpu];
-        uint16_t before = tuned->known ? tuned->wished.disabled : UINT16_MAX, none;
-        uint16_t safe = leave_one(state, knobs, cpu, n, disabled);
-        int r, first;
-
-        first = switch_states(knobs, cpu, before & (uint16_t)~safe, NULL, &none);
-        r = switch_states(knobs, cpu, safe, "1", &tuned->in_force.disabled);
-        tuned->wished.disabled = disabled;
-        tuned->known = first == 0 && r == 0;
-        return first ?: r;
+        return cpu < plan->n_cpus && !cpuset_has(&state->options.exclude, cpu)
+                       ? plan->cpus[cpu].disabled
+                       : 0;
 }
 
 static int apply_cpus(State *state, Knobs *knobs, const Plan *plan, const ActFacts *facts)
 {
-        int first = 0;
+        g_autofree uint16_t *safe = g_new(uint16_t, (gsize)state->n_cpus);
+        Round round = { .state = state };
+        CpuSet others = { 0 };
+        TuneBatch batch;
 
+        tune_batch_init(&batch, knobs, switch_done, &round);
         CPUSET_FOREACH(cpu, &facts->topology->online) {
-                const Tuned *tuned = &state->cpus[cpu];
-                uint16_t disabled = cpu < plan->n_cpus ? plan->cpus[cpu].disabled : 0;
-                int r;
+                Tuned *tuned = &state->cpus[cpu];
+                uint16_t disabled = wished_of(state, plan, cpu);
+                uint16_t before = tuned->known ? tuned->wished.disabled : UINT16_MAX;
 
-                if (cpuset_has(&state->options.exclude, cpu))
-                        disabled = 0;
-                if (tuned->known && tuned->wished.disabled == disabled)
+                if (tuned->known && before == disabled)
                         continue;
-                r = apply_cpu(state, knobs, cpu, facts->idle ? facts->idle[cpu].n_states : 0,
-                              disabled);
-                first = first ?: r;
+                cpuset_add(&others, cpu);
+                safe[cpu] = leave_one(state, knobs, cpu,
+                                      facts->idle ? facts->idle[cpu].n_states : 0, disabled);
+                tuned->known = true;
+                tuned->wished.disabled = disabled;
+                switch_states(&batch, cpu, before & (uint16_t)~safe[cpu], NULL);
         }
-        return first;
+        tune_batch_end(&batch);
+        CPUSET_FOREACH(cpu, &others) {
+                state->cpus[cpu].in_force.disabled = 0;
+                switch_states(&batch, cpu, safe[cpu], "1");
+        }
+        tune_batch_end(&batch);
+        return round.first;
 }
 
 static int apply_governor(State *state, Knobs *knobs, const char *governor)

@@ -20,7 +20,7 @@ static void entry_free(void *data)
 {
         KnobEntry *entry = data;
 
-        g_free(entry->knob.name);
+        fd_close(&entry->fd);
         g_free(entry->knob.original);
         g_free(entry->knob.ours);
         g_free(entry->knob.before);
@@ -54,8 +54,6 @@ Knobs *knobs_new(const ActContext *context, int run, bool dry_run)
         g_autofree char *boot_id = read_boot_id(context->root);
 
         knobs->context = *context;
-        knobs->file = g_new(KnobFile, 1);
-        *knobs->file = (KnobFile){ .fd = -1 };
         knobs->dry_run = dry_run;
         knobs->list = g_ptr_array_new_with_free_func(entry_free);
         knobs->index = g_hash_table_new(entry_hash, entry_equal);
@@ -72,7 +70,6 @@ void knobs_free(Knobs *knobs)
         g_hash_table_unref(knobs->pretended);
         g_hash_table_unref(knobs->index);
         g_ptr_array_unref(knobs->list);
-        g_free(knobs->file);
         g_free(knobs);
 }
 
@@ -86,82 +83,76 @@ KnobEntry *knob_entry_find(const Knobs *knobs, const KnobKind *kind, const char 
 KnobEntry *knob_entry_get(Knobs *knobs, const KnobKind *kind, const char *name)
 {
         KnobEntry *entry = knob_entry_find(knobs, kind, name);
+        size_t size = strlen(name) + 1;
 
         if (entry)
                 return entry;
-        entry = g_new0(KnobEntry, 1);
+        entry = g_malloc0(sizeof(*entry) + size);
         entry->knob.kind = kind;
-        entry->knob.name = g_strdup(name);
+        entry->knob.name = memcpy(entry + 1, name, size);
+        entry->fd = -1;
         entry->serial = ++knobs->serial;
         g_ptr_array_add(knobs->list, entry);
         g_hash_table_add(knobs->index, entry);
         return entry;
 }
 
-void knob_entry_open(Knobs *knobs, const KnobEntry *entry)
+void knob_entry_open(const Knobs *knobs, KnobEntry *entry)
 {
         const Knob *knob = &entry->knob;
 
-        knobs->file->entry = entry;
-        knobs->file->fd = knob->kind->open ? knob->kind->open(&knobs->context, knob->name) : -1;
-        knobs->file->size = 0;
+        entry->fd = knob->kind->open ? knob->kind->open(&knobs->context, knob->name) : -1;
+        entry->size = 0;
 }
 
-void knob_entry_close(Knobs *knobs)
+void knob_entry_close(KnobEntry *entry)
 {
-        fd_close(&knobs->file->fd);
-        *knobs->file = (KnobFile){ .fd = -1 };
-}
-
-static bool is_open(const Knobs *knobs, const KnobEntry *entry)
-{
-        return knobs->file->entry == entry && knobs->file->fd >= 0;
-}
-
-static int read_file(const KnobFile *file, char *text, size_t size)
-{
-        int n = fd_read_at_start(file->fd, text, size);
-
-        if (n < 0)
-                return n;
-        return (size_t)n == size - 1 ? -EFBIG : n;
+        fd_close(&entry->fd);
+        entry->fd = -1;
 }
 
 /* A plain file keeps what is behind the text that is written, unlike one of sysfs, so that white
  * space is put over it. */
-static int write_file(const Knobs *knobs, const char *value)
+static int write_file(const Knobs *knobs, const KnobEntry *entry, const char *value)
 {
         size_t length = strlen(value);
         char padded[VALUE_SIZE];
         ssize_t n;
 
-        if (!knobs->context.live && length < knobs->file->size) {
-                memset(padded, '\n', knobs->file->size);
+        if (!knobs->context.live && length < entry->size) {
+                memset(padded, '\n', entry->size);
                 value = memcpy(padded, value, length);
-                length = knobs->file->size;
+                length = entry->size;
         }
         do
-                n = write(knobs->file->fd, value, length);
+                n = write(entry->fd, value, length);
         while (n < 0 && errno == EINTR);
         if (n < 0)
                 return -errno;
         return (size_t)n == length ? 0 : -EIO;
 }
 
-int knob_entry_read(const Knobs *knobs, const KnobEntry *entry, char **ret_value)
+/* Reads the text behind the knob's descriptor; -EFBIG: that is not all of it. */
+static int read_file(KnobEntry *entry, char text[VALUE_SIZE])
+{
+        int n = fd_read_at_start(entry->fd, text, VALUE_SIZE);
+
+        if (n < 0)
+                return n;
+        if (n == VALUE_SIZE - 1)
+                return -EFBIG;
+        entry->size = (uint16_t)n;
+        return 0;
+}
+
+int knob_entry_read(const Knobs *knobs, KnobEntry *entry, char **ret_value)
 {
         char text[VALUE_SIZE];
-        int n;
 
-        if (is_open(knobs, entry)) {
-                n = read_file(knobs->file, text, sizeof(text));
-                if (n >= 0) {
-                        knobs->file->size = (size_t)n;
-                        *ret_value = g_strchomp(g_strndup(text, (gsize)n));
-                        return 0;
-                }
-        }
-        return entry->knob.kind->read(&knobs->context, entry->knob.name, ret_value);
+        if (entry->fd < 0 || read_file(entry, text) < 0)
+                return entry->knob.kind->read(&knobs->context, entry->knob.name, ret_value);
+        *ret_value = g_strdup(g_strchomp(text));
+        return 0;
 }
 
 bool knob_same(const KnobKind *kind, const char *a, const char *b)
@@ -214,9 +205,8 @@ int knob_entry_write(Knobs *knobs, KnobEntry *entry, const char *value)
         const KnobKind *kind = entry->knob.kind;
         g_autoptr(GPtrArray) explained = list_explained(knobs, kind->disturbs);
         bool apart = kind->write_apart && knobs->context.live;
-        int r = is_open(knobs, entry) && !apart
-                        ? write_file(knobs, value)
-                        : kind->write(&knobs->context, entry->knob.name, value);
+        int r = entry->fd >= 0 && !apart ? write_file(knobs, entry, value)
+                                         : kind->write(&knobs->context, entry->knob.name, value);
 
         knobs->writes += r >= 0;
         for (unsigned i = 0; i < explained->len; i++) {
@@ -237,7 +227,8 @@ void knob_entry_note(KnobEntry *entry, const char *value)
 
 int knob_entry_announce(Knobs *knobs, KnobEntry *entry, const char *value)
 {
-        int r = undo_write(knobs->undo, entry->record, value);
+        UndoStep step = { .entry = entry->record, .value = value };
+        int r = undo_put(knobs->undo, &step, 1);
 
         if (r < 0)
                 return r;
@@ -254,11 +245,12 @@ int knob_entry_adopt(Knobs *knobs, KnobEntry *entry, const char *value)
 
 int knob_entry_unrecord(Knobs *knobs, KnobEntry *entry)
 {
+        UndoStep step = { .entry = entry->record };
         int r;
 
         if (!entry->record)
                 return 0;
-        r = undo_done(knobs->undo, entry->record);
+        r = undo_put(knobs->undo, &step, 1);
         if (r < 0)
                 return r;
         entry->record = NULL;
@@ -282,14 +274,19 @@ static unsigned find_place(const Knobs *knobs, const KnobEntry *entry)
         return first;
 }
 
+void knob_entry_drop(Knobs *knobs, KnobEntry *entry)
+{
+        g_hash_table_remove(knobs->index, entry);
+        g_ptr_array_remove_index(knobs->list, find_place(knobs, entry));
+}
+
 int knob_entry_forget(Knobs *knobs, KnobEntry *entry)
 {
         int r = knob_entry_unrecord(knobs, entry);
 
         if (r < 0)
                 return r;
-        g_hash_table_remove(knobs->index, entry);
-        g_ptr_array_remove_index(knobs->list, find_place(knobs, entry));
+        knob_entry_drop(knobs, entry);
         return 0;
 }
 

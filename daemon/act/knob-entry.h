@@ -16,17 +16,12 @@ typedef struct KnobEntry {
         UndoEntry *record; /* of its original; NULL: none */
         uint64_t serial;   /* ascends along the list */
         bool reported;     /* by the restore that is under way */
+        bool busy;         /* being set */
+        uint16_t size;     /* of the file's text as last read, with white space */
+        int fd;            /* its file, while it is being set or given back; else -1 */
 } KnobEntry;
 
-/* The file of the knob that is being set or given back. */
-typedef struct KnobFile {
-        const KnobEntry *entry;
-        int fd;      /* -1: it is reached by its kind's functions */
-        size_t size; /* of the text as last read, with white space */
-} KnobFile;
-
 struct Knobs {
-        KnobFile *file;
         ActContext context;
         bool dry_run;
         Undo *undo;
@@ -45,11 +40,11 @@ KnobEntry *knob_entry_get(Knobs *knobs, const KnobKind *kind, const char *name);
 
 /* Opens the knob's file for what follows, if it has one, and closes it again. In between it may be
  * read at will and written once. */
-void knob_entry_open(Knobs *knobs, const KnobEntry *entry);
-void knob_entry_close(Knobs *knobs);
+void knob_entry_open(const Knobs *knobs, KnobEntry *entry);
+void knob_entry_close(KnobEntry *entry);
 
 /* Reads the knob's value as it is now. */
-int knob_entry_read(const Knobs *knobs, const KnobEntry *entry, char **ret_value);
+int knob_entry_read(const Knobs *knobs, KnobEntry *entry, char **ret_value);
 
 /* True if the two are the same value; NULL is no value. */
 bool knob_same(const KnobKind *kind, const char *a, const char *b);
@@ -79,6 +74,9 @@ int knob_entry_unrecord(Knobs *knobs, KnobEntry *entry);
 
 /* Takes the knob off the record and out of the list; it stays in both if the record fails. */
 int knob_entry_forget(Knobs *knobs, KnobEntry *entry);
+
+/* Takes a knob that is not on record out of the list. */
+void knob_entry_drop(Knobs *knobs, KnobEntry *entry);
 
 /* Leaves the knob to whoever changed it. Returns -ESTALE. */
 int knob_entry_disown(Knobs *knobs, KnobEntry *entry);

@@ -106,7 +106,7 @@ static int restore_one(Knobs *knobs, KnobEntry *entry, bool last, KnobReport rep
                 return knob_entry_forget(knobs, entry);
         knob_entry_open(knobs, entry);
         r = give_back(knobs, entry, &found);
-        knob_entry_close(knobs);
+        knob_entry_close(entry);
         if ((settled(r) || last) && report && !entry->reported) {
                 report(&entry->knob, found, r, userdata);
                 entry->reported = true;

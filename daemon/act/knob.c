@@ -3,10 +3,11 @@
  * Setting a knob.
  *
  * The order of steps is what makes the promise of knob.h hold. For a knob that is changed for the
- * first time: read, `found` and `write` on record, write, read back. A kill before the write
- * leaves the original in place, a kill after it a value that the record announces; the instance
- * that finds the record can tell both from a third value, which is somebody else's. The original
- * need not be announced when it is put back: it is on record as found.
+ * first time: read, `found` and `write` on record, write, read back. Of knobs that are changed
+ * together all are read, then all are on record, then one after the other is written. A kill before
+ * the write leaves the original in place, a kill after it a value that the record announces; the
+ * instance that finds the record can tell both from a third value, which is somebody else's. The
+ * original need not be announced when it is put back: it is on record as found.
  *
  * At any time the value of a knob of ours is the original, the last value or the one before it:
  * the last write may have failed, or not have begun. Before a new value is announced, the record
@@ -28,33 +29,20 @@ static void replace(char **text, const char *value)
         *text = g_strdup(value);
 }
 
-/* Puts on record all that must be known about the knob before it is changed from `now`. */
-static int record(Knobs *knobs, KnobEntry *entry, const char *now, const char *value)
-{
-        Knob *knob = &entry->knob;
-        int r;
+/* A knob on its way to another value. */
+typedef struct Step {
+        KnobEntry *entry;
+        KnobChange *change;
+        const char *value; /* it is to have; the original if the change is to give it back */
+        char *now;         /* it has; NULL: it is done with */
+} Step;
 
-        if (knobs->undo_error < 0)
-                return knobs->undo_error;
-        if (!entry->record) {
-                r = undo_begin(knobs->undo, knob->kind->name, knob->name, now, value,
-                               &entry->record);
-                if (r < 0)
-                        return r;
-                knob_entry_note(entry, value);
-                return 0;
-        }
-        if (!knob_same(knob->kind, now, knob->ours) &&
-            !knob_same(knob->kind, now, knob->original)) {
-                r = knob_entry_announce(knobs, entry, now);
-                if (r < 0)
-                        return r;
-        }
-        if (!knob_same(knob->kind, value, knob->original))
-                return knob_entry_announce(knobs, entry, value);
-        knob_entry_note(entry, value);
-        return 0;
-}
+/* Knobs that go together. */
+typedef struct Batch {
+        Knobs *knobs;
+        unsigned n;
+        Step steps[KNOBS_AT_ONCE];
+} Batch;
 
 /* After a failure: what is there now counts as ours, and if it is the original the record ends. */
 static int give_up(Knobs *knobs, KnobEntry *entry, const char *now, int error)
@@ -66,22 +54,102 @@ static int give_up(Knobs *knobs, KnobEntry *entry, const char *now, int error)
         return knob_entry_fail(entry, error);
 }
 
-static int write_and_check(Knobs *knobs, KnobEntry *entry, const char *value)
+static void step_end(Step *step)
 {
+        g_clear_pointer(&step->now, g_free);
+        step->entry->busy = false;
+        knob_entry_close(step->entry);
+}
+
+/* Finds out what must be known about the knob before it is changed. Returns 1 if `ret_undo` is to
+ * be put on record for that, 0 if all is there. */
+static int step_prepare(Knobs *knobs, const Step *step, UndoStep *ret_undo)
+{
+        KnobEntry *entry = step->entry;
+        Knob *knob = &entry->knob;
+        int r;
+
+        if (!entry->record) {
+                replace(&knob->original, step->now);
+                replace(&knob->ours, NULL);
+                replace(&knob->before, NULL);
+        }
+        if (knobs->undo_error < 0)
+                return knobs->undo_error;
+        *ret_undo = (UndoStep){ entry->record, knob->kind->name, knob->name, step->now,
+                                step->value };
+        if (!entry->record)
+                return 1;
+        if (!knob_same(knob->kind, step->now, knob->ours) &&
+            !knob_same(knob->kind, step->now, knob->original)) {
+                r = knob_entry_announce(knobs, entry, step->now);
+                if (r < 0)
+                        return r;
+        }
+        if (!knob_same(knob->kind, step->value, knob->original))
+                return 1;
+        knob_entry_note(entry, step->value);
+        return 0;
+}
+
+/* The knob cannot be put on record, and so it stays as it is. */
+static void step_refuse(Knobs *knobs, Step *step, int error)
+{
+        KnobEntry *entry = step->entry;
+
+        if (!entry->knob.ours)
+                replace(&entry->knob.ours, step->value);
+        step->change->result = give_up(knobs, entry, step->now, error);
+        step_end(step);
+}
+
+/* Puts on record, all at once, what must be there before the knobs are changed. */
+static void batch_record(Batch *batch)
+{
+        UndoStep undo[KNOBS_AT_ONCE];
+        Step *whose[KNOBS_AT_ONCE];
+        Knobs *knobs = batch->knobs;
+        unsigned n = 0;
+        int r;
+
+        for (unsigned i = 0; i < batch->n; i++) {
+                r = step_prepare(knobs, &batch->steps[i], &undo[n]);
+                if (r < 0)
+                        step_refuse(knobs, &batch->steps[i], r);
+                else if (r > 0)
+                        whose[n++] = &batch->steps[i];
+        }
+        r = undo_put(knobs->undo, undo, n);
+        for (unsigned i = 0; i < n; i++) {
+                int error = r < 0 && n > 1 ? undo_put(knobs->undo, &undo[i], 1) : r;
+
+                if (error < 0) {
+                        step_refuse(knobs, whose[i], error);
+                        continue;
+                }
+                whose[i]->entry->record = undo[i].entry;
+                knob_entry_note(whose[i]->entry, whose[i]->value);
+        }
+}
+
+static int write_and_check(Knobs *knobs, Step *step)
+{
+        KnobEntry *entry = step->entry;
         Knob *knob = &entry->knob;
         g_autofree char *after = NULL;
         int r, read_error;
 
-        r = knob_entry_write(knobs, entry, value);
+        r = knob_entry_write(knobs, entry, step->value);
         read_error = knob_entry_read(knobs, entry, &after);
+        step_end(step);
         if (read_error == -ENOENT) {
                 knob_entry_forget(knobs, entry);
                 return -ENOENT;
         }
         if (r >= 0)
                 r = read_error;
-        if (r >= 0 && !knob_same(knob->kind, after, value) &&
-            !knob_entry_is_held(knobs, entry, value, after))
+        if (r >= 0 && !knob_same(knob->kind, after, step->value) &&
+            !knob_entry_is_held(knobs, entry, step->value, after))
                 r = -EPERM;
         if (r < 0)
                 return give_up(knobs, entry, after, r);
@@ -90,28 +158,46 @@ static int write_and_check(Knobs *knobs, KnobEntry *entry, const char *value)
         return 1;
 }
 
-/* Brings the knob from the value `now` to another one. */
-static int change(Knobs *knobs, KnobEntry *entry, const char *now, const char *value)
+/* Takes those off the record, all at once, that have their originals again. */
+static void batch_settle(Batch *batch)
 {
-        bool back;
+        UndoStep undo[KNOBS_AT_ONCE];
+        KnobEntry *whose[KNOBS_AT_ONCE];
+        unsigned n = 0;
         int r;
 
-        if (!entry->record) {
-                replace(&entry->knob.original, now);
-                replace(&entry->knob.ours, NULL);
-                replace(&entry->knob.before, NULL);
+        for (unsigned i = 0; i < batch->n; i++) {
+                const Step *step = &batch->steps[i];
+
+                if (step->change->result <= 0 ||
+                    !knob_same(step->entry->knob.kind, step->value, step->entry->knob.original))
+                        continue;
+                undo[n] = (UndoStep){ .entry = step->entry->record };
+                whose[n++] = step->entry;
         }
-        r = record(knobs, entry, now, value);
-        if (r < 0) {
-                if (!entry->knob.ours)
-                        replace(&entry->knob.ours, value);
-                return give_up(knobs, entry, now, r);
+        r = undo_put(batch->knobs->undo, undo, n);
+        for (unsigned i = 0; i < n; i++) {
+                if (r < 0 && (n == 1 || undo_put(batch->knobs->undo, &undo[i], 1) < 0))
+                        continue;
+                whose[i]->record = NULL;
+                knob_entry_drop(batch->knobs, whose[i]);
         }
-        back = knob_same(entry->knob.kind, value, entry->knob.original);
-        r = write_and_check(knobs, entry, value);
-        if (r > 0 && back)
-                knob_entry_forget(knobs, entry);
-        return r;
+}
+
+/* Carries out what the batch has come to, and empties it. */
+static void batch_finish(Batch *batch)
+{
+        if (batch->n == 0)
+                return;
+        batch_record(batch);
+        for (unsigned i = 0; i < batch->n; i++) {
+                Step *step = &batch->steps[i];
+
+                if (step->now)
+                        step->change->result = write_and_check(batch->knobs, step);
+        }
+        batch_settle(batch);
+        batch->n = 0;
 }
 
 /* The knob is as it should be; perhaps the books are not. */
@@ -152,71 +238,106 @@ static int unreadable(Knobs *knobs, KnobEntry *entry, const char *value, int err
 }
 
 /* A dry run remembers what would have been written, to count it once. */
-static int pretend(Knobs *knobs, const KnobKind *kind, const char *name, const char *value)
+static int pretend(Knobs *knobs, const KnobChange *change)
 {
-        g_autofree char *key = g_strdup_printf("%s %s", kind->name, name), *now = NULL;
+        g_autofree char *key = g_strdup_printf("%s %s", change->kind->name, change->name);
+        g_autofree char *now = NULL;
         const char *then;
         int r;
 
-        r = kind->read(&knobs->context, name, &now);
+        if (!change->value) {
+                knobs->writes += g_hash_table_remove(knobs->pretended, key);
+                return 0;
+        }
+        r = change->kind->read(&knobs->context, change->name, &now);
         if (r < 0)
                 return r;
         then = g_hash_table_lookup(knobs->pretended, key);
-        if (knob_same(kind, then ? then : now, value))
+        if (knob_same(change->kind, then ? then : now, change->value))
                 return 0;
         knobs->writes++;
-        g_hash_table_replace(knobs->pretended, g_steal_pointer(&key), g_strdup(value));
+        g_hash_table_replace(knobs->pretended, g_steal_pointer(&key), g_strdup(change->value));
         return 0;
 }
 
-static int set_open(Knobs *knobs, KnobEntry *entry, const char *value)
+/* Looks at the knob as it is now. Returns 1 if it has to be written; else the change is done, and
+ * this its result. */
+static int step_look(Knobs *knobs, Step *step)
 {
-        const KnobKind *kind = entry->knob.kind;
+        KnobEntry *entry = step->entry;
         g_autofree char *now = NULL;
+        bool foreign;
         int r;
 
+        knob_entry_open(knobs, entry);
         r = knob_entry_read(knobs, entry, &now);
+        foreign = r >= 0 && entry->record && !knob_entry_explains(knobs, entry, now);
+        if (r >= 0 && !foreign && !knob_same(entry->knob.kind, now, step->value)) {
+                step->now = g_steal_pointer(&now);
+                entry->busy = true;
+                return 1;
+        }
+        knob_entry_close(entry);
         if (r < 0)
-                return unreadable(knobs, entry, value, r);
-        if (entry->record && !knob_entry_explains(knobs, entry, now))
-                return knob_entry_disown(knobs, entry);
-        if (knob_same(kind, now, value))
-                return confirm(knobs, entry, now);
-        return change(knobs, entry, now, value);
+                return unreadable(knobs, entry, step->value, r);
+        return foreign ? knob_entry_disown(knobs, entry) : confirm(knobs, entry, now);
+}
+
+/* The knob's entry; NULL: there is none, and nothing to give back. */
+static KnobEntry *entry_of(Knobs *knobs, const KnobChange *change)
+{
+        return change->value ? knob_entry_get(knobs, change->kind, change->name)
+                             : knob_entry_find(knobs, change->kind, change->name);
+}
+
+/* Takes one more change into the batch, if there is anything to be written for it. */
+static void batch_add(Batch *batch, KnobChange *change)
+{
+        Knobs *knobs = batch->knobs;
+        KnobEntry *entry = entry_of(knobs, change);
+        Step *step;
+
+        if (batch->n == KNOBS_AT_ONCE || (entry && entry->busy)) {
+                batch_finish(batch);
+                entry = entry_of(knobs, change);
+        }
+        step = &batch->steps[batch->n];
+        if (!entry || entry->knob.state == KNOB_FOREIGN) {
+                change->result = change->value ? -ESTALE : 0;
+        } else if (!change->value && !entry->record) {
+                change->result = knob_entry_forget(knobs, entry);
+        } else {
+                *step = (Step){ entry, change, change->value ?: entry->knob.original, NULL };
+                change->result = step_look(knobs, step);
+                batch->n += change->result > 0;
+        }
+}
+
+void knobs_set(Knobs *knobs, KnobChange *changes, unsigned n)
+{
+        Batch batch;
+
+        batch.knobs = knobs;
+        batch.n = 0;
+        for (unsigned i = 0; i < n; i++)
+                if (knobs->dry_run)
+                        changes[i].result = pretend(knobs, &changes[i]);
+                else
+                        batch_add(&batch, &changes[i]);
+        batch_finish(&batch);
 }
 
 int knob_set(Knobs *knobs, const KnobKind *kind, const char *name, const char *value)
 {
-        KnobEntry *entry;
-        int r;
+        KnobChange change = { kind, name, value, 0 };
 
-        if (knobs->dry_run)
-                return pretend(knobs, kind, name, value);
-        entry = knob_entry_get(knobs, kind, name);
-        if (entry->knob.state == KNOB_FOREIGN)
-                return -ESTALE;
-        knob_entry_open(knobs, entry);
-        r = set_open(knobs, entry, value);
-        knob_entry_close(knobs);
-        return r;
+        knobs_set(knobs, &change, 1);
+        return change.result;
 }
 
 int knob_release(Knobs *knobs, const KnobKind *kind, const char *name)
 {
-        KnobEntry *entry = knob_entry_find(knobs, kind, name);
-        g_autofree char *key = NULL, *original = NULL;
-
-        if (knobs->dry_run) {
-                key = g_strdup_printf("%s %s", kind->name, name);
-                knobs->writes += g_hash_table_remove(knobs->pretended, key);
-                return 0;
-        }
-        if (!entry || entry->knob.state == KNOB_FOREIGN)
-                return 0;
-        if (!entry->record)
-                return knob_entry_forget(knobs, entry);
-        original = g_strdup(entry->knob.original);
-        return knob_set(knobs, kind, name, original);
+        return knob_set(knobs, kind, name, NULL);
 }
 
 bool knob_is_as_written(const ActContext *context, const Knob *knob, const char *found)

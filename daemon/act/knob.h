@@ -121,6 +121,22 @@ int knob_set(Knobs *knobs, const KnobKind *kind, const char *name, const char *v
  * knob_set(), 0 if there is nothing to give back; somebody else's knob stays listed as theirs. */
 int knob_release(Knobs *knobs, const KnobKind *kind, const char *name);
 
+/* One of many knobs that are to be set or given back. */
+typedef struct KnobChange {
+        const KnobKind *kind;
+        const char *name;
+        const char *value; /* NULL: it is given back */
+        int result;        /* of knob_set() or knob_release() */
+} KnobChange;
+
+/* How many changes go together. */
+#define KNOBS_AT_ONCE 32
+
+/* Makes the changes and notes their results: knob_set() and knob_release() at half the cost. Up to
+ * KNOBS_AT_ONCE that follow each other are all read, and put on record by one write(2), before the
+ * first is written; so none may depend on another one. */
+void knobs_set(Knobs *knobs, KnobChange *changes, unsigned n);
+
 /* Takes the value that a knob of ours has now for the kernel's doing, as when it drops a CPU that
  * went offline from every cpuset: it counts as ours. -ENOENT: no such knob of ours; else the error
  * of reading or recording. */

@@ -95,46 +95,60 @@ static void format_latency(int32_t us, char text[16])
                 snprintf(text, 16, "%d", us);
 }
 
-static int apply_cpu(State *state, Knobs *knobs, int cpu, int32_t us, int32_t *ret_in_force)
+/* What is being done for many CPUs at once. */
+typedef struct Round {
+        State *state;
+        int first; /* the first error */
+} Round;
+
+static void latency_done(void *data, int cpu, bool in_force, int r)
+{
+        Round *round = data;
+        Tuned *tuned = &round->state->cpus[cpu];
+
+        if (!in_force)
+                tuned->in_force.latency_us = -1;
+        tuned->known = r >= 0;
+        round->first = round->first ?: r;
+}
+
+static void apply_cpu(State *state, TuneBatch *batch, int cpu, int32_t us)
 {
         g_autofree char *original = NULL;
         char name[TUNE_NAME], text[16];
-        bool in_force = true;
         int32_t found;
         int r;
 
         name_of(cpu, name);
-        *ret_in_force = -1;
-        if (us < 0)
-                return tune_set(knobs, &latency_kind, name, NULL, &in_force);
-        r = knob_original(knobs, &latency_kind, name, &original);
-        found = r < 0 ? -1 : parse_latency(original);
-        us = found >= 0 ? MIN(found, us) : us;
-        format_latency(us, text);
-        r = tune_set(knobs, &latency_kind, name, text, &in_force);
-        *ret_in_force = in_force ? us : -1;
-        return r;
+        if (us >= 0) {
+                r = knob_original(batch->knobs, &latency_kind, name, &original);
+                found = r < 0 ? -1 : parse_latency(original);
+                us = found >= 0 ? MIN(found, us) : us;
+                format_latency(us, text);
+        }
+        state->cpus[cpu].in_force.latency_us = us;
+        tune_batch_add(batch, &latency_kind, name, us < 0 ? NULL : text, cpu);
 }
 
 static int apply_cpus(State *state, Knobs *knobs, const Plan *plan, const Topology *topology)
 {
-        int first = 0;
+        Round round = { .state = state };
+        TuneBatch batch;
 
+        tune_batch_init(&batch, knobs, latency_done, &round);
         CPUSET_FOREACH(cpu, &topology->online) {
                 Tuned *tuned = &state->cpus[cpu];
                 int32_t us = cpu < plan->n_cpus ? plan->cpus[cpu].latency_us : -1;
-                int r;
 
                 if (cpuset_has(&state->options.exclude, cpu))
                         us = -1;
                 if (tuned->known && tuned->wished.latency_us == us)
                         continue;
-                r = apply_cpu(state, knobs, cpu, us, &tuned->in_force.latency_us);
                 tuned->wished.latency_us = us;
-                tuned->known = r >= 0;
-                first = first ?: MIN(r, 0);
+                apply_cpu(state, &batch, cpu, us);
         }
-        return first;
+        tune_batch_end(&batch);
+        return round.first;
 }
 
 static int apply_global(State *state, const Knobs *knobs, int32_t us)

@@ -179,6 +179,55 @@ bool tune_exists(int root, const char *name)
         return faccessat(root, path, F_OK, 0) == 0;
 }
 
+/* Somebody else's knob is no error, and neither is one that is gone and need not be given back. */
+static int soften(const char *value, int r)
+{
+        return r == -ESTALE || (r == -ENOENT && !value) ? 0 : MIN(r, 0);
+}
+
+void tune_batch_init(TuneBatch *batch, Knobs *knobs,
+                     void (*done)(void *userdata, int tag, bool in_force, int r), void *userdata)
+{
+        batch->knobs = knobs;
+        batch->done = done;
+        batch->userdata = userdata;
+        batch->n = 0;
+}
+
+void tune_batch_add(TuneBatch *batch, const KnobKind *kind, const char *name, const char *value,
+                    int tag)
+{
+        unsigned i;
+
+        if (value && strlen(value) >= TUNE_VALUE) {
+                batch->done(batch->userdata, tag, false, -EINVAL);
+                return;
+        }
+        if (batch->n == KNOBS_AT_ONCE)
+                tune_batch_end(batch);
+        i = batch->n++;
+        g_strlcpy(batch->names[i], name, TUNE_NAME);
+        if (value)
+                g_strlcpy(batch->values[i], value, TUNE_VALUE);
+        batch->changes[i] = (KnobChange){ kind, batch->names[i], value ? batch->values[i] : NULL,
+                                          0 };
+        batch->tags[i] = tag;
+}
+
+void tune_batch_end(TuneBatch *batch)
+{
+        unsigned n = batch->n;
+
+        knobs_set(batch->knobs, batch->changes, n);
+        batch->n = 0;
+        for (unsigned i = 0; i < n; i++) {
+                const KnobChange *change = &batch->changes[i];
+
+                batch->done(batch->userdata, batch->tags[i], change->value && change->result >= 0,
+                            soften(change->value, change->result));
+        }
+}
+
 int tune_set(Knobs *knobs, const KnobKind *kind, const char *name, const char *value,
              bool *in_force)
 {
@@ -186,5 +235,5 @@ int tune_set(Knobs *knobs, const KnobKind *kind, const char *name, const char *v
 
         if (r < 0 || !value)
                 *in_force = false;
-        return r == -ESTALE || (r == -ENOENT && !value) ? 0 : MIN(r, 0);
+        return soften(value, r);
 }

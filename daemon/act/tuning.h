@@ -62,6 +62,29 @@ bool tune_confines(const char *name);
 /* True if the file is there. */
 bool tune_exists(int root, const char *name);
 
+/* The longest value that is set, with its NUL. */
+#define TUNE_VALUE 32
+
+/* Many knobs on their way: knobs_set(), with what tune_set() makes of the results. */
+typedef struct TuneBatch {
+        Knobs *knobs;
+        /* Told of each knob what became of it, at the latest by tune_batch_end(). */
+        void (*done)(void *userdata, int tag, bool in_force, int r);
+        void *userdata;
+        unsigned n;
+        KnobChange changes[KNOBS_AT_ONCE];
+        char names[KNOBS_AT_ONCE][TUNE_NAME], values[KNOBS_AT_ONCE][TUNE_VALUE];
+        int tags[KNOBS_AT_ONCE];
+} TuneBatch;
+
+void tune_batch_init(TuneBatch *batch, Knobs *knobs,
+                     void (*done)(void *userdata, int tag, bool in_force, int r), void *userdata);
+
+/* As tune_set(), some time until tune_batch_end(); `tag` is for done(). */
+void tune_batch_add(TuneBatch *batch, const KnobKind *kind, const char *name, const char *value,
+                    int tag);
+void tune_batch_end(TuneBatch *batch);
+
 /* Sets the knob, or with a `value` of NULL gives it back. Somebody else's knob is no error, since
  * the knob itself tells of it. `*in_force` becomes false if the value is not in force. */
 int tune_set(Knobs *knobs, const KnobKind *kind, const char *name, const char *value,

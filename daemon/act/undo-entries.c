@@ -5,15 +5,14 @@
  */
 #include "act/undo-entries.h"
 
+#include <string.h>
+
 #include "act/undo-line.h"
 
 static void entry_free(void *data)
 {
         UndoEntry *entry = data;
 
-        g_free(entry->kind);
-        g_free(entry->name);
-        g_free(entry->found);
         g_free(entry->last);
         g_free(entry->before);
         g_free(entry);
@@ -56,11 +55,13 @@ UndoEntry *undo_entries_find(const UndoEntries *entries, const char *kind, const
 UndoEntry *undo_entries_add(UndoEntries *entries, const char *kind, const char *name,
                             const char *found)
 {
-        UndoEntry *entry = g_new0(UndoEntry, 1);
+        size_t kind_size = strlen(kind) + 1, name_size = strlen(name) + 1;
+        size_t found_size = strlen(found) + 1;
+        UndoEntry *entry = g_malloc0(sizeof(*entry) + kind_size + name_size + found_size);
 
-        entry->kind = g_strdup(kind);
-        entry->name = g_strdup(name);
-        entry->found = g_strdup(found);
+        entry->kind = memcpy(entry + 1, kind, kind_size);
+        entry->name = memcpy(entry->kind + kind_size, name, name_size);
+        entry->found = memcpy(entry->name + name_size, found, found_size);
         entry->link.data = entry;
         g_queue_push_tail_link(&entries->list, &entry->link);
         g_hash_table_add(entries->index, entry);

@@ -22,16 +22,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "act/undo-entries.h"
 #include "act/undo-line.h"
+#include "act/undo-load.h"
 #include "base/file.h"
 
 #define RECORD     "undo"
 #define RECORD_NEW "undo.new"
-#define MAGIC      "idled-undo\t1\t"
-
-/* The longest line that is believed: a path and a list of 8192 single CPUs, escaped. */
-#define LINE_LIMIT (64u << 10)
 
 /* How many lines more than twice the necessary ones the file may have: writing it anew must not be
  * dearer than all that was appended since. */
@@ -50,116 +46,26 @@ struct Undo {
         unsigned compactor; /* after a failure: the number of lines at which it is rewritten next */
 };
 
-/* Takes up one line of the file; false if it makes no sense here. */
-static bool line_take(Undo *undo, const GString *line)
-{
-        g_auto(GStrv) fields = undo_line_split(line);
-        unsigned n = fields ? g_strv_length(fields) : 0;
-        UndoEntry *entry;
-
-        if (n < 3)
-                return false;
-        entry = undo_entries_find(&undo->entries, fields[1], fields[2]);
-        if (n == 4 && !entry && g_str_equal(fields[0], "found"))
-                undo_entries_add(&undo->entries, fields[1], fields[2], fields[3]);
-        else if (n == 4 && entry && g_str_equal(fields[0], "write"))
-                undo_entry_advance(entry, fields[3]);
-        else if (n == 3 && entry && g_str_equal(fields[0], "done"))
-                undo_entries_remove(&undo->entries, entry);
-        else
-                return false;
-        return true;
-}
-
-/* What reading the file has come to. */
-typedef struct Reader {
-        GString *line;
-        bool overlong;  /* the line is too long and its start was thrown away */
-        bool begun;     /* the header has been read */
-        bool trusted;   /* and it is ours and of this boot */
-        bool other;     /* or of another boot */
-        off_t position; /* behind the last whole line */
-} Reader;
-
-static void reader_take_line(Undo *undo, Reader *reader)
-{
-        bool understood = false;
-
-        if (!reader->begun) {
-                reader->begun = true;
-                reader->trusted = g_str_equal(reader->line->str, undo->header);
-                reader->other = !reader->trusted && g_str_has_prefix(reader->line->str, MAGIC);
-                understood = reader->trusted || reader->other;
-        } else {
-                undo->lines++;
-                if (reader->trusted && !reader->overlong)
-                        understood = line_take(undo, reader->line);
-        }
-        undo->skipped += !understood;
-        reader->overlong = false;
-}
-
-static void reader_take(Undo *undo, Reader *reader, const char *data, size_t size)
-{
-        while (size > 0) {
-                const char *end = memchr(data, '\n', size);
-                size_t n = end ? (size_t)(end - data) : size;
-
-                if (reader->line->len + n > LINE_LIMIT)
-                        reader->overlong = true;
-                else
-                        g_string_append_len(reader->line, data, (gssize)n);
-                reader->position += (off_t)n + !!end;
-                n += !!end;
-                data += n;
-                size -= n;
-                if (!end)
-                        break;
-                reader_take_line(undo, reader);
-                g_string_truncate(reader->line, 0);
-                undo->length = reader->position;
-        }
-}
-
-static int record_read(Undo *undo, int fd, Reader *reader)
-{
-        g_autofree char *buffer = g_malloc(LINE_LIMIT);
-
-        for (;;) {
-                ssize_t n = read(fd, buffer, LINE_LIMIT);
-
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n <= 0)
-                        return n < 0 ? -errno : 0;
-                reader_take(undo, reader, buffer, (size_t)n);
-        }
-}
-
 static int record_load(Undo *undo)
 {
         _fd_ int fd = openat(undo->run, RECORD, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-        g_autoptr(GString) line = g_string_new(NULL);
-        Reader reader = { .line = line };
+        UndoLoad load;
         int r;
 
         if (fd < 0)
                 return errno == ENOENT ? 0 : -errno;
-        r = record_read(undo, fd, &reader);
+        r = undo_load(fd, undo->header, &undo->entries, &load);
         if (r < 0)
                 return r;
-        if (reader.other) /* its values ended with its kernel */
-                undo->skipped = 0;
-        if (undo->entries.list.length == 0 && undo->skipped == 0 &&
+        if (load.other) /* its values ended with its kernel */
+                load.skipped = 0;
+        if (undo->entries.list.length == 0 && load.skipped == 0 &&
             unlinkat(undo->run, RECORD, 0) == 0)
-                reader.trusted = false; /* there is no header any more */
-        if (!reader.other && reader.position > undo->length)
-                undo->skipped++;
+                load.trusted = false; /* there is no header any more */
+        undo->skipped = load.skipped + (!load.other && load.size > load.length);
         undo->dirty = true;
-        if (!reader.trusted) {
-                undo->length = 0;
-                undo->lines = 0;
-        }
+        undo->length = load.trusted ? load.length : 0;
+        undo->lines = load.trusted ? load.lines : 0;
         return 0;
 }
 
@@ -170,7 +76,7 @@ int undo_open(int run, const char *boot_id, Undo **ret_undo)
 
         undo->run = run;
         undo->fd = -1;
-        undo->header = g_strconcat(MAGIC, boot_id, NULL);
+        undo->header = g_strconcat(UNDO_MAGIC, boot_id, NULL);
         undo->text = g_string_new(NULL);
         undo_entries_init(&undo->entries);
         if (run >= 0) {
@@ -319,68 +225,76 @@ UndoEntry *undo_find(const Undo *undo, const char *kind, const char *name)
         return undo_entries_find(&undo->entries, kind, name);
 }
 
-int undo_begin(Undo *undo, const char *kind, const char *name, const char *found, const char *value,
-               UndoEntry **ret_entry)
+/* Adds the step's lines. Returns how many. */
+static unsigned step_append(const UndoStep *step, GString *text)
 {
+        const UndoEntry *entry = step->entry;
+
+        if (!entry) {
+                undo_line_append(text, "found", step->kind, step->name, step->found);
+                undo_line_append(text, "write", step->kind, step->name, step->value);
+                return 2;
+        }
+        undo_line_append(text, step->value ? "write" : "done", entry->kind, entry->name,
+                         step->value);
+        return 1;
+}
+
+/* Does what the lines say. */
+static void step_take(Undo *undo, UndoStep *step)
+{
+        if (!step->entry)
+                step->entry = undo_entries_add(&undo->entries, step->kind, step->name, step->found);
+        if (step->value) {
+                undo_entry_advance(step->entry, step->value);
+        } else {
+                undo_entries_remove(&undo->entries, step->entry);
+                step->entry = NULL;
+        }
+}
+
+/* True if nothing is on record once these steps are done. */
+static bool is_end(const Undo *undo, const UndoStep *steps, unsigned n)
+{
+        for (unsigned i = 0; i < n; i++)
+                if (steps[i].value)
+                        return false;
+        return n == undo->entries.list.length && undo->run >= 0;
+}
+
+static int record_steps(Undo *undo, const UndoStep *steps, unsigned n)
+{
+        unsigned lines = 0;
         GString *text;
         int r;
 
-        if (undo_find(undo, kind, name))
-                return -EEXIST;
-        r = record_ready(undo);
-        if (r < 0)
-                return r;
-        text = record_begin(undo);
-        undo_line_append(text, "found", kind, name, found);
-        undo_line_append(text, "write", kind, name, value);
-        r = record_append(undo, 2);
-        if (r < 0)
-                return r;
-        *ret_entry = undo_entries_add(&undo->entries, kind, name, found);
-        undo_entry_advance(*ret_entry, value);
-        record_compact(undo);
-        return 0;
-}
-
-int undo_write(Undo *undo, UndoEntry *entry, const char *value)
-{
-        int r;
-
-        r = record_ready(undo);
-        if (r < 0)
-                return r;
-        undo_line_append(record_begin(undo), "write", entry->kind, entry->name, value);
-        r = record_append(undo, 1);
-        if (r < 0)
-                return r;
-        undo_entry_advance(entry, value);
-        record_compact(undo);
-        return 0;
-}
-
-static int record_done(Undo *undo, const UndoEntry *entry)
-{
-        int r;
-
-        if (undo->entries.list.length == 1 && undo->run >= 0 &&
-            (unlinkat(undo->run, RECORD, 0) == 0 || errno == ENOENT)) {
+        if (is_end(undo, steps, n) && (unlinkat(undo->run, RECORD, 0) == 0 || errno == ENOENT)) {
                 record_end(undo);
                 return 0;
         }
         r = record_ready(undo);
         if (r < 0)
                 return r;
-        undo_line_append(record_begin(undo), "done", entry->kind, entry->name, NULL);
-        return record_append(undo, 1);
+        text = record_begin(undo);
+        for (unsigned i = 0; i < n; i++)
+                lines += step_append(&steps[i], text);
+        return record_append(undo, lines);
 }
 
-int undo_done(Undo *undo, UndoEntry *entry)
+int undo_put(Undo *undo, UndoStep *steps, unsigned n)
 {
-        int r = record_done(undo, entry);
+        int r;
 
+        if (n == 0)
+                return 0;
+        for (unsigned i = 0; i < n; i++)
+                if (!steps[i].entry && undo_find(undo, steps[i].kind, steps[i].name))
+                        return -EEXIST;
+        r = record_steps(undo, steps, n);
         if (r < 0)
                 return r;
-        undo_entries_remove(&undo->entries, entry);
+        for (unsigned i = 0; i < n; i++)
+                step_take(undo, &steps[i]);
         record_compact(undo);
         return 0;
 }

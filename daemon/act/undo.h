@@ -20,9 +20,9 @@
 typedef struct Undo Undo;
 
 typedef struct UndoEntry {
-        char *kind, *name, *found;
-        char *last, *before; /* the last two values that were to be written; NULL none */
-        GList link;          /* the record's own */
+        char *kind, *name, *found; /* in the same piece of memory */
+        char *last, *before;       /* the last two values that were to be written; NULL none */
+        GList link;                /* the record's own */
 } UndoEntry;
 
 /* Opens or begins the record `undo` in directory `run`; -1 for a record that is kept nowhere.
@@ -33,14 +33,18 @@ void undo_free(Undo *undo);
 /* What is on record of this knob, which belongs to the record; NULL: nothing. */
 UndoEntry *undo_find(const Undo *undo, const char *kind, const char *name);
 
-/* Each returns 0 when its lines are in the file, or the error of writing them; then nothing of them
- * counts. undo_begin(): a knob that is not on record (else -EEXIST) was found at `found` and is
- * about to be written; both lines go by one write(2). undo_done() ends `entry`; when nothing is on
- * record any more the file is removed. */
-int undo_begin(Undo *undo, const char *kind, const char *name, const char *found, const char *value,
-               UndoEntry **ret_entry);
-int undo_write(Undo *undo, UndoEntry *entry, const char *value);
-int undo_done(Undo *undo, UndoEntry *entry);
+/* What happens to one knob. */
+typedef struct UndoStep {
+        UndoEntry *entry;                /* what is on record of it; NULL: nothing, and it begins */
+        const char *kind, *name, *found; /* of one that begins */
+        const char *value;               /* about to be written; NULL: it was given back */
+} UndoStep;
+
+/* Puts the steps of `n` knobs on record by one write(2). Returns 0 when all lines are in the file,
+ * or the error of writing them, -EEXIST if a knob that begins is there already; then nothing of
+ * them counts. `entry` follows: one that begins has one, one that was given back has none. When
+ * nothing is on record any more the file is removed. */
+int undo_put(Undo *undo, UndoStep *steps, unsigned n);
 
 /* What is on record, in order; `*ret_skipped` (may be NULL) is the number of lines not understood.
  * Entries belong to the record; the list is valid until the next call. */
