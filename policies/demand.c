@@ -18,17 +18,19 @@ static bool wants_fast(const Pack *pack, uint16_t capacity, double busy, DemandL
         return busy * capacity > limits.target * pack->slowest;
 }
 
-static void add_active(Demand *demand, const Pack *pack, uint16_t capacity, double busy,
+static void add_active(Demand *demand, const Pack *pack, int cpu, uint16_t capacity, double busy,
                        DemandLimits limits)
 {
         demand->active++;
         demand->idle += 1 - busy;
         if (busy > demand->busiest)
                 demand->busiest = busy;
-        if (busy >= limits.saturated)
+        if (busy >= limits.saturated) {
                 demand->saturated++;
-        else
+                cpuset_add(&demand->full, cpu);
+        } else {
                 demand->rest += busy * capacity / CAPACITY_SCALE;
+        }
         if (wants_fast(pack, capacity, busy, limits))
                 demand->fast++;
 }
@@ -49,7 +51,7 @@ static double add_core(const PolicyInput *input, const Pack *pack, const Topolog
                         idle *= 1 - busy;
                 }
                 if (ours && cpuset_has(input->allowed, cpu))
-                        add_active(demand, pack, core->capacity, busy, limits);
+                        add_active(demand, pack, cpu, core->capacity, busy, limits);
                 else
                         elsewhere += busy;
         }

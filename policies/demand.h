@@ -28,6 +28,7 @@ typedef struct Demand {
         double busiest;    /* share of the busiest CPU in use */
         int active;        /* CPUs in use that may be parked */
         int saturated;     /* of these */
+        CpuSet full;       /* which */
         int fast;          /* of these, how many have work that a slow core has no room for */
         unsigned runnable; /* tasks runnable at the end that are not on CPUs set aside or parked */
         unsigned tasks;    /* of these, as many as could use a CPU each */

@@ -12,7 +12,7 @@ static const char *const pack_orders[] = { "efficiency", "performance", "package
         }
 
 const Setting ondemand_settings[] = {
-        ROW("Period", SETTING_DURATION, period_usec, "250ms", 10e3, 60e6,
+        ROW("Period", SETTING_DURATION, period_usec, "250ms", READING_USEC, 60e6,
             .help = "How often to look at the load while it changes"),
         ROW("FilterTime", SETTING_DURATION, filter_usec, "1s", 0, 600e6,
             .help = "Time constant of the load's moving average"),

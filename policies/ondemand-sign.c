@@ -34,6 +34,34 @@ static Sign sign_of_waiting(const Call *call)
         return tasks_waited(call) ? SIGN_PRESSURE : SIGN_NONE;
 }
 
+/* The policy may be called again with the interval that it knows: that is not another one. */
+static void note_full(const Call *call)
+{
+        Ondemand *self = call->self;
+
+        if (self->seen_usec != call->now_usec) {
+                self->full_before = self->full;
+                self->full_before_usec = self->full_usec;
+        }
+        self->full = call->demand.full;
+        self->full_usec = call->input->snapshot->interval_usec;
+        self->seen_usec = call->now_usec;
+}
+
+int sign_count_saturated(const Call *call)
+{
+        const Ondemand *self = call->self;
+        CpuSet both = call->demand.full;
+
+        note_full(call);
+        if (self->full_usec >= SATURATION_USEC)
+                return call->demand.saturated;
+        if (self->full_usec + self->full_before_usec < SATURATION_USEC)
+                return 0;
+        cpuset_and(&both, &self->full_before);
+        return cpuset_count(&both);
+}
+
 Sign sign_read(const Call *call)
 {
         const Demand *demand = &call->demand;
@@ -41,8 +69,8 @@ Sign sign_read(const Call *call)
 
         if (waiting != SIGN_NONE && (is_called(call) || !demand_is_light(demand)))
                 return waiting;
-        if (demand->saturated > 0 && call->input->snapshot->interval_usec >= SATURATION_USEC)
-                return demand->saturated == demand->active ? SIGN_FULL : SIGN_SATURATED;
+        if (call->saturated > 0)
+                return call->saturated == demand->active ? SIGN_FULL : SIGN_SATURATED;
         if (load_is_high(call, call->self->load))
                 return SIGN_LOAD;
         return call->self->n_kept < size_min(call) ? SIGN_LEAST : SIGN_NONE;

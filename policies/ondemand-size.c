@@ -34,20 +34,34 @@ int size_count(const Call *call, PackSize size)
         return pack_count(&call->self->pack, call->input->topology, size);
 }
 
-PackSize size_wanted(const Call *call, double load)
+/* As size_wanted(), if so many CPUs are saturated and so many call for fast cores. */
+static PackSize wanted(const Call *call, double load, int saturated, int fast)
 {
         const Pack *pack = &call->self->pack;
         const Topology *topology = call->input->topology;
-        const Demand *demand = &call->demand;
         double target = call->options->target;
         int least = size_min(call), rest;
 
-        if (demand->saturated > 0) {
-                rest = pack_fit(pack, topology, demand->rest / target, 0).cores;
-                rest = demand->saturated + (rest > 1 ? rest : 1);
+        if (saturated > 0) {
+                rest = pack_fit(pack, topology, call->demand.rest / target, 0).cores;
+                rest = saturated + (rest > 1 ? rest : 1);
                 least = rest > least ? rest : least;
         }
-        return size_resize(call, pack_fit(pack, topology, load / target, demand->fast), least);
+        return size_resize(call, pack_fit(pack, topology, load / target, fast), least);
+}
+
+PackSize size_wanted(const Call *call, double load)
+{
+        return wanted(call, load, call->demand.saturated, call->demand.fast);
+}
+
+PackSize size_if_one_more(const Call *call)
+{
+        const Pack *pack = &call->self->pack;
+        const Demand *demand = &call->demand;
+
+        return wanted(call, call->self->load, demand->saturated + 1,
+                      demand->fast + (pack->slowest != pack->fast));
 }
 
 bool size_is_larger(const Call *call, PackSize size)

@@ -14,9 +14,10 @@
  *  4. Growing by load. When the filtered load uses the kept cores to more than UpThreshold, the
  *     size that it wants is kept at once.
  *  5. Growing by sign. Three signs do not wait for the filter.
- *     a) A CPU in use is saturated (busy for UpThreshold). Each saturated CPU is given a core
- *        for itself, and the rest of the load, with whoever comes next, at least one more:
- *        wanted is saturated + max(1, rest at TargetUtilization). So one busy thread never holds
+ *     a) A CPU in use is saturated (busy for UpThreshold, through intervals that together last
+ *        for SATURATION_USEC: in one that is shorter 90 % cannot be told from less). Each saturated
+ * CPU is given a core for itself, and the rest of the load, with whoever comes next, at least one
+ * more: wanted is saturated + max(1, rest at TargetUtilization). So one busy thread never holds
  *        more than two cores, however long it runs: another would not make it faster. But if
  *        all CPUs in use are saturated, nobody knows how much more is waiting; then as below.
  *     b) More tasks are runnable than CPUs are in use.
@@ -24,6 +25,8 @@
  *        every CPU in use is taken.
  *     After b and c the kept cores are doubled, or a core is kept for each runnable task,
  *     whichever is more: from one core to a thousand are ten steps.
+ *     A task that has come since the last call, where one saturated CPU more would call for more
+ *     cores, is looked at again half a period later: it may be about to fill its CPU.
  *     Where the CPUs in use had nothing to do for half of the time, b and c may mean that a load
  *     has just come, or only that many tasks with little to do woke at once, as timers make them,
  *     and a task that is bound to its CPU, or throttled, waits however many cores there are. So
@@ -188,6 +191,29 @@ static void explain_all_in_use(Call *call)
         }
 }
 
+/* True if a task is runnable that was not a call ago, and more cores are needed if it turns out to
+ * saturate its CPU. */
+static bool is_filling(const Call *call)
+{
+        const Demand *demand = &call->demand;
+
+        return demand->runnable > call->self->runnable_before &&
+               demand->runnable > (unsigned)demand->saturated &&
+               size_is_larger(call, size_if_one_more(call));
+}
+
+/* How soon the next call is wanted. */
+static uint64_t choose_period(const Call *call)
+{
+        uint64_t period = call->options->period_usec;
+
+        if (call->filling && period / 2 > SATURATION_USEC)
+                period = period / 2;
+        if (call->doubt && period > READING_USEC)
+                period = READING_USEC;
+        return period;
+}
+
 static void watch(Call *call)
 {
         Ondemand *self = call->self;
@@ -195,10 +221,9 @@ static void watch(Call *call)
         DemandLimits limits = { call->options->up, call->options->target };
 
         demand_read(call->input, &self->pack, limits, self->runnable_before, &call->demand);
+        call->saturated = sign_count_saturated(call);
         filter_load(call);
-        call->filling = self->n_kept < size_max(call) &&
-                        call->demand.runnable >= (unsigned)call->demand.active &&
-                        self->runnable_before < (unsigned)call->demand.active;
+        call->filling = is_filling(call);
         call->doubt = sign_is_doubtful(call);
         saving_watch(call);
         if (consider_growing(call) && self->n_kept <= size_max(call))
@@ -228,9 +253,7 @@ static void ondemand_decide(void *state, const PolicyInput *input, Wish *wish)
         wish->allowed_reason = self->reason;
         if (size_min(&call) >= self->pack.n_cores && self->n_kept == self->pack.n_cores)
                 return;
-        wish->period_usec = options->period_usec;
-        if (call.doubt && wish->period_usec > READING_USEC)
-                wish->period_usec = READING_USEC;
+        wish->period_usec = choose_period(&call);
         wish->on_pressure = true;
         if (saving_wants_energy(&call))
                 wish->reads = SENSE_ENERGY;

@@ -14,6 +14,7 @@
 #define PATIENCE    8
 
 #define SATURATION_USEC UINT64_C(80000) /* the least in which 90 % can be told from less */
+_Static_assert(SATURATION_USEC <= 2 * READING_USEC, "two intervals are enough to tell");
 
 typedef struct OndemandOptions {
         uint64_t period_usec, filter_usec, dwell_usec;
@@ -45,6 +46,10 @@ typedef struct Ondemand {
         unsigned runnable_before; /* at the end of the call before */
         bool looking;             /* that call asked for a second look, and this is it */
 
+        CpuSet full, full_before; /* saturated in the last interval and in the one before */
+        uint64_t full_usec, full_before_usec; /* how long these were */
+        uint64_t seen_usec;                   /* end of the last one */
+
         Worth worth;
 
         uint64_t changes_usec[CHANGES_MAX]; /* ring */
@@ -58,9 +63,10 @@ typedef struct Call {
         const OndemandOptions *options;
         uint64_t now_usec;
         Demand demand;
-        bool changed; /* it parked or unparked CPUs */
-        bool doubt;   /* it wants a second look before it does */
-        bool filling; /* more may be kept, every CPU in use is taken, and was not a call ago */
+        int saturated; /* CPUs in use, for SATURATION_USEC at least */
+        bool changed;  /* it parked or unparked CPUs */
+        bool doubt;    /* it wants a second look before it does */
+        bool filling;  /* a task has come that will call for more if it goes on */
 } Call;
 
 typedef enum Sign {
@@ -91,6 +97,9 @@ PackSize size_resize(const Call *call, PackSize size, int least);
 /* What `load` (in CPUs of the fastest kind), saturated CPUs and demand for fast cores want. */
 PackSize size_wanted(const Call *call, double load);
 
+/* What would be wanted if one more CPU were saturated. */
+PackSize size_if_one_more(const Call *call);
+
 /* What may be parked down to: what `load` wants, and a CPU for each of the tasks. */
 PackSize size_to_park(const Call *call, double load, unsigned tasks);
 
@@ -103,6 +112,9 @@ bool load_is_low(const Call *call, double load);
 
 /* True if `load` uses the kept cores to more than UpThreshold. */
 bool load_is_high(const Call *call, double load);
+
+/* How many CPUs in use have been saturated for SATURATION_USEC. Once in each call. */
+int sign_count_saturated(const Call *call);
 
 /* The most important sign of this call. */
 Sign sign_read(const Call *call);

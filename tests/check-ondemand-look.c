@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * ondemand looks twice: tasks that wait where CPUs have little to do are a load that has just come,
- * or nothing that more cores are needed for.
+ * ondemand looks again. Tasks that wait where CPUs have little to do are a load that has just come,
+ * or nothing that more cores are needed for; a thread that has come may go on to take all of its
+ * CPU; and a short interval alone does not tell that a CPU is saturated.
  */
 #include "machine.h"
 #include "table.h"
@@ -9,6 +10,7 @@
 
 static const Grid eight = { 1, 1, 8, 1, 0, 0, NULL };
 static const Grid smt = { 1, 1, 4, 2, 0, 0, NULL };
+static const Grid hybrid = { 1, 1, 4, 2, 2, 580, NULL };
 
 typedef struct Interval {
         unsigned usec;
@@ -151,7 +153,7 @@ START_TEST(looks)
         world_rest(world);
         rested = world->allowed;
         pass(world, &c->first);
-        ck_case(c->name, (world->wish.period_usec < 250000) == c->looks, "called in %llu us",
+        ck_case(c->name, (world->wish.period_usec == READING_USEC) == c->looks, "called in %llu us",
                 (unsigned long long)world->wish.period_usec);
         if (c->looks) {
                 ck_case(c->name, !world->wish.settled, "settled while in doubt");
@@ -161,7 +163,7 @@ START_TEST(looks)
         text = cpuset_format(&world->allowed);
         ck_case(c->name, cpuset_equal(&world->allowed, &expected), "allowed %s, expected %s", text,
                 c->allowed);
-        ck_case(c->name, world->wish.period_usec == 250000, "looks a third time");
+        ck_case(c->name, world->wish.period_usec > READING_USEC, "looks a third time");
 }
 END_TEST
 
@@ -188,6 +190,93 @@ START_TEST(crowds)
 }
 END_TEST
 
+/* A period that is too short to tell 90 % from less: saturated twice in a row, on the same CPU. */
+static const struct {
+        const char *name;
+        const Grid *grid;
+        unsigned usec;
+        const char *busy[3];
+        bool again; /* the second call is with the first interval */
+        const char *allowed[3];
+} short_cases[] = {
+        { "once", &eight, 50000, { "0=1", "0=0.3", "0=1" }, false, { "0", "0", "0" } },
+        { "twice", &eight, 50000, { "0=0.8", "0=1", "0=1" }, false, { "0", "0", "0-1" } },
+        { "at once", &eight, 80000, { "0=1", "0=0.3", "0=0" }, false, { "0-1", "0-1", "0-1" } },
+        { "too short", &eight, 30000, { "0=1", "0=1", "0=0" }, false, { "0", "0", "0" } },
+        { "here and there", &smt, 50000, { "0=1", "1=1", "0=1" }, false, { "0-1", "0-1", "0-1" } },
+        { "there", &smt, 50000, { "0=1", "1=1", "1=1" }, false, { "0-1", "0-1", "0-3" } },
+        { "twice the same", &eight, 50000, { "0=1", "0=1", "0=1" }, true, { "0", "0", "0-1" } },
+};
+
+START_TEST(short_periods)
+{
+        typeof(short_cases[0]) *c = &short_cases[_i];
+        g_autoptr(Topology) topology = grid_build(c->grid);
+        g_autoptr(World) world = world_new(&idled_policy, topology);
+
+        world_set(world, "Period", "50ms");
+        world_rest(world);
+        for (int i = 0; i < 3; i++) {
+                g_autofree char *text = NULL;
+
+                if (i == 1 && c->again)
+                        world->snapshot->time_usec -= c->usec;
+                pass(world, &(Interval){ c->usec, c->busy[i], 1, 0, false });
+                text = cpuset_format(&world->allowed);
+                ck_case(c->name, strcmp(text, c->allowed[i]) == 0, "%d: allowed %s, expected %s", i,
+                        text, c->allowed[i]);
+        }
+}
+END_TEST
+
+/* One thread that takes all it gets, from any moment of a period on: seen within a period and a
+ * half, or three that are too short to tell 90 % from less. */
+static const struct {
+        const char *name;
+        const Grid *grid;
+        const char *options;
+        unsigned within_ms;
+} lone_cases[] = {
+        { "one core", &eight, "", 375 },
+        { "one core of two threads", &smt, "", 375 },
+        { "a slow core", &hybrid, "", 375 },
+        { "one of four slow cores", &hybrid, "MinCores=4", 375 },
+        { "a second", &eight, "Period=1s", 1500 },
+        { "just long enough", &eight, "Period=80ms", 160 },
+        { "too short", &eight, "Period=70ms", 210 },
+        { "shortest", &eight, "Period=50ms", 150 },
+        { "shortest, one of four slow cores", &hybrid, "Period=50ms MinCores=4", 150 },
+};
+
+START_TEST(lone_thread)
+{
+        typeof(lone_cases[0]) *c = &lone_cases[_i];
+        g_autoptr(Topology) topology = grid_build(c->grid);
+        unsigned period_ms = 10;
+
+        for (unsigned offset_ms = 0; offset_ms < period_ms; offset_ms += 10) {
+                g_autoptr(World) world = world_new(&idled_policy, topology);
+                unsigned changes, ms = 0, due_ms;
+                const double idle = 0, thread = 1;
+
+                world_set_all(world, c->options);
+                world_rest(world);
+                changes = world->n_changes;
+                due_ms = period_ms = (unsigned)(world->wish.period_usec / 1000);
+                for (; world->n_changes == changes && ms < 10000; ms += 10) {
+                        world_run(world, ms < offset_ms ? &idle : &thread, 1, 10000);
+                        if (ms + 10 < due_ms)
+                                continue;
+                        world_decide(world, 0);
+                        due_ms = ms + 10 + (unsigned)(world->wish.period_usec / 1000);
+                        ck_case(c->name, ms < offset_ms || !world->wish.settled, "settled");
+                }
+                ck_case(c->name, ms - offset_ms <= c->within_ms, "from %u ms: seen after %u ms",
+                        offset_ms, ms - offset_ms);
+        }
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("ondemand-look");
@@ -195,6 +284,8 @@ int main(void)
 
         tcase_add_loop_test(tcase, looks, 0, G_N_ELEMENTS(cases));
         tcase_add_loop_test(tcase, crowds, 0, 20);
+        tcase_add_loop_test(tcase, short_periods, 0, G_N_ELEMENTS(short_cases));
+        tcase_add_loop_test(tcase, lone_thread, 0, G_N_ELEMENTS(lone_cases));
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
 }

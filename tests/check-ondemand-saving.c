@@ -9,7 +9,7 @@
 
 #define STEP_USEC   UINT64_C(10000)
 #define PERIOD_USEC UINT64_C(250000)
-#define STRETCHED   16 /* periods, while the policy is settled */
+#define STRETCHED   10 /* periods, while the policy is settled */
 
 static const Grid eight = { 1, 1, 8, 1, 0, 0, NULL };
 static const Grid smt = { 1, 1, 4, 2, 0, 0, NULL };
@@ -44,7 +44,7 @@ static const struct {
           0.75,
           60,
           0.75,
-          0.765,
+          0.77,
           900 },
         { "costs 12 %", &eight, "", NULL, { 0.1, 0.1, 1, 1 }, 1.12, 60, 1, 1.005, 900 },
         { "costs 50 %", &smt, "", NULL, { 0.1, 0.1, 1, 1 }, 1.5, 60, 1, 1.01, 900 },

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* ondemand: single decisions on machines of all kinds, from the rest or from a load. */
 #include "machine.h"
+#include "ondemand.h"
 #include "table.h"
 #include "world.h"
+
+#include "base/setting-value.h"
 
 static const Grid eight = { 1, 1, 8, 1, 0, 0, NULL };
 static const Grid smt = { 1, 1, 4, 2, 0, 0, NULL };
@@ -216,6 +219,21 @@ START_TEST(wants_calls)
 }
 END_TEST
 
+/* Nobody is called more often than there is something new to read. */
+START_TEST(shortest_period)
+{
+        const Setting *row = setting_find(idled_policy.settings, "Policy", "Period");
+        g_autofree char *error = NULL;
+        OndemandOptions options;
+
+        ck_assert_int_eq(setting_parse(row, "50ms", &options, &error), 0);
+        ck_assert_uint_eq(options.period_usec, READING_USEC);
+        ck_assert_int_lt(setting_parse(row, "49ms", &options, &error), 0);
+        ck_assert_str_eq(error, "found \"49ms\", expected a duration from 50ms to 1min, such as "
+                                "250ms");
+}
+END_TEST
+
 /* What another policy took away is neither counted on nor chosen. */
 START_TEST(offered)
 {
@@ -333,6 +351,7 @@ int main(void)
         tcase_add_loop_test(tcase, settled_stays, 0, 50);
         tcase_add_test(tcase, nothing_to_do);
         tcase_add_test(tcase, wants_calls);
+        tcase_add_test(tcase, shortest_period);
         tcase_add_test(tcase, offered);
         tcase_add_test(tcase, hotplug);
         tcase_add_test(tcase, patience);
