@@ -26,10 +26,7 @@
 
 void cpufreq_name(char name[TUNE_NAME], int number, const char *file)
 {
-        char after[TUNE_NAME] = "/";
-
-        g_strlcpy(after + 1, file, sizeof(after) - 1);
-        tune_name(name, "cpufreq/policy", number, after);
+        tune_put(tune_name(name, "cpufreq/policy", number, "/"), name + TUNE_NAME, file);
 }
 
 void cpufreq_bias_name(char name[TUNE_NAME], int cpu)
@@ -153,7 +150,7 @@ const KnobKind cpufreq_choice_kind = {
         .name = "cpufreq",
         .read = tune_read,
         .write = tune_write,
-        .open = tune_open,
+        .dir = tune_dir,
         .confines = tune_confines,
 };
 
@@ -161,7 +158,7 @@ const KnobKind cpufreq_governor_kind = {
         .name = "governor",
         .read = tune_read,
         .write = policy_write,
-        .open = tune_open,
+        .dir = tune_dir,
         .write_apart = true,
         .confines = tune_confines,
 };
@@ -170,18 +167,29 @@ const KnobKind cpufreq_limit_kind = {
         .name = "frequency",
         .read = tune_read,
         .write = policy_write,
-        .open = tune_open,
+        .dir = tune_dir,
         .write_apart = true,
         .confines = tune_confines,
         .held = limit_held,
 };
+
+/* A policy's own boost is about its limits, the machine's about all. */
+static bool boost_reaches(const char *name, const char *other)
+{
+        const char *file;
+        int policy;
+
+        return !parse_name(name, &policy, &file) ||
+               strncmp(name, other, (size_t)(file - name)) == 0;
+}
 
 /* Other frequencies become possible or impossible, and drivers move the limits then. */
 const KnobKind cpufreq_boost_kind = {
         .name = "boost",
         .read = tune_read,
         .write = tune_write,
-        .open = tune_open,
+        .dir = tune_dir,
         .confines = tune_confines,
         .disturbs = &cpufreq_limit_kind,
+        .reaches = boost_reaches,
 };

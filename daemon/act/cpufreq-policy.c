@@ -84,7 +84,6 @@ static void apply_governors(Round *round)
         for (int i = 0; i < round->n; i++) {
                 const FreqPolicy *policy = round->works[i].policy;
                 const char *governor = round->works[i].wish->governor;
-                char name[TUNE_NAME];
 
                 if (!round->works[i].choices)
                         continue;
@@ -93,8 +92,8 @@ static void apply_governors(Round *round)
                         note_error(round, i, -EINVAL);
                         continue;
                 }
-                cpufreq_name(name, policy->number, "scaling_governor");
-                tune_batch_add(&batch, &cpufreq_governor_kind, name, governor, i);
+                cpufreq_name(tune_batch_name(&batch), policy->number, "scaling_governor");
+                tune_batch_add(&batch, &cpufreq_governor_kind, governor, i);
         }
         tune_batch_end(&batch);
 }
@@ -133,12 +132,11 @@ static void apply_preferences(Round *round, bool fixed)
         tune_batch_init(&batch, round->knobs, preference_done, round);
         for (int i = 0; i < round->n; i++) {
                 const Work *work = &round->works[i];
-                char name[TUNE_NAME];
 
                 if (!work->choices || fixes_preference(work->policy, work->wish->governor) != fixed)
                         continue;
-                cpufreq_name(name, work->policy->number, PREFERENCE);
-                tune_batch_add(&batch, &cpufreq_choice_kind, name, wished_preference(work), i);
+                cpufreq_name(tune_batch_name(&batch), work->policy->number, PREFERENCE);
+                tune_batch_add(&batch, &cpufreq_choice_kind, wished_preference(work), i);
         }
         tune_batch_end(&batch);
 }
@@ -167,11 +165,8 @@ static void apply_biases(Round *round)
                 snprintf(text, sizeof(text), "%d", bias);
                 work->tuned->in_force.bias = (int8_t)bias;
                 CPUSET_FOREACH(cpu, &work->policy->cpus) {
-                        char name[TUNE_NAME];
-
-                        cpufreq_bias_name(name, cpu);
-                        tune_batch_add(&batch, &cpufreq_choice_kind, name, bias < 0 ? NULL : text,
-                                       i);
+                        cpufreq_bias_name(tune_batch_name(&batch), cpu);
+                        tune_batch_add(&batch, &cpufreq_choice_kind, bias < 0 ? NULL : text, i);
                 }
         }
         tune_batch_end(&batch);
@@ -205,11 +200,11 @@ static void maximum_done(void *data, int i, bool in_force, int r)
 
 static void add_limit(TuneBatch *batch, const Work *work, const char *file, uint32_t khz, int i)
 {
-        char name[TUNE_NAME], text[16];
+        char text[16];
 
-        cpufreq_name(name, work->policy->number, file);
+        cpufreq_name(tune_batch_name(batch), work->policy->number, file);
         snprintf(text, sizeof(text), "%u", possible(work->policy, khz));
-        tune_batch_add(batch, &cpufreq_limit_kind, name, khz ? text : NULL, i);
+        tune_batch_add(batch, &cpufreq_limit_kind, khz ? text : NULL, i);
 }
 
 /* What the maximum will be, and is, in kHz; 0 if that cannot be told. */

@@ -76,10 +76,21 @@ static CpuWish wish_of(const CpufreqState *state, const Plan *plan, const FreqPo
         return plan_shared_wish(plan, &policy->cpus);
 }
 
+/* True if policies have boosts of their own. There is one driver, so that one tells for all. */
+static bool is_split(const CpufreqState *state, const ActFacts *facts)
+{
+        char name[TUNE_NAME];
+
+        if (facts->n_frequency == 0)
+                return false;
+        cpufreq_name(name, facts->frequency[0].number, "boost");
+        return tune_exists(state->context.root, name);
+}
+
 /* What the machine's boost is to be, of the policies' wishes; -1: as it is. */
 static int wished_boost(const CpufreqState *state, const ActFacts *facts, const CpuWish *wishes)
 {
-        int n_off = 0, n = 0, split;
+        int n_off = 0, n = 0;
 
         if (state->excludes)
                 return -1;
@@ -93,11 +104,7 @@ static int wished_boost(const CpufreqState *state, const ActFacts *facts, const 
         }
         if (n_off == 0 || n_off == n)
                 return n_off == 0 ? -1 : 0;
-        char name[TUNE_NAME];
-
-        cpufreq_name(name, facts->frequency[0].number, "boost");
-        split = tune_exists(state->context.root, name);
-        return split ? -1 : 0;
+        return is_split(state, facts) ? -1 : 0;
 }
 
 static int set_boost(Knobs *knobs, const char *name, int boost, bool inverted, bool *in_force)
@@ -126,18 +133,19 @@ static int apply_machine_boost(CpufreqState *state, Knobs *knobs, int boost)
 }
 
 static int apply_policy_boost(CpufreqState *state, Knobs *knobs, const FreqPolicy *policy,
-                              int boost)
+                              bool split, int boost)
 {
         Tuned *tuned = &state->policies[policy->number];
         char name[TUNE_NAME];
         bool in_force = true;
         int r = 0;
 
-        cpufreq_name(name, policy->number, "boost");
-        if (tune_exists(state->context.root, name))
+        if (split) {
+                cpufreq_name(name, policy->number, "boost");
                 r = set_boost(knobs, name, boost, false, &in_force);
-        else
+        } else {
                 in_force = boost >= 0 && boost == state->machine_boost;
+        }
         tuned->in_force.boost = (int8_t)(in_force ? boost : -1);
         return r;
 }
@@ -175,16 +183,18 @@ static int apply_boosts(CpufreqState *state, Knobs *knobs, const ActFacts *facts
                         const CpuWish *wishes)
 {
         unsigned writes = knobs_writes(knobs);
+        bool split;
         int first;
 
         if (!boosts_differ(state, facts, wishes) || !is_about_boost(state, knobs, facts, wishes))
                 return 0;
+        split = is_split(state, facts);
         first = apply_machine_boost(state, knobs, wished_boost(state, facts, wishes));
         for (int i = 0; i < facts->n_frequency; i++)
                 if (facts->frequency[i].has_boost)
-                        first = cpufreq_first_error(first, apply_policy_boost(state, knobs,
-                                                                              &facts->frequency[i],
-                                                                              wishes[i].boost));
+                        first = cpufreq_first_error(
+                                first, apply_policy_boost(state, knobs, &facts->frequency[i], split,
+                                                          wishes[i].boost));
         for (int i = 0; i < state->n_cpus && knobs_writes(knobs) != writes; i++)
                 state->policies[i].known = false;
         state->boosts_known = first == 0;

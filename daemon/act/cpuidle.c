@@ -61,17 +61,18 @@ static const KnobKind idle_kind = {
         .name = "cpuidle",
         .read = tune_read,
         .write = idle_write,
-        .open = tune_open,
+        .dir = tune_dir,
         .write_apart = true,
         .confines = tune_confines,
 };
 
 static void name_of(int cpu, int state, char name[TUNE_NAME])
 {
-        char after[TUNE_NAME];
+        const char number[] = { (char)('0' + state / 10), (char)('0' + state % 10), '\0' };
+        const char *end = name + TUNE_NAME;
+        char *at = tune_name(name, "cpu", cpu, "/cpuidle/state");
 
-        tune_name(after, "/cpuidle/state", state, "/disable");
-        tune_name(name, "cpu", cpu, after);
+        tune_put(tune_put(at, end, state < 10 ? number + 1 : number), end, "/disable");
 }
 
 static int open_cpuidle(const ActContext *context, const void *options, void **ret_state)
@@ -141,12 +142,10 @@ static void switch_done(void *data, int tag, bool in_force, int r)
 static void switch_states(TuneBatch *batch, int cpu, uint16_t mask, const char *value)
 {
         for (int i = 0; i < IDLE_STATES_MAX && mask >> i; i++) {
-                char name[TUNE_NAME];
-
                 if (!(mask >> i & 1))
                         continue;
-                name_of(cpu, i, name);
-                tune_batch_add(batch, &idle_kind, name, value, cpu * IDLE_STATES_MAX + i);
+                name_of(cpu, i, tune_batch_name(batch));
+                tune_batch_add(batch, &idle_kind, value, cpu * IDLE_STATES_MAX + i);
         }
 }
 

@@ -6,6 +6,7 @@
 #include "act/knob-entry.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -31,7 +32,12 @@ static unsigned entry_hash(const void *data)
 {
         const KnobEntry *entry = data;
 
-        return g_str_hash(entry->knob.name) ^ g_direct_hash(entry->knob.kind);
+        return entry->hash;
+}
+
+static unsigned make_hash(const KnobKind *kind, const char *name)
+{
+        return g_str_hash(name) ^ g_direct_hash(kind);
 }
 
 static gboolean entry_equal(const void *a, const void *b)
@@ -54,6 +60,7 @@ Knobs *knobs_new(const ActContext *context, int run, bool dry_run)
         g_autofree char *boot_id = read_boot_id(context->root);
 
         knobs->context = *context;
+        knobs->dir_fd = -1;
         knobs->dry_run = dry_run;
         knobs->list = g_ptr_array_new_with_free_func(entry_free);
         knobs->index = g_hash_table_new(entry_hash, entry_equal);
@@ -75,14 +82,17 @@ void knobs_free(Knobs *knobs)
 
 KnobEntry *knob_entry_find(const Knobs *knobs, const KnobKind *kind, const char *name)
 {
-        const KnobEntry key = { .knob = { .kind = kind, .name = (char *)name } };
+        const KnobEntry key = { .knob = { .kind = kind, .name = (char *)name },
+                                .hash = make_hash(kind, name) };
 
         return g_hash_table_lookup(knobs->index, &key);
 }
 
 KnobEntry *knob_entry_get(Knobs *knobs, const KnobKind *kind, const char *name)
 {
-        KnobEntry *entry = knob_entry_find(knobs, kind, name);
+        const KnobEntry key = { .knob = { .kind = kind, .name = (char *)name },
+                                .hash = make_hash(kind, name) };
+        KnobEntry *entry = g_hash_table_lookup(knobs->index, &key);
         size_t size = strlen(name) + 1;
 
         if (entry)
@@ -90,6 +100,7 @@ KnobEntry *knob_entry_get(Knobs *knobs, const KnobKind *kind, const char *name)
         entry = g_malloc0(sizeof(*entry) + size);
         entry->knob.kind = kind;
         entry->knob.name = memcpy(entry + 1, name, size);
+        entry->hash = key.hash;
         entry->fd = -1;
         entry->serial = ++knobs->serial;
         g_ptr_array_add(knobs->list, entry);
@@ -97,12 +108,35 @@ KnobEntry *knob_entry_get(Knobs *knobs, const KnobKind *kind, const char *name)
         return entry;
 }
 
-void knob_entry_open(const Knobs *knobs, KnobEntry *entry)
+void knobs_close_dir(Knobs *knobs)
+{
+        fd_close(&knobs->dir_fd);
+        knobs->dir_fd = -1;
+        knobs->dir = NULL;
+}
+
+/* The record of originals could have been damaged: no name leads out of the directory. */
+static bool is_below(const char *name)
+{
+        return *name != '/' && !strstr(name, "..");
+}
+
+void knob_entry_open(Knobs *knobs, KnobEntry *entry)
 {
         const Knob *knob = &entry->knob;
+        const char *dir = knob->kind->dir;
 
-        entry->fd = knob->kind->open ? knob->kind->open(&knobs->context, knob->name) : -1;
+        entry->fd = -1;
         entry->size = 0;
+        if (!dir || !is_below(knob->name))
+                return;
+        if (knobs->dir != dir) {
+                knobs_close_dir(knobs);
+                knobs->dir_fd = openat(knobs->context.root, dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+                knobs->dir = dir;
+        }
+        if (knobs->dir_fd >= 0)
+                entry->fd = openat(knobs->dir_fd, knob->name, O_RDWR | O_CLOEXEC | O_NOCTTY);
 }
 
 void knob_entry_close(KnobEntry *entry)
@@ -155,6 +189,14 @@ int knob_entry_read(const Knobs *knobs, KnobEntry *entry, char **ret_value)
         return 0;
 }
 
+bool knob_entry_has(KnobEntry *entry, const char *value)
+{
+        char text[VALUE_SIZE];
+
+        return entry->fd >= 0 && read_file(entry, text) >= 0 &&
+               g_str_equal(g_strchomp(text), value);
+}
+
 bool knob_same(const KnobKind *kind, const char *a, const char *b)
 {
         if (!a || !b)
@@ -183,16 +225,18 @@ bool knob_entry_is_held(const Knobs *knobs, const KnobEntry *entry, const char *
                knob->kind->held(&knobs->context, knob->name, wanted, value);
 }
 
-/* The knobs of this kind whose value is explained now. */
-static GPtrArray *list_explained(const Knobs *knobs, const KnobKind *kind)
+/* The knobs that a write to this one can disturb and whose value is explained now. */
+static GPtrArray *list_explained(const Knobs *knobs, const Knob *knob)
 {
+        const KnobKind *kind = knob->kind->disturbs;
         GPtrArray *explained = g_ptr_array_new();
 
-        for (unsigned i = 0; kind && i < knobs->list->len; i++) {
+        for (unsigned i = 0; i < knobs->list->len; i++) {
                 KnobEntry *entry = knobs->list->pdata[i];
                 g_autofree char *now = NULL;
 
                 if (entry->knob.kind == kind && entry->record &&
+                    (!knob->kind->reaches || knob->kind->reaches(knob->name, entry->knob.name)) &&
                     knob_entry_read(knobs, entry, &now) >= 0 &&
                     knob_entry_explains(knobs, entry, now))
                         g_ptr_array_add(explained, entry);
@@ -203,13 +247,14 @@ static GPtrArray *list_explained(const Knobs *knobs, const KnobKind *kind)
 int knob_entry_write(Knobs *knobs, KnobEntry *entry, const char *value)
 {
         const KnobKind *kind = entry->knob.kind;
-        g_autoptr(GPtrArray) explained = list_explained(knobs, kind->disturbs);
+        g_autoptr(GPtrArray) explained = kind->disturbs ? list_explained(knobs, &entry->knob)
+                                                        : NULL;
         bool apart = kind->write_apart && knobs->context.live;
         int r = entry->fd >= 0 && !apart ? write_file(knobs, entry, value)
                                          : kind->write(&knobs->context, entry->knob.name, value);
 
         knobs->writes += r >= 0;
-        for (unsigned i = 0; i < explained->len; i++) {
+        for (unsigned i = 0; explained && i < explained->len; i++) {
                 g_autofree char *now = NULL;
 
                 if (knob_entry_read(knobs, explained->pdata[i], &now) >= 0)

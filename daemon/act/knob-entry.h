@@ -15,10 +15,11 @@ typedef struct KnobEntry {
         Knob knob;         /* first: lists hand out pointers to it */
         UndoEntry *record; /* of its original; NULL: none */
         uint64_t serial;   /* ascends along the list */
-        bool reported;     /* by the restore that is under way */
-        bool busy;         /* being set */
-        uint16_t size;     /* of the file's text as last read, with white space */
-        int fd;            /* its file, while it is being set or given back; else -1 */
+        unsigned hash;
+        bool reported; /* by the restore that is under way */
+        bool busy;     /* being set */
+        uint16_t size; /* of the file's text as last read, with white space */
+        int fd;        /* its file, while it is being set or given back; else -1 */
 } KnobEntry;
 
 struct Knobs {
@@ -28,7 +29,9 @@ struct Knobs {
         int undo_error; /* of opening the record: nothing may be changed then */
         GPtrArray *list;
         GHashTable *index;
-        uint64_t serial;       /* of the last entry */
+        uint64_t serial; /* of the last entry */
+        const char *dir; /* where files of knobs were opened last, and its descriptor */
+        int dir_fd;
         GHashTable *pretended; /* dry run: "KIND NAME" -> what would be there now */
         unsigned writes;
 };
@@ -40,11 +43,17 @@ KnobEntry *knob_entry_get(Knobs *knobs, const KnobKind *kind, const char *name);
 
 /* Opens the knob's file for what follows, if it has one, and closes it again. In between it may be
  * read at will and written once. */
-void knob_entry_open(const Knobs *knobs, KnobEntry *entry);
+void knob_entry_open(Knobs *knobs, KnobEntry *entry);
 void knob_entry_close(KnobEntry *entry);
+
+/* Closes the directory that files were opened in. */
+void knobs_close_dir(Knobs *knobs);
 
 /* Reads the knob's value as it is now. */
 int knob_entry_read(const Knobs *knobs, KnobEntry *entry, char **ret_value);
+
+/* True if the knob's file has exactly this text now; false also if it is not open. */
+bool knob_entry_has(KnobEntry *entry, const char *value);
 
 /* True if the two are the same value; NULL is no value. */
 bool knob_same(const KnobKind *kind, const char *a, const char *b);

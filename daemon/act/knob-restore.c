@@ -25,7 +25,9 @@ int knobs_verify(Knobs *knobs)
                         wrong++;
                         continue;
                 }
+                knob_entry_open(knobs, entry);
                 r = knob_entry_read(knobs, entry, &now);
+                knob_entry_close(entry);
                 if (r == -ENOENT) {
                         knob_entry_forget(knobs, entry);
                 } else if (r == -EBUSY) {
@@ -40,6 +42,7 @@ int knobs_verify(Knobs *knobs)
                         wrong++;
                 }
         }
+        knobs_close_dir(knobs);
         return wrong;
 }
 
@@ -157,7 +160,10 @@ int knobs_restore(Knobs *knobs, KnobReport report, void *userdata)
                 before = knobs->list->len;
                 r = restore_once(knobs, false, report, userdata);
         } while (r < 0 && knobs->list->len < before);
-        return r < 0 ? restore_once(knobs, true, report, userdata) : 0;
+        if (r < 0)
+                r = restore_once(knobs, true, report, userdata);
+        knobs_close_dir(knobs);
+        return r;
 }
 
 static const KnobKind *kind_find(const KnobKind *const *kinds, const char *name)

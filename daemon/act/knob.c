@@ -76,10 +76,13 @@ static int step_prepare(Knobs *knobs, const Step *step, UndoStep *ret_undo)
         }
         if (knobs->undo_error < 0)
                 return knobs->undo_error;
-        *ret_undo = (UndoStep){ entry->record, knob->kind->name, knob->name, step->now,
-                                step->value };
-        if (!entry->record)
+        *ret_undo = (UndoStep){ .entry = entry->record, .value = step->value };
+        if (!entry->record) {
+                ret_undo->kind = knob->kind->name;
+                ret_undo->name = knob->name;
+                ret_undo->found = step->now;
                 return 1;
+        }
         if (!knob_same(knob->kind, step->now, knob->ours) &&
             !knob_same(knob->kind, step->now, knob->original)) {
                 r = knob_entry_announce(knobs, entry, step->now);
@@ -132,6 +135,14 @@ static void batch_record(Batch *batch)
         }
 }
 
+/* The knob is as it should be. */
+static int settle(Knob *knob)
+{
+        knob->state = KNOB_OURS;
+        knob->error = 0;
+        return 1;
+}
+
 static int write_and_check(Knobs *knobs, Step *step)
 {
         KnobEntry *entry = step->entry;
@@ -140,6 +151,10 @@ static int write_and_check(Knobs *knobs, Step *step)
         int r, read_error;
 
         r = knob_entry_write(knobs, entry, step->value);
+        if (r >= 0 && knob_entry_has(entry, step->value)) {
+                step_end(step);
+                return settle(knob);
+        }
         read_error = knob_entry_read(knobs, entry, &after);
         step_end(step);
         if (read_error == -ENOENT) {
@@ -153,9 +168,7 @@ static int write_and_check(Knobs *knobs, Step *step)
                 r = -EPERM;
         if (r < 0)
                 return give_up(knobs, entry, after, r);
-        knob->state = KNOB_OURS;
-        knob->error = 0;
-        return 1;
+        return settle(knob);
 }
 
 /* Takes those off the record, all at once, that have their originals again. */
@@ -325,6 +338,7 @@ void knobs_set(Knobs *knobs, KnobChange *changes, unsigned n)
                 else
                         batch_add(&batch, &changes[i]);
         batch_finish(&batch);
+        knobs_close_dir(knobs);
 }
 
 int knob_set(Knobs *knobs, const KnobKind *kind, const char *name, const char *value)

@@ -57,10 +57,10 @@ typedef struct KnobKind {
         int (*read)(const ActContext *context, const char *name, char **ret_value);
         int (*write)(const ActContext *context, const char *name, const char *value);
 
-        /* Opens the knob for reading and writing, if it is a file whose whole text is the value: it
-         * is then read, written and read back by this descriptor, at a third of the cost. Negative
-         * errno, or NULL: by the functions above. */
-        int (*open)(const ActContext *context, const char *name);
+        /* The directory, below the root, that names are paths from, if they are those of files
+         * whose whole text is the value: these are opened once, and read, written and read back at
+         * a third of the cost. NULL, or if they cannot be opened: by the functions above. */
+        const char *dir;
         bool write_apart; /* on the running system write() is called all the same */
 
         /* True if two texts are the same value to the kernel; NULL: only if they are equal. */
@@ -82,6 +82,9 @@ typedef struct KnobKind {
         /* Knobs of this kind may be changed by the kernel when one of ours is written: whatever of
          * them was ours stays so. They are given back after ours. NULL: none are. */
         const struct KnobKind *disturbs;
+
+        /* True if a knob of this kind can disturb that other one; NULL: any. */
+        bool (*reaches)(const char *name, const char *other);
 } KnobKind;
 
 typedef enum KnobState {

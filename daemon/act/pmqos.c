@@ -36,7 +36,7 @@ static const KnobKind latency_kind = {
         .name = "pmqos",
         .read = tune_read,
         .write = tune_write,
-        .open = tune_open,
+        .dir = tune_dir,
         .confines = tune_confines,
 };
 
@@ -115,7 +115,7 @@ static void latency_done(void *data, int cpu, bool in_force, int r)
 static void apply_cpu(State *state, TuneBatch *batch, int cpu, int32_t us)
 {
         g_autofree char *original = NULL;
-        char name[TUNE_NAME], text[16];
+        char *name = tune_batch_name(batch), text[16];
         int32_t found;
         int r;
 
@@ -127,7 +127,7 @@ static void apply_cpu(State *state, TuneBatch *batch, int cpu, int32_t us)
                 format_latency(us, text);
         }
         state->cpus[cpu].in_force.latency_us = us;
-        tune_batch_add(batch, &latency_kind, name, us < 0 ? NULL : text, cpu);
+        tune_batch_add(batch, &latency_kind, us < 0 ? NULL : text, cpu);
 }
 
 static int apply_cpus(State *state, Knobs *knobs, const Plan *plan, const Topology *topology)

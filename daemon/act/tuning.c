@@ -39,6 +39,8 @@ const Setting idle_states_settings[] = SETTINGS("IdleStates", "idle states",
 const Setting latency_settings[] = SETTINGS("Latency", "wake-up latencies",
                                             ", and then so is the limit for all CPUs together");
 
+const char tune_dir[] = TUNE_DIR;
+
 const CpuWish tune_nothing = { .latency_us = -1, .bias = -1, .boost = -1 };
 
 Tuned *tune_new(int n)
@@ -80,8 +82,7 @@ void tune_forget(Tuned *tuned, int n, Knobs *knobs, const KnobKind *const *kinds
                         knob_adopt(knobs, list[i]->kind, list[i]->name);
 }
 
-/* Copies as much as there is room for; returns where the copy's NUL is. */
-static char *put_text(char *to, const char *end, const char *text)
+char *tune_put(char *to, const char *end, const char *text)
 {
         size_t n = MIN(strlen(text), (size_t)(end - to) - 1);
 
@@ -90,8 +91,8 @@ static char *put_text(char *to, const char *end, const char *text)
         return to + n;
 }
 
-/* snprintf() would be a third of what it costs to find out that a knob is as it should be. */
-void tune_name(char name[TUNE_NAME], const char *before, int number, const char *after)
+/* By snprintf() it would be a third of what it costs to see that a knob is as it should be. */
+char *tune_name(char name[TUNE_NAME], const char *before, int number, const char *after)
 {
         char digits[16], *first = digits + sizeof(digits) - 1;
         const char *end = name + TUNE_NAME;
@@ -100,7 +101,7 @@ void tune_name(char name[TUNE_NAME], const char *before, int number, const char 
         do
                 *--first = (char)('0' + number % 10);
         while ((number /= 10));
-        put_text(put_text(put_text(name, end, before), end, first), end, after);
+        return tune_put(tune_put(tune_put(name, end, before), end, first), end, after);
 }
 
 /* False for a name that leads anywhere else: the record of originals could have been damaged. */
@@ -111,8 +112,9 @@ static bool is_below(const char *name)
 
 static void path_of(const char *name, char path[sizeof(TUNE_DIR) + TUNE_NAME])
 {
-        memcpy(path, TUNE_DIR, sizeof(TUNE_DIR) - 1);
-        g_strlcpy(path + sizeof(TUNE_DIR) - 1, name, TUNE_NAME);
+        const char *end = path + sizeof(TUNE_DIR) + TUNE_NAME;
+
+        tune_put(tune_put(path, end, TUNE_DIR), end, name);
 }
 
 /* True if the name is that of a file of one CPU and this CPU is offline. */
@@ -154,18 +156,6 @@ int tune_write(const ActContext *context, const char *name, const char *value)
         return file_write(context->root, path, value);
 }
 
-int tune_open(const ActContext *context, const char *name)
-{
-        char path[sizeof(TUNE_DIR) + TUNE_NAME];
-        int fd;
-
-        if (!is_below(name))
-                return -ENOENT;
-        path_of(name, path);
-        fd = openat(context->root, path, O_RDWR | O_CLOEXEC | O_NOCTTY);
-        return fd < 0 ? -errno : fd;
-}
-
 bool tune_confines(const char *name)
 {
         return false;
@@ -194,24 +184,27 @@ void tune_batch_init(TuneBatch *batch, Knobs *knobs,
         batch->n = 0;
 }
 
-void tune_batch_add(TuneBatch *batch, const KnobKind *kind, const char *name, const char *value,
-                    int tag)
+char *tune_batch_name(TuneBatch *batch)
 {
-        unsigned i;
+        if (batch->n == KNOBS_AT_ONCE)
+                tune_batch_end(batch);
+        return batch->names[batch->n];
+}
+
+void tune_batch_add(TuneBatch *batch, const KnobKind *kind, const char *value, int tag)
+{
+        unsigned i = batch->n;
+        char *copy = batch->values[i];
 
         if (value && strlen(value) >= TUNE_VALUE) {
                 batch->done(batch->userdata, tag, false, -EINVAL);
                 return;
         }
-        if (batch->n == KNOBS_AT_ONCE)
-                tune_batch_end(batch);
-        i = batch->n++;
-        g_strlcpy(batch->names[i], name, TUNE_NAME);
         if (value)
-                g_strlcpy(batch->values[i], value, TUNE_VALUE);
-        batch->changes[i] = (KnobChange){ kind, batch->names[i], value ? batch->values[i] : NULL,
-                                          0 };
+                tune_put(copy, copy + TUNE_VALUE, value);
+        batch->changes[i] = (KnobChange){ kind, batch->names[i], value ? copy : NULL, 0 };
         batch->tags[i] = tag;
+        batch->n++;
 }
 
 void tune_batch_end(TuneBatch *batch)

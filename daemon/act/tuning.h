@@ -24,6 +24,9 @@ extern const Setting frequency_settings[], idle_states_settings[], latency_setti
 /* The directory of all CPUs, below the root. */
 #define TUNE_DIR "sys/devices/system/cpu/"
 
+/* The same as a KnobKind's dir. */
+extern const char tune_dir[];
+
 /* The longest name of a knob, with its NUL. */
 #define TUNE_NAME 80
 
@@ -44,17 +47,18 @@ Tuned *tune_new(int n);
 void tune_forget(Tuned *tuned, int n, Knobs *knobs, const KnobKind *const *kinds,
                  const CpuSet *returned);
 
-/* The name of a knob of one CPU or policy: `before`, its number and `after`. Names that do not fit
- * are cut off. */
-void tune_name(char name[TUNE_NAME], const char *before, int number, const char *after);
+/* The name of a knob of one CPU or policy: `before`, its number and `after`, which is cut off if it
+ * does not fit. Returns where its NUL is. */
+char *tune_name(char name[TUNE_NAME], const char *before, int number, const char *after);
+
+/* Copies the text to `to`, where there is room up to `end`; cut off if it does not fit. Returns
+ * where the copy's NUL is. */
+char *tune_put(char *to, const char *end, const char *text);
 
 /* A KnobKind's read() and write(), through files. -EBUSY: the CPU is offline, and what its file
  * would say is not known until it is back. */
 int tune_read(const ActContext *context, const char *name, char **ret_value);
 int tune_write(const ActContext *context, const char *name, const char *value);
-
-/* A KnobKind's open(), where nothing but the file layer writes. */
-int tune_open(const ActContext *context, const char *name);
 
 /* A KnobKind's confines(): none of these keeps work off CPUs. */
 bool tune_confines(const char *name);
@@ -80,9 +84,13 @@ typedef struct TuneBatch {
 void tune_batch_init(TuneBatch *batch, Knobs *knobs,
                      void (*done)(void *userdata, int tag, bool in_force, int r), void *userdata);
 
-/* As tune_set(), some time until tune_batch_end(); `tag` is for done(). */
-void tune_batch_add(TuneBatch *batch, const KnobKind *kind, const char *name, const char *value,
-                    int tag);
+/* Where to put the name of the knob that is added next; there is room for TUNE_NAME. */
+char *tune_batch_name(TuneBatch *batch);
+
+/* As tune_set(), some time until tune_batch_end(), for the knob with that name; `tag` is for
+ * done().
+ */
+void tune_batch_add(TuneBatch *batch, const KnobKind *kind, const char *value, int tag);
 void tune_batch_end(TuneBatch *batch);
 
 /* Sets the knob, or with a `value` of NULL gives it back. Somebody else's knob is no error, since

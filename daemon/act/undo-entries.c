@@ -11,18 +11,19 @@
 
 static void entry_free(void *data)
 {
-        UndoEntry *entry = data;
-
-        g_free(entry->last);
-        g_free(entry->before);
-        g_free(entry);
+        undo_entry_free(data);
 }
 
 static unsigned entry_hash(const void *data)
 {
         const UndoEntry *entry = data;
 
-        return g_str_hash(entry->name) ^ g_str_hash(entry->kind);
+        return entry->hash;
+}
+
+static unsigned make_hash(const char *kind, const char *name)
+{
+        return g_str_hash(name) ^ g_str_hash(kind);
 }
 
 static gboolean entry_equal(const void *a, const void *b)
@@ -37,35 +38,61 @@ void undo_entries_init(UndoEntries *entries)
         g_queue_init(&entries->list);
         entries->index = g_hash_table_new_full(entry_hash, entry_equal, entry_free, NULL);
         entries->array = g_ptr_array_new();
+        entries->key = g_string_new(NULL);
 }
 
 void undo_entries_done(UndoEntries *entries)
 {
+        g_string_free(entries->key, TRUE);
         g_ptr_array_unref(entries->array);
         g_hash_table_unref(entries->index);
 }
 
 UndoEntry *undo_entries_find(const UndoEntries *entries, const char *kind, const char *name)
 {
-        const UndoEntry key = { .kind = (char *)kind, .name = (char *)name };
+        const UndoEntry key = { .kind = (char *)kind,
+                                .name = (char *)name,
+                                .hash = make_hash(kind, name) };
 
         return g_hash_table_lookup(entries->index, &key);
 }
 
-UndoEntry *undo_entries_add(UndoEntries *entries, const char *kind, const char *name,
-                            const char *found)
+UndoEntry *undo_entry_new(UndoEntries *entries, const char *kind, const char *name,
+                          const char *found)
 {
         size_t kind_size = strlen(kind) + 1, name_size = strlen(name) + 1;
         size_t found_size = strlen(found) + 1;
-        UndoEntry *entry = g_malloc0(sizeof(*entry) + kind_size + name_size + found_size);
+        UndoEntry *entry;
 
+        g_string_truncate(entries->key, 0);
+        undo_line_append_key(entries->key, kind, name);
+        entry = g_malloc0(sizeof(*entry) + kind_size + name_size + found_size + entries->key->len +
+                          1);
         entry->kind = memcpy(entry + 1, kind, kind_size);
         entry->name = memcpy(entry->kind + kind_size, name, name_size);
         entry->found = memcpy(entry->name + name_size, found, found_size);
+        entry->key = memcpy(entry->found + found_size, entries->key->str, entries->key->len + 1);
+        entry->hash = make_hash(kind, name);
+        return entry;
+}
+
+void undo_entry_free(UndoEntry *entry)
+{
+        g_free(entry->last);
+        g_free(entry->before);
+        g_free(entry);
+}
+
+bool undo_entries_have(const UndoEntries *entries, const UndoEntry *entry)
+{
+        return g_hash_table_contains(entries->index, entry);
+}
+
+void undo_entries_add(UndoEntries *entries, UndoEntry *entry)
+{
         entry->link.data = entry;
         g_queue_push_tail_link(&entries->list, &entry->link);
         g_hash_table_add(entries->index, entry);
-        return entry;
 }
 
 void undo_entries_remove(UndoEntries *entries, UndoEntry *entry)
@@ -81,11 +108,11 @@ unsigned undo_entries_append(const UndoEntries *entries, GString *text)
         for (const GList *link = entries->list.head; link; link = link->next) {
                 const UndoEntry *e = link->data;
 
-                undo_line_append(text, "found", e->kind, e->name, e->found);
+                undo_line_append(text, "found", e->key, e->found);
                 if (e->before)
-                        undo_line_append(text, "write", e->kind, e->name, e->before);
+                        undo_line_append(text, "write", e->key, e->before);
                 if (e->last)
-                        undo_line_append(text, "write", e->kind, e->name, e->last);
+                        undo_line_append(text, "write", e->key, e->last);
                 lines += 1 + !!e->before + !!e->last;
         }
         return lines;

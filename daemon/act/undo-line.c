@@ -17,25 +17,41 @@ static bool is_plain(const char *field)
         return !*field;
 }
 
-static void append_field(GString *text, const char *field)
+/* g_string_append(), but for what it costs to be called. */
+static void put(GString *text, const char *more, size_t length)
+{
+        if (text->len + length >= text->allocated_len) {
+                g_string_append_len(text, more, (gssize)length);
+                return;
+        }
+        memcpy(text->str + text->len, more, length);
+        text->len += length;
+        text->str[text->len] = '\0';
+}
+
+static void put_field(GString *text, const char *field)
 {
         g_autofree char *escaped = NULL;
 
-        g_string_append_c(text, '\t');
         if (!is_plain(field))
                 field = escaped = g_strescape(field, NULL);
-        g_string_append(text, field);
+        put(text, "\t", 1);
+        put(text, field, strlen(field));
 }
 
-void undo_line_append(GString *text, const char *word, const char *kind, const char *name,
-                      const char *value)
+void undo_line_append_key(GString *text, const char *kind, const char *name)
 {
-        const char *const fields[] = { kind, name, value };
+        put_field(text, kind);
+        put_field(text, name);
+}
 
-        g_string_append(text, word);
-        for (size_t i = 0; i < G_N_ELEMENTS(fields) && fields[i]; i++)
-                append_field(text, fields[i]);
-        g_string_append_c(text, '\n');
+void undo_line_append(GString *text, const char *word, const char *key, const char *value)
+{
+        put(text, word, strlen(word));
+        put(text, key, strlen(key));
+        if (value)
+                put_field(text, value);
+        put(text, "\n", 1);
 }
 
 /* Turns one field back in place; false if nobody who escapes can have written it. */

@@ -228,29 +228,42 @@ UndoEntry *undo_find(const Undo *undo, const char *kind, const char *name)
 /* Adds the step's lines. Returns how many. */
 static unsigned step_append(const UndoStep *step, GString *text)
 {
-        const UndoEntry *entry = step->entry;
+        const char *key = step->entry->key;
 
-        if (!entry) {
-                undo_line_append(text, "found", step->kind, step->name, step->found);
-                undo_line_append(text, "write", step->kind, step->name, step->value);
-                return 2;
-        }
-        undo_line_append(text, step->value ? "write" : "done", entry->kind, entry->name,
-                         step->value);
-        return 1;
+        if (step->found)
+                undo_line_append(text, "found", key, step->found);
+        undo_line_append(text, step->value ? "write" : "done", key, step->value);
+        return step->found ? 2 : 1;
 }
 
 /* Does what the lines say. */
 static void step_take(Undo *undo, UndoStep *step)
 {
-        if (!step->entry)
-                step->entry = undo_entries_add(&undo->entries, step->kind, step->name, step->found);
+        if (step->found)
+                undo_entries_add(&undo->entries, step->entry);
+        step->found = NULL;
         if (step->value) {
                 undo_entry_advance(step->entry, step->value);
         } else {
                 undo_entries_remove(&undo->entries, step->entry);
                 step->entry = NULL;
         }
+}
+
+/* Makes entries for knobs that begin; -EEXIST: one is on record already. */
+static int steps_prepare(Undo *undo, UndoStep *steps, unsigned n)
+{
+        int r = 0;
+
+        for (unsigned i = 0; i < n; i++) {
+                if (!steps[i].found)
+                        continue;
+                steps[i].entry = undo_entry_new(&undo->entries, steps[i].kind, steps[i].name,
+                                                steps[i].found);
+                if (undo_entries_have(&undo->entries, steps[i].entry))
+                        r = -EEXIST;
+        }
+        return r;
 }
 
 /* True if nothing is on record once these steps are done. */
@@ -287,16 +300,20 @@ int undo_put(Undo *undo, UndoStep *steps, unsigned n)
 
         if (n == 0)
                 return 0;
-        for (unsigned i = 0; i < n; i++)
-                if (!steps[i].entry && undo_find(undo, steps[i].kind, steps[i].name))
-                        return -EEXIST;
-        r = record_steps(undo, steps, n);
-        if (r < 0)
-                return r;
-        for (unsigned i = 0; i < n; i++)
-                step_take(undo, &steps[i]);
-        record_compact(undo);
-        return 0;
+        r = steps_prepare(undo, steps, n);
+        if (r == 0)
+                r = record_steps(undo, steps, n);
+        for (unsigned i = 0; i < n; i++) {
+                if (r == 0) {
+                        step_take(undo, &steps[i]);
+                } else if (steps[i].found) {
+                        undo_entry_free(steps[i].entry);
+                        steps[i].entry = NULL;
+                }
+        }
+        if (r == 0)
+                record_compact(undo);
+        return r;
 }
 
 int undo_entries(const Undo *undo, const UndoEntry *const **ret_entries, int *ret_skipped)

@@ -20,9 +20,11 @@
 typedef struct Undo Undo;
 
 typedef struct UndoEntry {
-        char *kind, *name, *found; /* in the same piece of memory */
+        char *kind, *name, *found; /* in the same piece of memory, and so is `key` */
         char *last, *before;       /* the last two values that were to be written; NULL none */
-        GList link;                /* the record's own */
+        char *key;                 /* this and the rest are the record's own */
+        unsigned hash;
+        GList link;
 } UndoEntry;
 
 /* Opens or begins the record `undo` in directory `run`; -1 for a record that is kept nowhere.
@@ -35,8 +37,8 @@ UndoEntry *undo_find(const Undo *undo, const char *kind, const char *name);
 
 /* What happens to one knob. */
 typedef struct UndoStep {
-        UndoEntry *entry;                /* what is on record of it; NULL: nothing, and it begins */
-        const char *kind, *name, *found; /* of one that begins */
+        UndoEntry *entry;                /* what is on record of it */
+        const char *kind, *name, *found; /* of one that begins, of which nothing is; else NULL */
         const char *value;               /* about to be written; NULL: it was given back */
 } UndoStep;
 
