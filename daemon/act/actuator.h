@@ -50,6 +50,14 @@ typedef struct Actuator {
          * NULL: they have not. */
         bool (*follows_units)(void *state);
 
+        /* The directory, relative to the root, whose cgroups it writes to one by one, so that those
+         * which come have to be looked at; NULL, or a function that is NULL: there is none. */
+        const char *(*groups)(void *state);
+
+        /* The cgroup of that name there was made or removed: what is known of one that had the name
+         * before means nothing any more. */
+        void (*group_moved)(void *state, Knobs *knobs, const char *name);
+
         void (*close)(void *state);
 } Actuator;
 

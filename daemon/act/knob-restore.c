@@ -9,8 +9,26 @@
 #include "act/knob.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "act/knob-entry.h"
+
+static bool is_at_or_below(const char *name, const char *top)
+{
+        size_t length = strlen(top);
+
+        return g_str_has_prefix(name, top) && (name[length] == '\0' || name[length] == '/');
+}
+
+void knobs_drop(Knobs *knobs, const KnobKind *kind, const char *name)
+{
+        for (unsigned i = knobs->list->len; i-- > 0;) {
+                KnobEntry *entry = knobs->list->pdata[i];
+
+                if (entry->knob.kind == kind && is_at_or_below(entry->knob.name, name))
+                        knob_entry_forget(knobs, entry);
+        }
+}
 
 int knobs_verify(Knobs *knobs)
 {
@@ -21,15 +39,13 @@ int knobs_verify(Knobs *knobs)
                 g_autofree char *now = NULL;
                 int r;
 
-                if (entry->knob.state != KNOB_OURS) {
-                        wrong++;
-                        continue;
-                }
                 knob_entry_open(knobs, entry);
                 r = knob_entry_read(knobs, entry, &now);
                 knob_entry_close(entry);
                 if (r == -ENOENT) {
                         knob_entry_forget(knobs, entry);
+                } else if (entry->knob.state != KNOB_OURS) {
+                        wrong++;
                 } else if (r == -EBUSY) {
                         continue;
                 } else if (r < 0) {

@@ -166,6 +166,10 @@ bool knobs_is_dry_run(const Knobs *knobs);
 /* How many values were written (or, in a dry run, would have been) since the start. */
 unsigned knobs_writes(const Knobs *knobs);
 
+/* Forgets the knobs of `kind` called `name` and, as they are paths, those below it, whoever's they
+ * are: what they were of is gone, or is another one. */
+void knobs_drop(Knobs *knobs, const KnobKind *kind, const char *name);
+
 /* Reads every knob that is ours and marks those that someone changed. Returns how many are not as
  * they should be. */
 int knobs_verify(Knobs *knobs);

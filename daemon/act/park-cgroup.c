@@ -362,6 +362,11 @@ static const char *describe_cgroup(void *data)
         return ((State *)data)->about;
 }
 
+static const char *groups_of(void *data)
+{
+        return ((State *)data)->mount;
+}
+
 static void close_cgroup(void *data)
 {
         State *state = data;
@@ -376,5 +381,6 @@ const ParkBackendOps park_cgroup = {
         .open = open_cgroup,
         .apply = apply_cgroup,
         .describe = describe_cgroup,
+        .groups = groups_of,
         .close = close_cgroup,
 };

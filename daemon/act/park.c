@@ -221,6 +221,18 @@ static bool follows_units(void *data)
         return !((State *)data)->ops->everybody;
 }
 
+static const char *park_groups(void *data)
+{
+        State *state = data;
+
+        return state->ops->groups ? state->ops->groups(state->state) : NULL;
+}
+
+static void group_moved(void *data, Knobs *knobs, const char *name)
+{
+        knobs_drop(knobs, &park_cgroup_kind, name);
+}
+
 const Actuator actuator_park = {
         .name = "park",
         .section = "Park",
@@ -230,5 +242,7 @@ const Actuator actuator_park = {
         .same = same_park,
         .describe = describe_park,
         .follows_units = follows_units,
+        .groups = park_groups,
+        .group_moved = group_moved,
         .close = close_park,
 };

@@ -38,6 +38,7 @@ typedef struct ParkBackendOps {
         int (*open)(const ActContext *context, const ParkOptions *options, void **ret_state);
         int (*apply)(void *state, Knobs *knobs, const CpuSet *allowed, const Topology *topology);
         const char *(*describe)(void *state);
+        const char *(*groups)(void *state);
         void (*close)(void *state);
         bool everybody; /* at one stroke, those who come later too */
 } ParkBackendOps;

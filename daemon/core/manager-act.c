@@ -251,6 +251,17 @@ static void look_for_drivers(Manager *manager)
                 manager_recheck_facts(manager);
 }
 
+void manager_widen(Manager *manager)
+{
+        Plan before = manager->plan;
+
+        manager->plan.allowed = manager->topology->online;
+        act(manager, &before);
+        note_parked(manager);
+        manager->plan.allowed = before.allowed;
+        manager->stale = true;
+}
+
 void manager_carry_out(Manager *manager, const Plan *plan, const uint8_t *safety)
 {
         unsigned degraded = count_degraded(manager), changes = 0;
@@ -270,6 +281,7 @@ void manager_carry_out(Manager *manager, const Plan *plan, const uint8_t *safety
                 changes |= CHANGE_DEGRADED;
         look_for_drivers(manager);
         manager_settle_later(manager);
+        manager_watch_groups(manager);
         manager_changed(manager, changes);
 }
 

@@ -4,7 +4,9 @@
  *
  * Who is pinned where is known only from a scan of all threads, so it is looked up when it can
  * matter, that is when CPUs are about to be parked, or when an earlier answer still keeps one
- * awake; and no more often than makes the scans cost one percent of a CPU.
+ * awake. An older answer would not do: who pinned himself since then would be moved, and nothing
+ * shows that afterwards. In the long run the scans may cost one percent of a CPU; what is saved of
+ * that may be spent at once, and when it is spent no more is parked than is.
  */
 #include <errno.h>
 
@@ -12,7 +14,7 @@
 #include "core/manager-parts.h"
 
 #define PINS_COST_FACTOR 100
-#define PINS_AGAIN_USEC  (30 * G_USEC_PER_SEC)
+#define PINS_SAVED_USEC  (G_USEC_PER_SEC / 2)
 
 static const CpuSet *allowed_now(const Manager *manager)
 {
@@ -81,47 +83,85 @@ void manager_decide(Manager *manager, bool by_holds, Plan *ret_plan)
         manager->wished = *ret_plan;
 }
 
-static void refresh_pins(Manager *manager, bool force)
+/* What scans may cost now, in microseconds; below zero: not yet. */
+static int64_t pins_budget(const Manager *manager, uint64_t now)
 {
-        uint64_t now = manager_now(), wait;
+        uint64_t waited = manager->pins ? now - manager->pins_time_usec : 0;
+        int64_t budget = manager->pins ? manager->pins_left_usec : PINS_SAVED_USEC;
+
+        return MIN(budget + (int64_t)(waited / PINS_COST_FACTOR), PINS_SAVED_USEC);
+}
+
+/* Looks who is pinned where. False if that would cost too much now. */
+static bool refresh_pins(Manager *manager)
+{
+        uint64_t now = manager_now();
+        int64_t budget = pins_budget(manager, now);
+        const CpuSet *confined = cpuset_is_empty(&manager->parked) ? NULL : allowed_now(manager);
         Pins *pins;
         int r;
 
-        wait = MAX(PINS_COST_FACTOR * manager->pins_cost_usec, force ? 0 : PINS_AGAIN_USEC);
-        if (manager->pins && now - manager->pins_time_usec < wait)
-                return;
-        r = pins_read(manager->setup.root, manager->topology, allowed_now(manager), &pins);
+        if (budget < 0)
+                return false;
+        r = pins_read(manager->setup.root, manager->topology, confined, &pins);
         if (r < 0) {
                 log_debug("Tasks' affinities cannot be read: %s", g_strerror(-r));
-                return;
+                return true;
         }
         pins_free(manager->pins);
         manager->pins = pins;
         manager->pins_time_usec = now;
-        manager->pins_cost_usec = manager_now() - now;
+        manager->pins_left_usec = budget - (int64_t)(manager_now() - now);
+        return true;
 }
 
 static bool depends_on_pins(Safety safety)
 {
-        return safety == SAFETY_PINNED || safety == SAFETY_FORGOTTEN || safety == SAFETY_NODE;
+        return safety == SAFETY_PINNED || safety == SAFETY_FORGOTTEN || safety == SAFETY_NODE ||
+               safety == SAFETY_UNKNOWN;
+}
+
+/* When to look again, given that somebody's CPUs are kept in use. */
+static uint64_t look_again_at(const Manager *manager, uint64_t now)
+{
+        int64_t budget = pins_budget(manager, now);
+
+        if (budget < 0)
+                return now + (uint64_t)-budget * PINS_COST_FACTOR;
+        return now + HELD_AGAIN_USEC;
+}
+
+/* Parks no more than is parked. */
+static void keep_what_is_allowed(const Manager *manager, Plan *plan, uint8_t *ret_safety)
+{
+        CpuSet added = *allowed_now(manager);
+
+        cpuset_subtract(&added, &plan->allowed);
+        CPUSET_FOREACH(cpu, &added)
+                ret_safety[cpu] = SAFETY_UNKNOWN;
+        cpuset_or(&plan->allowed, &added);
 }
 
 void manager_make_safe(Manager *manager, Plan *plan, uint8_t *ret_safety)
 {
         CpuSet online_wish = plan->allowed;
+        bool known = true;
 
         cpuset_and(&online_wish, &manager->topology->online);
         if (!cpuset_is_subset(allowed_now(manager), &online_wish))
-                refresh_pins(manager, true);
+                known = refresh_pins(manager);
         plan_sanitize(plan, manager->topology, manager->pins, ret_safety);
-        manager->held = false;
+        if (!known)
+                keep_what_is_allowed(manager, plan, ret_safety);
+        manager->look_again_usec = 0;
         for (int cpu = 0; cpu < manager->topology->n_cpus; cpu++)
-                manager->held |= depends_on_pins(ret_safety[cpu]);
+                if (depends_on_pins(ret_safety[cpu]))
+                        manager->look_again_usec = look_again_at(manager, manager_now());
 }
 
 bool manager_should_look_again(const Manager *manager)
 {
-        return manager->held && manager_now() - manager->pins_time_usec >= HELD_AGAIN_USEC;
+        return manager->look_again_usec > 0 && manager_now() >= manager->look_again_usec;
 }
 
 /* The first policy by rank that leaves `cpu` out; -1 if none does. */

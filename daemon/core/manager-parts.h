@@ -51,7 +51,7 @@ void manager_decide(Manager *manager, bool by_holds, Plan *ret_plan);
 void manager_make_safe(Manager *manager, Plan *plan, uint8_t *ret_safety);
 
 /* Who is bound to CPUs may go, and nothing tells: whether it is time to look if CPUs that are kept
- * in use for them could be parked by now. Ticks come at least as often as HELD_AGAIN_USEC then. */
+ * in use for them could be parked by now. A tick comes in time for that. */
 #define HELD_AGAIN_USEC (10 * G_USEC_PER_SEC)
 bool manager_should_look_again(const Manager *manager);
 
@@ -59,8 +59,16 @@ bool manager_should_look_again(const Manager *manager);
  * from that before. */
 void manager_note_causes(Manager *manager, const CpuSet *parked_before, const uint8_t *safety);
 
+/* Gives all CPUs back for a moment, so that who is pinned shows; a plan is carried out next. */
+void manager_widen(Manager *manager);
+
 /* Puts `plan` in force, and on record why. */
 void manager_carry_out(Manager *manager, const Plan *plan, const uint8_t *safety);
+
+/* Watches for cgroups that come and go if the plan in force makes that necessary, else no longer.
+ */
+void manager_watch_groups(Manager *manager);
+void manager_unwatch_groups(Manager *manager);
 
 /* Once in a while: has someone else turned our knobs, do new cgroups need the plan? */
 void manager_check_knobs(Manager *manager);

@@ -52,6 +52,14 @@ static uint64_t max_stretch(const Manager *manager)
         return options->max_stretch;
 }
 
+/* The interval, 0 for none, or that until `usec` if it is sooner. */
+static uint64_t sooner(uint64_t interval, uint64_t usec)
+{
+        uint64_t now = manager_now(), rest = usec > now ? usec - now : 1;
+
+        return interval == 0 ? rest : MIN(interval, rest);
+}
+
 void manager_arm(Manager *manager, bool changed)
 {
         Cadence cadence = {
@@ -68,8 +76,8 @@ void manager_arm(Manager *manager, bool changed)
         interval = manager->stretch * cadence.period_usec;
         if (interval > 0 && interval < READING_USEC)
                 interval = READING_USEC;
-        if (manager->held && (interval == 0 || interval > HELD_AGAIN_USEC))
-                interval = HELD_AGAIN_USEC;
+        if (manager->look_again_usec > 0)
+                interval = sooner(interval, manager->look_again_usec);
         manager->interval_usec = interval;
         if (interval == 0) {
                 sd_event_source_set_enabled(manager->timer, SD_EVENT_OFF);
@@ -254,4 +262,5 @@ void manager_unlisten(Manager *manager)
         manager_unguard(manager);
         manager->energy_timer = sd_event_source_disable_unref(manager->energy_timer);
         manager->quiet_timer = sd_event_source_disable_unref(manager->quiet_timer);
+        manager_unwatch_groups(manager);
 }

@@ -80,6 +80,17 @@ static bool cpus_moved(const Manager *manager)
         return !cpuset_equal(&manager->current->cpus, &manager->topology->online);
 }
 
+/* True if work would be sent from CPUs that it is confined to now to others altogether. Of tasks on
+ * the former nobody can tell whether they are confined there or pinned. */
+static bool leaves_all(const Manager *manager, const Plan *plan)
+{
+        CpuSet common = plan->allowed;
+
+        cpuset_and(&common, &manager->plan.allowed);
+        cpuset_and(&common, &manager->topology->online);
+        return cpuset_is_empty(&common) && !cpuset_is_empty(&manager->parked);
+}
+
 /* Decides, and acts if the plan is another one: then true. */
 static bool decide_and_act(Manager *manager, bool by_holds)
 {
@@ -93,6 +104,8 @@ static bool decide_and_act(Manager *manager, bool by_holds)
                 manager->plan = plan;
                 return false;
         }
+        if (leaves_all(manager, &plan))
+                manager_widen(manager);
         safety = g_new0(uint8_t, (gsize)manager->topology->n_cpus);
         manager_make_safe(manager, &plan, safety);
         manager_carry_out(manager, &plan, safety);

@@ -129,8 +129,11 @@ typedef struct Manager {
         GArray *policies;  /* of ActivePolicy, by rank */
         GArray *actuators; /* of ActuatorState */
         Knobs *knobs;
-        Pins *pins; /* of the last scan */
-        uint64_t pins_time_usec, pins_cost_usec;
+        Pins *pins;               /* of the last scan */
+        uint64_t pins_time_usec;  /* of that scan; 0: none yet */
+        int64_t pins_left_usec;   /* what scans might have cost after it */
+        uint64_t look_again_usec; /* when to scan again, for who is bound to CPUs keeps some in use
+                                     that would be parked; 0: nobody does */
 
         Plan wished;            /* what the policies together wished, before CPUs were made safe */
         CpuWish *cpu_wishes[2]; /* room for that of the plan in force and of the next */
@@ -143,7 +146,6 @@ typedef struct Manager {
         uint64_t checked_usec; /* when the knobs were last compared with what they should be */
         Plan plan;             /* merged and safe */
         CpuSet parked;         /* online CPUs that are kept free of work now */
-        bool held;             /* who is bound to CPUs keeps some in use that would be parked */
         CpuCause *causes;      /* by CPU number */
         Transition transitions[TRANSITIONS_KEPT]; /* ring; newest at (n_transitions - 1) % KEPT */
         uint64_t n_transitions;
@@ -163,6 +165,7 @@ typedef struct Manager {
         int forks_error;        /* why new tasks are not watched for; 0: they may be */
         bool no_slow_trigger;   /* the kernel refuses that too */
         sd_event_source *timer, *pressure, *forks, *energy_timer, *quiet_timer, *drivers_timer;
+        sd_event_source *groups, *groups_settle; /* cgroups that come and go, manager-groups.c */
         sd_device_monitor *monitor;
 
         void (*on_change)(struct Manager *manager, unsigned changes, void *userdata);

@@ -274,6 +274,9 @@ const char *safety_text(Safety safety)
                 [SAFETY_PINNED] = "the last CPU of a task's affinity or of a cpuset",
                 [SAFETY_FORGOTTEN] = "parking would lose the affinity of pinned tasks: "
                                      "kernels before 6.2 forget it",
+                [SAFETY_UNKNOWN] =
+                        "who is pinned to it is not known yet: looking at all tasks again "
+                        "would cost more than 1 % of a CPU",
                 [SAFETY_KEPT] = "an application holds it, or so many cores",
                 [SAFETY_NODE] = "the last CPU of a NUMA node that tasks' memory is bound to",
         };

@@ -17,6 +17,7 @@ typedef enum Safety {
         SAFETY_PINNED,    /* the last CPU of someone's affinity mask or cpuset */
         SAFETY_NODE,      /* the last CPU of a NUMA node whose memory tasks are bound to */
         SAFETY_FORGOTTEN, /* parking anything would make the kernel forget an affinity */
+        SAFETY_UNKNOWN,   /* who depends on it is not known yet */
         SAFETY_KEPT,      /* a policy wishes that nobody parks it, or so many cores in use */
 } Safety;
 

@@ -13,7 +13,8 @@
  * Cpus_allowed is the task's affinity as far as its cpuset lets it have that. While we confine a
  * cpuset every task in it shows exactly our confinement, which is nobody's wish; an affinity
  * narrower than that is still seen as what it is. What cannot be seen is an affinity that happens
- * to equal the confinement; the scan before the confinement was made has seen it.
+ * to equal the confinement, which does no harm while one of these CPUs stays allowed; else nobody
+ * must be confined during the scan.
  *
  * Where the kernel forgets affinities it matters whether a narrow list is the task's own or that of
  * its cpuset, which no kernel forgets: a task that shows exactly the CPUs of its cpuset has none of

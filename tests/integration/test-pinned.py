@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Nobody loses the last CPU of their affinity, however soon after they chose it the mask changes, and
+groups that come or go while CPUs are parked are seen. On the running kernel's cpuset, in groups that
+the test makes; each test looks at the kernel's values."""
+import os
+import subprocess
+import sys
+
+from cpuset import OwnGroup, cpuset_root
+from idledtest import TestCase, main, wait_until
+
+GROUP = 'idled-pinned-%d' % os.getpid()
+
+
+class Pinned(OwnGroup, TestCase):
+    def setUp(self):
+        super().setUp()
+        self.make_group(GROUP)
+        self.before = self.knob()
+        self.start()
+        self.call('SetIdleMask', '1')
+        if not self.get('Parked'):
+            self.skipTest('this machine keeps CPU 1: ' + self.call('Explain')[1]['text'])
+        self.call('SetIdleMask', '')
+        self.task = subprocess.Popen(['sleep', 'infinity'])
+        self.addCleanup(self.task.wait)
+        self.addCleanup(self.task.kill)
+        (self.group / 'cgroup.procs').write_text(str(self.task.pid))
+
+    def knob(self, group=None):
+        return ((group or self.group) / 'cpuset.cpus').read_text().strip()
+
+    def pin(self, cpu):
+        os.sched_setaffinity(self.task.pid, {cpu})
+
+    def assert_keeps(self, cpu):
+        self.assertEqual(os.sched_getaffinity(self.task.pid), {cpu})
+        self.assertEqual(self.knob(), self.before)
+        self.assertIn('affinity', self.call('Explain')[cpu]['text'])
+
+    def test_pinned_to_what_is_left(self):
+        """Its affinity looks like the confinement, until that goes elsewhere."""
+        self.pin(0)
+        self.call('SetIdleMask', '1')
+        self.assertEqual(self.knob(), '0')
+        self.call('SetIdleMask', '0')
+        self.assert_keeps(0)
+
+    def test_pinned_while_confined(self):
+        self.call('SetIdleMask', '1')
+        self.pin(0)
+        self.call('SetIdleMask', '0')
+        self.assert_keeps(0)
+
+    def test_mask_goes_elsewhere(self):
+        """Without anybody who is pinned it does."""
+        self.call('SetIdleMask', '1')
+        self.call('SetIdleMask', '0')
+        self.assertEqual(self.knob(), '1')
+
+    def test_pinned_after_the_last_look(self):
+        self.call('SetIdleMask', '1')
+        self.call('SetIdleMask', '')
+        self.pin(1)
+        self.call('SetIdleMask', '1')
+        self.assert_keeps(1)
+
+
+class Groups(OwnGroup, TestCase):
+    """With a policy that never ticks."""
+
+    def setUp(self):
+        super().setUp()
+        self.make_group(GROUP)
+        text = (self.conf / 'idled.conf').read_text()
+        (self.conf / 'idled.conf').write_text(text.replace(GROUP, GROUP + '*'))
+        self.before = (self.group / 'cpuset.cpus').read_text().strip()
+        self.start()
+        self.call('SetIdleMask', '1')
+        if not self.get('Parked'):
+            self.skipTest('this machine keeps CPU 1: ' + self.call('Explain')[1]['text'])
+
+    def make(self, name):
+        group = self.group.parent / name
+        group.mkdir()
+        for file in ('cpuset.mems', 'cpuset.cpus'):
+            (group / file).write_text((group.parent / file).read_text())
+        return group
+
+    def wait_knob(self, group, value):
+        wait_until(lambda: (group / 'cpuset.cpus').read_text().strip() == value,
+                   '%s to have CPUs %s' % (group.name, value))
+
+    def test_newcomer(self):
+        group = self.make(GROUP + '-new')
+        try:
+            self.wait_knob(group, '0')
+            self.call('SetIdleMask', '')
+            self.wait_knob(group, self.before)
+        finally:
+            group.rmdir()
+
+    def test_a_name_that_comes_back(self):
+        """What somebody took goes with its group: the next of that name is another."""
+        group = self.make(GROUP + '-again')
+        try:
+            self.wait_knob(group, '0')
+            (group / 'cpuset.cpus').write_text('1')
+            self.assertEqual(len(self.call('Verify')), 1)
+            group.rmdir()
+            self.make(group.name)
+            self.wait_knob(group, '0')
+            self.assertEqual(self.call('Verify'), [])
+            self.assertEqual(self.get('Degraded'), [])
+        finally:
+            group.rmdir()
+
+    def test_a_foreign_group_that_goes(self):
+        group = self.make(GROUP + '-gone')
+        self.wait_knob(group, '0')
+        (group / 'cpuset.cpus').write_text('1')
+        self.assertEqual(len(self.call('Verify')), 1)
+        group.rmdir()
+        wait_until(lambda: not self.get('Degraded'), 'nothing to be degraded')
+        self.assertEqual(self.call('Verify'), [])
+
+
+if __name__ == '__main__':
+    root = cpuset_root()
+    if os.geteuid() != 0 or not root or not os.access(root / 'cgroup.procs', os.W_OK) or \
+            (os.cpu_count() or 1) < 2:
+        print('needs root, two CPUs and a writable cgroup v1 cpuset: skipped')
+        sys.exit(77)
+    main()
