@@ -173,6 +173,43 @@ START_TEST(falls_asleep_at_work)
 }
 END_TEST
 
+#define STAT_OF_CPU(n) "cpu" #n " 10 0 10 100 0 0 0 0 0 0\n"
+#define STAT_OF(cpus)  "cpu  20 0 20 200 0 0 0 0 0 0\n" cpus "ctxt 1\nprocesses 1\nprocs_running 1\n"
+
+/* In place, for it is kept open, and a second after the last reading. */
+static void count(const char *text)
+{
+        int fd = openat(tree.root, "proc/stat", O_WRONLY | O_TRUNC | O_CLOEXEC);
+
+        ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+        close(fd);
+        manager->current->time_usec -= 1000000;
+        tick();
+}
+
+/* As lxcfs shows it: times of two CPUs, eight online. That is looked into once, until it changes.
+ */
+START_TEST(fewer_counted)
+{
+        CpuSet eight = set_of("0-7"), seven = set_of("0-6"), two = set_of("0-1");
+
+        tree = machine_tree("synthetic-laptop.machine");
+        tree_put(&tree, "proc/stat", STAT_OF(STAT_OF_CPU(0) STAT_OF_CPU(1)));
+        start("Latency=100\n");
+        ck_assert(cpuset_equal(&manager->counted, &two));
+        ck_assert(cpuset_equal(&manager->topology->online, &eight));
+
+        tree_put(&tree, "sys/devices/system/cpu/online", "0-6");
+        count(STAT_OF(STAT_OF_CPU(0) STAT_OF_CPU(1)));
+        ck_assert(cpuset_equal(&manager->topology->online, &eight));
+        count(STAT_OF(STAT_OF_CPU(0)));
+        ck_assert(cpuset_equal(&manager->topology->online, &seven));
+        manager_free(manager);
+        sd_event_unref(event);
+        tree_done(&tree);
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("manager");
@@ -180,6 +217,7 @@ int main(void)
 
         tcase_add_loop_test(tcase, comes_late, 0, G_N_ELEMENTS(looks));
         tcase_add_loop_test(tcase, falls_asleep_at_work, 1, 9);
+        tcase_add_test(tcase, fewer_counted);
         tcase_set_timeout(tcase, 60);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);

@@ -32,7 +32,7 @@ static int set_option(Bus *bus, const char *section, const char *key, const char
         }
         if (strlen(value) > VALUE_MAX)
                 return sd_bus_error_setf(error, BUS_ERROR_INVALID_VALUE,
-                                         "%s: found a value of %zu bytes, expected at most %d", key,
+                                         "found a value of %zu bytes, expected at most %d",
                                          strlen(value), VALUE_MAX);
         r = manager_set_option(bus->manager, section, key, value, &problem);
         if (r >= 0)

@@ -166,7 +166,7 @@ int section_check(const Section *section, const void *options, const char **ret_
                                                                             : NULL;
         const char *key = NULL, *wrong = check ? check(options, &key) : NULL;
         const Setting *row = wrong && key ? section_row(section, key) : NULL;
-        g_autofree char *text = NULL;
+        g_autofree char *text = NULL, *clean = NULL;
 
         if (!wrong)
                 return 0;
@@ -176,7 +176,8 @@ int section_check(const Section *section, const void *options, const char **ret_
                 return -EINVAL;
         }
         text = setting_format(row, options);
-        *ret_error = g_strdup_printf("%s: found \"%s\", which %s", row->key, text, wrong);
+        clean = log_clean(text);
+        *ret_error = g_strdup_printf("%s: found \"%s\", which %s", row->key, clean, wrong);
         return -EINVAL;
 }
 

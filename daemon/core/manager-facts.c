@@ -93,8 +93,10 @@ bool manager_recheck_facts(Manager *manager)
         manager_read_facts(manager);
         manager_open_absent(manager);
         manager_changed(manager, CHANGE_MISSING);
-        manager->stale = !driver_changed(manager) && !states_changed(manager);
-        return manager->stale;
+        if (driver_changed(manager) || states_changed(manager))
+                return false; /* they are changing still */
+        manager->stale = true;
+        return true;
 }
 
 void manager_drop_facts(Manager *manager)

@@ -74,10 +74,23 @@ static int read_machine(Manager *manager)
         return 0;
 }
 
-/* CPUs that came or went without an event show in the reading itself. */
-static bool cpus_moved(const Manager *manager)
+/* CPUs that came or went without an event show in the reading itself. A container may be shown
+ * times of other CPUs than are online, for good: that is worth one look. */
+static void look_for_moved_cpus(Manager *manager)
 {
-        return !cpuset_equal(&manager->current->cpus, &manager->topology->online);
+        const CpuSet *counted = &manager->current->cpus;
+        g_autofree char *text = NULL;
+
+        if (cpuset_equal(counted, &manager->topology->online) ||
+            cpuset_equal(counted, &manager->counted))
+                return;
+        manager_rescan(manager);
+        manager->counted = *counted;
+        if (cpuset_equal(counted, &manager->topology->online))
+                return;
+        text = cpuset_format(counted);
+        log_info("The kernel counts the time of CPUs %s, which are not those that are online",
+                 text);
 }
 
 /* True if work would be sent from CPUs that it is confined to now to others altogether. Of tasks on
@@ -138,8 +151,7 @@ void manager_tick(Manager *manager)
                 manager_arm(manager, true);
                 return;
         }
-        if (cpus_moved(manager))
-                manager_rescan(manager);
+        look_for_moved_cpus(manager);
         manager_follow_holds(manager);
         manager_follow_profile(manager);
         changed = settle(manager, false);

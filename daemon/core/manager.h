@@ -142,6 +142,7 @@ typedef struct Manager {
         int n_frequency;
         bool stale;            /* carry out the plan anew even if it is the same */
         uint64_t slept_usec;   /* how long the machine had slept when that was last looked at */
+        CpuSet counted;        /* the CPUs of /proc/stat when they were last not those online */
         CpuSet returned;       /* CPUs that came online since then: the kernel set their knobs */
         uint64_t checked_usec; /* when the knobs were last compared with what they should be */
         Plan plan;             /* merged and safe */

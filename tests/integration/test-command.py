@@ -62,6 +62,13 @@ class Check(Command):
         self.assertEqual(status, 1)
         self.assertIn('/nonexistent/etc', err)
 
+    def test_control_characters_reach_no_terminal(self):
+        self.write_config('idled.conf', '[Daemon]\nPolicies=cstates\n')
+        self.write_config('policies/cstates.conf', '[Policy]\nDeepestState=\x1b[31mred\n')
+        status, _, err = self.idled('--check')
+        self.assertEqual(status, 1)
+        self.assertRegex(err, r'cstates\.conf:2: DeepestState: found "\\x1b\[31mred"')
+
     def test_cpus_that_this_machine_has_not(self):
         """A file may be for many machines: what is too much for this one is said, no more."""
         self.write_config('policies/userspace.conf', '[Policy]\n\nIdleMask=6-9,17\n')
