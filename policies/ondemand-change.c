@@ -116,11 +116,18 @@ void change_park(Call *call)
         Ondemand *self = call->self;
         const OndemandOptions *options = call->options;
         PackSize size = size_resize(call, self->peak, size_min(call));
-        Reason reason = reason_new(call, "the load has fitted in fewer cores for long enough",
-                                   size);
+        Reason reason;
 
-        reason_input(&reason, "utilisation", 100 * self->load / self->capacity, "%");
-        reason_threshold(&reason, "DownThreshold", 100 * options->down, "%");
+        if (size_is_capped(call, self->peak)) {
+                reason = reason_new(call, "more cores were in use than there shall be at most",
+                                    self->peak);
+                reason_threshold(&reason, "MaxCores", (double)options->max_cores, "cores");
+        } else {
+                reason = reason_new(call, "the load has fitted in fewer cores for long enough",
+                                    size);
+                reason_input(&reason, "utilisation", 100 * self->load / self->capacity, "%");
+                reason_threshold(&reason, "DownThreshold", 100 * options->down, "%");
+        }
         change_keep(call, size, &reason);
         self->parked_last = true;
         self->parked_usec = call->now_usec;

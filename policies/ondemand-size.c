@@ -21,12 +21,16 @@ int size_max(const Call *call)
         return max > 0 && max < (uint64_t)n ? (int)max : n;
 }
 
-PackSize size_resize(const Call *call, PackSize size, int min)
+/* `size` with `min` to `max` cores, and `max` if that is less. */
+static PackSize resize(const Call *call, PackSize size, int min, int max)
 {
-        int max = size_max(call);
-
         return pack_resize(&call->self->pack, call->input->topology, size, min < max ? min : max,
                            max);
+}
+
+PackSize size_resize(const Call *call, PackSize size, int min)
+{
+        return resize(call, size, min, size_max(call));
 }
 
 int size_count(const Call *call, PackSize size)
@@ -34,8 +38,9 @@ int size_count(const Call *call, PackSize size)
         return pack_count(&call->self->pack, call->input->topology, size);
 }
 
-/* As size_wanted(), if so many CPUs are saturated and so many call for fast cores. */
-static PackSize wanted(const Call *call, double load, int saturated, int fast)
+/* As size_wanted(), if so many CPUs are saturated and so many call for fast cores; `max` cores at
+ * most. */
+static PackSize wanted(const Call *call, double load, int saturated, int fast, int max)
 {
         const Pack *pack = &call->self->pack;
         const Topology *topology = call->input->topology;
@@ -47,12 +52,12 @@ static PackSize wanted(const Call *call, double load, int saturated, int fast)
                 rest = saturated + (rest > 1 ? rest : 1);
                 least = rest > least ? rest : least;
         }
-        return size_resize(call, pack_fit(pack, topology, load / target, fast), least);
+        return resize(call, pack_fit(pack, topology, load / target, fast), least, max);
 }
 
 PackSize size_wanted(const Call *call, double load)
 {
-        return wanted(call, load, call->demand.saturated, call->demand.fast);
+        return wanted(call, load, call->demand.saturated, call->demand.fast, size_max(call));
 }
 
 PackSize size_if_one_more(const Call *call)
@@ -61,7 +66,7 @@ PackSize size_if_one_more(const Call *call)
         const Demand *demand = &call->demand;
 
         return wanted(call, call->self->load, demand->saturated + 1,
-                      demand->fast + (pack->slowest != pack->fast));
+                      demand->fast + (pack->slowest != pack->fast), size_max(call));
 }
 
 bool size_is_larger(const Call *call, PackSize size)
@@ -86,12 +91,28 @@ bool load_is_high(const Call *call, double load)
         return load > call->options->up * call->self->capacity;
 }
 
-PackSize size_to_park(const Call *call, double load, unsigned tasks)
+static PackSize to_park(const Call *call, double load, unsigned tasks, int max)
 {
         const Pack *pack = &call->self->pack;
+        const Demand *demand = &call->demand;
         uint64_t cpus = (uint64_t)pack->n_cpus;
         uint64_t least = (tasks * (uint64_t)pack->n_cores + cpus - 1) / cpus;
-        PackSize size = size_wanted(call, load);
+        PackSize size = wanted(call, load, demand->saturated, demand->fast, max);
 
-        return size_resize(call, size, least < INT_MAX ? (int)least : INT_MAX);
+        return resize(call, size, least < INT_MAX ? (int)least : INT_MAX, max);
+}
+
+PackSize size_to_park(const Call *call, double load, unsigned tasks)
+{
+        return to_park(call, load, tasks, size_max(call));
+}
+
+PackSize size_uncapped(const Call *call, double load, unsigned tasks)
+{
+        return to_park(call, load, tasks, call->self->pack.n_cores);
+}
+
+bool size_is_capped(const Call *call, PackSize size)
+{
+        return size_count(call, size) > size_max(call);
 }

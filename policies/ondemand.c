@@ -76,6 +76,7 @@ static bool consider_growing(Call *call)
         int n = 2 * self->n_kept;
         Reason reason;
 
+        call->sign = sign;
         if (urgent) {
                 n = (int)call->demand.tasks > n ? (int)call->demand.tasks : n;
                 size = size_resize(call, size, n);
@@ -87,21 +88,11 @@ static bool consider_growing(Call *call)
         return true;
 }
 
-/* Step 7. */
-static void consider_parking(Call *call)
+/* The largest that is wanted in the dwell time. */
+static void note_peak(Call *call, PackSize size)
 {
         Ondemand *self = call->self;
-        const Demand *demand = &call->demand;
-        bool light = demand_is_light(demand);
-        unsigned tasks = light ? demand_tasks(demand, demand->runnable) : demand->tasks;
-        PackSize size = size_to_park(call, self->load, tasks);
-        uint64_t dwell = call->options->dwell_usec * self->patience;
 
-        if (!load_is_low(call, self->load) || !size_is_smaller(call, size) ||
-            worth_backoff(&self->worth, call->now_usec) > 0) {
-                self->dwelling = false;
-                return;
-        }
         if (!self->dwelling) {
                 self->dwelling = true;
                 self->dwell_since_usec = call->now_usec;
@@ -109,11 +100,47 @@ static void consider_parking(Call *call)
         }
         self->peak.cores = size.cores > self->peak.cores ? size.cores : self->peak.cores;
         self->peak.fast = size.fast > self->peak.fast ? size.fast : self->peak.fast;
-        if (call->now_usec - self->dwell_since_usec < dwell || !change_has_reserve(call) ||
-            worth_forbids(&self->worth, call->now_usec))
-                return;
-        if (size_is_smaller(call, size_to_park(call, self->load, demand->tasks)))
-                change_park(call);
+}
+
+/* What keeps the dwell time from beginning, or from going on. */
+static Obstacle find_obstacle(const Call *call, unsigned tasks)
+{
+        const Ondemand *self = call->self;
+
+        if (worth_backoff(&self->worth, call->now_usec) > 0)
+                return OBSTACLE_SAVING;
+        if (!load_is_low(call, self->load))
+                return OBSTACLE_LOAD;
+        if (!size_is_smaller(call, size_to_park(call, self->load, tasks)))
+                return OBSTACLE_SIZE;
+        return OBSTACLE_NONE;
+}
+
+/* Step 7: parks, or tells what is in the way. */
+static Obstacle consider_parking(Call *call)
+{
+        Ondemand *self = call->self;
+        const Demand *demand = &call->demand;
+        bool light = demand_is_light(demand);
+        unsigned tasks = light ? demand_tasks(demand, demand->runnable) : demand->tasks;
+        uint64_t dwell = call->options->dwell_usec * self->patience;
+        Obstacle obstacle = find_obstacle(call, tasks);
+
+        if (obstacle != OBSTACLE_NONE) {
+                self->dwelling = false;
+                return obstacle;
+        }
+        note_peak(call, size_uncapped(call, self->load, tasks));
+        if (call->now_usec - self->dwell_since_usec < dwell)
+                return OBSTACLE_DWELL;
+        if (!change_has_reserve(call))
+                return OBSTACLE_BUDGET;
+        if (worth_forbids(&self->worth, call->now_usec))
+                return OBSTACLE_SAVING;
+        if (!size_is_smaller(call, size_to_park(call, self->load, demand->tasks)))
+                return OBSTACLE_TASKS;
+        change_park(call);
+        return OBSTACLE_NONE;
 }
 
 /* True if later calls will keep the same as long as the load is what it was in this interval: the
@@ -162,35 +189,6 @@ static void start(Call *call)
         change_keep(call, all, &reason);
 }
 
-/* While everything is in use: what keeps it so. What is parked has the reason that parked it. */
-static void explain_all_in_use(Call *call)
-{
-        Ondemand *self = call->self;
-        const OndemandOptions *options = call->options;
-        PackSize all = { self->pack.n_cores, self->pack.n_fast };
-        double low_usec = (double)(call->now_usec - self->dwell_since_usec);
-
-        if (saving_explain(call, &self->reason))
-                return;
-        if (!self->dwelling) {
-                self->reason = reason_new(call, "the load uses all cores", all);
-                reason_input(&self->reason, "utilisation", 100 * self->load / self->capacity, "%");
-                reason_threshold(&self->reason, "DownThreshold", 100 * options->down, "%");
-        } else if (low_usec < (double)(options->dwell_usec * self->patience)) {
-                self->reason = reason_new(call, "fewer cores would do, but not for long enough yet",
-                                          self->peak);
-                reason_input(&self->reason, "for", low_usec / SECOND, "s");
-                reason_threshold(&self->reason, "Dwell",
-                                 (double)(options->dwell_usec * self->patience) / SECOND, "s");
-        } else {
-                self->reason = reason_new(
-                        call, "fewer cores would do, but the changes of this minute are used up",
-                        self->peak);
-                reason_threshold(&self->reason, "MaxTransitions", (double)options->max_transitions,
-                                 "per minute");
-        }
-}
-
 /* True if a task is runnable that was not a call ago, and more cores are needed if it turns out to
  * saturate its CPU. */
 static bool is_filling(const Call *call)
@@ -226,14 +224,17 @@ static void watch(Call *call)
         call->filling = is_filling(call);
         call->doubt = sign_is_doubtful(call);
         saving_watch(call);
-        if (consider_growing(call) && self->n_kept <= size_max(call))
+        if (consider_growing(call) && self->n_kept <= size_max(call)) {
                 self->dwelling = false;
-        else if (!call->doubt)
-                consider_parking(call);
+                call->obstacle = OBSTACLE_SIGN;
+        } else {
+                call->obstacle = call->doubt ? OBSTACLE_DOUBT : consider_parking(call);
+        }
         self->runnable_before = call->demand.runnable;
         self->looking = call->doubt;
-        if (self->n_changes == changes && cpuset_is_empty(&self->parked))
-                explain_all_in_use(call);
+        if (self->n_changes == changes && cpuset_is_empty(&self->parked) &&
+            !saving_explain(call, &self->reason))
+                why_all_in_use(call);
 }
 
 static void ondemand_decide(void *state, const PolicyInput *input, Wish *wish)
@@ -244,14 +245,20 @@ static void ondemand_decide(void *state, const PolicyInput *input, Wish *wish)
                       .input = input,
                       .options = options,
                       .now_usec = input->snapshot->time_usec };
+        bool all_kept;
 
         if (pack_update(&self->pack, input->topology, input->offered, options->pack_order))
                 start(&call);
         if (input->snapshot->interval_usec > 0)
                 watch(&call);
+        all_kept = size_min(&call) >= self->pack.n_cores && self->n_kept == self->pack.n_cores;
+        if (all_kept) {
+                call.obstacle = OBSTACLE_LEAST;
+                why_all_in_use(&call);
+        }
         cpuset_subtract(&wish->allowed, &self->parked);
         wish->allowed_reason = self->reason;
-        if (size_min(&call) >= self->pack.n_cores && self->n_kept == self->pack.n_cores)
+        if (all_kept)
                 return;
         wish->period_usec = choose_period(&call);
         wish->on_pressure = true;

@@ -37,7 +37,7 @@ typedef struct Ondemand {
 
         bool dwelling;
         uint64_t dwell_since_usec;
-        PackSize peak; /* wanted since then */
+        PackSize peak; /* wanted since then, whatever MaxCores is */
 
         bool parked_last; /* the last change was a parking, at: */
         uint64_t parked_usec;
@@ -56,19 +56,6 @@ typedef struct Ondemand {
         unsigned n_changes;
 } Ondemand;
 
-/* One call of decide(). */
-typedef struct Call {
-        Ondemand *self;
-        const PolicyInput *input;
-        const OndemandOptions *options;
-        uint64_t now_usec;
-        Demand demand;
-        int saturated; /* CPUs in use, for SATURATION_USEC at least */
-        bool changed;  /* it parked or unparked CPUs */
-        bool doubt;    /* it wants a second look before it does */
-        bool filling;  /* a task has come that will call for more if it goes on */
-} Call;
-
 typedef enum Sign {
         SIGN_NONE,
         SIGN_LEAST,     /* MinCores asks for more than is kept */
@@ -78,6 +65,35 @@ typedef enum Sign {
         SIGN_WAITING,   /* tasks beyond the CPUs in use */
         SIGN_PRESSURE,  /* tasks waited */
 } Sign;
+
+/* What keeps cores from being parked. */
+typedef enum Obstacle {
+        OBSTACLE_NONE,   /* nothing: some were */
+        OBSTACLE_LEAST,  /* MinCores are all */
+        OBSTACLE_SIGN,   /* more are needed */
+        OBSTACLE_DOUBT,  /* a second look is to tell whether more are needed */
+        OBSTACLE_SAVING, /* it saved nothing, or it is found out whether it does */
+        OBSTACLE_LOAD,   /* uses them */
+        OBSTACLE_SIZE,   /* no fewer are wanted */
+        OBSTACLE_DWELL,
+        OBSTACLE_BUDGET, /* of changes */
+        OBSTACLE_TASKS,  /* of this moment */
+} Obstacle;
+
+/* One call of decide(). */
+typedef struct Call {
+        Ondemand *self;
+        const PolicyInput *input;
+        const OndemandOptions *options;
+        uint64_t now_usec;
+        Demand demand;
+        int saturated; /* CPUs in use, for SATURATION_USEC at least */
+        Sign sign;
+        Obstacle obstacle;
+        bool changed; /* it parked or unparked CPUs */
+        bool doubt;   /* it wants a second look before it does */
+        bool filling; /* a task has come that will call for more if it goes on */
+} Call;
 
 extern const Setting ondemand_settings[];
 
@@ -102,6 +118,10 @@ PackSize size_if_one_more(const Call *call);
 
 /* What may be parked down to: what `load` wants, and a CPU for each of the tasks. */
 PackSize size_to_park(const Call *call, double load, unsigned tasks);
+
+/* As size_to_park(), but not bounded by MaxCores; and whether it is more than that. */
+PackSize size_uncapped(const Call *call, double load, unsigned tasks);
+bool size_is_capped(const Call *call, PackSize size);
 
 /* True if `size` has a core, or a fast core, more or less than is kept. */
 bool size_is_larger(const Call *call, PackSize size);
@@ -139,7 +159,7 @@ void change_keep(Call *call, PackSize size, const Reason *reason);
 /* Keeps what is kept and `size`, or everything if that takes the last change of the budget. */
 void change_grow(Call *call, PackSize size, Reason *reason);
 
-/* Keeps the largest size that was wanted during the dwell time. */
+/* Keeps the largest size that was wanted during the dwell time, within MaxCores. */
 void change_park(Call *call);
 
 /* True if the budget has room for a change and another one after it. */
@@ -155,6 +175,9 @@ void saving_watch(Call *call);
 
 /* True if the next calls are to find out, and energy is to be read for it. */
 bool saving_wants_energy(Call *call);
+
+/* Says why all cores are in use, as far as saving_explain() does not. */
+void why_all_in_use(Call *call);
 
 /* Why nothing is parked if that is because of saving_watch(); false if it is not. */
 bool saving_explain(const Call *call, Reason *ret_reason);
