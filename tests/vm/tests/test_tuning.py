@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Frequencies and idle states as idled sets them, on a driver and governors of the kernel's: what CPUs then
+do, what is told of that which this driver does not have, and all of it given back."""
+
+import lab
+from kernel import CPU, STATES, KernelTest
+
+HIGHEST, LOWEST = 3600000, 800000
+C1E, C3, C6, C7 = (STATES.index(name) for name in ("C1E", "C3", "C6", "C7"))
+GOVERNORS = f"cat {CPU}/cpufreq/policy*/scaling_governor"
+
+
+class Tuned(lab.IdledTest, KernelTest):
+    module = ""
+
+    def setUp(self):
+        if self.module:
+            self.load_module(self.module)
+        self.before = self.dump()
+
+    def tearDown(self):
+        self.guest.run("systemctl stop idled; rm -rf /var/lib/idled/*")
+        self.assertEqual(self.dump(), self.before)
+        super().tearDown()
+
+    def begin(self, policy, options):
+        self.configure(f"[Daemon]\nPolicies={policy}\n", {policy: options})
+        self.start()
+        self.wait_for("its deciding", lambda: int(self.string("Ticks")) > 0)
+
+    def khz(self, policy, name="scaling_cur_freq"):
+        return int(self.guest.read(f"cat {CPU}/cpufreq/policy{policy}/{name}"))
+
+    def why(self, cpu=0):
+        return self.guest.read(f"idlectl why {cpu}")
+
+    def wait_shallow(self, cpu, deepest):
+        """Not one entry into a deeper state, from some time on."""
+        self.wait_for(f"CPU {cpu} sleeping as told", lambda: (
+            lambda entered: entered[deepest] and not sum(entered[deepest + 1:]))(self.entered(cpu)))
+
+
+class Frequencies(Tuned):
+    module = "boost=1"
+
+    def test_profiles(self):
+        self.configure("[Daemon]\nPolicies=cpufreq\n")
+        self.guest.run(f"for p in {CPU}/cpufreq/policy*; do echo ondemand >$p/scaling_governor; done")
+        self.before = self.dump()
+        self.start()
+        for name, governor, boost in (("performance", "performance", "1"),
+                                      ("power-saver", "schedutil", "0"),
+                                      ("performance", "performance", "1")):
+            with self.subTest(name):
+                self.guest.run(f"idlectl profile set {name}")
+                self.assertEqual(self.lines(GOVERNORS), [governor] * 2)
+                self.assertEqual(self.guest.read(f"cat {CPU}/cpufreq/boost"), boost)
+                self.assertEqual(self.property("Degraded"), "a(sss) 0")
+        self.assertEqual([self.khz(0), self.khz(2)], [HIGHEST] * 2)
+        self.guest.run("systemctl restart idled")
+        self.wait_for("the chosen one", lambda: self.lines(GOVERNORS) == ["performance"] * 2)
+        self.guest.run("idlectl profile set auto")
+        self.assertEqual(self.lines(GOVERNORS), ["ondemand"] * 2)
+
+    def test_a_slower_profile_is_slower(self):
+        """What a busy CPU gets from power-saver, and what from performance."""
+        self.configure("[Daemon]\nPolicies=cpufreq\n")
+        self.start()
+        with self.burning(3):
+            for name, khz in ("power-saver", 3300000), ("performance", HIGHEST):
+                self.guest.run(f"idlectl profile set {name}")
+                self.wait_for(f"{khz} kHz", lambda: self.khz(2) == khz)
+
+    def test_limits(self):
+        self.begin("cpufreq", "MaxFrequency=50%\nMinFrequency=1.2GHz\nBoost=on\n")
+        self.wait_for("the limits", lambda: (self.khz(0, "scaling_min_freq"),
+                                             self.khz(2, "scaling_max_freq")) == (1200000, 1800000))
+        with self.burning(3):
+            self.wait_for("as fast as allowed", lambda: self.khz(2) == 1800000)
+        self.wait_for("as slow as allowed", lambda: self.khz(2) == 1200000)
+
+    def test_load_chooses(self):
+        """Each policy of the kernel's for itself."""
+        self.guest.run("modprobe cpufreq_powersave")
+        self.begin("cpufreq", "GovernorLow=powersave\nGovernorHigh=performance\nDwell=1s\n")
+        self.wait_for("the slow one", lambda: self.lines(GOVERNORS) == ["powersave"] * 2)
+        with self.burning(3):
+            self.wait_for("a fast one", lambda: self.lines(GOVERNORS) == ["powersave", "performance"])
+        self.wait_for("the slow one", lambda: self.lines(GOVERNORS) == ["powersave"] * 2)
+
+    def test_what_the_driver_does_not_have(self):
+        """Is told, and stands in nobody's way."""
+        self.begin("cpufreq", "Governor=nosuch performance\nEnergyPreference=power\nEnergyBias=power\n")
+        self.wait_for("the governor", lambda: self.lines(GOVERNORS) == ["performance"] * 2)
+        why = self.why()
+        self.assertIn("no energy preference: acpi-cpufreq has none", why)
+        self.assertIn("no energy bias: these CPUs have none", why)
+        self.assertIn("governor performance, the first of those wanted that acpi-cpufreq offers", why)
+        self.assertEqual(self.property("Degraded"), "a(sss) 0")
+        self.assertEqual(self.guest.run("idlectl verify", check=False).status, 0)
+
+    def test_somebody_else_changes_it(self):
+        self.begin("cpufreq", "Governor=performance\n")
+        self.wait_for("the governor", lambda: self.lines(GOVERNORS) == ["performance"] * 2)
+        self.guest.run(f"echo ondemand >{CPU}/cpufreq/policy2/scaling_governor")
+        self.addCleanup(self.guest.run, f"echo schedutil >{CPU}/cpufreq/policy2/scaling_governor")
+        result = self.guest.run("idlectl verify", check=False)
+        self.assertEqual(result.status, 1)
+        self.assertRegex(result.output, "policy2/scaling_governor: someone else.*performance.*ondemand")
+        self.guest.run("systemctl stop idled")
+        self.assertEqual(self.lines(GOVERNORS), ["schedutil", "ondemand"])
+        self.guest.run(f"echo schedutil >{CPU}/cpufreq/policy2/scaling_governor")
+
+    def test_write_that_is_refused(self):
+        """One knob that fails, told on the bus and in the journal; it is taken once it can be."""
+        with self.knob("/sys/module/pmlab/parameters/fail_verify", 5):
+            self.begin("cpufreq", "Governor=performance\n")
+            self.wait_for("its being told", lambda: "Input/output error" in self.property("Degraded"))
+            self.assertEqual(self.guest.read("systemctl is-active idled"), "active")
+        self.guest.run("systemctl reload idled")
+        self.wait_for("the governor", lambda: self.lines(GOVERNORS) == ["performance"] * 2)
+        self.assertEqual(self.property("Degraded"), "a(sss) 0")
+
+
+class IdleStates(Tuned):
+    def test_deepest_state(self):
+        for limit, deepest in ("80us", C3), ("C1E", C1E), ("200us", C6):
+            with self.subTest(limit):
+                self.begin("cstates", f"DeepestState={limit}\n")
+                for cpu in 0, 3:
+                    self.wait_shallow(cpu, deepest)
+                self.assertIn(f"{STATES[deepest]} ", self.why(3))
+                self.guest.run("systemctl stop idled")
+                self.wait_for("sleeping deeply", lambda: self.entered(3)[C7])
+
+    def test_profile_latency(self):
+        self.configure("[Daemon]\nPolicies=cstates cpufreq\n")
+        self.start()
+        self.guest.run("idlectl profile set latency")
+        self.wait_shallow(3, C1E)
+        self.assertEqual(self.lines(GOVERNORS), ["performance"] * 2)
+        self.guest.run("idlectl profile set auto")
+        self.wait_for("sleeping deeply", lambda: self.entered(3)[C7])
+
+    def test_governor(self):
+        path = f"{CPU}/cpuidle/current_governor"
+        self.assertEqual(self.guest.read(f"cat {path}"), "menu")
+        self.begin("cstates", "IdleGovernor=ladder\n")
+        self.wait_for("the governor", lambda: self.guest.read(f"cat {path}") == "ladder")
+        self.guest.run("systemctl kill -s KILL idled; systemctl stop idled")
+        self.assertEqual(self.guest.read(f"cat {path}"), "menu")
+
+    def test_governor_that_is_not_there(self):
+        """Debian builds no kernel with teo."""
+        self.begin("cstates", "IdleGovernor=teo\n")
+        self.wait_for("its being told", lambda: "Invalid argument" in self.property("Degraded"))
+        self.assertEqual(self.guest.read(f"cat {CPU}/cpuidle/current_governor"), "menu")
+
+    def test_cpus_in_use_sleep_one_state_shallower(self):
+        """Sleeps of 1 ms are long enough for C6; the CPU that has them is held above it."""
+        self.begin("cstates", "UtilizationAware=yes\nUtilizationThreshold=1%\nUtilizationRelease=0.5%\n"
+                   "UtilizationDwell=1s\n")
+        with self.waking(3, 1000):
+            self.wait_for("its being held", lambda: "one idle state shallower" in self.why(3))
+        self.wait_for("its being let go", lambda: self.entered(3)[C7])
+
+
+class ComeAndGo(Tuned):
+    """CPUs and their driver do, and what was set is set again."""
+
+    def test_hotplug(self):
+        self.begin("cstates", "DeepestState=80us\n")
+        self.wait_shallow(3, C3)
+        for _ in range(2):
+            self.guest.run(f"echo 0 >{CPU}/cpu3/online")
+            self.wait_for("its going", lambda: self.string("Online") == "0-2")
+            self.guest.run(f"echo 1 >{CPU}/cpu3/online")
+            self.wait_for("its coming", lambda: self.string("Online") == "0-3")
+            self.wait_shallow(3, C3)
+        self.assertEqual(self.property("Degraded"), "a(sss) 0")
+
+    def test_another_driver(self):
+        """As after a change of the kernel's driver: other policies, other tables, nothing set."""
+        self.begin("cpufreq", "Governor=performance\nMaxFrequency=50%\n")
+        self.wait_for("the limit", lambda: self.khz(2, "scaling_max_freq") == 1800000)
+        self.guest.run("rmmod pmlab")
+        self.addCleanup(self.guest.run, "rmmod pmlab; insmod /share/pmlab.ko")
+        self.assertEqual(self.guest.read("systemctl is-active idled"), "active")
+        self.guest.run("insmod /share/pmlab.ko policy_scope=cpu freqs_khz=2000000,1000000")
+        self.guest.run("systemctl reload idled")
+        self.wait_for("the limit", lambda: self.khz(3, "scaling_max_freq") == 1000000)
+        self.assertEqual(self.lines(GOVERNORS), ["performance"] * 4)
+        self.guest.run("systemctl stop idled; rmmod pmlab; insmod /share/pmlab.ko")
+
+    def test_suspend(self):
+        """Through logind: what the firmware would forget meanwhile is set again. The kernel freezes
+        everybody and goes no further, as its own test of that; /share would not outlive more."""
+        self.configure("[Daemon]\nPolicies=userspace cstates\n", {"cstates": "DeepestState=80us\n"})
+        self.start()
+        self.park("2-3")
+        self.wait_shallow(3, C3)
+        hook = "/lib/systemd/system-sleep/test"
+        self.write(hook, "#!/bin/sh\n[ $1 = pre ] || "
+                   f"echo 0 | tee {CPU}/cpu3/cpuidle/state{C6}/disable {CPU}/cpu3/cpuidle/state{C7}/disable\n")
+        self.guest.run(f"chmod +x {hook}")
+        self.addCleanup(self.guest.run, f"rm {hook}")
+        with self.knob("/sys/power/pm_test", "freezer"):
+            self.guest.run("systemctl suspend")
+            self.wait_for("its being over", lambda: "was asleep" in self.guest.read(
+                "journalctl -b --no-pager -o cat -u idled"))
+        self.wait_shallow(3, C3)
+        self.assertEqual(self.string("Parked"), "2-3")
+        self.assertEqual(self.property("Degraded"), "a(sss) 0")
