@@ -213,10 +213,15 @@ static int listen_for_devices(Manager *manager)
         return sd_device_monitor_start(manager->monitor, on_device, manager);
 }
 
-/* How often energy is read; more often than it may be would only be waking up. */
+/*
+ * How often energy is read; more often than it may be would only be waking up. The timer fires up to
+ * a quarter of it later, which with some time to get to read has to be before the deadline.
+ */
 static uint64_t energy_period(const Manager *manager)
 {
-        return MAX(sensors_energy_deadline(manager->sensors), ENERGY_INTERVAL_USEC);
+        uint64_t deadline = sensors_energy_deadline(manager->sensors);
+
+        return deadline == UINT64_MAX ? deadline : MAX(deadline / 4 * 3, ENERGY_INTERVAL_USEC);
 }
 
 static int on_energy(sd_event_source *source, uint64_t usec, void *userdata)
