@@ -8,24 +8,30 @@ from types import SimpleNamespace
 
 import emulator
 import image
+import snapshot
 from image import HERE
 from machine import Machine
 
 settings = SimpleNamespace(
     suite="bookworm", shape="2x2", module_options="", kernel_options="", icount=None, build=None,
-    directory=None, short=False, say=print, boots=0, boot_seconds=0.0)
+    directory=None, short=False, boot=False, say=print, boots=0, boot_seconds=0.0)
 _running = SimpleNamespace(machine=None, wants=None, installed=False)
 
 
-def prepare(shape=None, module_options=None):
-    """A machine that is not started yet."""
+def prepare(shape=None, module_options=None, boot=True):
+    """A machine that is not started yet; may be one that need not boot."""
     path = image.guest_image(settings.suite, settings.say)
     module = image.kernel_module(settings.suite, path, settings.say)
     machine = Machine(path, settings.directory / f"{settings.boots}", shape or settings.shape,
                       options=settings.kernel_options, icount=settings.icount,
                       qemu=emulator.command(settings.icount is not None, settings.say))
-    machine.use_module(module, settings.module_options if module_options is None
-                       else module_options)
+    options = settings.module_options if module_options is None else module_options
+    machine.use_module(module, options)
+    if not (boot or settings.boot or options or settings.kernel_options) and settings.icount is None:
+        booted = snapshot.find(machine, module, settings.say)
+        if booted:
+            machine.go_on_from(booted)
+        settings.boot = not booted  # what could not be kept once is not tried again
     return machine
 
 
@@ -41,7 +47,7 @@ def boot(shape=None, module_options=None):
     if _running.machine and _running.wants == wants and not _running.machine.lost:
         return _running.machine
     shut_down()
-    machine = prepare(shape, module_options)
+    machine = prepare(shape, module_options, boot=False)
     _running.machine, _running.wants = machine, wants
     settings.boots += 1
     machine.start()

@@ -68,6 +68,9 @@ class Machine:
         # Counted time has nothing to do with how long a busy host takes.
         self.patience = 1 if icount is None else 10
         self.share = self.directory / "share"
+        self.drive = f"file={self.image}/disk,format=raw,snapshot=on"
+        self.more = []  # options of QEMU
+        self.booted = None  # directory of what to go on from, instead of booting
         self.qemu = self.port = None
         self.counter, self.pending = 0, b""
         self.boot_seconds = 0.0
@@ -96,11 +99,11 @@ class Machine:
             "-machine", "q35", *self.clock_options(), "-cpu", CPU,
             "-smp", smp_option(self.shape), "-m", str(self.memory),
             "-kernel", str(self.image / "vmlinux"), "-initrd", str(self.image / "ramdisk"),
-            "-drive", f"file={self.image}/disk,format=raw,if=virtio,snapshot=on",
+            "-drive", f"{self.drive},if=virtio",
             "-fsdev", f"local,id=share,path={self.share},security_model=none,multidevs=remap",
             "-device", "virtio-9p-pci,fsdev=share,mount_tag=share",
             "-device", "virtio-serial-pci",
-            "-serial", f"file:{self.directory}/console", *more,
+            "-serial", f"file:{self.directory}/console", *self.more, *more,
             "-append", f"{options} console=ttyS0" + (" console=hvc0 lab.shell systemd.getty_auto=no" if more else ""),
         ]
 
@@ -128,8 +131,27 @@ class Machine:
             if self.qemu.poll() is not None or time.monotonic() > began + 10:
                 raise GuestError(f"qemu did not start:\n{self.tail('qemu.log')}")
             time.sleep(0.01)
+        if self.booted:
+            self.wake()
         self.wait_ready(timeout * self.patience)
         self.boot_seconds = time.monotonic() - began
+
+    def go_on_from(self, booted):
+        """Instead of booting, from what `snapshot` kept of a machine like this one."""
+        self.booted = booted
+        self.drive = f"file={booted}/disk,format=qcow2,snapshot=on"
+        self.more = ["-incoming", f"exec:zstd -q -d -c {booted}/state"]
+
+    def rest(self):
+        """Has the guest let go of /share and wait."""
+        self.port.sendall(b"rest\n")
+        line = self.read_line(time.monotonic() + 60)
+        if line != "resting":
+            raise GuestError(f"the guest said {line!r} instead of resting")
+
+    def wake(self):
+        """Ends that, and tells what time it is."""
+        self.port.sendall(f"{time.time():.3f}\n".encode())
 
     def wait_ready(self, timeout):
         line = self.read_line(time.monotonic() + timeout)

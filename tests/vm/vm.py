@@ -70,6 +70,8 @@ def parse():
     parser.add_argument("--append", default="", metavar="OPTIONS", help="for the kernel")
     parser.add_argument("--icount", type=int, metavar="N", help="the guest's time is counted: 2^N ns "
                         "an instruction; slow machines and idle guests do not matter to it")
+    parser.add_argument("--boot", action="store_true", help="boot, although a machine of this kind "
+                        "that has booted is kept to go on from")
     verbs = parser.add_subparsers(dest="verb", required=True)
     verbs.add_parser("image", help="make the image if it is not there, and say where it is")
     verb = verbs.add_parser("shell", help="boot, with a shell on this terminal; its end ends it")
@@ -167,7 +169,7 @@ def main():
     settings = lab.settings
     settings.suite, settings.shape = arguments.suite, arguments.smp
     settings.module_options, settings.kernel_options = arguments.module, arguments.append
-    settings.icount = arguments.icount
+    settings.icount, settings.boot = arguments.icount, arguments.boot
     settings.build, settings.say = getattr(arguments, "build", None), say
     try:
         with tempfile.TemporaryDirectory(prefix="idled-vm.") as directory:

@@ -53,6 +53,21 @@ class Tool(unittest.TestCase):
                                "grep -o lab.mark /proc/cmdline")
         self.assertEqual((result.returncode, result.stdout), (0, "2000000\nlab.mark\n"))
 
+    def test_boots_once(self):
+        """Then it goes on from there, with the time of now and nothing of what was done before."""
+        script = "cat /proc/sys/kernel/random/boot_id; date +%s; ls /root; touch /root/mark"
+        which, marks = [], []
+        for words in ([], [], ["--boot"]):
+            result = self.run_tool(*words, "run", script)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            boot_id, now, *files = result.stdout.split()
+            self.assertLess(abs(int(now) - time.time()), 60)
+            which.append(boot_id)
+            marks += files
+        self.assertEqual(which[0], which[1])
+        self.assertNotEqual(which[0], which[2])
+        self.assertEqual(marks, [])
+
 
 class Shell(Tool):
     def setUp(self):
@@ -100,7 +115,7 @@ class Shell(Tool):
         self.pid = 0
         return status
 
-    test_exit_status_output_and_files = test_options_of_module_and_kernel = None
+    test_exit_status_output_and_files = test_options_of_module_and_kernel = test_boots_once = None
 
     def test_prompt_commands_and_end(self):
         self.expect(rb"root@lab:~# ")
