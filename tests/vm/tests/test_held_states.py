@@ -5,7 +5,7 @@ frequency that they run at, while the hold lives and not after."""
 import lab
 from kernel import CPU, STATES, KernelTest
 
-C3, C6 = (STATES.index(name) for name in ("C3", "C6"))
+C1E, C3, C6 = (STATES.index(name) for name in ("C1E", "C3", "C6"))
 QOS = f"{CPU}/cpu{{}}/power/pm_qos_resume_latency_us"
 
 
@@ -52,11 +52,22 @@ class HeldStates(lab.IdledTest, KernelTest):
             self.wait_held(0)
         self.wait_deep(3)
 
+    def test_as_long_as_a_command_runs(self):
+        with self.unit("holder", "-p CPUAffinity=3 idlectl run --latency 50us -- sleep infinity"):
+            self.wait_held(1)
+            entered = self.entered(3)
+            self.assertEqual(entered[C3:], [0] * 3)
+            self.assertGreater(entered[C1E], 0)
+            self.wait_deep(0)
+            self.guest.run("pkill -x sleep -P $(systemctl show -P MainPID holder)")
+            self.wait_held(0)
+        self.wait_deep(3)
+
     def test_strictest_wins(self):
         with self.holding("--latency 80us --cpus 3"), \
              self.unit("other", "idlectl hold --latency 5us --cpus 3"):
             self.wait_held(2)
-            self.assertEqual(self.entered(3)[STATES.index("C1E"):], [0] * 4)
+            self.assertEqual(self.entered(3)[C1E:], [0] * 4)
             self.guest.run("systemctl stop other")
             self.wait_held(1)
             self.assert_shallow(3)

@@ -65,7 +65,7 @@ class Holds(lab.IdledTest):
         self.wait_for("giving back", lambda: self.guest.read(lowest) == before)
 
     def test_user(self):
-        """No polkit in the guest's minimal system, or nobody to ask: refused, and nothing changed."""
+        """polkit has nobody to ask for a password: refused, and nothing changed."""
         result = self.guest.run("cd /; runuser -u user -- idlectl run --latency 50us -- true",
                                 check=False)
         self.assertEqual(result.status, 125)

@@ -12,6 +12,7 @@ MANAGER = "org.idled1 /org/idled1 org.idled1.Manager"
 TENANTS = {
     "t-system": ("--slice=system.slice", "0-3", "0-1"),
     "t-user": ("--slice=user.slice --uid=user", "0-3", "0-1"),
+    "t-login": ("--uid=user -p PAMName=login", "0-3", "0-1"),  # in a session's scope
     "t-custom": ("--slice=custom.slice", "0-3", "0-1"),
     "t-own": ("-p AllowedCPUs=1-2", "1-2", "1"),
     "t-nested": ("--slice=custom-deep.slice", "0-3", "0-1"),
@@ -61,6 +62,8 @@ class Parking(lab.IdledTest):
         for name, (options, _, _) in TENANTS.items():
             self.run_unit(name, options)
         self.run_session()
+        self.assertRegex(self.guest.read("cat /proc/$(systemctl show -P MainPID t-login)/cgroup"),
+                         r"user-1000\.slice/session-.*\.scope")
         who = list(TENANTS) + [SESSION]
         everybody, confined = zip(*[where[1:] for where in TENANTS.values()] + [("0-3", "0-1")])
         self.start()

@@ -102,6 +102,54 @@ class Service(lab.IdledTest):
         self.assertEqual(self.property("Holds"), "ao 0")
 
 
+class Polkit(lab.IdledTest):
+    """What an administrator allows somebody."""
+
+    rules = "/etc/polkit-1/rules.d/10-test.rules"
+
+    def allow(self, *actions):
+        self.write(self.rules, "polkit.addRule((action, subject) => { if (subject.user == 'user' && "
+                   f"{list(actions)}.indexOf(action.id) >= 0) return polkit.Result.YES; }});\n")
+        self.addCleanup(self.guest.run, f"rm -f {self.rules}")
+
+    def ask(self, call):
+        """As the user: whether it was done."""
+        result = self.guest.run(f"cd /; runuser -u user -- busctl --system call org.idled1 /org/idled1 "
+                                f"org.idled1.Manager {call}", check=False)
+        if result.status:
+            self.assertRegex(result.errors, "(?i)access denied|authentication required|not allowed")
+        return result.status == 0
+
+    def test_one_action(self):
+        """This one and no other, and not for longer than the rule is there."""
+        self.configure(ONLY_USERSPACE)
+        self.start()
+        self.assertFalse(self.ask("SetIdleMask s 3"))
+        self.allow("org.idled1.set-option")
+        self.wait_for("polkit's reading that", lambda: self.ask("SetIdleMask s 3"))
+        self.wait_for("parking", lambda: self.string("Parked") == "3")
+        for call in "Reload", "GetEnergy", "SetProfile s performance", "Hold a{sv} 1 latency_us u 50":
+            with self.subTest(call):
+                self.assertFalse(self.ask(call))
+        self.guest.run(f"rm {self.rules}")
+        self.wait_for("polkit's forgetting it", lambda: not self.ask("SetIdleMask s 2"))
+        self.assertEqual(self.string("IdleMask"), "3")
+
+    def test_hold(self):
+        """Of a user's own processes."""
+        self.configure("[Daemon]\nPolicies=latency\n")
+        self.start()
+        self.allow("org.idled1.hold")
+        limits = "cat /sys/devices/system/cpu/cpu*/power/pm_qos_resume_latency_us"
+        self.wait_for("polkit's reading that", lambda: self.guest.run(
+            f"cd /; runuser -u user -- taskset -c 3 idlectl run --latency 50us -- {limits}",
+            check=False).output == "0\n0\n0\n50\n")
+        self.wait_for("giving back", lambda: self.guest.read(limits) == "0\n0\n0\n0")
+        result = self.guest.run("cd /; runuser -u user -- idlectl run --latency 50us --global -- true",
+                                check=False)
+        self.assertEqual(result.status, 125)
+
+
 class NoTrace(lab.IdledTest):
     backend, described = "partition", "idledpark.slice"
 

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Rules of applications on a real systemd and kernel, with the service confined as its unit says: what is
+asked for is in force while a unit or a program runs, and not after."""
+
+import lab
+from kernel import CPU, STATES, KernelTest
+
+C3, C6 = (STATES.index(name) for name in ("C3", "C6"))
+LIMITS = f"cat {CPU}/cpu*/power/pm_qos_resume_latency_us"
+LATENCY = "[Ask]\nLatency=80us\n"  # C3 takes 70, C6 150
+
+
+class Rules(lab.IdledTest, KernelTest):
+    policies = "latency userspace"
+
+    def setUp(self):
+        self.configure(f"[Daemon]\nPolicies={self.policies}\n")
+        self.before = self.dump()
+        self.addCleanup(self.guest.run, "rm -rf /usr/local/bin/game")
+
+    def tearDown(self):
+        self.guest.run("systemctl stop idled")
+        self.assertEqual(self.dump(), self.before)
+        super().tearDown()
+
+    def rule(self, match, ask=LATENCY):
+        self.write("/etc/idled/apps/render.conf", f"[Match]\n{match}\n{ask}")
+
+    def limits(self):
+        return self.guest.read(LIMITS).split("\n")
+
+    def wait_limits(self, *expected):
+        self.wait_for(f"limits {expected}", lambda: self.limits() == list(expected))
+
+    def wait_free(self):
+        self.wait_limits("0", "0", "0", "0")
+        self.assertEqual(self.property("Holds"), "ao 0")
+
+
+class Units(Rules):
+    def test_unit_comes_and_goes(self):
+        """Only the CPUs that it may use; seen in the states that they enter."""
+        self.rule("Unit=render.service")
+        self.start()
+        for _ in range(2):
+            self.wait_free()
+            with self.unit("render", "-p CPUAffinity=2-3 sleep infinity"):
+                self.wait_limits("0", "0", "80", "80")
+                entered = self.entered(3)
+                self.assertEqual(entered[C6:], [0, 0])
+                self.assertGreater(entered[C3], 0)
+                self.wait_for("CPU 0 sleeping deeply", lambda: sum(self.entered(0)[C6:]))
+                self.assertIn("/etc/idled/apps/render.conf", self.guest.read("idlectl holds"))
+        self.wait_free()
+        self.wait_for("CPU 3 sleeping deeply", lambda: sum(self.entered(3)[C6:]))
+
+    def test_runs_already(self):
+        self.rule("Unit=render.service")
+        with self.unit("render", "-p CPUAffinity=1 sleep infinity"):
+            self.start()
+            self.wait_limits("0", "80", "0", "0")
+        self.wait_free()
+
+    def test_neighbours_are_not_meant(self):
+        self.rule("Unit=render.service")
+        self.start()
+        with self.unit("renderer", "sleep infinity"), self.unit("other", "sleep infinity"):
+            with self.unit("render", "-p CPUAffinity=1 sleep infinity"):
+                self.wait_limits("0", "80", "0", "0")
+                self.assertTrue(self.property("Holds").startswith("ao 1 "))
+            self.wait_free()
+
+    def test_instances_and_slices(self):
+        """By a glob, and by the slice that a unit is in."""
+        for match, name, options in (("Unit=render@*.service", "render@7", ""),
+                                     ("Unit=render.slice", "within", "--slice=render-deep.slice")):
+            with self.subTest(match):
+                self.rule(match)
+                self.start()
+                with self.unit(name, f"{options} -p CPUAffinity=1 sleep infinity"):
+                    self.wait_limits("0", "80", "0", "0")
+                self.wait_free()
+                self.guest.run("systemctl stop idled render.slice system-render.slice")
+
+    def test_restarted_and_killed(self):
+        self.rule("Unit=render.service")
+        self.start()
+        with self.unit("render", "-p CPUAffinity=1 -p Restart=always sleep infinity"):
+            self.wait_limits("0", "80", "0", "0")
+            first = self.property("Holds")
+            self.guest.run("systemctl kill -s KILL render")
+            self.wait_for("a hold of the new process", lambda: self.property("Holds") not in (
+                first, "ao 0") and self.limits() == ["0", "80", "0", "0"])
+            self.assertTrue(self.property("Holds").startswith("ao 1 "))
+        self.wait_free()
+
+    def test_rule_comes_with_a_reload(self):
+        self.start()
+        with self.unit("render", "-p CPUAffinity=1 sleep infinity"):
+            self.rule("Unit=render.service")
+            self.guest.run("systemctl reload idled")
+            self.wait_limits("0", "80", "0", "0")
+            self.guest.run("rm /etc/idled/apps/render.conf; systemctl reload idled")
+            self.wait_free()
+
+    def test_idled_is_killed(self):
+        """The next instance finds what runs."""
+        self.rule("Unit=render.service")
+        self.start()
+        with self.unit("render", "-p CPUAffinity=1 sleep infinity"):
+            self.wait_limits("0", "80", "0", "0")
+            first = self.guest.read("systemctl show -P MainPID idled")
+            self.guest.run("systemctl kill -s KILL idled")
+            self.wait_for("a new instance", lambda: self.guest.read(
+                "systemctl show -P MainPID idled") not in ("0", first))
+            self.wait_limits("0", "80", "0", "0")
+        self.wait_free()
+
+
+class Programs(Rules):
+    """Told of by the kernel, to a service without the rights of root."""
+
+    def game(self, options="-p CPUAffinity=1"):
+        """A program that only the test has, of a user."""
+        self.guest.run("install -m 755 /bin/sleep /usr/local/bin/game")
+        return self.unit("player", f"-p User=user {options} /usr/local/bin/game infinity")
+
+    def test_executable_of_a_user(self):
+        self.rule("Executable=/usr/local/bin/game")
+        self.start()
+        with self.game():
+            self.wait_limits("0", "80", "0", "0")
+        self.wait_free()
+
+    def test_affinity_is_followed(self):
+        """By who looks at the machine now and then: no event tells."""
+        self.configure("[Daemon]\nPolicies=latency ondemand\n", {"ondemand": "MinCores=2\n"})
+        self.rule("Executable=/usr/local/bin/game")
+        self.start()
+        with self.game():
+            self.wait_limits("0", "80", "0", "0")
+            self.guest.run("taskset -pc 2-3 $(systemctl show -P MainPID player)")
+            self.wait_limits("0", "0", "80", "80")
+        self.wait_free()
+
+    def test_whoever_runs_it(self):
+        self.rule("Executable=/usr/local/bin/game\nUser=root")
+        self.start()
+        with self.game():
+            self.guest.run("systemd-run -q --unit=other -p CPUAffinity=3 /usr/local/bin/game infinity")
+            self.wait_limits("0", "0", "0", "80")
+            self.guest.run("systemctl stop other")
+            self.wait_free()
+
+
+class Asked(Rules):
+    """What else a rule may ask for."""
+
+    policies = "latency userspace cpufreq"
+
+    def test_profile(self):
+        self.rule("Unit=render.service", "[Ask]\nProfile=performance\n")
+        self.start()
+        governors = f"cat {CPU}/cpufreq/policy*/scaling_governor"
+        self.assertEqual(self.lines(governors), ["schedutil"] * 2)
+        with self.unit("render", "sleep infinity"):
+            self.wait_for("the profile", lambda: self.lines(governors) == ["performance"] * 2)
+            self.assertEqual(self.string("Profile"), "performance")
+            self.assertIn("render", self.string("ProfileReason"))
+        self.wait_for("the end of it", lambda: self.lines(governors) == ["schedutil"] * 2)
+        self.assertEqual(self.string("Profile"), "balanced")
+
+    def test_cores(self):
+        self.rule("Unit=render.service", "[Ask]\nMinCores=2\n")
+        self.start()
+        self.park("2-3")
+        with self.unit("render", "sleep infinity"):
+            self.wait_for("unparking", lambda: self.string("Parked") == "")
+        self.wait_for("parking again", lambda: self.string("Parked") == "2-3")
