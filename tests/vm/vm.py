@@ -158,9 +158,13 @@ def act(arguments):
     return verbs[arguments.verb](arguments)
 
 
+class Terminated(KeyboardInterrupt):
+    """The one kind of exception that unittest does not take for an error of the test."""
+
+
 def end(number, _):
     """Of a signal: everything is cleaned up on the way out."""
-    sys.exit(128 + number)
+    raise Terminated(128 + number)
 
 
 def main():
@@ -178,6 +182,8 @@ def main():
                 return act(arguments)
             finally:
                 lab.shut_down()
+    except Terminated as signalled:
+        return signalled.args[0]
     except image.Unavailable as why:
         say(f"skipped: {why}")
         return SKIPPED

@@ -53,6 +53,17 @@ class Tool(unittest.TestCase):
                                "grep -o lab.mark /proc/cmdline")
         self.assertEqual((result.returncode, result.stdout), (0, "2000000\nlab.mark\n"))
 
+    def test_tests_end_with_it(self):
+        with subprocess.Popen(self.arguments("test", "lab.OtherMachines"), stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+            line = process.stdout.readline()
+            while line and not line.startswith("test_"):
+                line = process.stdout.readline()
+            process.terminate()
+            rest = process.communicate(timeout=300)[0]
+        self.assertEqual(process.returncode, 128 + signal.SIGTERM, rest)
+        self.assertNotIn("test_small_range", rest)
+
     def test_boots_once(self):
         """Then it goes on from there, with the time of now and nothing of what was done before."""
         script = "cat /proc/sys/kernel/random/boot_id; date +%s; ls /root; touch /root/mark"
@@ -115,7 +126,8 @@ class Shell(Tool):
         self.pid = 0
         return status
 
-    test_exit_status_output_and_files = test_options_of_module_and_kernel = test_boots_once = None
+    test_exit_status_output_and_files = test_options_of_module_and_kernel = None
+    test_boots_once = test_tests_end_with_it = None
 
     def test_prompt_commands_and_end(self):
         self.expect(rb"root@lab:~# ")

@@ -204,10 +204,11 @@ class ComeAndGo(Tuned):
                    f"echo 0 | tee {CPU}/cpu3/cpuidle/state{C6}/disable {CPU}/cpu3/cpuidle/state{C7}/disable\n")
         self.guest.run(f"chmod +x {hook}")
         self.addCleanup(self.guest.run, f"rm {hook}")
-        with self.knob("/sys/power/pm_test", "freezer"):
-            self.guest.run("systemctl suspend")
-            self.wait_for("its being over", lambda: "was asleep" in self.guest.read(
-                "journalctl -b --no-pager -o cat -u idled"))
+        self.guest.run("echo freezer >/sys/power/pm_test")
+        self.addCleanup(self.guest.run, "echo none >/sys/power/pm_test")
+        self.guest.run("systemctl suspend")
+        self.wait_for("its being over", lambda: "was asleep" in self.guest.read(
+            "journalctl -b --no-pager -o cat -u idled"))
         self.wait_shallow(3, C3)
         self.assertEqual(self.string("Parked"), "2-3")
         self.assertEqual(self.property("Degraded"), "a(sss) 0")
