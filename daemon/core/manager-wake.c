@@ -214,8 +214,8 @@ static int listen_for_devices(Manager *manager)
 }
 
 /*
- * How often energy is read; more often than it may be would only be waking up. The timer fires up to
- * a quarter of it later, which with some time to get to read has to be before the deadline.
+ * How often energy is read; more often than it may be would only be waking up. The timer fires up
+ * to a quarter of it later, which with some time to get to read has to be before the deadline.
  */
 static uint64_t energy_period(const Manager *manager)
 {
