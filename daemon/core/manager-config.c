@@ -29,21 +29,23 @@ static void drop_policies(GArray *policies)
         g_array_set_size(policies, 0);
 }
 
-/* The state of the same policy in `old`, which gives it away, or a new one. */
-static void *take_state(GArray *old, const IdledPolicy *policy, const Topology *topology)
+/* Gives `active` the state of the same policy in `old`, or a new one. */
+static void take_state(GArray *old, const Topology *topology, ActivePolicy *active)
 {
-        void *state;
+        const IdledPolicy *policy = active->policy;
 
         for (guint i = 0; i < old->len; i++) {
                 ActivePolicy *p = &g_array_index(old, ActivePolicy, i);
 
-                if (p->policy == policy)
-                        return g_steal_pointer(&p->state);
+                if (p->policy != policy)
+                        continue;
+                active->state = g_steal_pointer(&p->state);
+                active->wish.allowed = p->wish.allowed;
+                return;
         }
-        state = g_malloc0(MAX(policy->state_size, 1));
+        active->state = g_malloc0(MAX(policy->state_size, 1));
         if (policy->init)
-                policy->init(state, topology);
-        return state;
+                policy->init(active->state, topology);
 }
 
 static GArray *start_policies(Manager *manager, const Config *config)
@@ -55,10 +57,10 @@ static GArray *start_policies(Manager *manager, const Config *config)
                 ActivePolicy active = {
                         .policy = policy,
                         .section = config_section(config, policy->name),
-                        .state = take_state(manager->policies, policy, manager->topology),
                 };
 
                 wish_init(&active.wish);
+                take_state(manager->policies, manager->topology, &active);
                 if (policy->wishes & WISHES_CPUS)
                         active.cpus = g_new0(CpuWish, (gsize)manager->topology->n_cpus);
                 g_array_append_val(policies, active);

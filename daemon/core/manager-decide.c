@@ -75,6 +75,7 @@ void manager_decide(Manager *manager, bool by_holds, Plan *ret_plan)
         for (guint i = 0; i < manager->policies->len && !manager_is_paused(manager); i++) {
                 ActivePolicy *p = &g_array_index(manager->policies, ActivePolicy, i);
 
+                p->before = p->wish.allowed;
                 if (!by_holds || p->policy->wishes & WISHES_BY_HOLDS)
                         ask(manager, p, &ret_plan->allowed);
                 plan_merge(ret_plan, &p->wish);
@@ -195,10 +196,17 @@ static void cause_of_policy(const Manager *manager, int index, CpuCause *cause)
                 cause->option_source = section_source(p->section, cause->reason.option);
 }
 
+static bool is_set_aside(const Topology *topology, int cpu)
+{
+        return cpuset_has(&topology->isolated, cpu) || cpuset_has(&topology->nohz_full, cpu);
+}
+
 static void cause_of_cpu(const Manager *manager, int cpu, Safety safety, CpuCause *cause)
 {
         int index = parked_by(manager, cpu);
 
+        if (safety == SAFETY_NONE && index < 0 && is_set_aside(manager->topology, cpu))
+                safety = SAFETY_ISOLATED; /* also if nobody wished that it idles */
         cause->policy = NULL;
         cause->reason = (Reason){ 0 };
         cause->safety = safety;
@@ -241,6 +249,40 @@ int manager_reasons(const Manager *manager, const ActivePolicy *active, int cpu,
                      EXPLAIN_MAX);
 }
 
+/* The policy of the highest rank whose last wish changed for `cpu` to what is so now; -1: none. */
+static int moved_by(const Manager *manager, int cpu, bool parked)
+{
+        for (guint i = 0; i < manager->policies->len; i++) {
+                const ActivePolicy *p = &g_array_index(manager->policies, ActivePolicy, i);
+
+                if (cpuset_has(&p->before, cpu) == parked &&
+                    cpuset_has(&p->wish.allowed, cpu) != parked)
+                        return (int)i;
+        }
+        return -1;
+}
+
+/* Why what is parked changed, given the policy that wished it, -1 if none did, and the cause that a
+ * CPU which moved has now. That may be another: a CPU that one policy gave back is in use for what
+ * another says. */
+static CpuCause cause_of_transition(const Manager *manager, int index, bool parked,
+                                    const CpuCause *moved)
+{
+        CpuCause cause = *moved;
+
+        if (manager_is_paused(manager) || moved->safety != SAFETY_NONE)
+                return cause;
+        if (index >= 0) {
+                cause_of_policy(manager, index, &cause);
+                if (!cause.reason.because)
+                        cause.reason.because = "it no longer wishes CPUs to idle";
+        } else if (!parked) {
+                cause = (CpuCause){ 0 };
+                cause.reason.because = "no policy at work wishes CPUs to idle any more";
+        }
+        return cause;
+}
+
 static void note_transition(Manager *manager, const CpuSet *parked, const CpuCause *cause,
                             uint64_t now)
 {
@@ -255,23 +297,42 @@ static void note_transition(Manager *manager, const CpuSet *parked, const CpuCau
         };
 }
 
+/* A CPU that moved, and who wished it. */
+typedef struct Move {
+        int cpu, by; /* -1: none */
+} Move;
+
+/* Takes the one that says more: what policies wished before safety, then by their rank. */
+static void take_move(const Manager *manager, Move *move, int cpu, bool parked)
+{
+        int by = moved_by(manager, cpu, parked);
+
+        if (move->cpu < 0 || manager->causes[move->cpu].safety != SAFETY_NONE ||
+            (by >= 0 && (move->by < 0 || by < move->by)))
+                *move = (Move){ cpu, by };
+}
+
 void manager_note_causes(Manager *manager, const CpuSet *parked_before, const uint8_t *safety)
 {
         CpuSet parked = manager->topology->online;
-        const CpuCause *moved = NULL;
         uint64_t now = (uint64_t)g_get_real_time();
+        Move move = { -1, -1 };
+        CpuCause why;
 
         cpuset_subtract(&parked, &manager->plan.allowed);
         CPUSET_FOREACH(cpu, &manager->topology->online) {
                 CpuCause *cause = &manager->causes[cpu];
-                bool changed = cpuset_has(&parked, cpu) != cpuset_has(parked_before, cpu);
+                bool is_parked = cpuset_has(&parked, cpu);
 
                 cause_of_cpu(manager, cpu, safety[cpu], cause);
-                if (changed) {
-                        cause->since_usec = now;
-                        moved = moved && moved->safety == SAFETY_NONE ? moved : cause;
-                }
+                if (is_parked == cpuset_has(parked_before, cpu))
+                        continue;
+                cause->since_usec = now;
+                take_move(manager, &move, cpu, is_parked);
         }
-        if (moved)
-                note_transition(manager, &parked, moved, now);
+        if (move.cpu < 0)
+                return;
+        why = cause_of_transition(manager, move.by, cpuset_has(&parked, move.cpu),
+                                  &manager->causes[move.cpu]);
+        note_transition(manager, &parked, &why, now);
 }

@@ -39,6 +39,7 @@ typedef struct ActivePolicy {
         Section *section; /* its options; belongs to the configuration */
         void *state;
         Wish wish;     /* its last one */
+        CpuSet before; /* what the one before allowed */
         CpuWish *cpus; /* of the wish; NULL: the policy has none */
 } ActivePolicy;
 

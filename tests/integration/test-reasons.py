@@ -117,5 +117,56 @@ class Reasons(TestCase):
                       answer['figures'])
 
 
+class Blame(TestCase):
+    """Who is said to have changed what is parked, and to keep it in use."""
+    CONFIG = '[Daemon]\nPolicies=userspace ondemand\n'
+
+    def last(self):
+        row = self.call('History')[0]
+        return str(row['parked']), str(row['policy']), str(row['because'])
+
+    def test_who_unparked(self):
+        self.start('--dry-run')
+        self.call('SetIdleMask', '6-7')
+        self.assertEqual(self.last()[:2], ('6-7', 'userspace'))
+        self.call('SetIdleMask', '7')
+        self.assertEqual(self.last(), ('7', 'userspace',
+                                       'the administrator has said which CPUs shall idle'))
+        self.call('SetIdleMask', '')
+        self.assertEqual(self.last(), ('', 'userspace', 'it no longer wishes CPUs to idle'))
+        self.assertEqual(self.call('Explain')[7]['policy'], 'ondemand', 'that is what is left')
+
+    def test_who_unparked_by_a_file(self):
+        self.write_config('policies/userspace.conf', '[Policy]\nIdleMask=7\n')
+        self.start('--dry-run')
+        self.write_config('policies/userspace.conf', '')
+        self.call('Reload')
+        self.assertEqual(self.last(), ('', 'userspace', 'it no longer wishes CPUs to idle'))
+
+    def test_who_is_gone(self):
+        self.write_config('policies/userspace.conf', '[Policy]\nIdleMask=7\n')
+        self.start('--dry-run')
+        self.write_config('idled.conf', '[Daemon]\nPolicies=ondemand\n')
+        self.call('Reload')
+        self.assertEqual(self.last(), ('', '', 'no policy at work wishes CPUs to idle any more'))
+
+
+class SetAside(TestCase):
+    """CPUs 2, 3, 6 and 7 are isolated."""
+    CONFIG = '[Daemon]\nPolicies=userspace ondemand\n'
+    MACHINE = 'synthetic-isolated'
+
+    def test_isolated(self):
+        self.start('--dry-run')
+        causes = [(str(row['policy']), str(row['because'])) for row in self.call('Explain')]
+        for cpu in 2, 3, 6, 7:
+            self.assertEqual(causes[cpu], ('safety', 'set aside by the administrator'))
+        for cpu in 0, 1, 4, 5:
+            self.assertEqual(causes[cpu][0], 'ondemand')
+        self.call('SetIdleMask', '1-2')
+        rows = self.call('Explain')
+        self.assertEqual((rows[1]['policy'], rows[2]['policy']), ('userspace', 'safety'))
+
+
 if __name__ == '__main__':
     main()
