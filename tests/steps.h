@@ -70,6 +70,12 @@ ssize_t write(int fd, const void *data, size_t size)
         return n;
 }
 
+ssize_t pwrite(int fd, const void *data, size_t size, off_t offset)
+{
+        lseek(fd, offset, SEEK_SET);
+        return write(fd, data, size);
+}
+
 int ftruncate(int fd, off_t length)
 {
         int r;

@@ -6,14 +6,9 @@
 #include "act/knob-entry.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/file.h"
-
-/* Values of knobs that are read as files are shorter; longer ones are left to their kind. */
-#define VALUE_SIZE 256
 
 #define BOOT_ID "proc/sys/kernel/random/boot_id"
 
@@ -61,6 +56,7 @@ Knobs *knobs_new(const ActContext *context, int run, bool dry_run)
 
         knobs->context = *context;
         knobs->dir_fd = -1;
+        knobs->kept_max = knobs_kept_max();
         knobs->dry_run = dry_run;
         knobs->list = g_ptr_array_new_with_free_func(entry_free);
         knobs->index = g_hash_table_new(entry_hash, entry_equal);
@@ -108,95 +104,6 @@ KnobEntry *knob_entry_get(Knobs *knobs, const KnobKind *kind, const char *name)
         return entry;
 }
 
-void knobs_close_dir(Knobs *knobs)
-{
-        fd_close(&knobs->dir_fd);
-        knobs->dir_fd = -1;
-        knobs->dir = NULL;
-}
-
-/* The record of originals could have been damaged: no name leads out of the directory. */
-static bool is_below(const char *name)
-{
-        return *name != '/' && !strstr(name, "..");
-}
-
-void knob_entry_open(Knobs *knobs, KnobEntry *entry)
-{
-        const Knob *knob = &entry->knob;
-        const char *dir = knob->kind->dir;
-
-        entry->fd = -1;
-        entry->size = 0;
-        if (!dir || !is_below(knob->name))
-                return;
-        if (knobs->dir != dir) {
-                knobs_close_dir(knobs);
-                knobs->dir_fd = openat(knobs->context.root, dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-                knobs->dir = dir;
-        }
-        if (knobs->dir_fd >= 0)
-                entry->fd = openat(knobs->dir_fd, knob->name, O_RDWR | O_CLOEXEC | O_NOCTTY);
-}
-
-void knob_entry_close(KnobEntry *entry)
-{
-        fd_close(&entry->fd);
-        entry->fd = -1;
-}
-
-/* A plain file keeps what is behind the text that is written, unlike one of sysfs, so that white
- * space is put over it. */
-static int write_file(const Knobs *knobs, const KnobEntry *entry, const char *value)
-{
-        size_t length = strlen(value);
-        char padded[VALUE_SIZE];
-        ssize_t n;
-
-        if (!knobs->context.live && length < entry->size) {
-                memset(padded, '\n', entry->size);
-                value = memcpy(padded, value, length);
-                length = entry->size;
-        }
-        do
-                n = write(entry->fd, value, length);
-        while (n < 0 && errno == EINTR);
-        if (n < 0)
-                return -errno;
-        return (size_t)n == length ? 0 : -EIO;
-}
-
-/* Reads the text behind the knob's descriptor; -EFBIG: that is not all of it. */
-static int read_file(KnobEntry *entry, char text[VALUE_SIZE])
-{
-        int n = fd_read_at_start(entry->fd, text, VALUE_SIZE);
-
-        if (n < 0)
-                return n;
-        if (n == VALUE_SIZE - 1)
-                return -EFBIG;
-        entry->size = (uint16_t)n;
-        return 0;
-}
-
-int knob_entry_read(const Knobs *knobs, KnobEntry *entry, char **ret_value)
-{
-        char text[VALUE_SIZE];
-
-        if (entry->fd < 0 || read_file(entry, text) < 0)
-                return entry->knob.kind->read(&knobs->context, entry->knob.name, ret_value);
-        *ret_value = g_strdup(g_strchomp(text));
-        return 0;
-}
-
-bool knob_entry_has(KnobEntry *entry, const char *value)
-{
-        char text[VALUE_SIZE];
-
-        return entry->fd >= 0 && read_file(entry, text) >= 0 &&
-               g_str_equal(g_strchomp(text), value);
-}
-
 bool knob_same(const KnobKind *kind, const char *a, const char *b)
 {
         if (!a || !b)
@@ -226,7 +133,7 @@ bool knob_entry_is_held(const Knobs *knobs, const KnobEntry *entry, const char *
 }
 
 /* The knobs that a write to this one can disturb and whose value is explained now. */
-static GPtrArray *list_explained(const Knobs *knobs, const Knob *knob)
+static GPtrArray *list_explained(Knobs *knobs, const Knob *knob)
 {
         const KnobKind *kind = knob->kind->disturbs;
         GPtrArray *explained = g_ptr_array_new();
@@ -250,7 +157,7 @@ int knob_entry_write(Knobs *knobs, KnobEntry *entry, const char *value)
         g_autoptr(GPtrArray) explained = kind->disturbs ? list_explained(knobs, &entry->knob)
                                                         : NULL;
         bool apart = kind->write_apart && knobs->context.live;
-        int r = entry->fd >= 0 && !apart ? write_file(knobs, entry, value)
+        int r = entry->fd >= 0 && !apart ? knob_entry_write_file(knobs, entry, value)
                                          : kind->write(&knobs->context, entry->knob.name, value);
 
         knobs->writes += r >= 0;
@@ -321,6 +228,7 @@ static unsigned find_place(const Knobs *knobs, const KnobEntry *entry)
 
 void knob_entry_drop(Knobs *knobs, KnobEntry *entry)
 {
+        knob_entry_close(knobs, entry);
         g_hash_table_remove(knobs->index, entry);
         g_ptr_array_remove_index(knobs->list, find_place(knobs, entry));
 }
@@ -337,6 +245,7 @@ int knob_entry_forget(Knobs *knobs, KnobEntry *entry)
 
 int knob_entry_disown(Knobs *knobs, KnobEntry *entry)
 {
+        knob_entry_close(knobs, entry);
         knob_entry_unrecord(knobs, entry);
         entry->knob.state = KNOB_FOREIGN;
         entry->knob.error = -ESTALE;

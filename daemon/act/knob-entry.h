@@ -19,7 +19,8 @@ typedef struct KnobEntry {
         bool reported; /* by the restore that is under way */
         bool busy;     /* being set */
         uint16_t size; /* of the file's text as last read, with white space */
-        int fd;        /* its file, while it is being set or given back; else -1 */
+        bool kept;     /* the file is open for the next time, and not in use */
+        int fd;        /* its file; -1: none is open */
 } KnobEntry;
 
 struct Knobs {
@@ -32,7 +33,8 @@ struct Knobs {
         uint64_t serial; /* of the last entry */
         const char *dir; /* where files of knobs were opened last, and its descriptor */
         int dir_fd;
-        GHashTable *pretended; /* dry run: "KIND NAME" -> what would be there now */
+        unsigned n_kept, kept_max; /* files that are kept open, and that may be */
+        GHashTable *pretended;     /* dry run: "KIND NAME" -> what would be there now */
         unsigned writes;
 };
 
@@ -41,16 +43,25 @@ KnobEntry *knob_entry_find(const Knobs *knobs, const KnobKind *kind, const char 
 /* The entry, a new one if there was none. */
 KnobEntry *knob_entry_get(Knobs *knobs, const KnobKind *kind, const char *name);
 
-/* Opens the knob's file for what follows, if it has one, and closes it again. In between it may be
- * read at will and written once. */
+/* In knob-file.c: opens the knob's file for what follows, if it has one. Until knob_entry_end() it
+ * may be read at will and written once. */
 void knob_entry_open(Knobs *knobs, KnobEntry *entry);
-void knob_entry_close(KnobEntry *entry);
+
+/* Closes the file, or keeps it open for the next time if that pays. */
+void knob_entry_end(Knobs *knobs, KnobEntry *entry);
+void knob_entry_close(Knobs *knobs, KnobEntry *entry);
+
+/* Writes the text by the open file. */
+int knob_entry_write_file(const Knobs *knobs, const KnobEntry *entry, const char *value);
+
+/* How many files may be kept open, of what the process may have open at all. */
+unsigned knobs_kept_max(void);
 
 /* Closes the directory that files were opened in. */
 void knobs_close_dir(Knobs *knobs);
 
 /* Reads the knob's value as it is now. */
-int knob_entry_read(const Knobs *knobs, KnobEntry *entry, char **ret_value);
+int knob_entry_read(Knobs *knobs, KnobEntry *entry, char **ret_value);
 
 /* True if the knob's file has exactly this text now; false also if it is not open. */
 bool knob_entry_has(KnobEntry *entry, const char *value);

@@ -41,7 +41,7 @@ int knobs_verify(Knobs *knobs)
 
                 knob_entry_open(knobs, entry);
                 r = knob_entry_read(knobs, entry, &now);
-                knob_entry_close(entry);
+                knob_entry_end(knobs, entry);
                 if (r == -ENOENT) {
                         knob_entry_forget(knobs, entry);
                 } else if (entry->knob.state != KNOB_OURS) {
@@ -125,7 +125,7 @@ static int restore_one(Knobs *knobs, KnobEntry *entry, bool last, KnobReport rep
                 return knob_entry_forget(knobs, entry);
         knob_entry_open(knobs, entry);
         r = give_back(knobs, entry, &found);
-        knob_entry_close(entry);
+        knob_entry_close(knobs, entry);
         if ((settled(r) || last) && report && !entry->reported) {
                 report(&entry->knob, found, r, userdata);
                 entry->reported = true;

@@ -54,11 +54,11 @@ static int give_up(Knobs *knobs, KnobEntry *entry, const char *now, int error)
         return knob_entry_fail(entry, error);
 }
 
-static void step_end(Step *step)
+static void step_end(Knobs *knobs, Step *step)
 {
         g_clear_pointer(&step->now, g_free);
         step->entry->busy = false;
-        knob_entry_close(step->entry);
+        knob_entry_end(knobs, step->entry);
 }
 
 /* Finds out what must be known about the knob before it is changed. Returns 1 if `ret_undo` is to
@@ -103,7 +103,7 @@ static void step_refuse(Knobs *knobs, Step *step, int error)
         if (!entry->knob.ours)
                 replace(&entry->knob.ours, step->value);
         step->change->result = give_up(knobs, entry, step->now, error);
-        step_end(step);
+        step_end(knobs, step);
 }
 
 /* Puts on record, all at once, what must be there before the knobs are changed. */
@@ -152,11 +152,11 @@ static int write_and_check(Knobs *knobs, Step *step)
 
         r = knob_entry_write(knobs, entry, step->value);
         if (r >= 0 && knob_entry_has(entry, step->value)) {
-                step_end(step);
+                step_end(knobs, step);
                 return settle(knob);
         }
         read_error = knob_entry_read(knobs, entry, &after);
-        step_end(step);
+        step_end(knobs, step);
         if (read_error == -ENOENT) {
                 knob_entry_forget(knobs, entry);
                 return -ENOENT;
@@ -290,7 +290,7 @@ static int step_look(Knobs *knobs, Step *step)
                 entry->busy = true;
                 return 1;
         }
-        knob_entry_close(entry);
+        knob_entry_end(knobs, entry);
         if (r < 0)
                 return unreadable(knobs, entry, step->value, r);
         return foreign ? knob_entry_disown(knobs, entry) : confirm(knobs, entry, now);
