@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/hash.h"
 
 #define BOOT_ID "proc/sys/kernel/random/boot_id"
 
@@ -32,7 +33,7 @@ static unsigned entry_hash(const void *data)
 
 static unsigned make_hash(const KnobKind *kind, const char *name)
 {
-        return g_str_hash(name) ^ g_direct_hash(kind);
+        return text_hash(name) ^ g_direct_hash(kind);
 }
 
 static gboolean entry_equal(const void *a, const void *b)

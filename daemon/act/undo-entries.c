@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "act/undo-line.h"
+#include "base/hash.h"
 
 static void entry_free(void *data)
 {
@@ -23,7 +24,7 @@ static unsigned entry_hash(const void *data)
 
 static unsigned make_hash(const char *kind, const char *name)
 {
-        return g_str_hash(name) ^ g_str_hash(kind);
+        return text_hash(name) ^ text_hash(kind);
 }
 
 static gboolean entry_equal(const void *a, const void *b)
