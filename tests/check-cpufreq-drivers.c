@@ -134,6 +134,39 @@ START_TEST(disturbed)
 }
 END_TEST
 
+/* As the kernel does with what it is told: a minimum to the next frequency above, a maximum to the
+ * next below. */
+static const struct {
+        const char *name;
+        uint32_t min, max;
+        const char *then_min, *then_max;
+} rounded[] = {
+        { "of the table", 1600000, 2400000, "1600000", "2400000" },
+        { "between", 1700000, 2500000, "2400000", "2400000" },
+        { "a little too much", 1600001, 3999999, "2400000", "3200000" },
+        { "the ends", 800000, 4000000, "800000", "4000000" },
+        { "beyond the ends", 1, 5000000, "800000", "4000000" },
+};
+
+START_TEST(rounds)
+{
+        static uint32_t table[] = { 800000, 1600000, 2400000, 3200000, 4000000, 0 };
+        typeof(rounded[0]) *c = &rounded[_i];
+        CpuWish limits;
+
+        for (int i = 0; i < 2; i++)
+                policies[i].frequencies = table;
+        wishes[0].min_khz = c->min;
+        wishes[0].max_khz = c->max;
+        ck_assert_int_eq(apply(), 0);
+        expect(c->name, 0, MIN_FREQ, c->then_min);
+        expect(c->name, 0, MAX_FREQ, c->then_max);
+        limits = told(&actuator_cpufreq, state, 0);
+        ck_assert_uint_eq(limits.min_khz, (uint32_t)atoi(c->then_min));
+        ck_assert_uint_eq(limits.max_khz, (uint32_t)atoi(c->then_max));
+}
+END_TEST
+
 START_TEST(refused_again)
 {
         wishes[0].boost = wishes[2].boost = 0;
@@ -203,6 +236,7 @@ int main(void)
         tcase_add_loop_test(tcase, held, 0, G_N_ELEMENTS(shown));
         tcase_add_test(tcase, vanished);
         tcase_add_test(tcase, disturbed);
+        tcase_add_loop_test(tcase, rounds, 0, G_N_ELEMENTS(rounded));
         tcase_add_test(tcase, refused_again);
         tcase_add_test(tcase, there_already);
         tcase_add_test(tcase, away_and_back);

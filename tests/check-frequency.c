@@ -10,14 +10,16 @@
 #include "machine.h"
 #include "table.h"
 
-#define EPP  "default performance balance_performance balance_power power"
-#define FULL "conservative ondemand userspace powersave performance schedutil"
+#define CPUFREQ "sys/devices/system/cpu/cpufreq"
+#define EPP     "default performance balance_performance balance_power power"
+#define FULL    "conservative ondemand userspace powersave performance schedutil"
 
 static const struct {
         const char *name;
         int n, of; /* policies, and the index of the one that is looked at */
         FreqPolicy like;
         const char *cpus, *governors, *preferences;
+        uint32_t table[8]; /* empty: none */
 } machines[] = {
         { "adl0",
           16,
@@ -55,7 +57,8 @@ static const struct {
             .has_boost = true },
           "3",
           FULL,
-          "" },
+          "",
+          { 1500000, 2100000, 2800000 } },
         { "synthetic-amd-epp",
           8,
           7,
@@ -107,6 +110,13 @@ static void describe(const Tree *tree, const char *name)
         ck_assert(g_spawn_check_wait_status(status, NULL));
 }
 
+static void assert_table(const char *name, const uint32_t *table, const uint32_t *expected)
+{
+        for (int i = 0; table && (table[i] || expected[i]); i++)
+                ck_case(name, table[i] == expected[i], "%u, expected %u", table[i], expected[i]);
+        ck_case(name, !table == !expected[0], "table %p", (const void *)table);
+}
+
 static void assert_like(const char *name, const FreqPolicy *p, const FreqPolicy *like)
 {
         ck_case(name, p->number == like->number, "number %d", p->number);
@@ -139,6 +149,7 @@ START_TEST(described)
         ck_assert_str_eq(cpus, m->cpus);
         ck_assert_str_eq(governors, m->governors);
         ck_assert_str_eq(preferences, m->preferences);
+        assert_table(m->name, policies[m->of].frequencies, m->table);
         frequency_read_driver(tree.root, topology, driver);
         ck_assert_str_eq(driver, m->like.driver);
         frequency_free(policies, n);
@@ -188,6 +199,35 @@ START_TEST(damage)
                 ck_case(c->name, policies[0].max_khz == c->max_khz, "%u", policies[0].max_khz);
                 ck_assert(!*policies[0].governors && !*policies[0].preferences);
         }
+        frequency_free(policies, n);
+        tree_done(&tree);
+}
+END_TEST
+
+/* Boost has a list of its own; nonsense in a list is left out. */
+START_TEST(tables)
+{
+        g_autoptr(Topology) topology = machine_make(4, 1, 4, "0-3", "");
+        Tree tree = tree_make();
+        FreqPolicy *policies = NULL;
+        int n = 0;
+
+        for (int i = 0; i < 3; i++) {
+                g_autofree char *dir = g_strdup_printf(CPUFREQ "/policy%d", i);
+                g_autofree char *cpus = g_strconcat(dir, "/affected_cpus", NULL);
+                g_autofree char *table = g_strconcat(dir, "/scaling_available_frequencies", NULL);
+                g_autofree char *boosted = g_strconcat(dir, "/scaling_boost_frequencies", NULL);
+
+                tree_put(&tree, cpus, (const char *[]){ "0", "1", "2" }[i]);
+                tree_put(&tree, table, i < 2 ? "2400000 800000 fast 1600000 \n" : " \n");
+                tree_put(&tree, boosted, "3200000 99999999999 \n");
+        }
+        ck_assert_int_eq(frequency_read(tree.root, topology, &policies, &n), 0);
+        ck_assert_int_eq(n, 3);
+        assert_table("all", policies[0].frequencies,
+                     (const uint32_t[]){ 800000, 1600000, 2400000, 3200000, 0 });
+        ck_assert_ptr_eq(policies[1].frequencies, policies[0].frequencies);
+        ck_assert_ptr_null(policies[2].frequencies);
         frequency_free(policies, n);
         tree_done(&tree);
 }
@@ -281,6 +321,7 @@ int main(void)
         tcase_set_timeout(tcase, 60);
         tcase_add_loop_test(tcase, described, 0, G_N_ELEMENTS(machines));
         tcase_add_loop_test(tcase, damage, 0, G_N_ELEMENTS(damaged));
+        tcase_add_test(tcase, tables);
         tcase_add_test(tcase, nothing_there);
         tcase_add_loop_test(tcase, share, 0, G_N_ELEMENTS(shares));
         suite_add_tcase(suite, tcase);

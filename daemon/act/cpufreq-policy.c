@@ -172,12 +172,20 @@ static void apply_biases(Round *round)
         tune_batch_end(&batch);
 }
 
-/* A frequency that the hardware has; 0 stays 0. */
-static uint32_t possible(const FreqPolicy *policy, uint32_t khz)
+/* The minimum or maximum that comes of asking for `khz`, as the kernel rounds it: the next
+ * frequency of the driver's table that is no lower, or no higher. 0 stays 0. */
+static uint32_t possible(const FreqPolicy *policy, uint32_t khz, bool minimum)
 {
+        const uint32_t *table = policy->frequencies;
+
         if (khz && policy->max_khz)
                 khz = MIN(khz, policy->max_khz);
-        return khz ? MAX(khz, policy->min_khz) : 0;
+        khz = khz ? MAX(khz, policy->min_khz) : 0;
+        if (!khz || !table)
+                return khz;
+        while (table[1] && (minimum ? table[0] < khz : table[1] <= khz))
+                table++;
+        return table[0];
 }
 
 static void minimum_done(void *data, int i, bool in_force, int r)
@@ -185,7 +193,8 @@ static void minimum_done(void *data, int i, bool in_force, int r)
         Round *round = data;
         const Work *work = &round->works[i];
 
-        work->tuned->in_force.min_khz = in_force ? possible(work->policy, work->wish->min_khz) : 0;
+        work->tuned->in_force.min_khz = in_force ? possible(work->policy, work->wish->min_khz, true)
+                                                 : 0;
         note_error(round, i, r);
 }
 
@@ -194,16 +203,20 @@ static void maximum_done(void *data, int i, bool in_force, int r)
         Round *round = data;
         const Work *work = &round->works[i];
 
-        work->tuned->in_force.max_khz = in_force ? possible(work->policy, work->wish->max_khz) : 0;
+        work->tuned->in_force.max_khz = in_force
+                                                ? possible(work->policy, work->wish->max_khz, false)
+                                                : 0;
         note_error(round, i, r);
 }
 
-static void add_limit(TuneBatch *batch, const Work *work, const char *file, uint32_t khz, int i)
+static void add_limit(TuneBatch *batch, const Work *work, bool minimum, int i)
 {
+        uint32_t khz = minimum ? work->wish->min_khz : work->wish->max_khz;
         char text[16];
 
-        cpufreq_name(tune_batch_name(batch), work->policy->number, file);
-        snprintf(text, sizeof(text), "%u", possible(work->policy, khz));
+        cpufreq_name(tune_batch_name(batch), work->policy->number,
+                     minimum ? "scaling_min_freq" : "scaling_max_freq");
+        snprintf(text, sizeof(text), "%u", possible(work->policy, khz, minimum));
         tune_batch_add(batch, &cpufreq_limit_kind, khz ? text : NULL, i);
 }
 
@@ -242,7 +255,7 @@ static void apply_maxima(Round *round, bool raised)
                 const Work *work = &round->works[i];
 
                 if (work->limits && work->raised == raised)
-                        add_limit(&batch, work, "scaling_max_freq", work->wish->max_khz, i);
+                        add_limit(&batch, work, false, i);
         }
         tune_batch_end(&batch);
 }
@@ -256,7 +269,7 @@ static void apply_minima(Round *round)
                 const Work *work = &round->works[i];
 
                 if (work->limits)
-                        add_limit(&batch, work, "scaling_min_freq", work->wish->min_khz, i);
+                        add_limit(&batch, work, true, i);
         }
         tune_batch_end(&batch);
 }
@@ -266,7 +279,7 @@ static void apply_limits(Round *round)
         for (int i = 0; i < round->n; i++) {
                 Work *work = &round->works[i];
                 const CpuWish *wish = work->wish, *in_force = &work->tuned->in_force;
-                uint32_t max = possible(work->policy, wish->max_khz);
+                uint32_t max = possible(work->policy, wish->max_khz, false);
 
                 work->limits = work->limits &&
                                (wish->min_khz || max || in_force->min_khz || in_force->max_khz ||

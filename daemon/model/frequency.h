@@ -19,9 +19,10 @@ typedef struct FreqPolicy {
         char **governors;   /* that may be written now, NULL-terminated, never NULL */
         char **preferences; /* energy_performance_preference's words, the same; empty: none */
         uint32_t min_khz, max_khz; /* cpuinfo's: what the hardware can do */
-        uint32_t base_khz;         /* without boost; 0: not told */
-        bool has_bias;             /* energy_perf_bias (EPB) is there for its CPUs */
-        bool has_boost;            /* boost can be switched, for it or for the machine */
+        uint32_t *frequencies; /* kHz that can be set, ascending, ended by 0; NULL: all between */
+        uint32_t base_khz;     /* without boost; 0: not told */
+        bool has_bias;         /* energy_perf_bias (EPB) is there for its CPUs */
+        bool has_boost;        /* boost can be switched, for it or for the machine */
 } FreqPolicy;
 
 #endif

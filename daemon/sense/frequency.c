@@ -86,6 +86,51 @@ static char **read_words(int root, int number, const char *file, char **before)
         return g_strdupv((char **)words->pdata);
 }
 
+static int compare_khz(const void *a, const void *b)
+{
+        uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+
+        return (left > right) - (left < right);
+}
+
+/* Appends the file's numbers, if there is such a file. */
+static void append_khz(int root, int number, const char *file, GArray *khz)
+{
+        char text[WORDS_SIZE];
+        g_auto(GStrv) parts = NULL;
+        uint64_t value;
+
+        if (read_text(root, number, file, text, sizeof(text)) < 0)
+                return;
+        parts = g_strsplit_set(text, " \t\n", -1);
+        for (char **part = parts; *part; part++)
+                if (u64_parse(*part, &value) == 0 && value > 0 && value <= UINT32_MAX)
+                        g_array_append_val(khz, *(uint32_t[]){ (uint32_t)value });
+}
+
+static bool same_khz(const uint32_t *a, const uint32_t *b)
+{
+        while (*a && *a == *b)
+                a++, b++;
+        return *a == *b;
+}
+
+/* What the driver's table has, with boost or without, for the kernel rounds limits to it; shared
+ * with the policy before if that has the same. */
+static uint32_t *read_frequencies(int root, int number, uint32_t *before)
+{
+        g_autoptr(GArray) khz = g_array_new(TRUE, FALSE, sizeof(uint32_t));
+
+        append_khz(root, number, "scaling_available_frequencies", khz);
+        if (khz->len == 0)
+                return NULL;
+        append_khz(root, number, "scaling_boost_frequencies", khz);
+        g_array_sort(khz, compare_khz);
+        if (before && same_khz(before, (const uint32_t *)(void *)khz->data))
+                return before;
+        return (uint32_t *)(void *)g_array_free(g_steal_pointer(&khz), FALSE);
+}
+
 static bool exists(int root, const char *path)
 {
         return faccessat(root, path, F_OK, 0) == 0;
@@ -154,6 +199,7 @@ static bool read_policy(int root, const Topology *topology, const FreqPolicy *be
                                          before ? before->preferences : NULL);
         policy->min_khz = read_khz(root, number, "cpuinfo_min_freq");
         policy->max_khz = read_khz(root, number, "cpuinfo_max_freq");
+        policy->frequencies = read_frequencies(root, number, before ? before->frequencies : NULL);
         policy->base_khz = read_base(root, policy);
         policy->has_bias = cpu_has(root, cpu, "power/energy_perf_bias");
         policy->has_boost = has_boost(root, number);
@@ -191,6 +237,8 @@ void frequency_free(FreqPolicy *policies, int n)
                         g_strfreev(policies[i].governors);
                 if (i == 0 || policies[i].preferences != policies[i - 1].preferences)
                         g_strfreev(policies[i].preferences);
+                if (i == 0 || policies[i].frequencies != policies[i - 1].frequencies)
+                        g_free(policies[i].frequencies);
         }
         g_free(policies);
 }
