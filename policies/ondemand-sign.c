@@ -18,6 +18,12 @@ static bool is_called(const Call *call)
                                             window * PRESSURE_USEC / PRESSURE_WINDOW_USEC;
 }
 
+/* What a load that is known for it does all the time is no news. */
+static bool is_believed(const Call *call)
+{
+        return is_called(call) && !call->self->wary;
+}
+
 static bool tasks_waited(const Call *call)
 {
         const Demand *demand = &call->demand;
@@ -67,7 +73,7 @@ Sign sign_read(const Call *call)
         const Demand *demand = &call->demand;
         Sign waiting = sign_of_waiting(call);
 
-        if (waiting != SIGN_NONE && (is_called(call) || !demand_is_light(demand)))
+        if (waiting != SIGN_NONE && (is_believed(call) || !demand_is_light(demand)))
                 return waiting;
         if (call->saturated > 0)
                 return call->saturated == demand->active ? SIGN_FULL : SIGN_SATURATED;
@@ -78,7 +84,7 @@ Sign sign_read(const Call *call)
 
 bool sign_is_doubtful(const Call *call)
 {
-        return !call->self->looking && !is_called(call) && sign_of_waiting(call) != SIGN_NONE &&
+        return !call->self->looking && !is_believed(call) && sign_of_waiting(call) != SIGN_NONE &&
                demand_is_light(&call->demand);
 }
 

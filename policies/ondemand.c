@@ -32,8 +32,10 @@
  *     and a task that is bound to its CPU, or throttled, waits however many cores there are. So
  *     these signs call for a second look, READING_USEC later, and count if by then the CPUs were
  *     busy and there is one again. The trigger's call is believed at once, for it comes as a
- *     load begins, unless what it tells of was over before this interval. Tasks that were runnable
- *     at both ends of an interval in which half a CPU in use had nothing to do count only as
+ *     load begins, unless what it tells of was over before this interval, or the load is known
+ *     for it: after b or c made room that was not wanted before cores were parked again a second
+ * look is needed there as well, until more cores are wanted than were kept then. Tasks that were
+ * runnable at both ends of an interval in which half a CPU in use had nothing to do count only as
  *     many as CPUs were busy.
  *  6. Fast cores. Where cores differ in speed, as many of the fastest are kept, wherever they
  *     stand in the order, as CPUs have work that a slow core has no room for: a saturated slow
@@ -84,6 +86,10 @@ static bool consider_growing(Call *call)
         if (sign == SIGN_NONE || !size_is_larger(call, size))
                 return urgent;
         reason = sign_reason(call, sign, size);
+        if (sign == SIGN_WAITING || sign == SIGN_PRESSURE) {
+                self->alarmed = true;
+                self->alarm_cores = self->n_kept;
+        }
         change_grow(call, size, &reason);
         return true;
 }
@@ -184,7 +190,7 @@ static void start(Call *call)
         reason_threshold(&reason, "Dwell", (double)call->options->dwell_usec / SECOND, "s");
         self->reason = reason;
         self->patience = 1;
-        self->loaded = false;
+        self->loaded = self->alarmed = self->wary = false;
         worth_init(&self->worth);
         change_keep(call, all, &reason);
 }
@@ -221,6 +227,8 @@ static void watch(Call *call)
         demand_read(call->input, &self->pack, limits, self->runnable_before, &call->demand);
         call->saturated = sign_count_saturated(call);
         filter_load(call);
+        if (size_count(call, size_wanted(call, self->load)) > self->alarm_cores)
+                self->alarmed = self->wary = false;
         call->filling = is_filling(call);
         call->doubt = sign_is_doubtful(call);
         saving_watch(call);

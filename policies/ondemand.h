@@ -49,6 +49,9 @@ typedef struct Ondemand {
         CpuSet full, full_before; /* saturated in the last interval and in the one before */
         uint64_t full_usec, full_before_usec; /* how long these were */
         uint64_t seen_usec;                   /* end of the last one */
+        bool alarmed;    /* it grew because tasks waited, and has not wanted so much since */
+        int alarm_cores; /* that were kept then */
+        bool wary;       /* that was so until it parked: waiting is usual with this load */
 
         Worth worth;
 

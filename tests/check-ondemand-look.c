@@ -277,6 +277,49 @@ START_TEST(lone_thread)
 }
 END_TEST
 
+/* Light use, until cores are parked. */
+static void wait_parked(World *world, const char *busy)
+{
+        const Interval light = { 250000, busy, 0, 0.02, false };
+        unsigned changes = world->n_changes;
+
+        for (int i = 0; i < 400 && world->n_changes == changes; i++)
+                pass(world, &light);
+        ck_assert_uint_eq(world->n_changes, changes + 1);
+}
+
+/* The trigger calls for a load that then needs no more than it had: the next time it is looked at
+ * twice, until the load has needed more. */
+START_TEST(learns_of_false_alarms)
+{
+        const Interval alarm = { 4000000, "0=0.3", 2, 0.09, true },
+                       same = { 50000, "0=0.3", 0, 0.09, false };
+        const Interval heavy = { 50000, "0=1", 2, 1, false },
+                       lasts = { 4000000, "0=1,1=1", 3, 1, false };
+        g_autoptr(Topology) topology = grid_build(&eight);
+        g_autoptr(World) world = world_new(&idled_policy, topology);
+
+        world_rest(world);
+        for (int i = 0; i < 20; i++) {
+                pass(world, &alarm);
+                if (i > 0) {
+                        ck_assert_uint_eq(world->wish.period_usec, READING_USEC);
+                        pass(world, &same);
+                }
+                ck_assert_int_eq(world_cores(world), i == 0 ? 2 : 1);
+                if (i == 0)
+                        wait_parked(world, "0=0.3");
+        }
+        pass(world, &alarm);
+        pass(world, &heavy);
+        ck_assert_int_eq(world_cores(world), 2);
+        pass(world, &lasts);
+        wait_parked(world, "0=0.3");
+        pass(world, &alarm);
+        ck_assert_int_gt(world_cores(world), 1);
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("ondemand-look");
@@ -286,6 +329,7 @@ int main(void)
         tcase_add_loop_test(tcase, crowds, 0, 20);
         tcase_add_loop_test(tcase, short_periods, 0, G_N_ELEMENTS(short_cases));
         tcase_add_loop_test(tcase, lone_thread, 0, G_N_ELEMENTS(lone_cases));
+        tcase_add_test(tcase, learns_of_false_alarms);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
 }
