@@ -132,6 +132,7 @@ void change_park(Call *call)
         if (self->alarmed && self->n_kept <= self->alarm_cores)
                 self->wary = true;
         self->alarmed = false;
+        self->compared = false;
         self->parked_last = true;
         self->parked_usec = call->now_usec;
 }

@@ -24,7 +24,7 @@ static WorthPlace place_of(const Call *call)
 static uint64_t time_to_park(const Call *call)
 {
         const Ondemand *self = call->self;
-        uint64_t dwell = call->options->dwell_usec * self->patience;
+        uint64_t dwell = dwell_time(call);
         uint64_t low = call->now_usec - self->dwell_since_usec;
 
         if (!self->dwelling)
@@ -78,8 +78,8 @@ static void undo(Call *call, WorthAdvice advice)
                 reason.because = "parking saved nothing";
                 add_watts(call, &reason);
         }
-        self->dwelling = false;
-        self->parked_last = false;
+        self->compared = advice == WORTH_COMPARE;
+        self->dwelling = self->parked_last = false;
         change_keep(call, all, &reason);
 }
 

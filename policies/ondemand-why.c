@@ -81,7 +81,7 @@ static Reason why_wanted(const Call *call)
 
 static Reason why_not_yet(const Call *call)
 {
-        double dwell = (double)(call->options->dwell_usec * call->self->patience);
+        double dwell = (double)dwell_time(call);
         double low = (double)(call->now_usec - call->self->dwell_since_usec);
         Reason reason = reason_new(call,
                                    size_is_capped(call, call->self->peak)
@@ -119,7 +119,7 @@ static Reason why_doubt(const Call *call)
                                  "tasks wait though CPUs have little to do, so it is looked again "
                                  "at once",
                                  all_cores(call));
-        if (call->now_usec - self->dwell_since_usec < call->options->dwell_usec * self->patience)
+        if (call->now_usec - self->dwell_since_usec < dwell_time(call))
                 return why_not_yet(call);
         return why_tasks(call,
                          "fewer cores would do, but tasks wait at this moment, so it is looked "

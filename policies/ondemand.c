@@ -32,11 +32,11 @@
  *     and a task that is bound to its CPU, or throttled, waits however many cores there are. So
  *     these signs call for a second look, READING_USEC later, and count if by then the CPUs were
  *     busy and there is one again. The trigger's call is believed at once, for it comes as a
- *     load begins, unless what it tells of was over before this interval, or the load is known
- *     for it: after b or c made room that was not wanted before cores were parked again a second
- * look is needed there as well, until more cores are wanted than were kept then. Tasks that were
- * runnable at both ends of an interval in which half a CPU in use had nothing to do count only as
- *     many as CPUs were busy.
+ *     load begins, unless what it tells of was over before this interval, or the load is known for
+ *     it: if b or c made room that was not wanted until cores were parked again, a second look is
+ *     taken then as well, until more cores are wanted than were kept before.
+ *     Tasks that were runnable at both ends of an interval in which half a CPU in use had nothing
+ *     to do count only as many as CPUs were busy.
  *  6. Fast cores. Where cores differ in speed, as many of the fastest are kept, wherever they
  *     stand in the order, as CPUs have work that a slow core has no room for: a saturated slow
  *     core, or a fast one that does more than TargetUtilization of the slowest. One busy thread
@@ -94,6 +94,11 @@ static bool consider_growing(Call *call)
         return true;
 }
 
+uint64_t dwell_time(const Call *call)
+{
+        return call->self->compared ? 0 : call->options->dwell_usec * call->self->patience;
+}
+
 /* The largest that is wanted in the dwell time. */
 static void note_peak(Call *call, PackSize size)
 {
@@ -129,15 +134,14 @@ static Obstacle consider_parking(Call *call)
         const Demand *demand = &call->demand;
         bool light = demand_is_light(demand);
         unsigned tasks = light ? demand_tasks(demand, demand->runnable) : demand->tasks;
-        uint64_t dwell = call->options->dwell_usec * self->patience;
         Obstacle obstacle = find_obstacle(call, tasks);
 
         if (obstacle != OBSTACLE_NONE) {
-                self->dwelling = false;
+                self->dwelling = self->compared = false;
                 return obstacle;
         }
         note_peak(call, size_uncapped(call, self->load, tasks));
-        if (call->now_usec - self->dwell_since_usec < dwell)
+        if (call->now_usec - self->dwell_since_usec < dwell_time(call))
                 return OBSTACLE_DWELL;
         if (!change_has_reserve(call))
                 return OBSTACLE_BUDGET;
@@ -190,7 +194,7 @@ static void start(Call *call)
         reason_threshold(&reason, "Dwell", (double)call->options->dwell_usec / SECOND, "s");
         self->reason = reason;
         self->patience = 1;
-        self->loaded = self->alarmed = self->wary = false;
+        self->loaded = self->alarmed = self->wary = self->compared = false;
         worth_init(&self->worth);
         change_keep(call, all, &reason);
 }
@@ -233,7 +237,7 @@ static void watch(Call *call)
         call->doubt = sign_is_doubtful(call);
         saving_watch(call);
         if (consider_growing(call) && self->n_kept <= size_max(call)) {
-                self->dwelling = false;
+                self->dwelling = self->compared = false;
                 call->obstacle = OBSTACLE_SIGN;
         } else {
                 call->obstacle = call->doubt ? OBSTACLE_DOUBT : consider_parking(call);

@@ -54,6 +54,7 @@ typedef struct Ondemand {
         bool wary;       /* that was so until it parked: waiting is usual with this load */
 
         Worth worth;
+        bool compared; /* everything was unparked to compare: it is parked again without Dwell */
 
         uint64_t changes_usec[CHANGES_MAX]; /* ring */
         unsigned n_changes;
@@ -106,6 +107,9 @@ const char *ondemand_check(const void *options, const char **ret_key);
 /* MinCores and MaxCores on this machine: from 1 to the cores that may be parked. */
 int size_min(const Call *call);
 int size_max(const Call *call);
+
+/* How long the load must be low before cores are parked. */
+uint64_t dwell_time(const Call *call);
 
 /* How many cores `size` means. */
 int size_count(const Call *call, PackSize size);

@@ -54,7 +54,7 @@
 #define MISSES       2
 #define ASKED        4 /* readings without energy tell that there is none, for: */
 #define ABSENT_USEC  (60 * MINUTE)
-#define LEAST_RATIO  0.7 /* of the work while some are parked to that while none are */
+#define LEAST_RATIO  0.33 /* of the work while some are parked to that while none are */
 #define MOST_RATIO   1.6
 #define SAVING       0.01
 #define LEAST_WORK   0.01 /* CPUs */

@@ -160,7 +160,7 @@ def parse(arguments):
     parser.add_argument("--rounds", type=int, default=2, help="starts of the load in each run, but one of ondemand")
     parser.add_argument("--seconds", type=int, default=6, help="that are measured in each round")
     parser.add_argument("--settle", type=int, default=3, help="seconds before that")
-    parser.add_argument("--warm", type=int, default=60, help="the same for ondemand, which has to find out")
+    parser.add_argument("--warm", type=int, default=80, help="the same for ondemand, which has to find out")
     parser.add_argument("--set", default="", metavar="KEY=VALUE,...", help="options of ondemand")
     parser.add_argument("--results", type=Path, metavar="FILE", help="add all figures to this file")
     parser.add_argument("--report", action="store_true", help="measure nothing, show that file")
