@@ -31,6 +31,13 @@
  * perf could count the CPU time of each group's tasks on each CPU, which costs every switch between
  * groups, of everybody's. Neither is worth it beside a trigger that is there wherever idled runs as
  * its service.
+ *
+ * None of these tells of a task that was there and begins to take all of a CPU while nobody waits
+ * for it: ticks do, when they come. A counter of cycles on each CPU in use that overflows after a
+ * tenth of a second of work would, and cost a sleeping CPU nothing; but CPUs have few of them,
+ * which others want, and virtual machines mostly none. So it is MaxStretch= that bounds this: by
+ * default ticks stretch to 2.5 s, which leaves a fifth of the half a wake-up a second that idled
+ * may cost.
  */
 #include <errno.h>
 #include <sys/epoll.h>
