@@ -59,6 +59,8 @@ static void add_group(GTree *values, int root, const char *dir, int depth)
         }
         if (handle)
                 closedir(handle);
+        else
+                fd_close(&fd);
 }
 
 static void add_files(GTree *values, int root, const char *dir, const char *const *names)
