@@ -49,7 +49,7 @@
 #define LONGEST_USEC (240 * MINUTE) /* between checks */
 #define LASTING_USEC (60 * MINUTE)  /* the longest pause */
 #define OTHER_USEC   (30 * SECOND)
-#define OTHER_FACTOR 2
+#define OTHER_FACTOR 4 /* by short readings a load of short wake-ups looks half of what it is */
 #define DOUBLINGS    3
 #define MISSES       2
 #define ASKED        4 /* readings without energy tell that there is none, for: */

@@ -227,12 +227,12 @@ static const struct {
         unsigned on, off;                /* seconds that the other is on, and the first again */
         double least, most;              /* minutes until it is as it should be; 60 never */
 } others[] = {
-        { "costs, more saves", 0.05, 1.1, 0.2, 0.8, 3600, 0, 0.5, 2 },
-        { "costs, more costs as well", 0.05, 1.1, 0.2, 1.1, 3600, 0, 0, 0.1 },
-        { "costs, less saves", 0.2, 1.1, 0.05, 0.8, 3600, 0, 5, 12 },
-        { "costs, bursts save", 0.05, 1.1, 0.2, 0.8, 10, 10, 5, 12 },
-        { "saves, more costs", 0.05, 0.8, 0.2, 1.1, 3600, 0, 5, 11 },
-        { "saves, less costs", 0.2, 0.8, 0.05, 1.1, 3600, 0, 5, 11 },
+        { "costs, more saves", 0.05, 1.1, 0.3, 0.8, 3600, 0, 0.5, 2 },
+        { "costs, more costs as well", 0.05, 1.1, 0.3, 1.1, 3600, 0, 0, 0.1 },
+        { "costs, less saves", 0.3, 1.1, 0.05, 0.8, 3600, 0, 5, 12 },
+        { "costs, bursts save", 0.05, 1.1, 0.3, 0.8, 10, 10, 5, 12 },
+        { "saves, more costs", 0.05, 0.8, 0.3, 1.1, 3600, 0, 5, 11 },
+        { "saves, less costs", 0.3, 0.8, 0.05, 1.1, 3600, 0, 5, 11 },
 };
 
 START_TEST(other_loads)
