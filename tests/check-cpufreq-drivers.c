@@ -134,6 +134,23 @@ START_TEST(disturbed)
 }
 END_TEST
 
+/* What is found of limits is on record before boost moves them. */
+START_TEST(recorded_before)
+{
+        g_autofree char *text = NULL;
+
+        wishes[0].max_khz = 3000000;
+        wishes[0].boost = wishes[2].boost = 0;
+        ck_assert_int_eq(apply(), 0);
+        expect_value("wished", "cpufreq/boost", "0");
+        expect("wished", 0, MAX_FREQ, "3000000");
+        ck_assert_int_eq(file_read(scratch_fd, "undo", &text), 0);
+        ck_assert_ptr_nonnull(strstr(text, MAX_FREQ));
+        ck_assert(strstr(text, MAX_FREQ) < strstr(text, "cpufreq/boost"));
+        give_back(knobs);
+}
+END_TEST
+
 /* As the kernel does with what it is told: a minimum to the next frequency above, a maximum to the
  * next below. */
 static const struct {
@@ -236,6 +253,7 @@ int main(void)
         tcase_add_loop_test(tcase, held, 0, G_N_ELEMENTS(shown));
         tcase_add_test(tcase, vanished);
         tcase_add_test(tcase, disturbed);
+        tcase_add_test(tcase, recorded_before);
         tcase_add_loop_test(tcase, rounds, 0, G_N_ELEMENTS(rounded));
         tcase_add_test(tcase, refused_again);
         tcase_add_test(tcase, there_already);

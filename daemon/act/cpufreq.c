@@ -8,8 +8,9 @@
  * Boost is a file of each policy, of the machine, or intel_pstate/no_turbo the other way round. The
  * machine's is switched on if any policy wishes boost. It is switched off if nobody does and some
  * wish none; where policies have files of their own only if all wish none. Which limits are
- * possible depends on it, so it comes first, and limits are looked at again after it changed. If
- * any CPU is excluded the machine's stays as it is.
+ * possible depends on it, so it comes first, and limits are looked at again after it changed. But
+ * the kernel moves maxima with it, so limits that are wished are set, and on record, before it as
+ * well. If any CPU is excluded the machine's stays as it is.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -201,6 +202,19 @@ static int apply_boosts(CpufreqState *state, Knobs *knobs, const ActFacts *facts
         return first;
 }
 
+/* True if boost may change, and limits are wished as well. The kernel moves a policy's maximum when
+ * boost changes: what is found of it has to be on record before. */
+static bool boosts_move_limits(const CpufreqState *state, const Knobs *knobs, const ActFacts *facts,
+                               const CpuWish *wishes)
+{
+        bool wished = false;
+
+        for (int i = 0; i < facts->n_frequency; i++)
+                wished = wished || wishes[i].min_khz || wishes[i].max_khz;
+        return wished && boosts_differ(state, facts, wishes) &&
+               is_about_boost(state, knobs, facts, wishes);
+}
+
 static int apply_cpufreq(void *data, Knobs *knobs, const Plan *plan, const ActFacts *facts)
 {
         CpufreqState *state = data;
@@ -215,6 +229,10 @@ static int apply_cpufreq(void *data, Knobs *knobs, const Plan *plan, const ActFa
         wishes = g_new(CpuWish, (gsize)MAX(facts->n_frequency, 1));
         for (int i = 0; i < facts->n_frequency; i++)
                 wishes[i] = wish_of(state, plan, &facts->frequency[i]);
+        if (boosts_move_limits(state, knobs, facts, wishes)) {
+                cpufreq_apply_policies(state, knobs, facts->frequency, wishes, facts->n_frequency);
+                state->boosts_known = false;
+        }
         first = apply_boosts(state, knobs, facts, wishes);
         r = cpufreq_apply_policies(state, knobs, facts->frequency, wishes, facts->n_frequency);
         first = cpufreq_first_error(first, r);
