@@ -107,6 +107,12 @@ class IdledTest(GuestTest):
         self.guest.run("systemctl stop idled; systemctl reset-failed idled; rm -rf /etc/idled",
                        check=False)
 
+    def tell(self):
+        """What idled and systemd said last, for who looks into a failure."""
+        return self.guest.run("journalctl -b --no-pager -o short-monotonic -n 25 -u idled; "
+                              "journalctl -b --no-pager -o short-monotonic -n 10 -p warning _PID=1",
+                              check=False).output
+
     def property(self, name, path="/org/idled1", interface="org.idled1.Manager"):
         """As busctl prints it, with its type."""
         return self.guest.read(f"busctl get-property org.idled1 {path} {interface} {name}")

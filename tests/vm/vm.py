@@ -120,10 +120,16 @@ class Result(unittest.TextTestResult):
     def addFailure(self, test, err):
         super().addFailure(test, err)
         self.stream.writeln(self.failures[-1][1])
+        self.tell(test)
 
     def addError(self, test, err):
         super().addError(test, err)
         self.stream.writeln(self.errors[-1][1])
+        self.tell(test)
+
+    def tell(self, test):
+        if isinstance(test, lab.IdledTest) and not test.guest.lost:
+            self.stream.writeln(test.tell())
 
 
 def run_tests(arguments):
