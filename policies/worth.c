@@ -19,10 +19,11 @@
  *     save SAVING, by more than twice the standard error of the difference of the means. If the
  *     work is not alike, or the difference less than that either way, the load comes and goes:
  *     both are measured anew, in windows twice as long. After DOUBLINGS of that one standard error
- *     must do, and if it does not the difference is as good as none and parking may stay; and work
- *     that is not alike is left alone for RETRY_USEC, longer each time.
- *  4. Parking that saved is believed for CHECK_USEC, and twice as long each time it did again, up
- *     to LONGEST_USEC.
+ *     must do, and if it does not the difference is as good as none and parking may stay, for
+ *     ANEW_USEC at least, for it takes long to look; and work that is not alike is left alone
+ *     for RETRY_USEC, longer each time.
+ *  4. Parking that saved is believed for CHECK_USEC, for it may have been chance, and twice as long
+ *     each time it did again, up to LONGEST_USEC.
  *  5. Parking that did not is undone, and tried anew. After MISSES times in a row nothing is parked
  *     for PAUSE_USEC, then it is tried once more; each failure doubles the pause, up to
  *     LASTING_USEC. Where parking costs the share C, C * (WINDOW + SETTLE) / PAUSE is lost by that,
@@ -30,7 +31,7 @@
  *  6. What was found of one load need not hold for another. One that is OTHER_FACTOR times as much,
  *     for OTHER_USEC, ends the pause; it takes still more to do that if it fails as well, so that a
  *     load that comes and goes does not do it each time. After a success one that differs as much
- *     either way is looked at when CHECK_USEC is over, not later.
+ *     either way is looked at when ANEW_USEC is over, not later.
  */
 #include "worth.h"
 
@@ -44,7 +45,8 @@
 #define FRESH_USEC   (2 * MINUTE)
 #define COMPARE_USEC (15 * SECOND) /* and a window: so long may all be in use to compare */
 #define RETRY_USEC   MINUTE
-#define CHECK_USEC   (10 * MINUTE)
+#define CHECK_USEC   MINUTE
+#define ANEW_USEC    (10 * MINUTE)
 #define PAUSE_USEC   (10 * MINUTE)
 #define LONGEST_USEC (240 * MINUTE) /* between checks */
 #define LASTING_USEC (60 * MINUTE)  /* the longest pause */
@@ -187,8 +189,10 @@ static bool are_alike(const WorthSide *all, const WorthSide *parked)
 }
 
 /* Step 4. */
-static void succeed(Worth *worth, uint64_t now)
+static void succeed(Worth *worth, uint64_t least_usec, uint64_t now)
 {
+        if (worth->check_usec < least_usec)
+                worth->check_usec = least_usec;
         worth->misses = 0;
         worth->pause_usec = PAUSE_USEC;
         worth->again_usec = now + worth->check_usec;
@@ -223,9 +227,8 @@ static void notice_other_load(Worth *worth, double load, uint64_t now)
         if (failed) {
                 worth->backoff_usec = 0;
         } else if (load >= LEAST_WORK) {
-                worth->check_usec = CHECK_USEC;
-                if (worth->again_usec > worth->judged_usec + CHECK_USEC)
-                        worth->again_usec = worth->judged_usec + CHECK_USEC;
+                if (worth->again_usec > worth->judged_usec + ANEW_USEC)
+                        worth->again_usec = worth->judged_usec + ANEW_USEC;
         }
 }
 
@@ -268,7 +271,7 @@ static bool judge(Worth *worth, uint64_t now)
         if (failed)
                 fail(worth, now);
         else
-                succeed(worth, now);
+                succeed(worth, fabs(saved) > noise ? CHECK_USEC : ANEW_USEC, now);
         note_work(worth, all.work / all.usec, now);
         return failed;
 }

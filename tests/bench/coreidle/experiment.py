@@ -144,8 +144,7 @@ def read_run(text, names):
 
 def measure(guest, arguments, placement, load, names):
     guest.run("cp /share/measure /root/measure", timeout=600)
-    settled = f"1 {arguments.warm}" if placement == "ondemand" else f"{arguments.rounds} {arguments.settle}"
-    timing = f"{settled} {arguments.seconds}"
+    timing = f"{arguments.rounds} {arguments.settle} {arguments.seconds}"
     text = guest.read(f"bash /root/measure {placement} {timing} {load}", timeout=3600)
     return read_run(text, names)
 
@@ -157,10 +156,9 @@ def parse(arguments):
     parser.add_argument("--loads", default="cyclictest,tbench", help=", ".join(LOADS))
     parser.add_argument("--placements", default=",".join(PLACEMENTS))
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--rounds", type=int, default=2, help="starts of the load in each run, but one of ondemand")
+    parser.add_argument("--rounds", type=int, default=1, help="starts of the load in each run")
     parser.add_argument("--seconds", type=int, default=6, help="that are measured in each round")
-    parser.add_argument("--settle", type=int, default=3, help="seconds before that")
-    parser.add_argument("--warm", type=int, default=80, help="the same for ondemand, which has to find out")
+    parser.add_argument("--settle", type=int, default=80, help="seconds before that; idled has to find out")
     parser.add_argument("--set", default="", metavar="KEY=VALUE,...", help="options of ondemand")
     parser.add_argument("--results", type=Path, metavar="FILE", help="add all figures to this file")
     parser.add_argument("--report", action="store_true", help="measure nothing, show that file")
