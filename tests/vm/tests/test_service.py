@@ -108,8 +108,8 @@ class Polkit(lab.IdledTest):
     rules = "/etc/polkit-1/rules.d/10-test.rules"
 
     def allow(self, *actions):
-        self.write(self.rules, "polkit.addRule((action, subject) => { if (subject.user == 'user' && "
-                   f"{list(actions)}.indexOf(action.id) >= 0) return polkit.Result.YES; }});\n")
+        self.write(self.rules, "polkit.addRule(function(action, subject) { if (subject.user == 'user' "
+                   f"&& {list(actions)}.indexOf(action.id) >= 0) return polkit.Result.YES; }});\n")
         self.addCleanup(self.guest.run, f"rm -f {self.rules}")
 
     def ask(self, call):
