@@ -7,8 +7,8 @@
  *  1. Measure. The energy of all packages, and the work meanwhile, are summed up in each of two
  *     places: all CPUs in use, and some parked. Not counted are the first SETTLE_USEC after a
  *     change, for tasks take that long to find their places, and times in which there is next to
- *     nothing to do, where nothing is lost. A place that was left and is entered again, or in which
- *     other CPUs are parked now, begins anew.
+ *     nothing to do, where nothing is lost. A place begins anew if other CPUs are in use there than
+ *     the last time, or that was FRESH_USEC ago.
  *  2. When. Energy is read only while there is something to find out: in the last seconds before
  *     CPUs are parked, and after that; a window, WINDOW_USEC of each, will do. If CPUs were parked
  *     when the load came nothing is known of the other place, and once this one is known everything
@@ -17,11 +17,11 @@
  *     is known as busy time, is alike: while some are parked from LEAST_RATIO, as fewer wake-ups
  *     cost less, to MOST_RATIO, as threads that share a core slow each other down. Parking must
  *     save SAVING, by more than twice the standard error of the difference of the means. If the
- *     work is not alike, or the difference less than that either way, the load comes and goes:
- *     both are measured anew, in windows twice as long. After DOUBLINGS of that one standard error
- *     must do, and if it does not the difference is as good as none and parking may stay, for
- *     ANEW_USEC at least, for it takes long to look; and work that is not alike is left alone
- *     for RETRY_USEC, longer each time.
+ *     difference is less than that either way both are measured on, until windows are twice as
+ *     long; if the work is not alike, anew. After DOUBLINGS of that one standard error must do, and
+ *     if it does not the difference is as good as none, and parking may stay, for ANEW_USEC at
+ *     least, for it takes long to look; work that is not alike by then is left alone for
+ *     RETRY_USEC, longer each time.
  *  4. Parking that saved is believed for CHECK_USEC, for it may have been chance, and twice as long
  *     each time it did again, up to LONGEST_USEC.
  *  5. Parking that did not is undone, and tried anew. After MISSES times in a row nothing is parked
@@ -143,6 +143,30 @@ static void part_end(WorthSide *part, WorthSide *side, uint64_t now)
         *part = (WorthSide){ 0 };
 }
 
+static bool is_fresh(const WorthSide *side, uint64_t now)
+{
+        return side->n > 0 && now <= side->last_usec + FRESH_USEC;
+}
+
+/* Notes where we are since `began`. */
+static void enter(Worth *worth, const WorthView *view, uint64_t began)
+{
+        WorthPlace place = view->place;
+        WorthSide *side = &worth->sides[place == WORTH_PARKED];
+        bool others = place != WORTH_UNSURE && !cpuset_equal(&worth->in_use[place], view->allowed);
+
+        if (worth->place == place && !others)
+                return;
+        worth->place = place;
+        worth->settled_usec = began + SETTLE_USEC;
+        worth->part = (WorthSide){ 0 };
+        if (place == WORTH_UNSURE)
+                return;
+        worth->in_use[place] = *view->allowed;
+        if (others || !is_fresh(side, began))
+                *side = (WorthSide){ 0 };
+}
+
 /* Step 1. */
 static void measure(Worth *worth, const WorthView *view)
 {
@@ -151,14 +175,7 @@ static void measure(Worth *worth, const WorthView *view)
         double joules = packages_joules(snapshot), usec = (double)snapshot->interval_usec;
 
         note_absence(worth, joules, snapshot->time_usec);
-        if (!cpuset_equal(&worth->allowed, view->allowed) || worth->place != view->place) {
-                worth->allowed = *view->allowed;
-                worth->place = view->place;
-                worth->settled_usec = began + SETTLE_USEC;
-                worth->part = (WorthSide){ 0 };
-                if (view->place != WORTH_UNSURE)
-                        worth->sides[view->place] = (WorthSide){ 0 };
-        }
+        enter(worth, view, began);
         if (joules <= 0 || began < worth->settled_usec || view->load < LEAST_WORK ||
             view->place == WORTH_UNSURE) {
                 worth->part = (WorthSide){ 0 };
@@ -247,8 +264,9 @@ static bool judge(Worth *worth, uint64_t now)
         double noise = 2 * sqrt(variance_of_mean(&all) + variance_of_mean(&parked)), saved;
         bool failed;
 
-        forget(worth);
+        worth->comparing = false;
         if (!are_alike(&all, &parked)) {
+                forget(worth);
                 if (worth->doublings == DOUBLINGS)
                         retry_later(worth, now);
                 else
@@ -264,6 +282,7 @@ static bool judge(Worth *worth, uint64_t now)
                 worth->doublings++;
                 return false;
         }
+        forget(worth);
         failed = saved <= -noise;
         worth->retry_usec = RETRY_USEC;
         if (fabs(saved) > 2 * noise && worth->doublings > 0)
@@ -274,11 +293,6 @@ static bool judge(Worth *worth, uint64_t now)
                 succeed(worth, fabs(saved) > noise ? CHECK_USEC : ANEW_USEC, now);
         note_work(worth, all.work / all.usec, now);
         return failed;
-}
-
-static bool is_fresh(const WorthSide *side, uint64_t now)
-{
-        return side->n > 0 && now - side->last_usec <= FRESH_USEC;
 }
 
 WorthAdvice worth_watch(Worth *worth, const WorthView *view)

@@ -35,8 +35,8 @@ typedef struct WorthSide {
 typedef struct Worth {
         WorthSide sides[2];    /* by place */
         WorthSide part;        /* of a sample */
-        CpuSet allowed;        /* in use at the last call */
-        WorthPlace place;      /* then */
+        CpuSet in_use[2];      /* by place, when that was entered last */
+        WorthPlace place;      /* at the last call */
         uint64_t settled_usec; /* what is before this is not counted */
         uint64_t seen_usec;    /* end of the last snapshot */
         bool wanted;           /* energy, at the last call */

@@ -37,7 +37,7 @@ static const struct {
           0.02 },
         { "costs, with noise", true, 24.5, 27.4, 0.1, 0.2, 0.2, GOOD, 60, 1, 4, 0, 0.02, 0.05 },
         { "saves less than it takes", true, 40, 39.8, 0, 0.2, 0.2, GOOD, 5, 1, 2, 0, 0.05, 0.2 },
-        { "makes no difference that could be seen", true, 40, 39.5, 0.3, 0.2, 0.2, GOOD, 60, 7, 0,
+        { "makes no difference that could be seen", true, 40, 39.5, 0.3, 0.2, 0.2, GOOD, 60, 6, 0,
           0.9, 1, 0.15 },
         { "more work meanwhile", true, 40, 50, 0, 0.2, 0.4, GOOD, 60, 9, 0, 0.9, 1, 0.15 },
         { "nearly idle", true, 20, 40, 0, 0.008, 0.008, GOOD, 60, 0, 0, 1, 1, 0 },
