@@ -202,17 +202,37 @@ static int apply_boosts(CpufreqState *state, Knobs *knobs, const ActFacts *facts
         return first;
 }
 
-/* True if boost may change, and limits are wished as well. The kernel moves a policy's maximum when
- * boost changes: what is found of it has to be on record before. */
-static bool boosts_move_limits(const CpufreqState *state, const Knobs *knobs, const ActFacts *facts,
-                               const CpuWish *wishes)
+/* While the kernel still works on a switch of boost it shows a minimum that nobody asked for, the
+ * one that was found as likely as not: what is ours is given back before. */
+static void release_minima(Knobs *knobs, const ActFacts *facts)
+{
+        for (int i = 0; i < facts->n_frequency; i++) {
+                char name[TUNE_NAME];
+                bool in_force = false;
+
+                cpufreq_name(name, facts->frequency[i].number, "scaling_min_freq");
+                if (knob_find(knobs, &cpufreq_limit_kind, name))
+                        tune_set(knobs, &cpufreq_limit_kind, name, NULL, &in_force);
+        }
+}
+
+/* If boost may change: what has to be done about limits before. The kernel moves a policy's maximum
+ * with it, so what is found of that has to be on record. */
+static void prepare_limits(CpufreqState *state, Knobs *knobs, const ActFacts *facts,
+                           const CpuWish *wishes)
 {
         bool wished = false;
 
+        if (!boosts_differ(state, facts, wishes) || !is_about_boost(state, knobs, facts, wishes))
+                return;
         for (int i = 0; i < facts->n_frequency; i++)
                 wished = wished || wishes[i].min_khz || wishes[i].max_khz;
-        return wished && boosts_differ(state, facts, wishes) &&
-               is_about_boost(state, knobs, facts, wishes);
+        if (!wished) {
+                release_minima(knobs, facts);
+                return;
+        }
+        cpufreq_apply_policies(state, knobs, facts->frequency, wishes, facts->n_frequency);
+        state->boosts_known = false;
 }
 
 static int apply_cpufreq(void *data, Knobs *knobs, const Plan *plan, const ActFacts *facts)
@@ -229,10 +249,7 @@ static int apply_cpufreq(void *data, Knobs *knobs, const Plan *plan, const ActFa
         wishes = g_new(CpuWish, (gsize)MAX(facts->n_frequency, 1));
         for (int i = 0; i < facts->n_frequency; i++)
                 wishes[i] = wish_of(state, plan, &facts->frequency[i]);
-        if (boosts_move_limits(state, knobs, facts, wishes)) {
-                cpufreq_apply_policies(state, knobs, facts->frequency, wishes, facts->n_frequency);
-                state->boosts_known = false;
-        }
+        prepare_limits(state, knobs, facts, wishes);
         first = apply_boosts(state, knobs, facts, wishes);
         r = cpufreq_apply_policies(state, knobs, facts->frequency, wishes, facts->n_frequency);
         first = cpufreq_first_error(first, r);
