@@ -122,7 +122,7 @@ class Polkit(lab.IdledTest):
 
     def test_one_action(self):
         """This one and no other, and not for longer than the rule is there."""
-        self.configure(ONLY_USERSPACE)
+        self.configure("[Daemon]\nPolicies=latency userspace\n")
         self.start()
         self.assertFalse(self.ask("SetIdleMask s 3"))
         self.allow("org.idled1.set-option")
