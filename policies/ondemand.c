@@ -137,7 +137,8 @@ static Obstacle consider_parking(Call *call)
         Obstacle obstacle = find_obstacle(call, tasks);
 
         if (obstacle != OBSTACLE_NONE) {
-                self->dwelling = self->compared = false;
+                self->dwelling = false;
+                self->compared &= obstacle != OBSTACLE_LOAD;
                 return obstacle;
         }
         note_peak(call, size_uncapped(call, self->load, tasks));
