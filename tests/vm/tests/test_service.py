@@ -197,6 +197,7 @@ class NoTrace(lab.IdledTest):
 
 class NoTraceOfUnits(NoTrace):
     backend, described = "systemd", "AllowedCPUs"
+    long = True
 
     def test_limits_of_the_administrator(self):
         """AllowedCPUs= that was there before, in a file and at run time, is in force again."""
