@@ -75,8 +75,8 @@ static int add_hold(BusPower *power, sd_bus_message *message, const HoldRequest 
 
 static int do_hold(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
-        BusPower *power = userdata;
-        Manager *manager = power->bus->manager;
+        Bus *bus = userdata;
+        Manager *manager = bus->manager;
         HoldRequest request = HOLD_REQUEST_NONE;
         g_autofree char *owner = NULL;
         Sender sender;
@@ -85,9 +85,11 @@ static int do_hold(sd_bus_message *message, void *userdata, sd_bus_error *error)
                                     &request.owner);
 
         if (r >= 0)
-                r = authorizer_sender(power->bus->authorizer, message, &sender);
+                r = authorizer_sender(bus->authorizer, message, &sender);
         if (r < 0)
                 return r;
+        if (!bus->power)
+                return power_refuse(error);
         request.uid = sender.uid;
         if (g_str_equal(request.profile, PROFILE_BALANCED) || !power_is_profile(request.profile) ||
             !config_profile(manager->config, request.profile))
@@ -105,7 +107,7 @@ static int do_hold(sd_bus_message *message, void *userdata, sd_bus_error *error)
         if (!*request.owner)
                 request.owner = owner = g_strdup_printf("user %u (%s)", (unsigned)request.uid,
                                                         sd_bus_message_get_sender(message));
-        r = add_hold(power, message, &request, &cookie);
+        r = add_hold(bus->power, message, &request, &cookie);
         if (r == -EMFILE)
                 return sd_bus_error_set(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
                                         "There are too many holds already");
@@ -114,9 +116,9 @@ static int do_hold(sd_bus_message *message, void *userdata, sd_bus_error *error)
 
 int power_method_hold(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
-        BusPower *power = userdata;
+        Bus *bus = ((BusPower *)userdata)->bus;
 
-        return authorize(power->bus->authorizer, message, "org.idled1.hold", do_hold, power, error);
+        return authorize(bus->authorizer, message, "org.idled1.hold", do_hold, bus, error);
 }
 
 int power_method_release(sd_bus_message *message, void *userdata, sd_bus_error *error)

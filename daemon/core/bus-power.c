@@ -112,6 +112,12 @@ BUS_GETTER(get_battery_aware)
         return sd_bus_message_append(reply, "b", is_battery_aware(power->bus->manager));
 }
 
+int power_refuse(sd_bus_error *error)
+{
+        return sd_bus_error_set(error, SD_BUS_ERROR_UNKNOWN_INTERFACE,
+                                "The power-profiles names are not served any more");
+}
+
 static int method_set_action(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
         return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS, "There are no actions");
@@ -120,19 +126,21 @@ static int method_set_action(sd_bus_message *message, void *userdata, sd_bus_err
 /* Somebody chooses by hand: holds have had their time. */
 static int do_set_active(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
-        BusPower *power = userdata;
+        Bus *bus = userdata;
         const char *name;
         int r = sd_bus_message_read(message, "ssv", NULL, NULL, "s", &name);
 
         if (r < 0)
                 return r;
-        if (!power_is_profile(name) || !config_profile(power->bus->manager->config, name))
+        if (!bus->power)
+                return power_refuse(error);
+        if (!power_is_profile(name) || !config_profile(bus->manager->config, name))
                 return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
                                         "Expected power-saver, balanced or performance");
-        r = bus_set_profile(power->bus, name, error);
+        r = bus_set_profile(bus, name, error);
         if (r < 0)
                 return r;
-        power_holds_cancel(power);
+        power_holds_cancel(bus->power);
         return sd_bus_reply_method_return(message, NULL);
 }
 
@@ -153,7 +161,7 @@ static int on_message(sd_bus_message *message, void *userdata, sd_bus_error *err
             sd_bus_message_verify_type(message, 'v', "s") > 0) {
                 sd_bus_message_rewind(message, true);
                 return authorize(power->bus->authorizer, message, "org.idled1.set-profile",
-                                 do_set_active, power, error);
+                                 do_set_active, power->bus, error);
         }
         sd_bus_message_rewind(message, true);
         return 0;

@@ -32,6 +32,10 @@ typedef struct BusPower {
 /* True for the three that clients know. */
 bool power_is_profile(const char *name);
 
+/* The error for calls that were allowed when the names were switched off already: what waits for
+ * polkit knows the bus, and looks there for what is served by then. */
+int power_refuse(sd_bus_error *error);
+
 /* HoldProfile and ReleaseProfile. */
 int power_method_hold(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int power_method_release(sd_bus_message *message, void *userdata, sd_bus_error *error);

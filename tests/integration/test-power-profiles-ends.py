@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Calls and holds of the power-profiles names that others than their clients put an end to."""
+import os
+import subprocess
+
+import dbus
+import dbus.service
+from idledtest import NOBODY, main, needs_root, wait_until
+from powertest import NEW, OLD, Case
+
+POLKIT = 'org.freedesktop.PolicyKit1'
+HOLD = ('call', *OLD, OLD[0], 'HoldProfile', 'sss', 'performance', 'a reason', 'org.test')
+CHOOSE = ('set-property', *NEW, NEW[0], 'ActiveProfile', 's', 'performance')
+
+
+class Polkit(dbus.service.Object):
+    """Answers when it is told to."""
+
+    def __init__(self, connection):
+        super().__init__(connection, '/org/freedesktop/PolicyKit1/Authority')
+        self.waiting = []
+
+    @dbus.service.method(POLKIT + '.Authority', in_signature='(sa{sv})sa{ss}us',
+                         out_signature='(bba{ss})', async_callbacks=('yes', 'no'))
+    def CheckAuthorization(self, _subject, _action, _details, _flags, _cancel, yes, no):
+        self.waiting.append(yes)
+
+    def agree(self):
+        self.waiting.pop(0)((True, False, dbus.Dictionary({}, signature='ss')))
+
+
+@needs_root
+class Questions(Case):
+    """While polkit thinks, the names are switched off."""
+
+    def setUp(self):
+        super().setUp()
+        os.environ['MALLOC_PERTURB_'] = '165'  # what is freed is not what it was
+        self.addCleanup(os.environ.pop, 'MALLOC_PERTURB_')
+        connection = self.bus.connect()
+        self.addCleanup(connection.close)
+        connection.request_name(POLKIT)
+        self.polkit = Polkit(connection)
+        self.start()
+
+    def ask(self, arguments):
+        client = subprocess.Popen(
+            ['setpriv', '--reuid=%d' % NOBODY, '--regid=%d' % NOBODY, '--clear-groups', 'busctl',
+             '--address=' + self.bus.address, *arguments], stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True)
+        self.addCleanup(client.stdout.close)
+        self.addCleanup(client.wait)
+        self.addCleanup(client.kill)
+        wait_until(lambda: self.polkit.waiting, 'the question')
+        return client
+
+    def switch(self, value):
+        self.call('SetOption', 'Daemon', 'PowerProfilesNames', value)
+        wait_until(lambda: self.connection.name_has_owner(OLD[0]) == (value == 'yes'), 'the names')
+
+    def test_names_are_gone(self):
+        for arguments in HOLD, CHOOSE:
+            with self.subTest(arguments[0]):
+                client = self.ask(arguments)
+                self.switch('no')
+                self.polkit.agree()
+                wait_until(lambda c=client: c.poll() is not None, 'the answer')
+                self.assertIn('not served any more', client.stdout.read())
+                self.assertNotEqual(client.returncode, 0)
+                self.assertEqual(self.get('Profile'), 'balanced')
+                self.assertEqual(self.get('Holds'), [])
+                self.switch('yes')
+
+    def test_names_are_back(self):
+        client = self.ask(CHOOSE)
+        self.switch('no')
+        self.switch('yes')
+        self.polkit.agree()
+        wait_until(lambda: client.poll() is not None, 'the answer')
+        self.assertEqual((client.stdout.read(), client.returncode), ('', 0))
+        self.assertEqual(self.get('Profile'), 'performance')
+
+
+if __name__ == '__main__':
+    main()
