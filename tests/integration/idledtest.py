@@ -303,4 +303,8 @@ needs_root = unittest.skipUnless(os.geteuid() == 0, 'needs root to become anothe
 
 
 def main():
+    # A shell cannot trap what was ignored when it began, as under nohup or in the background.
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
     unittest.main(verbosity=2)
