@@ -62,6 +62,7 @@ class Units(Apps):
         self.wait_subscribed()
         unit = self.make_unit(NAME + '.scope')
         process = self.run_program(self.bin / 'game', '1000')
+        self.assert_no_hold(process.pid)  # its start was seen before it is moved
         self.move(process, unit)
         self.assert_no_hold(process.pid)
         self.mocked('AddUnit', unit.name, 'user.slice')
@@ -108,6 +109,7 @@ class Units(Apps):
         wait_until(lambda: not self.connection.name_has_owner(SYSTEMD), 'systemd gone')
         unit = self.make_unit(NAME + '.scope')
         process = self.run_program(self.bin / 'game', '1000')
+        self.assert_no_hold(process.pid)  # its start was seen before it is moved
         self.move(process, unit)
         self.assert_no_hold(process.pid)
         self.systemd, self.units = self.start_systemd()
