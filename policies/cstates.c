@@ -32,6 +32,8 @@
  *     shallow" only if the next deeper state is on. An interval without sleeps teaches nothing and
  *     draws nothing. Chance is splitmix64 from HistorySeed: the same sleeps, the same limits.
  *  5. Holds. Nothing is wished for a CPU that an application holds a latency for: that is its.
+ *     When such a hold comes or goes this is called with the snapshot of the last time, which
+ *     teaches nothing twice.
  *  6. Looks. Only parts 3 and 4 need to look again and again: every Period, with settled said if no
  *     CPU waits for its dwell time and none drew. Limits that differ on battery are looked at twice
  *     a minute, and at once when the kernel tells of the mains. The counters of idle states are
@@ -150,7 +152,8 @@ static void cstates_decide(void *state, const PolicyInput *input, Wish *wish)
                 wish->idle_governor = cstates_governors[options->idle_governor];
         seed(self, options->seed);
         self->seen_usec = input->snapshot->time_usec;
-        note_untold(self, input->snapshot);
+        if (call.is_new)
+                note_untold(self, input->snapshot);
         self->held = held_cpus(input);
         self->limit_option = call.limit.option;
         self->limit_us = call.limit.is_time ? call.limit.latency_us : -1;
@@ -188,7 +191,7 @@ const IdledPolicy idled_policy = {
         .settings = cstates_settings,
         .options_size = sizeof(CstatesOptions),
         .state_size = sizeof(Cstates),
-        .wishes = WISHES_CPUS,
+        .wishes = WISHES_CPUS | WISHES_BESIDE_HOLDS,
         .reads = cstates_reads,
         .check = cstates_check,
         .decide = cstates_decide,

@@ -29,6 +29,8 @@ enum {
         WISHES_BY_HOLDS = 1 << 1, /* it looks at input->holds: when one comes or goes it is asked at
                                      once, with the same snapshot as the last time; others are
                                      taken to wish what they wished then */
+        WISHES_BESIDE_HOLDS = 1 << 2, /* it is asked at once, too, but only keeps out of holds' way:
+                                         it does nothing for them */
 };
 
 #define EXPLAIN_MAX 6

@@ -194,6 +194,9 @@ START_TEST(untold)
         m.world->snapshot->have &= ~(unsigned)SENSE_MISSES;
         look(&m, 1000000);
         ck_assert(!m.world->wish.settled);
+        m.world->interval_sec = 1;
+        look(&m, 0);
+        ck_assert_msg(!m.world->wish.settled, "a hold came: it is the same reading");
         for (int i = 0; i < 5; i++)
                 look(&m, 1000000);
         ck_assert(m.world->wish.settled);

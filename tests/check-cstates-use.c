@@ -99,6 +99,34 @@ START_TEST(use_ends)
 }
 END_TEST
 
+/* Asked again about a reading, because a hold came or went, it acts no earlier and not otherwise.
+ */
+START_TEST(same_reading)
+{
+        Machine m = machine_start(CLIENT, SERVER, "UtilizationAware=yes");
+        Machine again = machine_start(CLIENT, SERVER, "UtilizationAware=yes");
+        unsigned seed = (unsigned)_i;
+
+        for (int i = 0; i < 200; i++) {
+                double busy = rand_r(&seed) % 400 / 1e4;
+                uint32_t sleeps = (uint32_t)rand_r(&seed) % 20000;
+
+                sleep_put(&m, 0, busy, 1, sleeps);
+                sleep_put(&again, 0, busy, 1, sleeps);
+                decide(&m, 500000);
+                decide(&again, 500000);
+                for (int times = rand_r(&seed) % 3; times > 0; times--) {
+                        again.world->interval_sec = 0.5;
+                        decide(&again, 0);
+                }
+                ck_assert_int_eq(again.world->cpus[0].disabled, m.world->cpus[0].disabled);
+                ck_assert_int_eq(again.world->wish.settled, m.world->wish.settled);
+        }
+        machine_stop(&again);
+        machine_stop(&m);
+}
+END_TEST
+
 /* What settled promises: the same load, and nothing changes however long it lasts. */
 START_TEST(settled_stays)
 {
@@ -137,6 +165,7 @@ int main(void)
         tcase_add_loop_test(tcase, use, 0, G_N_ELEMENTS(uses));
         tcase_add_loop_test(tcase, use_is_steady, 0, 4);
         tcase_add_test(tcase, use_ends);
+        tcase_add_loop_test(tcase, same_reading, 0, 20);
         tcase_add_loop_test(tcase, settled_stays, 0, 20);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);

@@ -76,7 +76,7 @@ void manager_decide(Manager *manager, bool by_holds, Plan *ret_plan)
                 ActivePolicy *p = &g_array_index(manager->policies, ActivePolicy, i);
 
                 p->before = p->wish.allowed;
-                if (!by_holds || p->policy->wishes & WISHES_BY_HOLDS)
+                if (!by_holds || p->policy->wishes & (WISHES_BY_HOLDS | WISHES_BESIDE_HOLDS))
                         ask(manager, p, &ret_plan->allowed);
                 plan_merge(ret_plan, &p->wish);
         }

@@ -14,7 +14,7 @@ FILE = 'sys/devices/system/cpu/cpu%d/power/pm_qos_resume_latency_us'
 FREE = ['0'] * 8
 
 
-class InForce(TestCase):
+class Case(TestCase):
     CONFIG = '[Daemon]\nPolicies=userspace latency\n'
 
     def setUp(self):
@@ -74,6 +74,8 @@ class InForce(TestCase):
         self.allow(process, cpus)
         return process
 
+
+class InForce(Case):
     def test_at_once(self):
         """No waiting: what the answer says is so."""
         self.start()
@@ -225,6 +227,47 @@ class InForce(TestCase):
         texts = [str(reason['text']) for reason in self.call('Explain')[0]['reasons']]
         number = path.rpartition('/')[2]
         self.assertTrue(any('audio' in text and 'hold ' + number in text for text in texts), texts)
+
+
+
+class IdleStates(Case):
+    """A CPU under a latency hold is the hold's, and cstates' again afterwards; nothing ticks."""
+
+    CONFIG = '[Daemon]\nPolicies=cstates latency\n'
+
+    def setUp(self):
+        super().setUp()
+        self.write_config('policies/cstates.conf', '[Policy]\nDeepestState=2us\n')
+        self.start()
+        self.limited = self.disabled(0)
+        self.assertIn('1', self.limited)
+        self.free = ['0'] * len(self.limited)
+        self.assertEqual(self.disabled(1), self.limited)
+
+    def disabled(self, cpu):
+        states = os.path.join(self.root, 'sys/devices/system/cpu/cpu%d/cpuidle' % cpu)
+        texts = []
+        for state in sorted(os.listdir(states)):
+            with open(os.path.join(states, state, 'disable'), encoding='ascii') as file:
+                texts.append(file.read().strip())
+        return texts
+
+    def test_at_once(self):
+        ticks = self.get('Ticks')
+        path, descriptor = self.hold(latency_us=200, cpus='0')
+        self.assertEqual((self.disabled(0), self.disabled(1)), (self.free, self.limited))
+        self.assertEqual(self.limits(), ['200', *FREE[1:]])
+        self.call('ReleaseHold', dbus.ObjectPath(path))
+        self.assertEqual((self.disabled(0), self.limits()), (self.limited, FREE))
+        os.close(descriptor)
+        self.assertEqual(self.get('Ticks'), ticks)
+
+    def test_tick_during_the_hold(self):
+        _, descriptor = self.hold(latency_us=200, cpus='0')
+        self.call('Reload')
+        self.assertEqual(self.disabled(0), self.free)
+        os.close(descriptor)
+        wait_until(lambda: self.disabled(0) == self.limited, 'the limit')
 
 
 main()
