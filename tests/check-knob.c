@@ -97,20 +97,85 @@ START_TEST(foreign_change_stays)
 }
 END_TEST
 
-/* Somebody put the original back: nobody's loss, so it may be changed again. */
-START_TEST(original_put_back_by_somebody)
+/* What somebody writes after us makes the knob his, whatever it is. */
+static const struct {
+        const char *name, *value;
+} earlier_values[] = {
+        { "the original", "0-3" },
+        { "the value before", "0-2" },
+};
+
+START_TEST(earlier_value_put_back_by_somebody)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+        const char *value = earlier_values[_i].value;
+
+        set(knobs, "a", "0-2");
+        set(knobs, "a", "0");
+        mock_foreign("a", value);
+        ck_assert_int_eq(knobs_verify(knobs), 1);
+        ck_assert_int_eq(find(knobs, "a")->state, KNOB_FOREIGN);
+        ck_assert_int_eq(set(knobs, "a", "0"), -ESTALE);
+        ck_assert(!record_exists());
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+        ck_assert_str_eq(mock_value("a"), value);
+}
+END_TEST
+
+/* Whoever put the original back did what we were about to do. */
+START_TEST(given_back_by_somebody)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
         set(knobs, "a", "0");
         mock_foreign("a", "0-3");
+        ck_assert_int_eq(knob_release(knobs, &mock_kind, "a"), 0);
+        ck_assert_ptr_null(find(knobs, "a"));
+        ck_assert(!record_exists());
+        ck_assert_int_eq(set(knobs, "a", "0"), 1);
+}
+END_TEST
+
+/* What came back under the same name has the original without anybody's doing. */
+START_TEST(replaced)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        set(knobs, "a", "0");
+        mock_replace("a", "0-3");
         ck_assert_int_eq(knobs_verify(knobs), 1);
         ck_assert_int_eq(find(knobs, "a")->state, KNOB_OURS);
         ck_assert_int_eq(set(knobs, "a", "0"), 1);
         mock_foreign("a", "0-3");
-        ck_assert_int_eq(set(knobs, "a", "0-3"), 0);
-        ck_assert_ptr_null(find(knobs, "a"));
-        ck_assert(!record_exists());
+        ck_assert_int_eq(set(knobs, "a", "0"), -ESTALE);
+}
+END_TEST
+
+/* Its CPU slept meanwhile. */
+START_TEST(slept)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        set(knobs, "a", "0");
+        mock_fail_read(-EBUSY);
+        ck_assert_int_eq(knobs_verify(knobs), 0);
+        mock_fail_read(0);
+        mock_foreign("a", "0-3");
+        ck_assert_int_eq(set(knobs, "a", "0"), 1);
+        ck_assert_str_eq(mock_value("a"), "0");
+}
+END_TEST
+
+/* Somebody vouches for the original: it is the kernel's doing. */
+START_TEST(original_adopted)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        set(knobs, "a", "0");
+        mock_foreign("a", "0-3");
+        ck_assert_int_eq(knob_adopt(knobs, &mock_kind, "a"), 0);
+        ck_assert_int_eq(set(knobs, "a", "0"), 1);
+        ck_assert_str_eq(mock_value("a"), "0");
 }
 END_TEST
 
@@ -237,7 +302,12 @@ int main(void)
         tcase_add_test(tcase, restored_in_reverse);
         tcase_add_test(tcase, restored_as_far_as_others_allow);
         tcase_add_test(tcase, foreign_change_stays);
-        tcase_add_test(tcase, original_put_back_by_somebody);
+        tcase_add_loop_test(tcase, earlier_value_put_back_by_somebody, 0,
+                            G_N_ELEMENTS(earlier_values));
+        tcase_add_test(tcase, given_back_by_somebody);
+        tcase_add_test(tcase, replaced);
+        tcase_add_test(tcase, slept);
+        tcase_add_test(tcase, original_adopted);
         tcase_add_test(tcase, adopted);
         tcase_add_test(tcase, value_on_the_way);
         tcase_add_test(tcase, gone_is_forgotten);

@@ -18,6 +18,7 @@
 typedef struct Mock {
         char name[8], value[64];
         bool gone;
+        unsigned generation; /* of what came under the name */
 } Mock;
 
 /* What the knobs are like now, and how they will behave. */
@@ -101,9 +102,16 @@ static inline bool mock_equal(const char *a, const char *b)
         return cpuset_parse(a, &x) == 0 && cpuset_parse(b, &y) == 0 && cpuset_equal(&x, &y);
 }
 
-static const KnobKind mock_kind = {
-        .name = "mock", .read = mock_read, .write = mock_write, .equal = mock_equal
-};
+static inline uint64_t mock_identity(const ActContext *context, const char *name)
+{
+        return mock_find(name)->generation + 1;
+}
+
+static const KnobKind mock_kind = { .name = "mock",
+                                    .read = mock_read,
+                                    .write = mock_write,
+                                    .identity = mock_identity,
+                                    .equal = mock_equal };
 static const KnobKind *const mock_kinds[] = { &mock_kind, NULL };
 
 /* Knobs a, b, c and d with the values 0-3, 0-7, 0-3 and 0-1. */
@@ -133,6 +141,13 @@ static inline const char *mock_value(const char *name)
 static inline void mock_foreign(const char *name, const char *value)
 {
         g_strlcpy(mock_find(name)->value, value, sizeof(mock->knobs[0].value));
+}
+
+/* It went and another one came, as it was found. */
+static inline void mock_replace(const char *name, const char *value)
+{
+        mock_find(name)->generation++;
+        mock_foreign(name, value);
 }
 
 /* Somebody else writes right behind our next write. */

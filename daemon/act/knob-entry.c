@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/file.h"
 #include "base/hash.h"
@@ -112,13 +113,45 @@ bool knob_same(const KnobKind *kind, const char *a, const char *b)
         return g_str_equal(a, b) || (kind->equal && kind->equal(a, b));
 }
 
+static uint64_t file_identity(const Knobs *knobs, const Knob *knob)
+{
+        g_autofree char *path = g_build_filename(knob->kind->dir, knob->name, NULL);
+        struct stat file;
+
+        return fstatat(knobs->context.root, path, &file, 0) < 0 ? 0 : file.st_ino;
+}
+
+/* Which one of those that come under its name the knob is of now; 0: it cannot be told. */
+static uint64_t identify(const Knobs *knobs, const Knob *knob)
+{
+        if (knob->kind->identity)
+                return knob->kind->identity(&knobs->context, knob->name);
+        return knob->kind->dir ? file_identity(knobs, knob) : 0;
+}
+
+void knob_entry_settle(const Knobs *knobs, KnobEntry *entry)
+{
+        entry->knob.state = KNOB_OURS;
+        entry->knob.error = 0;
+        entry->sure = true;
+        entry->identity = identify(knobs, &entry->knob);
+}
+
+/* True if the knob may still have, or have again, what it had before the last write. */
+static bool may_be_as_before(const Knobs *knobs, const KnobEntry *entry)
+{
+        return !entry->sure || entry->identity == 0 ||
+               entry->identity != identify(knobs, &entry->knob);
+}
+
 bool knob_entry_explains(const Knobs *knobs, const KnobEntry *entry, const char *value)
 {
         const Knob *knob = &entry->knob;
 
         return knob_same(knob->kind, value, knob->ours) ||
-               knob_same(knob->kind, value, knob->before) ||
-               knob_same(knob->kind, value, knob->original) ||
+               ((knob_same(knob->kind, value, knob->before) ||
+                 knob_same(knob->kind, value, knob->original)) &&
+                may_be_as_before(knobs, entry)) ||
                (knob->kind->passes && knob->original &&
                 knob->kind->passes(&knobs->context, knob->original, value)) ||
                knob_entry_is_held(knobs, entry, knob->ours, value);
@@ -191,7 +224,10 @@ int knob_entry_announce(Knobs *knobs, KnobEntry *entry, const char *value)
 
 int knob_entry_adopt(Knobs *knobs, KnobEntry *entry, const char *value)
 {
-        if (!entry->record || !value || knob_entry_explains(knobs, entry, value))
+        if (!entry->record || !value || knob_same(entry->knob.kind, value, entry->knob.ours))
+                return 0;
+        entry->sure = false;
+        if (knob_entry_explains(knobs, entry, value))
                 return 0;
         return knob_entry_announce(knobs, entry, value);
 }
@@ -257,6 +293,7 @@ int knob_entry_fail(KnobEntry *entry, int error)
 {
         entry->knob.state = KNOB_FAILED;
         entry->knob.error = error;
+        entry->sure = false;
         return error;
 }
 

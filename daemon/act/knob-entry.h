@@ -16,11 +16,13 @@ typedef struct KnobEntry {
         UndoEntry *record; /* of its original; NULL: none */
         uint64_t serial;   /* ascends along the list */
         unsigned hash;
-        bool reported; /* by the restore that is under way */
-        bool busy;     /* being set */
-        uint16_t size; /* of the file's text as last read, with white space */
-        bool kept;     /* the file is open for the next time, and not in use */
-        int fd;        /* its file; -1: none is open */
+        bool reported;     /* by the restore that is under way */
+        bool busy;         /* being set */
+        bool sure;         /* `ours` was there, and nothing happened that could have changed that */
+        uint64_t identity; /* of what the knob was of then; 0: it cannot be told */
+        uint16_t size;     /* of the file's text as last read, with white space */
+        bool kept;         /* the file is open for the next time, and not in use */
+        int fd;            /* its file; -1: none is open */
 } KnobEntry;
 
 struct Knobs {
@@ -68,6 +70,9 @@ bool knob_entry_has(KnobEntry *entry, const char *value);
 
 /* True if the two are the same value; NULL is no value. */
 bool knob_same(const KnobKind *kind, const char *a, const char *b);
+
+/* What was last written is there: from now on nothing else is explained. */
+void knob_entry_settle(const Knobs *knobs, KnobEntry *entry);
 
 /* True if the value can have come to be there without anybody else. */
 bool knob_entry_explains(const Knobs *knobs, const KnobEntry *entry, const char *value);

@@ -47,7 +47,7 @@ int knobs_verify(Knobs *knobs)
                 } else if (entry->knob.state != KNOB_OURS) {
                         wrong++;
                 } else if (r == -EBUSY) {
-                        continue;
+                        entry->sure = false;
                 } else if (r < 0) {
                         knob_entry_fail(entry, r);
                         wrong++;
@@ -204,6 +204,7 @@ static void take_up(Knobs *knobs, const KnobKind *kind, const UndoEntry *found)
         knob->before = g_strdup(found->before);
         knob->state = KNOB_OURS;
         knob->error = 0;
+        entry->sure = false;
         entry->record = undo_find(knobs->undo, found->kind, found->name);
 }
 

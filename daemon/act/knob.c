@@ -13,6 +13,10 @@
  * the last write may have failed, or not have begun. Before a new value is announced, the record
  * is brought up to what is really there, so that these three always suffice.
  *
+ * Once a write has been read back, only its value is left: the original would be somebody's who put
+ * it back, and the knob is his. But what the knob is of may have gone and come back meanwhile, as
+ * CPUs, groups and drivers do, and that brings its own value along; files tell by their numbers.
+ *
  * What is read back directly after our own write, if it is not what was written, is taken for the
  * kernel's version of it, announced as ours, and so given back one day. If somebody else wrote in
  * these microseconds, it is as if he had written just before us, which nobody can see either.
@@ -135,14 +139,6 @@ static void batch_record(Batch *batch)
         }
 }
 
-/* The knob is as it should be. */
-static int settle(Knob *knob)
-{
-        knob->state = KNOB_OURS;
-        knob->error = 0;
-        return 1;
-}
-
 static int write_and_check(Knobs *knobs, Step *step)
 {
         KnobEntry *entry = step->entry;
@@ -153,7 +149,8 @@ static int write_and_check(Knobs *knobs, Step *step)
         r = knob_entry_write(knobs, entry, step->value);
         if (r >= 0 && knob_entry_has(entry, step->value)) {
                 step_end(knobs, step);
-                return settle(knob);
+                knob_entry_settle(knobs, entry);
+                return 1;
         }
         read_error = knob_entry_read(knobs, entry, &after);
         step_end(knobs, step);
@@ -168,7 +165,8 @@ static int write_and_check(Knobs *knobs, Step *step)
                 r = -EPERM;
         if (r < 0)
                 return give_up(knobs, entry, after, r);
-        return settle(knob);
+        knob_entry_settle(knobs, entry);
+        return 1;
 }
 
 /* Takes those off the record, all at once, that have their originals again. */
@@ -228,8 +226,8 @@ static int confirm(Knobs *knobs, KnobEntry *entry, const char *now)
                 if (r < 0)
                         return knob_entry_fail(entry, r);
         }
-        knob->state = KNOB_OURS;
-        knob->error = 0;
+        if (!entry->sure)
+                knob_entry_settle(knobs, entry);
         return 0;
 }
 
@@ -241,6 +239,7 @@ static int unreadable(Knobs *knobs, KnobEntry *entry, const char *value, int err
                 return error;
         }
         if (error == -EBUSY) {
+                entry->sure = false;
                 if (!entry->record)
                         knob_entry_forget(knobs, entry);
                 return 0;
@@ -273,6 +272,15 @@ static int pretend(Knobs *knobs, const KnobChange *change)
         return 0;
 }
 
+/* True if the knob is to have its original and has it already, by whomever. */
+static bool is_given_back(const Step *step, const char *now)
+{
+        const Knob *knob = &step->entry->knob;
+
+        return knob_same(knob->kind, now, knob->original) &&
+               knob_same(knob->kind, step->value, knob->original);
+}
+
 /* Looks at the knob as it is now. Returns 1 if it has to be written; else the change is done, and
  * this its result. */
 static int step_look(Knobs *knobs, Step *step)
@@ -284,7 +292,8 @@ static int step_look(Knobs *knobs, Step *step)
 
         knob_entry_open(knobs, entry);
         r = knob_entry_read(knobs, entry, &now);
-        foreign = r >= 0 && entry->record && !knob_entry_explains(knobs, entry, now);
+        foreign = r >= 0 && entry->record && !is_given_back(step, now) &&
+                  !knob_entry_explains(knobs, entry, now);
         if (r >= 0 && !foreign && !knob_same(entry->knob.kind, now, step->value)) {
                 step->now = g_steal_pointer(&now);
                 entry->busy = true;

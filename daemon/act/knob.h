@@ -5,14 +5,15 @@
  * A knob is something with a textual value that can be read and written: a cgroup's list of CPUs, a
  * unit's AllowedCPUs. knob_set() is the only door: it reads the value, leaves it alone if it is
  * right already, puts on record what it found before the first write (undo.h), writes, and reads
- * back. Whoever else writes to a knob owns it from then on: its value is neither what we found nor
- * what we wrote, and it is neither changed again nor restored.
+ * back. Whoever else writes to a knob owns it from then on, also if he writes what we had found: it
+ * is neither changed again nor restored.
  */
 #ifndef IDLED_KNOB_H
 #define IDLED_KNOB_H
 
 #include <glib.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/cpuset.h"
 
@@ -62,6 +63,11 @@ typedef struct KnobKind {
          * a third of the cost. NULL, or if they cannot be opened: by the functions above. */
         const char *dir;
         bool write_apart; /* on the running system write() is called all the same */
+
+        /* A number of what the knob is of, which another one that came under the same name has not;
+         * 0: it cannot be told. NULL: that of the file if `dir` is set, else it never can be told.
+         */
+        uint64_t (*identity)(const ActContext *context, const char *name);
 
         /* True if two texts are the same value to the kernel; NULL: only if they are equal. */
         bool (*equal)(const char *a, const char *b);

@@ -149,6 +149,20 @@ class Limits(TestCase):
         self.assertEqual(done.returncode, 0)
         self.assertEqual(self.tree(), before)
 
+    def test_original_put_back(self):
+        """Whoever writes what idled had found has the knob from then on, as with any value."""
+        self.start()
+        self.wish(Cpus='0-1', Latency=100, Preference='power')
+        self.write(LATENCY % 0, '0')
+        self.write(EPP % 1, 'balance_power')
+        self.assertEqual(self.idlectl('verify').returncode, 1)
+        self.assertEqual(sorted(name for _, name, _ in self.degraded()),
+                         [LATENCY % 0, EPP % 1])
+        self.wish(Latency=90, Preference='performance')
+        self.assertEqual([self.read(LATENCY % cpu) for cpu in (0, 1)], ['0', '90'])
+        self.assertEqual([self.read(EPP % cpu) for cpu in (0, 1)],
+                         ['performance', 'balance_power'])
+
     def test_hotplug(self):
         """The files of a CPU that went are gone, and made anew by the kernel when it is back."""
         self.start()
