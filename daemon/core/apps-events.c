@@ -133,25 +133,9 @@ static unsigned wanted_kinds(const Apps *apps)
         return kinds;
 }
 
-/* Children that are there before forks are heard of. */
-static void look_at_children(Apps *apps, pid_t parent)
+void apps_first_or_last(Apps *apps, bool first)
 {
-        g_autoptr(GArray) children = g_array_new(FALSE, FALSE, sizeof(pid_t));
-
-        process_children_read(apps->proc, parent, children);
-        for (guint i = 0; i < children->len; i++) {
-                pid_t child = g_array_index(children, pid_t, i);
-
-                apps_inherit(apps, parent, child);
-                apps_look(apps, child);
-                if (g_hash_table_contains(apps->followed, GINT_TO_POINTER(child)))
-                        look_at_children(apps, child);
-        }
-}
-
-void apps_first_or_last(Apps *apps, pid_t first)
-{
-        unsigned kinds = wanted_kinds(apps) | (first > 0 ? PROCESS_FORK : 0);
+        unsigned kinds = wanted_kinds(apps) | (first ? PROCESS_FORK : 0);
         int r;
 
         if (!apps->source)
@@ -159,8 +143,6 @@ void apps_first_or_last(Apps *apps, pid_t first)
         r = process_events_filter(sd_event_source_get_io_fd(apps->source), kinds);
         if (r < 0)
                 log_error_errno(r, "News of processes cannot be asked for anew: %m");
-        if (first > 0)
-                look_at_children(apps, first);
 }
 
 static int add_sources(Apps *apps, int fd)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What the parts of application profiles share: apps.c has rules and holds, apps-events.c what
- * makes it look, apps-scan.c all that is there. */
+ * makes it look, apps-scan.c families and
+ * all that is there. */
 #ifndef IDLED_APPS_PARTS_H
 #define IDLED_APPS_PARTS_H
 
@@ -39,14 +40,18 @@ struct Apps {
         sd_event_source *again;  /* until all processes are looked at */
 };
 
-/* Looks which rules mean the process now, and follows. */
+/* Looks which rules mean the process now, and follows; so with its children, if they count from now
+ * on. */
 void apps_look(Apps *apps, pid_t pid);
+
+/* The same of the process alone: true if its children are to be looked at. */
+bool apps_look_at(Apps *apps, pid_t pid);
 
 /* Follows a process because of who started it. */
 void apps_inherit(Apps *apps, pid_t parent, pid_t child);
 
 /* The first process is followed, or the last is no longer: hears of forks, or not. */
-void apps_first_or_last(Apps *apps, pid_t first);
+void apps_first_or_last(Apps *apps, bool first);
 
 /* Looks at all processes that there are. */
 void apps_scan(Apps *apps);

@@ -101,7 +101,7 @@ static void forget(Follow *follow)
         if (follows->len == 0)
                 g_hash_table_remove(apps->followed, GINT_TO_POINTER(follow->pid));
         if (g_hash_table_size(apps->followed) == 0)
-                apps_first_or_last(apps, 0);
+                apps_first_or_last(apps, false);
         g_free(follow);
 }
 
@@ -155,26 +155,29 @@ static void say_refused(Apps *apps, const App *app, int error)
         apps->told = apps->full = true;
 }
 
-/* Follows the process that has this number now, if it is meant or `inherited`. */
-static void follow(Apps *apps, pid_t pid, const App *app, bool inherited)
+/* Follows the process that has this number now, if it is meant or `inherited`. True if it does, and
+ * children that the process has already count: forks are heard of from now on, or only now this
+ * rule follows them. */
+static bool follow(Apps *apps, pid_t pid, const App *app, bool inherited)
 {
         _fd_ int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
         GPtrArray *follows;
         Follow *new;
+        bool first;
         int r;
 
         if (pidfd < 0)
-                return;
+                return false;
         process_facts_init(apps->facts, pid);
         if (!inherited && !is_meant(apps, app))
-                return;
+                return false;
         new = g_new0(Follow, 1);
         *new = (Follow){ .apps = apps, .app = app, .pid = pid, .inherited = inherited };
         r = hold(new, pidfd);
         if (r < 0) {
                 say_refused(apps, app, r);
                 g_free(new);
-                return;
+                return false;
         }
         log_debug("%s means process %d", app->file, pid);
         count(apps, new->uid, true);
@@ -184,8 +187,10 @@ static void follow(Apps *apps, pid_t pid, const App *app, bool inherited)
                 g_hash_table_insert(apps->followed, GINT_TO_POINTER(pid), follows);
         }
         g_ptr_array_add(follows, new);
-        if (g_hash_table_size(apps->followed) == 1 && follows->len == 1)
-                apps_first_or_last(apps, pid);
+        first = g_hash_table_size(apps->followed) == 1 && follows->len == 1;
+        if (first)
+                apps_first_or_last(apps, true);
+        return first || app->options->children;
 }
 
 static void unfollow(Follow *follow)
@@ -195,8 +200,10 @@ static void unfollow(Follow *follow)
         forget(follow);
 }
 
-void apps_look(Apps *apps, pid_t pid)
+bool apps_look_at(Apps *apps, pid_t pid)
 {
+        bool children = false;
+
         process_facts_init(apps->facts, pid);
         for (guint i = 0; i < apps->rules->len; i++) {
                 const App *app = g_ptr_array_index(apps->rules, i);
@@ -209,8 +216,9 @@ void apps_look(Apps *apps, pid_t pid)
                 if (known)
                         unfollow(known);
                 else
-                        follow(apps, pid, app, false);
+                        children |= follow(apps, pid, app, false);
         }
+        return children;
 }
 
 void apps_inherit(Apps *apps, pid_t parent, pid_t child)

@@ -158,6 +158,53 @@ class Children(Apps):
         self.wait_hold('game', child)
 
 
+class Parents(Apps):
+    """Processes that have children already when they become what a rule means."""
+
+    RULES = {'alone': '[Match]\nExecutable=BIN/game\n' + ASK,
+             'family': '[Match]\nExecutable=BIN/game\nChildren=yes\n[Ask]\nMinCores=2\n'}
+
+    def parent(self):
+        """A shell that has a child, and becomes a game on a line of input; the child's pid."""
+        shell = self.run_program('sh', '-c', 'sleep 1000 & echo $!; read x; exec %s/game 1000'
+                                 % self.bin)
+        child = int(shell.stdout.readline())
+        self.addCleanup(os.kill, child, signal.SIGKILL)
+        return shell, child
+
+    def become_game(self, shell):
+        shell.stdin.write('\n')
+        shell.stdin.flush()
+        wait_until(lambda: os.readlink('/proc/%d/exe' % shell.pid) == str(self.bin / 'game'), 'exec')
+
+    def assert_family(self, game, child):
+        self.wait_hold('alone', game.pid)
+        self.wait_hold('family', game.pid)
+        self.wait_hold('family', child)
+
+    def test_the_first(self):
+        self.start()
+        game, child = self.parent()
+        self.become_game(game)
+        self.assert_family(game, child)
+
+    def test_not_the_first(self):
+        """Forks are heard of, but that of the child was when its parent was meant by nobody."""
+        self.start()
+        self.wait_hold('alone', self.run_program(self.bin / 'game', '1000').pid)
+        game, child = self.parent()
+        self.wait_hold('alone', self.run_program(self.bin / 'game', '1000').pid)
+        self.become_game(game)
+        self.assert_family(game, child)
+        self.assertEqual(self.daemon.count_log('of app alone: .*process %d,' % child), 0)
+
+    def test_at_start(self):
+        game, child = self.parent()
+        self.become_game(game)
+        self.start()
+        self.assert_family(game, child)
+
+
 class Others(Apps):
     def test_name(self):
         self.use_fence(name='[Match]\nComm=idled?test-game\n' + ASK)
