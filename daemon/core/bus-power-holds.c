@@ -3,7 +3,8 @@
  * Holds of power-profiles-daemon's clients.
  *
  * Each is a hold like any other (holds.h) that asks for a profile. It ends when its owner releases
- * it, leaves the bus, or chooses a profile by hand, which ends all. The number by which a client
+ * it, leaves the bus, or chooses a profile by hand, which ends all; or when root releases it by the
+ * other name, of which its owner is told, too. The number by which a client
  * knows its hold can be guessed, so it is good for nobody but the one who was given it.
  */
 #include <errno.h>
@@ -165,6 +166,18 @@ void power_holds_cancel(BusPower *power)
         while (power->holds->len > 0) {
                 PowerHold *hold = g_ptr_array_index(power->holds, 0);
 
+                tell_released(hold);
+                hold_end(hold);
+        }
+}
+
+void power_holds_follow(BusPower *power)
+{
+        for (guint i = power->holds->len; i > 0; i--) {
+                PowerHold *hold = g_ptr_array_index(power->holds, i - 1);
+
+                if (holds_find(power->bus->manager->holds, hold->id))
+                        continue;
                 tell_released(hold);
                 hold_end(hold);
         }

@@ -301,6 +301,12 @@ static void tell_changes(BusPower *power)
                                                     power_names[i].name, (char **)names);
 }
 
+static void tell_owners_and_all(BusPower *power)
+{
+        power_holds_follow(power);
+        tell_changes(power);
+}
+
 static bool is_wanted(const Bus *bus)
 {
         const DaemonOptions *options = config_section(bus->manager->config, "Daemon")->options;
@@ -361,7 +367,7 @@ void bus_publish_power(Bus *bus, unsigned changes)
         if (bus->power && !is_wanted(bus))
                 switch_off(bus);
         else if (bus->power)
-                tell_changes(bus->power);
+                tell_owners_and_all(bus->power);
         else if (bus->connection)
                 r = bus_export_power(bus);
         if (r < 0)

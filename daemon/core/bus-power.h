@@ -43,6 +43,9 @@ int power_method_release(sd_bus_message *message, void *userdata, sd_bus_error *
 /* Ends all holds and tells their owners: somebody chose a profile by hand. */
 void power_holds_cancel(BusPower *power);
 
+/* Tells the owners of holds that were ended elsewhere. */
+void power_holds_follow(BusPower *power);
+
 /* Ends all holds, as nobody is there any more to be told. */
 void power_holds_drop(BusPower *power);
 

@@ -9,6 +9,7 @@ import dbus.service
 from idledtest import NOBODY, main, needs_root, wait_until
 from powertest import NEW, OLD, Case
 
+INVALID = 'org.freedesktop.DBus.Error.InvalidArgs'
 POLKIT = 'org.freedesktop.PolicyKit1'
 HOLD = ('call', *OLD, OLD[0], 'HoldProfile', 'sss', 'performance', 'a reason', 'org.test')
 CHOOSE = ('set-property', *NEW, NEW[0], 'ActiveProfile', 's', 'performance')
@@ -80,6 +81,45 @@ class Questions(Case):
         wait_until(lambda: client.poll() is not None, 'the answer')
         self.assertEqual((client.stdout.read(), client.returncode), ('', 0))
         self.assertEqual(self.get('Profile'), 'performance')
+
+
+class Released(Case):
+    def setUp(self):
+        super().setUp()
+        self.start()
+        self.seen = []
+        for where in OLD, NEW:
+            match = self.connection.add_signal_receiver(
+                lambda cookie, where=where: self.seen.append((where, cookie)), 'ProfileReleased',
+                where[0])
+            self.addCleanup(match.remove)
+
+    def test_by_root(self):
+        """Through org.idled1: the client is told, and its number means nothing any more."""
+        for where in OLD, NEW:
+            kept, cookie = self.hold('performance', OLD), self.hold('power-saver', where)
+            self.call('ReleaseHold', self.path(cookie))
+            wait_until(lambda: self.seen, 'ProfileReleased')
+            self.assertEqual(self.seen, [(where, cookie)])
+            self.assert_error(INVALID, self.release, cookie, where)
+            self.release(kept)
+            self.sync()
+            self.assertEqual(self.seen, [(where, cookie)])
+            self.seen.clear()
+
+    def test_by_itself(self):
+        """Who releases a hold that is about to be gone is not told twice."""
+        cookie = self.hold('performance')
+        self.release(cookie)
+        self.call('SetProfile', 'balanced')
+        self.sync()
+        self.assertEqual(self.seen, [])
+
+    def path(self, cookie):
+        """The hold's object: both count the same."""
+        path = '/org/idled1/hold/%d' % cookie
+        self.assertIn(path, self.get('Holds'))
+        return dbus.ObjectPath(path)
 
 
 if __name__ == '__main__':
