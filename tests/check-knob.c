@@ -122,6 +122,26 @@ START_TEST(earlier_value_put_back_by_somebody)
 }
 END_TEST
 
+/* A new beginning: what they wrote is what is found. */
+START_TEST(foreign_forgotten)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        set(knobs, "a", "0");
+        set(knobs, "b", "0");
+        mock_foreign("a", "2");
+        ck_assert_int_eq(knobs_verify(knobs), 1);
+        ck_assert_int_eq(knobs_forget_foreign(knobs), 1);
+        ck_assert_ptr_null(find(knobs, "a"));
+        ck_assert_int_eq(find(knobs, "b")->state, KNOB_OURS);
+        ck_assert_int_eq(knobs_forget_foreign(knobs), 0);
+        ck_assert_int_eq(set(knobs, "a", "1"), 1);
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+        ck_assert_str_eq(mock_value("a"), "2");
+        ck_assert_str_eq(mock_value("b"), "0-7");
+}
+END_TEST
+
 /* Whoever put the original back did what we were about to do. */
 START_TEST(given_back_by_somebody)
 {
@@ -304,6 +324,7 @@ int main(void)
         tcase_add_test(tcase, foreign_change_stays);
         tcase_add_loop_test(tcase, earlier_value_put_back_by_somebody, 0,
                             G_N_ELEMENTS(earlier_values));
+        tcase_add_test(tcase, foreign_forgotten);
         tcase_add_test(tcase, given_back_by_somebody);
         tcase_add_test(tcase, replaced);
         tcase_add_test(tcase, slept);

@@ -30,6 +30,21 @@ void knobs_drop(Knobs *knobs, const KnobKind *kind, const char *name)
         }
 }
 
+int knobs_forget_foreign(Knobs *knobs)
+{
+        int n = 0;
+
+        for (unsigned i = knobs->list->len; i-- > 0;) {
+                KnobEntry *entry = knobs->list->pdata[i];
+
+                if (entry->knob.state != KNOB_FOREIGN)
+                        continue;
+                knob_entry_forget(knobs, entry);
+                n++;
+        }
+        return n;
+}
+
 int knobs_verify(Knobs *knobs)
 {
         int wrong = 0;

@@ -6,7 +6,7 @@
  * unit's AllowedCPUs. knob_set() is the only door: it reads the value, leaves it alone if it is
  * right already, puts on record what it found before the first write (undo.h), writes, and reads
  * back. Whoever else writes to a knob owns it from then on, also if he writes what we had found: it
- * is neither changed again nor restored.
+ * is neither changed again nor restored, until knobs_forget_foreign().
  */
 #ifndef IDLED_KNOB_H
 #define IDLED_KNOB_H
@@ -175,6 +175,10 @@ unsigned knobs_writes(const Knobs *knobs);
 /* Forgets the knobs of `kind` called `name` and, as they are paths, those below it, whoever's they
  * are: what they were of is gone, or is another one. */
 void knobs_drop(Knobs *knobs, const KnobKind *kind, const char *name);
+
+/* Forgets the knobs that are somebody else's: what they hold when one is set next is its original.
+ * Returns how many there were. */
+int knobs_forget_foreign(Knobs *knobs);
 
 /* Reads every knob that is ours and marks those that someone changed. Returns how many are not as
  * they should be. */

@@ -172,6 +172,16 @@ void manager_drop_config(Manager *manager)
         config_free(manager->config);
 }
 
+/* Whatever somebody else's knobs hold is what they are found with from now on; also if nobody had
+ * seen yet that they are theirs. */
+static void forget_foreign(Manager *manager)
+{
+        if (!manager_note_sleep(manager))
+                knobs_verify(manager->knobs);
+        if (knobs_forget_foreign(manager->knobs) > 0)
+                manager_changed(manager, CHANGE_DEGRADED);
+}
+
 int manager_reload(Manager *manager, GPtrArray *errors)
 {
         Config *config;
@@ -182,6 +192,7 @@ int manager_reload(Manager *manager, GPtrArray *errors)
                 return r;
         manager_adopt_profile(manager, config);
         config_adopt_runtime(config, manager->config);
+        forget_foreign(manager);
         manager_use_config(manager, config);
         manager_tick(manager);
         manager_use_apps(manager);

@@ -163,6 +163,28 @@ class Limits(TestCase):
         self.assertEqual([self.read(EPP % cpu) for cpu in (0, 1)],
                          ['performance', 'balance_power'])
 
+    def test_reload_begins_anew(self):
+        """What others wrote is managed again, and theirs is what is given back in the end; also
+        what nobody had noticed yet."""
+        self.start()
+        self.wish(Cpus='0-2', Latency=100)
+        self.write(LATENCY % 0, '500')
+        self.assertEqual(self.idlectl('verify').returncode, 1)
+        self.wish(Latency=90)
+        self.assertEqual([self.read(LATENCY % cpu) for cpu in (0, 1)], ['500', '90'])
+        self.write(LATENCY % 1, '600')
+        self.call('Reload')
+        self.assertEqual([self.read(LATENCY % cpu) for cpu in (0, 1)], ['90', '90'])
+        self.assertEqual(self.degraded(), [])
+        self.write(LATENCY % 2, '700')
+        self.idlectl('verify')
+        self.assertEqual([name for _, name, _ in self.degraded()], [LATENCY % 2])
+        self.daemon.send(signal.SIGHUP)
+        wait_until(lambda: self.read(LATENCY % 2) == '90', 'managed again')
+        self.assertEqual(self.idlectl('verify').returncode, 0)
+        self.daemon.stop()
+        self.assertEqual([self.read(LATENCY % cpu) for cpu in range(4)], ['500', '600', '700', '0'])
+
     def test_hotplug(self):
         """The files of a CPU that went are gone, and made anew by the kernel when it is back."""
         self.start()
