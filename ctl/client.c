@@ -14,6 +14,9 @@
 #define BUS_NAME "org.idled1"
 #define BUS_PATH "/org/idled1"
 
+/* How long somebody may take to find his password: idled waits two minutes for polkit. */
+#define PASSWORD_USEC (150 * G_USEC_PER_SEC)
+
 struct Client {
         sd_bus *connection;
         char *problem; /* why the daemon cannot be asked; NULL: it can, as far as is known */
@@ -229,6 +232,16 @@ static int call_new(Client *client, const char *interface, const char *method,
         return 0;
 }
 
+/* How long the answer may take; 0: as long as any. Whoever may be asked for a password takes his
+ * time, but what is only read asks for none. */
+static uint64_t patience(const Client *client, sd_bus_message *message)
+{
+        bool asks = client->authorize &&
+                    g_strcmp0(sd_bus_message_get_interface(message), MANAGER_INTERFACE) == 0;
+
+        return asks ? PASSWORD_USEC : 0;
+}
+
 /* Sends the call, if making it went well (`r`), and waits for the answer. */
 static int call_send(Client *client, sd_bus_message *message, int r, sd_bus_message **ret_reply,
                      char **ret_error)
@@ -237,7 +250,8 @@ static int call_send(Client *client, sd_bus_message *message, int r, sd_bus_mess
         bool gone;
 
         if (r >= 0)
-                r = sd_bus_call(client->connection, message, 0, &error, ret_reply);
+                r = sd_bus_call(client->connection, message, patience(client, message), &error,
+                                ret_reply);
         if (r >= 0)
                 return 0;
         gone = is_gone(client, &error, r);

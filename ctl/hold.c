@@ -4,7 +4,8 @@
  * that it is for ends.
  *
  * The descriptor is the hold: it closes with this process, whatever becomes of that. If the daemon
- * ends it hangs up, and the hold is over without our doing.
+ * ends it hangs up, and the hold is over without our doing. Until it is in force signals do what
+ * they do to any program, for it may take a password to get there.
  */
 #include <errno.h>
 #include <poll.h>
@@ -85,14 +86,15 @@ static void tell(const Ctl *ctl, const char *path)
 json_object *hold_ask(Ctl *ctl, int *ret_status)
 {
         g_autofree char *path = NULL, *error = NULL;
-        _fd_ int signals = catch_signals(), hold = -1;
+        _fd_ int signals = -1, hold = -1;
 
-        if (signals < 0) {
-                *ret_status = complain("signals cannot be waited for: %s", g_strerror(-signals));
-                return NULL;
-        }
         if (client_hold(ctl->client, &ctl->hold, &path, &hold, &error) < 0) {
                 *ret_status = complain("%s", error);
+                return NULL;
+        }
+        signals = catch_signals();
+        if (signals < 0) {
+                *ret_status = complain("signals cannot be waited for: %s", g_strerror(-signals));
                 return NULL;
         }
         tell(ctl, path);

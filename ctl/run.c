@@ -8,7 +8,12 @@
  *
  * Both are in one process group, as if the command had been started without us. What the terminal
  * sends, the kernel sends to both, and it is the command's business; what somebody sends to us
- * alone we pass on. When the command is stopped so are we, that the shell sees it.
+ * alone we pass on. When the command is stopped so are we, that the shell sees it. All that begins
+ * when the hold is in force: until then signals do to both what they do to any program, for it may
+ * take a password to get there.
+ *
+ * Who started us may ignore SIGCHLD, and we inherit that: the kernel would keep no exit status for
+ * us then. The command gets it as it was found.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,10 +35,10 @@
 
 typedef struct Command {
         pid_t pid;
-        int go;        /* a byte starts it, closing ends it */
-        int error;     /* errno if it cannot be executed, closed if it could */
-        int signals;   /* those that are sent to us */
-        sigset_t mask; /* as we found it */
+        int go;                 /* a byte starts it, closing ends it */
+        int error;              /* errno if it cannot be executed, closed if it could */
+        int signals;            /* those that are sent to us */
+        struct sigaction child; /* what SIGCHLD did when we were started */
 } Command;
 
 static const int passed_on[] = { SIGHUP,  SIGINT,  SIGQUIT, SIGTERM, SIGUSR1,
@@ -55,7 +60,7 @@ __attribute__((noreturn)) static void become(const Command *command, char **argv
         while ((n = read(go, &byte, 1)) < 0 && errno == EINTR)
                 continue;
         if (n == 1) {
-                sigprocmask(SIG_SETMASK, &command->mask, NULL);
+                sigaction(SIGCHLD, &command->child, NULL);
                 execvp(argv[0], argv);
                 failure = errno;
                 write_all(error, &failure, sizeof(failure));
@@ -71,7 +76,7 @@ static int catch_signals(Command *command)
         sigaddset(&signals, SIGCHLD);
         for (size_t i = 0; i < G_N_ELEMENTS(passed_on); i++)
                 sigaddset(&signals, passed_on[i]);
-        sigprocmask(SIG_BLOCK, &signals, &command->mask);
+        sigprocmask(SIG_BLOCK, &signals, NULL);
         command->signals = signalfd(-1, &signals, SFD_CLOEXEC);
         return command->signals < 0 ? -errno : 0;
 }
@@ -79,10 +84,10 @@ static int catch_signals(Command *command)
 /* Makes the process that waits to become the command. */
 static int prepare(Command *command, char **argv)
 {
-        int go[2], error[2], r = catch_signals(command);
+        const struct sigaction usual = { .sa_handler = SIG_DFL };
+        int go[2], error[2], r;
 
-        if (r < 0)
-                return r;
+        sigaction(SIGCHLD, &usual, &command->child);
         if (pipe2(go, O_CLOEXEC) < 0)
                 return -errno;
         command->go = go[1];
@@ -165,6 +170,8 @@ static int follow(const Command *command, int hold)
         struct pollfd fds[] = { { .fd = command->signals, .events = POLLIN }, { .fd = hold } };
         int status = EXIT_OURSELVES;
 
+        if (has_ended(command, &status)) /* perhaps before signals were caught */
+                return status;
         for (;;) {
                 if (poll(fds, G_N_ELEMENTS(fds), -1) < 0)
                         continue;
@@ -181,19 +188,30 @@ static int follow(const Command *command, int hold)
         }
 }
 
+/* The command is not to be. Returns the exit status. */
+static int give_up(Command *command)
+{
+        fd_close(&command->go);
+        command->go = -1;
+        wait_end(command);
+        return EXIT_OURSELVES;
+}
+
 static int run(Ctl *ctl, Command *command)
 {
         g_autofree char *path = NULL, *error = NULL, *obstacle = NULL;
         _fd_ int hold = -1;
-        int status;
+        int status, r;
 
         ctl->hold.pid = (uint32_t)command->pid;
         if (client_hold(ctl->client, &ctl->hold, &path, &hold, &error) < 0) {
                 complain("%s", error);
-                fd_close(&command->go);
-                command->go = -1;
-                wait_end(command);
-                return EXIT_OURSELVES;
+                return give_up(command);
+        }
+        r = catch_signals(command);
+        if (r < 0) {
+                complain("signals cannot be waited for: %s", g_strerror(-r));
+                return give_up(command);
         }
         obstacle = client_hold_obstacle(ctl->client, path);
         if (obstacle)

@@ -63,6 +63,22 @@ class Run(Case):
             self.assertEqual(self.run_command('sh', '-c', script), (status, ''), script)
         self.wait_holds(0)
 
+    def test_child_signal_ignored(self):
+        """Some programs ignore SIGCHLD, and what they start inherits that."""
+        old = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        try:
+            process = self.begin('run', '--latency', '50us', '--', 'grep', '-x',
+                                 r'SigIgn:\s[0-9a-f]*', '/proc/self/status')
+            failing = self.begin('run', '--latency', '50us', '--', 'sh', '-c', 'exit 5')
+            missing = self.begin('run', '--latency', '50us', '--', '/nonexistent/command')
+        finally:
+            signal.signal(signal.SIGCHLD, old)
+        text, _ = process.communicate(timeout=TIMEOUT)
+        self.assertEqual(process.returncode, 0)
+        self.assertEqual(self.finish(failing)[0], 5)
+        self.assertTrue(int(text.split()[1], 16) & 1 << signal.SIGCHLD - 1, 'it inherits it, too')
+        self.assertEqual(self.finish(missing)[0], 127)
+
     def test_what_cannot_run(self):
         status, errors = self.run_command('/nonexistent/command')
         self.assertEqual(status, 127)

@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""idlectl while polkit asks somebody for a password: it has patience, and may be interrupted."""
+import os
+import pty
+import shutil
+import signal
+import subprocess
+
+from idledtest import NOBODY, TIMEOUT, TestCase, main, needs_root, wait_until
+
+POLKIT = 'org.freedesktop.PolicyKit1'
+AUTHORITY_PATH = '/org/freedesktop/PolicyKit1/Authority'
+AUTHORITY = 'org.freedesktop.PolicyKit1.Authority'
+BUS_TIMEOUT = 5  # what any other answer may take
+VERBS = (('hold', '--latency', '50us'), ('run', '--latency', '50us', '--', 'true'))
+
+
+@needs_root
+class Consent(TestCase):
+    CONFIG = '[Daemon]\nPolicies=userspace latency\n'
+
+    def setUp(self):
+        super().setUp()
+        self.start()
+        self.polkit, authority = self.mock(POLKIT, AUTHORITY_PATH, AUTHORITY)
+        for method in (('CancelCheckAuthorization', 's', '', ''),
+                       ('CheckAuthorization', '(sa{sv})sa{ss}us', '(bba{ss})',
+                        'ret = (True, False, {})')):
+            authority.AddMethod(AUTHORITY, *method, dbus_interface='org.freedesktop.DBus.Mock')
+        self.program = shutil.copy(os.environ['IDLECTL'], self.directory)
+        self.seen = []
+        monitor = self.bus.connect()
+        self.addCleanup(monitor.close)
+        monitor.add_message_filter(lambda _, message: self.seen.append(message.get_member()))
+        monitor.call_blocking('org.freedesktop.DBus', '/org/freedesktop/DBus',
+                              'org.freedesktop.DBus.Monitoring', 'BecomeMonitor', 'asu',
+                              (["interface='%s'" % AUTHORITY], 0))
+
+    def ask(self, *verb):
+        """A user at a terminal, and polkit's question to him, which nobody answers."""
+        del self.seen[:]
+        self.polkit.send_signal(signal.SIGSTOP)
+        ours, theirs = pty.openpty()
+        self.addCleanup(os.close, ours)
+        client = subprocess.Popen(
+            ['setpriv', '--reuid=%d' % NOBODY, '--regid=%d' % NOBODY, '--clear-groups',
+             self.program, '--bus-address', self.bus.address, *verb],
+            stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
+        os.close(theirs)
+        self.addCleanup(client.wait)
+        self.addCleanup(client.kill)
+        wait_until(lambda: 'CheckAuthorization' in self.seen, 'the question')
+        return client, ours
+
+    def test_interrupted(self):
+        for verb in VERBS:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                client, _ = self.ask(*verb)
+                client.send_signal(number)
+                self.assertEqual(client.wait(TIMEOUT), -number, verb)
+                wait_until(lambda: 'CancelCheckAuthorization' in self.seen, 'no more question')
+        self.assertEqual(self.get('Holds'), [])
+
+    def test_patience(self):
+        client, terminal = self.ask('hold', '--latency', '50us', '--for', '1ms')
+        with self.assertRaises(subprocess.TimeoutExpired):
+            client.wait(BUS_TIMEOUT + 1)
+        self.polkit.send_signal(signal.SIGCONT)
+        status = client.wait(TIMEOUT)
+        text = os.read(terminal, 4096).decode()
+        self.assertIn('is in force', text)
+        self.assertEqual(status, 0, text)
+
+
+main()
