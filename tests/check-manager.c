@@ -173,6 +173,53 @@ START_TEST(falls_asleep_at_work)
 }
 END_TEST
 
+/* As if a minute had passed, if anything is set to happen then. */
+static void pass_a_minute(void)
+{
+        int enabled = SD_EVENT_OFF;
+
+        sd_event_source_get_enabled(manager->timer, &enabled);
+        ck_assert_int_eq(enabled, SD_EVENT_ONESHOT);
+        sd_event_source_set_time(manager->timer, (uint64_t)g_get_monotonic_time());
+        sd_event_source_set_time_accuracy(manager->timer, 1);
+        manager->checked_usec = 0;
+        ck_assert_int_gt(sd_event_run(event, UINT64_MAX), 0);
+}
+
+/* Nothing makes this policy tick: what somebody else does to our knobs is seen all the same, and
+ * nobody wakes up when there is nothing to look at. */
+START_TEST(drift)
+{
+        const Knob *const *knobs;
+
+        tree = machine_tree("synthetic-laptop.machine");
+        start("");
+        ck_assert_uint_eq(manager->interval_usec, 0);
+        set_option("Latency", "90");
+        look(nothing);
+        ck_assert_uint_eq(manager->interval_usec, 60000000);
+        pass_a_minute();
+        ck_assert_uint_eq(manager->interval_usec, 60000000);
+        changes = 0;
+        for (int cpu = 0; cpu < 4; cpu++) {
+                g_autofree char *file = g_strdup_printf(
+                        "sys/devices/system/cpu/cpu%d/power/pm_qos_resume_latency_us", cpu);
+
+                tree_put(&tree, file, "7");
+        }
+        pass_a_minute();
+        ck_assert(changes & CHANGE_DEGRADED);
+        ck_assert_int_eq(knobs_list(manager->knobs, &knobs), 4);
+        for (int i = 0; i < 4; i++)
+                ck_assert_int_eq(knobs[i]->state, KNOB_FOREIGN);
+        ck_assert_uint_eq(manager->interval_usec, 0);
+        manager_free(manager);
+        expect(LATENCY, "7");
+        sd_event_unref(event);
+        tree_done(&tree);
+}
+END_TEST
+
 #define STAT_OF_CPU(n) "cpu" #n " 10 0 10 100 0 0 0 0 0 0\n"
 #define STAT_OF(cpus)  "cpu  20 0 20 200 0 0 0 0 0 0\n" cpus "ctxt 1\nprocesses 1\nprocs_running 1\n"
 
@@ -217,6 +264,7 @@ int main(void)
 
         tcase_add_loop_test(tcase, comes_late, 0, G_N_ELEMENTS(looks));
         tcase_add_loop_test(tcase, falls_asleep_at_work, 1, 9);
+        tcase_add_test(tcase, drift);
         tcase_add_test(tcase, fewer_counted);
         tcase_set_timeout(tcase, 60);
         suite_add_tcase(suite, tcase);

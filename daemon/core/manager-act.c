@@ -359,3 +359,14 @@ void manager_check_knobs(Manager *manager)
                 changes |= CHANGE_DEGRADED;
         manager_changed(manager, changes);
 }
+
+uint64_t manager_check_after(const Manager *manager)
+{
+        const Knob *const *knobs;
+        int n = knobs_list(manager->knobs, &knobs);
+        bool changed = !cpuset_is_empty(&manager->parked);
+
+        for (int i = 0; i < n && !changed; i++)
+                changed = knobs[i]->state == KNOB_OURS;
+        return changed && !manager->setup.dry_run ? CHECK_USEC : 0;
+}

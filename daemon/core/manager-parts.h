@@ -73,6 +73,9 @@ void manager_unwatch_groups(Manager *manager);
 /* Once in a while: has someone else turned our knobs, do new cgroups need the plan? */
 void manager_check_knobs(Manager *manager);
 
+/* After how many microseconds to do so though nobody wants a tick; 0: nothing is changed. */
+uint64_t manager_check_after(const Manager *manager);
+
 /* Reads the configuration into `*ret_config`; the errors are logged by who asks. */
 int manager_read_config(Manager *manager, GPtrArray *errors, Config **ret_config);
 

@@ -3,7 +3,8 @@
  * What makes the manager tick.
  *
  * - A timer, when a policy asked for a period. It has slack, so that the kernel can let it go off
- *   with others, and stretches while nothing changes (cadence.h).
+ *   with others, and stretches while nothing changes (cadence.h). Without a period it goes off once
+ *   a minute while something is changed, to see whether that is still so.
  * - While CPUs are parked, the kernel, which tells of load that comes (manager-guard.c).
  * - CPUs that come and go, told by udev.
  * - Mains that is plugged in or out, told by udev too, if a policy wants to know.
@@ -76,6 +77,8 @@ void manager_arm(Manager *manager, bool changed)
         interval = manager->stretch * cadence.period_usec;
         if (interval > 0 && interval < READING_USEC)
                 interval = READING_USEC;
+        if (interval == 0)
+                interval = manager_check_after(manager);
         if (manager->look_again_usec > 0)
                 interval = sooner(interval, manager->look_again_usec);
         manager->interval_usec = interval;
