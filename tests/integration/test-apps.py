@@ -47,6 +47,16 @@ class Executable(Apps):
         self.start()
         self.wait_hold('game', game.pid)
 
+    def test_is_replaced(self):
+        """By an upgrade: what runs is meant as before, whenever it is looked at."""
+        game = self.run_program(self.bin / 'game', '1000')
+        wait_until(lambda: os.readlink('/proc/%d/exe' % game.pid) == str(self.bin / 'game'), 'exec')
+        shutil.copy('/bin/sleep', self.bin / 'game.new')
+        os.rename(self.bin / 'game.new', self.bin / 'game')
+        self.assertTrue(os.readlink('/proc/%d/exe' % game.pid).endswith(' (deleted)'))
+        self.start()
+        self.wait_hold('game', game.pid)
+
     def test_becomes_another(self):
         self.start()
         game = self.run_program(self.bin / 'game', '1000')
@@ -94,7 +104,7 @@ class Executable(Apps):
         self.use_fence(game='[Match]\nExecutable=BIN/game\n' + ASK,
                        line='[Match]\nExecutable=BIN/x*y*\n' + ASK)
         self.start()
-        names = ['game\n', '\ngame', 'game (deleted)', 'x\n<3>y' + 200 * 'z', '\udcff\udcfe)']
+        names = ['game\n', '\ngame', 'game(deleted)', 'x\n<3>y' + 200 * 'z', '\udcff\udcfe)']
         pids = []
         for name in names:
             shutil.copy('/bin/sleep', self.bin / name)
