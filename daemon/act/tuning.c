@@ -59,13 +59,13 @@ static bool is_of_kinds(const KnobKind *kind, const KnobKind *const *kinds)
         return *kinds;
 }
 
-static bool is_of_cpus(const char *name, const CpuSet *cpus)
+bool tune_is_of(const char *name, const CpuSet *numbers)
 {
         int number;
 
         return (sscanf(name, "cpufreq/policy%d/", &number) == 1 ||
                 sscanf(name, "cpu%d/", &number) == 1) &&
-               cpuset_has(cpus, number);
+               cpuset_has(numbers, number);
 }
 
 void tune_forget(Tuned *tuned, int n, Knobs *knobs, const KnobKind *const *kinds,
@@ -78,7 +78,7 @@ void tune_forget(Tuned *tuned, int n, Knobs *knobs, const KnobKind *const *kinds
         if (cpuset_is_empty(returned))
                 return;
         for (int i = knobs_list(knobs, &list); i-- > 0;)
-                if (is_of_kinds(list[i]->kind, kinds) && is_of_cpus(list[i]->name, returned))
+                if (is_of_kinds(list[i]->kind, kinds) && tune_is_of(list[i]->name, returned))
                         knob_adopt(knobs, list[i]->kind, list[i]->name);
 }
 

@@ -51,6 +51,9 @@ void tune_forget(Tuned *tuned, int n, Knobs *knobs, const KnobKind *const *kinds
  * does not fit. Returns where its NUL is. */
 char *tune_name(char name[TUNE_NAME], const char *before, int number, const char *after);
 
+/* True if a knob of that name is of one of the CPUs or policies of these numbers. */
+bool tune_is_of(const char *name, const CpuSet *numbers);
+
 /* Copies the text to `to`, where there is room up to `end`; cut off if it does not fit. Returns
  * where the copy's NUL is. */
 char *tune_put(char *to, const char *end, const char *text);

@@ -84,6 +84,13 @@ static int hold(Bus *bus, HoldRequest *request, pid_t client, int *ret_fd, uint6
         return holds_add(bus->manager->holds, request, ret_fd, ret_id);
 }
 
+/* True if its profile is all that it asks for. */
+static bool asks_for_profile_only(const HoldRequest *request)
+{
+        return request->profile && request->latency_us < 0 && request->min_khz == 0 &&
+               request->min_cores == 0 && !request->cpus;
+}
+
 static int check_available(const Bus *bus, const HoldRequest *request, sd_bus_error *error)
 {
         if (holds_count_of(bus->manager->holds, request->uid) >= HOLDS_OF_USER_MAX &&
@@ -91,7 +98,7 @@ static int check_available(const Bus *bus, const HoldRequest *request, sd_bus_er
                 return sd_bus_error_setf(error, BUS_ERROR_TOO_MANY_HOLDS,
                                          "User %u has %d holds already, which is the limit",
                                          (unsigned)request->uid, HOLDS_OF_USER_MAX);
-        if (!request->profile && !manager_looks_at_holds(bus->manager))
+        if (!asks_for_profile_only(request) && !manager_looks_at_holds(bus->manager))
                 return sd_bus_error_set(error, BUS_ERROR_NOT_AVAILABLE,
                                         "No policy at work looks at holds: add \"latency\" to "
                                         "Policies= in idled.conf");

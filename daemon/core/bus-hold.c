@@ -167,8 +167,8 @@ static void publish_hold(Bus *bus, const Held *held, bool obstacles)
 
 void bus_publish_holds(Bus *bus, unsigned changes)
 {
-        unsigned obstacles = changes & (CHANGE_PAUSED | CHANGE_CONFIG | CHANGE_PROFILE |
-                                        CHANGE_TOPOLOGY | CHANGE_MISSING);
+        unsigned obstacles = changes & (CHANGE_PAUSED | CHANGE_DEGRADED | CHANGE_CONFIG |
+                                        CHANGE_PROFILE | CHANGE_TOPOLOGY | CHANGE_MISSING);
 
         if (!obstacles && !(changes & CHANGE_HOLDS))
                 return;

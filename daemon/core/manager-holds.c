@@ -37,6 +37,8 @@ bool manager_looks_at_holds(const Manager *manager)
         return false;
 }
 
+#define NOBODY_LOOKS "no policy at work looks at holds"
+
 /* Why nothing at all of the hold is in force; NULL if it may be. */
 static char *whole_obstacle(const Manager *manager, const Held *held)
 {
@@ -49,9 +51,7 @@ static char *whole_obstacle(const Manager *manager, const Held *held)
         if (manager->setup.dry_run)
                 return g_strdup("this is a dry run");
         if (!held->profile)
-                return manager_looks_at_holds(manager)
-                               ? NULL
-                               : g_strdup("no policy at work looks at holds");
+                return manager_looks_at_holds(manager) ? NULL : g_strdup(NOBODY_LOOKS);
         if (!config_profile(manager->config, held->profile))
                 return g_strdup_printf("there is no profile \"%s\" any more", held->profile);
         return refused && g_str_equal(refused->name, held->profile)
@@ -70,19 +70,82 @@ static bool is_open(const Manager *manager, const Actuator *actuator)
         return false;
 }
 
-/* Adds to `text` what cannot be done, and why, if it cannot. */
-static void add_obstacle(GString *text, const Manager *manager, const char *what,
-                         const Actuator *actuator, bool absent, const char *name)
-{
-        const TuneOptions *options = config_section(manager->config, actuator->section)->options;
+/* What a hold asks for of single CPUs, and what can stand in its way. */
+typedef struct Demand {
+        const char *what; /* is not done then, for people */
+        const Actuator *actuator;
+        bool absent;      /* the machine has not what it takes: */
+        const char *name; /* of that */
+        const char *end;  /* of the names of knobs that it takes */
+        CpuSet numbers;   /* in their names: CPUs, or cpufreq policies */
+} Demand;
 
-        if (!absent && options->manage && is_open(manager, actuator))
+static bool takes_knob(const Demand *demand, const Knob *knob)
+{
+        bool of_kind = false;
+
+        for (const KnobKind *const *kind = demand->actuator->kinds; *kind; kind++)
+                of_kind |= *kind == knob->kind;
+        return of_kind && g_str_has_suffix(knob->name, demand->end) &&
+               tune_is_of(knob->name, &demand->numbers);
+}
+
+/* The first knob that it takes and that cannot be had; NULL: there is none. */
+static const Knob *find_lost(const Manager *manager, const Demand *demand)
+{
+        const Knob *const *knobs;
+        int n = knobs_list(manager->knobs, &knobs);
+
+        for (int i = 0; i < n; i++)
+                if (knobs[i]->state != KNOB_OURS && takes_knob(demand, knobs[i]))
+                        return knobs[i];
+        return NULL;
+}
+
+/* Adds to `text` what cannot be done, and why, if it cannot. */
+static void add_obstacle(GString *text, const Manager *manager, const Demand *demand)
+{
+        const Actuator *actuator = demand->actuator;
+        const TuneOptions *options = config_section(manager->config, actuator->section)->options;
+        bool open = !demand->absent && options->manage && is_open(manager, actuator);
+        const Knob *lost = open ? find_lost(manager, demand) : NULL;
+
+        if (open && !lost)
                 return;
-        g_string_append_printf(text, "%s%s: ", text->len > 0 ? "; " : "", what);
-        if (absent || options->manage)
-                g_string_append_printf(text, "this machine has no %s", name);
+        g_string_append_printf(text, "%s%s: ", text->len > 0 ? "; " : "", demand->what);
+        if (lost && lost->state == KNOB_FOREIGN)
+                g_string_append_printf(text, "%s is somebody else's", lost->name);
+        else if (lost)
+                g_string_append_printf(text, "%s: %s", lost->name, g_strerror(-lost->error));
+        else if (demand->absent || options->manage)
+                g_string_append_printf(text, "this machine has no %s", demand->name);
         else
                 g_string_append_printf(text, "Manage= of [%s] is no", actuator->section);
+}
+
+static void add_latency_obstacle(GString *text, const Manager *manager, const Hold *hold)
+{
+        const Demand demand = { .what = "its latency cannot be kept",
+                                .actuator = &actuator_pmqos,
+                                .name = "PM QoS",
+                                .end = "",
+                                .numbers = hold->cpus };
+
+        add_obstacle(text, manager, &demand);
+}
+
+static void add_frequency_obstacle(GString *text, const Manager *manager, const Hold *hold)
+{
+        Demand demand = { .what = "its frequency cannot be kept up",
+                          .actuator = &actuator_cpufreq,
+                          .absent = manager->n_frequency == 0,
+                          .name = "cpufreq",
+                          .end = "/scaling_min_freq" };
+
+        for (int i = 0; i < manager->n_frequency; i++)
+                if (cpuset_intersects(&manager->frequency[i].cpus, &hold->cpus))
+                        cpuset_add(&demand.numbers, manager->frequency[i].number);
+        add_obstacle(text, manager, &demand);
 }
 
 char *manager_hold_obstacle(const Manager *manager, const Held *held)
@@ -94,11 +157,14 @@ char *manager_hold_obstacle(const Manager *manager, const Held *held)
         if (whole)
                 return whole;
         text = g_string_new(NULL);
+        if (!manager_looks_at_holds(manager)) {
+                if (hold_needs_policy(hold))
+                        g_string_append(text, "only its profile is in force: " NOBODY_LOOKS);
+                return g_string_free(text, text->len == 0);
+        }
         if (hold->latency_us >= 0)
-                add_obstacle(text, manager, "its latency cannot be kept", &actuator_pmqos, false,
-                             "PM QoS");
+                add_latency_obstacle(text, manager, hold);
         if (hold->min_khz > 0)
-                add_obstacle(text, manager, "its frequency cannot be kept up", &actuator_cpufreq,
-                             manager->n_frequency == 0, "cpufreq");
+                add_frequency_obstacle(text, manager, hold);
         return g_string_free(text, text->len == 0);
 }

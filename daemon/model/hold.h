@@ -24,4 +24,10 @@ typedef struct Hold {
         bool keep;           /* `cpus` must not be parked */
 } Hold;
 
+/* True if it asks for more than its profile, which a policy that looks at holds must see to. */
+static inline bool hold_needs_policy(const Hold *hold)
+{
+        return hold->latency_us >= 0 || hold->min_khz > 0 || hold->min_cores > 0 || hold->keep;
+}
+
 #endif

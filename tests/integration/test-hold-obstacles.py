@@ -4,6 +4,8 @@
 import os
 import shutil
 
+import dbus
+
 from holdstest import Case
 from idledtest import main, wait_until
 
@@ -32,6 +34,47 @@ class Obstacles(Case):
             self.call('SetOption', section, 'Manage', '')
         self.assertEqual(self.value(path, 'Obstacle'), '')
 
+    def test_knob_of_somebody_else(self):
+        """What a hold asks for is not there where a knob is not idled's: that is told, and that it
+        is over after a reload."""
+        self.start()
+        path = self.assert_obstacle('', latency_us=50, min_frequency_khz=900000, cpus='0')
+        other = self.assert_obstacle('', latency_us=50, min_frequency_khz=900000, cpus='1')
+        changed = self.signals(path)
+        for knob, text in (
+                ('cpu0/power/pm_qos_resume_latency_us', 'its latency cannot be kept'),
+                ('cpufreq/policy0/scaling_min_freq', 'its frequency cannot be kept up')):
+            del changed[:]
+            with open(os.path.join(self.root, 'sys/devices/system/cpu', knob), 'w',
+                      encoding='ascii') as file:
+                file.write('800000\n')
+            self.call('Verify')
+            obstacle = '%s: %s is somebody else\'s' % (text, knob)
+            self.assertEqual(self.value(path, 'Obstacle'), obstacle)
+            wait_until(lambda: changed, 'the obstacle is told')
+            self.assertEqual(self.value(other, 'Obstacle'), '')
+            self.assert_obstacle(obstacle, latency_us=40, min_frequency_khz=1000000, cpus='0')
+            self.call('Reload')
+            self.assertEqual(self.value(path, 'Obstacle'), '')
+
+    def test_beside_a_profile(self):
+        """Without a policy that looks at holds a profile is all that one can give."""
+        self.write_config('idled.conf', '[Daemon]\nPolicies=userspace latency\n')
+        self.write_config('profiles/night.conf', '[userspace]\nIdleMask=1\n')
+        self.start()
+        path = self.assert_obstacle('', profile='night', latency_us=50)
+        only = self.assert_obstacle('', profile='night')
+        self.write_config('idled.conf', '[Daemon]\nPolicies=userspace\n')
+        self.call('Reload')
+        self.assertEqual(self.value(path, 'Obstacle'),
+                         'only its profile is in force: no policy at work looks at holds')
+        self.assertEqual(self.value(only, 'Obstacle'), '')
+        for wish in ({'latency_us': 50}, {'min_cores': 2}, {'min_frequency_khz': 900000},
+                     {'cpus': '0'}):
+            with self.assertRaisesRegex(dbus.DBusException, 'No policy at work looks at holds'):
+                self.hold(profile='night', **wish)
+        self.assert_obstacle('', profile='night')
+
     def test_profile(self):
         """A hold whose profile is gone, or contradicts what was set at run time."""
         self.write_config('idled.conf', '[Daemon]\nPolicies=userspace latency ondemand\n')
@@ -57,7 +100,7 @@ class Obstacles(Case):
 class Bare(Obstacles):
     """A machine that has not what is asked for."""
     MACHINE = 'synthetic-bare'
-    test_left_alone = test_profile = None
+    test_left_alone = test_profile = test_knob_of_somebody_else = test_beside_a_profile = None
 
     def test_absent(self):
         self.start()
