@@ -149,5 +149,5 @@ int main(void)
                 apart(bench, &machines[i]);
                 machine_remove(&machines[i]);
         }
-        return EXIT_SUCCESS;
+        return bench_status;
 }

@@ -27,7 +27,7 @@ static Manager *manager_make(const char *path)
         g_autoptr(GPtrArray) errors = g_ptr_array_new();
         int root = root_open(path);
         ManagerSetup setup = {
-                .paths = { root, path, "nowhere", "nowhere", g_getenv("IDLED_POLICIES") },
+                .paths = { root, path, "nowhere", "nowhere", need_variable("IDLED_POLICIES") },
                 .root = root,
                 .run = -1,
                 .dry_run = true,
@@ -130,5 +130,5 @@ int main(void)
                 if (machines[i].name)
                         machine_remove(&machines[i]);
         }
-        return EXIT_SUCCESS;
+        return bench_status;
 }

@@ -27,7 +27,7 @@ static Manager *manager_make(const char *path)
         int root = root_open(path);
         ManagerSetup setup = {
                 .paths = { root, path, TESTS_DIR "/../conf", "nowhere",
-                           g_getenv("IDLED_POLICIES") },
+                           need_variable("IDLED_POLICIES") },
                 .root = root,
                 .keep_log_level = true,
         };
@@ -146,6 +146,7 @@ static void bench(const Machine *machine)
 
 int main(void)
 {
+        need_variable("IDLED_POLICIES");
         log_set_level(LOG_ERR);
         limit_files(RLIM_INFINITY);
         printf("From power-saver to latency and back. us: median and 99%%\n");
@@ -155,5 +156,5 @@ int main(void)
                 apart(bench, &machines[i]);
                 machine_remove(&machines[i]);
         }
-        return EXIT_SUCCESS;
+        return bench_status;
 }

@@ -218,5 +218,5 @@ int main(void)
         for (size_t i = 0; i < G_N_ELEMENTS(machines); i++)
                 if (machines[i].name)
                         machine_remove(&machines[i]);
-        return EXIT_SUCCESS;
+        return bench_status;
 }

@@ -103,9 +103,24 @@ static inline void limit_files(rlim_t n)
         setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+/* The variable's value; ends the program if it is not set. */
+static inline const char *need_variable(const char *name)
+{
+        const char *value = g_getenv(name);
+
+        if (value && *value)
+                return value;
+        fprintf(stderr, "%s is not set: expected what meson test --benchmark sets it to\n", name);
+        exit(EXIT_FAILURE);
+}
+
+/* What the program ends with. */
+static int bench_status = EXIT_SUCCESS;
+
 /* Runs in a process of its own, whose mounts and limits end with it. */
 static inline void apart(void (*bench)(const Machine *machine), const Machine *machine)
 {
+        int status = 0;
         pid_t pid;
 
         fflush(stdout);
@@ -115,8 +130,10 @@ static inline void apart(void (*bench)(const Machine *machine), const Machine *m
                 fflush(stdout);
                 _exit(EXIT_SUCCESS);
         }
-        if (pid > 0)
-                waitpid(pid, NULL, 0);
+        if (pid > 0 && waitpid(pid, &status, 0) == pid && status == 0)
+                return;
+        fprintf(stderr, "%s could not be measured\n", machine->title);
+        bench_status = EXIT_FAILURE;
 }
 
 /* Makes the tree of a described machine, in memory. */
@@ -125,11 +142,14 @@ static inline void machine_build(Machine *machine)
         g_autofree char *description = g_strdup_printf("%s/machines/%s.machine", TESTS_DIR,
                                                        machine->name);
         char *argv[] = { (char *)TESTS_DIR "/machines/build", description, NULL, NULL };
+        int status = 0;
 
         machine->path = g_strdup(access("/dev/shm", W_OK) == 0 ? "/dev/shm/idled-bench-XXXXXX"
                                                                : "/tmp/idled-bench-XXXXXX");
         argv[2] = g_mkdtemp(machine->path);
-        if (!g_spawn_sync(NULL, argv, NULL, G_SPAWN_DEFAULT, NULL, NULL, NULL, NULL, NULL, NULL)) {
+        if (!g_spawn_sync(NULL, argv, NULL, G_SPAWN_DEFAULT, NULL, NULL, NULL, NULL, &status,
+                          NULL) ||
+            status != 0) {
                 fprintf(stderr, "%s: cannot build\n", machine->name);
                 exit(EXIT_FAILURE);
         }
