@@ -263,6 +263,41 @@ static void check_kept(const char *dir, const char *expected)
         ck_assert_pstr_eq(name, expected);
 }
 
+/* The names of what has been forced to the disk. */
+static GString *forced;
+static int forcing_fails;
+
+int fsync(int fd)
+{
+        g_autofree char *link = g_strdup_printf("/proc/self/fd/%d", fd);
+        g_autofree char *path = g_file_read_link(link, NULL);
+
+        if (forced)
+                g_string_append_printf(forced, "%s ", strrchr(path, '/') + 1);
+        errno = forcing_fails;
+        return forcing_fails ? -1 : 0;
+}
+
+START_TEST(forced_to_disk)
+{
+        g_autofree char *dir = g_build_filename(temp, "state", NULL);
+
+        forced = g_string_new(NULL);
+        ck_assert_int_eq(profile_state_write(dir, "night"), 0);
+        ck_assert_str_eq(forced->str, "profile.new state ");
+        ck_assert_int_eq(profile_state_write(dir, NULL), 0);
+        ck_assert_str_eq(forced->str, "profile.new state state ");
+        forcing_fails = EINVAL; /* there is no disk */
+        ck_assert_int_eq(profile_state_write(dir, "night"), 0);
+        check_kept(dir, "night");
+        forcing_fails = EIO;
+        ck_assert_int_eq(profile_state_write(dir, "day"), -EIO);
+        check_kept(dir, "night");
+        g_string_free(forced, TRUE);
+        forced = NULL;
+}
+END_TEST
+
 START_TEST(keep)
 {
         g_autofree char *dir = g_build_filename(temp, "var/lib/state", NULL);
@@ -306,6 +341,7 @@ int main(void)
         tcase_add_checked_fixture(tcase, set_up, tear_down);
         tcase_add_loop_test(tcase, choice, 0, G_N_ELEMENTS(choices));
         tcase_add_loop_test(tcase, kept_text, 0, G_N_ELEMENTS(kept));
+        tcase_add_test(tcase, forced_to_disk);
         tcase_add_test(tcase, keep);
         tcase_add_test(tcase, cannot_keep);
         suite_add_tcase(suite, tcase);

@@ -2,9 +2,9 @@
 /*
  * The chosen profile's file.
  *
- * It is written anew under another name and put in place by rename(2). It is not forced to the
- * disk, which may take a second that the daemon cannot spare: after a power cut an older choice is
- * back, or a file without a name in it, which is no choice.
+ * It is written anew under another name, forced to the disk and put in place by rename(2), and then
+ * so is the directory: after a power cut the old choice is there or the new one, whole. That takes
+ * as long as the disk does, once for each choice that somebody makes.
  */
 #include "core/profile-state.h"
 
@@ -42,6 +42,12 @@ int profile_state_read(const char *dir, char **ret_name)
         return 0;
 }
 
+/* Some file systems have no disk, and say so. */
+static int force_to_disk(int fd)
+{
+        return fsync(fd) < 0 && errno != EINVAL && errno != ENOTSUP ? -errno : 0;
+}
+
 static int write_whole(int dir, const char *text)
 {
         _fd_ int fd = openat(dir, NEW_NAME, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
@@ -50,7 +56,14 @@ static int write_whole(int dir, const char *text)
 
         if (n < 0)
                 return -errno;
-        return (size_t)n == strlen(text) ? 0 : -EIO;
+        return (size_t)n == strlen(text) ? force_to_disk(fd) : -EIO;
+}
+
+static int remove_file(int dir)
+{
+        if (unlinkat(dir, FILE_NAME, 0) < 0)
+                return errno == ENOENT ? 0 : -errno;
+        return force_to_disk(dir);
 }
 
 int profile_state_write(const char *dir, const char *name)
@@ -65,12 +78,12 @@ int profile_state_write(const char *dir, const char *name)
         if (fd < 0)
                 return !name && fd == -ENOENT ? 0 : fd;
         if (!name)
-                return unlinkat(fd, FILE_NAME, 0) < 0 && errno != ENOENT ? -errno : 0;
+                return remove_file(fd);
         unlinkat(fd, NEW_NAME, 0);
         r = write_whole(fd, line);
         if (r >= 0 && renameat(fd, NEW_NAME, fd, FILE_NAME) < 0)
                 r = -errno;
         if (r < 0)
                 unlinkat(fd, NEW_NAME, 0);
-        return r;
+        return r < 0 ? r : force_to_disk(fd);
 }
