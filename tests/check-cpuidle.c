@@ -133,7 +133,8 @@ START_TEST(never_all)
 }
 END_TEST
 
-START_TEST(different_tables)
+/* The same state has another index where CPUs have other tables. */
+START_TEST(peer_defect_9_different_tables)
 {
         found(0, "0");
         found(3, "00000");
@@ -265,7 +266,7 @@ int main(void)
         tcase_add_checked_fixture(tcase, setup, teardown);
         tcase_add_loop_test(tcase, mask, 0, G_N_ELEMENTS(masks));
         tcase_add_test(tcase, never_all);
-        tcase_add_test(tcase, different_tables);
+        tcase_add_test(tcase, peer_defect_9_different_tables);
         tcase_add_test(tcase, fewer_states);
         tcase_add_test(tcase, no_needless_write);
         tcase_add_test(tcase, governor);

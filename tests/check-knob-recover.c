@@ -35,7 +35,7 @@ START_TEST(found_by_the_next_instance)
 END_TEST
 
 /* What an instance before us could not give back is given back by us at the end. */
-START_TEST(recovered_knobs_keep_their_original)
+START_TEST(peer_defect_9_recovered_knobs_keep_their_original)
 {
         int skipped;
 
@@ -229,7 +229,7 @@ int main(void)
         tcase_set_timeout(tcase, 120);
         tcase_add_checked_fixture(tcase, setup, teardown);
         tcase_add_test(tcase, found_by_the_next_instance);
-        tcase_add_test(tcase, recovered_knobs_keep_their_original);
+        tcase_add_test(tcase, peer_defect_9_recovered_knobs_keep_their_original);
         tcase_add_loop_test(tcase, recover, 0, G_N_ELEMENTS(record_cases));
         tcase_add_loop_test(tcase, peer_defect_6_killed_anywhere, 0, G_N_ELEMENTS(scenarios));
         tcase_add_test(tcase, restore_killed_anywhere);

@@ -127,8 +127,10 @@ class BadDays(unittest.TestCase):
             number += 1
         self.fail('never seen parked')
 
-    def test_restart_restores_first(self):
-        self.leave_changed()
+    def test_peer_defect_9_restart_restores_first(self):
+        """What was found before the first of many that were killed is what is given back."""
+        for _ in range(3):
+            self.leave_changed()
         self.idled('--once')
         self.assert_as_found('restarted')
 

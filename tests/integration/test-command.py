@@ -43,6 +43,15 @@ class Check(Command):
                         r'/etc/idled/policies/ondemand\.conf\.d/me\.conf:6: .*Polcy'):
             self.assertRegex(err, mistake)
 
+    def test_peer_defect_9_misspelt_option(self):
+        """Nothing takes it for fine: neither the check, nor a start."""
+        self.write_config('idled.conf', '[Daemon]\nPolicies=cpufreq\n')
+        self.write_config('policies/cpufreq.conf', '[Policy]\nGovenor=performance\n')
+        for way in ['--check'], ['--once', '--dry-run'], ['--no-bus']:
+            status, out, err = self.idled(*way)
+            self.assertEqual((status, out), (1, ''), way)
+            self.assertRegex(err, r'cpufreq\.conf:2: .*Govenor.*did you mean Governor', way)
+
     def test_peer_defect_8_shipped_configuration_is_accepted(self):
         """And a number with a letter in it is not."""
         conf = os.path.join(os.environ['IDLED_MACHINES'], '../../conf')
