@@ -3,7 +3,7 @@
  * is loaded after idled began, and which falls asleep while idled is at work on it. The policy is
  * the tests' own, tune. */
 #include "all-machines.h"
-#include "core/manager.h"
+#include "core/manager-parts.h"
 
 static Tree tree;
 static sd_event *event;
@@ -199,6 +199,12 @@ START_TEST(drift)
         look(nothing);
         ck_assert_uint_eq(manager->interval_usec, 60000000);
         pass_a_minute();
+        ck_assert_uint_eq(manager->interval_usec, 60000000);
+        knobs_restore(manager->knobs, NULL, NULL); /* as when the last hold ends */
+        manager_arm_sooner(manager);
+        ck_assert_int_eq(sd_event_source_get_enabled(manager->timer, NULL), 0);
+        manager->stale = true;
+        manager_tick(manager);
         ck_assert_uint_eq(manager->interval_usec, 60000000);
         changes = 0;
         for (int cpu = 0; cpu < 4; cpu++) {

@@ -105,7 +105,8 @@ void manager_arm_sooner(Manager *manager)
         manager_arm(manager, true);
         if (sd_event_source_get_enabled(manager->timer, &enabled) > 0)
                 sd_event_source_get_time(manager->timer, &next);
-        if (due >= next)
+        /* What no event brought near was for a period, or for knobs, that are no more. */
+        if (due >= next || (manager->interval_usec == 0 && due > manager_now() + READING_USEC))
                 return;
         sd_event_source_set_time(manager->timer, due);
         sd_event_source_set_enabled(manager->timer, SD_EVENT_ONESHOT);
