@@ -148,8 +148,8 @@ static int write_and_check(Knobs *knobs, Step *step)
 
         r = knob_entry_write(knobs, entry, step->value);
         if (r >= 0 && knob_entry_has(entry, step->value)) {
-                step_end(knobs, step);
                 knob_entry_settle(knobs, entry);
+                step_end(knobs, step);
                 return 1;
         }
         read_error = knob_entry_read(knobs, entry, &after);
