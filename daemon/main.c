@@ -179,6 +179,7 @@ static int restore(const ManagerSetup *setup, const Arguments *arguments)
         g_autoptr(Units) units = units_new(NULL, arguments->no_bus ? NULL : arguments->bus);
         g_autoptr(Knobs) knobs = NULL;
 
+        units_be_patient(units);
         knobs = knobs_new(&(ActContext){ setup->root, units_control(units), setup->live },
                           setup->run, false);
         return manager_recover(knobs);
@@ -353,6 +354,7 @@ static int act_on(const Arguments *arguments)
         if (arguments->mode == MODE_RESTORE)
                 return restore(&setup, arguments);
         r = start(&daemon, &setup, arguments);
+        bus_be_patient(daemon.bus);
         manager_free(daemon.manager);
         bus_free(daemon.bus);
         sd_event_unref(daemon.event);

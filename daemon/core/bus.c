@@ -297,6 +297,12 @@ const UnitControl *bus_units(const Bus *bus)
         return units_control(bus->units);
 }
 
+void bus_be_patient(Bus *bus)
+{
+        if (bus)
+                units_be_patient(bus->units);
+}
+
 int bus_serve(Bus *bus, Manager *manager)
 {
         int r;

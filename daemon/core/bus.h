@@ -25,6 +25,9 @@ void bus_free(Bus *bus);
 /* How to reach systemd on this bus; for ManagerSetup, valid until bus_free(). */
 const UnitControl *bus_units(const Bus *bus);
 
+/* The daemon ends: what is given back by systemd now may take its time. `bus` may be NULL. */
+void bus_be_patient(Bus *bus);
+
 /* Shows `manager` on the bus and takes its on_change callback. Units that come while CPUs are
  * parked make it carry out its plan anew. */
 int bus_serve(Bus *bus, Manager *manager);

@@ -25,6 +25,9 @@
 /* Giving back a dozen units to a systemd that hangs must not take a dozen timeouts. */
 #define SILENT_USEC (30 * G_USEC_PER_SEC)
 
+/* What is not given back at the end stays until the next start. */
+#define PATIENT_USEC (15 * G_USEC_PER_SEC)
+
 static void disconnect(Units *units)
 {
         units->match = sd_bus_slot_unref(units->match);
@@ -52,6 +55,7 @@ int units_connect(Units *units)
         if (r < 0)
                 return -ENOTCONN;
         units->connection = g_steal_pointer(&connection);
+        sd_bus_set_method_call_timeout(units->connection, units->timeout_usec);
         if (units->watching)
                 units_subscribe(units);
         return 0;
@@ -344,6 +348,7 @@ Units *units_new(sd_event *event, const char *bus)
         Units *units = g_new0(Units, 1);
 
         units->address = bus_address(bus);
+        units->timeout_usec = BUS_TIMEOUT_USEC;
         units->event = event ? sd_event_ref(event) : NULL;
         units_watch_init(units);
         units->control = (UnitControl){
@@ -357,6 +362,14 @@ Units *units_new(sd_event *event, const char *bus)
                 .userdata = units,
         };
         return units;
+}
+
+void units_be_patient(Units *units)
+{
+        units->timeout_usec = PATIENT_USEC;
+        units->silent_until = 0;
+        if (units->connection)
+                sd_bus_set_method_call_timeout(units->connection, units->timeout_usec);
 }
 
 void units_free(Units *units)

@@ -22,6 +22,9 @@ typedef struct Units Units;
 Units *units_new(sd_event *event, const char *bus);
 void units_free(Units *units);
 
+/* From now on waits three times as long for answers, for what is to be given back at the end. */
+void units_be_patient(Units *units);
+
 /* The table of functions over `units`, valid as long as it is. */
 const UnitControl *units_control(const Units *units);
 

@@ -51,7 +51,7 @@ static int listen_for_jobs(Units *units, GHashTable *results, sd_bus_slot **ret_
 /* Works on the connection until the job is done. */
 static int wait_for_job(Units *units, GHashTable *results, const char *job)
 {
-        gint64 end = g_get_monotonic_time() + BUS_TIMEOUT_USEC;
+        gint64 end = g_get_monotonic_time() + (gint64)units->timeout_usec;
         const char *result;
 
         while (!(result = g_hash_table_lookup(results, job))) {

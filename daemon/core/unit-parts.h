@@ -19,8 +19,9 @@
 struct Units {
         char *address;
         sd_event *event;
-        sd_bus *connection;  /* NULL: none yet, or it broke */
-        gint64 silent_until; /* CLOCK_MONOTONIC: it did not answer, and is not asked before */
+        sd_bus *connection;    /* NULL: none yet, or it broke */
+        uint64_t timeout_usec; /* of a call, and of a job */
+        gint64 silent_until;   /* CLOCK_MONOTONIC: it did not answer, and is not asked before */
         UnitControl control;
         bool reload; /* systemd has to read its files anew */
         bool watching;

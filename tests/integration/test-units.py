@@ -4,6 +4,7 @@
 away, comes back, or does not answer."""
 import os
 import signal
+import threading
 
 import dbus
 from idledtest import MOCK, PATH, TestCase, main, wait_until
@@ -159,6 +160,16 @@ class Units(TestCase):
         self.daemon.send(signal.SIGTERM)
         self.daemon.wait_exit()  # eleven units do not take eleven timeouts
         self.systemd.send_signal(signal.SIGCONT)
+
+    def test_systemd_is_slow_at_the_end(self):
+        """Slower than anybody waits for it before."""
+        self.set_idle_mask('7')
+        self.wait_idle('7')
+        self.systemd.send_signal(signal.SIGSTOP)
+        threading.Timer(7, self.systemd.send_signal, [signal.SIGCONT]).start()
+        self.daemon.send(signal.SIGTERM)
+        self.assertEqual(self.daemon.wait_exit(), 0)
+        self.assertEqual(self.history()[-1][1:], ['runtime', 'AllowedCPUs', ''])
 
     def test_dry_run(self):
         self.daemon.send(signal.SIGTERM)
