@@ -38,7 +38,8 @@ class Obstacles(Case):
         """What a hold asks for is not there where a knob is not idled's: that is told, and that it
         is over after a reload."""
         self.start()
-        path = self.assert_obstacle('', latency_us=50, min_frequency_khz=900000, cpus='0')
+        path, _ = self.told_hold(latency_us=50, min_frequency_khz=900000, cpus='0')
+        self.assertEqual(self.value(path, 'Obstacle'), '')
         other = self.assert_obstacle('', latency_us=50, min_frequency_khz=900000, cpus='1')
         changed = self.signals(path)
         for knob, text in (
