@@ -109,29 +109,38 @@ static void bind_to(pid_t pid, int cpu)
         ck_assert_int_eq(sched_setaffinity(pid, sizeof(set), &set), 0);
 }
 
+/* A hold for the process, which may run on that CPU only. */
+static const Hold *hold_where_it_runs(pid_t pid, int cpu)
+{
+        HoldRequest r = request();
+
+        r.pid = pid;
+        bind_to(pid, cpu);
+        add(&r, NULL);
+        return holds_hold(holds_nth(holds, 0));
+}
+
 START_TEST(follows_its_process)
 {
         int first = cpuset_next(&online, -1), second = cpuset_next(&online, first);
-        HoldRequest r = request();
+        pid_t pid;
         const Hold *hold;
 
         if (second < 0)
                 return; /* there is nowhere to go */
-        r.pid = start_process();
-        bind_to(r.pid, first);
-        add(&r, NULL);
-        hold = holds_hold(holds_nth(holds, 0));
+        pid = start_process();
+        hold = hold_where_it_runs(pid, first);
         ck_assert_int_eq(cpuset_next(&hold->cpus, -1), first);
         ck_assert_int_eq(cpuset_count(&hold->cpus), 1);
-        bind_to(r.pid, second);
+        bind_to(pid, second);
         ck_assert(holds_follow(holds, &online, (uint64_t)g_get_monotonic_time()));
         ck_assert_int_eq(cpuset_next(&hold->cpus, -1), second);
-        bind_to(r.pid, first);
+        bind_to(pid, first);
         ck_assert(!holds_follow(holds, &online, (uint64_t)g_get_monotonic_time())); /* too soon */
         holds_look_again(holds);
         ck_assert(holds_follow(holds, &online, (uint64_t)g_get_monotonic_time()));
         ck_assert_int_eq(cpuset_count(&hold->cpus), 1);
-        end_process(r.pid);
+        end_process(pid);
 }
 END_TEST
 
@@ -139,26 +148,24 @@ END_TEST
 START_TEST(followed_by_itself)
 {
         int first = cpuset_next(&online, -1), second = cpuset_next(&online, first);
-        HoldRequest r = request();
+        pid_t pid;
         const Hold *hold;
 
         if (second < 0)
                 return; /* there is nowhere to go */
-        r.pid = start_process();
-        bind_to(r.pid, first);
-        add(&r, NULL);
-        hold = holds_hold(holds_nth(holds, 0));
+        pid = start_process();
+        hold = hold_where_it_runs(pid, first);
         for (int i = 0; i < 4; i++) {
                 int cpu = i % 2 ? first : second;
                 unsigned before = n_changes;
 
-                bind_to(r.pid, cpu);
+                bind_to(pid, cpu);
                 while (!cpuset_has(&hold->cpus, cpu))
                         ck_assert_int_gt(sd_event_run(event, 10 * G_USEC_PER_SEC), 0);
                 ck_assert_int_eq(cpuset_count(&hold->cpus), 1);
                 ck_assert_uint_eq(n_changes, before + 1);
         }
-        end_process(r.pid);
+        end_process(pid);
 }
 END_TEST
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The tests on the running kernel: where its cpusets are, and a group of their own to confine."""
 import os
+import sys
 from pathlib import Path
 
 
@@ -36,3 +37,19 @@ class OwnGroup:
         return ['--run', os.path.join(self.directory, 'run'), '--config-dir', str(self.conf),
                 '--vendor-dir', os.path.join(self.directory, 'none'), '--policy-dir',
                 os.environ['IDLED_POLICIES'], '--log-level', 'debug']
+
+    def park(self):
+        """Keeps the group off CPU 1, or skips the test where that cannot be."""
+        self.call('SetIdleMask', '1')
+        if not self.get('Parked'):
+            self.skipTest('this machine keeps CPU 1: ' + self.call('Explain')[1]['text'])
+
+
+def main_on_cpusets():
+    root = cpuset_root()
+    if os.geteuid() != 0 or not root or not os.access(root / 'cgroup.procs', os.W_OK) or \
+            (os.cpu_count() or 1) < 2:
+        print('needs root, two CPUs and a writable cgroup v1 cpuset: skipped')
+        sys.exit(77)
+    from idledtest import main  # benchmarks, which use this file too, do without
+    main()

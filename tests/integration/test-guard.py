@@ -5,12 +5,11 @@ new tasks, or where these cannot be had either, the period. On the running kerne
 that the test makes; MaxCores=1 parks whatever else this machine does."""
 import os
 import signal
-import sys
 import time
 from pathlib import Path
 
-from cpuset import cpuset_root
-from idledtest import TestCase, main, wait_until
+from cpuset import cpuset_root, main_on_cpusets
+from idledtest import TestCase, wait_until
 
 GROUP = 'idled-guard-%d' % os.getpid()
 PERIOD = 0.25  # of ondemand
@@ -103,9 +102,4 @@ class NoNews(Guard):
 
 
 if __name__ == '__main__':
-    root = cpuset_root()
-    if os.geteuid() != 0 or not root or not os.access(root / 'cgroup.procs', os.W_OK) or \
-            (os.cpu_count() or 1) < 2:
-        print('needs root, two CPUs and a writable cgroup v1 cpuset: skipped')
-        sys.exit(77)
-    main()
+    main_on_cpusets()

@@ -5,10 +5,9 @@ that goes, a knob that somebody takes. On the running kernel's cpuset, in a grou
 each test looks at the kernel's value and not at what the daemon says of it."""
 import os
 import signal
-import sys
 
-from cpuset import OwnGroup, cpuset_root
-from idledtest import TestCase, main, wait_until
+from cpuset import OwnGroup, main_on_cpusets
+from idledtest import TestCase, wait_until
 
 GROUP = 'idled-parked-%d' % os.getpid()
 
@@ -19,9 +18,7 @@ class Parked(OwnGroup, TestCase):
         self.make_group(GROUP)
         self.before = self.knob()
         self.start()
-        self.call('SetIdleMask', '1')
-        if not self.get('Parked'):
-            self.skipTest('this machine keeps CPU 1: ' + self.call('Explain')[1]['text'])
+        self.park()
         self.assertEqual(self.knob(), '0')
 
     def knob(self):
@@ -121,9 +118,4 @@ class Parked(OwnGroup, TestCase):
 
 
 if __name__ == '__main__':
-    root = cpuset_root()
-    if os.geteuid() != 0 or not root or not os.access(root / 'cgroup.procs', os.W_OK) or \
-            (os.cpu_count() or 1) < 2:
-        print('needs root, two CPUs and a writable cgroup v1 cpuset: skipped')
-        sys.exit(77)
-    main()
+    main_on_cpusets()

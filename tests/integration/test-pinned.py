@@ -5,10 +5,9 @@ groups that come or go while CPUs are parked are seen. On the running kernel's c
 the test makes; each test looks at the kernel's values."""
 import os
 import subprocess
-import sys
 
-from cpuset import OwnGroup, cpuset_root
-from idledtest import TestCase, main, wait_until
+from cpuset import OwnGroup, main_on_cpusets
+from idledtest import TestCase, wait_until
 
 GROUP = 'idled-pinned-%d' % os.getpid()
 
@@ -19,9 +18,7 @@ class Pinned(OwnGroup, TestCase):
         self.make_group(GROUP)
         self.before = self.knob()
         self.start()
-        self.call('SetIdleMask', '1')
-        if not self.get('Parked'):
-            self.skipTest('this machine keeps CPU 1: ' + self.call('Explain')[1]['text'])
+        self.park()
         self.call('SetIdleMask', '')
         self.task = subprocess.Popen(['sleep', 'infinity'])
         self.addCleanup(self.task.wait)
@@ -77,9 +74,7 @@ class Groups(OwnGroup, TestCase):
         (self.conf / 'idled.conf').write_text(text.replace(GROUP, GROUP + '*'))
         self.before = (self.group / 'cpuset.cpus').read_text().strip()
         self.start()
-        self.call('SetIdleMask', '1')
-        if not self.get('Parked'):
-            self.skipTest('this machine keeps CPU 1: ' + self.call('Explain')[1]['text'])
+        self.park()
 
     def make(self, name):
         group = self.group.parent / name
@@ -127,9 +122,4 @@ class Groups(OwnGroup, TestCase):
 
 
 if __name__ == '__main__':
-    root = cpuset_root()
-    if os.geteuid() != 0 or not root or not os.access(root / 'cgroup.procs', os.W_OK) or \
-            (os.cpu_count() or 1) < 2:
-        print('needs root, two CPUs and a writable cgroup v1 cpuset: skipped')
-        sys.exit(77)
-    main()
+    main_on_cpusets()
