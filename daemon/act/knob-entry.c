@@ -144,7 +144,8 @@ void knob_entry_settle(const Knobs *knobs, KnobEntry *entry)
         entry->knob.state = KNOB_OURS;
         entry->knob.error = 0;
         entry->sure = true;
-        entry->identity = identify_open(knobs, entry);
+        if (!entry->was_kept || entry->identity == 0)
+                entry->identity = identify_open(knobs, entry);
 }
 
 /* True if the knob may still have, or have again, what it had before the last write. */

@@ -22,6 +22,7 @@ typedef struct KnobEntry {
         uint64_t identity; /* of what the knob was of then; 0: it cannot be told */
         uint16_t size;     /* of the file's text as last read, with white space */
         bool kept;         /* the file is open for the next time, and not in use */
+        bool was_kept;     /* it was open since `ours` was written */
         int fd;            /* its file; -1: none is open */
 } KnobEntry;
 

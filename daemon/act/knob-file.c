@@ -68,7 +68,8 @@ void knob_entry_open(Knobs *knobs, KnobEntry *entry)
         const Knob *knob = &entry->knob;
         const char *dir = knob->kind->dir;
 
-        if (take_kept(knobs, entry))
+        entry->was_kept = take_kept(knobs, entry);
+        if (entry->was_kept)
                 return;
         entry->size = 0;
         if (!dir || !is_below(knob->name))
@@ -96,7 +97,7 @@ void knob_entry_end(Knobs *knobs, KnobEntry *entry)
 void knob_entry_close(Knobs *knobs, KnobEntry *entry)
 {
         knobs->n_kept -= entry->kept;
-        entry->kept = false;
+        entry->kept = entry->was_kept = false;
         fd_close(&entry->fd);
         entry->fd = -1;
 }
