@@ -116,7 +116,7 @@ static const struct {
             { ALPHA, "[Policy]\nShare=80\n" },
             { "usr/lib/idled/policies/beta.conf", "[Policy]\n\n\nOrder=none\nCpus=x" } },
           AT_IDLED
-          ":3: MaxStretch: found \"0\", expected a whole number from 1 to 64, such as 10\n"
+          ":3: MaxStretch: found \"0\", expected a whole number from 1 to 64, such as 12\n"
           "/etc/idled/idled.conf.d/10-a.conf:2: LogLevel: found \"loud\", expected one of emerg, "
           "alert, crit, err, warning, notice, info or debug\n"
           "/etc/idled/idled.conf.d/10-a.conf:3: X: found an unknown key, expected one of "

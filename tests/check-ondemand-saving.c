@@ -9,7 +9,7 @@
 
 #define STEP_USEC   UINT64_C(10000)
 #define PERIOD_USEC UINT64_C(250000)
-#define STRETCHED   10 /* periods, while the policy is settled */
+#define STRETCHED   12 /* periods, while the policy is settled */
 
 static const Grid eight = { 1, 1, 8, 1, 0, 0, NULL };
 static const Grid smt = { 1, 1, 4, 2, 0, 0, NULL };

@@ -16,7 +16,7 @@
 #define STEP_USEC   UINT64_C(10000)
 #define PERIOD_USEC UINT64_C(250000)
 #define MINUTE_USEC UINT64_C(60000000)
-#define STRETCH_MAX 10
+#define STRETCH_MAX 12
 #define CHANGES     256
 
 static const Grid eight = { 1, 1, 8, 1, 0, 0, NULL };
@@ -51,11 +51,11 @@ static const struct {
         { "ramp", &server, "MaxTransitions=2", 3, 6, 0, 0, { 0, 0 }, 0 },
         { "single-thread", &eight, "", 3, 8, 20000, 2, { 250, 250 }, 1 },
         { "single-thread", &hybrid, "", 3, 8, 20000, 2, { 250, 250 }, 1 },
-        { "lone-thread", &eight, "", 3, 4, 30100, 2, { 375, 2625 }, 1 },
-        { "lone-thread", &two, "", 3, 4, 30100, 2, { 375, 2625 }, 1 },
-        { "lone-thread", &smt, "", 3, 4, 30100, 2, { 375, 2625 }, 1 },
-        { "lone-thread", &hybrid, "", 3, 4, 30100, 2, { 375, 2625 }, 1 },
-        { "lone-thread", &hybrid, "MinCores=4", 3, 4, 30100, 5, { 375, 2625 }, 4 },
+        { "lone-thread", &eight, "", 3, 4, 30100, 2, { 375, 3125 }, 1 },
+        { "lone-thread", &two, "", 3, 4, 30100, 2, { 375, 3125 }, 1 },
+        { "lone-thread", &smt, "", 3, 4, 30100, 2, { 375, 3125 }, 1 },
+        { "lone-thread", &hybrid, "", 3, 4, 30100, 2, { 375, 3125 }, 1 },
+        { "lone-thread", &hybrid, "MinCores=4", 3, 4, 30100, 5, { 375, 3125 }, 4 },
         { "lone-thread", &hybrid, "Period=100ms", 3, 4, 30100, 2, { 180, 1080 }, 1 },
         { "lone-thread", &hybrid, "Period=70ms", 3, 4, 30100, 2, { 210, 840 }, 1 },
         { "lone-thread", &hybrid, "Period=50ms", 3, 4, 30100, 2, { 150, 600 }, 1 },

@@ -36,7 +36,7 @@
  * for it: ticks do, when they come. A counter of cycles on each CPU in use that overflows after a
  * tenth of a second of work would, and cost a sleeping CPU nothing; but CPUs have few of them,
  * which others want, and virtual machines mostly none. So it is MaxStretch= that bounds this: by
- * default ticks stretch to 2.5 s, which leaves a fifth of the half a wake-up a second that idled
+ * default ticks stretch to 3 s, which leaves a third of the half a wake-up a second that idled
  * may cost.
  */
 #include <errno.h>
