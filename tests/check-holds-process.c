@@ -109,33 +109,36 @@ static void bind_to(pid_t pid, int cpu)
         ck_assert_int_eq(sched_setaffinity(pid, sizeof(set), &set), 0);
 }
 
-/* A hold for the process, which may run on that CPU only. */
-static const Hold *hold_where_it_runs(pid_t pid, int cpu)
+/* A process that may run on the first CPU only, and a hold for it; NULL: there is no second CPU to
+ * go to. */
+static const Hold *hold_of_bound(pid_t *ret_pid, int ret_cpus[2])
 {
         HoldRequest r = request();
 
-        r.pid = pid;
-        bind_to(pid, cpu);
+        ret_cpus[0] = cpuset_next(&online, -1);
+        ret_cpus[1] = cpuset_next(&online, ret_cpus[0]);
+        if (ret_cpus[1] < 0)
+                return NULL;
+        *ret_pid = r.pid = start_process();
+        bind_to(r.pid, ret_cpus[0]);
         add(&r, NULL);
         return holds_hold(holds_nth(holds, 0));
 }
 
 START_TEST(follows_its_process)
 {
-        int first = cpuset_next(&online, -1), second = cpuset_next(&online, first);
+        int cpus[2];
         pid_t pid;
-        const Hold *hold;
+        const Hold *hold = hold_of_bound(&pid, cpus);
 
-        if (second < 0)
-                return; /* there is nowhere to go */
-        pid = start_process();
-        hold = hold_where_it_runs(pid, first);
-        ck_assert_int_eq(cpuset_next(&hold->cpus, -1), first);
+        if (!hold)
+                return;
+        ck_assert_int_eq(cpuset_next(&hold->cpus, -1), cpus[0]);
         ck_assert_int_eq(cpuset_count(&hold->cpus), 1);
-        bind_to(pid, second);
+        bind_to(pid, cpus[1]);
         ck_assert(holds_follow(holds, &online, (uint64_t)g_get_monotonic_time()));
-        ck_assert_int_eq(cpuset_next(&hold->cpus, -1), second);
-        bind_to(pid, first);
+        ck_assert_int_eq(cpuset_next(&hold->cpus, -1), cpus[1]);
+        bind_to(pid, cpus[0]);
         ck_assert(!holds_follow(holds, &online, (uint64_t)g_get_monotonic_time())); /* too soon */
         holds_look_again(holds);
         ck_assert(holds_follow(holds, &online, (uint64_t)g_get_monotonic_time()));
@@ -147,16 +150,14 @@ END_TEST
 /* It is noticed where a process goes though nobody else looks at the machine. */
 START_TEST(followed_by_itself)
 {
-        int first = cpuset_next(&online, -1), second = cpuset_next(&online, first);
+        int cpus[2];
         pid_t pid;
-        const Hold *hold;
+        const Hold *hold = hold_of_bound(&pid, cpus);
 
-        if (second < 0)
-                return; /* there is nowhere to go */
-        pid = start_process();
-        hold = hold_where_it_runs(pid, first);
+        if (!hold)
+                return;
         for (int i = 0; i < 4; i++) {
-                int cpu = i % 2 ? first : second;
+                int cpu = cpus[(i + 1) % 2];
                 unsigned before = n_changes;
 
                 bind_to(pid, cpu);

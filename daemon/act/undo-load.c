@@ -5,11 +5,10 @@
  */
 #include "act/undo-load.h"
 
-#include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "act/undo-line.h"
+#include "base/file.h"
 
 /* The longest line that is believed: a path and a list of 8192 single CPUs, escaped. */
 #define LINE_LIMIT (64u << 10)
@@ -91,18 +90,12 @@ int undo_load(int fd, const char *header, UndoEntries *entries, UndoLoad *ret_lo
         g_autofree char *buffer = g_malloc(LINE_LIMIT);
         g_autoptr(GString) line = g_string_new(NULL);
         Reader reader = { .header = header, .entries = entries, .line = line };
+        ssize_t n;
 
-        for (;;) {
-                ssize_t n = read(fd, buffer, LINE_LIMIT);
-
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n < 0)
-                        return -errno;
-                if (n == 0)
-                        break;
+        while ((n = fd_read_full(fd, buffer, LINE_LIMIT)) > 0)
                 reader_take(&reader, buffer, (size_t)n);
-        }
+        if (n < 0)
+                return (int)n;
         *ret_load = reader.load;
         return 0;
 }

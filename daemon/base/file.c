@@ -49,8 +49,7 @@ static ssize_t finish_text(char *text, size_t length)
         return (ssize_t)length;
 }
 
-/* Reads until the end or until `size` bytes are there. */
-static ssize_t read_full(int fd, char *buffer, size_t size)
+ssize_t fd_read_full(int fd, char *buffer, size_t size)
 {
         size_t length = 0;
 
@@ -80,7 +79,7 @@ int file_read(int root, const char *path, char **ret_text)
                 ssize_t n;
 
                 text = g_realloc(text, size + 1);
-                n = read_full(fd, text + length, size - length);
+                n = fd_read_full(fd, text + length, size - length);
                 if (n < 0)
                         return (int)n;
                 length += (size_t)n;
@@ -116,7 +115,7 @@ int file_read_value(int root, const char *path, char *buffer, size_t size)
 
         if (fd < 0)
                 return fd;
-        n = read_full(fd, buffer, size);
+        n = fd_read_full(fd, buffer, size);
         if (n < 0)
                 return (int)n;
         if ((size_t)n == size)

@@ -56,6 +56,10 @@ int file_read_value(int root, const char *path, char *buffer, size_t size);
  * Returns the number of bytes, or read(2)'s error. */
 int fd_read_at_start(int fd, char *buffer, size_t size);
 
+/* Reads on from where the descriptor is, until the end or until `size` bytes are there. Returns how
+ * many, or read(2)'s error. */
+ssize_t fd_read_full(int fd, char *buffer, size_t size);
+
 /* Reads a decimal whole number. -EINVAL: something else is there; -ERANGE: it exceeds uint64_t. */
 int file_read_u64(int root, const char *path, uint64_t *ret_value);
 

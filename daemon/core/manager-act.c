@@ -256,10 +256,10 @@ void manager_widen(Manager *manager)
         Plan before = manager->plan;
 
         manager->plan.allowed = manager->topology->online;
-        act(manager, &before);
+        manager_changed(manager, act(manager, &before));
         note_parked(manager);
         manager->plan.allowed = before.allowed;
-        manager->stale = true;
+        manager->stale = true; /* the plan that comes may be the one before, which is undone */
 }
 
 void manager_carry_out(Manager *manager, const Plan *plan, const uint8_t *safety)

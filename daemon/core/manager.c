@@ -85,9 +85,9 @@ static void look_for_moved_cpus(Manager *manager)
             cpuset_equal(counted, &manager->counted))
                 return;
         manager_rescan(manager);
-        manager->counted = *counted;
         if (cpuset_equal(counted, &manager->topology->online))
                 return;
+        manager->counted = *counted;
         text = cpuset_format(counted);
         log_info("The kernel counts the time of CPUs %s, which are not those that are online",
                  text);

@@ -24,6 +24,7 @@ class OwnGroup:
         self.addCleanup(self.group.rmdir)
         for file in ('cpuset.mems', 'cpuset.cpus'):
             (self.group / file).write_text((top / file).read_text())
+        self.before = self.knob()
         self.conf = Path(self.directory, 'conf')
         self.conf.mkdir()
         self.configure('')
@@ -38,6 +39,15 @@ class OwnGroup:
                 '--vendor-dir', os.path.join(self.directory, 'none'), '--policy-dir',
                 os.environ['IDLED_POLICIES'], '--log-level', 'debug']
 
+    def knob(self, group=None):
+        """The CPUs of the group, or of another one."""
+        return ((group or self.group) / 'cpuset.cpus').read_text().strip()
+
+    def wait_knob(self, value, group=None):
+        from idledtest import wait_until  # benchmarks, which use this file too, do without
+        group = group or self.group
+        wait_until(lambda: self.knob(group) == value, '%s to have CPUs %s' % (group.name, value))
+
     def park(self):
         """Keeps the group off CPU 1, or skips the test where that cannot be."""
         self.call('SetIdleMask', '1')
@@ -51,5 +61,5 @@ def main_on_cpusets():
             (os.cpu_count() or 1) < 2:
         print('needs root, two CPUs and a writable cgroup v1 cpuset: skipped')
         sys.exit(77)
-    from idledtest import main  # benchmarks, which use this file too, do without
+    from idledtest import main
     main()

@@ -243,6 +243,14 @@ class TestCase(unittest.TestCase):
 
     # Others on the bus
 
+    def bus_returns(self):
+        """After it was stopped; with the daemon on it again."""
+        self.bus.start()
+        self.connection.close()
+        self.connection = self.bus.connect()
+        self.addCleanup(self.connection.close)
+        self.wait_name()
+
     def take_name(self):
         """Who has taken the daemon's name while it slept and the bus was away."""
         self.daemon.send(signal.SIGSTOP)

@@ -162,10 +162,7 @@ class Life(Case):
         process, lines = self.holder(1)
         self.bus.stop()
         self.daemon.wait_log('is gone')
-        self.bus.start()
-        self.connection = self.bus.connect()
-        self.addCleanup(self.connection.close)
-        self.wait_name()
+        self.bus_returns()
         self.assertEqual(self.holds(), lines, 'its descriptor is open')
         process.kill()
         self.wait_holds(0)
@@ -231,10 +228,7 @@ class Users(Case):
         _, lines = self.holder(1, user=NOBODY)
         self.bus.stop()
         self.daemon.wait_log('is gone')
-        self.bus.start()
-        self.connection = self.bus.connect()
-        self.addCleanup(self.connection.close)
-        self.wait_name()
+        self.bus_returns()
         for _ in range(8):  # among these is the name that the owner had
             self.assert_denied(self.call_as_nobody('ReleaseHold', 'o', lines[0]))
 

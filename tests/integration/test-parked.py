@@ -7,7 +7,7 @@ import os
 import signal
 
 from cpuset import OwnGroup, main_on_cpusets
-from idledtest import TestCase, wait_until
+from idledtest import TestCase
 
 GROUP = 'idled-parked-%d' % os.getpid()
 
@@ -16,16 +16,9 @@ class Parked(OwnGroup, TestCase):
     def setUp(self):
         super().setUp()
         self.make_group(GROUP)
-        self.before = self.knob()
         self.start()
         self.park()
         self.assertEqual(self.knob(), '0')
-
-    def knob(self):
-        return (self.group / 'cpuset.cpus').read_text().strip()
-
-    def wait_knob(self, value):
-        wait_until(lambda: self.knob() == value, 'cpuset.cpus to be ' + value)
 
     def assert_still_works(self):
         self.call('SetIdleMask', '')
@@ -92,10 +85,7 @@ class Parked(OwnGroup, TestCase):
         self.bus.stop()
         self.daemon.wait_log(r'bus .*(lost|gone|closed|away)')
         self.assertEqual(self.knob(), '0', 'the loss of the bus is no reason to stop')
-        self.bus.start()
-        self.connection.close()
-        self.connection = self.bus.connect()
-        self.wait_name()
+        self.bus_returns()
         self.assert_still_works()
 
     def test_peer_defect_6_the_name_is_taken(self):

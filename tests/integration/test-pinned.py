@@ -16,7 +16,6 @@ class Pinned(OwnGroup, TestCase):
     def setUp(self):
         super().setUp()
         self.make_group(GROUP)
-        self.before = self.knob()
         self.start()
         self.park()
         self.call('SetIdleMask', '')
@@ -24,9 +23,6 @@ class Pinned(OwnGroup, TestCase):
         self.addCleanup(self.task.wait)
         self.addCleanup(self.task.kill)
         (self.group / 'cgroup.procs').write_text(str(self.task.pid))
-
-    def knob(self, group=None):
-        return ((group or self.group) / 'cpuset.cpus').read_text().strip()
 
     def pin(self, cpu):
         os.sched_setaffinity(self.task.pid, {cpu})
@@ -72,7 +68,6 @@ class Groups(OwnGroup, TestCase):
         self.make_group(GROUP)
         text = (self.conf / 'idled.conf').read_text()
         (self.conf / 'idled.conf').write_text(text.replace(GROUP, GROUP + '*'))
-        self.before = (self.group / 'cpuset.cpus').read_text().strip()
         self.start()
         self.park()
 
@@ -83,16 +78,12 @@ class Groups(OwnGroup, TestCase):
             (group / file).write_text((group.parent / file).read_text())
         return group
 
-    def wait_knob(self, group, value):
-        wait_until(lambda: (group / 'cpuset.cpus').read_text().strip() == value,
-                   '%s to have CPUs %s' % (group.name, value))
-
     def test_newcomer(self):
         group = self.make(GROUP + '-new')
         try:
-            self.wait_knob(group, '0')
+            self.wait_knob('0', group)
             self.call('SetIdleMask', '')
-            self.wait_knob(group, self.before)
+            self.wait_knob(self.before, group)
         finally:
             group.rmdir()
 
@@ -100,12 +91,12 @@ class Groups(OwnGroup, TestCase):
         """What somebody took goes with its group: the next of that name is another."""
         group = self.make(GROUP + '-again')
         try:
-            self.wait_knob(group, '0')
+            self.wait_knob('0', group)
             (group / 'cpuset.cpus').write_text('1')
             self.assertEqual(len(self.call('Verify')), 1)
             group.rmdir()
             self.make(group.name)
-            self.wait_knob(group, '0')
+            self.wait_knob('0', group)
             self.assertEqual(self.call('Verify'), [])
             self.assertEqual(self.get('Degraded'), [])
         finally:
@@ -113,7 +104,7 @@ class Groups(OwnGroup, TestCase):
 
     def test_a_foreign_group_that_goes(self):
         group = self.make(GROUP + '-gone')
-        self.wait_knob(group, '0')
+        self.wait_knob('0', group)
         (group / 'cpuset.cpus').write_text('1')
         self.assertEqual(len(self.call('Verify')), 1)
         group.rmdir()

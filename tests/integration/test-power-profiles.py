@@ -274,10 +274,7 @@ class Names(Case):
         self.hold('performance')
         self.bus.stop()
         self.daemon.wait_log('is gone')
-        self.bus.start()
-        self.connection = self.bus.connect()
-        self.addCleanup(self.connection.close)
-        self.wait_name()
+        self.bus_returns()
         for name, _ in OLD, NEW:
             wait_until(lambda name=name: self.connection.name_has_owner(name), name)
         self.assertEqual(self.get('Profile'), 'balanced', 'its owner cannot be known')

@@ -137,10 +137,7 @@ class Units(TestCase):
         self.bus.stop()
         self.daemon.wait_log('is gone')
         self.systemd.kill()
-        self.bus.start()
-        self.connection.close()
-        self.connection = self.bus.connect()
-        self.wait_name()
+        self.bus_returns()
         self.systemd, self.units = self.start_systemd()
         self.confines_what_comes()
 
