@@ -34,7 +34,6 @@ bool band_update(Band *band, const FreqPolicy *policy, const Snapshot *snapshot,
 
         if (!read_busiest(policy, snapshot, &band->busiest))
                 return false;
-        band->known = true;
         kind = band_of(band->busiest, options);
         if (kind >= band->kind) {
                 band->kind = kind;

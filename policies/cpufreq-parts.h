@@ -44,7 +44,6 @@ typedef enum BandKind { BAND_LOW, BAND_MIDDLE, BAND_HIGH } BandKind;
 
 /* Where the load of one frequency policy is. */
 typedef struct Band {
-        bool known;   /* the load was seen at least once */
         int8_t kind;  /* of BandKind */
         int8_t peak;  /* the highest while waiting */
         bool waiting; /* the load has been below the band since: */

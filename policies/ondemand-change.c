@@ -15,7 +15,6 @@ static unsigned recent_changes(const Call *call)
         return recent;
 }
 
-/* True if the budget has room for a change and another one after it. */
 bool change_has_reserve(const Call *call)
 {
         return recent_changes(call) + 2 <= call->options->max_transitions;
@@ -28,7 +27,6 @@ bool change_has_trial(const Call *call)
         return recent == 0 || recent + 3 <= call->options->max_transitions;
 }
 
-/* Keeps `size` from now on, for `reason`. */
 void change_keep(Call *call, PackSize size, const Reason *reason)
 {
         Ondemand *self = call->self;
@@ -92,7 +90,6 @@ void reason_input(Reason *reason, const char *name, double value, const char *un
         reason->inputs[REASON_INPUTS - 1].value = value;
 }
 
-/* Keeps `size` as well, now; everything if that takes the last change of the budget. */
 void change_grow(Call *call, PackSize size, Reason *reason)
 {
         Ondemand *self = call->self;

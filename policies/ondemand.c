@@ -15,11 +15,12 @@
  *     size that it wants is kept at once.
  *  5. Growing by sign. Three signs do not wait for the filter.
  *     a) A CPU in use is saturated (busy for UpThreshold, through intervals that together last
- *        for SATURATION_USEC: in one that is shorter 90 % cannot be told from less). Each saturated
- * CPU is given a core for itself, and the rest of the load, with whoever comes next, at least one
- * more: wanted is saturated + max(1, rest at TargetUtilization). So one busy thread never holds
- *        more than two cores, however long it runs: another would not make it faster. But if
- *        all CPUs in use are saturated, nobody knows how much more is waiting; then as below.
+ *        for SATURATION_USEC: in one that is shorter 90 % cannot be told from less). Each
+ *        saturated CPU is given a core for itself, and the rest of the load, with whoever comes
+ *        next, at least one more: wanted is saturated + max(1, rest at TargetUtilization). So one
+ *        busy thread never holds more than two cores, however long it runs: another would not
+ *        make it faster. But if all CPUs in use are saturated, nobody knows how much more is
+ *        waiting; then as below.
  *     b) More tasks are runnable than CPUs are in use.
  *     c) Tasks waited for PressureThreshold of the time, or the pressure trigger called and
  *        every CPU in use is taken.

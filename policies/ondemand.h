@@ -8,8 +8,6 @@
 #include "demand.h"
 #include "worth.h"
 
-#define SECOND      UINT64_C(1000000)
-#define MINUTE      (60 * SECOND)
 #define CHANGES_MAX 60 /* the largest MaxTransitions */
 #define PATIENCE    8
 
@@ -180,7 +178,7 @@ bool change_has_trial(const Call *call);
  * does not, or to find out. */
 void saving_watch(Call *call);
 
-/* True if the next calls are to find out, and energy is to be read for it. */
+/* True if the next calls are to find out, and energy is to be read for it. Once in each call. */
 bool saving_wants_energy(Call *call);
 
 /* Says why all cores are in use, as far as saving_explain() does not. */

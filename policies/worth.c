@@ -37,8 +37,6 @@
 
 #include <math.h>
 
-#define SECOND       UINT64_C(1000000)
-#define MINUTE       (60 * SECOND)
 #define SAMPLE_USEC  200000
 #define SETTLE_USEC  SECOND
 #define WINDOW_USEC  (4 * SECOND)

@@ -10,6 +10,9 @@
 
 #include "idled-policy.h"
 
+#define SECOND UINT64_C(1000000) /* microseconds */
+#define MINUTE (60 * SECOND)
+
 /* What is in use. */
 typedef enum WorthPlace {
         WORTH_ALL,    /* every CPU, or all that others leave us */
@@ -73,7 +76,8 @@ void worth_init(Worth *worth);
  * given it again. */
 WorthAdvice worth_watch(Worth *worth, const WorthView *view);
 
-/* True if energy is to be read at both ends of the interval that begins now. */
+/* True if energy is to be read at both ends of the interval that begins now. It is noted, so that
+ * counters that do not come are known for absent: once in each call of decide(). */
 bool worth_wants_energy(Worth *worth, const WorthView *view);
 
 /* True while nothing is to be parked at `now_usec`: for it has saved nothing, or until it is known
