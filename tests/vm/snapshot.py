@@ -7,18 +7,18 @@ What is kept is the disk's changes until then and what QEMU would send of a runn
 Only machines with no options of their own are kept, for there are few kinds of them.
 """
 
+import contextlib
 import hashlib
 import json
 import re
 import shutil
 import socket
 import subprocess
-import time
 
 import image
 from machine import GuestError, Machine
 
-SECONDS = 60
+SECONDS = 60  # that QEMU may be silent
 
 
 class Monitor:
@@ -28,19 +28,59 @@ class Monitor:
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.settimeout(SECONDS)
         self.socket.connect(str(path))
-        self.file = self.socket.makefile("rw")
-        self.file.readline()  # its greeting
+        self.file = self.socket.makefile()
+        self.events = []  # that nobody has waited for
+        self.read()  # its greeting
         self.ask("qmp_capabilities")
 
-    def ask(self, command, **arguments):
-        self.file.write(json.dumps({"execute": command, "arguments": arguments}) + "\n")
-        self.file.flush()
+    def read(self):
+        line = ""
+        with contextlib.suppress(ConnectionError):
+            line = self.file.readline()
+        if not line:
+            raise GuestError("qemu ended")
+        return json.loads(line)
+
+    def ask(self, command, descriptors=(), **arguments):
+        text = json.dumps({"execute": command, "arguments": arguments}) + "\n"
+        socket.send_fds(self.socket, [text.encode()], descriptors)
         while True:
-            answer = json.loads(self.file.readline() or '{"error": {"desc": "qemu ended"}}')
+            answer = self.read()
             if "error" in answer:
                 raise GuestError(f"{command}: {answer['error']['desc']}")
             if "return" in answer:
                 return answer["return"]
+            self.events.append(answer)
+
+    def wait(self, name):
+        """What the next event of this name says."""
+        while True:
+            event = self.events.pop(0) if self.events else self.read()
+            if event["event"] == name:
+                return event["data"]
+
+    def hand_over(self, descriptor):
+        """Sends the machine there, as to another host."""
+        self.ask("migrate-set-capabilities", capabilities=[{"capability": "events", "state": True}])
+        self.ask("migrate-set-parameters", **{"max-bandwidth": 1 << 40})
+        self.ask("getfd", [descriptor], fdname="there")
+        self.ask("migrate", uri="fd:there")
+        while (status := self.wait("MIGRATION")["status"]) != "completed":
+            if status == "failed":
+                raise GuestError("qemu does not hand over the machine")
+
+    def keep(self, path):
+        """Has the machine in a file, which is whole when this returns."""
+        with open(path, "wb") as file:
+            packer = subprocess.Popen(["zstd", "-q", "-1"], stdin=subprocess.PIPE, stdout=file)
+        try:
+            with packer.stdin:
+                self.hand_over(packer.stdin.fileno())
+            if packer.wait(SECONDS) != 0:
+                raise GuestError(f"{path}: zstd failed")
+        finally:
+            packer.kill()
+            packer.wait()
 
     def close(self):
         self.file.close()
@@ -74,15 +114,8 @@ def take(like, module, directory):
         machine.start()
         machine.run("systemctl is-system-running --wait", check=False)
         machine.rest()
-        monitor = Monitor(machine.directory / "monitor")
-        monitor.ask("migrate-set-parameters", **{"max-bandwidth": 1 << 40})
-        monitor.ask("migrate", uri=f"exec:zstd -q -1 -o {directory}/state")
-        deadline = time.monotonic() + SECONDS
-        while (status := monitor.ask("query-migrate").get("status")) != "completed":
-            if status == "failed" or time.monotonic() > deadline:
-                raise GuestError(f"qemu does not hand over the machine: {status}")
-            time.sleep(0.05)
-        monitor.close()
+        with contextlib.closing(Monitor(machine.directory / "monitor")) as monitor:
+            monitor.keep(directory / "state")
     finally:
         machine.stop()
     shutil.rmtree(machine.directory)
@@ -96,6 +129,6 @@ def find(machine, module, say):
 
     try:
         return image.cached(f"booted-{machine.shape}-{key(machine, module)}", make)
-    except (GuestError, OSError, subprocess.CalledProcessError) as error:
+    except (GuestError, OSError, subprocess.SubprocessError) as error:
         say(f"machines have to boot each time: {error}")
         return None
