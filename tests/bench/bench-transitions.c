@@ -15,7 +15,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,7 +60,6 @@ typedef struct Run {
 } Run;
 
 static int root_fd; /* the machine's */
-static bool probed;
 
 static void die(const char *what, int error)
 {
@@ -95,8 +93,12 @@ static int append(const char *path, const char *text)
 
 static void probe(void)
 {
-        probed = append(TRACING "kprobe_events", "p:" PROBE " build_sched_domains") == 0 &&
-                 file_write(root_fd, TRACING "events/kprobes/" PROBE "/enable", "1") == 0;
+        int r = append(TRACING "kprobe_events", "p:" PROBE " build_sched_domains");
+
+        if (r == 0)
+                r = file_write(root_fd, TRACING "events/kprobes/" PROBE "/enable", "1");
+        if (r < 0)
+                die("a probe on build_sched_domains()", r);
 }
 
 static void unprobe(void)
@@ -109,10 +111,10 @@ static double count_rebuilds(void)
 {
         g_autofree char *text = NULL;
         const char *line;
+        int r = file_read(root_fd, TRACING "kprobe_profile", &text);
 
-        if (!probed || file_read(root_fd, TRACING "kprobe_profile", &text) < 0 ||
-            !(line = strstr(text, PROBE)))
-                return NAN;
+        if (r < 0 || !(line = strstr(text, PROBE)))
+                die("/" TRACING "kprobe_profile", r < 0 ? r : -ENODATA);
         return g_ascii_strtod(line + strlen(PROBE), NULL);
 }
 

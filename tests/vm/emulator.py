@@ -28,7 +28,8 @@ def unpacked(suite, say):
         image.run_logged([str(image.HERE / "unpack"), suite, "qemu-system-x86", str(directory)],
                          directory / "log", f"QEMU of {suite}")
 
-    digest = hashlib.sha256((image.HERE / "unpack").read_bytes()).hexdigest()[:16]
+    inputs = (image.HERE / "unpack").read_text() + image.sources()
+    digest = hashlib.sha256(inputs.encode()).hexdigest()[:16]
     root = image.cached(f"qemu-{suite}-{digest}", make) / "root"
     libraries = root / LIBRARIES
     return ["env", f"QEMU_MODULE_DIR={libraries}/qemu",

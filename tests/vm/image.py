@@ -5,6 +5,7 @@ Each lives in a directory whose name ends with a digest of all that it is made f
 makes a new one, and what is there is never written to again. One that was not used for a week is dropped.
 """
 
+import contextlib
 import fcntl
 import hashlib
 import os
@@ -29,6 +30,11 @@ def cache():
     return base / "idled-vm"
 
 
+def sources():
+    """What says where packages come from, for a digest of what is made from them."""
+    return (HERE / "image" / "sources").read_text()
+
+
 def digest(directory, *words):
     """Of the words, and of the names, modes and contents of all files below the directory."""
     state = hashlib.sha256("\0".join(words).encode())
@@ -43,13 +49,28 @@ def cached(name, make):
     stays behind if that fails."""
     target = cache() / name
     target.parent.mkdir(parents=True, exist_ok=True)
-    if not target.exists():
-        with open(target.parent / "lock", "w", encoding="ascii") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not target.exists():
+    if not in_use(target):
+        with locked():
+            if not in_use(target):
                 fill(target, make)
-    os.utime(target)
     return target
+
+
+def in_use(target):
+    """From now on for as long as that is kept; false if it is not there."""
+    try:
+        os.utime(target)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def locked(wait=True):
+    """While nobody else makes or drops something. BlockingIOError if that is not so and not waited for."""
+    with open(cache() / "lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        yield
 
 
 def fill(target, make):
@@ -79,10 +100,12 @@ def run_logged(command, log, what):
 
 
 def drop_unused():
-    """What nobody has asked for in a long time. Other checkouts use the same cache."""
-    for path in cache().iterdir():
-        if path.is_dir() and path.stat().st_mtime < time.time() - KEPT_SECONDS:
-            shutil.rmtree(path, ignore_errors=True)
+    """What nobody has asked for in a long time, at the next time if somebody is at work there. Other
+    checkouts use the same cache."""
+    with contextlib.suppress(BlockingIOError), locked(wait=False):
+        for path in cache().iterdir():
+            if path.is_dir() and path.stat().st_mtime < time.time() - KEPT_SECONDS:
+                shutil.rmtree(path, ignore_errors=True)
 
 
 def guest_image(suite, say=print):
@@ -111,4 +134,4 @@ def kernel_module(suite, image, say=print):
         run_logged([str(HERE / "module" / "build"), suite, release, str(directory)],
                    directory / "log", "the kernel module")
 
-    return cached(f"module-{release}-{digest(HERE / 'module', release)}", make) / "pmlab.ko"
+    return cached(f"module-{release}-{digest(HERE / 'module', release, sources())}", make) / "pmlab.ko"

@@ -18,13 +18,19 @@ settings = SimpleNamespace(
 _running = SimpleNamespace(machine=None, wants=None, installed=False)
 
 
-def prepare(shape=None, module_options=None, boot=True):
-    """A machine that is not started yet; may be one that need not boot."""
+def supplies():
+    """What guests are made of, got if it is not there: the image's directory, the kernel module, and how
+    QEMU is called. Unavailable if that cannot be done."""
     path = image.guest_image(settings.suite, settings.say)
     module = image.kernel_module(settings.suite, path, settings.say)
+    return path, module, emulator.command(settings.icount is not None, settings.say)
+
+
+def prepare(shape=None, module_options=None, boot=True):
+    """A machine that is not started yet; may be one that need not boot."""
+    path, module, qemu = supplies()
     machine = Machine(path, settings.directory / f"{settings.boots}", shape or settings.shape,
-                      options=settings.kernel_options, icount=settings.icount,
-                      qemu=emulator.command(settings.icount is not None, settings.say))
+                      options=settings.kernel_options, icount=settings.icount, qemu=qemu)
     options = settings.module_options if module_options is None else module_options
     machine.use_module(module, options)
     if not (boot or settings.boot or options or settings.kernel_options) and settings.icount is None:

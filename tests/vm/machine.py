@@ -108,13 +108,16 @@ class Machine:
         ]
 
     def shell(self, build=None):
-        """A shell of the guest on this terminal, until it ends, with what was built installed."""
+        """A shell of the guest on this terminal, until it ends, with what was built installed. Returns
+        its exit status, or that of an emulator that ended otherwise."""
         if build:
             self.stage(build)
             (self.share / "before-shell").write_text(INSTALL)
-        return subprocess.call(self.qemu_command(
+        status = subprocess.call(self.qemu_command(
             "-no-reboot", "-chardev", "stdio,id=terminal,signal=off",
             "-device", "virtconsole,chardev=terminal"))
+        path = self.share / "status"  # image/root/etc/profile.d/lab.sh
+        return int(path.read_text()) if status == 0 and path.exists() else status
 
     def start(self, timeout=300):
         path = self.directory / "port"
@@ -188,6 +191,8 @@ class Machine:
     def run(self, script, check=True, timeout=180, live=None):
         """Runs a script of bash as root. With `check` a failure is an error of the test. What it
         prints goes to live(text) as it comes, if that is given."""
+        if self.lost:
+            raise GuestError("the guest was asked again after it had not answered")
         directory = self.send(script)
         deadline = time.monotonic() + timeout * self.patience
         stream = Stream(directory / "output", live)

@@ -5,6 +5,7 @@
 import argparse
 import importlib
 import re
+import shlex
 import shutil
 import signal
 import sys
@@ -73,7 +74,7 @@ def parse():
     parser.add_argument("--boot", action="store_true", help="boot, although a machine of this kind "
                         "that has booted is kept to go on from")
     verbs = parser.add_subparsers(dest="verb", required=True)
-    verbs.add_parser("image", help="make the image if it is not there, and say where it is")
+    verbs.add_parser("image", help="make image and module if they are not there, and say where")
     verb = verbs.add_parser("shell", help="boot, with a shell on this terminal; its end ends it")
     verb.add_argument("--build", type=build, help="install what was built here before")
     verb = verbs.add_parser("run", help="boot, run a command, end; /share is what --share names")
@@ -81,7 +82,8 @@ def parse():
     verb.add_argument("--share", metavar="DIR", type=directory,
                       help="copy this to /share/files, and back after")
     verb.add_argument("--timeout", type=float, default=3600)
-    verb.add_argument("command", metavar="COMMAND", nargs=argparse.REMAINDER)
+    verb.add_argument("command", metavar="COMMAND", nargs=argparse.REMAINDER,
+                      help="for bash; of several words they are quoted")
     verb = verbs.add_parser("test", help="run tests")
     verb.add_argument("--build", type=build, help="test what was built here")
     verb.add_argument("--short", action="store_true", help="leave out what takes long")
@@ -92,7 +94,7 @@ def parse():
     verb.add_argument("name", metavar="NAME", choices=["coreidle"])
     verb.add_argument("options", metavar="OPTION", nargs=argparse.REMAINDER, help="--help tells")
     arguments = parser.parse_args()
-    if arguments.verb == "run" and not arguments.command:
+    if arguments.verb == "run" and arguments.command in ([], ["--"]):
         parser.error("run: expected a COMMAND")
     return arguments
 
@@ -104,9 +106,10 @@ def run_command(arguments):
     files = machine.share / "files"
     if arguments.share:
         shutil.copytree(arguments.share, files, symlinks=True)
+    words = arguments.command[arguments.command[0] == "--":]
+    script = words[0] if len(words) == 1 else shlex.join(words)
     try:
-        result = machine.run(" ".join(arguments.command), check=False, live=sys.stdout.write,
-                             timeout=arguments.timeout)
+        result = machine.run(script, check=False, live=sys.stdout.write, timeout=arguments.timeout)
     finally:
         if arguments.share:
             shutil.copytree(files, arguments.share, symlinks=True, dirs_exist_ok=True)
@@ -115,7 +118,9 @@ def run_command(arguments):
 
 
 class Result(unittest.TextTestResult):
-    """Says at once what went wrong: the end may be half an hour away."""
+    """Says at once what went wrong: the end may be half an hour away. Without a guest it is there."""
+
+    broken = None  # the GuestError that ended it
 
     def addFailure(self, test, err):
         super().addFailure(test, err)
@@ -125,7 +130,18 @@ class Result(unittest.TextTestResult):
     def addError(self, test, err):
         super().addError(test, err)
         self.stream.writeln(self.errors[-1][1])
+        self.stop_if_broken(err)
         self.tell(test)
+
+    def addSubTest(self, test, subtest, err):
+        super().addSubTest(test, subtest, err)
+        if err:
+            self.stop_if_broken(err)
+
+    def stop_if_broken(self, err):
+        if isinstance(err[1], GuestError):
+            self.broken = self.broken or err[1]
+            self.stop()
 
     def tell(self, test):
         if isinstance(test, lab.IdledTest) and not test.guest.lost:
@@ -135,6 +151,7 @@ class Result(unittest.TextTestResult):
 def run_tests(arguments):
     names = arguments.names or sorted(p.stem for p in (HERE / "tests").glob("test_*.py"))
     lab.settings.short = arguments.short
+    lab.supplies()  # unittest takes what is missing for a failure
     began = time.monotonic()
     suite = unittest.defaultTestLoader.loadTestsFromNames(names)
     sys.stdout.reconfigure(line_buffering=True)
@@ -142,6 +159,8 @@ def run_tests(arguments):
     result = runner.run(suite)
     say(f"{result.testsRun} tests in {time.monotonic() - began:.0f} s, "
         f"{lab.settings.boots} boots of {lab.settings.boot_seconds:.1f} s at most")
+    if result.broken:
+        raise result.broken
     return 0 if result.wasSuccessful() and result.testsRun else 1
 
 
@@ -154,9 +173,7 @@ def run_bench(arguments):
 
 def act(arguments):
     if arguments.verb == "image":
-        path = image.guest_image(arguments.suite, say)
-        image.kernel_module(arguments.suite, path, say)
-        print(path)
+        print(lab.supplies()[0])
         return 0
     if arguments.verb == "shell":
         return lab.prepare().shell(arguments.build)
@@ -190,6 +207,8 @@ def main():
                 lab.shut_down()
     except Terminated as signalled:
         return signalled.args[0]
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
     except image.Unavailable as why:
         say(f"skipped: {why}")
         return SKIPPED
@@ -198,4 +217,5 @@ def main():
         return 125
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

@@ -143,5 +143,5 @@ class Shell(Tool):
         self.expect(rb"sleep 1000[\r\n]")
         os.write(self.terminal, b"\x03")  # goes to the guest, not to the emulator
         self.expect(rb"root@lab:~# ")
-        self.say("exit")
-        self.assertEqual(self.wait(), 0)
+        self.say("exit 3")
+        self.assertEqual(self.wait(), 3)
