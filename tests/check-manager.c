@@ -226,6 +226,60 @@ START_TEST(drift)
 }
 END_TEST
 
+static const char *group_directory(void *state)
+{
+        return "etc";
+}
+
+static int apply_nothing(void *state, Knobs *knobs, const Plan *plan, const ActFacts *facts)
+{
+        return 0;
+}
+
+static const char *describe_nothing(void *state)
+{
+        return "nothing";
+}
+
+static void close_nothing(void *state)
+{
+}
+
+/* Cgroups that come are watched for while there are knobs of who writes to cgroups; others' are no
+ * reason. */
+START_TEST(watches_groups)
+{
+        const KnobKind *kinds[] = { NULL, NULL };
+        const Actuator keeper = { .name = "keeper",
+                                  .section = "Park",
+                                  .kinds = kinds,
+                                  .apply = apply_nothing,
+                                  .describe = describe_nothing,
+                                  .groups = group_directory,
+                                  .close = close_nothing };
+        const ActuatorState added = { .actuator = &keeper, .state = &tree };
+        const Knob *const *knobs;
+
+        tree = machine_tree("synthetic-laptop.machine");
+        start("");
+        set_option("Latency", "100");
+        look(nothing);
+        ck_assert_int_eq(knobs_list(manager->knobs, &knobs), 4);
+        g_array_append_val(manager->actuators, added);
+        manager_watch_groups(manager);
+        ck_assert_ptr_null(manager->groups);
+        kinds[0] = knobs[0]->kind;
+        manager_watch_groups(manager);
+        ck_assert_ptr_nonnull(manager->groups);
+        set_option("Latency", "");
+        look(nothing);
+        ck_assert_ptr_null(manager->groups);
+        manager_free(manager);
+        sd_event_unref(event);
+        tree_done(&tree);
+}
+END_TEST
+
 #define STAT_OF_CPU(n) "cpu" #n " 10 0 10 100 0 0 0 0 0 0\n"
 #define STAT_OF(cpus)  "cpu  20 0 20 200 0 0 0 0 0 0\n" cpus "ctxt 1\nprocesses 1\nprocs_running 1\n"
 
@@ -271,6 +325,7 @@ int main(void)
         tcase_add_loop_test(tcase, comes_late, 0, G_N_ELEMENTS(looks));
         tcase_add_loop_test(tcase, falls_asleep_at_work, 1, 9);
         tcase_add_test(tcase, drift);
+        tcase_add_test(tcase, watches_groups);
         tcase_add_test(tcase, fewer_counted);
         tcase_set_timeout(tcase, 60);
         suite_add_tcase(suite, tcase);

@@ -154,6 +154,14 @@ int knob_adopt(Knobs *knobs, const KnobKind *kind, const char *name);
 /* True if the knob is ours and keeps work off CPUs. */
 bool knob_is_confining(const Knob *knob);
 
+/* True if the knob is of one of the kinds, which end with NULL. */
+static inline bool knob_is_of(const Knob *knob, const KnobKind *const *kinds)
+{
+        while (*kinds && *kinds != knob->kind)
+                kinds++;
+        return *kinds;
+}
+
 /* The knob's entry if it was ever set and not given back, else NULL. */
 const Knob *knob_find(const Knobs *knobs, const KnobKind *kind, const char *name);
 

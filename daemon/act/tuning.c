@@ -52,13 +52,6 @@ Tuned *tune_new(int n)
         return tuned;
 }
 
-static bool is_of_kinds(const KnobKind *kind, const KnobKind *const *kinds)
-{
-        while (*kinds && *kinds != kind)
-                kinds++;
-        return *kinds;
-}
-
 bool tune_is_of(const char *name, const CpuSet *numbers)
 {
         int number;
@@ -78,7 +71,7 @@ void tune_forget(Tuned *tuned, int n, Knobs *knobs, const KnobKind *const *kinds
         if (cpuset_is_empty(returned))
                 return;
         for (int i = knobs_list(knobs, &list); i-- > 0;)
-                if (is_of_kinds(list[i]->kind, kinds) && tune_is_of(list[i]->name, returned))
+                if (knob_is_of(list[i], kinds) && tune_is_of(list[i]->name, returned))
                         knob_adopt(knobs, list[i]->kind, list[i]->name);
 }
 

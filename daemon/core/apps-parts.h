@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the parts of application profiles share: apps.c has rules and holds, apps-events.c what
- * makes it look, apps-scan.c families and
- * all that is there. */
+/*
+ * What the parts of application profiles share:
+ *   apps.c         rules, who is meant by them, and holds
+ *   apps-events.c  what makes it look at processes
+ *   apps-scan.c    looking at families, and at all processes
+ */
 #ifndef IDLED_APPS_PARTS_H
 #define IDLED_APPS_PARTS_H
 

@@ -11,10 +11,7 @@
  * there: first all are looked at for themselves, then children of those that are followed are,
  * until there is none more.
  */
-#include <dirent.h>
-#include <fcntl.h>
-#include <unistd.h>
-
+#include "base/file.h"
 #include "base/number.h"
 #include "core/apps-parts.h"
 
@@ -73,8 +70,7 @@ static void look_for_parents(Apps *apps, GArray *processes)
 void apps_scan(Apps *apps)
 {
         g_autoptr(GArray) processes = g_array_new(FALSE, TRUE, sizeof(Process));
-        int fd = openat(apps->proc, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+        _dir_ DIR *dir = dir_open(apps->proc, ".");
         struct dirent *entry;
         uint64_t pid;
 
@@ -87,8 +83,6 @@ void apps_scan(Apps *apps)
                         apps_look(apps, process.pid);
                         g_array_append_val(processes, process);
                 }
-        if (dir)
-                closedir(dir);
         if (apps->any_children)
                 look_for_parents(apps, processes);
 }

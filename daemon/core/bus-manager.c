@@ -114,22 +114,10 @@ BUS_GETTER(get_policies)
         return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 
-/* The park actuator, NULL if there is none in this build. */
-static const ActuatorState *park(const Manager *manager)
-{
-        for (guint i = 0; i < manager->actuators->len; i++) {
-                const ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
-
-                if (a->actuator == &actuator_park)
-                        return a;
-        }
-        return NULL;
-}
-
 BUS_GETTER(get_park_backend)
 {
         const Bus *bus = userdata;
-        const ActuatorState *a = park(bus->manager);
+        const ActuatorState *a = manager_actuator(bus->manager, &actuator_park);
         g_autofree char *none = NULL;
 
         if (a && a->state)

@@ -59,7 +59,7 @@ static unsigned act_by(Manager *manager, ActuatorState *a)
 static unsigned act(Manager *manager, const Plan *before)
 {
         unsigned changes = 0;
-        bool slept = false;
+        bool again = false;
 
         if (manager_note_sleep(manager) || manager->stale || !before)
                 forget(manager);
@@ -70,13 +70,13 @@ static unsigned act(Manager *manager, const Plan *before)
                         continue;
                 if (manager_note_sleep(manager)) {
                         forget(manager);
-                        slept = true;
+                        again = true;
                 }
                 changes |= act_by(manager, a);
         }
         manager->checked_usec = manager_now();
-        manager->stale = slept;
-        if (slept)
+        manager->stale = again;
+        if (again)
                 manager_wake(manager);
         return changes;
 }
@@ -92,13 +92,12 @@ int manager_apply_error(const Manager *manager)
         return 0;
 }
 
-/* The actuator that parks; NULL if there is none in this build. */
-static const ActuatorState *parker(const Manager *manager)
+const ActuatorState *manager_actuator(const Manager *manager, const Actuator *actuator)
 {
         for (guint i = 0; i < manager->actuators->len; i++) {
                 const ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
 
-                if (a->actuator == &actuator_park)
+                if (a->actuator == actuator)
                         return a;
         }
         return NULL;
@@ -106,17 +105,9 @@ static const ActuatorState *parker(const Manager *manager)
 
 static bool can_park(const Manager *manager)
 {
-        const ActuatorState *a = parker(manager);
+        const ActuatorState *a = manager_actuator(manager, &actuator_park);
 
         return a && a->state && !manager->setup.dry_run;
-}
-
-static bool is_of(const Actuator *actuator, const Knob *knob)
-{
-        for (const KnobKind *const *kind = actuator->kinds; *kind; kind++)
-                if (knob->kind == *kind)
-                        return true;
-        return false;
 }
 
 /* The first knob of parking that is not in our hands; NULL if one that keeps work off CPUs is, or
@@ -130,7 +121,8 @@ static const Knob *lost_knob(const Manager *manager)
         for (int i = 0; i < n; i++) {
                 if (knob_is_confining(knobs[i]))
                         return NULL;
-                if (!lost && knobs[i]->state != KNOB_OURS && is_of(&actuator_park, knobs[i]))
+                if (!lost && knobs[i]->state != KNOB_OURS &&
+                    knob_is_of(knobs[i], actuator_park.kinds))
                         lost = knobs[i];
         }
         return lost;
@@ -153,7 +145,7 @@ static CpuSet parked_now(const Manager *manager)
 
         cpuset_subtract(&parked, &manager->plan.allowed);
         if (!can_park(manager) || lost_knob(manager) ||
-            (parker(manager)->error < 0 && !is_confining(manager)))
+            (manager_actuator(manager, &actuator_park)->error < 0 && !is_confining(manager)))
                 parked = (CpuSet){ 0 };
         return parked;
 }
@@ -170,7 +162,7 @@ static unsigned note_parked(Manager *manager)
 /* That parking is not there, or failed. */
 static char *actuator_obstacle(const Manager *manager)
 {
-        const ActuatorState *a = parker(manager);
+        const ActuatorState *a = manager_actuator(manager, &actuator_park);
 
         if (!a || a->error >= 0)
                 return NULL;
@@ -199,7 +191,7 @@ int manager_untold_error(const Manager *manager, const ActuatorState *actuator)
         int n = knobs_list(manager->knobs, &knobs);
 
         for (int i = 0; i < n && actuator->state; i++)
-                if (is_of(actuator->actuator, knobs[i]) &&
+                if (knob_is_of(knobs[i], actuator->actuator->kinds) &&
                     (knobs[i]->error == actuator->error ||
                      (knobs[i]->state == KNOB_FOREIGN && actuator->error == -ESTALE)))
                         return 0;

@@ -16,6 +16,9 @@
 #define PINS_COST_FACTOR 100
 #define PINS_SAVED_USEC  (G_USEC_PER_SEC / 2)
 
+/* CPUs that are kept in use for who is bound to them are looked at again so much later. */
+#define HELD_AGAIN_USEC (10 * G_USEC_PER_SEC)
+
 static const CpuSet *allowed_now(const Manager *manager)
 {
         return &manager->plan.allowed;

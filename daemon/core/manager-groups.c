@@ -18,6 +18,17 @@
 
 #define SETTLE_USEC G_USEC_PER_SEC
 
+/* True if a knob of the actuator is ours, or somebody took it. */
+static bool has_knobs(const Manager *manager, const Actuator *actuator)
+{
+        const Knob *const *knobs;
+
+        for (int i = 0, n = knobs_list(manager->knobs, &knobs); i < n; i++)
+                if (knob_is_of(knobs[i], actuator->kinds))
+                        return true;
+        return false;
+}
+
 /* The actuator that knows where, NULL if none does. */
 static const ActuatorState *keeper(const Manager *manager)
 {
@@ -46,10 +57,9 @@ static int on_group(sd_event_source *source, const struct inotify_event *event, 
                 return 0;
         if (a && event->len > 0)
                 a->actuator->group_moved(a->state, manager->knobs, event->name);
-        if (sd_event_source_get_enabled(manager->groups_settle, NULL) > 0)
-                return 0;
-        sd_event_source_set_time_relative(manager->groups_settle, SETTLE_USEC);
-        return sd_event_source_set_enabled(manager->groups_settle, SD_EVENT_ONESHOT);
+        if (sd_event_source_get_enabled(manager->groups_settle, NULL) == 0)
+                manager_set_timer(manager->groups_settle, SETTLE_USEC);
+        return 0;
 }
 
 static int watch(Manager *manager, const char *path)
@@ -81,8 +91,7 @@ void manager_unwatch_groups(Manager *manager)
 void manager_watch_groups(Manager *manager)
 {
         const ActuatorState *a = keeper(manager);
-        const Knob *const *knobs;
-        bool wanted = a && knobs_list(manager->knobs, &knobs) > 0;
+        bool wanted = a && has_knobs(manager, a->actuator);
         int r;
 
         if (!wanted || !manager->timer)

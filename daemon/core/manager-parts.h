@@ -52,7 +52,6 @@ void manager_make_safe(Manager *manager, Plan *plan, uint8_t *ret_safety);
 
 /* Who is bound to CPUs may go, and nothing tells: whether it is time to look if CPUs that are kept
  * in use for them could be parked by now. A tick comes in time for that. */
-#define HELD_AGAIN_USEC (10 * G_USEC_PER_SEC)
 bool manager_should_look_again(const Manager *manager);
 
 /* Notes for every CPU why it is parked or not, and a transition if the set of parked CPUs differs
@@ -105,6 +104,9 @@ void manager_drop_config(Manager *manager);
 
 /* Sets the timer for the tick after this one, and who watches until then. */
 void manager_arm(Manager *manager, bool changed);
+
+/* Has the timer go off once, after so many microseconds. */
+void manager_set_timer(sd_event_source *timer, uint64_t usec);
 
 /* After acting between two ticks: as manager_arm(), but a tick that is due stays so. */
 void manager_arm_sooner(Manager *manager);

@@ -39,6 +39,13 @@ static uint64_t slept_by_clocks(void)
         return boot - before;
 }
 
+/* All knobs count as set by firmware or kernel, and the plan is to be carried out anew. */
+static void distrust_knobs(Manager *manager)
+{
+        cpuset_or(&manager->returned, &manager->topology->online);
+        manager->stale = true;
+}
+
 bool manager_note_sleep(Manager *manager)
 {
         uint64_t slept = manager->setup.slept ? manager->setup.slept() : slept_by_clocks();
@@ -47,17 +54,15 @@ bool manager_note_sleep(Manager *manager)
                 return false;
         log_debug("The machine has slept");
         manager->slept_usec = slept;
-        cpuset_or(&manager->returned, &manager->topology->online);
-        manager->stale = true;
+        distrust_knobs(manager);
         return true;
 }
 
 void manager_resumed(Manager *manager)
 {
-        manager_note_sleep(manager);
-        cpuset_or(&manager->returned, &manager->topology->online);
+        if (!manager_note_sleep(manager)) /* too short for the clocks, or noticed before */
+                distrust_knobs(manager);
         manager_rescan(manager);
         manager_recheck_facts(manager);
-        manager->stale = true;
         manager_wake(manager);
 }

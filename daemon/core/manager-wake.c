@@ -29,6 +29,16 @@
 /* Without a change for so long all is quiet; up to as much again, with some other timer. */
 #define QUIET_USEC (5 * G_USEC_PER_SEC)
 
+void manager_set_timer(sd_event_source *timer, uint64_t usec)
+{
+        int r = sd_event_source_set_time_relative(timer, usec);
+
+        if (r >= 0)
+                r = sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
+        if (r < 0)
+                log_error_errno(r, "The timer cannot be set: %m");
+}
+
 static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 {
         manager_tick(userdata);
@@ -120,20 +130,8 @@ static int on_quiet(sd_event_source *source, uint64_t usec, void *userdata)
 
 void manager_settle_later(Manager *manager)
 {
-        if (!manager->quiet_timer ||
-            sd_event_source_set_time_relative(manager->quiet_timer, QUIET_USEC) < 0)
-                return;
-        sd_event_source_set_enabled(manager->quiet_timer, SD_EVENT_ONESHOT);
-}
-
-static void set_timer(sd_event_source *timer, uint64_t usec)
-{
-        int r = sd_event_source_set_time_relative(timer, usec);
-
-        if (r >= 0)
-                r = sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
-        if (r < 0)
-                log_error_errno(r, "The timer cannot be set: %m");
+        if (manager->quiet_timer)
+                manager_set_timer(manager->quiet_timer, QUIET_USEC);
 }
 
 /* Mains came or went: what was read of it is looked at no more, and the next reading decides. */
@@ -142,7 +140,7 @@ static void power_moved(Manager *manager)
         if (!(manager_needed_senses(manager) & SENSE_POWER))
                 return;
         sensors_reopen(manager->sensors, SENSE_POWER, manager->topology);
-        set_timer(manager->timer, READING_USEC);
+        manager_set_timer(manager->timer, READING_USEC);
 }
 
 /* A CPU that went and came back within one event has knobs that the kernel made anew. */
@@ -163,7 +161,7 @@ static bool note_returned(Manager *manager, sd_device *device)
 static void module_moved(Manager *manager)
 {
         if (manager_wishes_cpus(manager))
-                set_timer(manager->drivers_timer, DRIVER_USEC);
+                manager_set_timer(manager->drivers_timer, DRIVER_USEC);
 }
 
 static int on_drivers(sd_event_source *source, uint64_t usec, void *userdata)
@@ -233,8 +231,8 @@ static int on_energy(sd_event_source *source, uint64_t usec, void *userdata)
         Manager *manager = userdata;
 
         manager_observe(manager, SENSE_ENERGY);
-        sd_event_source_set_time_relative(source, energy_period(manager));
-        return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+        manager_set_timer(source, energy_period(manager));
+        return 0;
 }
 
 void manager_listen(Manager *manager)

@@ -274,6 +274,9 @@ bool manager_follows_units(const Manager *manager);
  * is a dry run", as a new string; NULL if somebody is, or there is nobody to be kept off. */
 char *manager_obstacle(const Manager *manager);
 
+/* What became of an actuator; NULL: this build has it not. */
+const ActuatorState *manager_actuator(const Manager *manager, const Actuator *actuator);
+
 /* What idled has in force for `cpu`, each part as CpuWish says it. Nothing in a dry run. */
 CpuWish manager_limits(const Manager *manager, int cpu);
 
