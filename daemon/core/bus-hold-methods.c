@@ -91,13 +91,20 @@ static bool asks_for_profile_only(const HoldRequest *request)
                request->min_cores == 0 && !request->cpus;
 }
 
+int bus_check_hold_limit(const Bus *bus, uid_t uid, const char *name, sd_bus_error *error)
+{
+        if (uid == 0 || holds_count_of(bus->manager->holds, uid) < HOLDS_OF_USER_MAX)
+                return 0;
+        return sd_bus_error_setf(error, name, "User %u has %d holds already, which is the limit",
+                                 (unsigned)uid, HOLDS_OF_USER_MAX);
+}
+
 static int check_available(const Bus *bus, const HoldRequest *request, sd_bus_error *error)
 {
-        if (holds_count_of(bus->manager->holds, request->uid) >= HOLDS_OF_USER_MAX &&
-            request->uid != 0)
-                return sd_bus_error_setf(error, BUS_ERROR_TOO_MANY_HOLDS,
-                                         "User %u has %d holds already, which is the limit",
-                                         (unsigned)request->uid, HOLDS_OF_USER_MAX);
+        int r = bus_check_hold_limit(bus, request->uid, BUS_ERROR_TOO_MANY_HOLDS, error);
+
+        if (r < 0)
+                return r;
         if (!asks_for_profile_only(request) && !manager_looks_at_holds(bus->manager))
                 return sd_bus_error_set(error, BUS_ERROR_NOT_AVAILABLE,
                                         "No policy at work looks at holds: add \"latency\" to "

@@ -192,6 +192,9 @@ int bus_method_reload(sd_bus_message *message, void *userdata, sd_bus_error *err
 int bus_method_hold(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_release_hold(sd_bus_message *message, void *userdata, sd_bus_error *error);
 
+/* 0 if the user may have one more hold, else the error of that name. */
+int bus_check_hold_limit(const Bus *bus, uid_t uid, const char *name, sd_bus_error *error);
+
 /* Appends the paths of all holds. */
 int bus_append_holds(sd_bus_message *message, const Holds *holds);
 

@@ -56,9 +56,7 @@ static int add_hold(BusPower *power, sd_bus_message *message, const HoldRequest 
 
         hold->power = power;
         hold->sender = g_strdup(sd_bus_message_get_sender(message));
-        for (int i = 0; i < POWER_NAMES; i++)
-                if (g_str_equal(power_names[i].path, sd_bus_message_get_path(message)))
-                        hold->name = &power_names[i];
+        hold->name = power_name_of(message);
         if (r >= 0)
                 r = sd_bus_track_add_sender(hold->track, message);
         if (r >= 0)
@@ -74,23 +72,22 @@ static int add_hold(BusPower *power, sd_bus_message *message, const HoldRequest 
         return 0;
 }
 
-static int do_hold(sd_bus_message *message, void *userdata, sd_bus_error *error)
+/* Reads what is asked for, from the start of the message, and whether it may be had. */
+static int read_request(sd_bus_message *message, const Bus *bus, HoldRequest *ret_request,
+                        sd_bus_error *error)
 {
-        Bus *bus = userdata;
-        Manager *manager = bus->manager;
+        const Manager *manager = bus->manager;
         HoldRequest request = HOLD_REQUEST_NONE;
-        g_autofree char *owner = NULL;
         Sender sender;
-        uint32_t cookie;
-        int r = sd_bus_message_read(message, "sss", &request.profile, &request.reason,
-                                    &request.owner);
+        int r = sd_bus_message_rewind(message, true);
 
+        if (r >= 0)
+                r = sd_bus_message_read(message, "sss", &request.profile, &request.reason,
+                                        &request.owner);
         if (r >= 0)
                 r = authorizer_sender(bus->authorizer, message, &sender);
         if (r < 0)
                 return r;
-        if (!bus->power)
-                return power_refuse(error);
         request.uid = sender.uid;
         if (g_str_equal(request.profile, PROFILE_BALANCED) || !power_is_profile(request.profile) ||
             !config_profile(manager->config, request.profile))
@@ -101,10 +98,23 @@ static int do_hold(sd_bus_message *message, void *userdata, sd_bus_error *error)
                 return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,
                                          "Expected a reason and an application of at most %d bytes",
                                          TEXT_MAX);
-        if (request.uid != 0 && holds_count_of(manager->holds, request.uid) >= HOLDS_OF_USER_MAX)
-                return sd_bus_error_setf(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
-                                         "User %u has %d holds already, which is the limit",
-                                         (unsigned)request.uid, HOLDS_OF_USER_MAX);
+        *ret_request = request;
+        return bus_check_hold_limit(bus, request.uid, SD_BUS_ERROR_LIMITS_EXCEEDED, error);
+}
+
+static int do_hold(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        Bus *bus = userdata;
+        HoldRequest request;
+        g_autofree char *owner = NULL;
+        uint32_t cookie;
+        int r;
+
+        if (!bus->power)
+                return power_refuse(error);
+        r = read_request(message, bus, &request, error);
+        if (r < 0)
+                return r;
         if (!*request.owner)
                 request.owner = owner = g_strdup_printf("user %u (%s)", (unsigned)request.uid,
                                                         sd_bus_message_get_sender(message));
@@ -118,7 +128,11 @@ static int do_hold(sd_bus_message *message, void *userdata, sd_bus_error *error)
 int power_method_hold(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
         Bus *bus = ((BusPower *)userdata)->bus;
+        HoldRequest request;
+        int r = read_request(message, bus, &request, error);
 
+        if (r < 0) /* who may have none is nobody to trouble polkit with */
+                return r;
         return authorize(bus->authorizer, message, "org.idled1.hold", do_hold, bus, error);
 }
 

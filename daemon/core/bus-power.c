@@ -11,6 +11,7 @@
  */
 #include "core/bus-power.h"
 
+#include <assert.h>
 #include <errno.h>
 
 #include "base/log.h"
@@ -144,6 +145,13 @@ static int do_set_active(sd_bus_message *message, void *userdata, sd_bus_error *
         return sd_bus_reply_method_return(message, NULL);
 }
 
+const PowerName *power_name_of(sd_bus_message *message)
+{
+        const char *path = sd_bus_message_get_path(message);
+
+        return g_str_equal(path, power_names[0].path) ? &power_names[0] : &power_names[1];
+}
+
 /* Takes Set of ActiveProfile; all else is for sd-bus. */
 static int on_message(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
@@ -157,7 +165,8 @@ static int on_message(sd_bus_message *message, void *userdata, sd_bus_error *err
         r = sd_bus_message_read(message, "ss", &interface, &property);
         if (r < 0)
                 return r;
-        if (g_str_equal(property, "ActiveProfile") &&
+        if (g_str_equal(interface, power_name_of(message)->name) &&
+            g_str_equal(property, "ActiveProfile") &&
             sd_bus_message_verify_type(message, 'v', "s") > 0) {
                 sd_bus_message_rewind(message, true);
                 return authorize(power->bus->authorizer, message, "org.idled1.set-profile",
@@ -259,9 +268,10 @@ static int serve_name(BusPower *power, int i)
         return r;
 }
 
-/* What changes, in the order of BusPower.told. */
+/* What changes, in the order of BusPower.told. The last one is of the newer name only. */
 static const char *const watched[] = { "ActiveProfile", "PerformanceDegraded", "ActiveProfileHolds",
-                                       "Profiles" };
+                                       "Profiles", "BatteryAware" };
+static_assert(G_N_ELEMENTS(watched) == POWER_WATCHED, "");
 
 static char *describe(const BusPower *power, size_t i)
 {
@@ -270,7 +280,8 @@ static char *describe(const BusPower *power, size_t i)
         return i == 0   ? g_strdup(active_profile(power))
                : i == 1 ? degraded(power)
                : i == 2 ? power_describe_holds(manager)
-                        : config_profile_names(manager->config);
+               : i == 3 ? config_profile_names(manager->config)
+                        : g_strdup(is_battery_aware(manager) ? "yes" : "no");
 }
 
 /* The names of the properties that are not what clients were told, and notes that they will be. */
@@ -290,15 +301,22 @@ static size_t note_changes(BusPower *power, const char **ret_names)
         return n;
 }
 
+static void tell(const BusPower *power, const PowerName *name, const char **names)
+{
+        if (*names)
+                sd_bus_emit_properties_changed_strv(power->bus->connection, name->path, name->name,
+                                                    (char **)names);
+}
+
 static void tell_changes(BusPower *power)
 {
         const char *names[G_N_ELEMENTS(watched) + 1];
+        size_t n = note_changes(power, names);
 
-        if (note_changes(power, names) == 0)
-                return;
-        for (int i = 0; i < POWER_NAMES; i++)
-                sd_bus_emit_properties_changed_strv(power->bus->connection, power_names[i].path,
-                                                    power_names[i].name, (char **)names);
+        tell(power, &power_names[1], names);
+        if (n > 0 && g_str_equal(names[n - 1], "BatteryAware"))
+                names[n - 1] = NULL;
+        tell(power, &power_names[0], names);
 }
 
 static void tell_owners_and_all(BusPower *power)

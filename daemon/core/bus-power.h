@@ -19,18 +19,22 @@ typedef struct PowerName {
         const char *path;
 } PowerName;
 
-#define POWER_NAMES 2
-extern const PowerName power_names[POWER_NAMES];
+#define POWER_NAMES   2
+#define POWER_WATCHED 5
+extern const PowerName power_names[POWER_NAMES]; /* the older one first */
 
 typedef struct BusPower {
         Bus *bus;
         sd_bus_slot *slots[POWER_NAMES][3];
-        GPtrArray *holds; /* of PowerHold */
-        char *told[4];    /* what clients were last told, by property */
+        GPtrArray *holds;          /* of PowerHold */
+        char *told[POWER_WATCHED]; /* what clients were last told, by property */
 } BusPower;
 
 /* True for the three that clients know. */
 bool power_is_profile(const char *name);
+
+/* By which of the names the client came, of a call to one of our objects. */
+const PowerName *power_name_of(sd_bus_message *message);
 
 /* The error for calls that were allowed when the names were switched off already: what waits for
  * polkit knows the bus, and looks there for what is served by then. */

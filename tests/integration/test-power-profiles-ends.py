@@ -3,6 +3,8 @@
 """Calls and holds of the power-profiles names that others than their clients put an end to."""
 import os
 import subprocess
+import sys
+import threading
 
 import dbus
 import dbus.service
@@ -21,19 +23,39 @@ class Polkit(dbus.service.Object):
     def __init__(self, connection):
         super().__init__(connection, '/org/freedesktop/PolicyKit1/Authority')
         self.waiting = []
+        self.asked = 0
+        self.agrees = False  # at once, to everything
 
     @dbus.service.method(POLKIT + '.Authority', in_signature='(sa{sv})sa{ss}us',
                          out_signature='(bba{ss})', async_callbacks=('yes', 'no'))
     def CheckAuthorization(self, _subject, _action, _details, _flags, _cancel, yes, no):
         self.waiting.append(yes)
+        self.asked += 1
+        if self.agrees:
+            self.agree()
 
     def agree(self):
         self.waiting.pop(0)((True, False, dbus.Dictionary({}, signature='ss')))
 
 
+# Asks for more holds than anybody may have, and says what the last answer was.
+GREEDY = '''
+import sys, dbus, dbus.bus
+bus = dbus.bus.BusConnection(sys.argv[1])
+object = bus.get_object("%s", "%s", introspect=False)
+for _ in range(300):
+    try:
+        answer = object.HoldProfile("performance", "more", "test.app", dbus_interface="%s")
+    except dbus.DBusException as error:
+        answer = error
+print(answer, flush=True)
+sys.stdin.read()
+''' % (*OLD, OLD[0])
+
+
 @needs_root
 class Questions(Case):
-    """While polkit thinks, the names are switched off."""
+    """What happens while polkit thinks, and who it is not troubled with."""
 
     def setUp(self):
         super().setUp()
@@ -81,6 +103,36 @@ class Questions(Case):
         wait_until(lambda: client.poll() is not None, 'the answer')
         self.assertEqual((client.stdout.read(), client.returncode), ('', 0))
         self.assertEqual(self.get('Profile'), 'performance')
+
+
+    def test_too_many(self):
+        """Who may have no more is refused before polkit is asked."""
+        self.polkit.agrees = True
+        client = subprocess.Popen(
+            ['setpriv', '--reuid=%d' % NOBODY, '--regid=%d' % NOBODY, '--clear-groups',
+             sys.executable, '-c', GREEDY, self.bus.address], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, text=True)
+        lines = []
+        reader = threading.Thread(target=lambda: lines.append(client.stdout.readline()))
+        reader.start()
+        try:
+            wait_until(lambda: lines, 'the last answer')
+            self.assertIn('LimitsExceeded', lines[0])
+            self.assertIn('has 256 holds already', lines[0])
+            self.assertEqual((len(self.get('Holds')), self.polkit.asked), (256, 256))
+        finally:
+            client.stdin.close()
+            client.kill()
+            client.wait()
+            reader.join()
+            client.stdout.close()
+
+    def test_nonsense(self):
+        """Nor with what cannot be had."""
+        result = self.busctl('call', *OLD, OLD[0], 'HoldProfile', 'sss', 'balanced', 'a', 'b',
+                             user=NOBODY)
+        self.assertIn('can be held', result.stderr)
+        self.assertEqual(self.polkit.asked, 0)
 
 
 class Released(Case):

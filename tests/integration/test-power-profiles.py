@@ -106,6 +106,28 @@ class Properties(Case):
             'x', True, dbus_interface=NEW[0]))
         self.assertEqual(self.get('Profile'), 'balanced')
 
+    def test_by_another_interface(self):
+        """ActiveProfile is that of the object's own interface."""
+        self.start()
+        for where, interface in ((OLD, NEW[0]), (NEW, OLD[0]), (OLD, 'org.example.Other')):
+            with self.assertRaises(dbus.DBusException) as caught:
+                self.power(where).Set(interface, 'ActiveProfile', 'performance',
+                                      dbus_interface=PROPERTIES, signature='ssv')
+            self.assertIn('Unknown', caught.exception.get_dbus_name(), interface)
+        self.assertEqual(self.get('Profile'), 'balanced')
+
+    def test_battery_aware(self):
+        """It is told when the configuration changes it, on the interface that has it."""
+        self.start()
+        old, new = self.signals_of(OLD), self.signals_of(NEW)
+        for profile, aware in ('night', True), ('', False):
+            self.call('SetOption', 'Daemon', 'ProfileBattery', profile)
+            wait_until(lambda aware=aware: (NEW[0], {'BatteryAware': aware}) in new,
+                       'BatteryAware %s' % aware)
+            self.assertEqual(self.value('BatteryAware', NEW), aware)
+        self.sync()
+        self.assertEqual(old, [])
+
     def test_profile_that_clients_do_not_know(self):
         self.start()
         self.call('SetProfile', 'night')
