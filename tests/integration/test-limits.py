@@ -103,6 +103,8 @@ class Limits(TestCase):
         self.assertEqual((done.returncode, 'fine' in done.stdout or 'knobs' in done.stdout),
                          (0, True), done.stdout)
         self.write(LATENCY % 1, '30')
+        self.assertEqual((self.degraded(), self.get('PeriodUSec')), ([], 60000000),
+                         'by itself it would look some time')
         done = self.idlectl('verify')
         self.assertEqual(done.returncode, 1)
         self.assertIn('pmqos ' + LATENCY % 1, done.stdout)
