@@ -77,7 +77,7 @@ static void tell(const Ctl *ctl, const char *path)
                         answer, JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE));
         } else {
                 printf("Hold %s is %s%s%s\n", id ? id + 1 : path,
-                       obstacle ? "not in force: " : "in force", obstacle ? obstacle : "",
+                       obstacle ? "not wholly in force: " : "in force", obstacle ? obstacle : "",
                        ctl->hold.for_usec ? "." : "; interrupt to end it.");
         }
         fflush(stdout);

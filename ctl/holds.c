@@ -120,7 +120,7 @@ static void add_row(Table *table, json_object *hold)
         table_cell(table, STYLE_PLAIN, age);
         table_note(table, STYLE_PLAIN, json_text(hold, "reason"));
         if (json_get(hold, "obstacle")) {
-                who = g_strdup_printf("Not in force: %s.", json_text(hold, "obstacle"));
+                who = g_strdup_printf("Not wholly in force: %s.", json_text(hold, "obstacle"));
                 table_note(table, STYLE_WARN, who);
         }
 }

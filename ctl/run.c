@@ -215,7 +215,7 @@ static int run(Ctl *ctl, Command *command)
         }
         obstacle = client_hold_obstacle(ctl->client, path);
         if (obstacle)
-                complain("the hold is not in force: %s", obstacle);
+                complain("the hold is not wholly in force: %s", obstacle);
         status = start(command, ctl->args);
         return status == EXIT_FINE ? follow(command, hold) : status;
 }

@@ -147,28 +147,60 @@ static gboolean is_gone(gpointer key, gpointer value, gpointer userdata)
         return true;
 }
 
+/* What clients know of a hold. */
+typedef struct Seen {
+        unsigned moves; /* how often it had moved */
+        char *obstacle;
+} Seen;
+
+void bus_seen_hold_free(gpointer data)
+{
+        Seen *seen = data;
+
+        g_free(seen->obstacle);
+        g_free(seen);
+}
+
+/* Begins to tell of a hold. What changes while clients are told is news after that. */
+static void see(Bus *bus, const Held *held, const char *path)
+{
+        Seen *seen = g_new0(Seen, 1);
+
+        seen->moves = held->n_moves;
+        seen->obstacle = manager_hold_obstacle(bus->manager, held);
+        sd_bus_emit_object_added(bus->connection, path);
+        g_hash_table_insert(bus->seen_holds, g_memdup2(&held->id, sizeof(held->id)), seen);
+}
+
 /* What is new of one hold; `obstacles` says that what stands in its way may have changed. */
 static void publish_hold(Bus *bus, const Held *held, bool obstacles)
 {
-        g_autofree char *path = bus_hold_path(held->id);
-        gpointer moves;
+        g_autofree char *path = bus_hold_path(held->id), *obstacle = NULL;
+        Seen *seen = g_hash_table_lookup(bus->seen_holds, &held->id);
+        bool moved;
 
-        if (!g_hash_table_lookup_extended(bus->seen_holds, &held->id, NULL, &moves)) {
-                sd_bus_emit_object_added(bus->connection, path);
-        } else {
-                if (GPOINTER_TO_UINT(moves) == held->n_moves && !obstacles)
-                        return;
-                sd_bus_emit_properties_changed(bus->connection, path, BUS_INTERFACE_HOLD, "CPUs",
-                                               "Obstacle", NULL);
+        if (!seen) {
+                see(bus, held, path);
+                return;
         }
-        g_hash_table_replace(bus->seen_holds, g_memdup2(&held->id, sizeof(held->id)),
-                             GUINT_TO_POINTER(held->n_moves));
+        moved = seen->moves != held->n_moves;
+        if (!moved && !obstacles)
+                return;
+        obstacle = manager_hold_obstacle(bus->manager, held);
+        if (!moved && g_strcmp0(obstacle, seen->obstacle) == 0)
+                return;
+        sd_bus_emit_properties_changed(bus->connection, path, BUS_INTERFACE_HOLD, "CPUs",
+                                       "Obstacle", NULL);
+        seen->moves = held->n_moves;
+        g_free(seen->obstacle);
+        seen->obstacle = g_steal_pointer(&obstacle);
 }
 
 void bus_publish_holds(Bus *bus, unsigned changes)
 {
-        unsigned obstacles = changes & (CHANGE_PAUSED | CHANGE_DEGRADED | CHANGE_CONFIG |
-                                        CHANGE_PROFILE | CHANGE_TOPOLOGY | CHANGE_MISSING);
+        unsigned obstacles = changes &
+                             (CHANGE_PAUSED | CHANGE_DEGRADED | CHANGE_CONFIG | CHANGE_PROFILE |
+                              CHANGE_TOPOLOGY | CHANGE_MISSING | CHANGE_OBSTACLES);
 
         if (!obstacles && !(changes & CHANGE_HOLDS))
                 return;

@@ -88,7 +88,7 @@ struct Bus {
         CpuSeen *seen_cpus;     /* by CPU number */
         CpuWish *seen_limits;   /* the same */
         GPtrArray *seen_paths;  /* policies and energy domains that clients know */
-        GHashTable *seen_holds; /* those that clients know, by ID: how often they had moved */
+        GHashTable *seen_holds; /* what clients know of them, by ID */
         GPtrArray *states;      /* by CPU number: IdleStates *, NULL: not read yet */
 };
 
@@ -172,6 +172,9 @@ void bus_publish_limits(Bus *bus, unsigned changes);
 void bus_publish_policies(Bus *bus, unsigned changes);
 void bus_publish_holds(Bus *bus, unsigned changes);
 void bus_publish_power(Bus *bus, unsigned changes);
+
+/* Frees what clients know of a hold. */
+void bus_seen_hold_free(gpointer data);
 
 void bus_publish_init(Bus *bus);
 void bus_publish_done(Bus *bus);

@@ -152,7 +152,8 @@ void bus_publish_init(Bus *bus)
         bus->states = g_ptr_array_new_full((guint)n_cpus, g_free);
         g_ptr_array_set_size(bus->states, (gint)n_cpus);
         bus->seen_paths = paths_now(bus);
-        bus->seen_holds = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+        bus->seen_holds = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free,
+                                                bus_seen_hold_free);
         r = sd_event_add_defer(bus->event, &bus->publish, on_publish, bus);
         if (r >= 0)
                 r = sd_event_source_set_enabled(bus->publish, SD_EVENT_OFF);

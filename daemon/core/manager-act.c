@@ -310,6 +310,8 @@ void manager_verify(Manager *manager)
                                     knobs[i]->kind->name, knobs[i]->name);
         if (changes)
                 changes |= look_again(manager);
+        if (manager_holds_frequency(manager))
+                changes |= CHANGE_OBSTACLES; /* a maximum that others set is no knob of ours */
         manager_changed(manager, changes | note_parked(manager));
 }
 

@@ -8,7 +8,12 @@
  *
  * Where a process may run also depends on what we park: after that changed, it is looked at anew.
  */
+#include <stdio.h>
+#include <string.h>
+
 #include "act/tuning.h"
+#include "base/cpuset-text.h"
+#include "base/file.h"
 #include "core/manager-parts.h"
 #include "core/profile.h"
 
@@ -37,6 +42,17 @@ bool manager_looks_at_holds(const Manager *manager)
         return false;
 }
 
+bool manager_holds_frequency(const Manager *manager)
+{
+        const Hold *holds;
+        unsigned n = holds_list(manager->holds, &holds);
+
+        for (unsigned i = 0; i < n; i++)
+                if (holds[i].min_khz > 0)
+                        return true;
+        return false;
+}
+
 #define NOBODY_LOOKS "no policy at work looks at holds"
 
 /* Why nothing at all of the hold is in force; NULL if it may be. */
@@ -59,17 +75,6 @@ static char *whole_obstacle(const Manager *manager, const Held *held)
                        : NULL;
 }
 
-static bool is_open(const Manager *manager, const Actuator *actuator)
-{
-        for (guint i = 0; i < manager->actuators->len; i++) {
-                const ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
-
-                if (a->actuator == actuator)
-                        return a->state;
-        }
-        return false;
-}
-
 /* What a hold asks for of single CPUs, and what can stand in its way. */
 typedef struct Demand {
         const char *what; /* is not done then, for people */
@@ -78,15 +83,36 @@ typedef struct Demand {
         const char *name; /* of that */
         const char *end;  /* of the names of knobs that it takes */
         CpuSet numbers;   /* in their names: CPUs, or cpufreq policies */
+        CpuSet excluded;  /* CPUs that it is about and that are left alone */
+        GString *text;    /* what stands in the way of the hold, for people */
+        bool told;        /* it says that this is not done */
 } Demand;
+
+static const TuneOptions *options_of(const Manager *manager, const Actuator *actuator)
+{
+        return config_section(manager->config, actuator->section)->options;
+}
+
+/* Adds why it is not done, or not on all CPUs. */
+__attribute__((format(printf, 2, 3))) static void tell(Demand *demand, const char *format, ...)
+{
+        va_list arguments;
+
+        if (demand->told)
+                g_string_append(demand->text, ", ");
+        else
+                g_string_append_printf(demand->text, "%s%s: ", demand->text->len > 0 ? "; " : "",
+                                       demand->what);
+        demand->told = true;
+        va_start(arguments, format);
+        g_string_append_vprintf(demand->text, format, arguments);
+        va_end(arguments);
+}
 
 static bool takes_knob(const Demand *demand, const Knob *knob)
 {
-        bool of_kind = false;
-
-        for (const KnobKind *const *kind = demand->actuator->kinds; *kind; kind++)
-                of_kind |= *kind == knob->kind;
-        return of_kind && g_str_has_suffix(knob->name, demand->end) &&
+        return knob_is_of(knob, demand->actuator->kinds) &&
+               g_str_has_suffix(knob->name, demand->end) &&
                tune_is_of(knob->name, &demand->numbers);
 }
 
@@ -102,50 +128,115 @@ static const Knob *find_lost(const Manager *manager, const Demand *demand)
         return NULL;
 }
 
-/* Adds to `text` what cannot be done, and why, if it cannot. */
-static void add_obstacle(GString *text, const Manager *manager, const Demand *demand)
+/* Tells what stands in the way everywhere; false: nothing does. */
+static bool tell_closed(const Manager *manager, Demand *demand)
 {
-        const Actuator *actuator = demand->actuator;
-        const TuneOptions *options = config_section(manager->config, actuator->section)->options;
-        bool open = !demand->absent && options->manage && is_open(manager, actuator);
-        const Knob *lost = open ? find_lost(manager, demand) : NULL;
+        const char *section = demand->actuator->section;
+        const ActuatorState *a = manager_actuator(manager, demand->actuator);
 
-        if (open && !lost)
-                return;
-        g_string_append_printf(text, "%s%s: ", text->len > 0 ? "; " : "", demand->what);
+        if (!demand->absent && !options_of(manager, demand->actuator)->manage)
+                tell(demand, "Manage= of [%s] is no", section);
+        else if (demand->absent || !a || !a->state)
+                tell(demand, "this machine has no %s", demand->name);
+        return demand->told;
+}
+
+/* Tells what stands in the way on some CPUs. */
+static void tell_lost(const Manager *manager, Demand *demand)
+{
+        const Knob *lost = find_lost(manager, demand);
+        g_autofree char *cpus = cpuset_format(&demand->excluded);
+
+        if (*cpus)
+                tell(demand, "Exclude= of [%s] leaves CPU%s %s alone", demand->actuator->section,
+                     cpuset_count(&demand->excluded) > 1 ? "s" : "", cpus);
         if (lost && lost->state == KNOB_FOREIGN)
-                g_string_append_printf(text, "%s is somebody else's", lost->name);
+                tell(demand, "%s is somebody else's", lost->name);
         else if (lost)
-                g_string_append_printf(text, "%s: %s", lost->name, g_strerror(-lost->error));
-        else if (demand->absent || options->manage)
-                g_string_append_printf(text, "this machine has no %s", demand->name);
-        else
-                g_string_append_printf(text, "Manage= of [%s] is no", actuator->section);
+                tell(demand, "%s: %s", lost->name, g_strerror(-lost->error));
 }
 
-static void add_latency_obstacle(GString *text, const Manager *manager, const Hold *hold)
+/* The one limit that there is for all CPUs together, which has no knob. */
+static void tell_global(const Manager *manager, Demand *demand)
 {
-        const Demand demand = { .what = "its latency cannot be kept",
-                                .actuator = &actuator_pmqos,
-                                .name = "PM QoS",
-                                .end = "",
-                                .numbers = hold->cpus };
+        int r = manager_untold_error(manager, manager_actuator(manager, demand->actuator));
 
-        add_obstacle(text, manager, &demand);
+        if (!cpuset_is_empty(&options_of(manager, demand->actuator)->exclude))
+                tell(demand, "Exclude= of [%s] leaves the limit of all CPUs together alone",
+                     demand->actuator->section);
+        else if (r < 0)
+                tell(demand, "the limit of all CPUs together: %s", g_strerror(-r));
 }
 
-static void add_frequency_obstacle(GString *text, const Manager *manager, const Hold *hold)
+static void tell_latency(const Manager *manager, const Hold *hold, GString *text)
+{
+        Demand demand = { .what = "its latency cannot be kept",
+                          .actuator = &actuator_pmqos,
+                          .name = "PM QoS",
+                          .end = "",
+                          .numbers = hold->cpus,
+                          .excluded = hold->cpus,
+                          .text = text };
+
+        if (tell_closed(manager, &demand))
+                return;
+        cpuset_and(&demand.excluded, &options_of(manager, demand.actuator)->exclude);
+        cpuset_subtract(&demand.numbers, &demand.excluded);
+        tell_lost(manager, &demand);
+        if (hold->global)
+                tell_global(manager, &demand);
+}
+
+/* A maximum below what is held, which the kernel takes without a word: it is the minimum then. */
+static void tell_maximum(const Manager *manager, const Hold *hold, Demand *demand)
+{
+        for (int i = 0; i < manager->n_frequency; i++) {
+                const FreqPolicy *policy = &manager->frequency[i];
+                uint32_t wanted = policy->max_khz ? MIN(hold->min_khz, policy->max_khz)
+                                                  : hold->min_khz;
+                char path[sizeof(TUNE_DIR) + TUNE_NAME];
+                uint64_t khz;
+
+                if (!cpuset_has(&demand->numbers, policy->number))
+                        continue;
+                snprintf(path, sizeof(path), TUNE_DIR "cpufreq/policy%d/scaling_max_freq",
+                         policy->number);
+                if (file_read_u64(manager->setup.root, path, &khz) < 0 || khz >= wanted)
+                        continue;
+                tell(demand, "%s is %" G_GUINT64_FORMAT " kHz, by somebody else or the kernel",
+                     path + strlen(TUNE_DIR), khz);
+                return;
+        }
+}
+
+static void tell_frequency(const Manager *manager, const Hold *hold, GString *text)
 {
         Demand demand = { .what = "its frequency cannot be kept up",
                           .actuator = &actuator_cpufreq,
                           .absent = manager->n_frequency == 0,
                           .name = "cpufreq",
-                          .end = "/scaling_min_freq" };
+                          .end = "/scaling_min_freq",
+                          .text = text };
+        const CpuSet *exclude;
 
-        for (int i = 0; i < manager->n_frequency; i++)
-                if (cpuset_intersects(&manager->frequency[i].cpus, &hold->cpus))
+        if (tell_closed(manager, &demand))
+                return;
+        exclude = &options_of(manager, demand.actuator)->exclude;
+        for (int i = 0; i < manager->n_frequency; i++) {
+                CpuSet cpus = manager->frequency[i].cpus;
+
+                if (!cpuset_intersects(&cpus, &hold->cpus))
+                        continue;
+                if (!cpuset_intersects(&cpus, exclude)) {
                         cpuset_add(&demand.numbers, manager->frequency[i].number);
-        add_obstacle(text, manager, &demand);
+                        continue;
+                }
+                cpuset_and(&cpus, &hold->cpus);
+                cpuset_or(&demand.excluded, &cpus);
+        }
+        tell_lost(manager, &demand);
+        if (!demand.told)
+                tell_maximum(manager, hold, &demand);
 }
 
 char *manager_hold_obstacle(const Manager *manager, const Held *held)
@@ -163,8 +254,8 @@ char *manager_hold_obstacle(const Manager *manager, const Held *held)
                 return g_string_free(text, text->len == 0);
         }
         if (hold->latency_us >= 0)
-                add_latency_obstacle(text, manager, hold);
+                tell_latency(manager, hold, text);
         if (hold->min_khz > 0)
-                add_frequency_obstacle(text, manager, hold);
+                tell_frequency(manager, hold, text);
         return g_string_free(text, text->len == 0);
 }

@@ -152,6 +152,9 @@ void manager_hold_changed(void *userdata);
 /* Brings up to date which CPUs the holds are about; true if they changed. */
 bool manager_follow_holds(Manager *manager);
 
+/* True if somebody holds a frequency. */
+bool manager_holds_frequency(const Manager *manager);
+
 /* Tells who listens. */
 void manager_changed(Manager *manager, unsigned changes);
 

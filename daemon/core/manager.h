@@ -82,6 +82,7 @@ typedef enum Change {
         CHANGE_HOLDS = 1 << 6,    /* holds came or went, or are about other CPUs */
         CHANGE_PROFILE = 1 << 7,  /* the profile in force, or why */
         CHANGE_LIMITS = 1 << 8,   /* what single CPUs are held to: governor, latency, idle states */
+        CHANGE_OBSTACLES = 1 << 9, /* perhaps: what stands in the way of holds */
 } Change;
 
 /* The profile in force is that of the configuration; here is how it came to be. */

@@ -18,6 +18,13 @@ class DryRun(Case):
 
 
 class Obstacles(Case):
+    def write(self, name, text):
+        """What somebody else makes of a file of the machine."""
+        path = os.path.join(self.root, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, 'w', encoding='ascii') as file:
+            file.write(text + '\n')
+
     def assert_obstacle(self, expected, **values):
         path, _ = self.hold(**values)
         self.assertEqual(self.value(path, 'Obstacle'), expected)
@@ -46,9 +53,7 @@ class Obstacles(Case):
                 ('cpu0/power/pm_qos_resume_latency_us', 'its latency cannot be kept'),
                 ('cpufreq/policy0/scaling_min_freq', 'its frequency cannot be kept up')):
             del changed[:]
-            with open(os.path.join(self.root, 'sys/devices/system/cpu', knob), 'w',
-                      encoding='ascii') as file:
-                file.write('800000\n')
+            self.write('sys/devices/system/cpu/' + knob, '800000')
             self.call('Verify')
             obstacle = '%s: %s is somebody else\'s' % (text, knob)
             self.assertEqual(self.value(path, 'Obstacle'), obstacle)
@@ -57,6 +62,62 @@ class Obstacles(Case):
             self.assert_obstacle(obstacle, latency_us=40, min_frequency_khz=1000000, cpus='0')
             self.call('Reload')
             self.assertEqual(self.value(path, 'Obstacle'), '')
+
+    def test_excluded(self):
+        self.start()
+        path, _ = self.told_hold(latency_us=50, min_frequency_khz=800000, cpus='0-3')
+        self.assertEqual(self.value(path, 'Obstacle'), '')
+        changed = self.signals(path)
+        self.call('SetOption', 'Latency', 'Exclude', '1-2')
+        late = 'its latency cannot be kept: Exclude= of [Latency] leaves CPUs 1-2 alone'
+        self.assertEqual(self.value(path, 'Obstacle'), late)
+        wait_until(lambda: changed, 'the obstacle is told')
+        self.call('SetOption', 'Frequency', 'Exclude', '3,5')
+        slow = 'its frequency cannot be kept up: Exclude= of [Frequency] leaves CPU 3 alone'
+        self.assertEqual(self.value(path, 'Obstacle'), late + '; ' + slow)
+        self.assert_obstacle('', latency_us=50, cpus='3-4')
+        self.assert_obstacle('', min_frequency_khz=800000, cpus='0-2')
+        self.write('sys/devices/system/cpu/cpu0/power/pm_qos_resume_latency_us', '7')
+        self.call('Verify')
+        self.assertEqual(self.value(path, 'Obstacle'), late + ', cpu0/power/'
+                         'pm_qos_resume_latency_us is somebody else\'s; ' + slow)
+
+    def test_global(self):
+        """The limit of all CPUs together."""
+        self.start()
+        self.assert_obstacle('its latency cannot be kept: the limit of all CPUs together: '
+                             'No such file or directory', latency_us=70, **{'global': True})
+        self.write('dev/cpu_dma_latency', '')
+        path = self.assert_obstacle('', latency_us=50, cpus='0', **{'global': True})
+        self.call('SetOption', 'Latency', 'Exclude', '7')
+        self.assertEqual(self.value(path, 'Obstacle'), 'its latency cannot be kept: '
+                         'Exclude= of [Latency] leaves the limit of all CPUs together alone')
+
+    def test_maximum(self):
+        """Somebody lowers the highest frequency below the lowest that is held: the kernel takes
+        that, and the lower one is in force."""
+        self.start()
+        path, _ = self.told_hold(min_frequency_khz=1200000, cpus='0-1')
+        maximum = 'cpufreq/policy1/scaling_max_freq'
+        with open(os.path.join(self.root, 'sys/devices/system/cpu', maximum),
+                  encoding='ascii') as file:
+            found = file.read().strip()
+        changed = self.signals(path)
+        self.write('sys/devices/system/cpu/' + maximum, '1000000')
+        obstacle = ('its frequency cannot be kept up: %s is 1000000 kHz, by somebody else or the '
+                    'kernel' % maximum)
+        self.assertEqual(self.value(path, 'Obstacle'), obstacle)
+        self.call('Verify')
+        wait_until(lambda: changed, 'the obstacle is told')
+        self.assert_obstacle('', min_frequency_khz=1000000, cpus='0-1')
+        self.assert_obstacle('', min_frequency_khz=1200000, cpus='2')
+        del changed[:]
+        self.call('Verify')
+        self.sync()
+        self.assertEqual(changed, [], 'it is told once')
+        self.write('sys/devices/system/cpu/' + maximum, found)
+        self.assertEqual(self.value(path, 'Obstacle'), '')
+        self.assert_obstacle('', min_frequency_khz=20000000)
 
     def test_beside_a_profile(self):
         """Without a policy that looks at holds a profile is all that one can give."""
@@ -102,6 +163,7 @@ class Bare(Obstacles):
     """A machine that has not what is asked for."""
     MACHINE = 'synthetic-bare'
     test_left_alone = test_profile = test_knob_of_somebody_else = test_beside_a_profile = None
+    test_excluded = test_global = test_maximum = None
 
     def test_absent(self):
         self.start()

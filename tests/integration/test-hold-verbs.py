@@ -176,6 +176,9 @@ class Hold(Case):
         self.wait_holds(0)
 
     def test_interrupted(self):
+        os.mkdir(os.path.join(self.root, 'dev'))
+        with open(os.path.join(self.root, 'dev/cpu_dma_latency'), 'wb'):
+            pass
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             process = self.begin('hold', '--latency', '0', '--global', '--json')
             self.assertRegex(process.stdout.readline(), r'^\{ "hold": "/org/idled1/hold/\d+", "obstacle": null \}$')
@@ -208,12 +211,20 @@ class Hold(Case):
         why = 'a client asked to leave the machine alone'
         process = self.begin('hold', '--latency', '50us')
         self.assertRegex(process.stdout.readline(),
-                         r'^Hold \d+ is not in force: %s; interrupt to end it\.$' % why)
+                         r'^Hold \d+ is not wholly in force: %s; interrupt to end it\.$' % why)
         process = self.begin('hold', '--latency', '50us', '--json')
         self.assertIn('"obstacle": "%s"' % why, process.stdout.readline())
         self.assertEqual(self.run_command('true'),
-                         (0, 'idlectl: the hold is not in force: %s\n' % why))
+                         (0, 'idlectl: the hold is not wholly in force: %s\n' % why))
         os.close(pause)
+
+    def test_partly_in_force(self):
+        self.call('SetOption', 'Latency', 'Exclude', '1')
+        why = 'not wholly in force: its latency cannot be kept: Exclude= of [Latency] leaves CPU 1 alone'
+        process = self.begin('hold', '--latency', '50us', '--cpus', '0-1')
+        self.assertIn(why, process.stdout.readline())
+        text, _ = self.begin('holds').communicate(timeout=TIMEOUT)
+        self.assertIn(why.replace('not', 'Not', 1) + '.', text)
 
     def test_holds(self):
         process = self.begin('hold', '--latency', '50us', '--reason', 'to see it')
