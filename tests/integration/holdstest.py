@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import dbus
-from idledtest import PATH, TestCase, wait_until
+from idledtest import PATH, TestCase, command_as, wait_until
 
 HOLD = 'org.idled1.Hold'
 HOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'holder.py')
@@ -61,11 +61,8 @@ class Case(TestCase):
     def holder(self, count=1, *more, user=None):
         """A process that holds, when it does, and what it printed."""
         command = [sys.executable, HOLDER, self.bus.address, str(count), *more]
-        if user is not None:
-            command = ['setpriv', '--reuid=%d' % user, '--regid=%d' % user, '--clear-groups',
-                       *command]
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                   text=True)
+        process = subprocess.Popen(command_as(user, *command), stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, text=True)
 
         def stop():
             process.stdin.close()

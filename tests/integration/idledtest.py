@@ -66,6 +66,13 @@ def wait_until(condition, what):
         GLib.source_remove(tick)
 
 
+def command_as(user, *command):
+    """The command line that runs this as the user with this number; None: as who runs the test."""
+    if user is None:
+        return list(command)
+    return ['setpriv', '--reuid=%d' % user, '--regid=%d' % user, '--clear-groups', *command]
+
+
 class Bus:
     """A message bus of its own, at an address that stays the same when it is started again."""
 
@@ -264,11 +271,8 @@ class TestCase(unittest.TestCase):
     def busctl(self, *arguments, user=None, more=(), check=False):
         """busctl on the private bus, as another user if one is given."""
         command = ['busctl', '--address=' + self.bus.address, *more, *arguments]
-        if user is not None:
-            command = ['setpriv', '--reuid=%d' % user, '--regid=%d' % user, '--clear-groups',
-                       *command]
-        return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                              timeout=TIMEOUT, check=check)
+        return subprocess.run(command_as(user, *command), stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, timeout=TIMEOUT, check=check)
 
     def call_as_nobody(self, method, *arguments, more=()):
         return self.busctl('call', NAME, PATH, MANAGER, method, *arguments, user=NOBODY, more=more)

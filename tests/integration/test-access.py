@@ -8,11 +8,10 @@ from xml.etree import ElementTree
 
 import dbus
 
-from idledtest import MANAGER, NAME, NOBODY, PATH, TestCase, main, needs_root, wait_until
+from idledtest import (MANAGER, NAME, NOBODY, PATH, TestCase, command_as, main, needs_root,
+                       wait_until)
+from polkittest import CHALLENGE, NO, YES, WithPolkit
 
-POLKIT = 'org.freedesktop.PolicyKit1'
-AUTHORITY_PATH = '/org/freedesktop/PolicyKit1/Authority'
-AUTHORITY = 'org.freedesktop.PolicyKit1.Authority'
 INTERACTIVE = ('--allow-interactive-authorization=yes',)
 NOT_INTERACTIVE = ('--allow-interactive-authorization=no',)
 
@@ -112,30 +111,16 @@ class WithoutPolkit(TestCase):
 
 
 @needs_root
-class WithPolkit(TestCase):
+class Asked(WithPolkit, TestCase):
     CONFIG = HOLDS_TOO
 
     def setUp(self):
         super().setUp()
         self.start('--dry-run')
-        self.polkit, self.authority = self.mock(POLKIT, AUTHORITY_PATH, AUTHORITY)
-        self.add('CancelCheckAuthorization', 's', '', '')
-        self.answer('False, False')
-
-    def add(self, name, takes, gives, code):
-        self.authority.AddMethod(AUTHORITY, name, takes, gives, code,
-                                 dbus_interface='org.freedesktop.DBus.Mock')
-
-    def answer(self, yes_and_challenge):
-        self.add('CheckAuthorization', '(sa{sv})sa{ss}us', '(bba{ss})',
-                 'ret = (%s, {})' % yes_and_challenge)
-
-    def questions(self, method='CheckAuthorization'):
-        return [c[2] for c in self.authority.GetCalls(dbus_interface='org.freedesktop.DBus.Mock')
-                if c[1] == method]
+        self.start_polkit(NO)
 
     def test_yes(self):
-        self.answer('True, False')
+        self.answer(YES)
         for arguments, action in GUARDED:
             result = self.call_as_nobody(*arguments)
             self.assertEqual(result.returncode, 0, result.stderr)
@@ -147,7 +132,7 @@ class WithPolkit(TestCase):
         self.assertEqual(self.get('IdleMask'), '7')
 
     def test_yes_is_no_licence_for_nonsense(self):
-        self.answer('True, False')
+        self.answer(YES)
         result = self.call_as_nobody('SetIdleMask', 's', 'nonsense')
         self.assertNotEqual(result.returncode, 0)
         self.assertEqual(self.get('IdleMask'), '')
@@ -161,7 +146,7 @@ class WithPolkit(TestCase):
         self.assertEqual(self.get('IdleMask'), '')
 
     def test_challenge(self):
-        self.answer('False, True')
+        self.answer(CHALLENGE)
         result = self.call_as_nobody('SetIdleMask', 's', '7', more=NOT_INTERACTIVE)
         self.assertIn('nteractive authorization', result.stderr)
         self.assertEqual(self.questions()[-1][3], 0)
@@ -175,36 +160,23 @@ class WithPolkit(TestCase):
         self.assertEqual(self.questions(), [])
 
     def test_error(self):
-        self.add('CheckAuthorization', '(sa{sv})sa{ss}us', '(bba{ss})',
-                 'raise dbus.exceptions.DBusException("broken", name="org.example.Broken")')
+        self.answer('raise dbus.exceptions.DBusException("broken", name="org.example.Broken")')
         result = self.call_as_nobody('SetIdleMask', 's', '7')
         self.assertRegex(result.stderr, 'Permission denied|Access denied')
 
     def ask_and_wait(self):
         """A client whose question polkit does not answer."""
         client = subprocess.Popen(
-            ['setpriv', '--reuid=%d' % NOBODY, '--regid=%d' % NOBODY, '--clear-groups', 'busctl',
-             '--address=' + self.bus.address, 'call', NAME, PATH, MANAGER, 'SetIdleMask', 's',
-             '7'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            command_as(NOBODY, 'busctl', '--address=' + self.bus.address, 'call', NAME, PATH,
+                       MANAGER, 'SetIdleMask', 's', '7'),
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(client.wait)
         self.addCleanup(client.kill)
         return client
 
-    def monitor(self):
-        """Lists what reaches polkit, whether it is alive or not."""
-        seen = []
-        monitor = self.bus.connect()
-        self.addCleanup(monitor.close)
-        monitor.add_message_filter(
-            lambda _, message: seen.append(message.get_member()))
-        monitor.call_blocking('org.freedesktop.DBus', '/org/freedesktop/DBus',
-                              'org.freedesktop.DBus.Monitoring', 'BecomeMonitor', 'asu',
-                              (["interface='%s'" % AUTHORITY], 0))
-        return seen
-
     def test_client_vanishes(self):
-        self.answer('True, False')
-        seen = self.monitor()
+        self.answer(YES)
+        seen = self.watch_polkit()
         self.polkit.send_signal(signal.SIGSTOP)
         client = self.ask_and_wait()
         wait_until(lambda: 'CheckAuthorization' in seen, 'the question')
@@ -217,8 +189,8 @@ class WithPolkit(TestCase):
         self.assertEqual(self.get('IdleMask'), '', 'to nobody')
 
     def test_others_are_served_meanwhile(self):
-        self.answer('True, False')
-        seen = self.monitor()
+        self.answer(YES)
+        seen = self.watch_polkit()
         self.polkit.send_signal(signal.SIGSTOP)
         client = self.ask_and_wait()
         wait_until(lambda: 'CheckAuthorization' in seen, 'the question')
@@ -230,7 +202,7 @@ class WithPolkit(TestCase):
         self.assertEqual(self.get('IdleMask'), '7')
 
     def test_polkit_dies_while_it_thinks(self):
-        seen = self.monitor()
+        seen = self.watch_polkit()
         self.polkit.send_signal(signal.SIGSTOP)
         client = self.ask_and_wait()
         wait_until(lambda: 'CheckAuthorization' in seen, 'the question')
@@ -239,7 +211,7 @@ class WithPolkit(TestCase):
         self.assertEqual(self.get('IdleMask'), '')
 
     def test_waiting_calls_are_limited(self):
-        seen = self.monitor()
+        seen = self.watch_polkit()
         self.polkit.send_signal(signal.SIGSTOP)
         for _ in range(16):
             self.ask_and_wait()
@@ -250,12 +222,10 @@ class WithPolkit(TestCase):
 
 
 @needs_root
-class PausesOfOthers(TestCase):
+class PausesOfOthers(WithPolkit, TestCase):
     def test_limit_is_per_user(self):
         self.start('--dry-run')
-        _, authority = self.mock(POLKIT, AUTHORITY_PATH, AUTHORITY)
-        authority.AddMethod(AUTHORITY, 'CheckAuthorization', '(sa{sv})sa{ss}us', '(bba{ss})',
-                            'ret = (True, False, {})', dbus_interface='org.freedesktop.DBus.Mock')
+        self.start_polkit(YES)
         fds = [self.call('Pause', 'mine').take() for _ in range(16)]
         result = self.call_as_nobody('Pause', 's', 'theirs')
         self.assertEqual(result.returncode, 0, result.stderr)

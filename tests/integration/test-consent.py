@@ -7,35 +7,23 @@ import shutil
 import signal
 import subprocess
 
-from idledtest import NOBODY, TIMEOUT, TestCase, main, needs_root, wait_until
+from idledtest import NOBODY, TIMEOUT, TestCase, command_as, main, needs_root, wait_until
+from polkittest import YES, WithPolkit
 
-POLKIT = 'org.freedesktop.PolicyKit1'
-AUTHORITY_PATH = '/org/freedesktop/PolicyKit1/Authority'
-AUTHORITY = 'org.freedesktop.PolicyKit1.Authority'
 BUS_TIMEOUT = 5  # what any other answer may take
 VERBS = (('hold', '--latency', '50us'), ('run', '--latency', '50us', '--', 'true'))
 
 
 @needs_root
-class Consent(TestCase):
+class Consent(WithPolkit, TestCase):
     CONFIG = '[Daemon]\nPolicies=userspace latency\n'
 
     def setUp(self):
         super().setUp()
         self.start()
-        self.polkit, authority = self.mock(POLKIT, AUTHORITY_PATH, AUTHORITY)
-        for method in (('CancelCheckAuthorization', 's', '', ''),
-                       ('CheckAuthorization', '(sa{sv})sa{ss}us', '(bba{ss})',
-                        'ret = (True, False, {})')):
-            authority.AddMethod(AUTHORITY, *method, dbus_interface='org.freedesktop.DBus.Mock')
+        self.start_polkit(YES)
         self.program = shutil.copy(os.environ['IDLECTL'], self.directory)
-        self.seen = []
-        monitor = self.bus.connect()
-        self.addCleanup(monitor.close)
-        monitor.add_message_filter(lambda _, message: self.seen.append(message.get_member()))
-        monitor.call_blocking('org.freedesktop.DBus', '/org/freedesktop/DBus',
-                              'org.freedesktop.DBus.Monitoring', 'BecomeMonitor', 'asu',
-                              (["interface='%s'" % AUTHORITY], 0))
+        self.seen = self.watch_polkit()
 
     def ask(self, *verb):
         """A user at a terminal, and polkit's question to him, which nobody answers."""
@@ -44,8 +32,7 @@ class Consent(TestCase):
         ours, theirs = pty.openpty()
         self.addCleanup(os.close, ours)
         client = subprocess.Popen(
-            ['setpriv', '--reuid=%d' % NOBODY, '--regid=%d' % NOBODY, '--clear-groups',
-             self.program, '--bus-address', self.bus.address, *verb],
+            command_as(NOBODY, self.program, '--bus-address', self.bus.address, *verb),
             stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
         os.close(theirs)
         self.addCleanup(client.wait)

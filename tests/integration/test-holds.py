@@ -6,7 +6,8 @@ import signal
 
 import dbus
 from holdstest import HOLD, OBJECTS, Case, wishes
-from idledtest import MANAGER, MOCK, NAME, NOBODY, PATH, main, needs_root, wait_until
+from idledtest import MANAGER, NAME, NOBODY, PATH, main, needs_root, wait_until
+from polkittest import WithPolkit
 
 INVALID = 'org.idled1.Error.InvalidValue'
 
@@ -196,19 +197,13 @@ class Life(Case):
 
 
 @needs_root
-class Users(Case):
+class Users(WithPolkit, Case):
     """Somebody whom polkit lets hold, and others."""
 
     def setUp(self):
         super().setUp()
         self.start()
-        _, self.authority = self.mock('org.freedesktop.PolicyKit1',
-                                      '/org/freedesktop/PolicyKit1/Authority',
-                                      'org.freedesktop.PolicyKit1.Authority')
-        self.authority.AddMethod('org.freedesktop.PolicyKit1.Authority', 'CheckAuthorization',
-                                 '(sa{sv})sa{ss}us', '(bba{ss})',
-                                 'ret = (args[1] == "org.idled1.hold", False, {})',
-                                 dbus_interface=MOCK)
+        self.start_polkit('ret = (args[1] == "org.idled1.hold", False, {})')
 
     def assert_denied(self, result):
         self.assertNotEqual(result.returncode, 0)
@@ -253,8 +248,7 @@ class Users(Case):
         self.assertEqual(len(self.holds()), 256)
         self.assertEqual((len(lines), set(lines[256:])),
                          (10000, {'org.idled1.Error.TooManyHolds'}))
-        calls = self.authority.GetCalls(dbus_interface=MOCK)
-        self.assertEqual(len(calls), 256)
+        self.assertEqual(len(self.questions()), 256)
         path, _ = self.hold(latency_us=20)
         self.assertIn(path, self.holds())
         process.kill()

@@ -8,11 +8,11 @@ import threading
 
 import dbus
 import dbus.service
-from idledtest import NOBODY, main, needs_root, wait_until
+from idledtest import NOBODY, command_as, main, needs_root, wait_until
+from polkittest import AUTHORITY, AUTHORITY_PATH, POLKIT
 from powertest import NEW, OLD, Case
 
 INVALID = 'org.freedesktop.DBus.Error.InvalidArgs'
-POLKIT = 'org.freedesktop.PolicyKit1'
 HOLD = ('call', *OLD, OLD[0], 'HoldProfile', 'sss', 'performance', 'a reason', 'org.test')
 CHOOSE = ('set-property', *NEW, NEW[0], 'ActiveProfile', 's', 'performance')
 
@@ -21,12 +21,12 @@ class Polkit(dbus.service.Object):
     """Answers when it is told to."""
 
     def __init__(self, connection):
-        super().__init__(connection, '/org/freedesktop/PolicyKit1/Authority')
+        super().__init__(connection, AUTHORITY_PATH)
         self.waiting = []
         self.asked = 0
         self.agrees = False  # at once, to everything
 
-    @dbus.service.method(POLKIT + '.Authority', in_signature='(sa{sv})sa{ss}us',
+    @dbus.service.method(AUTHORITY, in_signature='(sa{sv})sa{ss}us',
                          out_signature='(bba{ss})', async_callbacks=('yes', 'no'))
     def CheckAuthorization(self, _subject, _action, _details, _flags, _cancel, yes, no):
         self.waiting.append(yes)
@@ -69,9 +69,8 @@ class Questions(Case):
 
     def ask(self, arguments):
         client = subprocess.Popen(
-            ['setpriv', '--reuid=%d' % NOBODY, '--regid=%d' % NOBODY, '--clear-groups', 'busctl',
-             '--address=' + self.bus.address, *arguments], stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, text=True)
+            command_as(NOBODY, 'busctl', '--address=' + self.bus.address, *arguments),
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.addCleanup(client.stdout.close)
         self.addCleanup(client.wait)
         self.addCleanup(client.kill)
