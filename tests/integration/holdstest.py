@@ -10,6 +10,9 @@ from idledtest import PATH, TestCase, command_as, wait_until
 HOLD = 'org.idled1.Hold'
 HOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'holder.py')
 OBJECTS = 'org.freedesktop.DBus.ObjectManager'
+LATENCY = 'sys/devices/system/cpu/cpu%d/power/pm_qos_resume_latency_us'
+CPUS = 8  # of the described machine
+FREE = ['0'] * CPUS
 
 
 def wishes(**values):
@@ -22,19 +25,43 @@ def wishes(**values):
 class Case(TestCase):
     CONFIG = '[Daemon]\nPolicies=userspace latency\n'
 
+    def setUp(self):
+        super().setUp()
+        self.open = set()  # descriptors of holds
+        self.addCleanup(lambda: [os.close(descriptor) for descriptor in self.open])
+
     def hold(self, connection=None, **values):
-        """Returns the object's path and the descriptor."""
+        """Returns the object's path and the descriptor, which close() closes."""
         path, descriptor = self.call('Hold', wishes(**values), connection=connection)
         descriptor = descriptor.take()
-        self.addCleanup(self.close, descriptor)
+        self.open.add(descriptor)
         return str(path), descriptor
 
-    @staticmethod
-    def close(descriptor):
-        try:
-            os.close(descriptor)
-        except OSError:
-            pass  # the test did
+    def close(self, descriptor):
+        self.open.remove(descriptor)
+        os.close(descriptor)
+
+    def latency_path(self, cpu):
+        return os.path.join(self.root, LATENCY % cpu)
+
+    def limits(self):
+        """What stands in the kernel's files, by CPU."""
+        texts = []
+        for cpu in range(CPUS):
+            with open(self.latency_path(cpu), encoding='ascii') as file:
+                texts.append(file.read().strip())
+        return texts
+
+    def write_limits(self, text):
+        """Into every CPU's file."""
+        for cpu in range(CPUS):
+            path = self.latency_path(cpu)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, 'w', encoding='ascii') as file:
+                file.write(text + '\n')
+
+    def wait_limits(self, expected):
+        wait_until(lambda: self.limits() == expected, 'limits %s' % expected)
 
     def told_hold(self, **values):
         """As hold(); clients are told of it by then, so that what changes next is news."""

@@ -8,10 +8,9 @@ import unittest
 from pathlib import Path
 
 from appstest import ASK, Apps
-from idledtest import MOCK, main, wait_until
+from idledtest import main, wait_until
+from systemdtest import WithSystemd
 
-SYSTEMD = 'org.freedesktop.systemd1'
-TEMPLATE = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'systemd_units.py')
 NAME = 'idled-test-%d' % os.getpid()
 
 
@@ -25,7 +24,7 @@ def cgroup_root():
 
 
 @unittest.skipUnless(os.geteuid() == 0 and cgroup_root(), 'needs root and cgroup v2')
-class Units(Apps):
+class Units(WithSystemd, Apps):
     RULES = {'unit': '[Match]\nUnit=%s*.scope\n%s' % (NAME, ASK)}
 
     def setUp(self):
@@ -33,16 +32,7 @@ class Units(Apps):
         self.use_fence(**self.RULES)
         self.home = cgroup_root() / Path('/proc/self/cgroup').read_text(encoding='ascii').rpartition(
             '0::/')[2].strip()
-        self.systemd, self.units = self.start_systemd()
-
-    def start_systemd(self):
-        return self.mock(SYSTEMD, '/org/freedesktop/systemd1', template=TEMPLATE)
-
-    def mocked(self, method, *arguments):
-        return self.units.get_dbus_method(method, MOCK)(*arguments)
-
-    def wait_subscribed(self, count=1):
-        wait_until(lambda: self.mocked('Subscribers') == count, '%d subscriptions' % count)
+        self.start_systemd()
 
     def make_unit(self, name):
         """Its cgroup, which lives longer than processes of later; systemd says nothing yet."""
@@ -105,14 +95,13 @@ class Units(Apps):
     def test_systemd_comes_back(self):
         self.start()
         self.wait_subscribed()
-        self.systemd.kill()
-        wait_until(lambda: not self.connection.name_has_owner(SYSTEMD), 'systemd gone')
+        self.kill_systemd()
         unit = self.make_unit(NAME + '.scope')
         process = self.run_program(self.bin / 'game', '1000')
         self.assert_no_hold(process.pid)  # its start was seen before it is moved
         self.move(process, unit)
         self.assert_no_hold(process.pid)
-        self.systemd, self.units = self.start_systemd()
+        self.start_systemd()
         self.wait_hold('unit', process.pid)
         self.wait_subscribed()
 

@@ -4,60 +4,17 @@
 import os
 import signal
 import subprocess
-import sys
 
 import dbus
-from idledtest import TestCase, main, needs_root, wait_until
-
-HOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'holder.py')
-FILE = 'sys/devices/system/cpu/cpu%d/power/pm_qos_resume_latency_us'
-FREE = ['0'] * 8
+import holdstest
+from holdstest import FREE
+from idledtest import main, needs_root, wait_until
 
 
-class Case(TestCase):
-    CONFIG = '[Daemon]\nPolicies=userspace latency\n'
-
+class Case(holdstest.Case):
     def setUp(self):
         super().setUp()
-        for cpu in range(8):
-            path = self.path(cpu)
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path, 'w', encoding='ascii') as file:
-                file.write('0\n')
-
-    def path(self, cpu):
-        return os.path.join(self.root, FILE % cpu)
-
-    def limits(self):
-        texts = []
-        for cpu in range(8):
-            with open(self.path(cpu), encoding='ascii') as file:
-                texts.append(file.read().strip())
-        return texts
-
-    def wait_limits(self, expected):
-        wait_until(lambda: self.limits() == expected, 'limits %s' % expected)
-
-    def hold(self, **values):
-        types = {'latency_us': dbus.UInt32, 'pid': dbus.UInt32, 'min_cores': dbus.UInt32}
-        path, descriptor = self.call('Hold', dbus.Dictionary(
-            {key: types.get(key, dbus.String)(value) for key, value in values.items()},
-            signature='sv'))
-        return str(path), descriptor.take()
-
-    def holder(self):
-        process = subprocess.Popen([sys.executable, HOLDER, self.bus.address, '1'],
-                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-        def stop():
-            process.stdin.close()
-            process.kill()
-            process.wait()
-            process.stdout.close()
-        self.addCleanup(stop)
-        while process.stdout.readline() != 'held\n':
-            pass
-        return process
+        self.write_limits('0')
 
     def allow(self, process, cpus):
         """The process may run there, as far as the daemon can see."""
@@ -68,9 +25,7 @@ class Case(TestCase):
         os.rename(path + '-new', path)
 
     def process_on(self, cpus):
-        process = subprocess.Popen(['sleep', '1000'])
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
+        process = self.sleeper()
         self.allow(process, cpus)
         return process
 
@@ -84,7 +39,7 @@ class InForce(Case):
             self.assertEqual(self.limits(), [text] * 8)
             self.call('ReleaseHold', dbus.ObjectPath(path))
             self.assertEqual(self.limits(), FREE)
-            os.close(descriptor)
+            self.close(descriptor)
 
     def test_right_cpus(self):
         self.start()
@@ -115,7 +70,7 @@ class InForce(Case):
         self.assertEqual(self.get('IdleMask'), '2-7')
         _, named = self.hold(cpus='3,6')
         self.assertEqual(self.get('IdleMask'), '2,4-5,7')
-        os.close(named)
+        self.close(named)
         wait_until(lambda: self.get('IdleMask') == '2-7', 'the mask as it was')
         self.hold(min_cores=self.get('Cores'))
         self.assertEqual(self.get('WantedCores'), self.get('Cores'))
@@ -128,7 +83,7 @@ class InForce(Case):
         before = self.get('Ticks')
         for number in range(10000):
             _, descriptor = self.hold(latency_us=number % 50)
-            os.close(descriptor)
+            self.close(descriptor)
             if self.get('Ticks') >= before + 3:
                 return
         self.fail('no tick while holds come and go')
@@ -138,14 +93,14 @@ class InForce(Case):
         _, lax = self.hold(latency_us=100)
         _, strict = self.hold(latency_us=10)
         self.assertEqual(self.limits(), ['10'] * 8)
-        os.close(strict)
+        self.close(strict)
         self.wait_limits(['100'] * 8)
-        os.close(lax)
+        self.close(lax)
         self.wait_limits(FREE)
 
     def test_holder_killed(self):
         self.start()
-        process = self.holder()
+        process, _ = self.holder()
         self.assertEqual(self.limits(), ['50'] * 8)
         process.kill()
         self.wait_limits(FREE)
@@ -164,7 +119,7 @@ class InForce(Case):
 
     def test_both_killed(self):
         self.start()
-        process = self.holder()
+        process, _ = self.holder()
         self.daemon.send(signal.SIGSTOP)
         process.kill()
         self.kill_daemon()
@@ -199,7 +154,7 @@ class InForce(Case):
 
     def test_bus_away(self):
         self.start()
-        process = self.holder()
+        process, _ = self.holder()
         self.bus.stop()
         self.daemon.wait_log('is gone')
         self.assertEqual(self.limits(), ['50'] * 8)
@@ -213,11 +168,11 @@ class InForce(Case):
 
     @needs_root
     def test_one_that_fails(self):
-        os.remove(self.path(3))
-        os.mkdir(self.path(3))
+        os.remove(self.latency_path(3))
+        os.mkdir(self.latency_path(3))
         self.start()
         self.hold(latency_us=50)
-        with open(self.path(2), encoding='ascii') as file:
+        with open(self.latency_path(2), encoding='ascii') as file:
             self.assertEqual(file.read().strip(), '50', 'the others are limited')
         self.assertTrue(any('cpu3' in name for _, name, _ in self.get('Degraded')))
 
@@ -227,7 +182,6 @@ class InForce(Case):
         texts = [str(reason['text']) for reason in self.call('Explain')[0]['reasons']]
         number = path.rpartition('/')[2]
         self.assertTrue(any('audio' in text and 'hold ' + number in text for text in texts), texts)
-
 
 
 class IdleStates(Case):
@@ -259,14 +213,14 @@ class IdleStates(Case):
         self.assertEqual(self.limits(), ['200', *FREE[1:]])
         self.call('ReleaseHold', dbus.ObjectPath(path))
         self.assertEqual((self.disabled(0), self.limits()), (self.limited, FREE))
-        os.close(descriptor)
+        self.close(descriptor)
         self.assertEqual(self.get('Ticks'), ticks)
 
     def test_tick_during_the_hold(self):
         _, descriptor = self.hold(latency_us=200, cpus='0')
         self.call('Reload')
         self.assertEqual(self.disabled(0), self.free)
-        os.close(descriptor)
+        self.close(descriptor)
         wait_until(lambda: self.disabled(0) == self.limited, 'the limit')
 
 

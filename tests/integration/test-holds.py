@@ -37,7 +37,7 @@ class Life(Case):
         self.assertEqual(self.value(path, 'Pid'), os.getpid())
         self.assertFalse(self.value(path, 'Bound'))
         copy = os.dup(descriptor)
-        os.close(descriptor)
+        self.close(descriptor)
         self.sync()
         self.assertEqual(self.holds(), [path])
         os.close(copy)
@@ -52,7 +52,7 @@ class Life(Case):
         self.assertEqual(added[0][1], path)
         self.assertEqual(added[0][2][HOLD]['LatencyUSec'], 50)
         wait_until(lambda: any('Holds' in c[2] for c in changed), 'Holds is told')
-        os.close(descriptor)
+        self.close(descriptor)
         wait_until(lambda: removed, 'InterfacesRemoved')
         self.assertEqual(removed[0][1:], (path, [HOLD]))
         objects = self.object().GetManagedObjects(dbus_interface=OBJECTS)
@@ -69,7 +69,7 @@ class Life(Case):
 
     def test_number_is_never_used_twice(self):
         first, descriptor = self.hold(latency_us=50)
-        os.close(descriptor)
+        self.close(descriptor)
         self.wait_holds(0)
         self.assertNotEqual(self.hold(latency_us=50)[0], first)
 

@@ -5,14 +5,13 @@ of plain files, in which a type once written cannot become a shorter one, so sys
 import os
 import signal
 
-from idledtest import MOCK, TestCase, main, wait_until
+from idledtest import TestCase, main
+from systemdtest import WithSystemd
 
-SYSTEMD = 'org.freedesktop.systemd1'
-TEMPLATE = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'systemd_units.py')
 SLICE = 'idledpark.slice'
 
 
-class Slice(TestCase):
+class Slice(WithSystemd, TestCase):
     CONFIG = '[Daemon]\nPolicies=userspace\n'
 
     def setUp(self):
@@ -26,19 +25,15 @@ class Slice(TestCase):
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(path, 'w', encoding='utf-8') as file:
                 file.write(text)
-        self.systemd, self.units = self.mock(SYSTEMD, '/org/freedesktop/systemd1',
-                                             template=TEMPLATE)
+        self.start_systemd()
 
     def begin(self, broken=''):
         self.mocked('KeepCgroups', self.cgroups, broken)
         self.mocked('KeepFiles', os.path.join(self.root, 'run/systemd/system.control'))
         self.start()
 
-    def mocked(self, method, *arguments):
-        return self.units.get_dbus_method(method, MOCK)(*arguments)
-
     def stop_slice(self):
-        self.units.StopUnit(SLICE, 'replace', dbus_interface=SYSTEMD + '.Manager')
+        self.call_systemd('StopUnit', SLICE, 'replace')
 
     def history(self):
         return [str(row) for row in self.mocked('History')]
@@ -47,20 +42,17 @@ class Slice(TestCase):
         with open(os.path.join(self.cgroups, SLICE, name), encoding='utf-8') as file:
             return file.read().strip()
 
-    def wait_idle(self, cpus):
-        wait_until(lambda: self.get('Parked') == cpus, 'parked "%s"' % cpus)
-
     def test_parks(self):
         self.begin()
         self.assertEqual(self.get('ParkBackend'), 'isolated partition ' + SLICE)
         self.set_idle_mask('6-7')
-        self.wait_idle('6-7')
+        self.wait_parked('6-7')
         self.assertEqual(self.history(), [SLICE + ' start ignore-dependencies c0'])
         self.assertEqual((self.cgroup('cpuset.cpus'), self.cgroup('cpuset.cpus.partition')),
                          ('6,7', 'isolated'))
         self.assertEqual((self.get('Degraded'), self.call('Verify')), ([], []))
         self.set_idle_mask('7')
-        self.wait_idle('7')
+        self.wait_parked('7')
         self.assertEqual(self.history()[1:], [SLICE + ' runtime AllowedCPUs 80'])
         self.assertEqual(self.mocked('Subscribers'), 0, 'who comes is kept off without a word')
         self.stop_slice()
@@ -71,11 +63,11 @@ class Slice(TestCase):
     def test_stopped_and_still_in_mind(self):
         self.begin()
         self.set_idle_mask('7')
-        self.wait_idle('7')
+        self.wait_parked('7')
         self.stop_slice()
         self.assertEqual(len(self.call('Verify')), 1)
         self.set_idle_mask('5')
-        self.wait_idle('5')
+        self.wait_parked('5')
         self.assertEqual(self.history()[2:], [SLICE + ' runtime AllowedCPUs 20',
                                               SLICE + ' again ignore-dependencies -'])
         self.assertEqual(self.cgroup('cpuset.cpus'), '5')
@@ -83,13 +75,13 @@ class Slice(TestCase):
 
     def falls_back(self):
         self.set_idle_mask('7')
-        self.wait_idle('7')
+        self.wait_parked('7')
         self.assertRegex(self.get('ParkBackend'), "^AllowedCPUs of systemd's units, not isolated "
                          'partition')
         self.assertFalse(os.path.exists(os.path.join(self.cgroups, SLICE)))
         self.daemon.wait_log("park: AllowedCPUs of systemd's units")
         self.assertIn('user.slice runtime AllowedCPUs 7f', self.history())
-        wait_until(lambda: self.mocked('Subscribers') == 1, 'listening for newcomers')
+        self.wait_subscribed()
 
     def test_job_fails(self):
         self.begin('job')

@@ -7,57 +7,47 @@ import signal
 import threading
 
 import dbus
-from idledtest import MOCK, PATH, TestCase, main, wait_until
+from idledtest import PATH, TestCase, main, wait_until
+from systemdtest import WithSystemd
 
-SYSTEMD = 'org.freedesktop.systemd1'
-TEMPLATE = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'systemd_units.py')
 CONFINED = ['init.scope', 'system.slice', 'user.slice']
 
 
-class Units(TestCase):
+class Units(WithSystemd, TestCase):
     CONFIG = '[Daemon]\nPolicies=userspace\n[Park]\nBackend=systemd\n'
-
-    def start_systemd(self):
-        return self.mock(SYSTEMD, '/org/freedesktop/systemd1', template=TEMPLATE)
 
     def setUp(self):
         super().setUp()
-        self.systemd, self.units = self.start_systemd()
+        self.start_systemd()
         self.start()
-
-    def mocked(self, method, *arguments):
-        return self.units.get_dbus_method(method, MOCK)(*arguments)
 
     def history(self, unit=None):
         rows = [row.split(' ') for row in self.mocked('History')]
         return [row[3] for row in rows if row[0] == unit] if unit else rows
 
-    def wait_idle(self, cpus):
-        wait_until(lambda: self.get('Parked') == cpus, 'parked "%s"' % cpus)
-
     def test_parks_and_gives_back(self):
         self.assertIn('systemd', self.get('ParkBackend'))
         self.set_idle_mask('7')
-        self.wait_idle('7')
+        self.wait_parked('7')
         self.assertEqual(sorted(row[0] for row in self.history()), CONFINED)
         self.assertEqual({tuple(row[1:]) for row in self.history()},
                          {('runtime', 'AllowedCPUs', '7f')})
         self.assertEqual(self.get('Degraded'), [])
         self.assertEqual(self.call('Verify'), [])
         self.set_idle_mask('4-7')
-        self.wait_idle('4-7')
+        self.wait_parked('4-7')
         self.set_idle_mask('')
-        self.wait_idle('')
+        self.wait_parked('')
         for unit in CONFINED:
             self.assertEqual(self.history(unit), ['7f', '0f', 'ff', ''])
 
     def test_taken_over(self):
         """Once the last knob is somebody else's, nobody is kept off: it is told, and said why."""
         self.set_idle_mask('7')
-        self.wait_idle('7')
+        self.wait_parked('7')
         for unit in CONFINED:
-            self.units.SetUnitProperties(unit, True, [('AllowedCPUs', dbus.ByteArray(b'\x03'))],
-                                         dbus_interface=SYSTEMD + '.Manager', signature='sba(sv)')
+            self.call_systemd('SetUnitProperties', unit, True,
+                              [('AllowedCPUs', dbus.ByteArray(b'\x03'))], signature='sba(sv)')
         seen = self.signals(PATH)
         self.assertEqual(len(self.call('Verify')), 3)
         wait_until(lambda: any(s[2].get('Parked') == '' for s in seen), 'a signal of Parked')
@@ -76,18 +66,18 @@ class Units(TestCase):
         os.makedirs(os.path.join(self.root, 'run/systemd/system'))
         self.mocked('KeepFiles', os.path.join(self.root, 'run/systemd/system.control'))
         self.set_idle_mask('7')
-        self.wait_idle('7')
+        self.wait_parked('7')
         kinds = {str(knob[0]) for knob in self.get('Knobs')}
         self.assertEqual(kinds, {'drop-in', 'unit'})
         for unit in CONFINED:
-            self.units.SetUnitProperties(unit, True, [('AllowedCPUs', dbus.ByteArray(b'\x03'))],
-                                         dbus_interface=SYSTEMD + '.Manager', signature='sba(sv)')
+            self.call_systemd('SetUnitProperties', unit, True,
+                              [('AllowedCPUs', dbus.ByteArray(b'\x03'))], signature='sba(sv)')
         self.assertEqual(len(self.call('Verify')), 3)
         self.assertEqual(self.get('Parked'), '')
 
     def test_end_gives_back(self):
         self.set_idle_mask('7')
-        self.wait_idle('7')
+        self.wait_parked('7')
         self.daemon.send(signal.SIGTERM)
         self.assertEqual(self.daemon.wait_exit(), 0)
         for unit in CONFINED:
@@ -96,7 +86,7 @@ class Units(TestCase):
     def test_new_slice_is_confined(self):
         self.assertEqual(self.mocked('Subscribers'), 0, 'nothing is parked')
         self.set_idle_mask('7')
-        wait_until(lambda: self.mocked('Subscribers') == 1, 'a subscription')
+        self.wait_subscribed()
         self.mocked('AddUnit', 'cron.service', 'system.slice')
         self.mocked('AddUnit', 'system-getty.slice', 'system.slice')
         self.mocked('AddUnit', 'custom.slice', '-.slice')
@@ -105,40 +95,38 @@ class Units(TestCase):
         self.mocked('AddUnit', 'top.service', '-.slice')
         wait_until(lambda: self.history('top.service') == ['7f'], 'top.service confined')
         self.set_idle_mask('')
-        wait_until(lambda: self.mocked('Subscribers') == 0, 'the end of the subscription')
+        self.wait_subscribed(0)
 
     def test_systemd_restarts(self):
         self.set_idle_mask('7')
-        self.wait_idle('7')
-        self.systemd.kill()
-        wait_until(lambda: not self.connection.name_has_owner(SYSTEMD), 'systemd gone')
+        self.wait_parked('7')
+        self.kill_systemd()
         self.call('SetIdleMask', '')
         self.assertTrue(self.get('Degraded') or self.get('Knobs'), 'not forgotten')
-        self.systemd, self.units = self.start_systemd()
+        self.start_systemd()
         self.set_idle_mask('6-7')
         wait_until(lambda: self.history('user.slice'), 'units told again')
 
     def confines_what_comes(self):
-        wait_until(lambda: self.mocked('Subscribers') == 1, 'a subscription')
+        self.wait_subscribed()
         self.mocked('AddUnit', 'custom.slice', '-.slice')
         wait_until(lambda: self.history('custom.slice') == ['7f'], 'custom.slice confined')
 
     def test_listens_to_the_systemd_that_came_back(self):
         self.set_idle_mask('7')
-        self.wait_idle('7')
-        self.systemd.kill()
-        wait_until(lambda: not self.connection.name_has_owner(SYSTEMD), 'systemd gone')
-        self.systemd, self.units = self.start_systemd()
+        self.wait_parked('7')
+        self.kill_systemd()
+        self.start_systemd()
         self.confines_what_comes()
 
     def test_listens_after_the_bus_came_back(self):
         self.set_idle_mask('7')
-        self.wait_idle('7')
+        self.wait_parked('7')
         self.bus.stop()
         self.daemon.wait_log('is gone')
         self.systemd.kill()
         self.bus_returns()
-        self.systemd, self.units = self.start_systemd()
+        self.start_systemd()
         self.confines_what_comes()
 
     def test_systemd_hangs(self):
@@ -152,7 +140,7 @@ class Units(TestCase):
         for number in range(8):
             self.mocked('AddUnit', 'custom%d.slice' % number, '-.slice')
         self.set_idle_mask('7')
-        self.wait_idle('7')
+        self.wait_parked('7')
         self.systemd.send_signal(signal.SIGSTOP)
         self.daemon.send(signal.SIGTERM)
         self.daemon.wait_exit()  # eleven units do not take eleven timeouts
@@ -161,7 +149,7 @@ class Units(TestCase):
     def test_systemd_is_slow_at_the_end(self):
         """Slower than anybody waits for it before."""
         self.set_idle_mask('7')
-        self.wait_idle('7')
+        self.wait_parked('7')
         self.systemd.send_signal(signal.SIGSTOP)
         threading.Timer(7, self.systemd.send_signal, [signal.SIGCONT]).start()
         self.daemon.send(signal.SIGTERM)

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What tests of systemd's part share: a systemd and a logind that say what they are told to."""
+import os
+
+import dbus.lowlevel
+
+from idledtest import MOCK, wait_until
+
+SYSTEMD = 'org.freedesktop.systemd1'
+TEMPLATE = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'systemd_units.py')
+LOGIND = 'org.freedesktop.login1'
+
+
+class WithSystemd:
+    """For a TestCase whose daemon finds a systemd on its bus (systemd_units.py)."""
+
+    def start_systemd(self):
+        self.systemd, self.units = self.mock(SYSTEMD, '/org/freedesktop/systemd1',
+                                             template=TEMPLATE)
+
+    def kill_systemd(self):
+        self.systemd.kill()
+        wait_until(lambda: not self.connection.name_has_owner(SYSTEMD), 'systemd gone')
+
+    def mocked(self, method, *arguments):
+        return self.units.get_dbus_method(method, MOCK)(*arguments)
+
+    def call_systemd(self, method, *arguments, **more):
+        return self.units.get_dbus_method(method, SYSTEMD + '.Manager')(*arguments, **more)
+
+    def wait_subscribed(self, count=1):
+        wait_until(lambda: self.mocked('Subscribers') == count, '%d subscriptions' % count)
+
+    def wait_parked(self, cpus):
+        wait_until(lambda: self.get('Parked') == cpus, 'parked "%s"' % cpus)
+
+
+class WithLogind:
+    """For a TestCase in which the machine sleeps."""
+
+    def start_logind(self):
+        self.connection.request_name(LOGIND)
+
+    def prepare_for_sleep(self, asleep):
+        message = dbus.lowlevel.SignalMessage('/org/freedesktop/login1', LOGIND + '.Manager',
+                                              'PrepareForSleep')
+        message.append(asleep, signature='b')
+        self.connection.send_message(message)
