@@ -33,9 +33,7 @@ class Apps(TestCase):
                 text.replace('BIN', str(self.bin)))
 
     def arguments(self):
-        return ['--run', os.path.join(self.directory, 'run'), '--config-dir', str(self.conf),
-                '--vendor-dir', os.path.join(self.directory, 'none'), '--policy-dir',
-                os.environ['IDLED_POLICIES'], '--log-level', 'debug', '--dry-run']
+        return [*self.arguments_here(self.conf), '--dry-run']
 
     def run_program(self, *command, **options):
         process = subprocess.Popen([str(word) for word in command], stdin=subprocess.PIPE,
@@ -46,6 +44,15 @@ class Apps(TestCase):
             process.communicate()
         self.addCleanup(stop)
         return process
+
+    def wait_exec(self, pid, name):
+        """Until the process executes one of our programs."""
+        wait_until(lambda: os.readlink('/proc/%d/exe' % pid) == str(self.bin / name), 'exec')
+
+    def remove_at_end(self, group):
+        """A cgroup, which lives longer than processes of later."""
+        self.addCleanup(lambda: wait_until(
+            lambda: not (group / 'cgroup.procs').read_text() and (group.rmdir() or True), 'its end'))
 
     def wait_hold(self, rule, pid, count=1):
         self.daemon.wait_log(r'Hold \d+ of app %s: .*process %d,' % (rule, pid), count)

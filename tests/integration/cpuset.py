@@ -14,16 +14,22 @@ def cpuset_root():
     return None
 
 
+def make_cpuset(path):
+    """A group that has what the one around it has."""
+    path.mkdir()
+    for file in ('cpuset.mems', 'cpuset.cpus'):
+        (path / file).write_text((path.parent / file).read_text())
+    return path
+
+
 class OwnGroup:
     """For a TestCase whose daemon confines nothing but one group that it makes itself."""
 
+    POLICY = 'userspace'
+
     def make_group(self, name):
-        top = cpuset_root()
-        self.group = top / name
-        self.group.mkdir()
+        self.group = make_cpuset(cpuset_root() / name)
         self.addCleanup(self.group.rmdir)
-        for file in ('cpuset.mems', 'cpuset.cpus'):
-            (self.group / file).write_text((top / file).read_text())
         self.before = self.knob()
         self.conf = Path(self.directory, 'conf')
         self.conf.mkdir()
@@ -31,13 +37,11 @@ class OwnGroup:
 
     def configure(self, more):
         (self.conf / 'idled.conf').write_text(
-            '[Daemon]\nPolicies=userspace\n[Park]\nBackend=cgroup\nUnits=%s\n%s'
-            % (self.group.name, more))
+            '[Daemon]\nPolicies=%s\n[Park]\nBackend=cgroup\nUnits=%s\n%s'
+            % (self.POLICY, self.group.name, more))
 
     def arguments(self):
-        return ['--run', os.path.join(self.directory, 'run'), '--config-dir', str(self.conf),
-                '--vendor-dir', os.path.join(self.directory, 'none'), '--policy-dir',
-                os.environ['IDLED_POLICIES'], '--log-level', 'debug']
+        return self.arguments_here(self.conf)
 
     def knob(self, group=None):
         """The CPUs of the group, or of another one."""

@@ -224,6 +224,25 @@ class TestCase(unittest.TestCase):
         self.daemon.wait_ready()
         return self.daemon
 
+    def arguments_here(self, config):
+        """As arguments(), of a daemon on the running kernel, with no configuration but this."""
+        return ['--run', os.path.join(self.directory, 'run'), '--config-dir', str(config),
+                '--vendor-dir', os.path.join(self.directory, 'none'), '--policy-dir',
+                os.environ['IDLED_POLICIES'], '--log-level', 'debug']
+
+    def cpu_files(self):
+        """Every file below the CPUs' directory: what is in it, and when it was written."""
+        found = {}
+        for directory, _, names in os.walk(os.path.join(self.root, 'sys/devices/system/cpu')):
+            for name in names:
+                path = os.path.join(directory, name)
+                with open(path, encoding='ascii') as file:
+                    found[path] = (file.read().strip(), os.stat(path).st_mtime_ns)
+        return found
+
+    def cpu_values(self):
+        return {path: text for path, (text, _) in self.cpu_files().items()}
+
     # Asking the daemon
 
     def object(self, path=PATH, connection=None):
@@ -273,6 +292,12 @@ class TestCase(unittest.TestCase):
         command = ['busctl', '--address=' + self.bus.address, *more, *arguments]
         return subprocess.run(command_as(user, *command), stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True, timeout=TIMEOUT, check=check)
+
+    def idlectl(self, *arguments):
+        """idlectl on the private bus: exit status, standard output and error."""
+        return subprocess.run([os.environ['IDLECTL'], '--bus-address', self.bus.address,
+                               *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True, timeout=TIMEOUT, check=False)
 
     def call_as_nobody(self, method, *arguments, more=()):
         return self.busctl('call', NAME, PATH, MANAGER, method, *arguments, user=NOBODY, more=more)

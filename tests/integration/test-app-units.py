@@ -8,7 +8,7 @@ import unittest
 from pathlib import Path
 
 from appstest import ASK, Apps
-from idledtest import main, wait_until
+from idledtest import main
 from systemdtest import WithSystemd
 
 NAME = 'idled-test-%d' % os.getpid()
@@ -35,11 +35,10 @@ class Units(WithSystemd, Apps):
         self.start_systemd()
 
     def make_unit(self, name):
-        """Its cgroup, which lives longer than processes of later; systemd says nothing yet."""
+        """Its cgroup; systemd says nothing yet."""
         group = self.home / name
         group.mkdir()
-        self.addCleanup(lambda: wait_until(
-            lambda: not (group / 'cgroup.procs').read_text() and (group.rmdir() or True), 'its end'))
+        self.remove_at_end(group)
         return group
 
     @staticmethod

@@ -10,8 +10,8 @@ import sys
 import unittest
 
 from appstest import ASK, Apps
-from cpuset import cpuset_root
-from idledtest import NOBODY, main, wait_until
+from cpuset import cpuset_root, make_cpuset
+from idledtest import NOBODY, main
 
 # Changes its name when told; sleeps until its input ends.
 RENAMED = '''
@@ -37,20 +37,18 @@ class Executable(Apps):
         self.start()
         game = self.run_program(self.bin / 'game', '1000')
         self.wait_hold('game', game.pid)
-        text = subprocess.run([os.environ['IDLECTL'], '--bus-address', self.bus.address, 'holds'],
-                              stdout=subprocess.PIPE, text=True, check=True).stdout
-        self.assertRegex(text, r'/apps/game\.conf, process %d, game' % game.pid)
+        self.assertRegex(self.idlectl('holds').stdout, r'/apps/game\.conf, process %d, game' % game.pid)
 
     def test_runs_at_start(self):
         game = self.run_program(self.bin / 'game', '1000')
-        wait_until(lambda: os.readlink('/proc/%d/exe' % game.pid) == str(self.bin / 'game'), 'exec')
+        self.wait_exec(game.pid, 'game')
         self.start()
         self.wait_hold('game', game.pid)
 
     def test_is_replaced(self):
         """By an upgrade: what runs is meant as before, whenever it is looked at."""
         game = self.run_program(self.bin / 'game', '1000')
-        wait_until(lambda: os.readlink('/proc/%d/exe' % game.pid) == str(self.bin / 'game'), 'exec')
+        self.wait_exec(game.pid, 'game')
         shutil.copy('/bin/sleep', self.bin / 'game.new')
         os.rename(self.bin / 'game.new', self.bin / 'game')
         self.assertTrue(os.readlink('/proc/%d/exe' % game.pid).endswith(' (deleted)'))
@@ -139,7 +137,7 @@ class Children(Apps):
         game = self.run_program(self.bin / 'game', '-c', script)
         child = int(game.stdout.readline())
         self.addCleanup(os.kill, child, signal.SIGKILL)
-        wait_until(lambda: os.readlink('/proc/%d/exe' % child) == str(self.bin / 'other'), 'exec')
+        self.wait_exec(child, 'other')
         return game.pid, child
 
     def test_follow(self):
@@ -185,7 +183,7 @@ class Parents(Apps):
     def become_game(self, shell):
         shell.stdin.write('\n')
         shell.stdin.flush()
-        wait_until(lambda: os.readlink('/proc/%d/exe' % shell.pid) == str(self.bin / 'game'), 'exec')
+        self.wait_exec(shell.pid, 'game')
 
     def assert_family(self, game, child):
         self.wait_hold('alone', game.pid)
@@ -245,13 +243,8 @@ class Others(Apps):
 
     @unittest.skipUnless(os.geteuid() == 0 and cpuset_root(), 'needs root and a cgroup v1 cpuset')
     def test_cgroup(self):
-        top = cpuset_root()
-        group = top / ('idled-apps-%d' % os.getpid())
-        group.mkdir()
-        self.addCleanup(lambda: wait_until(
-            lambda: not (group / 'cgroup.procs').read_text() and (group.rmdir() or True), 'its end'))
-        for name in ('cpuset.mems', 'cpuset.cpus'):
-            (group / name).write_text((top / name).read_text())
+        group = make_cpuset(cpuset_root() / ('idled-apps-%d' % os.getpid()))
+        self.remove_at_end(group)
         self.rules(group='[Match]\nCgroup=/idled-apps-*\n' + ASK)
         self.start()
         script = 'echo $$ >%s/cgroup.procs; exec sleep 1000' % group
@@ -265,7 +258,7 @@ class NoNews(Apps):
     @unittest.skipUnless(os.geteuid() == 0, 'needs root for a namespace')
     def test_only_those_at_start(self):
         game = self.run_program(self.bin / 'game', '1000')
-        wait_until(lambda: os.readlink('/proc/%d/exe' % game.pid) == str(self.bin / 'game'), 'exec')
+        self.wait_exec(game.pid, 'game')
         self.start()
         self.wait_hold('game', game.pid)
         self.assertIn('news of applications', [str(what) for what, _ in self.get('Missing')])

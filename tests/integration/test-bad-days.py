@@ -15,7 +15,7 @@ import sys
 import time
 import unittest
 
-from cpuset import cpuset_root
+from cpuset import cpuset_root, make_cpuset
 import temporary
 
 SKIP = 77
@@ -45,22 +45,14 @@ class BadDays(unittest.TestCase):
               '[Daemon]\nPolicies=userspace\n[Park]\nBackend=cgroup\nUnits=%s\n' % GROUP)
         self.groups = []
         self.addCleanup(self.remove_groups)
-        cpus = read(os.path.join(self.root, 'cpuset.cpus')).strip()
-        self.make_group(GROUP, cpus)
-        self.make_group(os.path.join(GROUP, 'inner'), cpus)
+        for name in GROUP, GROUP + '/inner':
+            self.groups.append(make_cpuset(self.root / name))
         self.found = self.values()
         self.mask(1)
 
     def remove_groups(self):
         for path in reversed(self.groups):
             os.rmdir(path)
-
-    def make_group(self, name, cpus):
-        path = os.path.join(self.root, name)
-        os.mkdir(path)
-        self.groups.append(path)
-        write(os.path.join(path, 'cpuset.mems'), read(os.path.join(self.root, 'cpuset.mems')))
-        write(os.path.join(path, 'cpuset.cpus'), cpus)
 
     def values(self):
         return [read(os.path.join(path, 'cpuset.cpus')) for path in self.groups]

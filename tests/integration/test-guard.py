@@ -6,43 +6,25 @@ that the test makes; MaxCores=1 parks whatever else this machine does."""
 import os
 import signal
 import time
-from pathlib import Path
 
-from cpuset import cpuset_root, main_on_cpusets
+from cpuset import OwnGroup, main_on_cpusets
 from idledtest import TestCase, wait_until
 
-GROUP = 'idled-guard-%d' % os.getpid()
 PERIOD = 0.25  # of ondemand
 REFUSED = ('setpriv', '--bounding-set=-sys_resource', '--inh-caps=-sys_resource')
 
 
-class Guard(TestCase):
+class Guard(OwnGroup, TestCase):
     PREFIX = REFUSED
+    POLICY = 'ondemand'
 
     def setUp(self):
         super().setUp()
-        top = cpuset_root()
-        self.group = top / GROUP
-        self.group.mkdir()
-        self.addCleanup(self.group.rmdir)
-        for name in ('cpuset.mems', 'cpuset.cpus'):
-            (self.group / name).write_text((top / name).read_text())
-        self.conf = Path(self.directory, 'conf')
-        (self.conf / 'policies').mkdir(parents=True)
-        (self.conf / 'idled.conf').write_text(
-            '[Daemon]\nPolicies=ondemand\n[Park]\nBackend=cgroup\nUnits=%s\n' % GROUP)
+        self.make_group('idled-guard-%d' % os.getpid())
+        (self.conf / 'policies').mkdir()
         (self.conf / 'policies/ondemand.conf').write_text('[Policy]\nMaxCores=1\nDwell=0\n')
-        self.before = self.knob()
         self.start()
         wait_until(lambda: self.knob() != self.before, 'a CPU to be parked')
-
-    def arguments(self):
-        return ['--run', os.path.join(self.directory, 'run'), '--config-dir', str(self.conf),
-                '--vendor-dir', os.path.join(self.directory, 'none'), '--policy-dir',
-                os.environ['IDLED_POLICIES'], '--log-level', 'debug']
-
-    def knob(self):
-        return (self.group / 'cpuset.cpus').read_text().strip()
 
     def missing(self):
         return [str(what) for what, _ in self.get('Missing')]

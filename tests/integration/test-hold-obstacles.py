@@ -30,6 +30,8 @@ class Obstacles(Case):
         self.assertEqual(self.value(path, 'Obstacle'), expected)
         return path
 
+
+class Laptop(Obstacles):
     def test_left_alone(self):
         self.start()
         path = self.assert_obstacle('', latency_us=50, min_frequency_khz=800000)
@@ -162,8 +164,6 @@ class Obstacles(Case):
 class Bare(Obstacles):
     """A machine that has not what is asked for."""
     MACHINE = 'synthetic-bare'
-    test_left_alone = test_profile = test_knob_of_somebody_else = test_beside_a_profile = None
-    test_excluded = test_global = test_maximum = None
 
     def test_absent(self):
         self.start()

@@ -5,13 +5,14 @@ import os
 import signal
 import subprocess
 
-from idledtest import TIMEOUT, TestCase, main, wait_until
+import holdstest
+from holdstest import HOLD
+from idledtest import TIMEOUT, main, wait_until
 
-HOLD = 'org.idled1.Hold'
 WAIT = 'read line'  # a shell that does this waits until its input ends
 
 
-class Case(TestCase):
+class Case(holdstest.Case):
     CONFIG = '[Daemon]\nPolicies=latency\n'
 
     def setUp(self):
@@ -42,12 +43,6 @@ class Case(TestCase):
 
     def run_command(self, *command):
         return self.finish(self.begin('run', '--latency', '50us', '--', *command))
-
-    def holds(self):
-        return [str(path) for path in self.get('Holds')]
-
-    def wait_holds(self, count):
-        wait_until(lambda: len(self.holds()) == count, '%d holds' % count)
 
 
 class Run(Case):

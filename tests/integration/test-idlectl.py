@@ -21,9 +21,7 @@ GROUP = 'idlectl-test-%d' % os.getpid()
 class Idlectl(TestCase):
     def ctl(self, *arguments, status=0, told=False):
         """What it prints, or, if it is to fail, complains of; `told`: prints all the same."""
-        done = subprocess.run([os.environ['IDLECTL'], *arguments, '--bus-address',
-                               self.bus.address], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              text=True, timeout=TIMEOUT, check=False)
+        done = self.idlectl(*arguments)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         return done.stderr if status and not told else done.stdout
 

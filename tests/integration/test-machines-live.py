@@ -11,7 +11,6 @@ import os
 import random
 import threading
 import time
-import unittest
 
 from idledtest import NAME, PATH, TestCase, main
 

@@ -6,7 +6,7 @@ the test makes; each test looks at the kernel's values."""
 import os
 import subprocess
 
-from cpuset import OwnGroup, main_on_cpusets
+from cpuset import OwnGroup, main_on_cpusets, make_cpuset
 from idledtest import TestCase, wait_until
 
 GROUP = 'idled-pinned-%d' % os.getpid()
@@ -72,11 +72,7 @@ class Groups(OwnGroup, TestCase):
         self.park()
 
     def make(self, name):
-        group = self.group.parent / name
-        group.mkdir()
-        for file in ('cpuset.mems', 'cpuset.cpus'):
-            (group / file).write_text((group.parent / file).read_text())
-        return group
+        return make_cpuset(self.group.parent / name)
 
     def test_newcomer(self):
         group = self.make(GROUP + '-new')

@@ -207,45 +207,47 @@ class Choices(ProfileCase):
 class Ctl(ProfileCase):
     """idlectl profile, with and without the daemon."""
 
-    def idlectl(self, *arguments, bus=True):
-        command = [os.environ['IDLECTL'], 'profile', *arguments]
-        command += ['--bus-address', self.bus.address] if bus else \
-            ['--root', self.root, '--policy-dir', os.environ['IDLED_POLICIES']]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
+    def profile(self, *arguments):
+        return self.idlectl('profile', *arguments)
+
+    def profile_alone(self, *arguments):
+        return subprocess.run([os.environ['IDLECTL'], 'profile', *arguments, '--root', self.root,
+                               '--policy-dir', os.environ['IDLED_POLICIES']],
+                              capture_output=True, text=True, check=False)
 
     def test_with_the_daemon(self):
         self.start()
-        result = self.idlectl()
+        result = self.profile()
         self.assertEqual((result.returncode, result.stderr), (0, ''))
         self.assertEqual(result.stdout.splitlines(), [
             'balanced (nobody chose another)', '   Profile   Summary', '*  balanced  -',
             '   day       -', '   night     Nobody is here'])
-        result = self.idlectl('set', 'night')
+        result = self.profile('set', 'night')
         self.assertEqual((result.returncode, result.stdout), (0, 'night (chosen)\n'))
-        self.assertEqual(self.idlectl('get').stdout, 'night\n')
-        answer = json.loads(self.idlectl('list', '--json').stdout)
+        self.assertEqual(self.profile('get').stdout, 'night\n')
+        answer = json.loads(self.profile('list', '--json').stdout)
         self.assertEqual((answer['active'], answer['reason'], answer['chosen'],
                           answer['inhibited']), ('night', 'chosen', 'night', None))
         self.assertEqual([row['name'] for row in answer['profiles'] if row['active']], ['night'])
-        result = self.idlectl('set', 'nihgt')
+        result = self.profile('set', 'nihgt')
         self.assertEqual((result.returncode, result.stdout), (1, ''))
         self.assertIn('(did you mean night?)', result.stderr)
-        self.assertEqual(self.idlectl('set', 'auto').stdout, 'balanced (nobody chose another)\n')
+        self.assertEqual(self.profile('set', 'auto').stdout, 'balanced (nobody chose another)\n')
 
     def test_without_the_daemon(self):
-        result = self.idlectl('--json', bus=False)
+        result = self.profile_alone('--json')
         self.assertEqual((result.returncode, result.stderr), (0, ''))
         answer = json.loads(result.stdout)
         self.assertIsNone(answer['active'])
         self.assertEqual([(row['name'], row['summary']) for row in answer['profiles']],
                          [('balanced', None), ('day', None), ('night', 'Nobody is here')])
-        self.assertIn('  night     Nobody is here\n', self.idlectl(bus=False).stdout)
+        self.assertIn('  night     Nobody is here\n', self.profile_alone().stdout)
         for arguments in ['get'], ['set', 'night']:
-            result = self.idlectl(*arguments, bus=False)
+            result = self.profile_alone(*arguments)
             self.assertEqual((result.returncode, result.stdout), (1, ''))
             self.assertIn('idled is not running', result.stderr)
         self.write_config('profiles/day.conf', '[nonsense]\n')
-        result = self.idlectl(bus=False)
+        result = self.profile_alone()
         self.assertEqual((result.returncode, result.stdout), (1, ''))
         self.assertIn('profiles/day.conf:1: found section [nonsense]', result.stderr)
 

@@ -3,7 +3,6 @@
 """What policies wished for single CPUs, why, and what they counted, as the daemon tells of it."""
 import json
 import os
-import subprocess
 import time
 
 from idledtest import NAME, PATH, TestCase, main
@@ -109,9 +108,7 @@ class Reasons(TestCase):
         row = self.call('Explain')[2]
         self.assertEqual(len(row['figures']), 4)
         self.assertEqual(row['reasons'][0]['option'], 'HistoryLearn')
-        answer = json.loads(subprocess.run(
-            [os.environ['IDLECTL'], 'why', '2', '--json', '--bus-address', self.bus.address],
-            stdout=subprocess.PIPE, check=True, text=True).stdout)['cpus'][0]
+        answer = json.loads(self.idlectl('why', '2', '--json').stdout)['cpus'][0]
         self.assertEqual(answer['reasons'][0]['because'], row['reasons'][0]['because'])
         self.assertIn({'policy': 'cstates', 'name': 'too deep', 'unit': '', 'value': 3.0},
                       answer['figures'])

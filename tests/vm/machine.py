@@ -7,7 +7,6 @@ guest that it is there, and the host that it is done (image/root/usr/local/sbin/
 """
 
 import dataclasses
-import os
 import select
 import shutil
 import socket
