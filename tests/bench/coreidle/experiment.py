@@ -32,8 +32,8 @@ TABLES = {
             "gated_from=2 exit_wait=N",
 }
 
-# Shape, and the CPUs that are the ideal: the threads of one core.
-MACHINES = {"4": ("2x2", "0-1"), "8": ("2x2x2", "0-1"), "4-cores": ("4x1", "0")}
+# Shape, and the CPUs that nobody has in the ideal: all but the threads of one core.
+MACHINES = {"4": ("2x2", "2-3"), "8": ("2x2x2", "2-7"), "4-cores": ("4x1", "1-3")}
 
 LOADS = {
     "cyclictest": "cyclictest --default-system -q -t 30 -i 4000 -d 487 -h 20000 -D 100000",
@@ -53,7 +53,7 @@ class Run:
     wakeups: float   # a second, of all CPUs
     work: float      # MB a second over the loopback device
     latencies: dict  # of cyclictest, in microseconds, by percentile
-    transitions: int  # of idled while it was measured
+    transitions: int  # of idled, from some seconds before
     own_cost: float  # CPU time of idled, of one CPU
     own_wakeups: float  # of idled, a second
     parked: str
@@ -114,20 +114,27 @@ def percentiles(reports):
     return result
 
 
-def progress(before, after):
-    """What counters grew by, and idled's own, in one round."""
-    change = {k: after[k] - v for k, v in before.items() if k != "idled"}
-    if "idled" in before:
-        old, new = before["idled"]["daemon"], after["idled"]["daemon"]
-        change |= {f"own {k}": new[k] - old[k] for k in ("transitions", "cpu_usec", "wakeups")}
-    return change
+def growth(befores, afters, read):
+    """What counters grew by, in all rounds together."""
+    result = {}
+    for before, after in zip(map(read, befores), map(read, afters)):
+        for key, value in before.items():
+            result[key] = result.get(key, 0) + after[key] - value
+    return result
+
+
+def read_own(lines):
+    """idled's own counters, and when it was asked."""
+    values = read_snapshot(lines)
+    own = {key: values["idled"]["daemon"][key] for key in ("transitions", "cpu_usec", "wakeups")}
+    return own | {"time": values["time"]}
 
 
 def read_run(text, names):
     parts = sections(text)
-    ends = [read_snapshot(lines) for lines in parts["after"]]
-    rounds = [progress(read_snapshot(before), after) for before, after in zip(parts["before"], ends)]
-    change = {k: sum(r[k] for r in rounds) for k in rounds[0]}
+    change = growth(parts["before"], parts["after"], read_snapshot)
+    status = parts.get("status", [])
+    own = growth(status[::2], status[1::2], read_own)
     seconds = change["time"] / 1e6
     return Run(
         watts=sum(v for k, v in change.items() if k.endswith("energy_uj")) / 1e6 / seconds,
@@ -135,10 +142,10 @@ def read_run(text, names):
         wakeups=sum(v for k, v in change.items() if k.endswith("/usage")) / seconds,
         work=change["loopback"] / 1e6 / seconds,
         latencies=percentiles(parts["load"]),
-        transitions=change.get("own transitions", 0),
-        own_cost=change.get("own cpu_usec", 0) / change["time"],
-        own_wakeups=change.get("own wakeups", 0) / seconds,
-        parked=ends[-1]["idled"]["cpus"]["parked"] if "idled" in ends[-1] else "",
+        transitions=own.get("transitions", 0),
+        own_cost=own["cpu_usec"] / own["time"] if own else 0,
+        own_wakeups=own["wakeups"] * 1e6 / own["time"] if own else 0,
+        parked=read_snapshot(status[-1])["idled"]["cpus"]["parked"] if status else "",
         why="\n".join(parts["history"][0]) if "history" in parts else "")
 
 
@@ -157,7 +164,7 @@ def parse(arguments):
     parser.add_argument("--placements", default=",".join(PLACEMENTS))
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=1, help="starts of the load in each run")
-    parser.add_argument("--seconds", type=int, default=6, help="that are measured in each round")
+    parser.add_argument("--seconds", type=int, default=20, help="that are measured in each round")
     parser.add_argument("--settle", type=int, default=80, help="seconds before that; idled has to find out")
     parser.add_argument("--set", default="", metavar="KEY=VALUE,...", help="options of ondemand")
     parser.add_argument("--results", type=Path, metavar="FILE", help="add all figures to this file")
