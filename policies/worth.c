@@ -8,7 +8,8 @@
  *     places: all CPUs in use, and some parked. Not counted are the first SETTLE_USEC after a
  *     change, for tasks take that long to find their places, and times in which there is next to
  *     nothing to do, where nothing is lost. A place begins anew if other CPUs are in use there than
- *     the last time, or that was FRESH_USEC ago.
+ *     the last time, or that was FRESH_USEC ago. Only the newest samples, a window, count, for a
+ *     load that begins is still finding its shape.
  *  2. When. Energy is read only while there is something to find out: in the last seconds before
  *     CPUs are parked, and after that; a window, WINDOW_USEC of each, will do. If CPUs were parked
  *     when the load came nothing is known of the other place, and once this one is known everything
@@ -37,7 +38,6 @@
 
 #include <math.h>
 
-#define SAMPLE_USEC  200000
 #define SETTLE_USEC  SECOND
 #define WINDOW_USEC  (4 * SECOND)
 #define FRESH_USEC   (2 * MINUTE)
@@ -58,6 +58,8 @@
 #define MOST_RATIO   1.6
 #define SAVING       0.01
 #define LEAST_WORK   0.01 /* CPUs */
+
+_Static_assert(WINDOW_USEC << DOUBLINGS <= WORTH_LONGEST_USEC, "samples of the longest window");
 
 static void forget(Worth *worth)
 {
@@ -81,9 +83,14 @@ static uint64_t longer(uint64_t usec, uint64_t most)
         return 2 * usec < most ? 2 * usec : most;
 }
 
-static double window(const Worth *worth)
+static uint64_t window(const Worth *worth)
 {
-        return (double)(WINDOW_USEC << worth->doublings);
+        return WINDOW_USEC << worth->doublings;
+}
+
+static bool is_long_enough(const Worth *worth, const WorthSide *side)
+{
+        return worth_side_mean(side, window(worth)).usec >= (double)window(worth);
 }
 
 static bool is_pending(const Worth *worth, uint64_t now)
@@ -127,20 +134,6 @@ static void retry_later(Worth *worth, uint64_t now)
         worth->retry_usec = longer(worth->retry_usec, 60 * MINUTE);
 }
 
-static void part_end(WorthSide *part, WorthSide *side, uint64_t now)
-{
-        double watts = part->joules * SECOND / part->usec;
-
-        side->joules += part->joules;
-        side->usec += part->usec;
-        side->work += part->work;
-        side->n++;
-        side->watts += watts;
-        side->square += watts * watts;
-        side->last_usec = now;
-        *part = (WorthSide){ 0 };
-}
-
 static bool is_fresh(const WorthSide *side, uint64_t now)
 {
         return side->n > 0 && now <= side->last_usec + FRESH_USEC;
@@ -157,7 +150,8 @@ static void enter(Worth *worth, const WorthView *view, uint64_t began)
                 return;
         worth->place = place;
         worth->settled_usec = began + SETTLE_USEC;
-        worth->part = (WorthSide){ 0 };
+        worth_side_interrupt(&worth->sides[WORTH_ALL]);
+        worth_side_interrupt(&worth->sides[WORTH_PARKED]);
         if (place == WORTH_UNSURE)
                 return;
         worth->in_use[place] = *view->allowed;
@@ -171,36 +165,16 @@ static void measure(Worth *worth, const WorthView *view)
         const Snapshot *snapshot = view->snapshot;
         uint64_t began = snapshot->time_usec - snapshot->interval_usec;
         double joules = packages_joules(snapshot), usec = (double)snapshot->interval_usec;
+        WorthSide *side = &worth->sides[view->place == WORTH_PARKED];
 
         note_absence(worth, joules, snapshot->time_usec);
         enter(worth, view, began);
         if (joules <= 0 || began < worth->settled_usec || view->load < LEAST_WORK ||
-            view->place == WORTH_UNSURE) {
-                worth->part = (WorthSide){ 0 };
-                return;
-        }
-        worth->part.joules += joules;
-        worth->part.usec += usec;
-        worth->part.work += view->work * usec;
-        if (worth->part.usec >= SAMPLE_USEC)
-                part_end(&worth->part, &worth->sides[view->place], snapshot->time_usec);
-}
-
-/* The square of the standard error of the mean power. */
-static double variance_of_mean(const WorthSide *side)
-{
-        double mean = side->watts / side->n;
-
-        if (side->n < 2)
-                return 0;
-        return fmax(side->square / side->n - mean * mean, 0) / (side->n - 1);
-}
-
-static bool are_alike(const WorthSide *all, const WorthSide *parked)
-{
-        double ratio = parked->work / parked->usec / (all->work / all->usec);
-
-        return ratio >= LEAST_RATIO && ratio <= MOST_RATIO;
+            view->place == WORTH_UNSURE)
+                worth_side_interrupt(side);
+        else
+                worth_side_add(side, &(WorthSample){ joules, usec, view->work * usec },
+                               snapshot->time_usec);
 }
 
 /* Step 4. */
@@ -258,12 +232,14 @@ static void note_work(Worth *worth, double work, uint64_t now)
 /* Step 3, of two sides that are long enough. True if parking saved nothing. */
 static bool judge(Worth *worth, uint64_t now)
 {
-        WorthSide all = worth->sides[WORTH_ALL], parked = worth->sides[WORTH_PARKED];
-        double noise = 2 * sqrt(variance_of_mean(&all) + variance_of_mean(&parked)), saved;
+        WorthMean all = worth_side_mean(&worth->sides[WORTH_ALL], window(worth));
+        WorthMean parked = worth_side_mean(&worth->sides[WORTH_PARKED], window(worth));
+        double ratio = parked.work / all.work, saved;
+        double noise = 2 * sqrt(all.variance + parked.variance);
         bool failed;
 
         worth->comparing = false;
-        if (!are_alike(&all, &parked)) {
+        if (ratio < LEAST_RATIO || ratio > MOST_RATIO) {
                 forget(worth);
                 if (worth->doublings == DOUBLINGS)
                         retry_later(worth, now);
@@ -271,8 +247,8 @@ static bool judge(Worth *worth, uint64_t now)
                         worth->doublings++;
                 return false;
         }
-        worth->watts[WORTH_ALL] = all.joules * SECOND / all.usec;
-        worth->watts[WORTH_PARKED] = parked.joules * SECOND / parked.usec;
+        worth->watts[WORTH_ALL] = all.watts;
+        worth->watts[WORTH_PARKED] = parked.watts;
         saved = (1 - SAVING) * worth->watts[WORTH_ALL] - worth->watts[WORTH_PARKED];
         if (worth->doublings == DOUBLINGS) {
                 noise /= 2;
@@ -289,7 +265,7 @@ static bool judge(Worth *worth, uint64_t now)
                 fail(worth, now);
         else
                 succeed(worth, fabs(saved) > noise ? CHECK_USEC : ANEW_USEC, now);
-        note_work(worth, all.work / all.usec, now);
+        note_work(worth, all.work, now);
         return failed;
 }
 
@@ -304,12 +280,11 @@ WorthAdvice worth_watch(Worth *worth, const WorthView *view)
         worth->seen_usec = now;
         measure(worth, view);
         notice_other_load(worth, view->load, now);
-        if (worth->comparing &&
-            now - worth->compared_usec > COMPARE_USEC + (WINDOW_USEC << worth->doublings))
+        if (worth->comparing && now - worth->compared_usec > COMPARE_USEC + window(worth))
                 retry_later(worth, now);
-        if (!is_pending(worth, now) || view->place == WORTH_UNSURE || here->usec < window(worth))
+        if (!is_pending(worth, now) || view->place == WORTH_UNSURE || !is_long_enough(worth, here))
                 return WORTH_GO_ON;
-        if (there->usec >= window(worth) && is_fresh(there, now))
+        if (is_fresh(there, now) && is_long_enough(worth, there))
                 return judge(worth, now) ? WORTH_UNPARK : WORTH_GO_ON;
         if (view->place == WORTH_PARKED) {
                 worth->comparing = true;
@@ -322,7 +297,7 @@ WorthAdvice worth_watch(Worth *worth, const WorthView *view)
 bool worth_wants_energy(Worth *worth, const WorthView *view)
 {
         uint64_t now = view->snapshot->time_usec;
-        bool soon = view->parking_usec <= (WINDOW_USEC << worth->doublings) + SETTLE_USEC;
+        bool soon = view->parking_usec <= window(worth) + SETTLE_USEC;
 
         worth->wanted = is_pending(worth, now) && view->load >= LEAST_WORK &&
                         (view->place == WORTH_PARKED ||

@@ -9,6 +9,7 @@
 #define IDLED_WORTH_H
 
 #include "idled-policy.h"
+#include "worth-side.h"
 
 #define SECOND UINT64_C(1000000) /* microseconds */
 #define MINUTE (60 * SECOND)
@@ -26,18 +27,8 @@ typedef enum WorthAdvice {
         WORTH_UNPARK,  /* unpark what is parked, for that saved nothing, and begin anew */
 } WorthAdvice;
 
-/* Sums over the time that counted in one place. */
-typedef struct WorthSide {
-        double joules, usec;
-        double work;          /* CPUs times microseconds */
-        double n;             /* samples of the power, of SAMPLE_USEC or a little more */
-        double watts, square; /* sums of these, and of their squares */
-        uint64_t last_usec;   /* when the last was */
-} WorthSide;
-
 typedef struct Worth {
         WorthSide sides[2];    /* by place */
-        WorthSide part;        /* of a sample */
         CpuSet in_use[2];      /* by place, when that was entered last */
         WorthPlace place;      /* at the last call */
         uint64_t settled_usec; /* what is before this is not counted */

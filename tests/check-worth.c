@@ -219,6 +219,26 @@ START_TEST(load_ends_meanwhile)
 }
 END_TEST
 
+/* A load that begins draws little at first; that is over when it is compared. */
+START_TEST(beginning_does_not_count)
+{
+        Follower f;
+
+        follower_init(&f, false);
+        for (unsigned i = 0; i < 16; i++) {
+                follower_step(&f, GOOD, 20, 0.3);
+                f.unparked_usec = f.snapshot->time_usec;
+        }
+        for (unsigned i = 0; i < 240; i++)
+                follower_step(&f, GOOD, f.parked ? 58 : 69, 0.3);
+        ck_assert(f.parked);
+        ck_assert_uint_eq(f.compared, 0);
+        ck_assert_uint_gt(f.worth.judged_usec, 0);
+        ck_assert_double_eq_tol(f.worth.watts[WORTH_ALL], 69, 0.1);
+        follower_done(&f);
+}
+END_TEST
+
 /* What was found of one load, for two minutes or, after a success, forty, and then another: minutes
  * until that is parked or not. */
 static const struct {
@@ -271,6 +291,7 @@ int main(void)
         tcase_add_test(tcase, pause_doubles_to_its_end);
         tcase_add_test(tcase, success_resets);
         tcase_add_test(tcase, load_ends_meanwhile);
+        tcase_add_test(tcase, beginning_does_not_count);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
 }
