@@ -131,17 +131,21 @@ def read_own(lines):
 
 
 def read_run(text, names):
+    """Raises ValueError if the load did nothing that could be measured."""
     parts = sections(text)
     change = growth(parts["before"], parts["after"], read_snapshot)
     status = parts.get("status", [])
     own = growth(status[::2], status[1::2], read_own)
     seconds = change["time"] / 1e6
+    latencies, work = percentiles(parts["load"]), change["loopback"] / 1e6 / seconds
+    if not latencies and work < 0.1:
+        raise ValueError("the load did nothing:\n" + text[-2000:])
     return Run(
         watts=sum(v for k, v in change.items() if k.endswith("energy_uj")) / 1e6 / seconds,
         residency=residency(change, names, change["time"]),
         wakeups=sum(v for k, v in change.items() if k.endswith("/usage")) / seconds,
-        work=change["loopback"] / 1e6 / seconds,
-        latencies=percentiles(parts["load"]),
+        work=work,
+        latencies=latencies,
         transitions=own.get("transitions", 0),
         own_cost=own["cpu_usec"] / own["time"] if own else 0,
         own_wakeups=own["wakeups"] * 1e6 / own["time"] if own else 0,
@@ -158,8 +162,8 @@ def measure(guest, arguments, placement, load, names):
 
 def parse(arguments):
     parser = argparse.ArgumentParser(prog="tools/vm bench coreidle", description=__doc__)
-    parser.add_argument("--machines", default="4,8", help="numbers of CPUs: " + ",".join(MACHINES))
-    parser.add_argument("--tables", default="long,snb,flat", help="of idle states")
+    parser.add_argument("--machines", default=",".join(MACHINES), help="numbers of CPUs")
+    parser.add_argument("--tables", default=",".join(TABLES), help="of idle states")
     parser.add_argument("--loads", default="cyclictest,tbench", help=", ".join(LOADS))
     parser.add_argument("--placements", default=",".join(PLACEMENTS))
     parser.add_argument("--runs", type=int, default=3)
