@@ -309,8 +309,7 @@ START_TEST(says_why)
 }
 END_TEST
 
-/* Whatever the load and the options: that the budget is used up is said only if it is, and that
- * fewer cores would do only if so many are wished for. */
+/* Whatever the load and the options: that the budget is used up is said only if it is. */
 START_TEST(says_no_lies)
 {
         static const char *const options[] = { "", "MaxCores=2", "MinCores=3 MaxTransitions=2",

@@ -320,27 +320,6 @@ START_TEST(contradictions)
 }
 END_TEST
 
-/* The shipped file shows each option with its help and default, in the table's order. */
-START_TEST(shipped_file)
-{
-        g_autofree char *text = NULL;
-        const char *at;
-
-        ck_assert(g_file_get_contents(CONF_DIR "/policies/ondemand.conf", &text, NULL, NULL));
-        at = strstr(text, "\n[Policy]\n");
-        ck_assert_ptr_nonnull(at);
-        for (const Setting *row = idled_policy.settings; row->key; row++) {
-                g_autofree char *help = g_strdup_printf("\n# %s\n", row->help);
-                g_autofree char *line = g_strdup_printf("\n#%s=%s\n", row->key, row->fallback);
-
-                at = strstr(at, help);
-                ck_case(row->key, at != NULL, "no line \"# %s\" in its place", row->help);
-                at = strstr(at, line);
-                ck_case(row->key, at != NULL, "no line \"#%s=%s\"", row->key, row->fallback);
-        }
-}
-END_TEST
-
 int main(void)
 {
         Suite *suite = suite_create("ondemand");
@@ -356,7 +335,6 @@ int main(void)
         tcase_add_test(tcase, hotplug);
         tcase_add_test(tcase, patience);
         tcase_add_loop_test(tcase, contradictions, 0, G_N_ELEMENTS(check_cases));
-        tcase_add_test(tcase, shipped_file);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
 }
