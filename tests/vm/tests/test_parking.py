@@ -25,8 +25,10 @@ CONTAINER = (f"cd {HIERARCHY}/system.slice/t-container.service && mkdir payload 
              "echo 1-2 >payload/cpuset.cpus && exec sleep infinity\n")
 
 
-class Parking(lab.IdledTest):
-    backend, described = "systemd", "AllowedCPUs"
+class ParkingTest(lab.IdledTest):
+    """Of one back end."""
+
+    backend = None
 
     def setUp(self):
         self.configure(f"[Daemon]\nPolicies=userspace\n[Park]\nBackend={self.backend}\n")
@@ -57,6 +59,18 @@ class Parking(lab.IdledTest):
     def set_idle_mask(self, cpus):
         """Without waiting for it to be so."""
         self.guest.run(f"busctl -q call {MANAGER} SetIdleMask s '{cpus}'")
+
+    def make_rival(self, cpus):
+        """A slice beside all others with CPUs of its own."""
+        self.write("/etc/systemd/system/rival.slice", f"[Slice]\nAllowedCPUs={cpus}\n")
+        self.guest.run("systemctl daemon-reload")
+        self.addCleanup(self.guest.run, "systemctl stop rival.slice; "
+                        "rm /etc/systemd/system/rival.slice; systemctl daemon-reload")
+        self.run_unit("t-rival", "--slice=rival.slice")
+
+
+class Parking(ParkingTest):
+    backend, described = "systemd", "AllowedCPUs"
 
     def test_who_is_where(self):
         for name, (options, _, _) in TENANTS.items():
@@ -178,14 +192,6 @@ class Parking(lab.IdledTest):
         self.park("3")
         self.assertEqual(self.cpus_of(*who), ["0-2", "1-2", "1-2"])
 
-    def make_rival(self, cpus):
-        """A slice beside all others with CPUs of its own."""
-        self.write("/etc/systemd/system/rival.slice", f"[Slice]\nAllowedCPUs={cpus}\n")
-        self.guest.run("systemctl daemon-reload")
-        self.addCleanup(self.guest.run, "systemctl stop rival.slice; "
-                        "rm /etc/systemd/system/rival.slice; systemctl daemon-reload")
-        self.run_unit("t-rival", "--slice=rival.slice")
-
     def test_slice_with_cpus(self):
         self.make_rival("1-2")
         self.start()
@@ -258,14 +264,10 @@ class Partition(Parking):
         self.assertEqual(self.guest.read("idled --restore; ls /run/idled"), "")
 
 
-class Automatic(Parking):
+class Automatic(ParkingTest):
     """Begins with a partition, and takes units when something beside it has CPUs of its own."""
 
-    backend, described = "auto", "idledpark.slice"
-    # What Partition tests already.
-    test_who_is_where = test_last_cpu_of_a_service = test_who_comes_later = None
-    test_container = test_pinned_task = test_reload_of_systemd = None
-    test_hotplug_while_parked = test_kill_while_parked = None
+    backend = "auto"
 
     def test_slice_with_cpus(self):
         self.run_unit("t-system", "")

@@ -18,7 +18,7 @@ import lab
 TOOL = lab.HERE.parents[1] / "tools/vm"
 
 
-class Tool(unittest.TestCase):
+class ToolTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         if lab.settings.short:
@@ -29,6 +29,8 @@ class Tool(unittest.TestCase):
     def arguments(self, *words):
         return [str(TOOL), "--suite", lab.settings.suite, *words]
 
+
+class Tool(ToolTest):
     def run_tool(self, *words):
         return subprocess.run(self.arguments(*words), text=True, check=False, timeout=900,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -80,7 +82,7 @@ class Tool(unittest.TestCase):
         self.assertEqual(marks, [])
 
 
-class Shell(Tool):
+class Shell(ToolTest):
     def setUp(self):
         build = ["--build", lab.settings.build] if lab.settings.build else []
         self.pid, self.terminal = pty.fork()
@@ -125,9 +127,6 @@ class Shell(Tool):
         status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
         self.pid = 0
         return status
-
-    test_exit_status_output_and_files = test_options_of_module_and_kernel = None
-    test_boots_once = test_tests_end_with_it = None
 
     def test_prompt_commands_and_end(self):
         self.expect(rb"root@lab:~# ")
