@@ -295,6 +295,7 @@ int main(void)
         tcase_add_test(tcase, success_resets);
         tcase_add_test(tcase, load_ends_meanwhile);
         tcase_add_test(tcase, beginning_does_not_count);
+        tcase_set_timeout(tcase, 60);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
 }
