@@ -74,7 +74,8 @@ def parse():
     parser.add_argument("--boot", action="store_true", help="boot, although a machine of this kind "
                         "that has booted is kept to go on from")
     verbs = parser.add_subparsers(dest="verb", required=True)
-    verbs.add_parser("image", help="make image and module if they are not there, and say where")
+    verbs.add_parser("image", help="make what is missing for a machine, boot one to go on from, and "
+                     "say where the image is")
     verb = verbs.add_parser("shell", help="boot, with a shell on this terminal; its end ends it")
     verb.add_argument("--build", type=build, help="install what was built here before")
     verb = verbs.add_parser("run", help="boot, run a command, end; /share is what --share names")
@@ -136,7 +137,9 @@ class Result(unittest.TextTestResult):
     def addSubTest(self, test, subtest, err):
         super().addSubTest(test, subtest, err)
         if err:
+            self.stream.writeln(self._exc_info_to_string(err, subtest))
             self.stop_if_broken(err)
+            self.tell(test)
 
     def stop_if_broken(self, err):
         if isinstance(err[1], GuestError):
@@ -173,7 +176,7 @@ def run_bench(arguments):
 
 def act(arguments):
     if arguments.verb == "image":
-        print(lab.supplies()[0])
+        print(lab.prepare(boot=False).image)
         return 0
     if arguments.verb == "shell":
         return lab.prepare().shell(arguments.build)
