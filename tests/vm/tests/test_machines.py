@@ -2,10 +2,15 @@
 """idled on other machines than the usual one: it sees what they are, parks as is right for them, and gives
 everything back."""
 
+import contextlib
 import json
 
 import lab
-from kernel import BURN, CPU, PARAMETERS, KernelTest
+from kernel import BURN, CPU, PARAMETERS, STATES, KernelTest
+
+C3 = STATES.index("C3")
+GOVERNORS = f"cat {CPU}/cpufreq/policy*/scaling_governor"
+ENERGY = [("Power", f"/org/idled1/energy/package_2d{n}", "org.idled1.Energy") for n in (0, 1)]
 
 
 class Machine(lab.IdledTest, KernelTest):
@@ -26,7 +31,7 @@ class Machine(lab.IdledTest, KernelTest):
         self.wait_for(f"parking {parked}", lambda: self.string("Parked") == parked)
         self.guest.run(f"for i in {{1..{n}}}; do systemd-run -q --unit=burner$i {BURN}; done")
         try:
-            self.wait_for("unparking", lambda: self.string("Parked") == "")
+            self.wait_for("unparking", lambda: self.string("Parked") == "", 10)
         finally:
             self.guest.run(f"systemctl stop burner{{1..{n}}}")
         self.assertEqual(self.property("Degraded"), "a(sss) 0")
@@ -99,13 +104,36 @@ class FourCpus(Machine):
         self.wait_for("parking", lambda: self.string("Parked") == "2-3")
 
     def test_errors_of_everything(self):
-        """Whatever cannot be written or read: idled runs, and the rest of it works."""
-        self.begin("reject_state=5")
+        """Whatever cannot be written or read: it is told, the rest of it works, and it is done when it can
+        be, and undone."""
+        self.load_module("reject_state=5")
+        self.configure("[Daemon]\nPolicies=ondemand cpufreq cstates\n",
+                       {"ondemand": "Dwell=1s\n", "cpufreq": "Governor=performance\n",
+                        "cstates": "DeepestState=80us\n"})
+        before = self.dump()
         self.guest.run(f"for f in {PARAMETERS}/fail_*; do echo 5 >$f; done")
+        self.addCleanup(self.guest.run, f"for f in {PARAMETERS}/fail_*; do echo 0 >$f; done")
         self.start()
         self.wait_for("parking", lambda: self.string("Parked") == "2-3")
+        self.wait_for("its being told", lambda: self.property("Degraded").count(
+            "scaling_governor") == 2)
+        self.assertIn("Input/output error", self.property("Degraded"))
+        self.wait_for("no energy", lambda: float(self.string(*ENERGY[0])) < 0)
+        self.assertEqual(self.lines(GOVERNORS), ["schedutil"] * 2)
+        self.wait_shallow(0)
         self.assertEqual(self.guest.read("systemctl is-active idled"), "active")
-        self.guest.run(f"for f in {PARAMETERS}/fail_*; do echo 0 >$f; done")
+        self.guest.run(f"for f in {PARAMETERS}/fail_*; do echo 0 >$f; done; systemctl reload idled")
+        self.wait_for("the governor", lambda: self.lines(GOVERNORS) == ["performance"] * 2)
+        self.wait_for("energy", lambda: float(self.string(*ENERGY[0])) > 0)
+        self.assertEqual(self.property("Degraded"), "a(sss) 0")
+        self.wait_shallow(0)
+        self.guest.run("systemctl stop idled")
+        self.assertEqual(self.dump(), before)
+
+    def wait_shallow(self, cpu):
+        """Not deeper than C3."""
+        self.wait_for("sleeping as told", lambda: (
+            lambda entered: entered[C3] and not sum(entered[C3 + 1:]))(self.entered(cpu)))
 
 
 class TwoPackages(Machine):
@@ -122,15 +150,19 @@ class TwoPackages(Machine):
         """With all work in one package the other one's cores are power gated."""
         self.configure("[Daemon]\nPolicies=userspace\n")
         self.start()
-        self.park("2-7")
-        powers = [("Power", f"/org/idled1/energy/package_2d{n}", "org.idled1.Energy") for n in (0, 1)]
 
-        def less():
-            used, parked = (float(self.string(*power)) for power in powers)
-            return 0 < parked < 25 < used
+        def powers():
+            return [float(self.string(*power)) for power in ENERGY]
 
-        with self.unit("burner", BURN):
-            self.wait_for("one package's drawing less", less)
+        with contextlib.ExitStack() as burning:
+            for n in range(8):
+                burning.enter_context(self.unit(f"burner{n}", BURN))
+            self.wait_for("both packages' drawing much", lambda: min(powers()) > 25)
+            self.park("2-7")
+            self.wait_for("one package's drawing less", lambda: (
+                lambda used, parked: 0 < parked < 25 < used)(*powers()))
+            self.park("")
+            self.wait_for("both packages' drawing much", lambda: min(powers()) > 25)
 
 
 class OneCpu(Machine):

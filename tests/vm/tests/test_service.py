@@ -88,7 +88,13 @@ class Service(lab.IdledTest):
         manager = "org.idled1 /org/idled1 org.idled1.Manager"
         self.assertEqual(ask(f"get-property {manager} Parked").status, 0)
         self.assertEqual(ask(f"call {manager} Explain").status, 0)
-        chosen = self.string("ChosenProfile")
+        options = "Options", "/org/idled1/policy/ondemand", "org.idled1.Policy"
+
+        def changeable():
+            return [self.property(name) for name in ("IdleMask", "ChosenProfile", "Paused", "Holds")] + [
+                self.property(*options)]
+
+        before = changeable()
         for call in ("Reload", "SetIdleMask s 3", "SetOption sss ondemand MinCores 2", "Pause s why",
                      "GetEnergy", "SetProfile s performance", "Hold a{sv} 1 latency_us u 50",
                      "Hold a{sv} 2 latency_us u 50 global b true"):
@@ -97,9 +103,7 @@ class Service(lab.IdledTest):
                 self.assertNotEqual(result.status, 0)
                 self.assertRegex(result.errors,
                                  "(?i)access denied|authentication required|not allowed")
-        self.assertEqual(self.string("Paused", ), "false")
-        self.assertEqual(self.string("ChosenProfile"), chosen)
-        self.assertEqual(self.property("Holds"), "ao 0")
+        self.assertEqual(changeable(), before)
 
 
 class Polkit(lab.IdledTest):
@@ -150,85 +154,22 @@ class Polkit(lab.IdledTest):
         self.assertEqual(result.status, 125)
 
 
-class NoTrace(lab.IdledTest):
-    backend, described = "partition", "idledpark.slice"
-
-    def setUp(self):
-        self.configure(f"{ONLY_USERSPACE}[Park]\nBackend={self.backend}\n")
-        self.guest.run("systemctl stop idled")
-        self.before = self.dump()
-
-    def test_stop(self):
-        self.start()
-        self.park("2-3")
-        self.assertNotEqual(self.dump(), self.before)
-        self.guest.run("systemctl stop idled")
-        self.assertEqual(self.dump(), self.before)
-        self.assertFalse(self.guest.run("ls /run/idled/undo", check=False).output)
-
-    def test_stop_after_unparking(self):
-        self.start()
-        self.park("2-3")
-        self.park("")
-        self.guest.run("systemctl stop idled")
-        self.assertEqual(self.dump(), self.before)
-
-    def test_kill(self):
-        self.start()
-        self.park("3")
-        first = self.guest.read("systemctl show -P MainPID idled")
-        self.guest.run("systemctl kill -s KILL idled")
-        self.wait_for("a new instance", lambda: self.guest.read(
-            "systemctl show -P MainPID idled") not in ("0", first))
-        self.wait_for("its being ready", lambda: self.guest.run(
-            "systemctl is-active idled", check=False).status == 0)
-        self.assertEqual(self.string("Parked"), "")
-        self.assertIn(self.described, self.string("ParkBackend"))
-        self.assertEqual(self.dump(), self.before)
-        self.guest.run("systemctl stop idled")
-        self.assertEqual(self.dump(), self.before)
-
-    def test_restore_alone(self):
-        self.start()
-        self.park("1-3")
-        self.guest.run("systemctl kill -s KILL idled; systemctl stop idled")
-        self.assertEqual(self.dump(), self.before)
-
-
-class NoTraceOfUnits(NoTrace):
-    backend, described = "systemd", "AllowedCPUs"
-    long = True
-
-    def test_limits_of_the_administrator(self):
-        """AllowedCPUs= that was there before, in a file and at run time, is in force again."""
-        self.write("/etc/systemd/system/user.slice.d/test.conf", "[Slice]\nAllowedCPUs=0-2\n")
-        self.guest.run("systemctl daemon-reload; "
-                       "systemctl set-property --runtime system.slice AllowedCPUs=1-3")
-        try:
-            before = self.dump()
-            self.start()
-            self.park("2-3")
-            self.assertEqual(self.guest.read("cat /sys/fs/cgroup/{user,system}.slice/cpuset.cpus"),
-                             "0-1\n1")
-            self.guest.run("systemctl stop idled")
-            self.assertEqual(without_full_lists(self.dump()), without_full_lists(before))
-        finally:
-            self.guest.run("rm -r /etc/systemd/system/user.slice.d; "
-                           "systemctl set-property --runtime system.slice AllowedCPUs=0-3; "
-                           "systemctl set-property --runtime system.slice AllowedCPUs=; "
-                           "rm -r /run/systemd/system.control; systemctl daemon-reload")
-
-
-def without_full_lists(lines):
-    """While the controller stays on, the kernel takes no empty list for a group with tasks; one of all
-    CPUs is the same."""
-    return [line for line in lines if not line.endswith("cpuset.cpus:0-3")]
-
-
 class Reboot(lab.IdledTest):
+    def values(self):
+        """Of knobs, and where tasks may run. Which units and tasks there are is another matter."""
+        lines = self.dump()
+        tasks = {line.rsplit(" ", 1)[1] for line in lines if line.startswith("task ")}
+        return [line for line in lines if ":" in line], tasks
+
     def test_enabled_it_starts(self):
-        self.guest.run("systemctl enable idled")
+        """And of what was in force before nothing is."""
+        self.configure(ONLY_USERSPACE)
+        self.guest.run("systemctl enable idled; systemctl is-system-running --wait", check=False)
         self.addCleanup(self.guest.run, "systemctl disable idled")
+        knobs = self.values()
+        self.start()
+        self.park("2-3")
+        self.assertNotEqual(self.values(), knobs)
         before = self.guest.read("cat /proc/sys/kernel/random/boot_id")
         self.guest.reboot()
         self.assertNotEqual(self.guest.read("cat /proc/sys/kernel/random/boot_id"), before)
@@ -236,3 +177,6 @@ class Reboot(lab.IdledTest):
                          "running\n")
         self.assertEqual(self.guest.read("systemctl is-active idled"), "active")
         self.assertEqual(self.property("Degraded"), "a(sss) 0")
+        self.assertEqual(self.string("Parked"), "")
+        self.guest.run("systemctl stop idled")
+        self.assertEqual(self.values(), knobs)

@@ -35,9 +35,12 @@ class Tuned(lab.IdledTest, KernelTest):
         return self.guest.read(f"idlectl why {cpu}")
 
     def wait_shallow(self, cpu, deepest):
-        """Not one entry into a deeper state, from some time on."""
+        """Not one entry into a deeper state, from some time on and for longer than by chance."""
         self.wait_for(f"CPU {cpu} sleeping as told", lambda: (
             lambda entered: entered[deepest] and not sum(entered[deepest + 1:]))(self.entered(cpu)))
+        entered = self.entered(cpu, 3)
+        self.assertEqual(sum(entered[deepest + 1:]), 0, entered)
+        self.assertGreater(entered[deepest], 0, entered)
 
 
 class Frequencies(Tuned):
@@ -160,12 +163,25 @@ class IdleStates(Tuned):
         self.wait_for("its being told", lambda: "Invalid argument" in self.property("Degraded"))
         self.assertEqual(self.guest.read(f"cat {CPU}/cpuidle/current_governor"), "menu")
 
+    def entered_below_limit(self, cpu):
+        """The deepest state that is on and how often each was entered; None if the first changed
+        meanwhile, as the mean sleep does."""
+        read = f"cat {CPU}/cpu{cpu}/cpuidle/state*/disable"
+        before, entered, after = self.lines(read), self.entered(cpu), self.lines(read)
+        return (before.index("1") - 1, entered) if before == after and "1" in before else None
+
     def test_cpus_in_use_sleep_one_state_shallower(self):
-        """Sleeps of 1 ms are long enough for C6; the CPU that has them is held above it."""
+        """Sleeps of less than 1 ms are long enough for C6 at most; the CPU that has them is held above what
+        fits, and no other is."""
         self.begin("cstates", "UtilizationAware=yes\nUtilizationThreshold=1%\nUtilizationRelease=0.5%\n"
                    "UtilizationDwell=1s\n")
         with self.waking(3, 1000):
             self.wait_for("its being held", lambda: "one idle state shallower" in self.why(3))
+            deepest, entered = self.wait_for("a limit that stays", lambda: self.entered_below_limit(3))
+            self.assertLessEqual(deepest, C3)
+            self.assertEqual(sum(entered[deepest + 1:]), 0, entered)
+            self.assertGreater(entered[deepest], 0, entered)
+            self.wait_for("another one's sleeping deeply", lambda: self.entered(0)[C7])
         self.wait_for("its being let go", lambda: self.entered(3)[C7])
 
 

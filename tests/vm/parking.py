@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What tests of parking share: tenants in all places of the hierarchy, where they may run, and whether it is
+there that they do.
+
+A tenant sleeps, and works for two seconds when told to. Counters of CPUs that sleep stand still, and who
+is parked cannot be visited: reading vm.stat_refresh has the kernel itself wake each of them.
+"""
+
+import lab
+from kernel import CPU, STATES
+
+HIERARCHY = "/sys/fs/cgroup"
+MANAGER = "org.idled1 /org/idled1 org.idled1.Manager"
+SESSION = "user@1000"  # a user's own systemd
+AS_USER = "runuser -u user -- env XDG_RUNTIME_DIR=/run/user/1000"
+OWN = "t-theirs"  # a service of that one
+OWN_GROUP = f"{HIERARCHY}/user.slice/user-1000.slice/{SESSION}.service/app.slice/{OWN}.service"
+
+TENANT = """trap 'timeout 2 sh -c "while :; do :; done"' USR1
+while :; do
+        sleep infinity &
+        wait
+        kill $!
+done
+"""
+TENANT_PATH = "/usr/local/lib/tenant"
+
+# Prints what it finds, has the processes work, and prints that again.
+WORK = f"""tell() {{
+        cat /proc/sys/vm/stat_refresh
+        awk '{{ print 1e6 * $1 }}' /proc/uptime
+        awk '/^cpu[0-3] / {{ print $2 + $3 }}' /proc/stat
+        cat {CPU}/cpu[0-3]/cpuidle/state{len(STATES) - 1}/time
+}}
+tell
+kill -USR1 $(pids)
+sleep 3
+tell
+"""
+
+
+class ParkingTest(lab.IdledTest):
+    """Of one back end."""
+
+    backend = None
+
+    def setUp(self):
+        self.configure(f"[Daemon]\nPolicies=userspace\n[Park]\nBackend={self.backend}\n")
+
+    def kernel(self):
+        return tuple(int(n) for n in self.guest.read("uname -r").split(".")[:2])
+
+    def run_unit(self, name, options="", command="sleep infinity"):
+        self.guest.run(f"systemd-run -q --unit={name} {options} {command}")
+        self.addCleanup(self.guest.run, f"systemctl stop {name}; systemctl reset-failed {name}; "
+                        "systemctl stop custom.slice late.slice", check=False)
+
+    def run_session(self):
+        self.guest.run(f"systemctl start {SESSION}")
+        self.addCleanup(self.guest.run, f"systemctl stop {SESSION} user-runtime-dir@1000")
+
+    def run_tenants(self, tenants):
+        """A name each, and options of systemd-run; that of the user's own systemd has none."""
+        self.write(TENANT_PATH, TENANT)
+        self.addCleanup(self.guest.run, f"rm {TENANT_PATH}")
+        for name, options in tenants.items():
+            if name == OWN:
+                self.guest.run(f"cd /; {AS_USER} systemd-run --user -q --unit={OWN} sh {TENANT_PATH}")
+            else:
+                self.run_unit(name, options, f"sh {TENANT_PATH}")
+
+    def pids(self, *units):
+        """A function of the guest's shell: the main processes of units, a line each."""
+        asked = " ".join(unit for unit in units if unit != OWN)
+        last = f"head -n 1 {OWN_GROUP}/cgroup.procs;" if OWN in units else ""
+        assert OWN not in units[:-1]
+        return f"pids() {{ systemctl show -P MainPID {asked} | grep .; {last} }}\n"
+
+    def cpus_of(self, *units):
+        """Where the main processes of units may run."""
+        return self.guest.read(self.pids(*units) + "for pid in $(pids); do "
+                               "awk '/^Cpus_allowed_list:/ { print $2 }' /proc/$pid/status; done").split("\n")
+
+    def work(self, *units):
+        """Has tenants work for a while. Returns for each CPU the ticks that it spent for programs, and the
+        share of the time in the deepest idle state."""
+        numbers = [float(n) for n in self.guest.read(self.pids(*units) + WORK).split()]
+        half = len(numbers) // 2
+        elapsed, *grown = [b - a for a, b in zip(numbers[:half], numbers[half:])]
+        self.assertEqual(len(grown), 8)
+        return grown[:4], [time / elapsed for time in grown[4:]]
+
+    def set_idle_mask(self, cpus):
+        """Without waiting for it to be so."""
+        self.guest.run(f"busctl -q call {MANAGER} SetIdleMask s '{cpus}'")
+
+    def wait_new_instance(self, first):
+        """A running one that is not this."""
+        self.wait_for("a new instance", lambda: self.guest.read(
+            "systemctl show -P MainPID -P SubState idled").split("\n") not in
+            ([first, "running"], ["0", "running"]) and self.guest.run(
+            "systemctl is-active idled", check=False).status == 0)
+
+    def kill(self):
+        first = self.guest.read("systemctl show -P MainPID idled")
+        self.guest.run("systemctl kill -s KILL idled")
+        self.wait_new_instance(first)
+
+    def make_rival(self, cpus):
+        """A slice beside all others with CPUs of its own."""
+        self.write("/etc/systemd/system/rival.slice", f"[Slice]\nAllowedCPUs={cpus}\n")
+        self.guest.run("systemctl daemon-reload")
+        self.addCleanup(self.guest.run, "systemctl stop rival.slice; "
+                        "rm /etc/systemd/system/rival.slice; systemctl daemon-reload")
+        self.run_unit("t-rival", "--slice=rival.slice")

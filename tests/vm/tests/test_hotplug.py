@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""CPUs that go offline and come back while some are parked: work is where CPUs are left, what is parked is
+parked again, and nothing stays behind however idled ends meanwhile."""
+
+import contextlib
+
+from kernel import CPU
+from parking import ParkingTest
+
+# What is to be parked, who goes offline, what is parked then, and where work may run.
+ROWS = {
+    "a parked one": ("2-3", [3], "2", {0, 1}),
+    "all that are parked": ("2-3", [2, 3], "", {0, 1}),
+    "the only one that is parked": ("3", [3], "", {0, 1, 2}),
+    "one in use": ("2-3", [1], "2-3", {0}),
+    "all in use": ("0-1", [2, 3], "1", {0}),
+}
+
+
+def members(text):
+    """Of a list of CPUs."""
+    found = set()
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        found |= set(range(int(first), int(last or first) + 1))
+    return found
+
+
+class Hotplug(ParkingTest):
+    backend = "systemd"
+
+    def setUp(self):
+        super().setUp()
+        self.run_unit("t-system")
+        self.guest.run("systemctl stop idled")
+        self.before = self.dump()
+
+    def where(self):
+        """The CPUs that work runs on."""
+        return members(self.cpus_of("t-system")[0]) & members(
+            self.guest.read(f"cat {CPU}/online"))
+
+    def switch(self, cpus, value):
+        for cpu in cpus:
+            self.guest.run(f"echo {value} >{CPU}/cpu{cpu}/online")
+
+    @contextlib.contextmanager
+    def gone(self, row):
+        """While the CPUs of a row are offline."""
+        mask, cpus, parked, left = ROWS[row]
+        self.start()
+        self.park(mask)
+        self.assertEqual(self.where(), set(range(4)) - members(mask))
+        self.switch(cpus, 0)
+        try:
+            self.wait_for("noticing", lambda: members(self.string("Online")) == set(range(4)) - set(cpus))
+            self.wait_for(f"having {parked or 'none'} parked", lambda: self.string("Parked") == parked)
+            self.wait_for(f"work on {left}", lambda: self.where() == left)
+            yield
+        finally:
+            self.switch(cpus, 1)
+
+    def test_comes_back(self):
+        for row, (mask, *_) in ROWS.items():
+            with self.subTest(row):
+                with self.gone(row):
+                    self.assertEqual(self.property("Degraded"), "a(sss) 0")
+                self.wait_for("parking as before", lambda: self.string("Parked") == mask)
+                self.wait_for("work beside it", lambda: self.where() == set(range(4)) - members(mask))
+                self.assertEqual(self.property("Degraded"), "a(sss) 0")
+                self.guest.run("systemctl stop idled")
+                self.assertEqual(self.dump(), self.before)
+
+    def test_stop_meanwhile(self):
+        for row in ROWS:
+            with self.subTest(row):
+                with self.gone(row):
+                    self.guest.run("systemctl stop idled")
+                self.assertEqual(self.dump(), self.before)
+
+    def test_kill_meanwhile(self):
+        for row in ROWS:
+            with self.subTest(row):
+                with self.gone(row):
+                    self.kill()
+                    self.assertEqual(self.string("Parked"), "")
+                self.wait_for("its coming", lambda: self.string("Online") == "0-3")
+                self.guest.run("systemctl stop idled; systemctl reset-failed idled || :")
+                self.assertEqual(self.dump(), self.before)
+
+
+class HotplugBesidePartition(Hotplug):
+    backend = "partition"
