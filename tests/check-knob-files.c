@@ -14,7 +14,7 @@
 #include "steps.h"
 
 #define MANY 300 /* more than can be open without being kept */
-#define SOME 40  /* more than go together */
+#define SOME 70  /* more than go together */
 
 static char names[MANY][8];
 static KnobChange changes[MANY];
@@ -140,20 +140,27 @@ START_TEST(same_knob_twice)
 }
 END_TEST
 
+/* Puts another file with this text in the place of f2. */
+static void replace_file(const char *text)
+{
+        g_autofree char *path = g_build_filename(scratch, "tree", "f2", NULL);
+        g_autofree char *other = g_build_filename(scratch, "tree", "other", NULL);
+
+        put("other", text);
+        ck_assert_int_eq(rename(other, path), 0);
+}
+
 /* What becomes of a file that may be open: somebody writes to it, puts another in its place, or
  * takes it away. */
 START_TEST(changed_meanwhile)
 {
         const ActContext context = { .root = scratch_fd };
         g_autoptr(Knobs) knobs = open_knobs();
-        g_autofree char *path = g_build_filename(scratch, "tree", "f2", NULL);
-        g_autofree char *other = g_build_filename(scratch, "tree", "other", NULL);
 
         set_all(knobs, MANY, "ours", 1);
         set_all(knobs, MANY, "ours again", 1);
         ck_assert_int_eq(write_plain(&context, "f1", "somebody else's"), 0);
-        put("other", "theirs\n");
-        ck_assert_int_eq(rename(other, path), 0);
+        replace_file("theirs\n");
         ck_assert_int_eq(unlinkat(scratch_fd, "tree/f3", 0), 0);
         if (_i) {
                 ck_assert_int_eq(knobs_verify(knobs), 2);
@@ -168,6 +175,71 @@ START_TEST(changed_meanwhile)
         expect("f2", "theirs");
         expect("f4", "found");
         expect(names[MANY - 1], "found");
+}
+END_TEST
+
+/* Another file that has our value is known from then on, by whomever it was looked at: what it had
+ * before is somebody's doing, unless it is of a third one. */
+START_TEST(replaced_and_seen)
+{
+        const ActContext context = { .root = scratch_fd };
+        g_autoptr(Knobs) knobs = open_knobs();
+        int n = _i / 3;
+
+        set_all(knobs, n, "ours", 1);
+        replace_file("ours\n");
+        if (_i % 3 == 0)
+                ck_assert_int_eq(knobs_verify(knobs), 0);
+        else if (_i % 3 == 1)
+                set_all(knobs, n, "ours", 0);
+        set_all(knobs, n, "again", 1);
+        replace_file("found\n");
+        ck_assert_int_eq(knob_set(knobs, &plain_kind, "f2", "again"), 1);
+        ck_assert_int_eq(knobs_verify(knobs), 0);
+        ck_assert_int_eq(write_plain(&context, "f2", "found"), 0);
+        ck_assert_int_eq(knob_set(knobs, &plain_kind, "f2", "again"), -ESTALE);
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+}
+END_TEST
+
+/* The same when nothing is written any more. */
+START_TEST(replaced_and_verified)
+{
+        const ActContext context = { .root = scratch_fd };
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        set_all(knobs, _i, "ours", 1);
+        replace_file("ours\n");
+        ck_assert_int_eq(knobs_verify(knobs), 0);
+        ck_assert_int_eq(write_plain(&context, "f2", "found"), 0);
+        ck_assert_int_eq(knobs_verify(knobs), 1);
+        ck_assert_int_eq(knob_find(knobs, &plain_kind, "f2")->state, KNOB_FOREIGN);
+}
+END_TEST
+
+/* Writing to a knob that disturbs others, and adopting, read the files that are open. */
+START_TEST(kept_while_disturbed)
+{
+        const KnobKind disturber = { .name = "disturber",
+                                     .read = read_plain,
+                                     .write = write_plain,
+                                     .dir = "tree/",
+                                     .disturbs = &plain_kind };
+        g_autoptr(Knobs) knobs = open_knobs();
+        int before = count_descriptors(), kept;
+
+        put("other-kind", "found\n");
+        set_all(knobs, MANY, "ours", 1);
+        kept = count_descriptors();
+        ck_assert_int_gt(kept, before);
+        ck_assert_int_eq(knob_set(knobs, &disturber, "other-kind", "ours"), 1);
+        ck_assert_int_eq(knob_adopt(knobs, &plain_kind, "f3"), 0);
+        ck_assert_int_eq(count_descriptors(), kept + 1); /* its own */
+        replace_file("the kernel's\n");
+        ck_assert_int_eq(knob_adopt(knobs, &plain_kind, "f2"), 0);
+        ck_assert_str_eq(knob_find(knobs, &plain_kind, "f2")->ours, "the kernel's");
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+        expect_all(MANY, "found");
 }
 END_TEST
 
@@ -198,7 +270,7 @@ static void live_and_die(void)
         g_autoptr(Knobs) knobs = open_knobs();
 
         set_all(knobs, SOME, "ours", 1);
-        set_all(knobs, SOME, "again", 1);
+        set_all(knobs, 4, "again", 1);
         set_all(knobs, SOME, NULL, 1);
 }
 
@@ -218,7 +290,7 @@ START_TEST(killed_anywhere)
                 expect_all(SOME, "found");
                 ck_assert_int_lt(faccessat(scratch_fd, "undo", F_OK, 0), 0);
         }
-        ck_assert_int_gt(n, 3 * 3 * SOME);
+        ck_assert_int_gt(n, 2 * 3 * SOME);
 }
 END_TEST
 
@@ -234,6 +306,11 @@ int main(void)
         tcase_add_loop_test(tcase, together, MANY, MANY + 1);
         tcase_add_test(tcase, same_knob_twice);
         tcase_add_loop_test(tcase, changed_meanwhile, 0, 2);
+        tcase_add_loop_test(tcase, replaced_and_seen, 3 * SOME, 3 * SOME + 3);
+        tcase_add_loop_test(tcase, replaced_and_seen, 3 * MANY, 3 * MANY + 3);
+        tcase_add_loop_test(tcase, replaced_and_verified, SOME, SOME + 1);
+        tcase_add_loop_test(tcase, replaced_and_verified, MANY, MANY + 1);
+        tcase_add_test(tcase, kept_while_disturbed);
         tcase_add_test(tcase, full_record);
         tcase_add_test(tcase, killed_anywhere);
         suite_add_tcase(suite, tcase);

@@ -129,30 +129,22 @@ static uint64_t identify(const Knobs *knobs, const Knob *knob)
         return knob->kind->dir ? file_identity(knobs, knob) : 0;
 }
 
-/* The same if its file is open, at a tenth of the cost. */
-static uint64_t identify_open(const Knobs *knobs, const KnobEntry *entry)
-{
-        struct stat file;
-
-        if (entry->fd < 0 || entry->knob.kind->identity)
-                return identify(knobs, &entry->knob);
-        return fstat(entry->fd, &file) < 0 ? 0 : file.st_ino;
-}
-
 void knob_entry_settle(const Knobs *knobs, KnobEntry *entry)
 {
         entry->knob.state = KNOB_OURS;
         entry->knob.error = 0;
         entry->sure = true;
-        if (!entry->was_kept || entry->identity == 0)
-                entry->identity = identify_open(knobs, entry);
+        entry->same = entry->fd >= 0 && !entry->knob.kind->identity;
+        if (!entry->same)
+                entry->identity = identify(knobs, &entry->knob);
 }
 
 /* True if the knob may still have, or have again, what it had before the last write. */
 static bool may_be_as_before(const Knobs *knobs, const KnobEntry *entry)
 {
-        return !entry->sure || entry->identity == 0 ||
-               entry->identity != identify(knobs, &entry->knob);
+        uint64_t then = entry->same ? knob_entry_file(entry) : entry->identity;
+
+        return !entry->sure || then == 0 || then != identify(knobs, &entry->knob);
 }
 
 bool knob_entry_explains(const Knobs *knobs, const KnobEntry *entry, const char *value)
@@ -329,6 +321,19 @@ int knobs_list(const Knobs *knobs, const Knob *const **ret_knobs)
 {
         *ret_knobs = (const Knob *const *)knobs->list->pdata;
         return (int)knobs->list->len;
+}
+
+bool knob_is_as_written(const ActContext *context, const Knob *knob, const char *found)
+{
+        return knob_same(knob->kind, found, knob->ours) ||
+               (knob->ours && knob->kind->held &&
+                knob->kind->held(context, knob->name, knob->ours, found));
+}
+
+bool knob_is_confining(const Knob *knob)
+{
+        return knob->state == KNOB_OURS &&
+               (!knob->kind->confines || knob->kind->confines(knob->name));
 }
 
 bool knobs_is_dry_run(const Knobs *knobs)

@@ -19,10 +19,10 @@ typedef struct KnobEntry {
         bool reported;     /* by the restore that is under way */
         bool busy;         /* being set */
         bool sure;         /* `ours` was there, and nothing happened that could have changed that */
-        uint64_t identity; /* of what the knob was of then; 0: it cannot be told */
+        bool same;         /* in the file that is open */
+        uint64_t identity; /* else of what the knob was of then; 0: it cannot be told */
         uint16_t size;     /* of the file's text as last read, with white space */
         bool kept;         /* the file is open for the next time, and not in use */
-        bool was_kept;     /* it was open since `ours` was written */
         int fd;            /* its file; -1: none is open */
 } KnobEntry;
 
@@ -54,6 +54,9 @@ void knob_entry_open(Knobs *knobs, KnobEntry *entry);
 void knob_entry_end(Knobs *knobs, KnobEntry *entry);
 void knob_entry_close(Knobs *knobs, KnobEntry *entry);
 
+/* The number of the open file; 0: it cannot be told. */
+uint64_t knob_entry_file(const KnobEntry *entry);
+
 /* Writes the text by the open file. */
 int knob_entry_write_file(const Knobs *knobs, const KnobEntry *entry, const char *value);
 
@@ -63,7 +66,7 @@ unsigned knobs_kept_max(void);
 /* Closes the directory that files were opened in. */
 void knobs_close_dir(Knobs *knobs);
 
-/* Reads the knob's value as it is now. */
+/* Reads the knob's value as it is now, by its file if that is open, in use or kept. */
 int knob_entry_read(Knobs *knobs, KnobEntry *entry, char **ret_value);
 
 /* True if the knob's file has exactly this text now; false also if it is not open. */
@@ -72,7 +75,8 @@ bool knob_entry_has(KnobEntry *entry, const char *value);
 /* True if the two are the same value; NULL is no value. */
 bool knob_same(const KnobKind *kind, const char *a, const char *b);
 
-/* What was last written is there: from now on nothing else is explained. */
+/* What was last written is there, in the open file if one is: from now on, in what the knob is of
+ * now, nothing else is explained. */
 void knob_entry_settle(const Knobs *knobs, KnobEntry *entry);
 
 /* True if the value can have come to be there without anybody else. */

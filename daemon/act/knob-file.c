@@ -47,20 +47,27 @@ static bool is_below(const char *name)
         return *name != '/' && !strstr(name, "..");
 }
 
-/* The descriptor that was kept is for use now; false if there is none. A file of sysfs that is gone
- * says so when it is read; one of a tree of files may be another by now under the same name. */
-static bool take_kept(Knobs *knobs, KnobEntry *entry)
+/* A file of sysfs that is gone says so when it is read; one of a tree of files may be another by
+ * now under the same name. */
+static bool is_there(const Knobs *knobs, const KnobEntry *entry)
 {
         struct stat st;
 
+        return knobs->context.live || (fstat(entry->fd, &st) == 0 && st.st_nlink > 0);
+}
+
+/* The descriptor that was kept is for use now; false if there is none. */
+static bool take_kept(Knobs *knobs, KnobEntry *entry)
+{
         if (!entry->kept)
                 return false;
+        if (!is_there(knobs, entry)) {
+                knob_entry_close(knobs, entry);
+                return false;
+        }
         entry->kept = false;
         knobs->n_kept--;
-        if (knobs->context.live || (fstat(entry->fd, &st) == 0 && st.st_nlink > 0))
-                return true;
-        knob_entry_close(knobs, entry);
-        return false;
+        return true;
 }
 
 void knob_entry_open(Knobs *knobs, KnobEntry *entry)
@@ -68,8 +75,7 @@ void knob_entry_open(Knobs *knobs, KnobEntry *entry)
         const Knob *knob = &entry->knob;
         const char *dir = knob->kind->dir;
 
-        entry->was_kept = take_kept(knobs, entry);
-        if (entry->was_kept)
+        if (take_kept(knobs, entry))
                 return;
         entry->size = 0;
         if (!dir || !is_below(knob->name))
@@ -94,10 +100,21 @@ void knob_entry_end(Knobs *knobs, KnobEntry *entry)
         knobs->n_kept++;
 }
 
+uint64_t knob_entry_file(const KnobEntry *entry)
+{
+        struct stat st;
+
+        return fstat(entry->fd, &st) < 0 ? 0 : st.st_ino;
+}
+
+/* An open file need not be asked which one it is before it is closed. */
 void knob_entry_close(Knobs *knobs, KnobEntry *entry)
 {
+        if (entry->same && entry->sure)
+                entry->identity = knob_entry_file(entry);
+        entry->same = false;
         knobs->n_kept -= entry->kept;
-        entry->kept = entry->was_kept = false;
+        entry->kept = false;
         fd_close(&entry->fd);
         entry->fd = -1;
 }
@@ -140,7 +157,8 @@ int knob_entry_read(Knobs *knobs, KnobEntry *entry, char **ret_value)
 {
         char text[VALUE_SIZE];
 
-        if (entry->fd >= 0 && !entry->kept && read_file(entry, text) >= 0) {
+        if (entry->fd >= 0 && (!entry->kept || is_there(knobs, entry)) &&
+            read_file(entry, text) >= 0) {
                 *ret_value = g_strdup(g_strchomp(text));
                 return 0;
         }

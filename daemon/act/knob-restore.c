@@ -45,6 +45,31 @@ int knobs_forget_foreign(Knobs *knobs)
         return n;
 }
 
+/* Judges the knob by what it has `now`, or by the error of reading that. Returns true if it is as
+ * it should be, or is nobody's business any more. */
+static bool verify_one(Knobs *knobs, KnobEntry *entry, const char *now, int error)
+{
+        if (error == -ENOENT) {
+                knob_entry_forget(knobs, entry);
+                return true;
+        }
+        if (entry->knob.state != KNOB_OURS)
+                return false;
+        if (error == -EBUSY) {
+                entry->sure = false;
+                return true;
+        }
+        if (error < 0) {
+                knob_entry_fail(entry, error);
+                return false;
+        }
+        if (!knob_entry_explains(knobs, entry, now)) {
+                knob_entry_disown(knobs, entry);
+                return false;
+        }
+        return knob_is_as_written(&knobs->context, &entry->knob, now);
+}
+
 int knobs_verify(Knobs *knobs)
 {
         int wrong = 0;
@@ -56,22 +81,11 @@ int knobs_verify(Knobs *knobs)
 
                 knob_entry_open(knobs, entry);
                 r = knob_entry_read(knobs, entry, &now);
+                if (r >= 0 && entry->knob.state == KNOB_OURS && !entry->same &&
+                    knob_same(entry->knob.kind, now, entry->knob.ours))
+                        knob_entry_settle(knobs, entry);
                 knob_entry_end(knobs, entry);
-                if (r == -ENOENT) {
-                        knob_entry_forget(knobs, entry);
-                } else if (entry->knob.state != KNOB_OURS) {
-                        wrong++;
-                } else if (r == -EBUSY) {
-                        entry->sure = false;
-                } else if (r < 0) {
-                        knob_entry_fail(entry, r);
-                        wrong++;
-                } else if (!knob_entry_explains(knobs, entry, now)) {
-                        knob_entry_disown(knobs, entry);
-                        wrong++;
-                } else if (!knob_is_as_written(&knobs->context, &entry->knob, now)) {
-                        wrong++;
-                }
+                wrong += !verify_one(knobs, entry, now, r);
         }
         knobs_close_dir(knobs);
         return wrong;

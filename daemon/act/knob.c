@@ -39,6 +39,7 @@ typedef struct Step {
         KnobChange *change;
         const char *value; /* it is to have; the original if the change is to give it back */
         char *now;         /* it has; NULL: it is done with */
+        bool back;         /* it is to have its original, and was ours */
 } Step;
 
 /* Knobs that go together. */
@@ -58,16 +59,20 @@ static int give_up(Knobs *knobs, KnobEntry *entry, const char *now, int error)
         return knob_entry_fail(entry, error);
 }
 
+/* A file is kept for the next time only while the knob is ours. */
 static void step_end(Knobs *knobs, Step *step)
 {
         g_clear_pointer(&step->now, g_free);
         step->entry->busy = false;
-        knob_entry_end(knobs, step->entry);
+        if (step->back)
+                knob_entry_close(knobs, step->entry);
+        else
+                knob_entry_end(knobs, step->entry);
 }
 
 /* Finds out what must be known about the knob before it is changed. Returns 1 if `ret_undo` is to
  * be put on record for that, 0 if all is there. */
-static int step_prepare(Knobs *knobs, const Step *step, UndoStep *ret_undo)
+static int step_prepare(Knobs *knobs, Step *step, UndoStep *ret_undo)
 {
         KnobEntry *entry = step->entry;
         Knob *knob = &entry->knob;
@@ -93,8 +98,10 @@ static int step_prepare(Knobs *knobs, const Step *step, UndoStep *ret_undo)
                 if (r < 0)
                         return r;
         }
-        if (!knob_same(knob->kind, step->value, knob->original))
+        step->back = knob_same(knob->kind, step->value, knob->original);
+        if (!step->back)
                 return 1;
+        entry->sure = false;
         knob_entry_note(entry, step->value);
         return 0;
 }
@@ -139,34 +146,40 @@ static void batch_record(Batch *batch)
         }
 }
 
+/* Looks at what a write came to that returned `r`. Returns 0 if the knob has its value, in whatever
+ * words, or is kept from it; `*ret_after` is what it has, left alone if that cannot be read. */
+static int check(Knobs *knobs, const Step *step, int r, char **ret_after, bool *ret_gone)
+{
+        KnobEntry *entry = step->entry;
+        int error = knob_entry_read(knobs, entry, ret_after);
+
+        *ret_gone = error == -ENOENT;
+        if (*ret_gone || (error < 0 && r >= 0))
+                return error;
+        if (r >= 0 && !knob_same(entry->knob.kind, *ret_after, step->value) &&
+            !knob_entry_is_held(knobs, entry, step->value, *ret_after))
+                return -EPERM;
+        return r;
+}
+
 static int write_and_check(Knobs *knobs, Step *step)
 {
         KnobEntry *entry = step->entry;
-        Knob *knob = &entry->knob;
         g_autofree char *after = NULL;
-        int r, read_error;
+        bool gone = false;
+        int r;
 
         r = knob_entry_write(knobs, entry, step->value);
-        if (r >= 0 && knob_entry_has(entry, step->value)) {
+        if (r < 0 || !knob_entry_has(entry, step->value))
+                r = check(knobs, step, r, &after, &gone);
+        if (r < 0 && !gone)
+                give_up(knobs, entry, after, r);
+        else if (!gone && !step->back)
                 knob_entry_settle(knobs, entry);
-                step_end(knobs, step);
-                return 1;
-        }
-        read_error = knob_entry_read(knobs, entry, &after);
         step_end(knobs, step);
-        if (read_error == -ENOENT) {
+        if (gone)
                 knob_entry_forget(knobs, entry);
-                return -ENOENT;
-        }
-        if (r >= 0)
-                r = read_error;
-        if (r >= 0 && !knob_same(knob->kind, after, step->value) &&
-            !knob_entry_is_held(knobs, entry, step->value, after))
-                r = -EPERM;
-        if (r < 0)
-                return give_up(knobs, entry, after, r);
-        knob_entry_settle(knobs, entry);
-        return 1;
+        return r < 0 ? r : 1;
 }
 
 /* Takes those off the record, all at once, that have their originals again. */
@@ -180,16 +193,17 @@ static void batch_settle(Batch *batch)
         for (unsigned i = 0; i < batch->n; i++) {
                 const Step *step = &batch->steps[i];
 
-                if (step->change->result <= 0 ||
-                    !knob_same(step->entry->knob.kind, step->value, step->entry->knob.original))
+                if (step->change->result <= 0 || !step->back)
                         continue;
                 undo[n] = (UndoStep){ .entry = step->entry->record };
                 whose[n++] = step->entry;
         }
         r = undo_put(batch->knobs->undo, undo, n);
         for (unsigned i = 0; i < n; i++) {
-                if (r < 0 && (n == 1 || undo_put(batch->knobs->undo, &undo[i], 1) < 0))
+                if (r < 0 && (n == 1 || undo_put(batch->knobs->undo, &undo[i], 1) < 0)) {
+                        knob_entry_settle(batch->knobs, whose[i]);
                         continue;
+                }
                 whose[i]->record = NULL;
                 knob_entry_drop(batch->knobs, whose[i]);
         }
@@ -329,7 +343,7 @@ static void batch_add(Batch *batch, KnobChange *change)
         } else if (!change->value && !entry->record) {
                 change->result = knob_entry_forget(knobs, entry);
         } else {
-                *step = (Step){ entry, change, change->value ?: entry->knob.original, NULL };
+                *step = (Step){ entry, change, change->value ?: entry->knob.original, NULL, false };
                 change->result = step_look(knobs, step);
                 batch->n += change->result > 0;
         }
@@ -361,19 +375,6 @@ int knob_set(Knobs *knobs, const KnobKind *kind, const char *name, const char *v
 int knob_release(Knobs *knobs, const KnobKind *kind, const char *name)
 {
         return knob_set(knobs, kind, name, NULL);
-}
-
-bool knob_is_as_written(const ActContext *context, const Knob *knob, const char *found)
-{
-        return knob_same(knob->kind, found, knob->ours) ||
-               (knob->ours && knob->kind->held &&
-                knob->kind->held(context, knob->name, knob->ours, found));
-}
-
-bool knob_is_confining(const Knob *knob)
-{
-        return knob->state == KNOB_OURS &&
-               (!knob->kind->confines || knob->kind->confines(knob->name));
 }
 
 int knob_adopt(Knobs *knobs, const KnobKind *kind, const char *name)

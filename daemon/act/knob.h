@@ -139,7 +139,7 @@ typedef struct KnobChange {
 } KnobChange;
 
 /* How many changes go together. */
-#define KNOBS_AT_ONCE 32
+#define KNOBS_AT_ONCE 64
 
 /* Makes the changes and notes their results: knob_set() and knob_release() at half the cost. Up to
  * KNOBS_AT_ONCE that follow each other are all read, and put on record by one write(2), before the
