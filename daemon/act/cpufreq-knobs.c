@@ -54,6 +54,13 @@ static uint64_t read_khz(int root, int policy, const char *file)
         return file_read_u64(root, path, &khz) < 0 ? 0 : khz;
 }
 
+uint32_t cpufreq_read_limit(const ActContext *context, int policy, const char *file)
+{
+        uint64_t khz = read_khz(context->root, policy, file);
+
+        return khz <= UINT32_MAX ? (uint32_t)khz : 0;
+}
+
 /* A CPU that is online and belongs to the policy; -1 if there is none. */
 static int policy_cpu(const ActContext *context, int policy)
 {
@@ -95,7 +102,7 @@ static int policy_write(const ActContext *context, const char *name, const char 
         errno = 0;
         if (chooses)
                 return library_result(cpufreq_modify_policy_governor((unsigned)cpu, (char *)value));
-        if (g_str_equal(file, "scaling_min_freq"))
+        if (g_str_equal(file, CPUFREQ_MIN))
                 return library_result(cpufreq_modify_policy_min((unsigned)cpu, khz));
         return library_result(cpufreq_modify_policy_max((unsigned)cpu, khz));
 }
@@ -139,8 +146,8 @@ static bool limit_held(const ActContext *context, const char *name, const char *
                 return false;
         if (now_khz == read_khz(context->root, policy, "cpuinfo_max_freq"))
                 return true;
-        if (g_str_equal(file, "scaling_min_freq") &&
-            now_khz == read_khz(context->root, policy, "scaling_max_freq"))
+        if (g_str_equal(file, CPUFREQ_MIN) &&
+            now_khz == read_khz(context->root, policy, CPUFREQ_MAX))
                 return true;
         firmware = read_khz(context->root, policy, "bios_limit");
         return (firmware && firmware <= now_khz) || is_hot(context->root);

@@ -49,6 +49,7 @@ typedef struct Work {
         Tuned *tuned;
         bool choices, bias, limits; /* what of it may have to be */
         bool raised;                /* the maximum is to be */
+        char found[16];             /* the maximum before a boost of ours; "": that which it has */
 } Work;
 
 /* What is being done for many policies at once: one step for all of them, then the next. */
@@ -215,9 +216,10 @@ static void add_limit(TuneBatch *batch, const Work *work, bool minimum, int i)
         char text[16];
 
         cpufreq_name(tune_batch_name(batch), work->policy->number,
-                     minimum ? "scaling_min_freq" : "scaling_max_freq");
+                     minimum ? CPUFREQ_MIN : CPUFREQ_MAX);
         snprintf(text, sizeof(text), "%u", possible(work->policy, khz, minimum));
-        tune_batch_add(batch, &cpufreq_limit_kind, khz ? text : NULL, i);
+        tune_batch_add_found(batch, &cpufreq_limit_kind, khz ? text : NULL,
+                             !minimum && *work->found ? work->found : NULL, i);
 }
 
 /* What the maximum will be, and is, in kHz; 0 if that cannot be told. */
@@ -226,12 +228,14 @@ static uint64_t maximum(const Round *round, const FreqPolicy *policy, bool now)
         g_autofree char *text = NULL;
         char name[TUNE_NAME];
         uint64_t khz;
-        int r;
 
-        cpufreq_name(name, policy->number, "scaling_max_freq");
-        r = now ? tune_read(&round->state->context, name, &text)
-                : knob_original(round->knobs, &cpufreq_limit_kind, name, &text);
-        return r < 0 || u64_parse(text, &khz) < 0 ? 0 : khz;
+        if (now)
+                return cpufreq_read_limit(&round->state->context, policy->number, CPUFREQ_MAX);
+        cpufreq_name(name, policy->number, CPUFREQ_MAX);
+        return knob_original(round->knobs, &cpufreq_limit_kind, name, &text) < 0 ||
+                               u64_parse(text, &khz) < 0
+                       ? 0
+                       : khz;
 }
 
 /* True if a limit of the policy is ours, or was to be. */
@@ -239,8 +243,8 @@ static bool has_limits(const Knobs *knobs, const FreqPolicy *policy)
 {
         char min[TUNE_NAME], max[TUNE_NAME];
 
-        cpufreq_name(min, policy->number, "scaling_min_freq");
-        cpufreq_name(max, policy->number, "scaling_max_freq");
+        cpufreq_name(min, policy->number, CPUFREQ_MIN);
+        cpufreq_name(max, policy->number, CPUFREQ_MAX);
         return knob_find(knobs, &cpufreq_limit_kind, min) ||
                knob_find(knobs, &cpufreq_limit_kind, max);
 }
@@ -274,6 +278,17 @@ static void apply_minima(Round *round)
         tune_batch_end(&batch);
 }
 
+/* A maximum that our boost has moved is not the one that was found. */
+static void find_maximum(const Round *round, Work *work)
+{
+        int number = work->policy->number;
+        uint32_t khz = round->state->maxima[number];
+
+        work->found[0] = '\0';
+        if (khz && cpufreq_is_boosted(round->knobs, number))
+                snprintf(work->found, sizeof(work->found), "%u", khz);
+}
+
 static void apply_limits(Round *round)
 {
         for (int i = 0; i < round->n; i++) {
@@ -284,9 +299,11 @@ static void apply_limits(Round *round)
                 work->limits = work->limits &&
                                (wish->min_khz || max || in_force->min_khz || in_force->max_khz ||
                                 has_limits(round->knobs, work->policy));
-                if (work->limits)
-                        work->raised = (max ? max : maximum(round, work->policy, false)) >
-                                       maximum(round, work->policy, true);
+                if (!work->limits)
+                        continue;
+                work->raised = (max ? max : maximum(round, work->policy, false)) >
+                               maximum(round, work->policy, true);
+                find_maximum(round, work);
         }
         apply_maxima(round, true);
         apply_minima(round);
@@ -306,7 +323,8 @@ static bool choices_differ(const Tuned *tuned, const CpuWish *wish)
 }
 
 /* What of the policy is wished otherwise than the last time; false if nothing is. */
-static bool work_init(Work *work, const FreqPolicy *policy, const CpuWish *wish, Tuned *tuned)
+static bool work_init(Work *work, const FreqPolicy *policy, const CpuWish *wish, Tuned *tuned,
+                      bool moved)
 {
         *work = (Work){
                 .policy = policy,
@@ -314,7 +332,7 @@ static bool work_init(Work *work, const FreqPolicy *policy, const CpuWish *wish,
                 .tuned = tuned,
                 .choices = choices_differ(tuned, wish),
                 .bias = policy->has_bias && (!tuned->known || tuned->wished.bias != wish->bias),
-                .limits = limits_differ(tuned, wish),
+                .limits = moved || limits_differ(tuned, wish),
         };
         tuned->wished = *wish;
         tuned->known = true;
@@ -322,14 +340,14 @@ static bool work_init(Work *work, const FreqPolicy *policy, const CpuWish *wish,
 }
 
 int cpufreq_apply_policies(CpufreqState *state, Knobs *knobs, const FreqPolicy *policies,
-                           const CpuWish *wishes, int n)
+                           const CpuWish *wishes, int n, bool moved)
 {
         g_autofree Work *works = g_new(Work, (gsize)MAX(n, 1));
         Round round = { .state = state, .knobs = knobs, .works = works };
 
         for (int i = 0; i < n; i++)
                 round.n += work_init(&works[round.n], &policies[i], &wishes[i],
-                                     &state->policies[policies[i].number]);
+                                     &state->policies[policies[i].number], moved);
         apply_preferences(&round, true);
         apply_governors(&round);
         apply_preferences(&round, false);

@@ -10,7 +10,8 @@
  * wish none; where policies have files of their own only if all wish none. Which limits are
  * possible depends on it, so it comes first, and limits are looked at again after it changed. But
  * the kernel moves maxima with it, so limits that are wished are set, and on record, before it as
- * well. If any CPU is excluded the machine's stays as it is.
+ * well; of the others it is remembered what they were, for they may be wished later. If any CPU is
+ * excluded the machine's stays as it is.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -38,6 +39,7 @@ static void close_cpufreq(void *data)
         CpufreqState *state = data;
 
         g_free(state->policies);
+        g_free(state->maxima);
         g_free(state->seen);
         g_free(state);
 }
@@ -49,6 +51,7 @@ static void prepare(CpufreqState *state, int n_cpus)
                 return;
         state->n_cpus = n_cpus;
         state->policies = tune_new(n_cpus);
+        state->maxima = g_new0(uint32_t, (gsize)n_cpus);
         state->seen = g_new(CpuWish, (gsize)n_cpus);
 }
 
@@ -183,23 +186,49 @@ static bool is_about_boost(const CpufreqState *state, const Knobs *knobs, const 
 static int apply_boosts(CpufreqState *state, Knobs *knobs, const ActFacts *facts,
                         const CpuWish *wishes)
 {
-        unsigned writes = knobs_writes(knobs);
-        bool split;
+        bool split = is_split(state, facts);
         int first;
 
-        if (!boosts_differ(state, facts, wishes) || !is_about_boost(state, knobs, facts, wishes))
-                return 0;
-        split = is_split(state, facts);
         first = apply_machine_boost(state, knobs, wished_boost(state, facts, wishes));
         for (int i = 0; i < facts->n_frequency; i++)
                 if (facts->frequency[i].has_boost)
                         first = cpufreq_first_error(
                                 first, apply_policy_boost(state, knobs, &facts->frequency[i], split,
                                                           wishes[i].boost));
-        for (int i = 0; i < state->n_cpus && knobs_writes(knobs) != writes; i++)
-                state->policies[i].known = false;
         state->boosts_known = first == 0;
         return first;
+}
+
+static bool is_ours(const Knobs *knobs, const char *name)
+{
+        const Knob *knob = knob_find(knobs, &cpufreq_boost_kind, name);
+
+        return knob && knob->state == KNOB_OURS;
+}
+
+bool cpufreq_is_boosted(const Knobs *knobs, int policy)
+{
+        char name[TUNE_NAME];
+
+        cpufreq_name(name, policy, "boost");
+        return is_ours(knobs, name) || is_ours(knobs, CPUFREQ_BOOST) ||
+               is_ours(knobs, CPUFREQ_NO_TURBO);
+}
+
+/* Remembers what the maxima are before a boost of ours moves them, for limits that are wished one
+ * day while it does; those that are ours already are on record. */
+static void remember_maxima(CpufreqState *state, const Knobs *knobs, const ActFacts *facts)
+{
+        for (int i = 0; i < facts->n_frequency; i++) {
+                int number = facts->frequency[i].number;
+                char name[TUNE_NAME];
+
+                cpufreq_name(name, number, CPUFREQ_MAX);
+                if (!cpufreq_is_boosted(knobs, number) &&
+                    !knob_find(knobs, &cpufreq_limit_kind, name))
+                        state->maxima[number] = cpufreq_read_limit(&state->context, number,
+                                                                   CPUFREQ_MAX);
+        }
 }
 
 /* While the kernel still works on a switch of boost it shows a minimum that nobody asked for, the
@@ -210,36 +239,57 @@ static void release_minima(Knobs *knobs, const ActFacts *facts)
                 char name[TUNE_NAME];
                 bool in_force = false;
 
-                cpufreq_name(name, facts->frequency[i].number, "scaling_min_freq");
+                cpufreq_name(name, facts->frequency[i].number, CPUFREQ_MIN);
                 if (knob_find(knobs, &cpufreq_limit_kind, name))
                         tune_set(knobs, &cpufreq_limit_kind, name, NULL, &in_force);
         }
 }
 
-/* If boost may change: what has to be done about limits before. The kernel moves a policy's maximum
- * with it, so what is found of that has to be on record. */
+/* What has to be done about limits before boost may change. The kernel moves a policy's maximum
+ * with it, so what is found of that has to be on record, or remembered until it is wished. */
 static void prepare_limits(CpufreqState *state, Knobs *knobs, const ActFacts *facts,
                            const CpuWish *wishes)
 {
-        bool wished = false;
+        bool wished = false, boost = false;
 
-        if (!boosts_differ(state, facts, wishes) || !is_about_boost(state, knobs, facts, wishes))
-                return;
-        for (int i = 0; i < facts->n_frequency; i++)
+        for (int i = 0; i < facts->n_frequency; i++) {
                 wished = wished || wishes[i].min_khz || wishes[i].max_khz;
-        if (!wished) {
-                release_minima(knobs, facts);
-                return;
+                boost = boost || wishes[i].boost >= 0;
         }
-        cpufreq_apply_policies(state, knobs, facts->frequency, wishes, facts->n_frequency);
-        state->boosts_known = false;
+        if (wished)
+                cpufreq_apply_policies(state, knobs, facts->frequency, wishes, facts->n_frequency,
+                                       false);
+        else
+                release_minima(knobs, facts);
+        if (boost)
+                remember_maxima(state, knobs, facts);
+}
+
+/* Carries out wishes for all policies: boost if it may have to change, then all else. */
+static int apply_wishes(CpufreqState *state, Knobs *knobs, const ActFacts *facts,
+                        const CpuWish *wishes)
+{
+        bool moved = false;
+        int first = 0, r;
+
+        if (boosts_differ(state, facts, wishes) && is_about_boost(state, knobs, facts, wishes)) {
+                unsigned writes;
+
+                prepare_limits(state, knobs, facts, wishes);
+                writes = knobs_writes(knobs);
+                first = apply_boosts(state, knobs, facts, wishes);
+                moved = knobs_writes(knobs) != writes;
+        }
+        r = cpufreq_apply_policies(state, knobs, facts->frequency, wishes, facts->n_frequency,
+                                   moved);
+        return cpufreq_first_error(first, r);
 }
 
 static int apply_cpufreq(void *data, Knobs *knobs, const Plan *plan, const ActFacts *facts)
 {
         CpufreqState *state = data;
         g_autofree CpuWish *wishes = NULL;
-        int first, r;
+        int r;
 
         if (!state->options.manage)
                 return 0;
@@ -249,14 +299,11 @@ static int apply_cpufreq(void *data, Knobs *knobs, const Plan *plan, const ActFa
         wishes = g_new(CpuWish, (gsize)MAX(facts->n_frequency, 1));
         for (int i = 0; i < facts->n_frequency; i++)
                 wishes[i] = wish_of(state, plan, &facts->frequency[i]);
-        prepare_limits(state, knobs, facts, wishes);
-        first = apply_boosts(state, knobs, facts, wishes);
-        r = cpufreq_apply_policies(state, knobs, facts->frequency, wishes, facts->n_frequency);
-        first = cpufreq_first_error(first, r);
-        state->all_known = first == 0;
+        r = apply_wishes(state, knobs, facts, wishes);
+        state->all_known = r == 0;
         for (int cpu = 0; cpu < state->n_cpus; cpu++)
                 state->seen[cpu] = cpu < plan->n_cpus ? plan->cpus[cpu] : tune_nothing;
-        return first;
+        return r;
 }
 
 static const KnobKind *const kinds[] = { &cpufreq_governor_kind, &cpufreq_choice_kind,

@@ -79,7 +79,7 @@ static int step_prepare(Knobs *knobs, Step *step, UndoStep *ret_undo)
         int r;
 
         if (!entry->record) {
-                replace(&knob->original, step->now);
+                replace(&knob->original, step->change->found ?: step->now);
                 replace(&knob->ours, NULL);
                 replace(&knob->before, NULL);
         }
@@ -89,7 +89,7 @@ static int step_prepare(Knobs *knobs, Step *step, UndoStep *ret_undo)
         if (!entry->record) {
                 ret_undo->kind = knob->kind->name;
                 ret_undo->name = knob->name;
-                ret_undo->found = step->now;
+                ret_undo->found = knob->original;
                 return 1;
         }
         if (!knob_same(knob->kind, step->now, knob->ours) &&
@@ -366,7 +366,7 @@ void knobs_set(Knobs *knobs, KnobChange *changes, unsigned n)
 
 int knob_set(Knobs *knobs, const KnobKind *kind, const char *name, const char *value)
 {
-        KnobChange change = { kind, name, value, 0 };
+        KnobChange change = { kind, name, value, 0, NULL };
 
         knobs_set(knobs, &change, 1);
         return change.result;

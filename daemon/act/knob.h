@@ -136,6 +136,8 @@ typedef struct KnobChange {
         const char *name;
         const char *value; /* NULL: it is given back */
         int result;        /* of knob_set() or knob_release() */
+        const char *found; /* its original if it is not ours yet, since what it has now comes of
+                              another knob of ours; NULL: what it has */
 } KnobChange;
 
 /* How many changes go together. */

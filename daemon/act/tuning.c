@@ -186,6 +186,12 @@ char *tune_batch_name(TuneBatch *batch)
 
 void tune_batch_add(TuneBatch *batch, const KnobKind *kind, const char *value, int tag)
 {
+        tune_batch_add_found(batch, kind, value, NULL, tag);
+}
+
+void tune_batch_add_found(TuneBatch *batch, const KnobKind *kind, const char *value,
+                          const char *found, int tag)
+{
         unsigned i = batch->n;
         char *copy = batch->values[i];
 
@@ -195,7 +201,7 @@ void tune_batch_add(TuneBatch *batch, const KnobKind *kind, const char *value, i
         }
         if (value)
                 tune_put(copy, copy + TUNE_VALUE, value);
-        batch->changes[i] = (KnobChange){ kind, batch->names[i], value ? copy : NULL, 0 };
+        batch->changes[i] = (KnobChange){ kind, batch->names[i], value ? copy : NULL, 0, found };
         batch->tags[i] = tag;
         batch->n++;
 }

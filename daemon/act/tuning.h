@@ -91,9 +91,10 @@ void tune_batch_init(TuneBatch *batch, Knobs *knobs,
 char *tune_batch_name(TuneBatch *batch);
 
 /* As tune_set(), some time until tune_batch_end(), for the knob with that name; `tag` is for
- * done().
- */
+ * done(). `found`, which is not copied, as in KnobChange. */
 void tune_batch_add(TuneBatch *batch, const KnobKind *kind, const char *value, int tag);
+void tune_batch_add_found(TuneBatch *batch, const KnobKind *kind, const char *value,
+                          const char *found, int tag);
 void tune_batch_end(TuneBatch *batch);
 
 /* Sets the knob, or with a `value` of NULL gives it back. Somebody else's knob is no error, since
