@@ -14,6 +14,15 @@ def cpuset_root():
     return None
 
 
+def cpu_set(text):
+    """The CPUs of a list as the kernel writes it."""
+    cpus = set()
+    for part in filter(None, text.strip().split(',')):
+        first, _, last = part.partition('-')
+        cpus |= set(range(int(first), int(last or first) + 1))
+    return cpus
+
+
 def make_cpuset(path):
     """A group that has what the one around it has."""
     path.mkdir()

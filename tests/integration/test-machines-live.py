@@ -12,20 +12,13 @@ import random
 import threading
 import time
 
+from cpuset import cpu_set
 from idledtest import NAME, PATH, TestCase, main
 
 MACHINES = os.environ['IDLED_MACHINES']
 CPU = 'sys/devices/system/cpu'
 MIN_INTERVAL = 0.052  # seconds; readings closer than 50 ms are one to the daemon
 STEADY = 2  # steps that were decided alike: it will not change any more
-
-
-def cpu_set(text):
-    cpus = set()
-    for part in filter(None, text.strip().split(',')):
-        first, _, last = part.partition('-')
-        cpus |= set(range(int(first), int(last or first) + 1))
-    return cpus
 
 
 class Machine:
