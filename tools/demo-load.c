@@ -48,18 +48,25 @@ static void *thread_main(void *userdata)
         return NULL;
 }
 
+/* How long to run; 0 if the text is no such number. */
+static long read_seconds(const char *text)
+{
+        char *end;
+        long seconds = strtol(text, &end, 10);
+
+        return seconds > 0 && seconds < 1000000 && *end == '\0' ? seconds : 0;
+}
+
 int main(int argc, char **argv)
 {
-        long n = sysconf(_SC_NPROCESSORS_ONLN);
+        long n = sysconf(_SC_NPROCESSORS_ONLN), seconds = argc == 3 ? read_seconds(argv[2]) : 0;
         pthread_t threads[512];
-        long seconds;
 
-        if (argc != 3 || (strcmp(argv[1], "light") != 0 && strcmp(argv[1], "heavy") != 0)) {
+        if (seconds == 0 || (strcmp(argv[1], "light") != 0 && strcmp(argv[1], "heavy") != 0)) {
                 fprintf(stderr, "usage: demo-load light|heavy SECONDS\n");
                 return 2;
         }
         heavy = argv[1][0] == 'h';
-        seconds = strtol(argv[2], NULL, 10);
         end_nsec = now_nsec(CLOCK_MONOTONIC) + seconds * 1000 * MSEC;
         n = n > 512 ? 512 : n;
         for (long i = 0; i < n; i++)

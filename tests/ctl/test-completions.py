@@ -88,15 +88,22 @@ class Completions(TestCase):
         self.assertIn("0", self.complete("why", ""))
         self.assertEqual(self.complete("status", ""), [])
 
-    def test_others_are_complete(self):
+    def test_zsh_is_complete(self):
         zsh = (COMPLETIONS / "_idlectl").read_text()
-        fish = (COMPLETIONS / "idlectl.fish").read_text()
         for verb in self.verbs():
             self.assertIn(f"'{verb}:", zsh)
-            self.assertRegex(fish, rf"-a {verb} -d")
         for option in self.options():
             self.assertIn(option, zsh)
-            self.assertRegex(fish, rf"-l {option[2:]}\b")
+
+    def test_fish_is_complete(self):
+        """Each verb has its own options, and those without condition."""
+        fish = (COMPLETIONS / "idlectl.fish").read_text()
+        options = re.findall(r'^complete -c idlectl (?:-n "__fish_seen_subcommand_from ([a-z ]+)" )?'
+                             r"-l ([a-z-]+) ", fish, re.MULTILINE)
+        for verb in self.verbs():
+            self.assertRegex(fish, rf"-a {verb} -d")
+            self.assertEqual({"--" + option for verbs, option in options
+                              if not verbs or verb in verbs.split()}, self.options(verb), verb)
 
 
 if __name__ == "__main__":

@@ -27,7 +27,6 @@ GUARDED = (
     (('GetEnergy',), 'read-energy'),
 )
 
-
 # Every method that changes nothing and tells no secret. Whatever else the interfaces have must be
 # refused to those who may not: a new method is either here, or guarded.
 READING = {MANAGER: {'Explain', 'History', 'GetSettings', 'Verify'},
