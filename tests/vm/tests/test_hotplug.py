@@ -26,6 +26,10 @@ def members(text):
     return found
 
 
+def without_tasks(lines):
+    return [line for line in lines if not line.startswith("task ")]
+
+
 class Hotplug(ParkingTest):
     backend = "systemd"
 
@@ -34,6 +38,9 @@ class Hotplug(ParkingTest):
         self.run_unit("t-system")
         self.guest.run("systemctl stop idled")
         self.before = self.dump()
+
+    def rows(self):
+        return list(ROWS)
 
     def where(self):
         """The CPUs that work runs on."""
@@ -51,8 +58,8 @@ class Hotplug(ParkingTest):
         self.start()
         self.park(mask)
         self.assertEqual(self.where(), set(range(4)) - members(mask))
-        self.switch(cpus, 0)
         try:
+            self.switch(cpus, 0)
             self.wait_for("noticing", lambda: members(self.string("Online")) == set(range(4)) - set(cpus))
             self.wait_for(f"having {parked or 'none'} parked", lambda: self.string("Parked") == parked)
             self.wait_for(f"work on {left}", lambda: self.where() == left)
@@ -61,7 +68,8 @@ class Hotplug(ParkingTest):
             self.switch(cpus, 1)
 
     def test_comes_back(self):
-        for row, (mask, *_) in ROWS.items():
+        for row in self.rows():
+            mask = ROWS[row][0]
             with self.subTest(row):
                 with self.gone(row):
                     self.assertEqual(self.property("Degraded"), "a(sss) 0")
@@ -71,23 +79,39 @@ class Hotplug(ParkingTest):
                 self.guest.run("systemctl stop idled")
                 self.assertEqual(self.dump(), self.before)
 
+    def check_given_back(self):
+        """Where tasks may run is the kernel's: those that leave a cpuset while a CPU is offline keep what
+        they had there (6.1 if a partition goes while it is valid, as with a service that is killed;
+        6.12 always), until it gives them something else. So that is done before they are compared."""
+        self.assertEqual(without_tasks(self.dump()), without_tasks(self.before))
+        self.guest.run("systemd-run -q --wait -p AllowedCPUs=0-2 true")  # 6.1 then forgets all of it
+        self.start()
+        self.park("3")
+        self.park("")
+        self.guest.run("systemctl stop idled; systemctl reset-failed idled || :")
+        self.assertEqual(self.dump(), self.before)
+
     def test_stop_meanwhile(self):
-        for row in ROWS:
+        for row in self.rows():
             with self.subTest(row):
                 with self.gone(row):
                     self.guest.run("systemctl stop idled")
-                self.assertEqual(self.dump(), self.before)
+                self.check_given_back()
 
     def test_kill_meanwhile(self):
-        for row in ROWS:
+        for row in self.rows():
             with self.subTest(row):
                 with self.gone(row):
                     self.kill()
                     self.assertEqual(self.string("Parked"), "")
                 self.wait_for("its coming", lambda: self.string("Online") == "0-3")
-                self.guest.run("systemctl stop idled; systemctl reset-failed idled || :")
-                self.assertEqual(self.dump(), self.before)
+                self.guest.run("systemctl stop idled")
+                self.check_given_back()
 
 
 class HotplugBesidePartition(Hotplug):
     backend = "partition"
+
+    def rows(self):
+        """A newer kernel keeps the last CPU that is in no isolated partition (EBUSY)."""
+        return [row for row in ROWS if row != "all in use" or self.kernel() < (6, 2)]
