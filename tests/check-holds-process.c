@@ -295,7 +295,7 @@ START_TEST(rests)
 END_TEST
 
 /* A callback may end others, also those that would have ended next. */
-static void end_another(uint64_t id, void *userdata)
+static void end_another(const Held *held, void *userdata)
 {
         uint64_t *other = userdata;
 

@@ -32,10 +32,10 @@ static void on_change(void *userdata)
         n_changes++;
 }
 
-static void on_ended(uint64_t id, void *userdata)
+static void on_ended(const Held *held, void *userdata)
 {
         n_ended++;
-        last_ended = id;
+        last_ended = held->id;
 }
 
 static void setup(void)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * What the parts of application profiles share:
- *   apps.c         rules, who is meant by them, and holds
+ *   apps.c         rules, and who is meant by them
+ *   apps-hold.c    holds for them, and their ends
  *   apps-events.c  what makes it look at processes
  *   apps-scan.c    looking at families, and at all processes
  */
@@ -16,9 +17,10 @@ typedef struct Follow {
         Apps *apps;
         const App *app;
         pid_t pid;
-        uid_t uid;      /* whose it was when it was looked at */
-        bool inherited; /* from who started it: whatever it is now, it stays meant */
-        uint64_t hold;
+        uid_t uid;            /* whose it was when it was looked at */
+        bool inherited;       /* from who started it: whatever it is now, it stays meant */
+        uint64_t hold;        /* 0: somebody released it */
+        sd_event_source *end; /* of the process, if there is no hold to tell of it */
 } Follow;
 
 struct Apps {
@@ -42,6 +44,19 @@ struct Apps {
         sd_event_source *rest;   /* until they are read again */
         sd_event_source *again;  /* until all processes are looked at */
 };
+
+/* What the process is followed for, an array of Follow; NULL: nothing. */
+GPtrArray *apps_follows_of(const Apps *apps, pid_t pid);
+
+/* Holds for the process, whatever has its number now. -ESRCH: it is not there; -EMFILE: there are
+ * too many, or too many of its user; else as holds_add(). */
+int follow_hold(Follow *follow, int pidfd);
+
+/* Ends it: what its hold was for is asked for no longer. */
+void follow_end(Follow *follow);
+
+/* The same when all of them end. */
+void follow_free(Follow *follow, Holds *holds);
 
 /* Looks which rules mean the process now, and follows; so with its children, if they count from now
  * on. */

@@ -12,10 +12,6 @@
  * A number is no process: it is looked at again once a pidfd is there that the number cannot be
  * taken from, and only then it is believed; and when a process ends, whoever has its number by then
  * is looked at.
- *
- * Whoever may start processes may so fill the holds that there can be. Some are kept for those who
- * ask on the bus, and some of the rest for the processes of other users; who is refused is looked
- * at again when there is room.
  */
 #include "core/apps.h"
 
@@ -28,10 +24,6 @@
 #include "base/log.h"
 #include "core/apps-parts.h"
 #include "sense/users.h"
-
-/* So many holds may be for rules, and for the processes of one user, but for root's. */
-#define RULES_MAX         (HOLDS_MAX / 2)
-#define RULES_OF_USER_MAX (HOLDS_MAX / 4)
 
 /* Cheap ones, and those that rules out most, first. */
 static const ProcessFact order[] = { PROCESS_FACT_EXECUTABLE, PROCESS_FACT_COMM,
@@ -49,14 +41,9 @@ static bool is_meant(Apps *apps, const App *app)
         return true;
 }
 
-static GPtrArray *follows_of(const Apps *apps, pid_t pid)
-{
-        return g_hash_table_lookup(apps->followed, GINT_TO_POINTER(pid));
-}
-
 static Follow *find_follow(const Apps *apps, pid_t pid, const App *app)
 {
-        GPtrArray *follows = follows_of(apps, pid);
+        GPtrArray *follows = apps_follows_of(apps, pid);
 
         for (guint i = 0; follows && i < follows->len; i++) {
                 Follow *follow = g_ptr_array_index(follows, i);
@@ -65,83 +52,6 @@ static Follow *find_follow(const Apps *apps, pid_t pid, const App *app)
                         return follow;
         }
         return NULL;
-}
-
-static unsigned holds_of(const Apps *apps, uid_t uid)
-{
-        return GPOINTER_TO_UINT(g_hash_table_lookup(apps->holds_of, GUINT_TO_POINTER(uid)));
-}
-
-static bool has_room(const Apps *apps, uid_t uid)
-{
-        return apps->n_holds < RULES_MAX && (uid == 0 || holds_of(apps, uid) < RULES_OF_USER_MAX);
-}
-
-/* One hold more of the user's, or one less. */
-static void count(Apps *apps, uid_t uid, bool more)
-{
-        unsigned n = holds_of(apps, uid) + (more ? 1 : -1u);
-
-        apps->n_holds += more ? 1 : -1u;
-        if (n > 0)
-                g_hash_table_insert(apps->holds_of, GUINT_TO_POINTER(uid), GUINT_TO_POINTER(n));
-        else
-                g_hash_table_remove(apps->holds_of, GUINT_TO_POINTER(uid));
-}
-
-static void forget(Follow *follow)
-{
-        Apps *apps = follow->apps;
-        GPtrArray *follows = follows_of(apps, follow->pid);
-
-        count(apps, follow->uid, false);
-        if (apps->full)
-                apps_look_again(apps);
-        g_ptr_array_remove_fast(follows, follow);
-        if (follows->len == 0)
-                g_hash_table_remove(apps->followed, GINT_TO_POINTER(follow->pid));
-        if (g_hash_table_size(apps->followed) == 0)
-                apps_first_or_last(apps, false);
-        g_free(follow);
-}
-
-static void on_hold_ended(uint64_t id, void *userdata)
-{
-        Follow *follow = userdata;
-        Apps *apps = follow->apps;
-        pid_t pid = follow->pid;
-
-        forget(follow);
-        apps_look(apps, pid);
-}
-
-static int hold(Follow *follow, int pidfd)
-{
-        const AppOptions *options = follow->app->options;
-        g_autofree char *owner = g_strdup_printf("app %s", follow->app->name);
-        g_autofree char *reason = NULL;
-        ProcessFacts *facts = follow->apps->facts;
-        HoldRequest request = HOLD_REQUEST_NONE;
-
-        if (process_facts_read(follow->apps->proc, PROCESS_FACT_STATUS, facts) < 0)
-                return -ESRCH;
-        follow->uid = facts->uid;
-        if (!has_room(follow->apps, follow->uid))
-                return -EMFILE;
-        if (process_facts_read(follow->apps->proc, PROCESS_FACT_COMM, facts) >= 0)
-                reason = g_strdup_printf("%s, process %d, %s", follow->app->file, follow->pid,
-                                         facts->comm);
-        request.owner = owner;
-        request.reason = reason;
-        request.profile = *options->profile ? options->profile : NULL;
-        request.pid = follow->pid;
-        request.pidfd = pidfd;
-        request.bound = true;
-        request.latency_us = options->latency_usec > 0 ? (int32_t)options->latency_usec : -1;
-        request.min_cores = (unsigned)options->min_cores;
-        request.ended = on_hold_ended;
-        request.userdata = follow;
-        return holds_add(follow->apps->holds, &request, NULL, &follow->hold);
 }
 
 static void say_refused(Apps *apps, const App *app, int error)
@@ -173,15 +83,14 @@ static bool follow(Apps *apps, pid_t pid, const App *app, bool inherited)
                 return false;
         new = g_new0(Follow, 1);
         *new = (Follow){ .apps = apps, .app = app, .pid = pid, .inherited = inherited };
-        r = hold(new, pidfd);
+        r = follow_hold(new, pidfd);
         if (r < 0) {
                 say_refused(apps, app, r);
                 g_free(new);
                 return false;
         }
         log_debug("%s means process %d", app->file, pid);
-        count(apps, new->uid, true);
-        follows = follows_of(apps, pid);
+        follows = apps_follows_of(apps, pid);
         if (!follows) {
                 follows = g_ptr_array_new();
                 g_hash_table_insert(apps->followed, GINT_TO_POINTER(pid), follows);
@@ -196,8 +105,7 @@ static bool follow(Apps *apps, pid_t pid, const App *app, bool inherited)
 static void unfollow(Follow *follow)
 {
         log_debug("%s means process %d no longer", follow->app->file, follow->pid);
-        holds_remove(follow->apps->holds, follow->hold);
-        forget(follow);
+        follow_end(follow);
 }
 
 bool apps_look_at(Apps *apps, pid_t pid)
@@ -223,7 +131,7 @@ bool apps_look_at(Apps *apps, pid_t pid)
 
 void apps_inherit(Apps *apps, pid_t parent, pid_t child)
 {
-        GPtrArray *follows = follows_of(apps, parent);
+        GPtrArray *follows = apps_follows_of(apps, parent);
 
         for (guint i = 0; follows && i < follows->len; i++) {
                 const App *app = ((Follow *)g_ptr_array_index(follows, i))->app;
@@ -264,16 +172,8 @@ void apps_free(Apps *apps)
                 return;
         apps_unlisten(apps);
         g_hash_table_iter_init(&iter, apps->followed);
-        while (g_hash_table_iter_next(&iter, NULL, &follows)) {
-                GPtrArray *list = follows;
-
-                for (guint i = 0; i < list->len; i++) {
-                        Follow *follow = g_ptr_array_index(list, i);
-
-                        holds_remove(apps->holds, follow->hold);
-                        g_free(follow);
-                }
-        }
+        while (g_hash_table_iter_next(&iter, NULL, &follows))
+                g_ptr_array_foreach(follows, (GFunc)follow_free, apps->holds);
         g_hash_table_unref(apps->followed);
         g_hash_table_unref(apps->holds_of);
         g_hash_table_unref(apps->users);

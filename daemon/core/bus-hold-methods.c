@@ -25,7 +25,7 @@ static int release(sd_bus_message *message, Bus *bus, const Held *held, sd_bus_e
             (sender.uid != held->uid || !name || !held->sender || !g_str_equal(name, held->sender)))
                 return sd_bus_error_set(error, SD_BUS_ERROR_ACCESS_DENIED,
                                         "A hold is released by who asked for it, or by root");
-        holds_remove(bus->manager->holds, held->id);
+        holds_release(bus->manager->holds, held->id);
         return sd_bus_reply_method_return(message, NULL);
 }
 

@@ -97,18 +97,24 @@ static void take_out(Held *held)
                 sd_event_source_set_enabled(holds->late, SD_EVENT_OFF);
 }
 
-/* The hold is over by itself. */
-static void end(Held *held, const char *how)
+/* The hold is over, of which its owner is to be told or not. */
+static void finish(Held *held, bool tell)
 {
         Holds *holds = held->holds;
 
-        log_debug("Hold %" G_GUINT64_FORMAT " of %s is over: %s", held->id, held->owner, how);
         take_out(held);
         holds->changed(holds->userdata);
-        if (held->ended)
-                held->ended(held->id, held->userdata);
+        if (tell && held->ended)
+                held->ended(held, held->userdata);
         held_free(held);
         shrink(holds);
+}
+
+/* The hold is over by itself. */
+static void end(Held *held, const char *how)
+{
+        log_debug("Hold %" G_GUINT64_FORMAT " of %s is over: %s", held->id, held->owner, how);
+        finish(held, true);
 }
 
 static int on_hangup(sd_event_source *source, int fd, uint32_t revents, void *userdata)
@@ -263,18 +269,25 @@ int holds_add(Holds *holds, const HoldRequest *request, int *ret_fd, uint64_t *r
         return 0;
 }
 
-int holds_remove(Holds *holds, uint64_t id)
+static int release(Holds *holds, uint64_t id, bool tell)
 {
         Held *held = g_hash_table_lookup(holds->by_id, &id);
 
         if (!held)
                 return -ENOENT;
         log_debug("Hold %" G_GUINT64_FORMAT " of %s is released", held->id, held->owner);
-        take_out(held);
-        holds->changed(holds->userdata);
-        held_free(held);
-        shrink(holds);
+        finish(held, tell);
         return 0;
+}
+
+int holds_remove(Holds *holds, uint64_t id)
+{
+        return release(holds, id, false);
+}
+
+int holds_release(Holds *holds, uint64_t id)
+{
+        return release(holds, id, true);
 }
 
 void holds_forget_senders(Holds *holds)

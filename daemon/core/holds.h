@@ -3,7 +3,7 @@
  * Holds: what applications ask of the machine, for as long as they live.
  *
  * A hold ends as soon as one of these happens: the other end of its descriptor is closed by
- * everybody who has a copy, the process that it is bound to ends, or holds_remove() is called. So
+ * everybody who has a copy, the process that it is bound to ends, or it is removed or released. So
  * no death of anybody leaves one behind.
  *
  * A hold is about the CPUs that are named; else about those that the threads of its process may run
@@ -20,8 +20,11 @@
 
 typedef struct Holds Holds;
 
-/* Called when a hold has ended by itself, that is not by holds_remove(); it is gone already. */
-typedef void (*HoldEnded)(uint64_t id, void *userdata);
+typedef struct Held Held;
+
+/* Called when a hold has ended, but by holds_remove(). It is none of them any more; `held` is valid
+ * during the call. */
+typedef void (*HoldEnded)(const Held *held, void *userdata);
 
 /* What is asked; start from HOLD_REQUEST_NONE. The strings are copied. */
 typedef struct HoldRequest {
@@ -45,7 +48,7 @@ typedef struct HoldRequest {
 #define HOLD_REQUEST_NONE ((HoldRequest){ .pidfd = -1, .latency_us = -1 })
 
 /* One hold. What policies see of it is holds_hold(). */
-typedef struct Held {
+struct Held {
         Holds *holds;
         uint64_t id;
         unsigned index;         /* in the list for policies; changes when others end */
@@ -60,7 +63,7 @@ typedef struct Held {
         unsigned n_moves;        /* how often it came to be about other CPUs */
         HoldEnded ended;
         void *userdata;
-} Held;
+};
 
 /* No more than this at once, whoever holds them; and of one user, but for root, no more than that
  * by asking on the bus, which is for those to see to who are asked. */
@@ -86,8 +89,10 @@ void holds_free(Holds *holds);
  * such process; -EBADF: not a pidfd; else the system's lack of descriptors. */
 int holds_add(Holds *holds, const HoldRequest *request, int *ret_fd, uint64_t *ret_id);
 
-/* Ends a hold. -ENOENT: there is none of this number. */
+/* Ends a hold, for who began it and so is not told; and for somebody else. -ENOENT: there is none
+ * of this number. */
 int holds_remove(Holds *holds, uint64_t id);
+int holds_release(Holds *holds, uint64_t id);
 
 /* The hold of this number, NULL if there is none, and all of them in no order. Valid until the next
  * one comes or goes. */

@@ -86,6 +86,16 @@ class Executable(Apps):
         self.addCleanup(os.kill, child, signal.SIGKILL)
         self.wait_hold('game', child)
 
+    @unittest.skipUnless(os.geteuid() == 0, 'only root may release it')
+    def test_is_released(self):
+        self.start()
+        game = self.run_program(self.bin / 'game', '1000')
+        self.wait_hold('game', game.pid)
+        self.call('ReleaseHold', '/org/idled1/hold/1')
+        self.wait_released('game')
+        game.kill()
+        self.wait_hold('game', self.run_program(self.bin / 'game', '1000').pid)
+
     def test_rules_change(self):
         self.start()
         game = self.run_program(self.bin / 'game', '1000')
