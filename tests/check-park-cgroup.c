@@ -222,6 +222,32 @@ START_TEST(foreign_change_stays)
 }
 END_TEST
 
+/* Somebody gives a group back what was found, which is his doing; or it goes and another one comes
+ * with just that. */
+START_TEST(original_by_somebody)
+{
+        g_autofree char *dir = group_path("narrow"), *narrow = g_strdup_printf("%s/narrow", top);
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        group_put("narrow", "cpuset.cpus", both);
+        ck_assert_int_eq(apply(knobs, one), 0);
+        group_put("", "cpuset.cpus", both);
+        if (_i) {
+                ck_assert_int_eq(rmdir(dir), 0);
+                group_make("narrow", both);
+        } else {
+                group_put("narrow", "cpuset.cpus", both);
+        }
+        ck_assert_int_ne(apply(knobs, one), 0); /* for that at the top */
+        ck_assert_int_eq(knob_find(knobs, &park_cgroup_kind, top)->state, KNOB_FOREIGN);
+        ck_assert_int_eq(knob_find(knobs, &park_cgroup_kind, narrow)->state,
+                         _i ? KNOB_OURS : KNOB_FOREIGN);
+        expect_tree(both, one, one, _i ? one : both);
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+        expect_tree(both, both, both, both);
+}
+END_TEST
+
 /* The kernel's refusal arrives, whatever the library has in between. */
 START_TEST(errors_arrive)
 {
@@ -319,6 +345,7 @@ int main(void)
         tcase_add_test(tcase, new_group_inside_a_confined_one);
         tcase_add_test(tcase, removed_group_is_forgotten);
         tcase_add_test(tcase, foreign_change_stays);
+        tcase_add_loop_test(tcase, original_by_somebody, 0, 2);
         tcase_add_test(tcase, errors_arrive);
         tcase_add_test(tcase, empty_list_is_written);
         tcase_add_test(tcase, other_root_is_refused);

@@ -176,6 +176,32 @@ START_TEST(limit_changed_by_the_administrator_stays)
 END_TEST
 
 /* systemd says "done", the kernel has refused. */
+/* Taking our limit away is the administrator's doing as well; a unit that came anew has none of its
+ * own accord, which its group tells. */
+START_TEST(limit_taken_away)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        scratch_file("sys/fs/cgroup/user.slice/cgroup.procs", "");
+        scratch_file("sys/fs/cgroup/another/cgroup.procs", "");
+        ck_assert_int_eq(apply(knobs, "0-2"), 0);
+        systemd_find("system.slice")->allowed = cpus_of("");
+        systemd_find("user.slice")->allowed = cpus_of("");
+        if (_i)
+                ck_assert_int_eq(renameat2(scratch_fd, "sys/fs/cgroup/another", scratch_fd,
+                                           "sys/fs/cgroup/user.slice", RENAME_EXCHANGE),
+                                 0);
+        ck_assert_int_eq(apply(knobs, "0-1"), -ESTALE);
+        ck_assert_int_eq(knob_find(knobs, &park_unit_kind, "system.slice")->state, KNOB_FOREIGN);
+        ck_assert(cpuset_is_empty(&systemd_find("system.slice")->allowed));
+        ck_assert_int_eq(knob_find(knobs, &park_unit_kind, "user.slice")->state,
+                         _i ? KNOB_OURS : KNOB_FOREIGN);
+        ck_assert(cpuset_is_empty(&systemd_find("user.slice")->allowed) == !_i);
+        knobs_restore(knobs, NULL, NULL);
+        expect_as_found();
+}
+END_TEST
+
 START_TEST(limit_not_in_force)
 {
         g_autoptr(Knobs) knobs = open_knobs();
@@ -253,6 +279,7 @@ int main(void)
         tcase_add_loop_test(tcase, selection, 0, G_N_ELEMENTS(selections));
         tcase_add_test(tcase, units_that_come_and_go);
         tcase_add_test(tcase, limit_changed_by_the_administrator_stays);
+        tcase_add_loop_test(tcase, limit_taken_away, 0, 2);
         tcase_add_test(tcase, limit_not_in_force);
         tcase_add_test(tcase, bus_vanishes);
         tcase_add_test(tcase, without_systemd);

@@ -15,7 +15,9 @@
  *
  * Once a write has been read back, only its value is left: the original would be somebody's who put
  * it back, and the knob is his. But what the knob is of may have gone and come back meanwhile, as
- * CPUs, groups and drivers do, and that brings its own value along; files tell by their numbers.
+ * CPUs, groups and drivers do, and that brings its own value along; files, groups and units tell by
+ * their numbers. What idled itself made, or switched on for others, cannot tell: partitions, slices
+ * and drop-ins are made again when they are as before.
  *
  * What is read back directly after our own write, if it is not what was written, is taken for the
  * kernel's version of it, announced as ours, and so given back one day. If somebody else wrote in

@@ -205,10 +205,21 @@ static int cpus_write(const ActContext *context, const char *name, const char *v
         return *value ? write_value(name, value) : write_no_limit(context->root, mount, name);
 }
 
+static uint64_t group_identity(const ActContext *context, const char *name)
+{
+        g_autofree char *mount = NULL, *path = NULL;
+
+        if (find_mount(context->root, &mount) < 0)
+                return 0;
+        path = g_build_filename(mount, name, NULL);
+        return park_group_number(context->root, path);
+}
+
 const KnobKind park_cgroup_kind = {
         .name = "cgroup",
         .read = cpus_read,
         .write = cpus_write,
+        .identity = group_identity,
         .equal = park_cpus_equal,
 };
 

@@ -10,6 +10,7 @@
 #include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cpuset-text.h"
@@ -155,6 +156,13 @@ int park_release(Knobs *knobs, const KnobKind *kind, const char *const *keep)
 int park_first_error(int first, int error)
 {
         return first < 0 || error >= 0 || error == -ENOENT ? first : error;
+}
+
+uint64_t park_group_number(int root, const char *path)
+{
+        struct stat st;
+
+        return fstatat(root, path, &st, 0) < 0 ? 0 : st.st_ino;
 }
 
 bool park_confines_nobody(const char *name)

@@ -37,6 +37,10 @@ char *park_wanted(const char *original, const CpuSet *allowed, const CpuSet *onl
 /* Gives back the knobs of `kind` that are not among `keep`. Returns the first error. */
 int park_release(Knobs *knobs, const KnobKind *kind, const char *const *keep);
 
+/* The number of the group with that path below the root, which one that is made anew under the same
+ * name has not; 0: there is none. */
+uint64_t park_group_number(int root, const char *path);
+
 /* A KnobKind's `confines`: of knobs that only make way for others. */
 bool park_confines_nobody(const char *name);
 

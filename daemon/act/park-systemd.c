@@ -86,10 +86,21 @@ static bool unit_passes(const ActContext *context, const char *to, const char *n
                park_possible(context->root, &possible) == 0 && cpuset_equal(&cpus, &possible);
 }
 
+/* A unit that is gone takes its limit with it, and its group. One that has no group at the top, or
+ * none at all, is taken for the same as long as it has its name. */
+static uint64_t unit_identity(const ActContext *context, const char *name)
+{
+        g_autofree char *path = g_build_filename(PARK_UNIFIED, name, NULL);
+        uint64_t number = park_group_number(context->root, path);
+
+        return number ? number : 1;
+}
+
 const KnobKind park_unit_kind = {
         .name = "unit",
         .read = unit_read,
         .write = unit_write,
+        .identity = unit_identity,
         .equal = park_cpus_equal,
         .passes = unit_passes,
 };
