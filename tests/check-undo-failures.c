@@ -92,7 +92,7 @@ START_TEST(killed_anywhere)
         int n, found = 0;
 
         for (n = 0;; n++) {
-                const UndoEntry *const *entries;
+                UndoEntry *const *entries;
                 bool killed;
 
                 scratch_file("undo", HEAD "found\tk\tb\t7\nfound\tk\ta\t0-3\n");

@@ -50,7 +50,7 @@ START_TEST(load)
         text = describe(undo);
         ck_case(c->name, strcmp(text, c->entries) == 0, "read \"%s\", expected \"%s\"", text,
                 c->entries);
-        const UndoEntry *const *entries;
+        UndoEntry *const *entries;
         undo_entries(undo, &entries, &skipped);
         ck_case(c->name, skipped == c->skipped, "skipped %d, expected %d", skipped, c->skipped);
 }
@@ -89,7 +89,7 @@ START_TEST(nul_bytes_spoil_their_line_only)
 {
         static const char file[] = HEAD "found\tk\ta\t0\0\n\0\nfound\tk\tb\t1\n";
         g_autofree char *path = g_build_filename(scratch, "undo", NULL), *text = NULL;
-        const UndoEntry *const *entries;
+        UndoEntry *const *entries;
         int skipped;
 
         ck_assert(g_file_set_contents(path, file, sizeof(file) - 1, NULL));
@@ -107,7 +107,7 @@ START_TEST(enormous_line_is_skipped)
         static const size_t sizes[] = { 64 << 10, 65 << 10, 128 << 10, 40 << 20 };
         g_autofree char *much = g_strnfill(sizes[_i], '1'), *text = NULL;
         g_autofree char *file = g_strdup_printf(HEAD "found\tk\ta\t%s\nfound\tk\tb\t1\n", much);
-        const UndoEntry *const *entries;
+        UndoEntry *const *entries;
         int skipped;
 
         scratch_file("undo", file);
@@ -129,7 +129,7 @@ START_TEST(values_survive)
 
         for (size_t i = 0; i <= G_N_ELEMENTS(values); i++) {
                 const char *value = i < G_N_ELEMENTS(values) ? values[i] : enormous;
-                const UndoEntry *const *entries;
+                UndoEntry *const *entries;
                 g_autoptr(Undo) undo = open_undo();
 
                 ck_assert_int_eq(put_found(undo, "a/b c\n", value, value), 0);
@@ -150,14 +150,14 @@ START_TEST(refuses_what_makes_no_sense)
         g_autoptr(Undo) undo = open_undo();
         UndoStep step = { .kind = "other", .name = "a", .found = "3", .value = "4" };
 
-        ck_assert_ptr_null(undo_find(undo, "k", "a"));
+        ck_assert_ptr_null(find_entry(undo, "k", "a"));
         ck_assert_int_eq(put_found(undo, "a", "1", "2"), 0);
         ck_assert_int_eq(put_found(undo, "a", "1", "2"), -EEXIST);
         ck_assert_int_eq(undo_put(undo, &step, 1), 0);
         ck_assert_ptr_nonnull(step.entry);
-        ck_assert_ptr_eq(undo_find(undo, "other", "a"), step.entry);
+        ck_assert_ptr_eq(find_entry(undo, "other", "a"), step.entry);
         ck_assert_int_eq(put_done(undo, "a"), 0);
-        ck_assert_ptr_null(undo_find(undo, "k", "a"));
+        ck_assert_ptr_null(find_entry(undo, "k", "a"));
         expect_record("other a 3 4 -");
 }
 END_TEST

@@ -12,7 +12,7 @@
 static char *describe(const Undo *undo)
 {
         GString *text = g_string_new(NULL);
-        const UndoEntry *const *entries;
+        UndoEntry *const *entries;
         int n = undo_entries(undo, &entries, NULL);
 
         for (int i = 0; i < n; i++)
@@ -25,7 +25,7 @@ static char *describe(const Undo *undo)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         g_autofree char *before = NULL, *after = NULL;
-        const UndoEntry *const *entries;
+        UndoEntry *const *entries;
         UndoStep step = { .kind = "test", .name = "knob", .found = "0-3\n\t\\", .value = "1" };
         Undo *undo = NULL;
         int r, skipped = -1, run = openat(fuzz_root(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -36,7 +36,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         g_assert(undo_entries(undo, &entries, &skipped) >= 0 && skipped >= 0);
         r = undo_put(undo, &step, 1);
         g_assert(r == 0 || r == -EEXIST);
-        step.entry = undo_find(undo, "test", "knob");
+        for (int i = undo_entries(undo, &entries, NULL); i-- > 0 && r == -EEXIST;)
+                if (g_str_equal(entries[i]->kind, "test") && g_str_equal(entries[i]->name, "knob"))
+                        step.entry = entries[i];
+        step.found = NULL;
         step.value = "0";
         g_assert(undo_put(undo, &step, 1) == 0);
         before = describe(undo);

@@ -23,6 +23,18 @@ static inline Undo *open_undo(void)
         return undo;
 }
 
+/* What is on record of the knob; NULL: nothing. */
+static inline UndoEntry *find_entry(const Undo *undo, const char *kind, const char *name)
+{
+        UndoEntry *const *entries;
+        int n = undo_entries(undo, &entries, NULL);
+
+        for (int i = 0; i < n; i++)
+                if (g_str_equal(entries[i]->kind, kind) && g_str_equal(entries[i]->name, name))
+                        return entries[i];
+        return NULL;
+}
+
 /* Of the knob `name` of kind "k": it is about to be written for the first time, again, and is given
  * back. */
 static inline int put_found(Undo *undo, const char *name, const char *found, const char *value)
@@ -34,7 +46,7 @@ static inline int put_found(Undo *undo, const char *name, const char *found, con
 
 static inline int put_write(Undo *undo, const char *name, const char *value)
 {
-        UndoStep step = { .entry = undo_find(undo, "k", name), .value = value };
+        UndoStep step = { .entry = find_entry(undo, "k", name), .value = value };
 
         return step.entry ? undo_put(undo, &step, 1) : -ENOENT;
 }
@@ -48,7 +60,7 @@ static inline int put_done(Undo *undo, const char *name)
 static inline char *describe(const Undo *undo)
 {
         GString *text = g_string_new(NULL);
-        const UndoEntry *const *entries;
+        UndoEntry *const *entries;
         int n = undo_entries(undo, &entries, NULL);
 
         for (int i = 0; i < n; i++)

@@ -220,7 +220,7 @@ static const KnobKind *kind_find(const KnobKind *const *kinds, const char *name)
 }
 
 /* Takes up one entry of the record as a knob that is ours. */
-static void take_up(Knobs *knobs, const KnobKind *kind, const UndoEntry *found)
+static void take_up(Knobs *knobs, const KnobKind *kind, UndoEntry *found)
 {
         KnobEntry *entry = knob_entry_get(knobs, kind, found->name);
         Knob *knob = &entry->knob;
@@ -234,12 +234,12 @@ static void take_up(Knobs *knobs, const KnobKind *kind, const UndoEntry *found)
         knob->state = KNOB_OURS;
         knob->error = 0;
         entry->sure = false;
-        entry->record = undo_find(knobs->undo, found->kind, found->name);
+        entry->record = found;
 }
 
 int knobs_recover(Knobs *knobs, const KnobKind *const *kinds, int *ret_skipped)
 {
-        const UndoEntry *const *entries;
+        UndoEntry *const *entries;
         int n, skipped, recovered = 0;
 
         if (knobs->undo_error < 0)

@@ -39,12 +39,10 @@ void undo_entries_init(UndoEntries *entries)
         g_queue_init(&entries->list);
         entries->index = g_hash_table_new_full(entry_hash, entry_equal, entry_free, NULL);
         entries->array = g_ptr_array_new();
-        entries->key = g_string_new(NULL);
 }
 
 void undo_entries_done(UndoEntries *entries)
 {
-        g_string_free(entries->key, TRUE);
         g_ptr_array_unref(entries->array);
         g_hash_table_unref(entries->index);
 }
@@ -58,21 +56,16 @@ UndoEntry *undo_entries_find(const UndoEntries *entries, const char *kind, const
         return g_hash_table_lookup(entries->index, &key);
 }
 
-UndoEntry *undo_entry_new(UndoEntries *entries, const char *kind, const char *name,
-                          const char *found)
+UndoEntry *undo_entry_new(const char *kind, const char *name, const char *found)
 {
         size_t kind_size = strlen(kind) + 1, name_size = strlen(name) + 1;
         size_t found_size = strlen(found) + 1;
-        UndoEntry *entry;
+        UndoEntry *entry = g_malloc0(sizeof(*entry) + kind_size + name_size + found_size);
 
-        g_string_truncate(entries->key, 0);
-        undo_line_append_key(entries->key, kind, name);
-        entry = g_malloc0(sizeof(*entry) + kind_size + name_size + found_size + entries->key->len +
-                          1);
         entry->kind = memcpy(entry + 1, kind, kind_size);
         entry->name = memcpy(entry->kind + kind_size, name, name_size);
         entry->found = memcpy(entry->name + name_size, found, found_size);
-        entry->key = memcpy(entry->found + found_size, entries->key->str, entries->key->len + 1);
+        entry->plain = undo_line_is_plain(kind) && undo_line_is_plain(name);
         entry->hash = make_hash(kind, name);
         return entry;
 }
@@ -82,11 +75,6 @@ void undo_entry_free(UndoEntry *entry)
         g_free(entry->last);
         g_free(entry->before);
         g_free(entry);
-}
-
-bool undo_entries_have(const UndoEntries *entries, const UndoEntry *entry)
-{
-        return g_hash_table_contains(entries->index, entry);
 }
 
 void undo_entries_add(UndoEntries *entries, UndoEntry *entry)
@@ -109,11 +97,11 @@ unsigned undo_entries_append(const UndoEntries *entries, GString *text)
         for (const GList *link = entries->list.head; link; link = link->next) {
                 const UndoEntry *e = link->data;
 
-                undo_line_append(text, "found", e->key, e->found);
+                undo_line_append(text, "found", e, e->found);
                 if (e->before)
-                        undo_line_append(text, "write", e->key, e->before);
+                        undo_line_append(text, "write", e, e->before);
                 if (e->last)
-                        undo_line_append(text, "write", e->key, e->last);
+                        undo_line_append(text, "write", e, e->last);
                 lines += 1 + !!e->before + !!e->last;
         }
         return lines;

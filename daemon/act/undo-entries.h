@@ -5,15 +5,12 @@
 #ifndef IDLED_UNDO_ENTRIES_H
 #define IDLED_UNDO_ENTRIES_H
 
-#include <stdbool.h>
-
 #include "act/undo.h"
 
 typedef struct UndoEntries {
         GQueue list;       /* of UndoEntry, by their links */
         GHashTable *index; /* the same, by kind and name */
         GPtrArray *array;  /* the same as undo_entries() gave it away last */
-        GString *key;      /* of the entry that is being made */
 } UndoEntries;
 
 void undo_entries_init(UndoEntries *entries);
@@ -23,12 +20,8 @@ void undo_entries_done(UndoEntries *entries);
 UndoEntry *undo_entries_find(const UndoEntries *entries, const char *kind, const char *name);
 
 /* An entry that is in no list yet. */
-UndoEntry *undo_entry_new(UndoEntries *entries, const char *kind, const char *name,
-                          const char *found);
+UndoEntry *undo_entry_new(const char *kind, const char *name, const char *found);
 void undo_entry_free(UndoEntry *entry);
-
-/* True if there is an entry of the same knob. */
-bool undo_entries_have(const UndoEntries *entries, const UndoEntry *entry);
 
 /* The entry, of a knob that has none there, belongs to the list now; undo_entries_remove() frees
  * it.

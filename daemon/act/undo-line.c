@@ -6,11 +6,9 @@
  */
 #include "act/undo-line.h"
 
-#include <stdbool.h>
 #include <string.h>
 
-/* True if escaping changes nothing, which is so nearly always. */
-static bool is_plain(const char *field)
+bool undo_line_is_plain(const char *field)
 {
         while (*field >= ' ' && *field < '\177' && *field != '"' && *field != '\\')
                 field++;
@@ -29,28 +27,23 @@ static void put(GString *text, const char *more, size_t length)
         text->str[text->len] = '\0';
 }
 
-static void put_field(GString *text, const char *field)
+static void put_field(GString *text, const char *field, bool plain)
 {
         g_autofree char *escaped = NULL;
 
-        if (!is_plain(field))
+        if (!plain)
                 field = escaped = g_strescape(field, NULL);
         put(text, "\t", 1);
         put(text, field, strlen(field));
 }
 
-void undo_line_append_key(GString *text, const char *kind, const char *name)
-{
-        put_field(text, kind);
-        put_field(text, name);
-}
-
-void undo_line_append(GString *text, const char *word, const char *key, const char *value)
+void undo_line_append(GString *text, const char *word, const UndoEntry *entry, const char *value)
 {
         put(text, word, strlen(word));
-        put(text, key, strlen(key));
+        put_field(text, entry->kind, entry->plain);
+        put_field(text, entry->name, entry->plain);
         if (value)
-                put_field(text, value);
+                put_field(text, value, undo_line_is_plain(value));
         put(text, "\n", 1);
 }
 

@@ -5,13 +5,13 @@
 #ifndef IDLED_UNDO_LINE_H
 #define IDLED_UNDO_LINE_H
 
-#include <glib.h>
+#include "act/undo.h"
 
-/* Adds "\tKIND\tNAME", escaped: what all lines about a knob have in common. */
-void undo_line_append_key(GString *text, const char *kind, const char *name);
+/* True if escaping would change nothing, which is so nearly always. */
+bool undo_line_is_plain(const char *field);
 
-/* Adds "WORD\tKIND\tNAME[\tVALUE]\n" of that key; a `value` of NULL is left out. */
-void undo_line_append(GString *text, const char *word, const char *key, const char *value);
+/* Adds "WORD\tKIND\tNAME[\tVALUE]\n" about that knob; a `value` of NULL is left out. */
+void undo_line_append(GString *text, const char *word, const UndoEntry *entry, const char *value);
 
 /* The fields of a line without its newline, unescaped: word, kind, name and, if there is one,
  * value. NULL: this is no line that undo_line_append() writes. */

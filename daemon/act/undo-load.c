@@ -24,7 +24,7 @@ static bool line_take(UndoEntries *entries, const GString *line)
                 return false;
         entry = undo_entries_find(entries, fields[1], fields[2]);
         if (n == 4 && !entry && g_str_equal(fields[0], "found"))
-                undo_entries_add(entries, undo_entry_new(entries, fields[1], fields[2], fields[3]));
+                undo_entries_add(entries, undo_entry_new(fields[1], fields[2], fields[3]));
         else if (n == 4 && entry && g_str_equal(fields[0], "write"))
                 undo_entry_advance(entry, fields[3]);
         else if (n == 3 && entry && g_str_equal(fields[0], "done"))

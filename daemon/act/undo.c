@@ -220,19 +220,12 @@ static int record_append(Undo *undo, unsigned n)
         return 0;
 }
 
-UndoEntry *undo_find(const Undo *undo, const char *kind, const char *name)
-{
-        return undo_entries_find(&undo->entries, kind, name);
-}
-
 /* Adds the step's lines. Returns how many. */
 static unsigned step_append(const UndoStep *step, GString *text)
 {
-        const char *key = step->entry->key;
-
         if (step->found)
-                undo_line_append(text, "found", key, step->found);
-        undo_line_append(text, step->value ? "write" : "done", key, step->value);
+                undo_line_append(text, "found", step->entry, step->found);
+        undo_line_append(text, step->value ? "write" : "done", step->entry, step->value);
         return step->found ? 2 : 1;
 }
 
@@ -258,9 +251,8 @@ static int steps_prepare(Undo *undo, UndoStep *steps, unsigned n)
         for (unsigned i = 0; i < n; i++) {
                 if (!steps[i].found)
                         continue;
-                steps[i].entry = undo_entry_new(&undo->entries, steps[i].kind, steps[i].name,
-                                                steps[i].found);
-                if (undo_entries_have(&undo->entries, steps[i].entry))
+                steps[i].entry = undo_entry_new(steps[i].kind, steps[i].name, steps[i].found);
+                if (g_hash_table_contains(undo->entries.index, steps[i].entry))
                         r = -EEXIST;
         }
         return r;
@@ -316,14 +308,14 @@ int undo_put(Undo *undo, UndoStep *steps, unsigned n)
         return r;
 }
 
-int undo_entries(const Undo *undo, const UndoEntry *const **ret_entries, int *ret_skipped)
+int undo_entries(const Undo *undo, UndoEntry *const **ret_entries, int *ret_skipped)
 {
         GPtrArray *array = undo->entries.array;
 
         g_ptr_array_set_size(array, 0);
         for (GList *link = undo->entries.list.head; link; link = link->next)
                 g_ptr_array_add(array, link->data);
-        *ret_entries = (const UndoEntry *const *)array->pdata;
+        *ret_entries = (UndoEntry *const *)array->pdata;
         if (ret_skipped)
                 *ret_skipped = undo->skipped;
         return (int)array->len;

@@ -16,13 +16,15 @@
 #define IDLED_UNDO_H
 
 #include <glib.h>
+#include <stdbool.h>
 
 typedef struct Undo Undo;
 
 typedef struct UndoEntry {
-        char *kind, *name, *found; /* in the same piece of memory, and so is `key` */
+        char *kind, *name, *found; /* in the same piece of memory */
         char *last, *before;       /* the last two values that were to be written; NULL none */
-        char *key;                 /* this and the rest are the record's own */
+        bool plain;                /* kind and name need no escapes; this and the rest are the
+                                      record's own */
         unsigned hash;
         GList link;
 } UndoEntry;
@@ -31,9 +33,6 @@ typedef struct UndoEntry {
  * `boot_id` tells this boot from others: a record of another boot is dropped. */
 int undo_open(int run, const char *boot_id, Undo **ret_undo);
 void undo_free(Undo *undo);
-
-/* What is on record of this knob, which belongs to the record; NULL: nothing. */
-UndoEntry *undo_find(const Undo *undo, const char *kind, const char *name);
 
 /* What happens to one knob. */
 typedef struct UndoStep {
@@ -50,7 +49,7 @@ int undo_put(Undo *undo, UndoStep *steps, unsigned n);
 
 /* What is on record, in order; `*ret_skipped` (may be NULL) is the number of lines not understood.
  * Entries belong to the record; the list is valid until the next call. */
-int undo_entries(const Undo *undo, const UndoEntry *const **ret_entries, int *ret_skipped);
+int undo_entries(const Undo *undo, UndoEntry *const **ret_entries, int *ret_skipped);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Undo, undo_free)
 
