@@ -120,22 +120,15 @@ static uint16_t leave_one(const State *state, const Knobs *knobs, int cpu, int n
         return disabled;
 }
 
-/* What is being done for many CPUs at once. */
-typedef struct Round {
-        State *state;
-        int first; /* the first error */
-} Round;
-
 static void switch_done(void *data, int tag, bool in_force, int r)
 {
-        Round *round = data;
-        Tuned *tuned = &round->state->cpus[tag / IDLE_STATES_MAX];
+        State *state = data;
+        Tuned *tuned = &state->cpus[tag / IDLE_STATES_MAX];
 
         if (in_force)
                 tuned->in_force.disabled |= (uint16_t)(1u << tag % IDLE_STATES_MAX);
         if (r < 0)
                 tuned->known = false;
-        round->first = round->first ?: r;
 }
 
 /* Sets, or gives back, the switches of the states of `mask`. */
@@ -160,11 +153,10 @@ static uint16_t wished_of(const State *state, const Plan *plan, int cpu)
 static int apply_cpus(State *state, Knobs *knobs, const Plan *plan, const ActFacts *facts)
 {
         g_autofree uint16_t *safe = g_new(uint16_t, (gsize)state->n_cpus);
-        Round round = { .state = state };
         CpuSet others = { 0 };
         TuneBatch batch;
 
-        tune_batch_init(&batch, knobs, switch_done, &round);
+        tune_batch_init(&batch, knobs, switch_done, state);
         CPUSET_FOREACH(cpu, &facts->topology->online) {
                 Tuned *tuned = &state->cpus[cpu];
                 uint16_t disabled = wished_of(state, plan, cpu);
@@ -185,7 +177,7 @@ static int apply_cpus(State *state, Knobs *knobs, const Plan *plan, const ActFac
                 switch_states(&batch, cpu, safe[cpu], "1");
         }
         tune_batch_end(&batch);
-        return round.first;
+        return batch.first;
 }
 
 static int apply_governor(State *state, Knobs *knobs, const char *governor)

@@ -32,9 +32,11 @@ static unsigned entry_hash(const void *data)
         return entry->hash;
 }
 
-static unsigned make_hash(const KnobKind *kind, const char *name)
+/* What an entry of that kind and name is found by. */
+static KnobEntry make_key(const KnobKind *kind, const char *name)
 {
-        return text_hash(name) ^ g_direct_hash(kind);
+        return (KnobEntry){ .knob = { .kind = kind, .name = (char *)name },
+                            .hash = text_hash(name) ^ g_direct_hash(kind) };
 }
 
 static gboolean entry_equal(const void *a, const void *b)
@@ -80,16 +82,14 @@ void knobs_free(Knobs *knobs)
 
 KnobEntry *knob_entry_find(const Knobs *knobs, const KnobKind *kind, const char *name)
 {
-        const KnobEntry key = { .knob = { .kind = kind, .name = (char *)name },
-                                .hash = make_hash(kind, name) };
+        const KnobEntry key = make_key(kind, name);
 
         return g_hash_table_lookup(knobs->index, &key);
 }
 
 KnobEntry *knob_entry_get(Knobs *knobs, const KnobKind *kind, const char *name)
 {
-        const KnobEntry key = { .knob = { .kind = kind, .name = (char *)name },
-                                .hash = make_hash(kind, name) };
+        const KnobEntry key = make_key(kind, name);
         KnobEntry *entry = g_hash_table_lookup(knobs->index, &key);
         size_t size = strlen(name) + 1;
 
@@ -147,6 +147,13 @@ static bool may_be_as_before(const Knobs *knobs, const KnobEntry *entry)
         return !entry->sure || then == 0 || then != identify(knobs, &entry->knob);
 }
 
+static bool is_held(const ActContext *context, const Knob *knob, const char *wanted,
+                    const char *value)
+{
+        return wanted && value && knob->kind->held &&
+               knob->kind->held(context, knob->name, wanted, value);
+}
+
 bool knob_entry_explains(const Knobs *knobs, const KnobEntry *entry, const char *value)
 {
         const Knob *knob = &entry->knob;
@@ -157,16 +164,13 @@ bool knob_entry_explains(const Knobs *knobs, const KnobEntry *entry, const char 
                 may_be_as_before(knobs, entry)) ||
                (knob->kind->passes && knob->original &&
                 knob->kind->passes(&knobs->context, knob->original, value)) ||
-               knob_entry_is_held(knobs, entry, knob->ours, value);
+               is_held(&knobs->context, knob, knob->ours, value);
 }
 
 bool knob_entry_is_held(const Knobs *knobs, const KnobEntry *entry, const char *wanted,
                         const char *value)
 {
-        const Knob *knob = &entry->knob;
-
-        return wanted && value && knob->kind->held &&
-               knob->kind->held(&knobs->context, knob->name, wanted, value);
+        return is_held(&knobs->context, &entry->knob, wanted, value);
 }
 
 /* The knobs that a write to this one can disturb and whose value is explained now. */
@@ -326,8 +330,7 @@ int knobs_list(const Knobs *knobs, const Knob *const **ret_knobs)
 bool knob_is_as_written(const ActContext *context, const Knob *knob, const char *found)
 {
         return knob_same(knob->kind, found, knob->ours) ||
-               (knob->ours && knob->kind->held &&
-                knob->kind->held(context, knob->name, knob->ours, found));
+               is_held(context, knob, knob->ours, found);
 }
 
 bool knob_is_confining(const Knob *knob)

@@ -95,21 +95,14 @@ static void format_latency(int32_t us, char text[16])
                 snprintf(text, 16, "%d", us);
 }
 
-/* What is being done for many CPUs at once. */
-typedef struct Round {
-        State *state;
-        int first; /* the first error */
-} Round;
-
 static void latency_done(void *data, int cpu, bool in_force, int r)
 {
-        Round *round = data;
-        Tuned *tuned = &round->state->cpus[cpu];
+        State *state = data;
+        Tuned *tuned = &state->cpus[cpu];
 
         if (!in_force)
                 tuned->in_force.latency_us = -1;
         tuned->known = r >= 0;
-        round->first = round->first ?: r;
 }
 
 static void apply_cpu(State *state, TuneBatch *batch, int cpu, int32_t us)
@@ -132,10 +125,9 @@ static void apply_cpu(State *state, TuneBatch *batch, int cpu, int32_t us)
 
 static int apply_cpus(State *state, Knobs *knobs, const Plan *plan, const Topology *topology)
 {
-        Round round = { .state = state };
         TuneBatch batch;
 
-        tune_batch_init(&batch, knobs, latency_done, &round);
+        tune_batch_init(&batch, knobs, latency_done, state);
         CPUSET_FOREACH(cpu, &topology->online) {
                 Tuned *tuned = &state->cpus[cpu];
                 int32_t us = cpu < plan->n_cpus ? plan->cpus[cpu].latency_us : -1;
@@ -148,7 +140,7 @@ static int apply_cpus(State *state, Knobs *knobs, const Plan *plan, const Topolo
                 apply_cpu(state, &batch, cpu, us);
         }
         tune_batch_end(&batch);
-        return round.first;
+        return batch.first;
 }
 
 static int apply_global(State *state, const Knobs *knobs, int32_t us)

@@ -174,7 +174,14 @@ void tune_batch_init(TuneBatch *batch, Knobs *knobs,
         batch->knobs = knobs;
         batch->done = done;
         batch->userdata = userdata;
+        batch->first = 0;
         batch->n = 0;
+}
+
+static void tell(TuneBatch *batch, int tag, bool in_force, int r)
+{
+        batch->done(batch->userdata, tag, in_force, r);
+        batch->first = batch->first ?: r;
 }
 
 char *tune_batch_name(TuneBatch *batch)
@@ -196,7 +203,7 @@ void tune_batch_add_found(TuneBatch *batch, const KnobKind *kind, const char *va
         char *copy = batch->values[i];
 
         if (value && strlen(value) >= TUNE_VALUE) {
-                batch->done(batch->userdata, tag, false, -EINVAL);
+                tell(batch, tag, false, -EINVAL);
                 return;
         }
         if (value)
@@ -215,8 +222,8 @@ void tune_batch_end(TuneBatch *batch)
         for (unsigned i = 0; i < n; i++) {
                 const KnobChange *change = &batch->changes[i];
 
-                batch->done(batch->userdata, batch->tags[i], change->value && change->result >= 0,
-                            soften(change->value, change->result));
+                tell(batch, batch->tags[i], change->value && change->result >= 0,
+                     soften(change->value, change->result));
         }
 }
 

@@ -78,6 +78,7 @@ typedef struct TuneBatch {
         /* Told of each knob what became of it, at the latest by tune_batch_end(). */
         void (*done)(void *userdata, int tag, bool in_force, int r);
         void *userdata;
+        int first; /* the first error that it was told of */
         unsigned n;
         KnobChange changes[KNOBS_AT_ONCE];
         char names[KNOBS_AT_ONCE][TUNE_NAME], values[KNOBS_AT_ONCE][TUNE_VALUE];

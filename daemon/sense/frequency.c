@@ -67,23 +67,33 @@ static uint32_t read_khz(int root, int number, const char *file)
         return (uint32_t)khz;
 }
 
-/* A file's words as a vector, which is that of the policy before if it is the same. */
-static char **read_words(int root, int number, const char *file, char **before)
+/* A file's words; none if it cannot be read. */
+static char **read_words(int root, int number, const char *file)
 {
-        char text[WORDS_SIZE];
-        g_auto(GStrv) parts = NULL;
-        g_autoptr(GPtrArray) words = g_ptr_array_new();
+        char text[WORDS_SIZE], **words;
+        int n = 0;
 
         if (read_text(root, number, file, text, sizeof(text)) < 0)
                 text[0] = '\0';
-        parts = g_strsplit_set(text, " \t\n", -1);
-        for (char **part = parts; *part; part++)
-                if (**part)
-                        g_ptr_array_add(words, *part);
-        g_ptr_array_add(words, NULL);
-        if (before && g_strv_equal((const char *const *)before, (const char *const *)words->pdata))
-                return before;
-        return g_strdupv((char **)words->pdata);
+        words = g_strsplit_set(text, " \t\n", -1);
+        for (char **word = words; *word; word++)
+                if (**word)
+                        words[n++] = *word;
+                else
+                        g_free(*word);
+        words[n] = NULL;
+        return words;
+}
+
+/* The same, or the vector of the policy before if that has the same ones. */
+static char **share_words(int root, int number, const char *file, char **before)
+{
+        char **words = read_words(root, number, file);
+
+        if (!before || !g_strv_equal((const char *const *)before, (const char *const *)words))
+                return words;
+        g_strfreev(words);
+        return before;
 }
 
 static int compare_khz(const void *a, const void *b)
@@ -96,15 +106,11 @@ static int compare_khz(const void *a, const void *b)
 /* Appends the file's numbers, if there is such a file. */
 static void append_khz(int root, int number, const char *file, GArray *khz)
 {
-        char text[WORDS_SIZE];
-        g_auto(GStrv) parts = NULL;
+        g_auto(GStrv) words = read_words(root, number, file);
         uint64_t value;
 
-        if (read_text(root, number, file, text, sizeof(text)) < 0)
-                return;
-        parts = g_strsplit_set(text, " \t\n", -1);
-        for (char **part = parts; *part; part++)
-                if (u64_parse(*part, &value) == 0 && value > 0 && value <= UINT32_MAX)
+        for (char **word = words; *word; word++)
+                if (u64_parse(*word, &value) == 0 && value > 0 && value <= UINT32_MAX)
                         g_array_append_val(khz, *(uint32_t[]){ (uint32_t)value });
 }
 
@@ -193,10 +199,10 @@ static bool read_policy(int root, const Topology *topology, const FreqPolicy *be
         if (read_text(root, number, "scaling_driver", policy->driver, sizeof(policy->driver)) < 0)
                 policy->driver[0] = '\0';
         cpu = cpuset_next(&policy->cpus, -1);
-        policy->governors = read_words(root, number, "scaling_available_governors",
-                                       before ? before->governors : NULL);
-        policy->preferences = read_words(root, number, "energy_performance_available_preferences",
-                                         before ? before->preferences : NULL);
+        policy->governors = share_words(root, number, "scaling_available_governors",
+                                        before ? before->governors : NULL);
+        policy->preferences = share_words(root, number, "energy_performance_available_preferences",
+                                          before ? before->preferences : NULL);
         policy->min_khz = read_khz(root, number, "cpuinfo_min_freq");
         policy->max_khz = read_khz(root, number, "cpuinfo_max_freq");
         policy->frequencies = read_frequencies(root, number, before ? before->frequencies : NULL);
