@@ -238,6 +238,32 @@ START_TEST(value_on_the_way)
 }
 END_TEST
 
+/* The kernel shows what was written a moment later: this is waited for, with knobs that go together
+ * and when they are given back; but what it refuses is told. */
+START_TEST(shown_late)
+{
+        KnobKind kind = mock_kind;
+        KnobChange changes[] = { { &kind, "a", "0", 0, NULL }, { &kind, "b", "0-1", 0, NULL } };
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        kind.late = true;
+        mock_late(3);
+        knobs_set(knobs, changes, 2);
+        ck_assert_int_eq(changes[0].result, 1);
+        ck_assert_int_eq(changes[1].result, 1);
+        ck_assert_int_eq(knobs_verify(knobs), 0);
+        ck_assert_int_eq(knob_set(knobs, &kind, "a", "0-3"), 1);
+        ck_assert_ptr_null(knob_find(knobs, &kind, "a"));
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+        ck_assert_str_eq(mock_value("b"), "0-7");
+        ck_assert(!record_exists());
+        mock_behave();
+        mock_store("0-2");
+        ck_assert_int_eq(knob_set(knobs, &kind, "a", "1"), -EPERM);
+        ck_assert_int_eq(knob_set(knobs, &mock_kind, "b", "1"), -EPERM);
+}
+END_TEST
+
 START_TEST(gone_is_forgotten)
 {
         g_autoptr(Knobs) knobs = open_knobs();
@@ -331,6 +357,7 @@ int main(void)
         tcase_add_test(tcase, original_adopted);
         tcase_add_test(tcase, adopted);
         tcase_add_test(tcase, value_on_the_way);
+        tcase_add_test(tcase, shown_late);
         tcase_add_test(tcase, gone_is_forgotten);
         tcase_add_test(tcase, verify_forgets_what_is_gone);
         tcase_add_test(tcase, without_record);

@@ -17,6 +17,8 @@
 
 typedef struct Mock {
         char name[8], value[64];
+        char shown[64]; /* by the next `n_shown` reads instead of the value */
+        int n_shown;
         bool gone;
         unsigned generation; /* of what came under the name */
 } Mock;
@@ -29,6 +31,7 @@ typedef struct MockWorld {
         bool short_write;                          /* takes one byte of the value */
         char stored[64];   /* what is stored instead of what is written; "" as written */
         char foreign[64];  /* what somebody writes right after our next write; "" nobody */
+        int late;          /* reads after a write that still show what was there before */
         bool under[MOCKS]; /* refuses a value that the knob before it does not contain */
 } MockWorld;
 
@@ -56,7 +59,8 @@ static inline int mock_read(const ActContext *context, const char *name, char **
                 return -ENOENT;
         if (back ? mock->fail_read_back : mock->fail_read)
                 return back ? mock->fail_read_back : mock->fail_read;
-        *ret_value = g_strdup(knob->value);
+        *ret_value = g_strdup(knob->n_shown > 0 ? knob->shown : knob->value);
+        knob->n_shown -= knob->n_shown > 0;
         return 0;
 }
 
@@ -80,6 +84,8 @@ static inline int mock_write(const ActContext *context, const char *name, const 
         if (mock_refuses(knob, value))
                 return -EACCES;
         step();
+        g_strlcpy(knob->shown, knob->value, sizeof(knob->shown));
+        knob->n_shown = mock->late;
         g_strlcpy(knob->value, *mock->stored ? mock->stored : value, sizeof(knob->value));
         if (mock->short_write)
                 knob->value[1] = '\0';
@@ -187,6 +193,12 @@ static inline void mock_store(const char *value)
         g_strlcpy(mock->stored, value, sizeof(mock->stored));
 }
 
+/* A write is seen after so many reads only. */
+static inline void mock_late(int reads)
+{
+        mock->late = reads;
+}
+
 /* The knob cannot have what the one before it has not, as a nested cpuset. */
 static inline void mock_nest(const char *name)
 {
@@ -197,6 +209,7 @@ static inline void mock_behave(void)
 {
         mock->fail_write = mock->fail_read = mock->fail_read_back = 0;
         mock->short_write = false;
+        mock->late = 0;
         mock->stored[0] = mock->foreign[0] = '\0';
 }
 

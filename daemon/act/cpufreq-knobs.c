@@ -9,7 +9,8 @@
  * Limits are shared with the kernel: what their files show is the narrowest of all requests. A
  * passive cooling device, the firmware (bios_limit) or a boost that is off lower what is there
  * without anybody having written to the file, and a minimum is never shown above the maximum. Such
- * a value is not somebody else's; it goes away by itself.
+ * a value is not somebody else's; it goes away by itself. A limit is shown once a kworker has
+ * applied it, mostly within a millisecond, under load in some ten.
  */
 #include "act/cpufreq-knobs.h"
 
@@ -178,6 +179,7 @@ const KnobKind cpufreq_limit_kind = {
         .write_apart = true,
         .confines = tune_confines,
         .held = limit_held,
+        .late = true,
 };
 
 /* A policy's own boost is about its limits, the machine's about all. */

@@ -12,6 +12,8 @@
 #include "base/file.h"
 #include "base/hash.h"
 
+#define LATE_STEP_USEC 1000
+
 #define BOOT_ID "proc/sys/kernel/random/boot_id"
 
 static void entry_free(void *data)
@@ -171,6 +173,28 @@ bool knob_entry_is_held(const Knobs *knobs, const KnobEntry *entry, const char *
                         const char *value)
 {
         return is_held(&knobs->context, &entry->knob, wanted, value);
+}
+
+int knob_entry_read_back(Knobs *knobs, KnobEntry *entry, const char *wanted, char **ret_value)
+{
+        const Knob *knob = &entry->knob;
+
+        for (;;) {
+                g_autofree char *now = NULL;
+                int64_t began = g_get_monotonic_time();
+                int r = knob_entry_read(knobs, entry, &now);
+
+                if (r < 0)
+                        return r;
+                if (!knob->kind->late || !wanted || knobs->patience_usec <= 0 ||
+                    knob_same(knob->kind, now, wanted) ||
+                    is_held(&knobs->context, knob, wanted, now)) {
+                        *ret_value = g_steal_pointer(&now);
+                        return 0;
+                }
+                g_usleep(LATE_STEP_USEC);
+                knobs->patience_usec -= g_get_monotonic_time() - began;
+        }
 }
 
 /* The knobs that a write to this one can disturb and whose value is explained now. */

@@ -39,7 +39,12 @@ struct Knobs {
         unsigned n_kept, kept_max; /* files that are kept open, and that may be */
         GHashTable *pretended;     /* dry run: "KIND NAME" -> what would be there now */
         unsigned writes;
+        int64_t patience_usec; /* how long to wait still for values that are shown late */
 };
+
+/* For all values together, of knobs that are set together or given back. */
+#define KNOBS_PATIENCE_USEC   (200 * 1000)
+#define RESTORE_PATIENCE_USEC (2 * 1000 * 1000)
 
 KnobEntry *knob_entry_find(const Knobs *knobs, const KnobKind *kind, const char *name);
 
@@ -71,6 +76,10 @@ int knob_entry_read(Knobs *knobs, KnobEntry *entry, char **ret_value);
 
 /* True if the knob's file has exactly this text now; false also if it is not open. */
 bool knob_entry_has(KnobEntry *entry, const char *value);
+
+/* Reads what came of writing `wanted`, NULL if that failed: once, or, if its kind is late, until it
+ * has that value, is kept from it, or the knobs' patience is over. */
+int knob_entry_read_back(Knobs *knobs, KnobEntry *entry, const char *wanted, char **ret_value);
 
 /* True if the two are the same value; NULL is no value. */
 bool knob_same(const KnobKind *kind, const char *a, const char *b);

@@ -103,7 +103,7 @@ static int write_original(Knobs *knobs, KnobEntry *entry)
                 return 0;
         }
         r = knob_entry_write(knobs, entry, knob->original);
-        read_error = knob_entry_read(knobs, entry, &after);
+        read_error = knob_entry_read_back(knobs, entry, r < 0 ? NULL : knob->original, &after);
         if (knob_same(knob->kind, after, knob->original) ||
             (r >= 0 && knob_entry_is_held(knobs, entry, knob->original, after)))
                 return 0;
@@ -200,6 +200,7 @@ int knobs_restore(Knobs *knobs, KnobReport report, void *userdata)
 
         for (unsigned i = 0; i < knobs->list->len; i++)
                 ((KnobEntry *)knobs->list->pdata[i])->reported = false;
+        knobs->patience_usec = RESTORE_PATIENCE_USEC;
         sort_disturbers(knobs);
         do {
                 before = knobs->list->len;

@@ -4,10 +4,11 @@
  *
  * The order of steps is what makes the promise of knob.h hold. For a knob that is changed for the
  * first time: read, `found` and `write` on record, write, read back. Of knobs that are changed
- * together all are read, then all are on record, then one after the other is written. A kill before
- * the write leaves the original in place, a kill after it a value that the record announces; the
- * instance that finds the record can tell both from a third value, which is somebody else's. The
- * original need not be announced when it is put back: it is on record as found.
+ * together all are read, then all are on record, then all are written, then all are read back: what
+ * the kernel shows late (a limit of cpufreq, which a kworker applies) is waited for once. A kill
+ * before the write leaves the original in place, a kill after it a value that the record announces;
+ * the instance that finds the record can tell both from a third value, which is somebody else's.
+ * The original need not be announced when it is put back: it is on record as found.
  *
  * At any time the value of a knob of ours is the original, the last value or the one before it:
  * the last write may have failed, or not have begun. Before a new value is announced, the record
@@ -19,9 +20,9 @@
  * their numbers. What idled itself made, or switched on for others, cannot tell: partitions, slices
  * and drop-ins are made again when they are as before.
  *
- * What is read back directly after our own write, if it is not what was written, is taken for the
- * kernel's version of it, announced as ours, and so given back one day. If somebody else wrote in
- * these microseconds, it is as if he had written just before us, which nobody can see either.
+ * What is read back after our own write, if it is not what was written, is taken for the
+ * kernel's version of it, announced as ours, and so given back one day. If somebody else wrote
+ * meanwhile, it is as if he had written just before us, which nobody can see either.
  */
 #include "act/knob.h"
 
@@ -153,7 +154,7 @@ static void batch_record(Batch *batch)
 static int check(Knobs *knobs, const Step *step, int r, char **ret_after, bool *ret_gone)
 {
         KnobEntry *entry = step->entry;
-        int error = knob_entry_read(knobs, entry, ret_after);
+        int error = knob_entry_read_back(knobs, entry, r < 0 ? NULL : step->value, ret_after);
 
         *ret_gone = error == -ENOENT;
         if (*ret_gone || (error < 0 && r >= 0))
@@ -164,14 +165,22 @@ static int check(Knobs *knobs, const Step *step, int r, char **ret_after, bool *
         return r;
 }
 
-static int write_and_check(Knobs *knobs, Step *step)
+static void step_write(Knobs *knobs, Step *step)
+{
+        if (step->now)
+                step->change->result = knob_entry_write(knobs, step->entry, step->value);
+}
+
+/* Judges what the write came to. */
+static void step_finish(Knobs *knobs, Step *step)
 {
         KnobEntry *entry = step->entry;
         g_autofree char *after = NULL;
         bool gone = false;
-        int r;
+        int r = step->change->result;
 
-        r = knob_entry_write(knobs, entry, step->value);
+        if (!step->now)
+                return;
         if (r < 0 || !knob_entry_has(entry, step->value))
                 r = check(knobs, step, r, &after, &gone);
         if (r < 0 && !gone)
@@ -181,7 +190,7 @@ static int write_and_check(Knobs *knobs, Step *step)
         step_end(knobs, step);
         if (gone)
                 knob_entry_forget(knobs, entry);
-        return r < 0 ? r : 1;
+        step->change->result = r < 0 ? r : 1;
 }
 
 /* Takes those off the record, all at once, that have their originals again. */
@@ -217,12 +226,10 @@ static void batch_finish(Batch *batch)
         if (batch->n == 0)
                 return;
         batch_record(batch);
-        for (unsigned i = 0; i < batch->n; i++) {
-                Step *step = &batch->steps[i];
-
-                if (step->now)
-                        step->change->result = write_and_check(batch->knobs, step);
-        }
+        for (unsigned i = 0; i < batch->n; i++)
+                step_write(batch->knobs, &batch->steps[i]);
+        for (unsigned i = 0; i < batch->n; i++)
+                step_finish(batch->knobs, &batch->steps[i]);
         batch_settle(batch);
         batch->n = 0;
 }
@@ -357,6 +364,7 @@ void knobs_set(Knobs *knobs, KnobChange *changes, unsigned n)
 
         batch.knobs = knobs;
         batch.n = 0;
+        knobs->patience_usec = KNOBS_PATIENCE_USEC;
         for (unsigned i = 0; i < n; i++)
                 if (knobs->dry_run)
                         changes[i].result = pretend(knobs, &changes[i]);

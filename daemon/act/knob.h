@@ -85,6 +85,10 @@ typedef struct KnobKind {
         bool (*held)(const ActContext *context, const char *name, const char *wanted,
                      const char *now);
 
+        /* The kernel takes the value at once and shows it a moment later, so that reading back has
+         * to wait for it. */
+        bool late;
+
         /* Knobs of this kind may be changed by the kernel when one of ours is written: whatever of
          * them was ours stays so. They are given back after ours. NULL: none are. */
         const struct KnobKind *disturbs;
