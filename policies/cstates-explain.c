@@ -104,22 +104,21 @@ static Reason tell_hold(const Telling *t, int cpu)
                     (latency_us < 0 || hold->latency_us < latency_us))
                         latency_us = hold->latency_us;
         }
-        return (Reason){ .because = "nothing is wished: an application holds a latency",
+        return (Reason){ .because = "not by use or history: an application holds a latency",
                          .inputs = { { latency_us >= 0 ? "held" : NULL, "us", latency_us } } };
 }
 
 static int tell_parts(const Telling *t, int cpu, Reason *ret_reasons)
 {
-        bool any = t->cpu->limited != LIMIT_NONE || t->options->by_utilisation ||
-                   t->options->by_history;
+        bool guesses = t->options->by_utilisation || t->options->by_history;
         int n = 0;
 
-        if (any && cpuset_has(&t->self->held, cpu)) {
-                ret_reasons[0] = tell_hold(t, cpu);
-                return 1;
-        }
         if (t->cpu->limited != LIMIT_NONE)
                 ret_reasons[n++] = tell_limit(t);
+        if (guesses && cpuset_has(&t->self->held, cpu)) {
+                ret_reasons[n++] = tell_hold(t, cpu);
+                return n;
+        }
         if (t->options->by_utilisation)
                 ret_reasons[n++] = tell_use(t);
         if (t->options->by_history)

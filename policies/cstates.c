@@ -31,9 +31,10 @@
  *     That is a wish for a latency and not for states to be switched off, for the kernel says "too
  *     shallow" only if the next deeper state is on. An interval without sleeps teaches nothing and
  *     draws nothing. Chance is splitmix64 from HistorySeed: the same sleeps, the same limits.
- *  5. Holds. Nothing is wished for a CPU that an application holds a latency for: that is its.
- *     When such a hold comes or goes this is called with the snapshot of the last time, which
- *     teaches nothing twice.
+ *  5. Holds. Utilisation and history guess what wake-ups are worth; who holds a latency for a CPU
+ *     knows, and so they wish nothing for it. The limit is no guess, it goes on: with it a hold
+ * gets what it asks for or better, and to hold much is no way around it. When such a hold comes or
+ *     goes this is called with the snapshot of the last time, which teaches nothing twice.
  *  6. Looks. Only parts 3 and 4 need to look again and again: every Period, with settled said if no
  *     CPU waits for its dwell time and none drew. Limits that differ on battery are looked at twice
  *     a minute, and at once when the kernel tells of the mains. The counters of idle states are
@@ -95,9 +96,9 @@ static void wish_for_cpu(Call *call, int number, const IdleTable *table, CpuWish
         cpu->limit = (int8_t)limit_resolve(limit, table, &cpu->limited);
         cap = call->options->by_utilisation ? use_decide(call, number, table) : -1;
         drawn = call->options->by_history ? history_decide(call, number, table) : -1;
+        wish->disabled = limit_forbids(limit, cpu->limited, table, cpu->limit);
         if (cpuset_has(&call->self->held, number))
                 return;
-        wish->disabled = limit_forbids(limit, cpu->limited, table, cpu->limit);
         if (cap >= 0)
                 forbid(wish, table, idle_table_deeper(table, cap));
         if (drawn >= 0 && drawn < table->n_states - 1) {

@@ -119,6 +119,29 @@ START_TEST(reads_what_is_on)
 }
 END_TEST
 
+/* A hold makes no CPU sleep deeper than the limit allows, however long the latency held. */
+START_TEST(limit_on_held)
+{
+        Machine m = machine_start(CLIENT, SERVER, "DeepestState=2us");
+        const Hold held[] = {
+                { .id = 1, .reason = "x", .cpus = set_of("0-3"), .latency_us = 1000000 },
+                { .id = 2, .reason = "y", .cpus = set_of("1"), .latency_us = 0 }
+        };
+        Reason reasons[EXPLAIN_MAX];
+
+        m.world->holds = held;
+        m.world->n_holds = 2;
+        decide(&m, 1000000);
+        for (int cpu = 0; cpu < 4; cpu++) {
+                expect_off("held", &m, cpu, cpu < 2 ? "C1E,C3,C6,C7s" : "C1E,C6");
+                ck_assert_int_eq(explain(&m, cpu, reasons), 1);
+                ck_assert_str_eq(reasons[0].option, "DeepestState");
+        }
+        machine_stop(&m);
+}
+END_TEST
+
+/* What use and history would guess gives way to a hold; the limit does not. */
 START_TEST(holds)
 {
         Machine m = machine_start(CLIENT, SERVER, "DeepestState=50us UtilizationAware=yes");
@@ -129,16 +152,21 @@ START_TEST(holds)
 
         m.world->holds = held;
         m.world->n_holds = 3;
-        decide(&m, 1000000);
-        expect_off("nobody's", &m, 0, "C6,C7s");
-        expect_off("held", &m, 1, "");
-        expect_off("held, too", &m, 2, "");
-        expect_off("held without a latency", &m, 3, "C6");
-        ck_assert_int_eq(explain(&m, 1, reasons), 1);
-        ck_assert(reasons[0].inputs[0].value == 20);
+        for (int i = 0; i < 5; i++) {
+                for (int cpu = 0; cpu < 4; cpu++)
+                        sleep_put(&m, cpu, 0.5, 0, 100);
+                decide(&m, 1000000);
+        }
+        expect_off("nobody's", &m, 0, "C3,C6,C7s");
+        expect_off("held", &m, 1, "C6,C7s");
+        expect_off("held, too", &m, 2, "C6");
+        expect_off("held without a latency", &m, 3, "C1E,C6");
+        ck_assert_int_eq(explain(&m, 1, reasons), 2);
+        ck_assert_str_eq(reasons[0].option, "DeepestState");
+        ck_assert(reasons[1].inputs[0].value == 20);
         m.world->n_holds = 0;
         decide(&m, 1000000);
-        expect_off("let go", &m, 1, "C6,C7s");
+        expect_off("let go", &m, 1, "C3,C6,C7s");
         machine_stop(&m);
 }
 END_TEST
@@ -232,6 +260,7 @@ int main(void)
         tcase_add_loop_test(tcase, peer_defect_9_limit, 0, G_N_ELEMENTS(limits));
         tcase_add_test(tcase, nothing_by_default);
         tcase_add_loop_test(tcase, reads_what_is_on, 0, 4);
+        tcase_add_test(tcase, limit_on_held);
         tcase_add_test(tcase, holds);
         tcase_add_test(tcase, tables_change);
         tcase_add_test(tcase, governor);

@@ -185,7 +185,7 @@ class InForce(Case):
 
 
 class IdleStates(Case):
-    """A CPU under a latency hold is the hold's, and cstates' again afterwards; nothing ticks."""
+    """The administrator's limit goes on under a hold: only utilisation and history give way."""
 
     CONFIG = '[Daemon]\nPolicies=cstates latency\n'
 
@@ -195,7 +195,6 @@ class IdleStates(Case):
         self.start()
         self.limited = self.disabled(0)
         self.assertIn('1', self.limited)
-        self.free = ['0'] * len(self.limited)
         self.assertEqual(self.disabled(1), self.limited)
 
     def disabled(self, cpu):
@@ -206,22 +205,37 @@ class IdleStates(Case):
                 texts.append(file.read().strip())
         return texts
 
-    def test_at_once(self):
+    def assert_limited(self):
+        for cpu in range(8):
+            self.assertEqual(self.disabled(cpu), self.limited, 'CPU %d' % cpu)
+
+    def test_hold(self):
+        """A long latency is no way around it, and a short one changes nothing of it."""
         ticks = self.get('Ticks')
-        path, descriptor = self.hold(latency_us=200, cpus='0')
-        self.assertEqual((self.disabled(0), self.disabled(1)), (self.free, self.limited))
-        self.assertEqual(self.limits(), ['200', *FREE[1:]])
-        self.call('ReleaseHold', dbus.ObjectPath(path))
-        self.assertEqual((self.disabled(0), self.limits()), (self.limited, FREE))
-        self.close(descriptor)
+        for latency in (1000000, 1):
+            path, descriptor = self.hold(latency_us=latency, cpus='0')
+            self.assert_limited()
+            self.assertEqual(self.limits(), [str(latency), *FREE[1:]])
+            self.call('ReleaseHold', dbus.ObjectPath(path))
+            self.assert_limited()
+            self.assertEqual(self.limits(), FREE)
+            self.close(descriptor)
         self.assertEqual(self.get('Ticks'), ticks)
 
     def test_tick_during_the_hold(self):
-        _, descriptor = self.hold(latency_us=200, cpus='0')
+        self.hold(latency_us=1000000, cpus='0')
         self.call('Reload')
-        self.assertEqual(self.disabled(0), self.free)
-        self.close(descriptor)
-        wait_until(lambda: self.disabled(0) == self.limited, 'the limit')
+        self.assert_limited()
+
+    def test_hold_that_is_not_in_force(self):
+        """Who leaves PM QoS alone still has the limit, everywhere or where it is left alone."""
+        for key, value in (('Manage', 'no'), ('Exclude', '0')):
+            self.call('SetOption', 'Latency', key, value)
+            _, descriptor = self.hold(latency_us=1, cpus='0')
+            self.assertEqual(self.limits(), FREE)
+            self.assert_limited()
+            self.close(descriptor)
+            self.call('SetOption', 'Latency', key, '')
 
 
 main()
