@@ -9,6 +9,8 @@ import subprocess
 import sys
 import unittest
 
+import dbus
+
 from appstest import ASK, Apps
 from cpuset import cpuset_root, make_cpuset
 from idledtest import NOBODY, main
@@ -91,7 +93,7 @@ class Executable(Apps):
         self.start()
         game = self.run_program(self.bin / 'game', '1000')
         self.wait_hold('game', game.pid)
-        self.call('ReleaseHold', '/org/idled1/hold/1')
+        self.call('ReleaseHold', dbus.ObjectPath('/org/idled1/hold/1'))
         self.wait_released('game')
         game.kill()
         self.wait_hold('game', self.run_program(self.bin / 'game', '1000').pid)
