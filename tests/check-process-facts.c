@@ -168,12 +168,25 @@ START_TEST(executable)
 {
         g_autofree ProcessFacts *facts = g_new(ProcessFacts, 1);
         g_autofree char *link = g_build_filename(temp, "12/exe", NULL);
+        g_autofree char *file = g_build_filename(temp, "a b\n(\xff)", NULL);
+        _fd_ int files = open("/", O_PATH | O_CLOEXEC);
+        FileId id;
 
-        ck_assert_int_eq(symlink("/tmp/a b\n(\xff)", link), 0);
+        ck_assert(g_file_set_contents(file, "", 0, NULL));
+        ck_assert_int_eq(symlink(file, link), 0);
         process_facts_init(facts, 12);
         ck_assert_int_eq(process_facts_read(proc, PROCESS_FACT_EXECUTABLE, facts), 0);
-        ck_assert_str_eq(facts->executable, "/tmp/a b\n(\xff)");
+        ck_assert_str_eq(facts->executable, file);
+        ck_assert_int_eq(file_id_read(files, file, &id), 0);
+        ck_assert(file_id_equal(id, facts->program));
+        ck_assert_int_eq(file_id_read(files, link, &id), 0);
+        ck_assert(!file_id_equal(id, facts->program)); /* a link is not followed */
+        ck_assert_int_eq(file_id_read(files, "/", &id), -EISDIR);
         process_facts_init(facts, 13);
+        ck_assert_int_eq(process_facts_read(proc, PROCESS_FACT_EXECUTABLE, facts), -ENOENT);
+        ck_assert_int_eq(unlink(link), 0);
+        ck_assert_int_eq(symlink("/nowhere", link), 0);
+        process_facts_init(facts, 12);
         ck_assert_int_eq(process_facts_read(proc, PROCESS_FACT_EXECUTABLE, facts), -ENOENT);
 }
 END_TEST

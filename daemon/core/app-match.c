@@ -7,9 +7,9 @@
  * where it was written. In the C locale, in which the daemon stays, fnmatch(3) takes bytes as they
  * are.
  *
- * A program whose file was replaced since, by an upgrade say, is the same one: the kernel's suffix
- * to its path does not count. A file may be called so, too; but who can have one in that directory
- * can have one there by the name that is meant.
+ * A path may be one in a mount namespace that a user made, where any program can stand at any path:
+ * it counts only if it leads to the very program in the namespace of the first process, too
+ * (apps.c). Of a program whose file was replaced since, by an upgrade say, that cannot be told.
  *
  * A unit is what systemd makes of a cgroup's path: slices, and below them the first that is no
  * slice. What lies below that was made by the unit itself, or is delegated to a user, who may call
@@ -36,21 +36,6 @@ static bool any_matches(char *const *globs, const char *text, int flags)
                 if (fnmatch(*globs, text, flags) == 0)
                         return true;
         return false;
-}
-
-/* What the kernel adds to the path of a file that has no name any more. */
-#define GONE " (deleted)"
-
-static bool is_program(char *const *globs, const char *path)
-{
-        g_autofree char *before = NULL;
-
-        if (any_matches(globs, path, FNM_PATHNAME))
-                return true;
-        if (!g_str_has_suffix(path, GONE))
-                return false;
-        before = g_strndup(path, strlen(path) - strlen(GONE));
-        return any_matches(globs, before, FNM_PATHNAME);
 }
 
 /* Whether the group or one that it lies in matches; all lie in "/". */
@@ -106,7 +91,8 @@ bool app_matches(const App *app, ProcessFact fact, const ProcessFacts *facts, GH
 
         switch (fact) {
         case PROCESS_FACT_EXECUTABLE:
-                return !*o->executables || is_program(o->executables, facts->executable);
+                return !*o->executables ||
+                       any_matches(o->executables, facts->executable, FNM_PATHNAME);
         case PROCESS_FACT_COMM:
                 return !*o->comms || any_matches(o->comms, facts->comm, 0);
         case PROCESS_FACT_CGROUPS:

@@ -18,6 +18,7 @@ typedef struct Follow {
         const App *app;
         pid_t pid;
         uid_t uid;            /* whose it was when it was looked at */
+        FileId program;       /* that it executed when it was found to be meant; else zero */
         bool inherited;       /* from who started it: whatever it is now, it stays meant */
         uint64_t hold;        /* 0: somebody released it */
         sd_event_source *end; /* of the process, if there is no hold to tell of it */
@@ -26,6 +27,7 @@ typedef struct Follow {
 struct Apps {
         sd_event *event;
         int proc;
+        int files; /* the root of the first process, else ours: where paths of programs count */
         Holds *holds;
         GPtrArray *rules;  /* of App */
         bool any_children; /* some rule means what its processes start, too */

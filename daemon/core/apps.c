@@ -9,6 +9,11 @@
  * /proc is read but for these events; what a rule needs of a process, and the others did not, is
  * read in the order of the table below, until a rule is out.
  *
+ * Whoever may make a mount namespace can have any program at any path in it. So a path counts only
+ * if it leads to the same file in the namespace of the first process, and not in ours, from which
+ * systemd hides homes. That is asked once: a program that runs stays what it is when its file is
+ * replaced.
+ *
  * A number is no process: it is looked at again once a pidfd is there that the number cannot be
  * taken from, and only then it is believed; and when a process ends, whoever has its number by then
  * is looked at.
@@ -25,13 +30,37 @@
 #include "core/apps-parts.h"
 #include "sense/users.h"
 
-/* Cheap ones, and those that rules out most, first. */
-static const ProcessFact order[] = { PROCESS_FACT_EXECUTABLE, PROCESS_FACT_COMM,
-                                     PROCESS_FACT_STATUS, PROCESS_FACT_CGROUPS };
+/* After the executable, which rules out most: cheap ones first. */
+static const ProcessFact order[] = { PROCESS_FACT_COMM, PROCESS_FACT_STATUS, PROCESS_FACT_CGROUPS };
 
-static bool is_meant(Apps *apps, const App *app)
+/* Whether the path of the process's program leads to this program where everybody would look. */
+static bool is_genuine(const Apps *apps, const ProcessFacts *facts)
+{
+        FileId id;
+
+        return file_id_read(apps->files, facts->executable, &id) >= 0 &&
+               file_id_equal(id, facts->program);
+}
+
+/* Whether the process executes one of the rule's programs; if it is known for that, and it is still
+ * the same, then whatever became of the file. */
+static bool executes(Apps *apps, const App *app, const Follow *known)
+{
+        if (process_facts_read(apps->proc, PROCESS_FACT_EXECUTABLE, apps->facts) < 0)
+                return false;
+        if (known && file_id_equal(known->program, apps->facts->program))
+                return true;
+        return app_matches(app, PROCESS_FACT_EXECUTABLE, apps->facts, apps->users) &&
+               is_genuine(apps, apps->facts);
+}
+
+/* Whether the rule means the process; `known` if it does already. */
+static bool is_meant(Apps *apps, const App *app, const Follow *known)
 {
         unsigned needs = app_needs(app);
+
+        if (needs & PROCESS_FACT_EXECUTABLE && !executes(apps, app, known))
+                return false;
 
         for (size_t i = 0; i < G_N_ELEMENTS(order); i++)
                 if (needs & order[i] &&
@@ -79,10 +108,12 @@ static bool follow(Apps *apps, pid_t pid, const App *app, bool inherited)
         if (pidfd < 0)
                 return false;
         process_facts_init(apps->facts, pid);
-        if (!inherited && !is_meant(apps, app))
+        if (!inherited && !is_meant(apps, app, NULL))
                 return false;
         new = g_new0(Follow, 1);
         *new = (Follow){ .apps = apps, .app = app, .pid = pid, .inherited = inherited };
+        if (apps->facts->have & PROCESS_FACT_EXECUTABLE)
+                new->program = apps->facts->program;
         r = follow_hold(new, pidfd);
         if (r < 0) {
                 say_refused(apps, app, r);
@@ -119,7 +150,7 @@ bool apps_look_at(Apps *apps, pid_t pid)
 
                 if (known && known->inherited)
                         continue;
-                if (is_meant(apps, app) == (known != NULL))
+                if (is_meant(apps, app, known) == (known != NULL))
                         continue;
                 if (known)
                         unfollow(known);
@@ -146,6 +177,7 @@ Apps *apps_new(sd_event *event, int root, Holds *holds, GPtrArray *rules)
         Apps *apps = g_new0(Apps, 1);
 
         apps->event = sd_event_ref(event);
+        apps->files = -1;
         apps->holds = holds;
         apps->rules = g_ptr_array_ref(rules);
         apps->users = users_read(root);
@@ -158,6 +190,9 @@ Apps *apps_new(sd_event *event, int root, Holds *holds, GPtrArray *rules)
         apps->proc = rules->len > 0 ? openat(root, "proc", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
         if (apps->proc < 0)
                 return apps;
+        apps->files = openat(apps->proc, "1/root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (apps->files < 0)
+                apps->files = openat(root, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
         apps_listen(apps);
         apps_scan(apps);
         return apps;
@@ -180,6 +215,7 @@ void apps_free(Apps *apps)
         g_ptr_array_unref(apps->rules);
         g_free(apps->facts);
         fd_close(&apps->proc);
+        fd_close(&apps->files);
         sd_event_unref(apps->event);
         g_free(apps);
 }

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -37,6 +38,27 @@ static int read_whole(int proc, const char *path, char *buffer, size_t size)
         return fd < 0 ? -errno : fd_read_at_start(fd, buffer, size);
 }
 
+/* Attributes as they are known here: who asks a file system in user space for new ones waits for
+ * its user. */
+static int id_read(int dir, const char *path, int flags, FileId *ret_id)
+{
+        struct statx file;
+
+        if (statx(dir, path, flags | AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_INO, &file) < 0)
+                return -errno;
+        if (!(file.stx_mask & STATX_INO))
+                return -ENODATA;
+        *ret_id = (FileId){ .device = (uint64_t)file.stx_dev_major << 32 | file.stx_dev_minor,
+                            .inode = file.stx_ino };
+        return 0;
+}
+
+int file_id_read(int root, const char *path, FileId *ret_id)
+{
+        path += strspn(path, "/");
+        return *path ? id_read(root, path, AT_SYMLINK_NOFOLLOW, ret_id) : -EISDIR;
+}
+
 static int read_executable(int proc, const char *path, ProcessFacts *facts)
 {
         ssize_t n = readlinkat(proc, path, facts->executable, sizeof(facts->executable));
@@ -46,7 +68,7 @@ static int read_executable(int proc, const char *path, ProcessFacts *facts)
         if ((size_t)n >= sizeof(facts->executable))
                 return -ENAMETOOLONG;
         facts->executable[n] = '\0';
-        return 0;
+        return id_read(proc, path, 0, &facts->program);
 }
 
 static int read_comm(int proc, const char *path, ProcessFacts *facts)

@@ -8,6 +8,8 @@
 
 #include <glib.h>
 #include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 typedef enum ProcessFact {
@@ -19,11 +21,18 @@ typedef enum ProcessFact {
 
 #define PROCESS_CGROUPS_SIZE 8192
 
+/* Which file: device and inode. */
+typedef struct FileId {
+        uint64_t device, inode;
+} FileId;
+
 typedef struct ProcessFacts {
         pid_t pid;
         unsigned have, absent; /* facts that are below, and that cannot be had */
-        /* Whatever bytes the process chose; of a file that is gone it ends in " (deleted)". */
+        /* Whatever bytes the process chose, in a mount namespace of its own or not; of a file that
+         * is gone it ends in " (deleted)". */
         char executable[PATH_MAX + 1];
+        FileId program; /* the file itself */
         char comm[64];
         char cgroups[PROCESS_CGROUPS_SIZE]; /* a path for each hierarchy, each ended by a NUL; an
                                                empty one ends them */
@@ -39,6 +48,16 @@ void process_facts_init(ProcessFacts *facts, pid_t pid);
  * errno if it cannot be had: -ENOENT or -ESRCH if the process is gone or a kernel thread, -EACCES
  * for the executable of others without CAP_SYS_PTRACE, -ENAMETOOLONG. */
 int process_facts_read(int proc, ProcessFact fact, ProcessFacts *facts);
+
+/* Which file the path, from / on, leads to below the directory `root`; its last part is not
+ * followed if it is a link. No file system is asked over a network, nor one that a user serves, for
+ * more than the way there. A negative errno: to none, or it cannot be told. */
+int file_id_read(int root, const char *path, FileId *ret_id);
+
+static inline bool file_id_equal(FileId a, FileId b)
+{
+        return a.device == b.device && a.inode == b.inode;
+}
 
 /* Appends the processes that any thread of `pid` started and that are still there to `children` (of
  * pid_t). Nothing is found on a kernel without CONFIG_PROC_CHILDREN. */

@@ -24,6 +24,11 @@ for line in sys.stdin:
 '''
 
 
+def can_mount():
+    return subprocess.run(['unshare', '--user', '--map-root-user', '--mount', 'true'],
+                          stderr=subprocess.DEVNULL, check=False).returncode == 0
+
+
 class Executable(Apps):
     RULES = {'game': '[Match]\nExecutable=BIN/game\n' + ASK}
 
@@ -48,14 +53,37 @@ class Executable(Apps):
         self.wait_hold('game', game.pid)
 
     def test_is_replaced(self):
-        """By an upgrade: what runs is meant as before, whenever it is looked at."""
-        game = self.run_program(self.bin / 'game', '1000')
-        self.wait_exec(game.pid, 'game')
-        shutil.copy('/bin/sleep', self.bin / 'game.new')
+        """By an upgrade: what runs is meant as before whenever it is looked at, but not anew."""
+        shutil.copy(os.path.realpath(sys.executable), self.bin / 'game')
+        self.use_fence(game='[Match]\nExecutable=BIN/game\nComm=*\n' + ASK)
+        self.start()
+        game = self.run_program(self.bin / 'game', '-c', RENAMED)
+        self.wait_hold('game', game.pid)
+        shutil.copy(self.bin / 'game', self.bin / 'game.new')
         os.rename(self.bin / 'game.new', self.bin / 'game')
         self.assertTrue(os.readlink('/proc/%d/exe' % game.pid).endswith(' (deleted)'))
+        game.stdin.write('another\n')
+        game.stdin.flush()
+        game.stdout.readline()
+        self.assert_no_hold(0)
+        self.assertEqual(self.daemon.count_log('app game is released'), 0)
+        self.daemon.stop()
         self.start()
-        self.wait_hold('game', game.pid)
+        self.assert_no_hold(game.pid)
+
+    @unittest.skipUnless(can_mount(), 'no mount namespace can be made here')
+    def test_is_another_in_a_namespace(self):
+        """Any program at the path that is meant, as whoever has a user namespace can arrange."""
+        self.use_fence(game='[Match]\nExecutable=BIN/game\n' + ASK)
+        self.start()
+        script = 'mount --bind BIN/other BIN/game && exec BIN/game 1000'
+        fake = self.run_program('unshare', '--user', '--map-root-user', '--mount', 'sh', '-c',
+                                script.replace('BIN', str(self.bin)))
+        self.wait_exec(fake.pid, 'game')
+        self.assert_no_hold(fake.pid)
+        self.daemon.stop()
+        self.start()
+        self.assert_no_hold(fake.pid)
 
     def test_becomes_another(self):
         self.start()
