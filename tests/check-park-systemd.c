@@ -15,10 +15,8 @@ static void setup(void)
         systemd_unit("system.slice", "-.slice", "");
         systemd_unit("user.slice", "-.slice", "");
         systemd_unit("batch.slice", "-.slice", "2-3");
-        systemd_unit("dev-hugepages.mount", "-.slice", "");
         systemd_unit("sshd.service", "system.slice", "");
         systemd_unit("cron.service", "system.slice", "");
-        systemd_unit("dbus.socket", "system.slice", "");
         systemd_unit("user-0.slice", "user.slice", "");
         systemd_unit("session-1.scope", "user-0.slice", "");
         systemd_unit("user@0.service", "user-0.slice", "1");

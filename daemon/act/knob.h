@@ -20,8 +20,8 @@
 /* How the core reaches systemd for whoever is not allowed to speak D-Bus. All functions return
  * negative errno; -ENOTCONN: no systemd to talk to; -ENOENT: no such unit. */
 typedef struct UnitControl {
-        /* The units directly below `slice` ("-.slice" is the root) that have a cgroup, as a new
-         * string vector. */
+        /* The slices, scopes and services directly below `slice` ("-.slice" is the root) that have
+         * a cgroup, as a new string vector. Others, as mounts, hold no tasks. */
         int (*list_children)(void *userdata, const char *slice, char ***ret_units);
         /* AllowedCPUs as configured; the empty set: no limit of its own. */
         int (*get_allowed)(void *userdata, const char *unit, CpuSet *ret_cpus);

@@ -11,14 +11,11 @@
  * force are asked for. It takes a limit away by writing an empty list, which the kernel refuses for
  * a group with tasks as long as the controller stays on, so a unit is first given all CPUs that
  * there can be.
- *
- * Units that hold no tasks (mounts, sockets) are not worth a call.
  */
 #include "act/park-common.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/cpuset-text.h"
@@ -105,34 +102,15 @@ const KnobKind park_unit_kind = {
         .passes = unit_passes,
 };
 
-static bool holds_tasks(const char *unit)
-{
-        return g_str_has_suffix(unit, ".slice") || g_str_has_suffix(unit, ".scope") ||
-               g_str_has_suffix(unit, ".service");
-}
-
 static int list_units(void *userdata, const char *group, char ***ret_children)
 {
         const UnitControl *units = ((State *)userdata)->context.units;
-        char **children;
-        int n = 0, r;
 
         if (*group && !g_str_has_suffix(group, ".slice")) {
                 *ret_children = g_new0(char *, 1);
                 return 0;
         }
-        r = units->list_children(units->userdata, *group ? group : "-.slice", &children);
-        if (r < 0)
-                return r;
-        for (char **child = children; *child; child++) {
-                if (holds_tasks(*child))
-                        children[n++] = *child;
-                else
-                        g_free(*child);
-        }
-        children[n] = NULL;
-        *ret_children = children;
-        return 0;
+        return units->list_children(units->userdata, *group ? group : "-.slice", ret_children);
 }
 
 /* systemd takes every limit for done, also where cgroup v2 has no cpusets at all. */
