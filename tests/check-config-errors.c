@@ -10,6 +10,14 @@
         "wrong-decide, wrong-default, wrong-end, wrong-help, wrong-key, wrong-name, "              \
         "wrong-offset, wrong-section, wrong-size, wrong-symbol, wrong-twice, wrong-type"
 
+/* What is said of the default policies, none of which is among these modules. */
+#define DEFAULTS                                                                                   \
+        "(default): Policies: found \"userspace\", expected policies in MODULES: " ALL             \
+        "\n(default): Policies: found \"latency\", expected policies in MODULES: " ALL             \
+        "\n(default): Policies: found \"ondemand\", expected policies in MODULES: " ALL            \
+        "\n(default): Policies: found \"cpufreq\", expected policies in MODULES: " ALL             \
+        "\n(default): Policies: found \"cstates\", expected policies in MODULES: " ALL
+
 #define PROFILES "/etc/idled/profiles"
 #define KEYS     "Period, MinCores, MaxCores, Share, Order, Cpus, Text, Words, Eager"
 
@@ -131,16 +139,21 @@ static const struct {
           { { IDLED, "[Daemon]\nPolicies=alhpa beta\n" } },
           AT_IDLED ":2: Policies: found \"alhpa\", expected policies in MODULES: " ALL
                    " (did you mean alpha?)" },
-        { "default policies that are not there",
-          { { NULL } },
-          "(default): Policies: found \"userspace\", expected policies in MODULES: " ALL
-          "\n(default): Policies: found \"latency\", expected policies in MODULES: " ALL
-          "\n(default): Policies: found \"ondemand\", expected policies in MODULES: " ALL
-          "\n(default): Policies: found \"cpufreq\", expected policies in MODULES: " ALL
-          "\n(default): Policies: found \"cstates\", expected policies in MODULES: " ALL },
+        { "default policies that are not there", { { NULL } }, DEFAULTS },
         { "policy twice",
           { { IDLED, "[Daemon]\nPolicies=alpha beta alpha\n" } },
           AT_IDLED ":2: Policies: found \"alpha\" twice, expected it once" },
+        { "the file of a policy whose name is misspelt",
+          { { IDLED, "[Daemon]\nPolicies=alhpa\n" }, { ALPHA, "[Policy]\nMinCores=0\n" } },
+          AT_IDLED ":2: Policies: found \"alhpa\", expected policies in MODULES: " ALL
+                   " (did you mean alpha?)\n" AT_ALPHA
+                   ":2: MinCores: found \"0\", expected a whole number from 1 to 8192, such "
+                   "as 1" },
+        { "the file of a policy when Policies is",
+          { { IDLED, "[Daemon]\nPolices=alpha\n" }, { ALPHA, "[Policy]\nMinCores=0\n" } },
+          AT_IDLED ":2: Polices: found an unknown key, expected one of [Daemon] (did you mean "
+                   "Policies?)\n" DEFAULTS "\n" AT_ALPHA
+                   ":2: MinCores: found \"0\", expected a whole number from 1 to 8192, such as 1" },
         { "policy by path",
           { { IDLED, "[Daemon]\nPolicies=../alpha\n" } },
           AT_IDLED ":2: Policies: found \"../alpha\", expected a policy's name: lower-case "

@@ -181,11 +181,31 @@ static char *unknown_policy(const char *dir, const char *name)
                                *list ? list : "none are there (see --policy-dir)", hint);
 }
 
-static void load_policies(Config *config, const ConfigPaths *paths, GPtrArray *errors)
+/* Which policies' files are to be read is not known as long as Policies= is wrong. So that not one
+ * mistake after the other has to be found, they all are, for what is wrong in them. */
+static void load_hidden(Config *config, const ConfigPaths *paths, GPtrArray *errors)
+{
+        g_autoptr(GPtrArray) told = g_ptr_array_new_with_free_func(
+                (GDestroyNotify)config_error_free); /* by who reads the files one by one */
+        g_auto(GStrv) names = config_files_list(paths, "policies", told);
+
+        for (char **name = names; *name; name++) {
+                g_autofree char *error = NULL;
+                const IdledPolicy *policy;
+
+                if (!config_section(config, *name) &&
+                    policy_load(paths->policy_dir, *name, &policy, &error) == 0)
+                        load_policy(config, paths, policy, errors);
+        }
+}
+
+/* `suspect`: idled.conf has mistakes, one of which may be why it has no Policies=. */
+static void load_policies(Config *config, const ConfigPaths *paths, bool suspect, GPtrArray *errors)
 {
         const Section *daemon = config_section(config, "Daemon");
         const DaemonOptions *options = daemon->options;
         Source source = section_source(daemon, "Policies");
+        bool wrong = suspect && !source.file;
 
         if (!source.file)
                 source.file = "(default)";
@@ -198,6 +218,7 @@ static void load_policies(Config *config, const ConfigPaths *paths, GPtrArray *e
                 if (config_section(config, name) && config_section(config, name)->policy) {
                         config_error_add(errors, source.file, source.line,
                                          "Policies: found \"%s\" twice, expected it once", name);
+                        wrong = true;
                         continue;
                 }
                 r = policy_load(paths->policy_dir, name, &policy, &error);
@@ -210,7 +231,10 @@ static void load_policies(Config *config, const ConfigPaths *paths, GPtrArray *e
                         error = unknown_policy(paths->policy_dir, name);
                 }
                 config_error_add(errors, source.file, source.line, "Policies: %s", error);
+                wrong = true;
         }
+        if (wrong)
+                load_hidden(config, paths, errors);
 }
 
 static void load_daemon(Config *config, const ConfigPaths *paths, GPtrArray *errors)
@@ -242,7 +266,7 @@ int config_load(const ConfigPaths *paths, GPtrArray *errors, Config **ret_config
                 return r;
         }
         load_daemon(config, paths, errors);
-        load_policies(config, paths, errors);
+        load_policies(config, paths, errors->len > errors_before, errors);
         profiles_load(config, paths, errors);
         apps_load(config, paths, errors);
         if (errors->len > errors_before)
