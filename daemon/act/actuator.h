@@ -38,6 +38,12 @@ typedef struct Actuator {
          * for the CPU. NULL: none. */
         void (*tell)(void *state, const ActFacts *facts, int cpu, CpuWish *in_force);
 
+        /* What the plan asks for and the machine does not offer, which apply() refuses with
+         * -EINVAL: the word, and as a new string what there is ("an idle governor of this kernel:
+         * ladder, menu"). NULL if it is something else; NULL as a function: it always is. */
+        char *(*refused)(void *state, const Plan *plan, const ActFacts *facts,
+                         const char **ret_word);
+
         /* True if `a` and `b` ask the same of this actuator, so that it need not be called when one
          * follows the other. NULL: it is always called. */
         bool (*same)(const Plan *a, const Plan *b);

@@ -335,6 +335,26 @@ static void tell_cpufreq(void *data, const ActFacts *facts, int cpu, CpuWish *in
         }
 }
 
+static char *refused_cpufreq(void *data, const Plan *plan, const ActFacts *facts,
+                             const char **ret_word)
+{
+        const CpufreqState *state = data;
+
+        for (int i = 0; i < facts->n_frequency; i++) {
+                const FreqPolicy *policy = &facts->frequency[i];
+                const char *governor = wish_of(state, plan, policy).governor;
+                g_autofree char *offered = NULL;
+
+                if (!governor || g_strv_contains((const char *const *)policy->governors, governor))
+                        continue;
+                *ret_word = governor;
+                offered = g_strjoinv(" ", policy->governors);
+                return g_strdup_printf("a governor of cpufreq/policy%d: %s", policy->number,
+                                       offered);
+        }
+        return NULL;
+}
+
 static const char *describe_cpufreq(void *data)
 {
         const CpufreqState *state = data;
@@ -351,6 +371,7 @@ const Actuator actuator_cpufreq = {
         .apply = apply_cpufreq,
         .forget = forget_cpufreq,
         .tell = tell_cpufreq,
+        .refused = refused_cpufreq,
         .describe = describe_cpufreq,
         .close = close_cpufreq,
 };

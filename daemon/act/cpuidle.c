@@ -180,16 +180,40 @@ static int apply_cpus(State *state, Knobs *knobs, const Plan *plan, const ActFac
         return batch.first;
 }
 
+/* The governor that is to be chosen; NULL: the one that is there. */
+static const char *wished_governor(const State *state, const Plan *plan)
+{
+        return cpuset_is_empty(&state->options.exclude) ? plan->idle_governor : NULL;
+}
+
+static bool is_offered(const State *state, const char *governor)
+{
+        return file_has_word(state->context.root, OFFERED, governor) > 0;
+}
+
+static char *refused_cpuidle(void *data, const Plan *plan, const ActFacts *facts,
+                             const char **ret_word)
+{
+        const State *state = data;
+        const char *governor = wished_governor(state, plan);
+        g_autofree char *offered = NULL;
+
+        if (!governor || is_offered(state, governor))
+                return NULL;
+        *ret_word = governor;
+        if (file_read(state->context.root, OFFERED, &offered) < 0)
+                return g_strdup("none, as this kernel lets nobody choose its idle governor");
+        return g_strdup_printf("an idle governor of this kernel: %s", offered);
+}
+
 static int apply_governor(State *state, Knobs *knobs, const char *governor)
 {
         bool in_force = true;
         int r;
 
-        if (!cpuset_is_empty(&state->options.exclude))
-                governor = NULL;
         if (state->governor_known && state->governor == governor)
                 return 0;
-        if (governor && file_has_word(state->context.root, OFFERED, governor) <= 0)
+        if (governor && !is_offered(state, governor))
                 return -EINVAL;
         r = tune_set(knobs, &idle_kind, GOVERNOR, governor, &in_force);
         state->governor = in_force ? governor : NULL;
@@ -209,7 +233,7 @@ static int apply_cpuidle(void *data, Knobs *knobs, const Plan *plan, const ActFa
                 state->cpus = tune_new(state->n_cpus);
         }
         first = apply_cpus(state, knobs, plan, facts);
-        r = apply_governor(state, knobs, plan->idle_governor);
+        r = apply_governor(state, knobs, wished_governor(state, plan));
         return first ?: r;
 }
 
@@ -247,6 +271,7 @@ const Actuator actuator_cpuidle = {
         .apply = apply_cpuidle,
         .forget = forget_cpuidle,
         .tell = tell_cpuidle,
+        .refused = refused_cpuidle,
         .describe = describe_cpuidle,
         .close = close_cpuidle,
 };

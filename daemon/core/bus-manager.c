@@ -179,12 +179,11 @@ int bus_append_failures(sd_bus_message *message, const Manager *manager, BusFail
 
         for (guint i = 0; r >= 0 && i < manager->actuators->len; i++) {
                 const ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
-                int error = manager_untold_error(manager, a);
                 g_autofree char *why = NULL;
 
-                if (error >= 0)
+                if (manager_untold_error(manager, a) >= 0)
                         continue;
-                why = g_strdup_printf("the plan could not be carried out: %s", g_strerror(-error));
+                why = manager_failure(manager, a);
                 r = append(message, manager, a->actuator->name, a->actuator->describe(a->state),
                            why);
         }

@@ -43,13 +43,16 @@ static unsigned act_by(Manager *manager, ActuatorState *a)
         g_autofree char *before = g_strdup(actuator->describe(a->state));
         int r = actuator->apply(a->state, manager->knobs, &manager->plan, &facts);
         const char *now = actuator->describe(a->state);
+        int known = a->error;
 
-        if (r < 0 && r != a->error)
-                log_error_errno(r, "%s: %s: the plan could not be carried out whole: %m",
-                                actuator->name, now);
-        else if (!g_str_equal(now, before))
-                log_info("%s: %s", actuator->name, now);
         a->error = MIN(r, 0);
+        if (r < 0 && r != known) {
+                g_autofree char *why = manager_failure(manager, a);
+
+                log_error_errno(r, "%s: %s: %s", actuator->name, now, why);
+        } else if (!g_str_equal(now, before)) {
+                log_info("%s: %s", actuator->name, now);
+        }
         return g_str_equal(now, before) ? 0 : CHANGE_CONFIG;
 }
 
@@ -79,17 +82,6 @@ static unsigned act(Manager *manager, const Plan *before)
         if (again)
                 manager_wake(manager);
         return changes;
-}
-
-int manager_apply_error(const Manager *manager)
-{
-        for (guint i = 0; i < manager->actuators->len; i++) {
-                const ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
-
-                if (a->state && a->error < 0)
-                        return a->error;
-        }
-        return 0;
 }
 
 const ActuatorState *manager_actuator(const Manager *manager, const Actuator *actuator)
@@ -183,19 +175,6 @@ char *manager_obstacle(const Manager *manager)
                 return g_strdup_printf("%s %s is somebody else's", knob->kind->name, knob->name);
         return g_strdup_printf("%s %s could not be changed: %s", knob->kind->name, knob->name,
                                g_strerror(-knob->error));
-}
-
-int manager_untold_error(const Manager *manager, const ActuatorState *actuator)
-{
-        const Knob *const *knobs;
-        int n = knobs_list(manager->knobs, &knobs);
-
-        for (int i = 0; i < n && actuator->state; i++)
-                if (knob_is_of(knobs[i], actuator->actuator->kinds) &&
-                    (knobs[i]->error == actuator->error ||
-                     (knobs[i]->state == KNOB_FOREIGN && actuator->error == -ESTALE)))
-                        return 0;
-        return actuator->state ? actuator->error : 0;
 }
 
 static unsigned count_degraded(const Manager *manager)

@@ -2,6 +2,7 @@
 /*
  * The manager's parts, for each other: manager.c has its life and its tick; beside it stand
  *   manager-act.c      putting the plan in force, and whether it is
+ *   manager-failure.c  what acting failed at
  *   manager-decide.c   asking the policies, making the plan safe, saying why
  *   manager-config.c   configuration into sections, policies and actuators
  *   manager-facts.c    what the machine offers, for policies

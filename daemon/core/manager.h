@@ -288,6 +288,10 @@ int manager_apply_error(const Manager *manager);
 /* The error of the actuator's last try to carry out the plan, if no knob tells of it; else 0. */
 int manager_untold_error(const Manager *manager, const ActuatorState *actuator);
 
+/* Why it could not, as a new string; with the option to blame if it was asked for what this machine
+ * does not offer. */
+char *manager_failure(const Manager *manager, const ActuatorState *actuator);
+
 /* Looks at CPUs and their groups anew; true if something changed. */
 bool manager_rescan(Manager *manager);
 

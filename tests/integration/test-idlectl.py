@@ -149,7 +149,7 @@ class Refused(Idlectl):
         why = 'isolated partition /sys/fs/cgroup/idled.parked: File exists'
         row, = self.get('Degraded')
         self.assertEqual(row, ('park', 'isolated partition /sys/fs/cgroup/idled.parked',
-                               'the plan could not be carried out: File exists'))
+                               'the plan could not be carried out whole: File exists'))
         wait_until(lambda: any(s[2].get('Degraded') for s in seen), 'a signal of Degraded')
         self.assertIn('Degraded    park isolated partition', self.ctl('status'))
         done = json.loads(self.ctl('verify', '--json', status=1, told=True))

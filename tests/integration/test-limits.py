@@ -6,6 +6,7 @@ The policy is the tests' own, tune, which wishes what its options say.
 """
 import json
 import os
+import re
 import signal
 import subprocess
 
@@ -225,6 +226,28 @@ class Limits(WithLogind, TestCase):
         self.assertEqual(self.read('cpu2/cpuidle/state2/disable'), '0')
         self.call('SetOption', 'IdleStates', 'Manage', 'yes')
         self.assertEqual(self.read('cpu2/cpuidle/state2/disable'), '1')
+
+    def test_not_offered(self):
+        """What the machine does not have is told with what it has, and the line that asks for it;
+        everything else is done."""
+        self.write_config('policies/tune.conf',
+                          '[Policy]\nCpus=0-3\nLatency=100\n\nIdleGovernor=haltpoll\n')
+        self.start()
+        file = os.path.join(self.config, 'policies/tune.conf')
+        why = ('%s:5: IdleGovernor of tune: found "haltpoll", expected an idle governor of this '
+               'kernel: ladder menu teo' % file)
+        row, = self.degraded()
+        self.assertEqual((row[0], row[2]), ('cpuidle', why))
+        self.daemon.wait_log('cpuidle: .*' + re.escape(why))
+        self.assertIn(why, self.idlectl('verify').stdout)
+        self.assertEqual(self.read(LATENCY % 1), '100')
+        self.wish(IdleGovernor='teo', Governor='schedutil')
+        row, = self.degraded()
+        self.assertEqual(row[2], 'set over D-Bus: Governor of tune: found "schedutil", expected a '
+                                 'governor of cpufreq/policy0: performance powersave')
+        self.assertEqual(self.read('cpuidle/current_governor'), 'teo')
+        self.wish(Governor='powersave')
+        self.assertEqual(self.degraded(), [])
 
     def test_dry_run(self):
         before = self.cpu_values()
