@@ -68,7 +68,7 @@ static bool is_current(const char *text, const char *boot_id)
 static json_object *describe_record(const Undo *undo)
 {
         json_object *answer = json_object_new_array();
-        const UndoEntry *const *entries;
+        UndoEntry *const *entries;
         int n = undo_entries(undo, &entries, NULL);
 
         for (int i = 0; i < n; i++) {
