@@ -40,6 +40,30 @@ START_TEST(seen_by_policies)
 }
 END_TEST
 
+/* Of many that end together it is told once, and not at all if there were none. */
+START_TEST(deferred)
+{
+        HoldRequest r = request();
+        uint64_t ids[5];
+
+        for (int i = 0; i < 5; i++)
+                ids[i] = add(&r, NULL);
+        n_changes = 0;
+        for (int n = 5; n >= 0; n -= 5) {
+                holds_defer(holds, true);
+                holds_defer(holds, true);
+                for (int i = 0; i < n; i++)
+                        ck_assert_int_eq(holds_remove(holds, ids[i]), 0);
+                holds_defer(holds, false);
+                ck_assert_uint_eq(n_changes, n > 0 ? 0 : 1);
+                holds_defer(holds, false);
+                ck_assert_uint_eq(n_changes, 1);
+        }
+        add(&r, NULL);
+        ck_assert_uint_eq(n_changes, 2);
+}
+END_TEST
+
 START_TEST(others_stay_when_one_ends)
 {
         uint64_t ids[5];
@@ -176,6 +200,7 @@ int main(void)
         tcase_add_checked_fixture(tcase, setup, teardown);
         tcase_set_timeout(tcase, 60);
         tcase_add_test(tcase, seen_by_policies);
+        tcase_add_test(tcase, deferred);
         tcase_add_test(tcase, others_stay_when_one_ends);
         tcase_add_test(tcase, ends_with_the_descriptor);
         tcase_add_test(tcase, inherited);

@@ -177,12 +177,16 @@ static void tell_released(const PowerHold *hold)
 
 void power_holds_cancel(BusPower *power)
 {
+        Holds *holds = power->bus->manager->holds;
+
+        holds_defer(holds, true);
         while (power->holds->len > 0) {
                 PowerHold *hold = g_ptr_array_index(power->holds, 0);
 
                 tell_released(hold);
                 hold_end(hold);
         }
+        holds_defer(holds, false);
 }
 
 void power_holds_follow(BusPower *power)

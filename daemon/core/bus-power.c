@@ -124,11 +124,13 @@ static int method_set_action(sd_bus_message *message, void *userdata, sd_bus_err
         return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS, "There are no actions");
 }
 
-/* Somebody chooses by hand: holds have had their time. */
+/* Somebody chooses by hand: holds have had their time. What they all asked for goes at
+ * one stroke, with no profile of a hold that is still there in between. */
 static int do_set_active(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
         Bus *bus = userdata;
         const char *name;
+        Holds *holds;
         int r = sd_bus_message_read(message, "ssv", NULL, NULL, "s", &name);
 
         if (r < 0)
@@ -138,11 +140,13 @@ static int do_set_active(sd_bus_message *message, void *userdata, sd_bus_error *
         if (!power_is_profile(name) || !config_profile(bus->manager->config, name))
                 return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
                                         "Expected power-saver, balanced or performance");
+        holds = bus->manager->holds;
+        holds_defer(holds, true);
         r = bus_set_profile(bus, name, error);
-        if (r < 0)
-                return r;
-        power_holds_cancel(bus->power);
-        return sd_bus_reply_method_return(message, NULL);
+        if (r >= 0)
+                power_holds_cancel(bus->power);
+        holds_defer(holds, false);
+        return r < 0 ? r : sd_bus_reply_method_return(message, NULL);
 }
 
 const PowerName *power_name_of(sd_bus_message *message)

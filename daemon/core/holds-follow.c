@@ -89,7 +89,7 @@ static int on_late(sd_event_source *source, uint64_t usec, void *userdata)
 
         holds->again = true;
         if (holds_follow(holds, &online, now()))
-                holds->changed(holds->userdata);
+                holds_tell(holds);
         return 0;
 }
 

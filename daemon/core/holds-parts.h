@@ -22,6 +22,8 @@ struct Holds {
         uint64_t followed_usec, cost_usec;
         uint64_t late_usec; /* after so long without a look there is one */
         sd_event_source *late;
+        unsigned n_deferring; /* until it is none `changed` waits; */
+        bool untold;          /* and is to be called then */
         void (*changed)(void *userdata);
         void *userdata;
 };
@@ -34,6 +36,9 @@ static inline Hold *held_hold(const Held *held)
 
 /* The CPUs that a hold is about now, by what was read last. */
 CpuSet holds_cpus_of(const Holds *holds, const Held *held);
+
+/* Calls `changed`, or has it wait. */
+void holds_tell(Holds *holds);
 
 /* Gives every hold those CPUs. True if one is about others than before. */
 bool holds_update_cpus(Holds *holds);

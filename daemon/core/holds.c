@@ -83,6 +83,20 @@ static void shrink(Holds *holds)
         memory_settle();
 }
 
+void holds_tell(Holds *holds)
+{
+        holds->untold = holds->n_deferring > 0;
+        if (!holds->untold)
+                holds->changed(holds->userdata);
+}
+
+void holds_defer(Holds *holds, bool on)
+{
+        holds->n_deferring += on ? 1 : -1u;
+        if (holds->untold)
+                holds_tell(holds);
+}
+
 /* Takes the hold out; what it asked for is asked for no longer. */
 static void take_out(Held *held)
 {
@@ -103,7 +117,7 @@ static void finish(Held *held, bool tell)
         Holds *holds = held->holds;
 
         take_out(held);
-        holds->changed(holds->userdata);
+        holds_tell(holds);
         if (tell && held->ended)
                 held->ended(held, held->userdata);
         held_free(held);
@@ -265,7 +279,7 @@ int holds_add(Holds *holds, const HoldRequest *request, int *ret_fd, uint64_t *r
         if (ret_fd)
                 *ret_fd = fd;
         *ret_id = held->id;
-        holds->changed(holds->userdata);
+        holds_tell(holds);
         return 0;
 }
 

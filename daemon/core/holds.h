@@ -94,6 +94,10 @@ int holds_add(Holds *holds, const HoldRequest *request, int *ret_fd, uint64_t *r
 int holds_remove(Holds *holds, uint64_t id);
 int holds_release(Holds *holds, uint64_t id);
 
+/* While it is on (once more or once less), `changed` waits for its end and is then called once, if
+ * any hold came or went: for who ends many, each of which would be acted upon. */
+void holds_defer(Holds *holds, bool on);
+
 /* The hold of this number, NULL if there is none, and all of them in no order. Valid until the next
  * one comes or goes. */
 const Held *holds_find(const Holds *holds, uint64_t id);

@@ -181,6 +181,17 @@ class Holds(Case):
         self.assertEqual(self.value('ActiveProfileHolds'), [])
         self.assert_error(INVALID, self.release, cookie)
 
+    def test_choice_ends_them_at_one_stroke(self):
+        """No profile of a hold that is still there comes into force while the others are ended."""
+        for name in ('power-saver', 'power-saver', 'performance', 'performance'):
+            self.hold(name)
+        before = self.daemon.count_log('Profile performance')
+        self.choose('balanced')
+        self.assertEqual(self.get('Profile'), 'balanced')
+        self.assertEqual(self.value('ActiveProfileHolds'), [])
+        self.assertEqual(self.daemon.count_log('Profile performance'), before)
+        self.assertEqual(self.daemon.count_log('Profile balanced: chosen'), 1)
+
     def test_peer_defect_10(self):
         """A number can be guessed, and is of no use to who is not its owner."""
         cookie = self.hold('performance')
