@@ -131,6 +131,13 @@ START_TEST(room_again)
 }
 END_TEST
 
+/* Runs the loop until no process is followed. */
+static void wait_for_end(const Apps *apps)
+{
+        while (g_hash_table_size(apps->followed) > 0)
+                ck_assert_int_gt(sd_event_run(event, 10 * G_USEC_PER_SEC), 0);
+}
+
 /* Root releases what a rule holds: no new hold answers that while the process runs, and nothing of
  * it is left when it ends, so that whoever has its number then is held for. */
 START_TEST(released)
@@ -146,8 +153,7 @@ START_TEST(released)
         apps_look(apps, pid);
         expect_left(0);
         end_process(pid);
-        while (g_hash_table_size(apps->followed) > 0)
-                ck_assert_int_gt(sd_event_run(event, 10 * G_USEC_PER_SEC), 0);
+        wait_for_end(apps);
         prctl(PR_SET_NAME, comm); /* a child is called as its parent is */
         next = start_with_number(pid);
         if (next < 0)
@@ -190,6 +196,58 @@ START_TEST(released_and_meant_again)
         }
         end_process(pid);
         wait_for(0);
+        stop_apps(apps);
+}
+END_TEST
+
+/* The hold of the last process that is meant stays for a while. */
+START_TEST(lingers)
+{
+        pid_t pids[2];
+        Apps *apps;
+
+        make_rules(1);
+        options.linger_usec = 100000;
+        for (int i = 0; i < 2; i++)
+                pids[i] = start_meant(geteuid());
+        apps = start_apps();
+        end_process(pids[0]);
+        wait_for(1);
+        ck_assert_uint_eq(g_hash_table_size(apps->followed), 1);
+        end_process(pids[1]);
+        wait_for_end(apps);
+        ck_assert_uint_eq(holds_count(holds), 1);
+        ck_assert_uint_eq(apps->n_holds, 1);
+        wait_for(0);
+        ck_assert_uint_eq(apps->n_holds, 0);
+        stop_apps(apps);
+}
+END_TEST
+
+/* Until there is another one, until root releases it, or until all end; then there is no delay. */
+START_TEST(lingers_no_longer)
+{
+        pid_t pid;
+        Apps *apps;
+
+        make_rules(1);
+        options.linger_usec = 600 * G_USEC_PER_SEC;
+        pid = start_meant(geteuid());
+        apps = start_apps();
+        end_process(pid);
+        wait_for_end(apps);
+        ck_assert_ptr_nonnull(holds_find(holds, 1));
+        pid = start_meant(geteuid());
+        apps_look(apps, pid);
+        ck_assert_uint_eq(holds_count(holds), 1);
+        ck_assert_ptr_nonnull(holds_find(holds, 2));
+        end_process(pid);
+        wait_for_end(apps);
+        ck_assert_uint_eq(holds_count(holds), 1);
+        if (_i > 0) {
+                ck_assert_int_eq(holds_release(holds, 2), 0);
+                ck_assert_uint_eq(apps->n_holds, 0);
+        }
         stop_apps(apps);
 }
 END_TEST
@@ -265,6 +323,8 @@ int main(void)
         tcase_add_test(tcase, room_again);
         tcase_add_test(tcase, released);
         tcase_add_test(tcase, released_and_meant_again);
+        tcase_add_test(tcase, lingers);
+        tcase_add_loop_test(tcase, lingers_no_longer, 0, 2);
         tcase_add_loop_test(tcase, number_used_again, 0, 2);
         tcase_add_test(tcase, some_at_a_time);
         suite_add_tcase(suite, tcase);

@@ -41,6 +41,8 @@ const Setting app_settings[] = {
         ROW("Ask", "Profile", SETTING_STRING, profile, "", .help = "Profile while it runs"),
         ROW("Ask", "MinCores", SETTING_COUNT, min_cores, "0", 0, CPUSET_MAX,
             .help = "Cores in use while it runs; 0: any"),
+        ROW("Ask", "Linger", SETTING_DURATION, linger_usec, "2s", 0, 600e6,
+            .help = "All this is asked for so long after the last of them ended"),
         { 0 },
 };
 

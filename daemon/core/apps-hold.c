@@ -6,9 +6,11 @@
  * ask on the bus, and some of the rest for the processes of other users; who is refused is looked
  * at again when there is room.
  *
- * A hold ends with its process. If root releases it before, the process stays followed without one,
- * so that the rule does not answer with a hold anew at the next event; then its end is waited for
- * here, by the pidfd that the hold had.
+ * A hold ends with its process. Only that of the last process that a rule means lingers for a
+ * while, until there is another one at the latest: programs that run for a moment, again and again,
+ * do not have everything switched twice each time. If root releases it before, the process stays
+ * followed without one, so that the rule does not answer with a hold anew at the next event; then
+ * its end is waited for here, by the pidfd that the hold had.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -51,14 +53,31 @@ static void count(Apps *apps, uid_t uid, bool more)
                 g_hash_table_remove(apps->holds_of, GUINT_TO_POINTER(uid));
 }
 
+static RuleHolds *rule_of(const Follow *follow)
+{
+        GHashTable *table = follow->apps->holds_of_rule;
+        RuleHolds *rule = g_hash_table_lookup(table, follow->app);
+
+        if (!rule) {
+                rule = g_new0(RuleHolds, 1);
+                g_hash_table_insert(table, (void *)follow->app, rule);
+        }
+        return rule;
+}
+
 /* Its hold is gone. */
 static void lose_hold(Follow *follow)
 {
         Apps *apps = follow->apps;
+        RuleHolds *rule = rule_of(follow);
 
         if (follow->hold == 0)
                 return;
         follow->hold = 0;
+        if (rule->lingering == follow)
+                rule->lingering = NULL;
+        else
+                rule->n--;
         count(apps, follow->uid, false);
         if (apps->full)
                 apps_look_again(apps);
@@ -73,25 +92,69 @@ void follow_free(Follow *follow, Holds *holds)
 }
 
 /* Its process is no longer followed for this rule. */
-static void forget(Follow *follow)
+static void detach(const Follow *follow)
 {
         Apps *apps = follow->apps;
         GPtrArray *follows = apps_follows_of(apps, follow->pid);
 
-        lose_hold(follow);
-        g_ptr_array_remove_fast(follows, follow);
+        g_ptr_array_remove_fast(follows, (void *)follow);
         if (follows->len == 0)
                 g_hash_table_remove(apps->followed, GINT_TO_POINTER(follow->pid));
         if (g_hash_table_size(apps->followed) == 0)
                 apps_first_or_last(apps, false);
-        follow_free(follow, apps->holds);
+}
+
+/* The same, and of it nothing stays. */
+static void forget(Follow *follow)
+{
+        Holds *holds = follow->apps->holds;
+        uint64_t hold = follow->hold;
+
+        lose_hold(follow);
+        detach(follow);
+        follow_free(follow, holds);
+        if (hold > 0)
+                holds_remove(holds, hold);
+}
+
+/* Ends what lingers. */
+static void end_lingering(Follow *follow)
+{
+        Holds *holds = follow->apps->holds;
+        uint64_t hold = follow->hold;
+
+        lose_hold(follow);
+        follow_free(follow, holds);
+        holds_remove(holds, hold);
+}
+
+static int on_lingered(sd_event_source *source, uint64_t usec, void *userdata)
+{
+        end_lingering(userdata);
+        return 0;
+}
+
+/* Keeps the hold for a while, though the process is no longer followed; false: it does not. */
+static bool linger(Follow *follow)
+{
+        uint64_t usec = follow->app->options->linger_usec;
+        RuleHolds *rule = rule_of(follow);
+
+        if (usec == 0 || follow->hold == 0 || rule->n > 1)
+                return false;
+        if (sd_event_add_time_relative(follow->apps->event, &follow->end, CLOCK_MONOTONIC, usec,
+                                       usec / 10, on_lingered, follow) < 0)
+                return false;
+        detach(follow);
+        rule->n--;
+        rule->lingering = follow;
+        return true;
 }
 
 void follow_end(Follow *follow)
 {
-        if (follow->hold > 0)
-                holds_remove(follow->apps->holds, follow->hold);
-        forget(follow);
+        if (!linger(follow))
+                forget(follow);
 }
 
 /* Its process ended, and its number may be another's. */
@@ -100,7 +163,7 @@ static void end_with_process(Follow *follow)
         Apps *apps = follow->apps;
         pid_t pid = follow->pid;
 
-        forget(follow);
+        follow_end(follow);
         apps_look(apps, pid);
 }
 
@@ -125,12 +188,27 @@ static int wait_for_end(Follow *follow, int pidfd)
         return r;
 }
 
+/* Its process ended. */
+static void on_gone(const Held *held, void *userdata)
+{
+        Follow *follow = userdata;
+
+        if (rule_of(follow)->lingering != follow)
+                end_with_process(follow);
+}
+
+/* Root released it, or its process ended if it does not linger. */
 static void on_hold_ended(const Held *held, void *userdata)
 {
         Follow *follow = userdata;
+        bool lingered = rule_of(follow)->lingering == follow;
         int r;
 
         lose_hold(follow);
+        if (lingered) {
+                follow_free(follow, follow->apps->holds);
+                return;
+        }
         if (!held->holder->alive) {
                 end_with_process(follow);
                 return;
@@ -141,6 +219,17 @@ static void on_hold_ended(const Held *held, void *userdata)
         log_error_errno(r, "%s: the end of process %d cannot be waited for: %m", follow->app->file,
                         follow->pid);
         forget(follow);
+}
+
+/* There is one hold more. One that lingers for the rule is needed no longer. */
+static void gain_hold(Follow *follow)
+{
+        RuleHolds *rule = rule_of(follow);
+
+        rule->n++;
+        count(follow->apps, follow->uid, true);
+        if (rule->lingering)
+                end_lingering(rule->lingering);
 }
 
 int follow_hold(Follow *follow, int pidfd)
@@ -169,9 +258,10 @@ int follow_hold(Follow *follow, int pidfd)
         request.latency_us = options->latency_usec > 0 ? (int32_t)options->latency_usec : -1;
         request.min_cores = (unsigned)options->min_cores;
         request.ended = on_hold_ended;
+        request.gone = options->linger_usec > 0 ? on_gone : NULL;
         request.userdata = follow;
         r = holds_add(follow->apps->holds, &request, NULL, &follow->hold);
         if (r >= 0)
-                count(follow->apps, follow->uid, true);
+                gain_hold(follow);
         return r;
 }

@@ -12,8 +12,16 @@
 #include "core/app.h"
 #include "core/apps.h"
 
-/* One process and one rule that means it. */
-typedef struct Follow {
+typedef struct Follow Follow;
+
+/* The holds of one rule. */
+typedef struct RuleHolds {
+        unsigned n;        /* for processes that it means */
+        Follow *lingering; /* for the last one that it meant; NULL: none */
+} RuleHolds;
+
+/* One process and one rule that means it, or whose hold lingers. */
+struct Follow {
         Apps *apps;
         const App *app;
         pid_t pid;
@@ -21,8 +29,8 @@ typedef struct Follow {
         FileId program;       /* that it executed when it was found to be meant; else zero */
         bool inherited;       /* from who started it: whatever it is now, it stays meant */
         uint64_t hold;        /* 0: somebody released it */
-        sd_event_source *end; /* of the process, if there is no hold to tell of it */
-} Follow;
+        sd_event_source *end; /* of the process, if there is no hold to tell of it; of lingering */
+};
 
 struct Apps {
         sd_event *event;
@@ -35,6 +43,7 @@ struct Apps {
         GHashTable *followed; /* pid -> GPtrArray of Follow, owned */
         ProcessFacts *facts;  /* of the process that is looked at */
 
+        GHashTable *holds_of_rule; /* App -> RuleHolds, owned */
         unsigned n_holds;
         GHashTable *holds_of; /* uid -> how many of them are for that user's processes */
         bool full;            /* holds were refused since all processes were looked at */

@@ -185,6 +185,7 @@ Apps *apps_new(sd_event *event, int root, Holds *holds, GPtrArray *rules)
         apps->followed = g_hash_table_new_full(g_direct_hash, g_direct_equal, NULL,
                                                (GDestroyNotify)g_ptr_array_unref);
         apps->holds_of = g_hash_table_new(NULL, NULL);
+        apps->holds_of_rule = g_hash_table_new_full(NULL, NULL, NULL, g_free);
         for (guint i = 0; i < rules->len; i++)
                 apps->any_children |= ((const App *)rules->pdata[i])->options->children;
         apps->proc = rules->len > 0 ? openat(root, "proc", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
@@ -201,14 +202,24 @@ Apps *apps_new(sd_event *event, int root, Holds *holds, GPtrArray *rules)
 void apps_free(Apps *apps)
 {
         GHashTableIter iter;
-        gpointer follows;
+        gpointer value;
 
         if (!apps)
                 return;
         apps_unlisten(apps);
+        holds_defer(apps->holds, true);
         g_hash_table_iter_init(&iter, apps->followed);
-        while (g_hash_table_iter_next(&iter, NULL, &follows))
-                g_ptr_array_foreach(follows, (GFunc)follow_free, apps->holds);
+        while (g_hash_table_iter_next(&iter, NULL, &value))
+                g_ptr_array_foreach(value, (GFunc)follow_free, apps->holds);
+        g_hash_table_iter_init(&iter, apps->holds_of_rule);
+        while (g_hash_table_iter_next(&iter, NULL, &value)) {
+                const RuleHolds *rule = value;
+
+                if (rule->lingering)
+                        follow_free(rule->lingering, apps->holds);
+        }
+        holds_defer(apps->holds, false);
+        g_hash_table_unref(apps->holds_of_rule);
         g_hash_table_unref(apps->followed);
         g_hash_table_unref(apps->holds_of);
         g_hash_table_unref(apps->users);

@@ -137,6 +137,13 @@ static int on_hangup(sd_event_source *source, int fd, uint32_t revents, void *us
         return 0;
 }
 
+/* Leaves the hold to who began it, who may end it at once. */
+static void leave(Held *held)
+{
+        held->bound = false;
+        held->gone(held, held->userdata);
+}
+
 /* A process is gone, and with it the holds that are bound to it. Callbacks may end others, which
  * moves the rest, so it is looked again until none is left. */
 static void on_process_end(Holder *holder, void *userdata)
@@ -153,8 +160,11 @@ static void on_process_end(Holder *holder, void *userdata)
                                 i++;
                                 continue;
                         }
-                        end(held, "its process ended");
                         found = true;
+                        if (held->gone)
+                                leave(held);
+                        else
+                                end(held, "its process ended");
                 }
         }
 }
@@ -249,6 +259,7 @@ static Held *held_new(Holds *holds, const HoldRequest *request)
         held->named = g_memdup2(request->cpus, sizeof(CpuSet));
         held->since_usec = (uint64_t)g_get_real_time();
         held->ended = request->ended;
+        held->gone = request->gone;
         held->userdata = request->userdata;
         return held;
 }

@@ -42,6 +42,7 @@ typedef struct HoldRequest {
         unsigned min_cores; /* 0: any */
         const CpuSet *cpus; /* these must stay in use, and it is about them; NULL: see above */
         HoldEnded ended;    /* NULL: nobody wants to know */
+        HoldEnded gone;     /* called when its process ended instead of ending it; NULL: it ends */
         void *userdata;
 } HoldRequest;
 
@@ -61,7 +62,7 @@ struct Held {
         uint64_t since_usec;     /* CLOCK_REALTIME */
         sd_event_source *source; /* tells when the other end closes; NULL: there is none */
         unsigned n_moves;        /* how often it came to be about other CPUs */
-        HoldEnded ended;
+        HoldEnded ended, gone;
         void *userdata;
 };
 

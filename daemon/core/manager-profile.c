@@ -106,6 +106,16 @@ void manager_profile_retry(Manager *manager)
         g_clear_pointer(&manager->profile.problem, g_free);
 }
 
+/* Holds come and go with programs, as often as these run: that is nothing for a log that is kept.
+ */
+static void log_switch(const ActiveProfile *active, const ProfileChoice *choice)
+{
+        if (choice->why == PROFILE_HELD || active->held)
+                log_debug("Profile %s: %s", choice->profile->name, active->reason);
+        else
+                log_info("Profile %s: %s", choice->profile->name, active->reason);
+}
+
 bool manager_follow_profile(Manager *manager)
 {
         ProfileChoice choice = choose(manager, manager->config);
@@ -124,9 +134,10 @@ bool manager_follow_profile(Manager *manager)
                 if (r < 0)
                         refuse(active, choice.profile, error);
                 else
-                        log_info("Profile %s: %s", choice.profile->name, active->reason);
+                        log_switch(active, &choice);
                 told = true;
         }
+        active->held = choice.why == PROFILE_HELD;
         manager_changed(manager, (told ? CHANGE_PROFILE : 0) | (r > 0 ? CHANGE_CONFIG : 0));
         return r > 0;
 }
@@ -183,7 +194,12 @@ int manager_set_profile(Manager *manager, const char *name, char **ret_error)
         manager_profile_retry(manager);
         keep(manager);
         explain(manager, &choice);
-        log_info("Profile %s: %s", choice.profile->name, active->reason);
+        if (choice.why == PROFILE_HELD)
+                log_info("Profile %s is chosen; %s stays, %s", name, choice.profile->name,
+                         active->reason);
+        else
+                log_info("Profile %s: %s", choice.profile->name, active->reason);
+        active->held = choice.why == PROFILE_HELD;
         manager_changed(manager, CHANGE_PROFILE | (r > 0 ? CHANGE_CONFIG : 0));
         manager_tick(manager);
         return 0;

@@ -90,6 +90,7 @@ typedef struct ActiveProfile {
         char *chosen;           /* by somebody, until somebody chooses another; NULL: nobody did */
         int keep_error;         /* why `chosen` is forgotten when the daemon ends; 0: it is not */
         char *reason;           /* why this one, for people; NULL before the first decision */
+        bool held;              /* it is in force because of a hold */
         const Profile *refused; /* should be in force and contradicts other options; NULL: none */
         char *problem;          /* which and what it contradicts; NULL: none */
 } ActiveProfile;

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from idledtest import TestCase, wait_until
 
-ASK = '[Ask]\nLatency=50us\n'
+ASK = '[Ask]\nLatency=50us\nLinger=0\n'
 
 
 class Apps(TestCase):

@@ -253,6 +253,29 @@ class Parents(Apps):
         self.assert_family(game, child)
 
 
+class Linger(Apps):
+    RULES = {'game': '[Match]\nExecutable=BIN/game\n[Ask]\nProfile=quick\nLinger=600s\n'}
+
+    def setUp(self):
+        super().setUp()
+        (self.conf / 'profiles').mkdir()
+        (self.conf / 'profiles/quick.conf').write_text('[userspace]\nIdleMask=1\n')
+
+    def test_short_runs(self):
+        """One switch for all of them, which no log keeps, and one back at the end."""
+        self.start()
+        for _ in range(10):
+            subprocess.run([self.bin / 'game', '0.01'], check=True)
+        game = self.run_program(self.bin / 'game', '1000')
+        self.wait_hold('game', game.pid)
+        self.assertEqual(self.daemon.count_log('Profile quick: '), 1)
+        game.kill()
+        self.assertEqual(self.get('Profile'), 'quick')
+        self.rules()
+        self.call('Reload')
+        self.assertEqual(self.get('Profile'), 'balanced')
+
+
 class Others(Apps):
     def test_name(self):
         self.use_fence(name='[Match]\nComm=idled?test-game\n' + ASK)
