@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+MODULES = {"pmlab": "module", "teo": "teo"}  # where their sources are
 KEPT_SECONDS = 7 * 24 * 3600
 
 
@@ -124,14 +125,17 @@ def guest_image(suite, say=print):
     return path
 
 
-def kernel_module(suite, image, say=print):
-    """pmlab.ko for the image's kernel: built with headers of this machine, which are installed if
-    they are missing, or, where tools of another suite would not run, in a chroot of that suite."""
+def kernel_module(suite, image, say=print, name="pmlab"):
+    """The module of this name for the image's kernel: built with headers of this machine, which are
+    installed if they are missing, or, where tools of another suite would not run, in a chroot of that
+    suite."""
     release = (image / "release").read_text().strip()
+    directory, compiler = HERE / MODULES[name], HERE / "compile"
 
-    def make(directory):
-        say(f"building the kernel module for {release}")
-        run_logged([str(HERE / "module" / "build"), suite, release, str(directory)],
-                   directory / "log", "the kernel module")
+    def make(target):
+        say(f"building the kernel module {name} for {release}")
+        run_logged([str(compiler), suite, release, str(directory), str(target)], target / "log",
+                   f"the kernel module {name}")
 
-    return cached(f"module-{release}-{digest(HERE / 'module', release, sources())}", make) / "pmlab.ko"
+    inputs = digest(directory, release, compiler.read_text(), sources())
+    return cached(f"module-{release}-{inputs}", make) / f"{name}.ko"

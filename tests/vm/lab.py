@@ -47,17 +47,20 @@ def shut_down():
         _running.machine, _running.installed = None, False
 
 
-def boot(shape=None, module_options=None):
-    """A started machine of this shape, with the module loaded so."""
-    wants = (shape, module_options)
+def boot(shape=None, module_options=None, modules=()):
+    """A started machine of this shape, with the module loaded so, and others of ours."""
+    wants = (shape, module_options, modules)
     if _running.machine and _running.wants == wants and not _running.machine.lost:
         return _running.machine
     shut_down()
     machine = prepare(shape, module_options, boot=False)
+    more = [image.kernel_module(settings.suite, machine.image, settings.say, name) for name in modules]
     _running.machine, _running.wants = machine, wants
     settings.boots += 1
     machine.start()
     settings.boot_seconds = max(settings.boot_seconds, machine.boot_seconds)
+    for path in more:
+        machine.load(path)
     return machine
 
 
@@ -69,9 +72,10 @@ def install(machine):
 
 
 class GuestTest(unittest.TestCase):
-    """A test in a guest; `shape` and `module_options` say in which."""
+    """A test in a guest; `shape`, `module_options` and `modules` (more of image.MODULES) say in which."""
 
     shape = module_options = None
+    modules = ()
     long = False
     maxDiff = None
 
@@ -79,7 +83,10 @@ class GuestTest(unittest.TestCase):
     def setUpClass(cls):
         if cls.long and settings.short:
             raise unittest.SkipTest("takes long")
-        cls.guest = boot(cls.shape, cls.module_options)
+        try:
+            cls.guest = boot(cls.shape, cls.module_options, cls.modules)
+        except image.Unavailable as why:
+            raise unittest.SkipTest(str(why)) from why
 
     def wait_for(self, what, condition, seconds=180):
         """Until condition() is true; its last value is returned. Asks ever more seldom: to ask is a
