@@ -252,8 +252,11 @@ START_TEST(shown_late)
         ck_assert_int_eq(changes[0].result, 1);
         ck_assert_int_eq(changes[1].result, 1);
         ck_assert_int_eq(knobs_verify(knobs), 0);
+        mock_show("a", "0-3"); /* on the way to something else */
         ck_assert_int_eq(knob_set(knobs, &kind, "a", "0-3"), 1);
         ck_assert_ptr_null(knob_find(knobs, &kind, "a"));
+        ck_assert_str_eq(mock_value("a"), "0-3");
+        mock_show("b", "0-7");
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         ck_assert_str_eq(mock_value("b"), "0-7");
         ck_assert(!record_exists());

@@ -193,6 +193,13 @@ static inline void mock_store(const char *value)
         g_strlcpy(mock->stored, value, sizeof(mock->stored));
 }
 
+/* The next read shows this instead of what is there. */
+static inline void mock_show(const char *name, const char *value)
+{
+        g_strlcpy(mock_find(name)->shown, value, sizeof(mock->knobs[0].shown));
+        mock_find(name)->n_shown = 1;
+}
+
 /* A write is seen after so many reads only. */
 static inline void mock_late(int reads)
 {

@@ -115,6 +115,14 @@ bool knob_same(const KnobKind *kind, const char *a, const char *b)
         return g_str_equal(a, b) || (kind->equal && kind->equal(a, b));
 }
 
+bool knob_entry_rests_at(const KnobEntry *entry, const char *now, const char *value)
+{
+        const Knob *knob = &entry->knob;
+
+        return knob_same(knob->kind, now, value) &&
+               (!knob->kind->late || !entry->record || knob_same(knob->kind, knob->ours, value));
+}
+
 static uint64_t file_identity(const Knobs *knobs, const Knob *knob)
 {
         g_autofree char *path = g_build_filename(knob->kind->dir, knob->name, NULL);

@@ -84,6 +84,10 @@ int knob_entry_read_back(Knobs *knobs, KnobEntry *entry, const char *wanted, cha
 /* True if the two are the same value; NULL is no value. */
 bool knob_same(const KnobKind *kind, const char *a, const char *b);
 
+/* True if the knob, which reads `now`, has `value`: not only for the moment that a late one takes
+ * on its way to what was last written. */
+bool knob_entry_rests_at(const KnobEntry *entry, const char *now, const char *value);
+
 /* What was last written is there, in the open file if one is: from now on, in what the knob is of
  * now, nothing else is explained. */
 void knob_entry_settle(const Knobs *knobs, KnobEntry *entry);

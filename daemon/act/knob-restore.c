@@ -123,9 +123,10 @@ static int give_back(Knobs *knobs, KnobEntry *entry, char **ret_found)
                 return r;
         if (entry->knob.state == KNOB_FOREIGN)
                 return -ESTALE;
-        if (!entry->record || knob_same(entry->knob.kind, *ret_found, entry->knob.original))
+        if (!entry->record || knob_entry_rests_at(entry, *ret_found, entry->knob.original))
                 return 0;
-        if (!knob_entry_explains(knobs, entry, *ret_found))
+        if (!knob_same(entry->knob.kind, *ret_found, entry->knob.original) &&
+            !knob_entry_explains(knobs, entry, *ret_found))
                 return -ESTALE;
         return write_original(knobs, entry);
 }

@@ -317,7 +317,7 @@ static int step_look(Knobs *knobs, Step *step)
         r = knob_entry_read(knobs, entry, &now);
         foreign = r >= 0 && entry->record && !is_given_back(step, now) &&
                   !knob_entry_explains(knobs, entry, now);
-        if (r >= 0 && !foreign && !knob_same(entry->knob.kind, now, step->value)) {
+        if (r >= 0 && !foreign && !knob_entry_rests_at(entry, now, step->value)) {
                 step->now = g_steal_pointer(&now);
                 entry->busy = true;
                 return 1;
