@@ -281,6 +281,36 @@ START_TEST(number_used_again)
 }
 END_TEST
 
+/* All processes are looked at some at a time, too, and none is left out. */
+START_TEST(all_some_at_a_time)
+{
+        enum { N = SCAN_AT_ONCE + SCAN_AT_ONCE / 2 };
+        unsigned before = 0, turns = 0;
+        pid_t pids[N];
+        Apps *apps;
+
+        make_rules(1);
+        options.children = _i > 0;
+        apps = start_apps();
+        apps_unlisten(apps); /* it hears of none of them */
+        for (int i = 0; i < N; i++)
+                pids[i] = start_meant(geteuid());
+        ck_assert_int_ge(apps_scan_begin(apps), 0);
+        ck_assert_uint_eq(holds_count(holds), 0);
+        for (; apps->scan; turns++) {
+                ck_assert_int_gt(sd_event_run(event, 0), 0);
+                ck_assert_uint_le(holds_count(holds), before + SCAN_AT_ONCE);
+                before = holds_count(holds);
+        }
+        ck_assert_uint_gt(turns, 1);
+        ck_assert_uint_eq(holds_count(holds), N);
+        for (int i = 0; i < N; i++)
+                end_process(pids[i]);
+        wait_for(0);
+        stop_apps(apps);
+}
+END_TEST
+
 static bool waits(const Apps *apps)
 {
         char byte;
@@ -327,6 +357,7 @@ int main(void)
         tcase_add_loop_test(tcase, lingers_no_longer, 0, 2);
         tcase_add_loop_test(tcase, number_used_again, 0, 2);
         tcase_add_test(tcase, some_at_a_time);
+        tcase_add_loop_test(tcase, all_some_at_a_time, 0, 2);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
 }

@@ -7,7 +7,7 @@
  * are handled some at a time, AT_ONCE at most, and a match waits no longer than that.
  *
  * If the socket's buffer overflows, events are lost, and with them the knowledge who is who: then
- * all processes are looked at once, AGAIN_USEC after the last time at the soonest. So they are when
+ * all processes are looked at, AGAIN_USEC after the last time at the soonest. So they are when
  * systemd made units, for it moves a process into a scope when it long runs.
  */
 #include <errno.h>
@@ -43,7 +43,10 @@ void apps_look_again(Apps *apps)
 
 static int on_again(sd_event_source *source, uint64_t usec, void *userdata)
 {
-        apps_scan(userdata);
+        int r = apps_scan_begin(userdata);
+
+        if (r < 0)
+                log_error_errno(r, "Processes cannot be looked at again: %m");
         return 0;
 }
 

@@ -13,6 +13,7 @@
 #include "core/apps.h"
 
 typedef struct Follow Follow;
+typedef struct Scan Scan;
 
 /* The holds of one rule. */
 typedef struct RuleHolds {
@@ -54,6 +55,8 @@ struct Apps {
         sd_event_source *source; /* of process events; its descriptor is ours */
         sd_event_source *rest;   /* until they are read again */
         sd_event_source *again;  /* until all processes are looked at */
+        Scan *scan;              /* they are, a part of them in every turn; NULL: they are not */
+        sd_event_source *scanning;
 };
 
 /* What the process is followed for, an array of Follow; NULL: nothing. */
@@ -82,8 +85,12 @@ void apps_inherit(Apps *apps, pid_t parent, pid_t child);
 /* The first process is followed, or the last is no longer: hears of forks, or not. */
 void apps_first_or_last(Apps *apps, bool first);
 
-/* Looks at all processes that there are. */
+/* Looks at all processes that there are: now, or SCAN_AT_ONCE in every turn of the loop from now
+ * on, once more if that was begun already. */
+#define SCAN_AT_ONCE 200
 void apps_scan(Apps *apps);
+int apps_scan_begin(Apps *apps);
+void scan_free(Scan *scan);
 
 /* Listens for what becomes of processes; `error` says whether it does. */
 void apps_listen(Apps *apps);

@@ -207,6 +207,8 @@ void apps_free(Apps *apps)
         if (!apps)
                 return;
         apps_unlisten(apps);
+        sd_event_source_disable_unref(apps->scanning);
+        scan_free(apps->scan);
         holds_defer(apps->holds, true);
         g_hash_table_iter_init(&iter, apps->followed);
         while (g_hash_table_iter_next(&iter, NULL, &value))
