@@ -49,12 +49,48 @@ START_TEST(reads)
 
                 write_status(path, c->threads[i], c->n_threads);
         }
-        r = affinity_read(scratch_fd, 42, &enough, &cpus);
+        r = affinity_read(scratch_fd, 42, &enough, NULL, &cpus);
         ck_case(c->name, r == c->result, "found %d, expected %d", r, c->result);
         if (r < 0)
                 return;
         text = cpuset_format(&cpus);
         ck_case(c->name, g_str_equal(text, c->cpus), "found %s, expected %s", text, c->cpus);
+}
+END_TEST
+
+/* Threads of one user's processes are looked at up to a number: who has more runs everywhere, and
+ * others are looked at as ever. */
+START_TEST(budget)
+{
+        static const struct {
+                const char *pid;
+                int n_threads;
+                const char *cpus;
+        } processes[] = {
+                { "42", 500, "0,2" }, { "43", 500, "0,2" }, { "44", 500, "0-7" },
+                { "45", 24, "0,2" },  { "46", 2, "0-7" },   { "47", 1, "0" },
+        };
+        g_autoptr(GHashTable) spent = g_hash_table_new(NULL, NULL);
+        CpuSet enough, cpus;
+
+        cpuset_parse("0-7", &enough);
+        for (size_t i = 0; i < G_N_ELEMENTS(processes); i++) {
+                const char *pid = processes[i].pid;
+                g_autofree char *first = g_strdup_printf("proc/%s/status", pid);
+                g_autofree char *second = g_strdup_printf("proc/%s/task/50/status", pid);
+                g_autofree char *text = NULL;
+
+                write_status(first, "0", processes[i].n_threads);
+                write_status(second, "2", processes[i].n_threads);
+                ck_assert_int_eq(affinity_read(scratch_fd, atoi(pid), &enough, spent, &cpus), 0);
+                text = cpuset_format(&cpus);
+                ck_case(pid, g_str_equal(text, processes[i].cpus), "found %s", text);
+        }
+        scratch_file("proc/48/status", "Name:\tx\nUid:\t7\t7\t7\t7\nThreads:\t500\n"
+                                       "Cpus_allowed_list:\t0\n");
+        scratch_file("proc/48/task/50/status", "Name:\tx\nCpus_allowed_list:\t2\n");
+        ck_assert_int_eq(affinity_read(scratch_fd, 48, &enough, spent, &cpus), 0);
+        ck_assert_int_eq(cpuset_count(&cpus), 2);
 }
 END_TEST
 
@@ -76,7 +112,7 @@ START_TEST(gone)
         uid_t real, effective;
         CpuSet all = { 0 }, cpus;
 
-        ck_assert_int_eq(affinity_read(scratch_fd, 44, &all, &cpus), -ESRCH);
+        ck_assert_int_eq(affinity_read(scratch_fd, 44, &all, NULL, &cpus), -ESRCH);
         ck_assert_int_eq(process_users_read(scratch_fd, 44, &real, &effective), -ESRCH);
 }
 END_TEST
@@ -88,6 +124,7 @@ int main(void)
 
         tcase_add_checked_fixture(tcase, scratch_open, scratch_close);
         tcase_add_loop_test(tcase, reads, 0, G_N_ELEMENTS(cases));
+        tcase_add_test(tcase, budget);
         tcase_add_test(tcase, users);
         tcase_add_test(tcase, gone);
         suite_add_tcase(suite, tcase);

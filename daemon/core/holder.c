@@ -164,11 +164,11 @@ void holders_free(Holders *holders)
 /* Where the process may run: all online CPUs if nothing can be read of it, as in a container that
  * hides other users' processes. -ESRCH: it is gone. */
 static int read_cpus(const Holders *holders, pid_t pid, int pidfd, const CpuSet *online,
-                     CpuSet *ret_cpus)
+                     GHashTable *spent, CpuSet *ret_cpus)
 {
         CpuSet cpus;
 
-        if (affinity_read(holders->root, pid, online, &cpus) < 0)
+        if (affinity_read(holders->root, pid, online, spent, &cpus) < 0)
                 cpus = *online;
         if (!is_alive(pidfd))
                 return -ESRCH;
@@ -242,7 +242,7 @@ int holder_get(Holders *holders, pid_t pid, int pidfd, uid_t uid, const CpuSet *
         r = check_user(holders, pid, uid);
         if (r < 0)
                 return is_alive(pidfd) ? r : -ESRCH;
-        r = read_cpus(holders, pid, pidfd, online, &cpus);
+        r = read_cpus(holders, pid, pidfd, online, NULL, &cpus);
         if (r < 0)
                 return r;
         if (known)
@@ -254,6 +254,7 @@ int holder_get(Holders *holders, pid_t pid, int pidfd, uid_t uid, const CpuSet *
 
 void holders_follow(Holders *holders, const CpuSet *online)
 {
+        g_autoptr(GHashTable) spent = g_hash_table_new(NULL, NULL);
         GHashTableIter iter;
         gpointer value;
 
@@ -262,6 +263,7 @@ void holders_follow(Holders *holders, const CpuSet *online)
                 Holder *holder = value;
 
                 if (holder->n_users > 0)
-                        read_cpus(holders, holder->pid, holder->pidfd, online, &holder->cpus);
+                        read_cpus(holders, holder->pid, holder->pidfd, online, spent,
+                                  &holder->cpus);
         }
 }

@@ -21,8 +21,10 @@
 #include "base/file.h"
 #include "base/number.h"
 
-/* Whoever starts ten thousand threads shall not have us read ten thousand files. */
-#define THREADS_MAX 512
+/* Whoever starts ten thousand threads shall not have us read ten thousand files, in one process or
+ * in many: others would wait for what becomes of theirs. */
+#define THREADS_MAX         512
+#define THREADS_OF_USER_MAX 1024
 
 /* The value of the line that begins with `key`, which starts with a line break; ends it, so lines
  * are asked for from the last to the first. A name with a line break in it cannot pass for a line:
@@ -45,11 +47,17 @@ static int status_read(int root, const char *path, char **ret_text)
         return r == -ENOENT ? -ESRCH : r;
 }
 
-/* Adds what the status file at `path` says to `cpus`, and tells how many threads there are. */
-static int add_status(int root, const char *path, CpuSet *cpus, int *ret_threads)
+typedef struct Status {
+        int threads;
+        unsigned uid; /* the real one; 0 if it is not told */
+} Status;
+
+/* Adds what the status file at `path` says to `cpus`, and tells the rest. */
+static int add_status(int root, const char *path, CpuSet *cpus, Status *ret_status)
 {
         g_autofree char *text = NULL;
-        char *list, *threads;
+        char *list, *threads, *users;
+        Status status = { .threads = 1 };
         CpuSet set;
         int r;
 
@@ -62,8 +70,12 @@ static int add_status(int root, const char *path, CpuSet *cpus, int *ret_threads
                 return r;
         cpuset_or(cpus, &set);
         threads = line_value(text, "\nThreads:\t");
-        if (!threads || int_parse(threads, ret_threads) < 0)
-                *ret_threads = 1;
+        if (threads && int_parse(threads, &status.threads) < 0)
+                status.threads = 1;
+        users = line_value(text, "\nUid:\t");
+        if (users && sscanf(users, "%u", &status.uid) != 1)
+                status.uid = 0;
+        *ret_status = status;
         return 0;
 }
 
@@ -72,7 +84,8 @@ static int add_threads(int root, pid_t pid, const CpuSet *enough, CpuSet *cpus)
 {
         struct dirent *entry;
         char path[64];
-        int tid, n, r = 0;
+        Status ignored;
+        int tid, r = 0;
         _dir_ DIR *dir = NULL;
 
         snprintf(path, sizeof(path), "proc/%d/task", (int)pid);
@@ -83,25 +96,45 @@ static int add_threads(int root, pid_t pid, const CpuSet *enough, CpuSet *cpus)
                 if (int_parse(entry->d_name, &tid) < 0 || tid == pid)
                         continue;
                 snprintf(path, sizeof(path), "proc/%d/task/%d/status", (int)pid, tid);
-                r = add_status(root, path, cpus, &n);
+                r = add_status(root, path, cpus, &ignored);
                 if (r < 0 && r != -ESRCH) /* a thread may end meanwhile */
                         break;
         }
         return r == -ESRCH ? 0 : r;
 }
 
-int affinity_read(int root, pid_t pid, const CpuSet *enough, CpuSet *ret_cpus)
+/* Whether all threads of the process can be looked at, which is then charged to its user. */
+static bool can_afford(GHashTable *spent, const Status *status)
+{
+        gpointer key = GUINT_TO_POINTER(status->uid);
+        unsigned sum = (unsigned)status->threads;
+
+        if (status->threads > THREADS_MAX)
+                return false;
+        if (!spent)
+                return true;
+        sum += GPOINTER_TO_UINT(g_hash_table_lookup(spent, key));
+        if (sum > THREADS_OF_USER_MAX)
+                return false;
+        g_hash_table_insert(spent, key, GUINT_TO_POINTER(sum));
+        return true;
+}
+
+int affinity_read(int root, pid_t pid, const CpuSet *enough, GHashTable *spent, CpuSet *ret_cpus)
 {
         CpuSet cpus = { 0 };
-        int threads = 1, r;
+        Status status;
         char path[64];
+        int r;
 
         snprintf(path, sizeof(path), "proc/%d/status", (int)pid);
-        r = add_status(root, path, &cpus, &threads);
-        if (r >= 0 && threads > THREADS_MAX)
-                cpuset_or(&cpus, enough);
-        else if (r >= 0 && threads > 1 && !cpuset_is_subset(enough, &cpus))
-                r = add_threads(root, pid, enough, &cpus);
+        r = add_status(root, path, &cpus, &status);
+        if (r >= 0 && status.threads > 1 && !cpuset_is_subset(enough, &cpus)) {
+                if (can_afford(spent, &status))
+                        r = add_threads(root, pid, enough, &cpus);
+                else
+                        cpuset_or(&cpus, enough);
+        }
         if (r < 0)
                 return r;
         *ret_cpus = cpus;
