@@ -140,7 +140,7 @@ static int on_hangup(sd_event_source *source, int fd, uint32_t revents, void *us
 /* Leaves the hold to who began it, who may end it at once. */
 static void leave(Held *held)
 {
-        held->bound = false;
+        held->left = true;
         held->gone(held, held->userdata);
 }
 
@@ -156,7 +156,7 @@ static void on_process_end(Holder *holder, void *userdata)
                 for (guint i = 0; i < holds->held->len;) {
                         Held *held = g_ptr_array_index(holds->held, i);
 
-                        if (held->holder != holder || !held->bound) {
+                        if (held->holder != holder || !held->bound || held->left) {
                                 i++;
                                 continue;
                         }

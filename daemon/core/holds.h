@@ -58,6 +58,7 @@ struct Held {
         uid_t uid;
         struct Holder *holder; /* its process; NULL: none */
         bool bound;
+        bool left;               /* its process ended, of which `gone` was told */
         CpuSet *named;           /* CPUs that were named, online or not; NULL: none were */
         uint64_t since_usec;     /* CLOCK_REALTIME */
         sd_event_source *source; /* tells when the other end closes; NULL: there is none */
