@@ -193,9 +193,9 @@ class IdleStates(Case):
         super().setUp()
         self.write_config('policies/cstates.conf', '[Policy]\nDeepestState=2us\n')
         self.start()
-        self.limited = self.disabled(0)
-        self.assertIn('1', self.limited)
-        self.assertEqual(self.disabled(1), self.limited)
+        self.limited = [self.disabled(cpu) for cpu in range(8)]
+        for states in self.limited:
+            self.assertIn('1', states)
 
     def disabled(self, cpu):
         states = os.path.join(self.root, 'sys/devices/system/cpu/cpu%d/cpuidle' % cpu)
@@ -206,8 +206,7 @@ class IdleStates(Case):
         return texts
 
     def assert_limited(self):
-        for cpu in range(8):
-            self.assertEqual(self.disabled(cpu), self.limited, 'CPU %d' % cpu)
+        self.assertEqual([self.disabled(cpu) for cpu in range(8)], self.limited)
 
     def test_hold(self):
         """A long latency is no way around it, and a short one changes nothing of it."""
