@@ -151,6 +151,36 @@ static const struct {
           PROFILE_HELD,
           9,
           NULL },
+        { "held: latency includes performance",
+          { { 1, "latency" }, { 2, "performance" } },
+          .mains = "",
+          .battery = "",
+          .expected = "latency",
+          .hold = 1 },
+        { "held: performance is older",
+          { { 1, "performance" }, { 2, "latency" } },
+          .mains = "",
+          .battery = "",
+          .expected = "latency",
+          .hold = 2 },
+        { "held: one that includes power-saver",
+          { { 1, "night" }, { 2, "latency" }, { 3, "performance" } },
+          .mains = "",
+          .battery = "",
+          .expected = "night",
+          .hold = 1 },
+        { "held: it is more than power-saver",
+          { { 1, "night" }, { 2, "power-saver" } },
+          .mains = "",
+          .battery = "",
+          .expected = "night",
+          .hold = 1 },
+        { "held: no family, and balanced",
+          { { 1, "game" }, { 2, "balanced" } },
+          .mains = "",
+          .battery = "",
+          .expected = "balanced",
+          .hold = 2 },
         { "held one is gone",
           { { 1, "gone" } },
           "mine",
@@ -196,16 +226,26 @@ static const struct {
 START_TEST(choice)
 {
         typeof(choices[0]) *c = &choices[_i];
-        static const char *const names[] = { "power-saver", "performance", "game", "mine" };
+        static const struct {
+                const char *name, *text;
+        } profiles[] = {
+                { "power-saver", "" },
+                { "performance", "" },
+                { "game", "" },
+                { "mine", "" },
+                { "latency", "[Profile]\nInclude=performance\n" },
+                { "night", "[Profile]\nInclude=power-saver\n" },
+        };
         g_autoptr(Config) config = NULL;
         ProfileInput input = { c->held, 0, c->chosen, c->on_battery, c->mains, c->battery };
         ProfileChoice found;
 
         put(IDLED, "[Daemon]\nPolicies=alpha\n");
-        for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
-                g_autofree char *path = g_strdup_printf("etc/idled/profiles/%s.conf", names[i]);
+        for (size_t i = 0; i < G_N_ELEMENTS(profiles); i++) {
+                g_autofree char *path = g_strdup_printf("etc/idled/profiles/%s.conf",
+                                                        profiles[i].name);
 
-                put(path, "");
+                put(path, profiles[i].text);
         }
         config = load_good();
         while (input.n_held < HELD_MAX && c->held[input.n_held].id)

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "core/profile-choice.h"
 
-/* The greater the stronger. */
-static int held_rank(const char *name)
+/* The greater the stronger: by family, and what includes the family's own is more than that. */
+static int held_rank(const Profile *profile)
 {
-        return g_str_equal(name, "power-saver") ? 2 : g_str_equal(name, "performance");
+        int family = g_str_equal(profile->family, "power-saver")   ? 3
+                     : g_str_equal(profile->family, "performance") ? 1
+                                                                   : 0;
+
+        return family ? family + !g_str_equal(profile->name, profile->family) : 0;
 }
 
-static bool is_stronger(const HeldProfile *a, const HeldProfile *b)
+static bool is_stronger(const Config *config, const HeldProfile *a, const HeldProfile *b)
 {
-        int difference = held_rank(a->name) - held_rank(b->name);
+        int difference = held_rank(config_profile(config, a->name)) -
+                         held_rank(config_profile(config, b->name));
 
         return difference ? difference > 0 : a->id > b->id;
 }
@@ -25,7 +30,7 @@ static const HeldProfile *strongest(const Config *config, const ProfileInput *in
 
                 if (!config_profile(config, held->name))
                         *ret_absent = held->name;
-                else if (!best || is_stronger(held, best))
+                else if (!best || is_stronger(config, held, best))
                         best = held;
         }
         return best;

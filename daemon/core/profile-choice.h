@@ -3,8 +3,9 @@
  * Which profile is to be in force: pure.
  *
  * The first of these that there is:
- *   1. what a hold asks for; of several power-saver before performance, as power-profiles-daemon
- * has it, and both before others, of which the newest hold's is taken
+ *   1. what a hold asks for; of several the family of power-saver before that of performance, as
+ *      power-profiles-daemon has it, and both before others; of a family those that include the
+ *      profile of its name before that; of those that are left the newest hold's
  *   2. what somebody chose
  *   3. the default on battery power, or that on mains power
  *   4. balanced
