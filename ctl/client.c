@@ -360,15 +360,26 @@ int client_hold(Client *client, const HoldWishes *wishes, char **ret_path, int *
         return 0;
 }
 
+/* A text of the hold, new; NULL if it is empty or unknown. */
+static char *hold_text(Client *client, const char *path, const char *property)
+{
+        char *text = NULL, *copy;
+        int r = sd_bus_get_property_string(client->connection, BUS_NAME, path, "org.idled1.Hold",
+                                           property, NULL, &text);
+
+        copy = r >= 0 && *text ? g_strdup(text) : NULL;
+        free(text);
+        return copy;
+}
+
 char *client_hold_obstacle(Client *client, const char *path)
 {
-        char *text = NULL, *obstacle;
-        int r = sd_bus_get_property_string(client->connection, BUS_NAME, path, "org.idled1.Hold",
-                                           "Obstacle", NULL, &text);
+        return hold_text(client, path, "Obstacle");
+}
 
-        obstacle = r >= 0 && *text ? g_strdup(text) : NULL;
-        free(text);
-        return obstacle;
+char *client_hold_cpus(Client *client, const char *path)
+{
+        return hold_text(client, path, "CPUs");
 }
 
 json_object *client_objects(Client *client)

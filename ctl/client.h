@@ -39,6 +39,9 @@ int client_hold(Client *client, const HoldWishes *wishes, char **ret_path, int *
 /* Why the hold is not in force, or what of it is not, as a new string; NULL if nothing is known. */
 char *client_hold_obstacle(Client *client, const char *path);
 
+/* The CPUs that it is about, as a new string; NULL if that cannot be told. */
+char *client_hold_cpus(Client *client, const char *path);
+
 /* All objects below the manager by path, each with its properties; NULL if it is not there. */
 json_object *client_objects(Client *client);
 

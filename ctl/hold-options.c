@@ -9,15 +9,17 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "client.h"
 
 static int take_latency(HoldWishes *wishes, const char *text)
 {
         uint64_t usec;
 
-        if (duration_parse(text, &usec) < 0 || usec > G_USEC_PER_SEC)
+        if (duration_parse(text, &usec) < 0 || usec > G_USEC_PER_SEC ||
+            (usec == 0 && strpbrk(text, "123456789")))
                 return complain_usage(NULL,
-                                      "--latency: found \"%s\", expected a duration from 0 to 1s, "
-                                      "such as 50us",
+                                      "--latency: found \"%s\", expected 0 (no sleep at all) or a "
+                                      "duration from 1us to 1s, such as 50us",
                                       text);
         wishes->latency_us = (uint32_t)usec;
         wishes->latency_given = true;
@@ -119,4 +121,22 @@ int hold_options_check(const Ctl *ctl, const Verb *verb)
         if (ctl->given & OPTION_GLOBAL && !(ctl->given & OPTION_LATENCY))
                 return complain_usage(verb, "--global: expected --latency with it");
         return EXIT_FINE;
+}
+
+char *hold_where(const Ctl *ctl, const char *path)
+{
+        const HoldWishes *wishes = &ctl->hold;
+        g_autofree char *cpus = NULL;
+        const char *online;
+
+        if (wishes->global)
+                return g_strdup("all CPUs of the machine");
+        if (!wishes->latency_given && !wishes->min_khz && !wishes->cpus)
+                return NULL;
+        cpus = client_hold_cpus(ctl->client, path);
+        online = json_text(client_manager(ctl->client), "Online");
+        if (!cpus)
+                return NULL;
+        return g_strdup_printf("CPU%s %s%s", strpbrk(cpus, ",-") ? "s" : "", cpus,
+                               g_str_equal(cpus, online) ? ", all of them" : "");
 }

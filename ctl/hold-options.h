@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What idlectl hold and idlectl run ask for.
+ * What idlectl hold and idlectl run ask for, and where they have it.
  */
 #ifndef IDLED_HOLD_OPTIONS_H
 #define IDLED_HOLD_OPTIONS_H
@@ -12,5 +12,9 @@ int hold_option_take(Ctl *ctl, Option option, const char *argument);
 
 /* Checks that something is asked for. Returns EXIT_FINE, or EXIT_USAGE after a message. */
 int hold_options_check(const Ctl *ctl, const Verb *verb);
+
+/* "CPUs 0-7, all of them": where the hold at `path` is in force, as a new string; NULL if nothing
+ * is asked of single CPUs, or that cannot be told. */
+char *hold_where(const Ctl *ctl, const char *path);
 
 #endif

@@ -68,16 +68,22 @@ static void tell(const Ctl *ctl, const char *path)
 {
         g_autoptr(json_object) answer = json_object_new_object();
         g_autofree char *obstacle = client_hold_obstacle(ctl->client, path);
+        g_autofree char *where = hold_where(ctl, path), *on = NULL;
         const char *id = strrchr(path, '/');
 
         if (ctl->given & OPTION_JSON) {
                 json_put_text(answer, "hold", path);
+                json_put_text(answer, "on", where);
                 json_put_text_any(answer, "obstacle", obstacle ? obstacle : "");
                 puts(json_object_to_json_string_ext(
                         answer, JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE));
         } else {
+                on = where ? g_strconcat(" on ", where, NULL) : NULL;
                 printf("Hold %s is %s%s%s\n", id ? id + 1 : path,
-                       obstacle ? "not wholly in force: " : "in force", obstacle ? obstacle : "",
+                       obstacle ? "not wholly in force: " : "in force",
+                       obstacle ? obstacle
+                       : on     ? on
+                                : "",
                        ctl->hold.for_usec ? "." : "; interrupt to end it.");
         }
         fflush(stdout);

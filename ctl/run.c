@@ -199,7 +199,7 @@ static int give_up(Command *command)
 
 static int run(Ctl *ctl, Command *command)
 {
-        g_autofree char *path = NULL, *error = NULL, *obstacle = NULL;
+        g_autofree char *path = NULL, *error = NULL, *obstacle = NULL, *where = NULL;
         _fd_ int hold = -1;
         int status, r;
 
@@ -216,6 +216,8 @@ static int run(Ctl *ctl, Command *command)
         obstacle = client_hold_obstacle(ctl->client, path);
         if (obstacle)
                 complain("the hold is not wholly in force: %s", obstacle);
+        else if (isatty(STDERR_FILENO) && (where = hold_where(ctl, path)))
+                complain("the hold is in force on %s", where);
         status = start(command, ctl->args);
         return status == EXIT_FINE ? follow(command, hold) : status;
 }

@@ -101,6 +101,18 @@ class Run(Case):
         self.assertEqual(process.wait(TIMEOUT), 1)  # of read, at the end of its input
         self.wait_holds(0)
 
+    def test_where(self):
+        """Told to people at a terminal, and to nobody who reads the command's errors."""
+        master, slave = os.openpty()
+        self.addCleanup(os.close, master)
+        process = subprocess.run(
+            [os.environ['IDLECTL'], '--bus-address', self.bus.address, 'run', '--latency', '50us',
+             '--cpus', '2-3', '--', 'true'], stderr=slave, timeout=TIMEOUT)
+        os.close(slave)
+        self.assertEqual(process.returncode, 0)
+        self.assertEqual(os.read(master, 1000).decode().strip(),
+                         'idlectl: the hold is in force on CPUs 2-3')
+
     def test_refused(self):
         marker = os.path.join(self.directory, 'it-ran')
         status, errors = self.finish(self.begin('run', '--cores', '99', '--', 'touch', marker))
@@ -176,7 +188,7 @@ class Hold(Case):
             pass
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             process = self.begin('hold', '--latency', '0', '--global', '--json')
-            self.assertRegex(process.stdout.readline(), r'^\{ "hold": "/org/idled1/hold/\d+", "obstacle": null \}$')
+            self.assertRegex(process.stdout.readline(), r'^\{ "hold": "/org/idled1/hold/\d+", "on": "all CPUs of the machine", "obstacle": null \}$')
             path, = self.holds()
             self.assertTrue(self.get('Global', path, HOLD))
             self.assertEqual(self.get('LatencyUSec', path, HOLD), 0)
@@ -220,6 +232,19 @@ class Hold(Case):
         self.assertIn(why, process.stdout.readline())
         text, _ = self.begin('holds').communicate(timeout=TIMEOUT)
         self.assertIn(why.replace('not', 'Not', 1) + '.', text)
+
+    def test_where(self):
+        """Who holds all CPUs is to know, and no fraction of a microsecond becomes 0."""
+        for options, where in ((('--latency', '50us', '--cpus', '0-7'), ' on CPUs 0-7, all of them'),
+                               (('--min-frequency', '1GHz', '--cpus', '3,5'), ' on CPUs 3,5'),
+                               (('--latency', '1us', '--cpus', '3'), ' on CPU 3'),
+                               (('--cores', '1'), '')):
+            process = self.begin('hold', *options, '--for', '1ms')
+            self.assertRegex(process.stdout.readline(), r'^Hold \d+ is in force%s\.$' % where)
+            self.assertEqual(self.finish(process), (0, ''))
+        status, errors = self.finish(self.begin('hold', '--latency', '0.4us'))
+        self.assertEqual(status, 2)
+        self.assertIn('found "0.4us", expected 0 (no sleep at all) or a duration from 1us', errors)
 
     def test_holds(self):
         process = self.begin('hold', '--latency', '50us', '--reason', 'to see it')
