@@ -251,6 +251,7 @@ int follow_hold(Follow *follow, int pidfd)
                                          facts->comm);
         request.owner = owner;
         request.reason = reason;
+        request.shown_uid = follow->uid;
         request.profile = *options->profile ? options->profile : NULL;
         request.pid = follow->pid;
         request.pidfd = pidfd;

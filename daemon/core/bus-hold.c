@@ -69,7 +69,7 @@ BUS_GETTER(get_obstacle)
 BUS_GETTER(get_number)
 {
         const Held *held = bus_path_hold(userdata, path);
-        uint32_t number = g_str_equal(property, "User")       ? held->uid
+        uint32_t number = g_str_equal(property, "User")       ? held->shown_uid
                           : g_str_equal(property, "Pid")      ? (uint32_t)held_pid(held)
                           : g_str_equal(property, "MinCores") ? holds_hold(held)->min_cores
                                                               : holds_hold(held)->min_khz;

@@ -255,6 +255,7 @@ static Held *held_new(Holds *holds, const HoldRequest *request)
         held->sender = g_strdup(request->sender);
         held->profile = g_strdup(request->profile);
         held->uid = request->uid;
+        held->shown_uid = request->shown_uid == (uid_t)-1 ? request->uid : request->shown_uid;
         held->bound = request->bound;
         held->named = g_memdup2(request->cpus, sizeof(CpuSet));
         held->since_usec = (uint64_t)g_get_real_time();

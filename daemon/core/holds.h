@@ -33,6 +33,7 @@ typedef struct HoldRequest {
         const char *sender;  /* the name on the bus that may release it; NULL: nobody's */
         const char *profile; /* NULL: none */
         uid_t uid;           /* whose; decides what processes it may be for */
+        uid_t shown_uid;     /* whom people are told; (uid_t)-1: `uid` */
         pid_t pid;           /* for this process; 0: for nobody in particular */
         int pidfd;           /* for this one, whatever `pid` says; -1: none. Stays the caller's. */
         bool bound;          /* it ends with that process, too */
@@ -46,7 +47,7 @@ typedef struct HoldRequest {
         void *userdata;
 } HoldRequest;
 
-#define HOLD_REQUEST_NONE ((HoldRequest){ .pidfd = -1, .latency_us = -1 })
+#define HOLD_REQUEST_NONE ((HoldRequest){ .shown_uid = (uid_t)-1, .pidfd = -1, .latency_us = -1 })
 
 /* One hold. What policies see of it is holds_hold(). */
 struct Held {
@@ -55,7 +56,7 @@ struct Held {
         unsigned index;         /* in the list for policies; changes when others end */
         char *owner, *reason;   /* clean */
         char *sender, *profile; /* NULL: none */
-        uid_t uid;
+        uid_t uid, shown_uid;
         struct Holder *holder; /* its process; NULL: none */
         bool bound;
         bool left;               /* its process ended, of which `gone` was told */

@@ -303,6 +303,8 @@ class Others(Apps):
         process.stdin.write('\n')
         process.stdin.flush()
         self.wait_hold('user', process.pid)
+        hold, = self.get('Holds')
+        self.assertEqual(self.get('User', hold, 'org.idled1.Hold'), NOBODY, 'whose process it is')
 
     @unittest.skipUnless(os.geteuid() == 0 and cpuset_root(), 'needs root and a cgroup v1 cpuset')
     def test_cgroup(self):
