@@ -5,7 +5,7 @@
 #include <errno.h>
 
 #include "base/cpuset-text.h"
-#include "core/bus-parts.h"
+#include "core/bus-power.h"
 
 int bus_append_cpus(sd_bus_message *message, const CpuSet *set)
 {
@@ -214,6 +214,8 @@ BUS_GETTER(get_degraded)
         }
         if (r >= 0)
                 r = bus_append_failures(reply, bus->manager, append_degraded);
+        if (r >= 0 && bus->power)
+                r = power_append_rivals(reply, bus->power);
         return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 

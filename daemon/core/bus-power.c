@@ -2,9 +2,7 @@
 /*
  * net.hadess.PowerProfiles and org.freedesktop.UPower.PowerProfiles.
  *
- * Both are served as long as [Daemon] PowerProfilesNames= says so. A name that somebody else has is
- * theirs: that is said once, and the name is not waited for, because two daemons that take turns
- * would confuse everybody.
+ * Both are served as long as [Daemon] PowerProfilesNames= says so.
  *
  * ActiveProfile is set with the standard Set, which sd-bus answers before polkit could; so calls to
  * Set are taken before sd-bus sees them.
@@ -235,27 +233,6 @@ static const sd_bus_vtable upower_vtable[] = {
         SD_BUS_VTABLE_END,
 };
 
-/* Replies to RequestName. */
-enum { NAME_OWNER = 1, NAME_OWNED_ALREADY = 4 };
-
-static int on_name(sd_bus_message *reply, void *userdata, sd_bus_error *error)
-{
-        const PowerName *name = userdata;
-        uint32_t outcome = 0;
-
-        if (sd_bus_message_is_method_error(reply, NULL))
-                log_warning("The bus refuses the name %s: %s", name->name,
-                            sd_bus_message_get_error(reply)->message);
-        else if (sd_bus_message_read(reply, "u", &outcome) >= 0 && outcome != NAME_OWNER &&
-                 outcome != NAME_OWNED_ALREADY)
-                log_warning("Another process, perhaps power-profiles-daemon or tuned-ppd, has the "
-                            "name %s: it is left to it",
-                            name->name);
-        else
-                log_info("Serving %s", name->name);
-        return 0;
-}
-
 static int serve_name(BusPower *power, int i)
 {
         const PowerName *name = &power_names[i];
@@ -267,8 +244,7 @@ static int serve_name(BusPower *power, int i)
                                              name->name, i == 0 ? hadess_vtable : upower_vtable,
                                              power);
         if (r >= 0)
-                r = sd_bus_request_name_async(connection, &power->slots[i][2], name->name, 0,
-                                              on_name, (void *)name);
+                r = power_ask_name(power, i);
         return r;
 }
 
@@ -347,8 +323,11 @@ int bus_export_power(Bus *bus)
         bus->power = power = g_new0(BusPower, 1);
         power->bus = bus;
         power->holds = g_ptr_array_new();
+        power->rivals = g_ptr_array_new();
         for (int i = 0; r >= 0 && i < POWER_NAMES; i++)
                 r = serve_name(power, i);
+        if (r >= 0)
+                r = power_ask_units(power);
         note_changes(power, ignored);
         return r;
 }
@@ -365,7 +344,9 @@ void bus_drop_power(Bus *bus)
                         sd_bus_slot_unref(power->slots[i][j]);
         for (size_t i = 0; i < G_N_ELEMENTS(watched); i++)
                 g_free(power->told[i]);
+        sd_bus_slot_unref(power->units);
         g_ptr_array_unref(power->holds);
+        g_ptr_array_unref(power->rivals);
         g_free(power);
         bus->power = NULL;
 }

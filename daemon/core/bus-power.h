@@ -3,6 +3,7 @@
  * The names that power-profiles-daemon's clients speak to, for those who switch them on:
  *   bus-power.c        names, objects and properties
  *   bus-power-holds.c  holds
+ *   bus-power-rivals.c who does the same beside us
  *
  * Clients know three profiles: power-saver, balanced and performance. Any other one that is in
  * force is shown as that of the three that it belongs to (Profile.family).
@@ -26,7 +27,14 @@ extern const PowerName power_names[POWER_NAMES]; /* the older one first */
 typedef struct BusPower {
         Bus *bus;
         sd_bus_slot *slots[POWER_NAMES][3];
-        GPtrArray *holds;          /* of PowerHold */
+        GPtrArray *holds; /* of PowerHold */
+        struct PowerAsked {
+                struct BusPower *power;
+                const PowerName *name;
+        } asked[POWER_NAMES];
+        sd_bus_slot *units; /* the question which ones run */
+        GPtrArray
+                *rivals; /* of names of others' that we asked for, and of units that run; static */
         char *told[POWER_WATCHED]; /* what clients were last told, by property */
 } BusPower;
 
@@ -35,6 +43,13 @@ bool power_is_profile(const char *name);
 
 /* By which of the names the client came, of a call to one of our objects. */
 const PowerName *power_name_of(sd_bus_message *message);
+
+/* Asks for one of the names; and systemd, where it runs, for units that do the same as we. */
+int power_ask_name(BusPower *power, int i);
+int power_ask_units(BusPower *power);
+
+/* Appends rows of Degraded for all of them. */
+int power_append_rivals(sd_bus_message *reply, const BusPower *power);
 
 /* The error for calls that were allowed when the names were switched off already: what waits for
  * polkit knows the bus, and looks there for what is served by then. */

@@ -267,6 +267,9 @@ class Holds(Case):
         wait_until(lambda: self.get('Profile') == 'performance', 'the chosen one')
 
 
+SYSTEMD = 'org.freedesktop.systemd1'
+
+
 class Names(Case):
     def test_off_by_default(self):
         self.write_config('idled.conf', '[Daemon]\nPolicies=userspace\n')
@@ -301,6 +304,24 @@ class Names(Case):
             self.call('Reload')
         self.sync()
         self.assertEqual(self.daemon.count_log('has the name'), 1, 'said once')
+        self.assertEqual(self.get('Degraded'),
+                         [('power-profiles', OLD[0], 'another process has the name')])
+
+    def test_others_that_run(self):
+        """What has no name and writes to the same knobs, and runs nevertheless."""
+        path = '/org/freedesktop/systemd1'
+        _, systemd = self.mock(SYSTEMD, path, SYSTEMD + '.Manager')
+        systemd.AddMethod(SYSTEMD + '.Manager', 'ListUnitsByNames', 'as', 'a(ssssssouso)', '''ret = [
+    (name, '', 'loaded', state, '', '', '/a', 0, '', '/') for name, state in
+    (('tuned-ppd.service', 'inactive'), ('tuned.service', 'active'), ('tlp.service', 'activating'))]''', dbus_interface='org.freedesktop.DBus.Mock')
+        self.start()
+        for name in 'tuned', 'tlp':
+            self.daemon.wait_log(name + r'.service runs and sets')
+        wait_until(lambda: len(self.get('Degraded')) == 2, 'both rows')
+        self.assertEqual(self.get('Degraded')[0], ('power-profiles', 'tuned.service',
+                                                   'it runs and sets what idled sets'))
+        self.assertEqual(self.daemon.count_log('service runs and sets'), 2)
+        self.assertIn('tlp.service', self.idlectl('status').stdout)
 
     def test_bus_away(self):
         self.start()
