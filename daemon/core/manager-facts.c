@@ -37,6 +37,7 @@ static void read_frequency(Manager *manager)
         int r = frequency_read(manager->setup.root, manager->topology, &manager->frequency,
                                &manager->n_frequency);
 
+        manager->reach = g_new0(FreqReach, (gsize)manager->n_frequency);
         if (r < 0 && r != -ENOENT)
                 log_error_errno(r, "What cpufreq offers cannot be read: %m");
 }
@@ -103,6 +104,7 @@ void manager_drop_facts(Manager *manager)
 {
         g_clear_pointer(&manager->idle, g_free);
         frequency_free(manager->frequency, manager->n_frequency);
+        g_clear_pointer(&manager->reach, g_free);
         manager->frequency = NULL;
         manager->n_frequency = 0;
 }

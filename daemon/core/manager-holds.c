@@ -8,7 +8,6 @@
  *
  * Where a process may run also depends on what we park: after that changed, it is looked at anew.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "act/tuning.h"
@@ -187,26 +186,66 @@ static void tell_latency(const Manager *manager, const Hold *hold, GString *text
                 tell_global(manager, &demand);
 }
 
+/* True if a file of the CPUs' has this number. */
+static bool is_set(const Manager *manager, const char *name, uint64_t expected)
+{
+        g_autofree char *path = g_strconcat(TUNE_DIR, name, NULL);
+        uint64_t value;
+
+        return file_read_u64(manager->setup.root, path, &value) >= 0 && value == expected;
+}
+
+static bool is_boost_off(const Manager *manager, const char *policy)
+{
+        g_autofree char *own = g_strconcat(policy, "/boost", NULL);
+
+        return is_set(manager, "intel_pstate/no_turbo", 1) || is_set(manager, "cpufreq/boost", 0) ||
+               is_set(manager, own, 0);
+}
+
+/* Read once in a turn of the loop, however many holds are told of in it. */
+static const FreqReach *reach_of(const Manager *manager, int i, const char *name)
+{
+        g_autofree char *path = g_strconcat(TUNE_DIR, name, "/scaling_max_freq", NULL);
+        const FreqPolicy *policy = &manager->frequency[i];
+        FreqReach *reach = &manager->reach[i];
+        uint64_t turn = 0;
+
+        if (sd_event_get_iteration(manager->event, &turn) >= 0 && reach->turn == turn + 1)
+                return reach;
+        *reach = (FreqReach){ .turn = turn + 1, .khz = UINT64_MAX };
+        file_read_u64(manager->setup.root, path, &reach->khz);
+        reach->boost_off = policy->has_boost && policy->base_khz && is_boost_off(manager, name);
+        return reach;
+}
+
+/* Something that keeps the policy below what is held; false: nothing does. */
+static bool tell_reach(const Manager *manager, const Hold *hold, int i, Demand *demand)
+{
+        const FreqPolicy *policy = &manager->frequency[i];
+        g_autofree char *name = g_strdup_printf("cpufreq/policy%d", policy->number);
+        const FreqReach *reach = reach_of(manager, i, name);
+
+        if (policy->max_khz && policy->max_khz < hold->min_khz)
+                tell(demand, "%s can do %u kHz at most", name, policy->max_khz);
+        else if (reach->boost_off && policy->base_khz < hold->min_khz)
+                tell(demand, "boost is off, without which %s does %u kHz at most", name,
+                     policy->base_khz);
+        else if (reach->khz < hold->min_khz)
+                tell(demand,
+                     "%s/scaling_max_freq is %" G_GUINT64_FORMAT
+                     " kHz, by somebody else or the kernel",
+                     name, reach->khz);
+        return demand->told;
+}
+
 /* A maximum below what is held, which the kernel takes without a word: it is the minimum then. */
 static void tell_maximum(const Manager *manager, const Hold *hold, Demand *demand)
 {
-        for (int i = 0; i < manager->n_frequency; i++) {
-                const FreqPolicy *policy = &manager->frequency[i];
-                uint32_t wanted = policy->max_khz ? MIN(hold->min_khz, policy->max_khz)
-                                                  : hold->min_khz;
-                char path[sizeof(TUNE_DIR) + TUNE_NAME];
-                uint64_t khz;
-
-                if (!cpuset_has(&demand->numbers, policy->number))
-                        continue;
-                snprintf(path, sizeof(path), TUNE_DIR "cpufreq/policy%d/scaling_max_freq",
-                         policy->number);
-                if (file_read_u64(manager->setup.root, path, &khz) < 0 || khz >= wanted)
-                        continue;
-                tell(demand, "%s is %" G_GUINT64_FORMAT " kHz, by somebody else or the kernel",
-                     path + strlen(TUNE_DIR), khz);
-                return;
-        }
+        for (int i = 0; i < manager->n_frequency; i++)
+                if (cpuset_has(&demand->numbers, manager->frequency[i].number) &&
+                    tell_reach(manager, hold, i, demand))
+                        return;
 }
 
 static void tell_frequency(const Manager *manager, const Hold *hold, GString *text)
@@ -252,6 +291,10 @@ char *manager_hold_obstacle(const Manager *manager, const Held *held)
                 if (hold_needs_policy(hold))
                         g_string_append(text, "only its profile is in force: " NOBODY_LOOKS);
                 return g_string_free(text, text->len == 0);
+        }
+        if (held->named && cpuset_is_empty(&hold->cpus)) {
+                g_string_append(text, "none of its CPUs is online");
+                return g_string_free(text, false);
         }
         if (hold->latency_us >= 0)
                 tell_latency(manager, hold, text);

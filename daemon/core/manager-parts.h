@@ -153,6 +153,13 @@ void manager_hold_changed(void *userdata);
 /* Brings up to date which CPUs the holds are about; true if they changed. */
 bool manager_follow_holds(Manager *manager);
 
+/* What keeps a cpufreq policy down, as it was in one turn of the loop. */
+typedef struct FreqReach {
+        uint64_t turn;  /* its number, from 1 on; 0: none yet */
+        uint64_t khz;   /* scaling_max_freq; UINT64_MAX: it cannot be read */
+        bool boost_off; /* boost could be on, and is off */
+} FreqReach;
+
 /* True if somebody holds a frequency. */
 bool manager_holds_frequency(const Manager *manager);
 

@@ -143,14 +143,15 @@ typedef struct Manager {
         IdleTable *idle;        /* by CPU number; NULL: no CPU has idle states */
         FreqPolicy *frequency;  /* of cpufreq, n_frequency of them; NULL: there is none */
         int n_frequency;
-        bool stale;            /* carry out the plan anew even if it is the same */
-        uint64_t slept_usec;   /* how long the machine had slept when that was last looked at */
-        CpuSet counted;        /* the CPUs of /proc/stat when they were last not those online */
-        CpuSet returned;       /* CPUs that came online since then: the kernel set their knobs */
-        uint64_t checked_usec; /* when the knobs were last compared with what they should be */
-        Plan plan;             /* merged and safe */
-        CpuSet parked;         /* online CPUs that are kept free of work now */
-        CpuCause *causes;      /* by CPU number */
+        struct FreqReach *reach; /* the same; what manager-holds.c knows of each */
+        bool stale;              /* carry out the plan anew even if it is the same */
+        uint64_t slept_usec;     /* how long the machine had slept when that was last looked at */
+        CpuSet counted;          /* the CPUs of /proc/stat when they were last not those online */
+        CpuSet returned;         /* CPUs that came online since then: the kernel set their knobs */
+        uint64_t checked_usec;   /* when the knobs were last compared with what they should be */
+        Plan plan;               /* merged and safe */
+        CpuSet parked;           /* online CPUs that are kept free of work now */
+        CpuCause *causes;        /* by CPU number */
         Transition transitions[TRANSITIONS_KEPT]; /* ring; newest at (n_transitions - 1) % KEPT */
         uint64_t n_transitions;
 

@@ -119,7 +119,38 @@ class Laptop(Obstacles):
         self.assertEqual(changed, [], 'it is told once')
         self.write('sys/devices/system/cpu/' + maximum, found)
         self.assertEqual(self.value(path, 'Obstacle'), '')
-        self.assert_obstacle('', min_frequency_khz=20000000)
+
+    def test_more_than_there_is(self):
+        """What the hardware cannot do, or not without boost, is clipped: that is told."""
+        self.start()
+        slow = 'its frequency cannot be kept up: '
+        self.assert_obstacle(slow + 'cpufreq/policy0 can do 4700000 kHz at most',
+                             min_frequency_khz=20000000)
+        self.assert_obstacle(slow + 'cpufreq/policy4 can do 3400000 kHz at most',
+                             min_frequency_khz=3500000)
+        path = self.assert_obstacle('', min_frequency_khz=2200000, cpus='0-3')
+        self.write('sys/devices/system/cpu/intel_pstate/no_turbo', '1')
+        self.assertEqual(self.value(path, 'Obstacle'), slow + 'boost is off, without which '
+                         'cpufreq/policy0 does 2100000 kHz at most')
+        self.assert_obstacle('', min_frequency_khz=2100000, cpus='0-3')
+
+    def test_offline(self):
+        """CPUs that were named, and all went."""
+        self.start()
+        path, _ = self.told_hold(latency_us=50, min_frequency_khz=800000, cpus='7')
+        other = self.assert_obstacle('', latency_us=50, cpus='6-7')
+        changed = self.signals(path)
+        self.write('sys/devices/system/cpu/online', '0-6')
+        with open(os.path.join(self.root, 'proc/stat'), encoding='ascii') as file:
+            lines = [line for line in file if not line.startswith('cpu7 ')]
+        self.write('proc/stat', ''.join(lines).rstrip())
+
+        def noticed():  # by a decision, if it is not made by a reading that is still fresh
+            self.call('SetOption', 'userspace', 'IdleMask', '6')
+            return changed
+        wait_until(noticed, 'the obstacle is told')
+        self.assertEqual(self.value(path, 'Obstacle'), 'none of its CPUs is online')
+        self.assertEqual(self.value(other, 'Obstacle'), '')
 
     def test_beside_a_profile(self):
         """Without a policy that looks at holds a profile is all that one can give."""
