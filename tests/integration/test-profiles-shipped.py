@@ -6,17 +6,34 @@ import os
 from idledtest import TestCase, main
 
 CONF = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../conf')
+GOVERNOR, PREFERENCE = '/scaling_governor', '/energy_performance_preference'
+BIAS, NO_TURBO, BOOST = '/energy_perf_bias', '/intel_pstate/no_turbo', '/cpufreq/boost'
 
 
-class Shipped(TestCase):
+class Shipped:
     CONFIG = ''
+    SAVER = FAST = {}  # all values of the files whose names end so
+    DEEP = set()  # the idle states that latency switches off
 
     def arguments(self):
         return super().arguments() + ['--vendor-dir', CONF]
 
-    def assert_all(self, pattern, values):
-        found = {text for path, text in self.cpu_values().items() if pattern in path}
-        self.assertLessEqual(found, values, pattern)
+    def assert_values(self, name, expected):
+        """Each file, and no others than are expected."""
+        values = self.cpu_values()
+        for end in GOVERNOR, PREFERENCE, BIAS, NO_TURBO, BOOST:
+            found = {text for path, text in values.items() if path.endswith(end)}
+            self.assertEqual(found, expected.get(end, set()), name + ': ' + end)
+
+    def assert_off(self, name, expected):
+        """These idle states are off, on each CPU that has them, and no others."""
+        values = self.cpu_values()
+        states = {'0': set(), '1': set()}
+        for path, text in values.items():
+            if path.endswith('/disable'):
+                states[text].add(values[path.replace('/disable', '/name')])
+        self.assertEqual(states['1'], expected, name)
+        self.assertEqual(states['0'] & expected, set(), name)
 
     def test_all(self):
         self.start()
@@ -25,13 +42,14 @@ class Shipped(TestCase):
             self.call('SetProfile', name)
             self.assertEqual(self.get('Profile'), name)
             self.assertEqual([row for row in self.get('Degraded') if row[0] != 'park'], [], name)
+            self.assert_off(name, self.DEEP if name == 'latency' else set())
             if name == 'balanced':
                 self.assertEqual(self.cpu_values(), found, 'everything as it was found')
             elif name == 'power-saver':
-                self.assert_all('/scaling_governor', {'schedutil', 'ondemand', 'powersave'})
+                self.assert_values(name, self.SAVER)
             else:
                 self.assertEqual(self.get('IdleMask'), '')
-                self.assert_all('/scaling_governor', {'performance'})
+                self.assert_values(name, self.FAST)
         before = self.cpu_files()
         self.call('SetProfile', 'latency')
         self.assertEqual(self.cpu_files(), before, 'nothing changes, nothing is written')
@@ -39,17 +57,40 @@ class Shipped(TestCase):
         self.assertEqual(self.cpu_values(), found, 'everything as it was found')
 
 
-def on_machine(name):
-    return type('On_' + name, (Shipped,), {'MACHINE': name})
+class Laptop(Shipped, TestCase):
+    """Intel's with hybrid cores. With the governor performance the driver decides the preference,
+    and none is written."""
+    MACHINE = 'adl0'
+    SAVER = {GOVERNOR: {'powersave'}, PREFERENCE: {'power'}, BIAS: {'15'}, NO_TURBO: {'1'}}
+    FAST = {GOVERNOR: {'performance'}, PREFERENCE: {'balance_performance'}, BIAS: {'0'},
+            NO_TURBO: {'0'}}
+    DEEP = {'C6', 'C8', 'C10'}
 
 
-# An intel_pstate laptop with a battery, another with hybrid cores, servers of both vendors, one
-# without cpufreq.
-On_adl0 = on_machine('adl0')
-On_genoa0 = on_machine('genoa0')
-On_bdwep0 = on_machine('bdwep0')
-On_milan0 = on_machine('milan0')
-On_bare = on_machine('synthetic-bare')
+class IntelServer(Shipped, TestCase):
+    """With intel_pstate passive, so without preferences."""
+    MACHINE = 'bdwep0'
+    SAVER = {GOVERNOR: {'schedutil'}, BIAS: {'15'}, NO_TURBO: {'1'}}
+    FAST = {GOVERNOR: {'performance'}, BIAS: {'0'}, NO_TURBO: {'0'}}
+    DEEP = {'C3', 'C6'}
+
+
+class AmdServer(Shipped, TestCase):
+    """AMD's with acpi-cpufreq, whose second state takes long to leave."""
+    MACHINE = 'genoa0'
+    SAVER = {GOVERNOR: {'schedutil'}, BOOST: {'0'}}
+    FAST = {GOVERNOR: {'performance'}, BOOST: {'1'}}
+    DEEP = {'C2'}
+
+
+class OtherServer(AmdServer):
+    MACHINE = 'milan0'
+
+
+class Bare(Shipped, TestCase):
+    """Without cpufreq and idle states: nothing to set."""
+    MACHINE = 'synthetic-bare'
+
 
 if __name__ == '__main__':
     main()
