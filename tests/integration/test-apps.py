@@ -316,6 +316,27 @@ class Others(Apps):
         self.wait_hold('group', self.run_program('sh', '-c', script).pid)
 
 
+@unittest.skipUnless(os.path.exists('/sys/devices/system/cpu/cpu0/cpuidle'), 'needs idle states')
+class Limits(Apps):
+    RULES = {'game': '[Match]\nExecutable=BIN/game\n[Ask]\nLatency=1s\n'}
+
+    def test_goes_on(self):
+        """A rule, whose hold nobody looks at here, loosens no limit of the administrator's."""
+        (self.conf / 'idled.conf').write_text('[Daemon]\nPolicies=cstates\n')
+        (self.conf / 'policies').mkdir()
+        (self.conf / 'policies/cstates.conf').write_text('[Policy]\nDeepestState=0\n')
+        self.start()
+
+        def reasons():
+            return [[str(reason['text']) for reason in row['reasons']]
+                    for row in self.call('Explain')]
+        before = reasons()
+        self.assertIn('DeepestState', before[0][0])
+        game = self.run_program(self.bin / 'game', '1000')
+        self.wait_hold('game', game.pid)
+        self.assertEqual(reasons(), before)
+
+
 class NoNews(Apps):
     PREFIX = ('unshare', '--net')
     RULES = Executable.RULES
