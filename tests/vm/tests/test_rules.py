@@ -7,7 +7,7 @@ from kernel import CPU, STATES, KernelTest
 
 C3, C6 = (STATES.index(name) for name in ("C3", "C6"))
 LIMITS = f"cat {CPU}/cpu*/power/pm_qos_resume_latency_us"
-LATENCY = "[Ask]\nLatency=80us\n"  # C3 takes 70, C6 150
+LATENCY = "[Ask]\nLatency=80us\nLinger=0\n"  # C3 takes 70, C6 150
 
 
 class Rules(lab.IdledTest, KernelTest):
