@@ -33,13 +33,16 @@
 /* After the executable, which rules out most: cheap ones first. */
 static const ProcessFact order[] = { PROCESS_FACT_COMM, PROCESS_FACT_STATUS, PROCESS_FACT_CGROUPS };
 
-/* Whether the path of the process's program leads to this program where everybody would look. */
+/* Whether the path of the process's program leads to this program where everybody would look. Where
+ * we may not look, in a home, it does if the program was come by there, too. */
 static bool is_genuine(const Apps *apps, const ProcessFacts *facts)
 {
         FileId id;
+        int r = file_id_read(apps->files, facts->executable, &id);
 
-        return file_id_read(apps->files, facts->executable, &id) >= 0 &&
-               file_id_equal(id, facts->program);
+        if (r == -EACCES)
+                return process_has_mount(apps->proc, 1, facts->program.mount);
+        return r >= 0 && file_id_equal(id, facts->program);
 }
 
 /* Whether the process executes one of the rule's programs; if it is known for that, and it is still

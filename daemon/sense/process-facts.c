@@ -44,12 +44,14 @@ static int id_read(int dir, const char *path, int flags, FileId *ret_id)
 {
         struct statx file;
 
-        if (statx(dir, path, flags | AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_INO, &file) < 0)
+        if (statx(dir, path, flags | AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_INO | STATX_MNT_ID,
+                  &file) < 0)
                 return -errno;
         if (!(file.stx_mask & STATX_INO))
                 return -ENODATA;
         *ret_id = (FileId){ .device = (uint64_t)file.stx_dev_major << 32 | file.stx_dev_minor,
-                            .inode = file.stx_ino };
+                            .inode = file.stx_ino,
+                            .mount = file.stx_mask & STATX_MNT_ID ? file.stx_mnt_id : 0 };
         return 0;
 }
 
@@ -57,6 +59,23 @@ int file_id_read(int root, const char *path, FileId *ret_id)
 {
         path += strspn(path, "/");
         return *path ? id_read(root, path, AT_SYMLINK_NOFOLLOW, ret_id) : -EISDIR;
+}
+
+bool process_has_mount(int proc, pid_t pid, uint64_t mount)
+{
+        g_autofree char *text = NULL;
+        char path[32];
+        uint64_t id;
+
+        snprintf(path, sizeof(path), "%d/mountinfo", (int)pid);
+        if (mount == 0 || file_read(proc, path, &text) < 0)
+                return false;
+        for (const char *line = text; line; line = strchr(line, '\n')) {
+                line += *line == '\n';
+                if (scan_u64(&line, &id) && id == mount)
+                        return true;
+        }
+        return false;
 }
 
 static int read_executable(int proc, const char *path, ProcessFacts *facts)

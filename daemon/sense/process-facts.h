@@ -21,9 +21,9 @@ typedef enum ProcessFact {
 
 #define PROCESS_CGROUPS_SIZE 8192
 
-/* Which file: device and inode. */
+/* Which file: device and inode; and by which mount it was come by, 0 before Linux 5.8. */
 typedef struct FileId {
-        uint64_t device, inode;
+        uint64_t device, inode, mount;
 } FileId;
 
 typedef struct ProcessFacts {
@@ -58,6 +58,9 @@ static inline bool file_id_equal(FileId a, FileId b)
 {
         return a.device == b.device && a.inode == b.inode;
 }
+
+/* Whether `mount` is one of the mount namespace of process `pid`; false if that cannot be told. */
+bool process_has_mount(int proc, pid_t pid, uint64_t mount);
 
 /* Appends the processes that any thread of `pid` started and that are still there to `children` (of
  * pid_t). Nothing is found on a kernel without CONFIG_PROC_CHILDREN. */

@@ -24,11 +24,6 @@ for line in sys.stdin:
 '''
 
 
-def can_mount():
-    return subprocess.run(['unshare', '--user', '--map-root-user', '--mount', 'true'],
-                          stderr=subprocess.DEVNULL, check=False).returncode == 0
-
-
 class Executable(Apps):
     RULES = {'game': '[Match]\nExecutable=BIN/game\n' + ASK}
 
@@ -70,20 +65,6 @@ class Executable(Apps):
         self.daemon.stop()
         self.start()
         self.assert_no_hold(game.pid)
-
-    @unittest.skipUnless(can_mount(), 'no mount namespace can be made here')
-    def test_is_another_in_a_namespace(self):
-        """Any program at the path that is meant, as whoever has a user namespace can arrange."""
-        self.use_fence(game='[Match]\nExecutable=BIN/game\n' + ASK)
-        self.start()
-        script = 'mount --bind BIN/other BIN/game && exec BIN/game 1000'
-        fake = self.run_program('unshare', '--user', '--map-root-user', '--mount', 'sh', '-c',
-                                script.replace('BIN', str(self.bin)))
-        self.wait_exec(fake.pid, 'game')
-        self.assert_no_hold(fake.pid)
-        self.daemon.stop()
-        self.start()
-        self.assert_no_hold(fake.pid)
 
     def test_becomes_another(self):
         self.start()
