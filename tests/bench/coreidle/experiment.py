@@ -168,8 +168,8 @@ def parse(arguments):
     parser.add_argument("--placements", default=",".join(PLACEMENTS))
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=1, help="starts of the load in each run")
-    parser.add_argument("--seconds", type=int, default=20, help="that are measured in each round")
-    parser.add_argument("--settle", type=int, default=80, help="seconds before that; idled has to find out")
+    parser.add_argument("--seconds", type=int, default=120, help="that are measured in each round")
+    parser.add_argument("--settle", type=int, default=30, help="seconds before that; idled has to find out")
     parser.add_argument("--set", default="", metavar="KEY=VALUE,...", help="options of ondemand")
     parser.add_argument("--results", type=Path, metavar="FILE", help="add all figures to this file")
     parser.add_argument("--report", action="store_true", help="measure nothing, show that file")
@@ -198,7 +198,7 @@ def record(path, title, placement, run):
 
 def experiment(lab, arguments, machine, table, load):
     """All runs of one load on one machine, by placement."""
-    title = f"{machine} CPUs, states `{table}`, {load}"
+    title = f"`{machine}`, `{table}`, {load}"
     guest, names = prepare(lab, arguments, machine, table)
     runs = {placement: [] for placement in arguments.placements.split(",")}
     for i in range(arguments.runs):
@@ -213,7 +213,7 @@ def experiment(lab, arguments, machine, table, load):
             lab.settings.say(run.why)
             if arguments.results:
                 record(arguments.results, title, placement, run)
-    print(report.text(title, runs), flush=True)
+    print(report.text({title: runs}), flush=True)
 
 
 def show(path):
@@ -223,8 +223,8 @@ def show(path):
         one = json.loads(line)
         placements = everything.setdefault(one["title"], {p: [] for p in PLACEMENTS})
         placements[one["placement"]].append(Run(**one["run"]))
-    for title, runs in everything.items():
-        print(report.text(title, {k: v for k, v in runs.items() if v}))
+    print(report.text({title: {k: v for k, v in runs.items() if v}
+                       for title, runs in everything.items()}))
 
 
 def main(lab, words):
