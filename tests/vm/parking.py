@@ -2,7 +2,7 @@
 """What tests of parking share: tenants in all places of the hierarchy, where they may run, and whether it is
 there that they do.
 
-A tenant sleeps, and works for two seconds when told to. Counters of CPUs that sleep stand still, and who
+A tenant sleeps, and works for a second of CPU time when told to. Counters of CPUs that sleep stand still, and who
 is parked cannot be visited: reading vm.stat_refresh has the kernel itself wake each of them.
 """
 
@@ -16,7 +16,7 @@ AS_USER = "runuser -u user -- env XDG_RUNTIME_DIR=/run/user/1000"
 OWN = "t-theirs"  # a service of that one
 OWN_GROUP = f"{HIERARCHY}/user.slice/user-1000.slice/{SESSION}.service/app.slice/{OWN}.service"
 
-TENANT = """trap 'timeout 2 sh -c "while :; do :; done"' USR1
+TENANT = """trap 'sh -c "ulimit -t 1; while :; do :; done"' USR1
 while :; do
         sleep infinity &
         wait
@@ -28,13 +28,18 @@ TENANT_PATH = "/usr/local/lib/tenant"
 # Prints what it finds, has the processes work, and prints that again.
 WORK = f"""tell() {{
         cat /proc/sys/vm/stat_refresh
-        awk '{{ print 1e6 * $1 }}' /proc/uptime
         awk '/^cpu[0-3] / {{ print $2 + $3 }}' /proc/stat
-        cat {CPU}/cpu[0-3]/cpuidle/state{len(STATES) - 1}/time
+        for cpu in {CPU}/cpu[0-3]; do
+                awk '{{ t += $1 }} END {{ print t }}' $cpu/cpuidle/state*/time
+                cat $cpu/cpuidle/state{len(STATES) - 1}/time
+        done
 }}
 tell
 kill -USR1 $(pids)
-sleep 3
+sleep 1
+while pgrep -f '^sh -c ulimit' >/dev/null; do
+        sleep 0.5
+done
 tell
 """
 
@@ -82,13 +87,13 @@ class ParkingTest(lab.IdledTest):
                                "awk '/^Cpus_allowed_list:/ { print $2 }' /proc/$pid/status; done").split("\n")
 
     def work(self, *units):
-        """Has tenants work for a while. Returns for each CPU the ticks that it spent for programs, and the
-        share of the time in the deepest idle state."""
+        """Has tenants work for a while. Returns for each CPU the ticks that it spent for programs, and of its
+        sleep the share in the deepest idle state."""
         numbers = [float(n) for n in self.guest.read(self.pids(*units) + WORK).split()]
         half = len(numbers) // 2
-        elapsed, *grown = [b - a for a, b in zip(numbers[:half], numbers[half:])]
-        self.assertEqual(len(grown), 8)
-        return grown[:4], [time / elapsed for time in grown[4:]]
+        grown = [b - a for a, b in zip(numbers[:half], numbers[half:])]
+        self.assertEqual(len(grown), 12)
+        return grown[:4], [deep / (sleep or 1) for sleep, deep in zip(grown[4::2], grown[5::2])]
 
     def set_idle_mask(self, cpus):
         """Without waiting for it to be so."""
