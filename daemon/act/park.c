@@ -18,9 +18,11 @@
  *   restores;
  * - one unit to tell instead of all: another mask takes a sixth of the time with four of them, a
  *   sixteenth with twelve, the first one a quarter and a twelfth, and parked CPUs sleep through it
- *   (tests/bench/README.md). It rebuilds the scheduling domains, as hotplug does and AllowedCPUs
- * does not. Both outlast daemon-reload and daemon-reexec. What it cannot do is make exceptions
- * (Units=, Exclude=).
+ *   (tests/bench/README.md). It rebuilds the scheduling domains, as hotplug does, and AllowedCPUs
+ *   does not.
+ *
+ * Both outlast daemon-reload and daemon-reexec. What it cannot do is make exceptions (Units=,
+ * Exclude=).
  */
 #include "act/park.h"
 
