@@ -14,10 +14,12 @@
  * excluded the machine's stays as it is.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "act/cpufreq-knobs.h"
+#include "base/file.h"
 
 static int open_cpufreq(const ActContext *context, const void *options, void **ret_state)
 {
@@ -219,15 +221,20 @@ bool cpufreq_is_boosted(const Knobs *knobs, int policy)
  * day while it does; those that are ours already are on record. */
 static void remember_maxima(CpufreqState *state, const Knobs *knobs, const ActFacts *facts)
 {
-        for (int i = 0; i < facts->n_frequency; i++) {
+        _fd_ int dir = openat(state->context.root, TUNE_DIR, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+        for (int i = 0; dir >= 0 && i < facts->n_frequency; i++) {
                 int number = facts->frequency[i].number;
                 char name[TUNE_NAME];
+                uint64_t khz;
 
                 cpufreq_name(name, number, CPUFREQ_MAX);
-                if (!cpufreq_is_boosted(knobs, number) &&
-                    !knob_find(knobs, &cpufreq_limit_kind, name))
-                        state->maxima[number] = cpufreq_read_limit(&state->context, number,
-                                                                   CPUFREQ_MAX);
+                if (cpufreq_is_boosted(knobs, number) ||
+                    knob_find(knobs, &cpufreq_limit_kind, name))
+                        continue;
+                state->maxima[number] = file_read_u64(dir, name, &khz) < 0 || khz > UINT32_MAX
+                                                ? 0
+                                                : (uint32_t)khz;
         }
 }
 

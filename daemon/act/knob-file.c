@@ -85,8 +85,11 @@ void knob_entry_open(Knobs *knobs, KnobEntry *entry)
                 knobs->dir_fd = openat(knobs->context.root, dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
                 knobs->dir = dir;
         }
+        /* Without O_NOATIME each reading after a write would write the time of it; only root may.
+         */
         if (knobs->dir_fd >= 0)
-                entry->fd = openat(knobs->dir_fd, knob->name, O_RDWR | O_CLOEXEC | O_NOCTTY);
+                entry->fd = openat(knobs->dir_fd, knob->name,
+                                   O_RDWR | O_CLOEXEC | O_NOCTTY | O_NOATIME);
 }
 
 void knob_entry_end(Knobs *knobs, KnobEntry *entry)
