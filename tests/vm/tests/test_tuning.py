@@ -38,9 +38,10 @@ class Tuned(lab.IdledTest, KernelTest):
         """Not one entry into a deeper state, from some time on and for longer than by chance."""
         self.wait_for(f"CPU {cpu} sleeping as told", lambda: (
             lambda entered: entered[deepest] and not sum(entered[deepest + 1:]))(self.entered(cpu)))
-        entered = self.entered(cpu, 3)
+        # One that is parked may sleep through all of it.
+        entered = self.wait_for("its waking", lambda: (
+            lambda entered: sum(entered) and entered)(self.entered(cpu, 3)))
         self.assertEqual(sum(entered[deepest + 1:]), 0, entered)
-        self.assertGreater(entered[deepest], 0, entered)
 
 
 class Frequencies(Tuned):
