@@ -122,6 +122,14 @@ static unsigned make_wishes(int root, const FreqPolicy *policies, int n, CpuWish
         return writes;
 }
 
+static void free_values(Value (*values)[2], int n)
+{
+        for (int i = 0; i < 2 * n; i++) {
+                g_free(values[i / 2][i % 2].found);
+                g_free(values[i / 2][i % 2].wanted);
+        }
+}
+
 static void apply(const char *name, const ActContext *context, Knobs *knobs, const Plan *plan,
                   const ActFacts *facts)
 {
@@ -170,6 +178,7 @@ START_TEST(by_the_library)
         }
         if (g_getenv("IDLED_TELL"))
                 printf("%s: %d policies, %u writes\n", name, facts.n_frequency, writes);
+        free_values(values, facts.n_frequency);
         frequency_free(policies, facts.n_frequency);
         tree_done(&tree);
 }
