@@ -34,8 +34,9 @@
  *     these signs call for a second look, READING_USEC later, and count if by then the CPUs were
  *     busy and there is one again. The trigger's call is believed at once, for it comes as a
  *     load begins, unless what it tells of was over before this interval, or the load is known for
- *     it: if b or c made room that was not wanted until cores were parked again, a second look is
- *     taken then as well, until more cores are wanted than were kept before.
+ *     it: if b or c made room that was not wanted until cores were parked again, or went on for
+ *     Dwell while all cores were kept and half idle, a second look is taken then as well, until
+ *     more cores are wanted than were kept before, or than that load wanted.
  *     Tasks that were runnable at both ends of an interval in which half a CPU in use had nothing
  *     to do count only as many as CPUs were busy.
  *  6. Fast cores. Where cores differ in speed, as many of the fastest are kept, wherever they
@@ -68,6 +69,25 @@
 
 #include "ondemand.h"
 
+/* Where nothing is parked and half of it idle, tasks that go on to wait do not wait for cores. */
+static void learn_habit(Call *call, Sign sign)
+{
+        Ondemand *self = call->self;
+
+        if (self->n_kept < size_max(call) || !demand_is_light(&call->demand)) {
+                self->waiting_since_usec = 0;
+                return;
+        }
+        if (sign != SIGN_WAITING && sign != SIGN_PRESSURE)
+                return;
+        if (self->waiting_since_usec == 0)
+                self->waiting_since_usec = call->now_usec;
+        if (call->now_usec - self->waiting_since_usec < call->options->dwell_usec)
+                return;
+        self->wary = true;
+        self->alarm_cores = size_count(call, size_wanted(call, self->load));
+}
+
 /* Steps 4 to 6; true if there is a sign that forbids to park, whether or not there was anything to
  * grow. */
 static bool consider_growing(Call *call)
@@ -80,6 +100,7 @@ static bool consider_growing(Call *call)
         Reason reason;
 
         call->sign = sign;
+        learn_habit(call, sign);
         if (urgent) {
                 n = (int)call->demand.tasks > n ? (int)call->demand.tasks : n;
                 size = size_resize(call, size, n);
@@ -197,6 +218,7 @@ static void start(Call *call)
         self->reason = reason;
         self->patience = 1;
         self->loaded = self->alarmed = self->wary = self->compared = false;
+        self->waiting_since_usec = 0;
         worth_init(&self->worth);
         change_keep(call, all, &reason);
 }

@@ -49,7 +49,8 @@ typedef struct Ondemand {
         uint64_t seen_usec;                   /* end of the last one */
         bool alarmed;    /* it grew because tasks waited, and has not wanted so much since */
         int alarm_cores; /* that were kept then */
-        bool wary;       /* that was so until it parked: waiting is usual with this load */
+        uint64_t waiting_since_usec; /* tasks wait while all cores are kept and half idle */
+        bool wary;                   /* waiting is usual with this load, whatever is kept */
 
         Worth worth;
         bool compared; /* everything was unparked to compare: it is parked again without Dwell */

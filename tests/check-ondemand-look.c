@@ -320,6 +320,33 @@ START_TEST(learns_of_false_alarms)
 }
 END_TEST
 
+/* Waiting that goes on though all cores are in use, and half idle, is not for cores: they are
+ * parked, and what is usual calls for none until the load has needed more. */
+START_TEST(learns_of_lasting_alarms)
+{
+        const Interval alarm = { 250000, "0=0.3,3=0.2", 3, 0.15, true },
+                       parked = { 250000, "0=0.5", 2, 0.15, true },
+                       same = { 50000, "0=0.5", 2, 0.15, true },
+                       heavy = { 50000, "0=1", 3, 1, true };
+        g_autoptr(Topology) topology = grid_build(&eight);
+        g_autoptr(World) world = world_new(&idled_policy, topology);
+        int n = 0;
+
+        for (; world->n_changes == 0 && n < 400; n++)
+                pass(world, &alarm);
+        ck_assert_msg(world->n_changes == 1 && n * 250 < 3 * 5000, "not after %d ms", n * 250);
+        for (int i = 0; i < 20; i++) {
+                pass(world, &parked);
+                ck_assert_uint_eq(world->wish.period_usec, READING_USEC);
+                pass(world, &same);
+                ck_assert_int_eq(world_cores(world), 1);
+        }
+        pass(world, &parked);
+        pass(world, &heavy);
+        ck_assert_int_gt(world_cores(world), 1);
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("ondemand-look");
@@ -330,6 +357,7 @@ int main(void)
         tcase_add_loop_test(tcase, short_periods, 0, G_N_ELEMENTS(short_cases));
         tcase_add_loop_test(tcase, lone_thread, 0, G_N_ELEMENTS(lone_cases));
         tcase_add_test(tcase, learns_of_false_alarms);
+        tcase_add_test(tcase, learns_of_lasting_alarms);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
 }
