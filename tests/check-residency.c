@@ -225,8 +225,10 @@ START_TEST(real)
 
         ck_assert_int_eq(topology_read(root, &topology), 0);
         sensors = sensors_new(root, topology);
-        if (!(sensors_have(sensors) & SENSE_RESIDENCY))
+        if (!(sensors_have(sensors) & SENSE_RESIDENCY)) {
+                case_skip("real", "this machine tells of no idle states");
                 return;
+        }
         previous = counters_new(topology->n_cpus);
         current = counters_new(topology->n_cpus);
         snapshot = snapshot_new(topology->n_cpus);

@@ -6,6 +6,7 @@ It is emulated (no KVM is needed), its disk is a throw-away layer over the image
 guest that it is there, and the host that it is done (image/root/usr/local/sbin/runner).
 """
 
+import contextlib
 import dataclasses
 import select
 import shutil
@@ -26,9 +27,13 @@ KERNEL_OPTIONS = (
 # An Intel CPU: of AMD's, QEMU gives threads to some only. `arat`: a timer that runs while it sleeps.
 CPU = "Nehalem,+arat"
 
-# What was staged becomes the guest's own.
+# What was staged becomes the guest's own, and of libraries what it does not have: a guest of another
+# suite may have them in another version only.
 INSTALL = """set -e
 cp -dR --preserve=mode /share/installed/. /
+for library in /share/libraries/*; do
+        ldconfig -p | grep -qF "${library##*/} " || cp "$library" /usr/local/lib/
+done
 ldconfig
 systemctl daemon-reload
 busctl -q call org.freedesktop.DBus /org/freedesktop/DBus org.freedesktop.DBus ReloadConfig
@@ -126,18 +131,19 @@ class Machine:
     def start(self, timeout=300):
         path = self.directory / "port"
         path.unlink(missing_ok=True)
-        command = self.qemu_command()
-        at = command.index("-serial")
-        command[at:at] = ["-chardev", f"socket,id=runner,path={path},server=on,wait=off",
-                          "-device", "virtserialport,chardev=runner,name=lab.runner"]
-        with open(self.directory / "qemu.log", "wb") as log:
-            self.qemu = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         began = time.monotonic()
-        self.port = socket.socket(socket.AF_UNIX)
-        while self.port.connect_ex(str(path)):
-            if self.qemu.poll() is not None or time.monotonic() > began + 10:
-                raise GuestError(f"qemu did not start:\n{self.tail('qemu.log')}")
-            time.sleep(0.01)
+        # QEMU inherits the socket, which is there before it is: nobody waits for it, and it ends with it.
+        with socket.socket(socket.AF_UNIX) as listener, open(self.directory / "qemu.log", "wb") as log:
+            listener.bind(str(path))
+            listener.listen()
+            command = self.qemu_command()
+            at = command.index("-serial")
+            command[at:at] = ["-chardev", f"socket,id=runner,fd={listener.fileno()},server=on,wait=off",
+                              "-device", "virtserialport,chardev=runner,name=lab.runner"]
+            self.qemu = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                         pass_fds=[listener.fileno()])
+            self.port = socket.socket(socket.AF_UNIX)
+            self.port.connect(str(path))
         if self.booted:
             self.wake()
         self.wait_ready(timeout * self.patience)
@@ -151,19 +157,24 @@ class Machine:
 
     def rest(self):
         """Has the guest let go of /share and wait."""
-        self.port.sendall(b"rest\n")
+        self.tell("rest")
         line = self.read_line(time.monotonic() + 60)
         if line != "resting":
             raise GuestError(f"the guest said {line!r} instead of resting")
 
     def wake(self):
         """Ends that, and tells what time it is."""
-        self.port.sendall(f"{time.time():.3f}\n".encode())
+        self.tell(f"{time.time():.3f}")
 
     def wait_ready(self, timeout):
         line = self.read_line(time.monotonic() + timeout)
         if not line.startswith("ready "):
             raise GuestError(f"the guest said {line!r} instead of being ready")
+
+    def tell(self, line):
+        """The guest. That nobody is there any more is seen when its answer is read."""
+        with contextlib.suppress(ConnectionError):
+            self.port.sendall(f"{line}\n".encode())
 
     def read_line(self, deadline):
         self.lost = True
@@ -171,7 +182,9 @@ class Machine:
             left = deadline - time.monotonic()
             if left <= 0 or not select.select([self.port], [], [], left)[0]:
                 raise GuestError(f"the guest does not answer:\n{self.tail('console')}")
-            data = self.port.recv(4096)
+            data = b""
+            with contextlib.suppress(ConnectionError):
+                data = self.port.recv(4096)
             if not data:
                 raise GuestError(f"qemu ended:\n{self.tail('qemu.log')}\n{self.tail('console')}")
             self.pending += data
@@ -189,7 +202,7 @@ class Machine:
         directory = self.share / "commands" / str(self.counter)
         directory.mkdir()
         (directory / "script").write_text(script + "\n")
-        self.port.sendall(f"{self.counter}\n".encode())
+        self.tell(self.counter)
         return directory
 
     def run(self, script, check=True, timeout=180, live=None):
@@ -225,23 +238,23 @@ class Machine:
 
     def stage(self, build):
         """Puts what is to be installed where the guest sees it."""
-        tree = self.share / "installed"
-        subprocess.run(["meson", "install", "-C", str(build), "--destdir", str(tree), "--quiet",
-                        "--no-rebuild"], check=True, stdout=subprocess.DEVNULL)
-        self.add_libraries(Path(build) / "daemon" / "idled", tree)
+        subprocess.run(["meson", "install", "-C", str(build), "--destdir", str(self.share / "installed"),
+                        "--quiet", "--no-rebuild"], check=True, stdout=subprocess.DEVNULL)
+        self.stage_libraries(Path(build) / "daemon" / "idled")
 
     def install(self, build):
         """Installs what was built in the directory `build`, as its users would."""
         self.stage(build)
         self.run(INSTALL)
-        shutil.rmtree(self.share / "installed")
+        for name in "installed", "libraries":
+            shutil.rmtree(self.share / name)
 
-    def add_libraries(self, program, tree):
-        """Adds those that a guest of another suite has in another version only."""
+    def stage_libraries(self, program):
+        """Those of its libraries that suites of Debian have in different versions."""
         lines = subprocess.run(["ldd", str(program)], check=True, text=True,
                                stdout=subprocess.PIPE).stdout.split("\n")
-        target = tree / "usr/local/lib"
-        target.mkdir(parents=True)
+        target = self.share / "libraries"
+        target.mkdir()
         for name, path in (line.split()[0:3:2] for line in lines if "=> /" in line):
             if name.startswith("libcgroup."):
                 shutil.copy(path, target / name)

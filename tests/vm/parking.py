@@ -16,16 +16,17 @@ AS_USER = "runuser -u user -- env XDG_RUNTIME_DIR=/run/user/1000"
 OWN = "t-theirs"  # a service of that one
 OWN_GROUP = f"{HIERARCHY}/user.slice/user-1000.slice/{SESSION}.service/app.slice/{OWN}.service"
 
-TENANT = """trap 'sh -c "ulimit -t 1; while :; do :; done"' USR1
+TENANT_PATH = "/usr/local/lib/tenant"
+WORKED = "/run/worked"  # a pipe that each tenant, whoever it runs as, writes a line to when it has worked
+TENANT = f"""trap 'sh -c "ulimit -t 1; while :; do :; done"; echo >{WORKED}' USR1
 while :; do
         sleep infinity &
         wait
         kill $!
 done
 """
-TENANT_PATH = "/usr/local/lib/tenant"
 
-# Prints what it finds, has the processes work, and prints that again.
+# Prints what it finds, has the processes work, and prints that again when all of them have.
 WORK = f"""tell() {{
         cat /proc/sys/vm/stat_refresh
         awk '/^cpu[0-3] / {{ print $2 + $3 }}' /proc/stat
@@ -34,11 +35,12 @@ WORK = f"""tell() {{
                 cat $cpu/cpuidle/state{len(STATES) - 1}/time
         done
 }}
+exec 3<>{WORKED}
 tell
-kill -USR1 $(pids)
-sleep 1
-while pgrep -f '^sh -c ulimit' >/dev/null; do
-        sleep 0.5
+tenants=$(pids)
+kill -USR1 $tenants
+for pid in $tenants; do
+        read -rt 120 <&3 || {{ echo "not all tenants have worked" >&2; exit 1; }}
 done
 tell
 """
@@ -67,7 +69,8 @@ class ParkingTest(lab.IdledTest):
     def run_tenants(self, tenants):
         """A name each, and options of systemd-run; that of the user's own systemd has none."""
         self.write(TENANT_PATH, TENANT)
-        self.addCleanup(self.guest.run, f"rm {TENANT_PATH}")
+        self.guest.run(f"mkfifo -m 666 {WORKED}")
+        self.addCleanup(self.guest.run, f"rm {TENANT_PATH} {WORKED}")
         for name, options in tenants.items():
             if name == OWN:
                 self.guest.run(f"cd /; {AS_USER} systemd-run --user -q --unit={OWN} sh {TENANT_PATH}")
@@ -98,18 +101,6 @@ class ParkingTest(lab.IdledTest):
     def set_idle_mask(self, cpus):
         """Without waiting for it to be so."""
         self.guest.run(f"busctl -q call {MANAGER} SetIdleMask s '{cpus}'")
-
-    def wait_new_instance(self, first):
-        """A running one that is not this."""
-        self.wait_for("a new instance", lambda: self.guest.read(
-            "systemctl show -P MainPID -P SubState idled").split("\n") not in
-            ([first, "running"], ["0", "running"]) and self.guest.run(
-            "systemctl is-active idled", check=False).status == 0)
-
-    def kill(self):
-        first = self.guest.read("systemctl show -P MainPID idled")
-        self.guest.run("systemctl kill -s KILL idled")
-        self.wait_new_instance(first)
 
     def make_rival(self, cpus):
         """A slice beside all others with CPUs of its own."""

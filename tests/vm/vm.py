@@ -61,6 +61,17 @@ def test_name(text):
     return "test_" + text.removeprefix("test_")
 
 
+def load(names):
+    names = names or sorted(p.stem for p in (HERE / "tests").glob("test_*.py"))
+    return unittest.defaultTestLoader.loadTestsFromNames(names)
+
+
+def any_about_idled(suite):
+    """Whether there is a test that needs what was built."""
+    return any(any_about_idled(test) if isinstance(test, unittest.TestSuite)
+               else isinstance(test, lab.IdledTest) for test in suite)
+
+
 def parse():
     parser = argparse.ArgumentParser(prog="tools/vm", description="A virtual machine to test in.")
     parser.add_argument("--suite", default="bookworm", choices=("bookworm", "trixie"), help="of Debian")
@@ -97,6 +108,8 @@ def parse():
     arguments = parser.parse_args()
     if arguments.verb == "run" and arguments.command in ([], ["--"]):
         parser.error("run: expected a COMMAND")
+    if arguments.verb == "test" and not arguments.build and any_about_idled(load(arguments.names)):
+        parser.error("test: these tests are of idled; say where it was built: --build DIR")
     return arguments
 
 
@@ -122,6 +135,11 @@ class Result(unittest.TextTestResult):
     """Says at once what went wrong: the end may be half an hour away. Without a guest it is there."""
 
     broken = None  # the GuestError that ended it
+    passed = 0
+
+    def addSuccess(self, test):
+        super().addSuccess(test)
+        self.passed += 1
 
     def addFailure(self, test, err):
         super().addFailure(test, err)
@@ -152,19 +170,19 @@ class Result(unittest.TextTestResult):
 
 
 def run_tests(arguments):
-    names = arguments.names or sorted(p.stem for p in (HERE / "tests").glob("test_*.py"))
     lab.settings.short = arguments.short
     lab.supplies()  # unittest takes what is missing for a failure
     began = time.monotonic()
-    suite = unittest.defaultTestLoader.loadTestsFromNames(names)
     sys.stdout.reconfigure(line_buffering=True)
     runner = unittest.TextTestRunner(verbosity=2, stream=sys.stdout, resultclass=Result)
-    result = runner.run(suite)
+    result = runner.run(load(arguments.names))
     say(f"{result.testsRun} tests in {time.monotonic() - began:.0f} s, "
         f"{lab.settings.boots} boots of {lab.settings.boot_seconds:.1f} s at most")
     if result.broken:
         raise result.broken
-    return 0 if result.wasSuccessful() and result.testsRun else 1
+    if result.wasSuccessful() and result.skipped and not result.passed:
+        raise image.Unavailable("; ".join(dict.fromkeys(why for _, why in result.skipped)))
+    return 0 if result.wasSuccessful() and result.passed else 1
 
 
 def run_bench(arguments):

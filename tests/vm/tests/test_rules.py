@@ -109,10 +109,7 @@ class Units(Rules):
         self.start()
         with self.unit("render", "-p CPUAffinity=1 sleep infinity"):
             self.wait_limits("0", "80", "0", "0")
-            first = self.guest.read("systemctl show -P MainPID idled")
-            self.guest.run("systemctl kill -s KILL idled")
-            self.wait_for("a new instance", lambda: self.guest.read(
-                "systemctl show -P MainPID idled") not in ("0", first))
+            self.kill()
             self.wait_limits("0", "80", "0", "0")
         self.wait_free()
 

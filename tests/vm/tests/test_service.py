@@ -42,6 +42,13 @@ class Service(lab.IdledTest):
         self.assertRegex(self.guest.read(f"journalctl {since}"), r"(?m)^idled [0-9.]+$")
         self.assertEqual(self.guest.read(f"journalctl -p warning {since}"), "")
 
+    def test_own_libraries(self):
+        """It is run with those of the guest, but for what that has not."""
+        name, path = self.guest.read("ldd $(type -P idled /usr/*/idled | head -n 1) | "
+                                     "awk '/libcgroup/ { print $1, $3 }'").split()
+        own = self.guest.run(f"ls /usr/lib/*/{name}", check=False).status == 0
+        self.assertNotEqual(path.startswith("/usr/local/"), own, path)
+
     def test_reload(self):
         self.start()
         self.write("/etc/idled/policies/ondemand.conf", "[Policy]\nMinCores=2\n")

@@ -66,6 +66,10 @@ class Tool(ToolTest):
         self.assertEqual(process.returncode, 128 + signal.SIGTERM, rest)
         self.assertNotIn("test_small_range", rest)
 
+    def test_counted_time(self):
+        result = self.run_tool("--smp", "1x1", "--icount", "1", "run", "true")
+        self.assertEqual((result.returncode, result.stdout), (0, ""), result.stderr)
+
     def test_boots_once(self):
         """Then it goes on from there, with the time of now and nothing of what was done before."""
         script = "cat /proc/sys/kernel/random/boot_id; date +%s; ls /root; touch /root/mark"

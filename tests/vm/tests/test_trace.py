@@ -35,12 +35,7 @@ class NoTrace(lab.IdledTest):
     def test_kill(self):
         self.start()
         self.park("3")
-        first = self.guest.read("systemctl show -P MainPID idled")
-        self.guest.run("systemctl kill -s KILL idled")
-        self.wait_for("a new instance", lambda: self.guest.read(
-            "systemctl show -P MainPID idled") not in ("0", first))
-        self.wait_for("its being ready", lambda: self.guest.run(
-            "systemctl is-active idled", check=False).status == 0)
+        self.kill()
         self.assertEqual(self.string("Parked"), "")
         self.assertIn(self.described, self.string("ParkBackend"))
         self.assertEqual(self.dump(), self.before)
@@ -167,10 +162,7 @@ class NoTraceOfEverything(lab.IdledTest, KernelTest):
     def test_kill_and_come_back(self):
         """The next instance does what files ask for, and knows what was there before the first one."""
         with self.everything():
-            first = self.guest.read("systemctl show -P MainPID idled")
-            self.guest.run("systemctl kill -s KILL idled")
-            self.wait_for("a new instance", lambda: self.guest.read(
-                "systemctl show -P MainPID idled") not in ("0", first))
+            self.kill()
         self.wait_for("what files ask for", lambda: self.left_out(self.LASTING) == [])
         self.assertEqual(self.left_out(self.PARKED), self.PARKED)
         self.guest.run("systemctl stop idled")

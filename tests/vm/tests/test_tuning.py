@@ -19,9 +19,9 @@ class Tuned(lab.IdledTest, KernelTest):
         self.before = self.dump()
 
     def tearDown(self):
+        self.addCleanup(super().tearDown)  # in any case: the next test has settings of its own
         self.guest.run("systemctl stop idled; rm -rf /var/lib/idled/*")
         self.assertEqual(self.dump(), self.before)
-        super().tearDown()
 
     def begin(self, policy, options):
         self.configure(f"[Daemon]\nPolicies={policy}\n", {policy: options})
