@@ -33,8 +33,12 @@ def start_daemon(directory, *arguments):
             [os.environ['IDLED'], '--policy-dir', os.environ['IDLED_POLICIES'], '--run',
              os.path.join(directory, 'run'), '--log-level', 'warning', *arguments],
             env=dict(os.environ, NOTIFY_SOCKET=path))
-        while b'READY=1' not in notify.recv(4096):
-            pass
+        try:
+            while b'READY=1' not in notify.recv(4096):
+                pass
+        except BaseException:
+            stop(daemon)  # who called does not know it yet
+            raise
     return daemon
 
 

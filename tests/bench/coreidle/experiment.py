@@ -36,12 +36,34 @@ TABLES = {
 MACHINES = {"4": ("2x2", "2-3"), "8": ("2x2x2", "2-7"), "4-cores": ("4x1", "1-3")}
 
 LOADS = {
-    "cyclictest": "cyclictest --default-system -q -t 30 -i 4000 -d 487 -h 20000 -D 100000",
+    "cyclictest": "bash /root/cyclictests /root/load.histograms",
     "tbench": "tbench -R 10 -t 100000 1 127.0.0.1",
     "tbench-full": "tbench -t 100000 1 127.0.0.1",
 }
 
-PLACEMENTS = ("default", "ideal", "ondemand")
+# How long a load settles, and for how long it is measured then. idled has to find out first; what the
+# others draw does not change by itself after the first 10 s.
+SECONDS = {"default": (10, 20), "ideal": (10, 20), "ondemand": (30, 30)}
+
+
+@dataclasses.dataclass(frozen=True)
+class Placement:
+    """Where a load may run, and how that was measured; 0 rounds: in a file that does not tell."""
+
+    name: str
+    rounds: int = 0
+    settle: int = 0
+    seconds: int = 0
+    options: str = ""  # of ondemand
+
+    def label(self):
+        return f"{self.name}, {self.options}" if self.options else self.name
+
+    def timing(self):
+        if not self.rounds:
+            return "?"
+        rounds = f"{self.rounds} x " if self.rounds > 1 else ""
+        return f"{rounds}{self.seconds} after {self.settle}"
 
 
 @dataclasses.dataclass
@@ -81,43 +103,59 @@ def read_snapshot(lines):
     return values
 
 
-def residency(change, names, usec):
-    """Shares of CPUs' states; what is left is busy."""
+def residency(change, names, longest):
+    """Shares of CPUs' states; what is left is busy.
+
+    Counters are read one after the other, each at its own distance from "time": a CPU that sleeps all
+    the time may have slept longer than that says, but never longer than it is from the beginning of
+    what was read before to the end of what was read after. More than that raises ValueError.
+    """
     result = {}
     for key, value in change.items():
         match = re.search(r"/cpu(\d+)/cpuidle/state(\d+)/time$", key)
         if match:
-            row = result.setdefault(match[1], {})
-            row[names[int(match[2])]] = value / usec
-    for row in result.values():
-        row["busy"] = max(0.0, 1 - sum(row.values()))
+            result.setdefault(match[1], {})[names[int(match[2])]] = value
+    for cpu, row in result.items():
+        slept = sum(row.values())
+        if slept > longest:
+            raise ValueError(f"CPU {cpu} slept for {slept} us of at most {longest} us")
+        for name, usec in row.items():
+            row[name] = usec / change["time"]
+        row["busy"] = max(0.0, 1 - slept / change["time"])
     return dict(sorted(result.items(), key=lambda item: int(item[0])))
 
 
 def percentiles(reports):
-    """From cyclictest's histograms, all threads together: microseconds by percentile."""
-    histogram, longest = {}, []
+    """From cyclictest's histograms, all threads together: microseconds by percentile.
+
+    What was longer than a histogram is wide counts as its width. Raises ValueError if one has no end.
+    """
+    histogram, begun, ended, beyond = {}, 0, 0, 0
     for line in (line for lines in reports for line in lines):
-        if re.match(r"\d{6}\s", line):
-            numbers = [int(n) for n in line.split()]
-            histogram[numbers[0]] = histogram.get(numbers[0], 0) + sum(numbers[1:])
-        elif line.startswith("# Max Latencies:"):
-            longest += [int(n) for n in line.split(":")[1].split()]
+        begun += len(re.findall("# Histogram(?! Overflow)", line))
+        row = re.fullmatch(r"(\d{6,})((?:\s+\d+)+)\s*", line)
+        if row:
+            histogram[int(row[1])] = histogram.get(int(row[1]), 0) + sum(map(int, row[2].split()))
+        overflows = re.fullmatch(r"# Histogram Overflows:((?: \d+)+)", line)
+        if overflows:
+            ended, beyond = ended + 1, beyond + sum(map(int, overflows[1].split()))
+    if begun != ended:
+        raise ValueError(f"of {begun} histograms of cyclictest {ended} are complete")
+    if beyond:
+        histogram[max(histogram) + 1] = beyond
     result, seen, total = {}, 0, sum(histogram.values())
-    wanted = [50, 95, 99, 99.9]
+    wanted = [50, 95, 99]
     for usec in sorted(histogram):
         seen += histogram[usec]
         while wanted and total and seen >= total * wanted[0] / 100:
-            result[f"{wanted.pop(0):g}"] = usec
-    if longest:
-        result["max"] = max(longest)
+            result[str(wanted.pop(0))] = usec
     return result
 
 
-def growth(befores, afters, read):
+def growth(pairs):
     """What counters grew by, in all rounds together."""
     result = {}
-    for before, after in zip(map(read, befores), map(read, afters)):
+    for before, after in pairs:
         for key, value in before.items():
             result[key] = result.get(key, 0) + after[key] - value
     return result
@@ -131,18 +169,19 @@ def read_own(lines):
 
 
 def read_run(text, names):
-    """Raises ValueError if the load did nothing that could be measured."""
+    """Raises ValueError if the load did nothing that could be measured, or figures cannot be."""
     parts = sections(text)
-    change = growth(parts["before"], parts["after"], read_snapshot)
+    rounds = list(zip(map(read_snapshot, parts["before"]), map(read_snapshot, parts["after"])))
+    change = growth(rounds)
     status = parts.get("status", [])
-    own = growth(status[::2], status[1::2], read_own)
+    own = growth(zip(map(read_own, status[::2]), map(read_own, status[1::2])))
     seconds = change["time"] / 1e6
     latencies, work = percentiles(parts["load"]), change["loopback"] / 1e6 / seconds
     if not latencies and work < 0.1:
         raise ValueError("the load did nothing:\n" + text[-2000:])
     return Run(
         watts=sum(v for k, v in change.items() if k.endswith("energy_uj")) / 1e6 / seconds,
-        residency=residency(change, names, change["time"]),
+        residency=residency(change, names, sum(b["ended"] - a["began"] for a, b in rounds)),
         wakeups=sum(v for k, v in change.items() if k.endswith("/usage")) / seconds,
         work=work,
         latencies=latencies,
@@ -153,10 +192,11 @@ def read_run(text, names):
         why="\n".join(parts["history"][0]) if "history" in parts else "")
 
 
-def measure(guest, arguments, placement, load, names):
-    guest.run("cp /share/measure /root/measure", timeout=600)
-    timing = f"{arguments.rounds} {arguments.settle} {arguments.seconds}"
-    text = guest.read(f"bash /root/measure {placement} {timing} {load}", timeout=3600)
+def measure(guest, machine, placement, load, names):
+    where = MACHINES[machine][1] if placement.name == "ideal" else placement.name
+    guest.run("cp /share/measure /share/cyclictests /root", timeout=600)
+    timing = f"{placement.rounds} {placement.settle} {placement.seconds}"
+    text = guest.read(f"bash /root/measure {where} {timing} {load}", timeout=3600)
     return read_run(text, names)
 
 
@@ -165,22 +205,27 @@ def parse(arguments):
     parser.add_argument("--machines", default=",".join(MACHINES), help="numbers of CPUs")
     parser.add_argument("--tables", default=",".join(TABLES), help="of idle states")
     parser.add_argument("--loads", default="cyclictest,tbench", help=", ".join(LOADS))
-    parser.add_argument("--placements", default=",".join(PLACEMENTS))
+    parser.add_argument("--placements", default=",".join(SECONDS))
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=1, help="starts of the load in each run")
-    parser.add_argument("--seconds", type=int, default=120, help="that are measured in each round")
-    parser.add_argument("--settle", type=int, default=30, help="seconds before that; idled has to find out")
+    parser.add_argument("--seconds", type=int, help="that are measured in each round (20; ondemand: 30)")
+    parser.add_argument("--settle", type=int, help="seconds before that (10; ondemand: 30)")
     parser.add_argument("--set", default="", metavar="KEY=VALUE,...", help="options of ondemand")
     parser.add_argument("--results", type=Path, metavar="FILE", help="add all figures to this file")
     parser.add_argument("--report", action="store_true", help="measure nothing, show that file")
-    return parser.parse_args(arguments)
+    result = parser.parse_args(arguments)
+    for name in result.placements.split(","):
+        if name not in SECONDS:
+            parser.error(f"--placements: '{name}' is none of {', '.join(SECONDS)}")
+    return result
 
 
 def prepare(lab, arguments, machine, table):
     """The guest with idled installed, and its states' names."""
     guest = lab.boot(MACHINES[machine][0], f"exit_wait=Y {TABLES[table]}".strip())
     lab.install(guest)
-    (guest.share / "measure").write_text((HERE / "measure").read_text())
+    for name in ("measure", "cyclictests"):
+        (guest.share / name).write_text((HERE / name).read_text())
     options = arguments.set.replace(",", "\n")
     (guest.share / "options").write_text(f"[Policy]\n{options}\n")
     guest.run("install -D -m 644 /share/options /etc/idled/policies/ondemand.conf.d/bench.conf")
@@ -190,50 +235,79 @@ def prepare(lab, arguments, machine, table):
     return guest, names
 
 
+def planned(arguments):
+    """The placements, as they are to be measured."""
+    result = []
+    for name in arguments.placements.split(","):
+        settle, seconds = SECONDS[name]
+        options = ", ".join(sorted(filter(None, arguments.set.split(","))))
+        result.append(Placement(
+            name, arguments.rounds,
+            settle if arguments.settle is None else arguments.settle,
+            seconds if arguments.seconds is None else arguments.seconds,
+            options if name == "ondemand" else ""))
+    return result
+
+
 def record(path, title, placement, run):
+    conditions = dataclasses.asdict(placement)
+    name = conditions.pop("name")
     with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps({"title": title, "placement": placement,
+        file.write(json.dumps({"title": title, "placement": name, "conditions": conditions,
                                "run": dataclasses.asdict(run)}) + "\n")
 
 
 def experiment(lab, arguments, machine, table, load):
-    """All runs of one load on one machine, by placement."""
+    """All runs of one load on one machine, by placement; True if none failed. Whatever ends it, what
+    was measured is shown."""
     title = f"`{machine}`, `{table}`, {load}"
     guest, names = prepare(lab, arguments, machine, table)
-    runs = {placement: [] for placement in arguments.placements.split(",")}
-    for i in range(arguments.runs):
-        for placement, results in runs.items():
-            began = time.monotonic()
-            where = MACHINES[machine][1] if placement == "ideal" else placement
-            run = measure(guest, arguments, where, LOADS[load], names)
-            results.append(run)
-            lab.settings.say(f"{title}, {placement} #{i + 1}: {run.watts:.2f} W, "
-                             f"parked '{run.parked}', {run.transitions} changes "
-                             f"({time.monotonic() - began:.0f} s)")
-            lab.settings.say(run.why)
-            if arguments.results:
-                record(arguments.results, title, placement, run)
-    print(report.text({title: runs}), flush=True)
+    runs, good = {placement: [] for placement in planned(arguments)}, True
+    try:
+        for i in range(arguments.runs):
+            for placement, results in runs.items():
+                began, what = time.monotonic(), f"{title}, {placement.label()} #{i + 1}"
+                try:
+                    run = measure(guest, machine, placement, LOADS[load], names)
+                except (ValueError, AssertionError) as failure:  # the latter: a command in the guest
+                    lab.settings.say(f"{what} failed: {failure}")
+                    good = False
+                    continue
+                results.append(run)
+                lab.settings.say(f"{what}: {run.watts:.2f} W, parked '{run.parked}', "
+                                 f"{run.transitions} changes ({time.monotonic() - began:.0f} s)")
+                lab.settings.say(run.why)
+                if arguments.results:
+                    record(arguments.results, title, placement, run)
+    finally:
+        if any(runs.values()):
+            print(report.text({title: runs}), flush=True)
+    return good
 
 
-def show(path):
-    """All that was measured at any time, by title."""
+def read_results(path):
+    """All that was measured at any time, by title and placement. What was not measured in the same way
+    is never taken together; of lines that do not tell how, nobody knows."""
     everything = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         one = json.loads(line)
-        placements = everything.setdefault(one["title"], {p: [] for p in PLACEMENTS})
-        placements[one["placement"]].append(Run(**one["run"]))
-    print(report.text({title: {k: v for k, v in runs.items() if v}
-                       for title, runs in everything.items()}))
+        placement = Placement(one["placement"], **one.get("conditions", {}))
+        placements = everything.setdefault(one["title"], {})
+        placements.setdefault(placement, []).append(Run(**one["run"]))
+    order = list(SECONDS)
+    return {title: dict(sorted(runs.items(), key=lambda item: (
+        order.index(item[0].name) if item[0].name in order else len(order), item[0].label())))
+            for title, runs in everything.items()}
 
 
 def main(lab, words):
     arguments = parse(words)
     if arguments.report:
-        show(arguments.results)
+        print(report.text(read_results(arguments.results)))
         return 0
+    good = True
     for machine in arguments.machines.split(","):
         for table in arguments.tables.split(","):
             for load in arguments.loads.split(","):
-                experiment(lab, arguments, machine, table, load)
-    return 0
+                good = experiment(lab, arguments, machine, table, load) and good
+    return 0 if good else 1

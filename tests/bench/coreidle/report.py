@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Tables of the experiment, for people and for README.md."""
 
+from math import hypot
 from statistics import mean
 
 
+def half(values):
+    """How far the extremes are from their middle."""
+    return (max(values) - min(values)) / 2
+
+
 def spread(values, digits=2):
-    """The mean, and how far the extremes are from it."""
-    return f"{mean(values):.{digits}f} ±{(max(values) - min(values)) / 2:.{digits}f}"
+    """The mean, and that; of one value nobody knows."""
+    error = f" ±{half(values):.{digits}f}" if len(values) > 1 else ""
+    return f"{mean(values):.{digits}f}{error}"
 
 
 def table(head, rows):
@@ -14,50 +21,77 @@ def table(head, rows):
     return lines + ["| " + " | ".join(row) + " |" for row in rows]
 
 
-def saving(base, watts):
-    return 100 * (base - watts) / base
+def share(default, ideal, watts):
+    """What it saves in percent of what the ideal saves; each is the watts of some runs.
+
+    With the means D, I and W that is S = (D - W) / (D - I). Their errors d, i and w are half the
+    distance of the extremes and have nothing to do with each other; so S has, to first order, the error
+    sqrt(w^2 + ((1 - S) d)^2 + (S i)^2) / (D - I).
+    """
+    gain = mean(default) - mean(ideal)
+    if gain <= 0.01 * mean(default):
+        return "-"
+    part = (mean(default) - mean(watts)) / gain
+    if watts == ideal or min(map(len, (default, ideal, watts))) < 2:
+        return f"{100 * part:.0f}"
+    error = hypot(half(watts), (1 - part) * half(default), part * half(ideal)) / gain
+    return f"{100 * part:.0f} ±{100 * error:.0f}"
 
 
-def latency(runs, key):
-    values = [r.latencies[key] for r in runs if key in r.latencies]
-    return f"{mean(values):.0f}" if values else "-"
+def latencies(runs):
+    keys = [key for key in ("50", "95", "99") if any(key in r.latencies for r in runs)]
+    means = [mean(r.latencies[key] for r in runs if key in r.latencies) for key in keys]
+    return ", ".join(f"{value:.0f}" for value in means) or "-"
 
 
-HEAD = ["machine, states, load", "placement", "runs", "W", "%", "of the ideal's saving %", "MB/s",
-        "MB/s/W", "wake-ups/s", "p50 us", "p95", "p99", "changes"]
+def own(runs):
+    """What idled itself did, and what that cost: the latter in percent of one CPU."""
+    return (f"{mean(r.transitions for r in runs):.1f}, {100 * mean(r.own_cost for r in runs):.2f}, "
+            f"{mean(r.own_wakeups for r in runs):.1f}")
+
+
+HEAD = ["machine, states, load", "placement", "runs", "s", "W", "%", "of the ideal's saving %", "MB/s",
+        "MB/s/W", "wake-ups/s", "p50, p95, p99 us", "idled's changes, CPU %, wake-ups/s"]
+
+
+def only(runs, name):
+    """The watts of this placement, unless it was measured in several ways: which to compare with?"""
+    found = [results for placement, results in runs.items() if placement.name == name and results]
+    return [r.watts for r in found[0]] if len(found) == 1 else None
+
+
+def row(placement, runs, default, ideal):
+    """default, ideal: the watts of those, None if there are none to compare with."""
+    watts, work = [r.watts for r in runs], mean(r.work for r in runs)
+    compared = default and placement.name != "default"
+    saved = 100 * (mean(watts) / mean(default) - 1) if compared else 0
+    return [
+        placement.label(), str(len(runs)), placement.timing(), spread(watts),
+        f"{saved:+.1f}" if compared else "-",
+        share(default, ideal, watts) if compared and ideal else "-",
+        spread([r.work for r in runs]) if work > 0.1 else "-",
+        f"{work / mean(watts):.3f}" if work > 0.1 else "-",
+        f"{mean(r.wakeups for r in runs):.0f}", latencies(runs),
+        own(runs) if placement.name == "ondemand" else "-"]
 
 
 def rows(title, runs):
-    """A row for each placement: what it drew, and what that saves of what the default draws."""
-    watts = {k: mean(r.watts for r in v) for k, v in runs.items()}
-    base, ideal = watts.get("default"), watts.get("ideal")
-    result = []
-    for name, results in runs.items():
-        saved = base - watts[name] if base else 0
-        work = mean(r.work for r in results)
-        gain = base - ideal if base and ideal and name != "default" else 0
-        share = f"{100 * saved / gain:.0f}" if gain > 0.01 * (base or 0) else "-"
-        result.append([
-            "" if result else title, name, str(len(results)), spread([r.watts for r in results]),
-            f"{-saving(base, watts[name]):+.1f}" if base and name != "default" else "-", share,
-            spread([r.work for r in results]) if work > 0.1 else "-",
-            f"{work / watts[name]:.3f}" if work > 0.1 else "-",
-            f"{mean(r.wakeups for r in results):.0f}",
-            *(latency(results, k) for k in ("50", "95", "99")),
-            f"{mean(r.transitions for r in results):.1f}" if name == "ondemand" else "-"])
-    return result
+    """A row for each placement that was measured: what it drew, and what that saves of what the default
+    draws."""
+    default, ideal = only(runs, "default"), only(runs, "ideal")
+    result = [row(placement, some, default, ideal) for placement, some in runs.items() if some]
+    return [["" if i else title, *cells] for i, cells in enumerate(result)]
 
 
 def residencies(runs):
-    head, rows = None, []
-    for name, results in runs.items():
-        for cpu, row in results[0].residency.items():
-            states = [s for s in row if s != "busy"]
-            head = ["placement", "CPU", "Busy%"] + [s + "%" for s in states]
-            rows.append([name, cpu] + [
-                f"{100 * mean(r.residency[cpu][s] for r in results):.1f}"
-                for s in ["busy"] + states])
-    return table(head, rows)
+    head, lines = ["placement", "s", "CPU"], []
+    for placement, results in runs.items():
+        for cpu, states in (results[0].residency if results else {}).items():
+            names = ["busy"] + [s for s in states if s != "busy"]
+            head = ["placement", "s", "CPU", "Busy%"] + [s + "%" for s in names[1:]]
+            lines.append([placement.label(), placement.timing(), cpu] + [
+                f"{100 * mean(r.residency[cpu][s] for r in results):.1f}" for s in names])
+    return table(head, lines)
 
 
 def text(everything):
