@@ -151,68 +151,6 @@ START_TEST(recorded_before)
 }
 END_TEST
 
-/* The first limit is wished while a boost of ours has moved the maximum: what was there before the
- * boost comes back, also after the limit was given up and wished once more, or boost switched on
- * beside it. */
-static const struct {
-        const char *name, *file;
-        bool again, on;
-} moved[] = {
-        { "the machine's", "cpufreq/boost", false, false },
-        { "the machine's, wished again", "cpufreq/boost", true, false },
-        { "the machine's, on again", "cpufreq/boost", false, true },
-        { "the policy's", "cpufreq/policy0/boost", false, false },
-        { "the policy's, wished again", "cpufreq/policy0/boost", true, false },
-};
-
-START_TEST(limit_after_boost)
-{
-        typeof(moved[0]) *c = &moved[_i];
-
-        put("1", "%s", c->file);
-        if (strstr(c->file, "policy"))
-                found(2, "boost", "1");
-        found(0, MAX_FREQ, "3000000");
-        wishes[0].boost = wishes[2].boost = 0;
-        ck_assert_int_eq(apply(), 0);
-        expect_value(c->name, c->file, "0");
-        found(0, MAX_FREQ, "2500000");
-        found(0, "cpuinfo_max_freq", "2500000");
-        wishes[0].max_khz = 2000000;
-        ck_assert_int_eq(apply(), 0);
-        if (c->again) {
-                wishes[0].max_khz = 0;
-                ck_assert_int_eq(apply(), 0);
-                found(0, MAX_FREQ, "2500000");
-                wishes[0].max_khz = 2000000;
-                ck_assert_int_eq(apply(), 0);
-        }
-        if (c->on) {
-                wishes[0].boost = 1;
-                ck_assert_int_eq(apply(), 0);
-        }
-        expect(c->name, 0, MAX_FREQ, "2000000");
-        give_back(knobs);
-        expect_value(c->name, c->file, "1");
-        expect(c->name, 0, MAX_FREQ, "3000000");
-}
-END_TEST
-
-/* What somebody set after our boost was given back is what is found then. */
-START_TEST(limit_long_after_boost)
-{
-        wishes[0].boost = wishes[2].boost = 0;
-        ck_assert_int_eq(apply(), 0);
-        no_wishes();
-        ck_assert_int_eq(apply(), 0);
-        found(0, MAX_FREQ, "3000000");
-        wishes[0].max_khz = 2000000;
-        ck_assert_int_eq(apply(), 0);
-        give_back(knobs);
-        expect("as found", 0, MAX_FREQ, "3000000");
-}
-END_TEST
-
 /* Only limits are looked at once more when boost was switched. */
 START_TEST(governor_left_alone)
 {
@@ -331,8 +269,6 @@ int main(void)
         tcase_add_test(tcase, vanished);
         tcase_add_test(tcase, disturbed);
         tcase_add_test(tcase, recorded_before);
-        tcase_add_loop_test(tcase, limit_after_boost, 0, G_N_ELEMENTS(moved));
-        tcase_add_test(tcase, limit_long_after_boost);
         tcase_add_test(tcase, governor_left_alone);
         tcase_add_loop_test(tcase, rounds, 0, G_N_ELEMENTS(rounded));
         tcase_add_test(tcase, refused_again);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The parts of the cpufreq actuator: cpufreq.c is the actuator, and does what is for the whole
- * machine; cpufreq-policy.c does policies; cpufreq-knobs.c has the knobs. Of no use to anybody
- * else.
+ * machine; cpufreq-policy.c does policies; cpufreq-found.c knows what limits were before;
+ * cpufreq-knobs.c has the knobs. Of no use to anybody else.
  */
 #ifndef IDLED_CPUFREQ_KNOBS_H
 #define IDLED_CPUFREQ_KNOBS_H
@@ -25,17 +25,22 @@ void cpufreq_bias_name(char name[TUNE_NAME], int cpu);
 #define CPUFREQ_BOOST    "cpufreq/boost"
 #define CPUFREQ_NO_TURBO "intel_pstate/no_turbo" /* the other way round */
 
+/* The limits of a policy before a boost or a maximum of ours moved them, in kHz; 0: not known. */
+typedef struct CpufreqFound {
+        uint32_t min_khz, max_khz;
+} CpufreqFound;
+
 typedef struct CpufreqState {
         ActContext context;
         TuneOptions options;
         bool excludes; /* some CPU is excluded */
         int n_cpus;
-        Tuned *policies;   /* by policy number, which is that of a CPU */
-        uint32_t *maxima;  /* by policy number, in kHz, as before a boost of ours; 0: not known */
-        CpuWish *seen;     /* the CPUs' wishes as of the last time; NULL: there was none */
-        bool all_known;    /* and they were all carried out */
-        bool boosts_known; /* the boosts wished last were carried out */
-        int machine_boost; /* wished last; -1 none */
+        Tuned *policies;     /* by policy number, which is that of a CPU */
+        CpufreqFound *found; /* by policy number */
+        CpuWish *seen;       /* the CPUs' wishes as of the last time; NULL: there was none */
+        bool all_known;      /* and they were all carried out */
+        bool boosts_known;   /* the boosts wished last were carried out */
+        int machine_boost;   /* wished last; -1 none */
 } CpufreqState;
 
 /* Carries out for `n` policies what their CPUs get together, as far as it differs from the last
@@ -44,8 +49,18 @@ typedef struct CpufreqState {
 int cpufreq_apply_policies(CpufreqState *state, Knobs *knobs, const FreqPolicy *policies,
                            const CpuWish *wishes, int n, bool moved);
 
-/* True if a boost of the policy is ours, so that its limits may not be what was found. */
-bool cpufreq_is_boosted(const Knobs *knobs, int policy);
+/* The directory of all CPUs, for the caller to close; negative errno. */
+int cpufreq_open_dir(const ActContext *context);
+
+/* To be called before what moves the limit is written, the maximum by boost, the minimum by either:
+ * remembers it, unless something of ours does so already. `dir` is that directory. */
+void cpufreq_remember_maximum(CpufreqState *state, const Knobs *knobs, int dir, int policy);
+void cpufreq_remember_minimum(CpufreqState *state, const Knobs *knobs, int dir, int policy);
+
+/* What is to be taken for the limit's original, in kHz, as it has been moved from there; 0: what it
+ * has. A minimum is that only if it stands at the maximum: else somebody asked for it. */
+uint32_t cpufreq_found_maximum(const CpufreqState *state, const Knobs *knobs, int policy);
+uint32_t cpufreq_found_minimum(const CpufreqState *state, const Knobs *knobs, int policy);
 
 /* The policy's limit in that file, in kHz; 0 if it cannot be read. */
 uint32_t cpufreq_read_limit(const ActContext *context, int policy, const char *file);

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "act/cpufreq-knobs.h"
+#include "base/file.h"
 #include "base/number.h"
 
 #define PREFERENCE "energy_performance_preference"
@@ -47,9 +48,9 @@ typedef struct Work {
         const FreqPolicy *policy;
         const CpuWish *wish;
         Tuned *tuned;
-        bool choices, bias, limits; /* what of it may have to be */
-        bool raised;                /* the maximum is to be */
-        char found[16];             /* the maximum before a boost of ours; "": that which it has */
+        bool choices, bias, limits;        /* what of it may have to be */
+        bool raised;                       /* the maximum is to be */
+        char found_min[16], found_max[16]; /* before we moved them; "": those which it has */
 } Work;
 
 /* What is being done for many policies at once: one step for all of them, then the next. */
@@ -213,13 +214,14 @@ static void maximum_done(void *data, int i, bool in_force, int r)
 static void add_limit(TuneBatch *batch, const Work *work, bool minimum, int i)
 {
         uint32_t khz = minimum ? work->wish->min_khz : work->wish->max_khz;
+        const char *found = minimum ? work->found_min : work->found_max;
         char text[16];
 
         cpufreq_name(tune_batch_name(batch), work->policy->number,
                      minimum ? CPUFREQ_MIN : CPUFREQ_MAX);
         snprintf(text, sizeof(text), "%u", possible(work->policy, khz, minimum));
-        tune_batch_add_found(batch, &cpufreq_limit_kind, khz ? text : NULL,
-                             !minimum && *work->found ? work->found : NULL, i);
+        tune_batch_add_found(batch, &cpufreq_limit_kind, khz ? text : NULL, *found ? found : NULL,
+                             i);
 }
 
 /* What the maximum will be, and is, in kHz; 0 if that cannot be told. */
@@ -278,19 +280,31 @@ static void apply_minima(Round *round)
         tune_batch_end(&batch);
 }
 
-/* A maximum that our boost has moved is not the one that was found. */
-static void find_maximum(const Round *round, Work *work)
+static void format_found(uint32_t khz, char text[16])
 {
-        int number = work->policy->number;
-        uint32_t khz = round->state->maxima[number];
+        text[0] = '\0';
+        if (khz)
+                snprintf(text, 16, "%u", khz);
+}
 
-        work->found[0] = '\0';
-        if (khz && cpufreq_is_boosted(round->knobs, number))
-                snprintf(work->found, sizeof(work->found), "%u", khz);
+/* Limits that a boost or a maximum of ours has moved are not those that were found; what a maximum
+ * is about to move is remembered. */
+static void find_limits(const Round *round, int dir, Work *work)
+{
+        CpufreqState *state = round->state;
+        int number = work->policy->number;
+
+        if (work->wish->max_khz)
+                cpufreq_remember_minimum(state, round->knobs, dir, number);
+        format_found(cpufreq_found_maximum(state, round->knobs, number), work->found_max);
+        format_found(work->wish->min_khz ? cpufreq_found_minimum(state, round->knobs, number) : 0,
+                     work->found_min);
 }
 
 static void apply_limits(Round *round)
 {
+        _fd_ int dir = cpufreq_open_dir(&round->state->context);
+
         for (int i = 0; i < round->n; i++) {
                 Work *work = &round->works[i];
                 const CpuWish *wish = work->wish, *in_force = &work->tuned->in_force;
@@ -303,7 +317,7 @@ static void apply_limits(Round *round)
                         continue;
                 work->raised = (max ? max : maximum(round, work->policy, false)) >
                                maximum(round, work->policy, true);
-                find_maximum(round, work);
+                find_limits(round, dir, work);
         }
         apply_maxima(round, true);
         apply_minima(round);

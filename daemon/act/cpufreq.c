@@ -9,12 +9,11 @@
  * machine's is switched on if any policy wishes boost. It is switched off if nobody does and some
  * wish none; where policies have files of their own only if all wish none. Which limits are
  * possible depends on it, so it comes first, and limits are looked at again after it changed. But
- * the kernel moves maxima with it, so limits that are wished are set, and on record, before it as
+ * the kernel moves limits with it, so those that are wished are set, and on record, before it as
  * well; of the others it is remembered what they were, for they may be wished later. If any CPU is
  * excluded the machine's stays as it is.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -41,7 +40,7 @@ static void close_cpufreq(void *data)
         CpufreqState *state = data;
 
         g_free(state->policies);
-        g_free(state->maxima);
+        g_free(state->found);
         g_free(state->seen);
         g_free(state);
 }
@@ -53,7 +52,7 @@ static void prepare(CpufreqState *state, int n_cpus)
                 return;
         state->n_cpus = n_cpus;
         state->policies = tune_new(n_cpus);
-        state->maxima = g_new0(uint32_t, (gsize)n_cpus);
+        state->found = g_new0(CpufreqFound, (gsize)n_cpus);
         state->seen = g_new(CpuWish, (gsize)n_cpus);
 }
 
@@ -201,40 +200,14 @@ static int apply_boosts(CpufreqState *state, Knobs *knobs, const ActFacts *facts
         return first;
 }
 
-static bool is_ours(const Knobs *knobs, const char *name)
+/* For limits that are wished one day while a boost of ours moves them. */
+static void remember_limits(CpufreqState *state, const Knobs *knobs, const ActFacts *facts)
 {
-        const Knob *knob = knob_find(knobs, &cpufreq_boost_kind, name);
-
-        return knob && knob->state == KNOB_OURS;
-}
-
-bool cpufreq_is_boosted(const Knobs *knobs, int policy)
-{
-        char name[TUNE_NAME];
-
-        cpufreq_name(name, policy, "boost");
-        return is_ours(knobs, name) || is_ours(knobs, CPUFREQ_BOOST) ||
-               is_ours(knobs, CPUFREQ_NO_TURBO);
-}
-
-/* Remembers what the maxima are before a boost of ours moves them, for limits that are wished one
- * day while it does; those that are ours already are on record. */
-static void remember_maxima(CpufreqState *state, const Knobs *knobs, const ActFacts *facts)
-{
-        _fd_ int dir = openat(state->context.root, TUNE_DIR, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        _fd_ int dir = cpufreq_open_dir(&state->context);
 
         for (int i = 0; dir >= 0 && i < facts->n_frequency; i++) {
-                int number = facts->frequency[i].number;
-                char name[TUNE_NAME];
-                uint64_t khz;
-
-                cpufreq_name(name, number, CPUFREQ_MAX);
-                if (cpufreq_is_boosted(knobs, number) ||
-                    knob_find(knobs, &cpufreq_limit_kind, name))
-                        continue;
-                state->maxima[number] = file_read_u64(dir, name, &khz) < 0 || khz > UINT32_MAX
-                                                ? 0
-                                                : (uint32_t)khz;
+                cpufreq_remember_maximum(state, knobs, dir, facts->frequency[i].number);
+                cpufreq_remember_minimum(state, knobs, dir, facts->frequency[i].number);
         }
 }
 
@@ -252,8 +225,8 @@ static void release_minima(Knobs *knobs, const ActFacts *facts)
         }
 }
 
-/* What has to be done about limits before boost may change. The kernel moves a policy's maximum
- * with it, so what is found of that has to be on record, or remembered until it is wished. */
+/* What has to be done about limits before boost may change. The kernel moves them with it, so what
+ * is found of them has to be on record, or remembered until they are wished. */
 static void prepare_limits(CpufreqState *state, Knobs *knobs, const ActFacts *facts,
                            const CpuWish *wishes)
 {
@@ -269,7 +242,7 @@ static void prepare_limits(CpufreqState *state, Knobs *knobs, const ActFacts *fa
         else
                 release_minima(knobs, facts);
         if (boost)
-                remember_maxima(state, knobs, facts);
+                remember_limits(state, knobs, facts);
 }
 
 /* Carries out wishes for all policies: boost if it may have to change, then all else. */

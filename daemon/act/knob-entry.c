@@ -347,7 +347,7 @@ int knob_original(const Knobs *knobs, const KnobKind *kind, const char *name, ch
 {
         const Knob *knob = knob_find(knobs, kind, name);
 
-        if (!knob || !knob->original)
+        if (!knob || !knob->original || knob->state == KNOB_FOREIGN)
                 return kind->read(&knobs->context, name, ret_value);
         *ret_value = g_strdup(knob->original);
         return 0;

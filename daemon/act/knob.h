@@ -171,8 +171,8 @@ static inline bool knob_is_of(const Knob *knob, const KnobKind *const *kinds)
 /* The knob's entry if it was ever set and not given back, else NULL. */
 const Knob *knob_find(const Knobs *knobs, const KnobKind *kind, const char *name);
 
-/* The value that the knob had before idled changed it, as a new string: the original, else what is
- * there, or the error of reading that. */
+/* The value that the knob has without idled, as a new string: the original if there is one and the
+ * knob is nobody else's, else what is there, or the error of reading that. */
 int knob_original(const Knobs *knobs, const KnobKind *kind, const char *name, char **ret_value);
 
 /* All entries, in the order in which they were first set; valid until the next change. */
@@ -211,6 +211,9 @@ int knobs_restore(Knobs *knobs, KnobReport report, void *userdata);
  * Returns how many; 0 if there is no record, or the error of reading it; lines that make no sense,
  * or are about other kinds, are skipped and counted in `ret_skipped`. */
 int knobs_recover(Knobs *knobs, const KnobKind *const *kinds, int *ret_skipped);
+
+/* Keeps a record with lines that make no sense for people to read, as undo_set_aside(). */
+int knobs_set_aside(Knobs *knobs);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Knobs, knobs_free)
 

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What is taken for found of limits that a boost or a maximum of ours has moved.
+ */
+#include "cpufreq-tree.h"
+
+/* The first limit is wished while a boost of ours has moved the maximum: what was there before the
+ * boost comes back, also after the limit was given up and wished once more, or boost switched on
+ * beside it. */
+static const struct {
+        const char *name, *file;
+        bool again, on;
+} moved[] = {
+        { "the machine's", "cpufreq/boost", false, false },
+        { "the machine's, wished again", "cpufreq/boost", true, false },
+        { "the machine's, on again", "cpufreq/boost", false, true },
+        { "the policy's", "cpufreq/policy0/boost", false, false },
+        { "the policy's, wished again", "cpufreq/policy0/boost", true, false },
+};
+
+START_TEST(limit_after_boost)
+{
+        typeof(moved[0]) *c = &moved[_i];
+
+        put("1", "%s", c->file);
+        if (strstr(c->file, "policy"))
+                found(2, "boost", "1");
+        found(0, MAX_FREQ, "3000000");
+        wishes[0].boost = wishes[2].boost = 0;
+        ck_assert_int_eq(apply(), 0);
+        expect_value(c->name, c->file, "0");
+        found(0, MAX_FREQ, "2500000");
+        found(0, "cpuinfo_max_freq", "2500000");
+        wishes[0].max_khz = 2000000;
+        ck_assert_int_eq(apply(), 0);
+        if (c->again) {
+                wishes[0].max_khz = 0;
+                ck_assert_int_eq(apply(), 0);
+                found(0, MAX_FREQ, "2500000");
+                wishes[0].max_khz = 2000000;
+                ck_assert_int_eq(apply(), 0);
+        }
+        if (c->on) {
+                wishes[0].boost = 1;
+                ck_assert_int_eq(apply(), 0);
+        }
+        expect(c->name, 0, MAX_FREQ, "2000000");
+        give_back(knobs);
+        expect_value(c->name, c->file, "1");
+        expect(c->name, 0, MAX_FREQ, "3000000");
+}
+END_TEST
+
+/* A boost of ours comes and goes; somebody sets the maximum, and then it is ours. */
+static void limit_after_old_boost(void)
+{
+        wishes[0].boost = wishes[2].boost = 0;
+        ck_assert_int_eq(apply(), 0);
+        no_wishes();
+        ck_assert_int_eq(apply(), 0);
+        found(0, MAX_FREQ, "3000000");
+        wishes[0].max_khz = 2000000;
+        ck_assert_int_eq(apply(), 0);
+}
+
+/* What somebody set after our boost was given back is what is found then. */
+START_TEST(limit_long_after_boost)
+{
+        limit_after_old_boost();
+        give_back(knobs);
+        expect("as found", 0, MAX_FREQ, "3000000");
+}
+END_TEST
+
+/* What was found before a boost of long ago is not what was found before this one. */
+START_TEST(limit_set_between_boosts)
+{
+        limit_after_old_boost();
+        wishes[0].boost = wishes[2].boost = 0;
+        ck_assert_int_eq(apply(), 0);
+        wishes[0].max_khz = 0;
+        ck_assert_int_eq(apply(), 0);
+        expect("given up", 0, MAX_FREQ, "3000000");
+        wishes[0].max_khz = 2000000;
+        ck_assert_int_eq(apply(), 0);
+        give_back(knobs);
+        expect("as found", 0, MAX_FREQ, "3000000");
+}
+END_TEST
+
+/* A minimum is first wished while a boost or a maximum of ours keeps the one that was found down to
+ * the maximum: what comes back is that, or what somebody else asked for meanwhile. */
+static const struct {
+        const char *name, *file; /* of the boost; NULL: by a maximum */
+        bool again;
+        const char *meanwhile, *after; /* the minimum that is shown, and that comes back */
+} lowered[] = {
+        { "the machine's", "cpufreq/boost", false, "2500000", "3000000" },
+        { "the machine's, wished again", "cpufreq/boost", true, "2500000", "3000000" },
+        { "the machine's, another since", "cpufreq/boost", false, "1000000", "1000000" },
+        { "the policy's", "cpufreq/policy0/boost", false, "2500000", "3000000" },
+        { "a maximum", NULL, false, "2500000", "3000000" },
+        { "a maximum, wished again", NULL, true, "2500000", "3000000" },
+        { "a maximum, another since", NULL, false, "1000000", "1000000" },
+};
+
+START_TEST(minimum_after_maximum)
+{
+        typeof(lowered[0]) *c = &lowered[_i];
+
+        put("1", "%s", c->file ?: "cpufreq/boost");
+        if (c->file && strstr(c->file, "policy"))
+                found(2, "boost", "1");
+        found(0, MIN_FREQ, "3000000");
+        if (c->file)
+                wishes[0].boost = wishes[2].boost = 0;
+        else
+                wishes[0].max_khz = 2500000;
+        ck_assert_int_eq(apply(), 0);
+        found(0, MAX_FREQ, "2500000");
+        found(0, MIN_FREQ, c->meanwhile);
+        for (int i = 0; i <= c->again; i++) {
+                wishes[0].min_khz = 1200000;
+                ck_assert_int_eq(apply(), 0);
+                expect(c->name, 0, MIN_FREQ, "1200000");
+                if (i == c->again)
+                        break;
+                wishes[0].min_khz = 0;
+                ck_assert_int_eq(apply(), 0);
+                expect("given up", 0, MIN_FREQ, c->after);
+                found(0, MIN_FREQ, c->meanwhile);
+        }
+        give_back(knobs);
+        expect(c->name, 0, MIN_FREQ, c->after);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("cpufreq-found");
+        TCase *tcase = tcase_create("acpi-cpufreq");
+
+        tcase_add_checked_fixture(tcase, acpi_setup, teardown);
+        tcase_add_loop_test(tcase, limit_after_boost, 0, G_N_ELEMENTS(moved));
+        tcase_add_test(tcase, limit_long_after_boost);
+        tcase_add_test(tcase, limit_set_between_boosts);
+        tcase_add_loop_test(tcase, minimum_after_maximum, 0, G_N_ELEMENTS(lowered));
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}
