@@ -53,8 +53,7 @@ typedef enum Option {
 #define OPTIONS_PLACES                                                                             \
         (OPTIONS_BUS | OPTION_ROOT | OPTION_RUN | OPTION_CONFIG_DIR | OPTION_VENDOR_DIR |          \
          OPTION_POLICY_DIR)
-#define OPTIONS_EVERYWHERE                                                                         \
-        (OPTIONS_PLACES | OPTION_JSON | OPTION_NO_COLOUR | OPTION_HELP | OPTION_VERSION)
+#define OPTIONS_EVERYWHERE (OPTIONS_PLACES | OPTION_NO_COLOUR | OPTION_HELP | OPTION_VERSION)
 
 /* What a hold can ask for, and what goes with it. */
 #define OPTIONS_HOLD_ASKS                                                                          \
@@ -90,13 +89,14 @@ typedef struct Verb {
         const char *arguments; /* for the usage line */
         const char *summary;   /* one line */
         const char *help;      /* more, for --help of the verb; NULL none */
-        unsigned options;      /* beside those that go everywhere */
+        unsigned options;      /* beside those that go everywhere, and --json */
         int min_args, max_args;
 
         /* The answer and, in `*ret_status`, which comes as EXIT_FINE, the exit status. NULL: none;
          * why not is on standard error and the status is not EXIT_FINE, or all is said already. */
         json_object *(*ask)(Ctl *ctl, int *ret_status);
         void (*show)(const Ctl *ctl, json_object *answer);
+        bool mute; /* it has no answer, and so takes no --json */
 } Verb;
 
 /* All verbs; ends with a row without name. The first is what idlectl does without arguments. */

@@ -9,14 +9,14 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "model/hold.h"
 #include "client.h"
 
 static int take_latency(HoldWishes *wishes, const char *text)
 {
         uint64_t usec;
 
-        if (duration_parse(text, &usec) < 0 || usec > G_USEC_PER_SEC ||
-            (usec == 0 && strpbrk(text, "123456789")))
+        if (duration_parse(text, &usec) < 0 || usec > HOLD_LATENCY_MAX_US)
                 return complain_usage(NULL,
                                       "--latency: found \"%s\", expected 0 (no sleep at all) or a "
                                       "duration from 1us to 1s, such as 50us",

@@ -62,7 +62,7 @@ const Verb verbs[] = {
           "the signal that ended it, 125 if the hold failed and COMMAND was not run, 126 if it\n"
           "cannot be executed, 127 if there is no such command.\n"
           "  idlectl run --latency 50us -- pw-record take.wav",
-          OPTIONS_HOLD, 1, INT_MAX, run_ask, NULL },
+          OPTIONS_HOLD, 1, INT_MAX, run_ask, NULL, .mute = true },
         { "holds", "", "Show who holds what", NULL, 0, 0, 0, holds_ask, holds_show },
         { "dump", "", "Print everything, for a report",
           "Two outputs of --knobs are the same if nothing was changed in between.", OPTION_KNOBS, 0,

@@ -154,10 +154,15 @@ int options_parse(int argc, char **argv, Ctl *ctl)
         return EXIT_FINE;
 }
 
+static unsigned options_of(const Verb *verb)
+{
+        return OPTIONS_EVERYWHERE | verb->options | (verb->mute ? 0 : OPTION_JSON);
+}
+
 int options_check(const Ctl *ctl, const Verb *verb)
 {
         for (size_t i = 0; i < G_N_ELEMENTS(rows); i++)
-                if (ctl->given & rows[i].flag & ~(verb->options | OPTIONS_EVERYWHERE))
+                if (ctl->given & rows[i].flag & ~options_of(verb))
                         return complain_usage(verb, "%s does not take --%s", verb->name,
                                               rows[i].name);
         if ((ctl->given & OPTIONS_BUS) == OPTIONS_BUS)
@@ -192,7 +197,7 @@ void options_help(const Verb *verb)
                        *verb->arguments ? " " : "", verb->arguments, verb->summary);
                 if (verb->help)
                         printf("\n%s\n", verb->help);
-                print_options(verb->options | OPTIONS_EVERYWHERE);
+                print_options(options_of(verb));
                 return;
         }
         puts("Usage: idlectl [OPTION...] [VERB [ARGUMENT...]]\n"

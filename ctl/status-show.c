@@ -158,19 +158,27 @@ static void show_residency(const Screen *screen, json_object *residency)
         table_print(table, screen);
 }
 
+/* "1 tick", "40 ticks". */
+static char *count_text(json_object *object, const char *key, const char *thing)
+{
+        int64_t n = json_int(object, key, 0);
+
+        return g_strdup_printf("%" G_GINT64_FORMAT " %s%s", n, thing, n == 1 ? "" : "s");
+}
+
 static void show_cost(const Screen *screen, json_object *daemon)
 {
         double next = json_number(daemon, "next_tick_usec", 0);
+        g_autofree char *wakeups = count_text(daemon, "wakeups", "wake-up");
+        g_autofree char *ticks = count_text(daemon, "ticks", "tick");
         g_autofree char *period = next > 0 ? g_strdup_printf("next in %.2f s", next / 1e6)
                                            : g_strdup("sleeping until needed");
 
         line(screen, STYLE_PLAIN, "Transitions",
              "%" G_GINT64_FORMAT ", %" G_GINT64_FORMAT " in the last minute",
              json_int(daemon, "transitions", 0), json_int(daemon, "transitions_last_minute", 0));
-        line(screen, STYLE_PLAIN, "Own cost",
-             "%.1f ms of CPU, %" G_GINT64_FORMAT " wake-ups, %" G_GINT64_FORMAT " ticks, %s",
-             json_number(daemon, "cpu_usec", 0) / 1e3, json_int(daemon, "wakeups", 0),
-             json_int(daemon, "ticks", 0), period);
+        line(screen, STYLE_PLAIN, "Own cost", "%.1f ms of CPU, %s, %s, %s",
+             json_number(daemon, "cpu_usec", 0) / 1e3, wakeups, ticks, period);
 }
 
 void status_show(const Ctl *ctl, json_object *answer)

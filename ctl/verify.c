@@ -5,9 +5,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 
-#include "act/undo.h"
+#include "act/undo-load.h"
 #include "base/file.h"
 #include "client.h"
 #include "facts.h"
@@ -54,90 +53,98 @@ static json_object *ask_daemon(Ctl *ctl, int *ret_status)
         json_put_int(answer, "knobs", count_ours(client_manager(ctl->client)));
         json_put(answer, "problems", describe_problems(told));
         json_put(answer, "to_restore", NULL);
+        json_put(answer, "damaged_lines", NULL);
         return answer;
 }
 
-/* True if the record `text` is of this boot: undo_open() would drop another's. */
-static bool is_current(const char *text, const char *boot_id)
-{
-        g_autofree char *first = g_strndup(text, strcspn(text, "\n"));
-
-        return g_str_has_suffix(first, boot_id);
-}
-
-static json_object *describe_record(const Undo *undo)
+static json_object *describe_record(const UndoEntries *entries)
 {
         json_object *answer = json_object_new_array();
-        UndoEntry *const *entries;
-        int n = undo_entries(undo, &entries, NULL);
 
-        for (int i = 0; i < n; i++) {
+        for (const GList *link = entries->list.head; link; link = link->next) {
+                const UndoEntry *entry = link->data;
                 json_object *object = json_object_new_object();
 
-                json_put_text(object, "kind", entries[i]->kind);
-                json_put_text(object, "name", entries[i]->name);
-                json_put_text(object, "original", entries[i]->found);
-                json_put_text(object, "ours", entries[i]->last);
+                json_put_text(object, "kind", entry->kind);
+                json_put_text(object, "name", entry->name);
+                json_put_text(object, "original", entry->found);
+                json_put_text(object, "ours", entry->last);
                 json_object_array_add(answer, object);
         }
         return answer;
 }
 
-/* The record that a daemon left, as an array; empty if there is none. */
-static int read_record(const Ctl *ctl, json_object **ret_record)
+/* The record that a daemon left, which is only looked at. 0 if there is none. */
+static int read_record(const Ctl *ctl, UndoEntries *entries, int *ret_skipped)
 {
         const char *root = ctl->root_path ? ctl->root_path : "/";
         g_autofree char *usual = g_build_filename(root, RUN_DIR, NULL);
-        g_autofree char *text = NULL, *boot_id = NULL;
-        g_autoptr(Undo) undo = NULL;
-        _fd_ int run = root_open(ctl->run_path ? ctl->run_path : usual);
-        int r;
+        g_autofree char *boot_id = NULL, *header = NULL;
+        _fd_ int run = root_open(ctl->run_path ? ctl->run_path : usual), fd = -1;
+        UndoLoad load = { 0 };
+        int r = run < 0 ? run : file_read(ctl->root, BOOT_ID, &boot_id);
 
-        r = run < 0 ? run : file_read(run, "undo", &text);
-        if (r >= 0)
-                r = file_read(ctl->root, BOOT_ID, &boot_id);
-        if (r >= 0 && is_current(text, boot_id))
-                r = undo_open(run, boot_id, &undo);
+        if (r >= 0) {
+                fd = openat(run, "undo", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+                r = fd < 0 ? -errno : 0;
+        }
+        if (r >= 0) {
+                header = g_strconcat(UNDO_MAGIC, boot_id, NULL);
+                r = undo_load(fd, header, entries, &load);
+        }
         if (r < 0 && r != -ENOENT)
                 return r;
-        *ret_record = undo ? describe_record(undo) : json_object_new_array();
+        *ret_skipped = load.other ? 0 : load.skipped;
         return 0;
+}
+
+/* What there is to say without the daemon; NULL after a message. */
+static json_object *ask_record(Ctl *ctl)
+{
+        json_object *answer = NULL;
+        UndoEntries entries;
+        int skipped = 0, r;
+
+        undo_entries_init(&entries);
+        r = read_record(ctl, &entries, &skipped);
+        if (r >= 0) {
+                answer = answer_new(ctl);
+                json_put_bool(answer, "fine", entries.list.length == 0 && skipped == 0);
+                json_put(answer, "knobs", NULL);
+                json_put(answer, "problems", NULL);
+                json_put(answer, "to_restore", describe_record(&entries));
+                json_put_int(answer, "damaged_lines", skipped);
+        } else {
+                complain("%s, and the record of what it changed cannot be read: %s",
+                         client_problem(ctl->client), g_strerror(-r));
+        }
+        undo_entries_done(&entries);
+        return answer;
 }
 
 json_object *verify_ask(Ctl *ctl, int *ret_status)
 {
-        json_object *answer, *record = NULL;
-        int r;
+        json_object *answer = client_manager(ctl->client) ? ask_daemon(ctl, ret_status)
+                                                          : ask_record(ctl);
 
-        if (client_manager(ctl->client)) {
-                answer = ask_daemon(ctl, ret_status);
-        } else {
-                r = read_record(ctl, &record);
-                if (r < 0) {
-                        *ret_status = complain("%s, and the record of what it changed cannot be "
-                                               "read: %s",
-                                               client_problem(ctl->client), g_strerror(-r));
-                        return NULL;
-                }
-                answer = answer_new(ctl);
-                json_put_bool(answer, "fine", json_length(record) == 0);
-                json_put(answer, "knobs", NULL);
-                json_put(answer, "problems", NULL);
-                json_put(answer, "to_restore", record);
-        }
-        if (answer && !json_true(answer, "fine"))
+        if (!answer || !json_true(answer, "fine"))
                 *ret_status = EXIT_FAILED;
         return answer;
 }
 
-static void show_record(const Screen *screen, json_object *record)
+static void show_record(const Screen *screen, json_object *answer)
 {
+        json_object *record = json_get(answer, "to_restore"), *row;
+        int damaged = (int)json_int(answer, "damaged_lines", 0);
         size_t n = json_length(record);
-        json_object *row;
 
-        if (n == 0)
+        if (damaged > 0)
+                screen_line(screen, STYLE_BAD, "%d line%s no sense: see --restore in idled(8)",
+                            damaged,
+                            damaged == 1 ? " of the record makes" : "s of the record make");
+        if (n == 0 && damaged == 0)
                 screen_line(screen, STYLE_GOOD, "nothing is left to restore");
-        else
+        if (n > 0)
                 screen_line(screen, STYLE_BAD,
                             "%zu knob%s left to restore by \"idled --restore\":", n,
                             n == 1 ? " is" : "s are");
@@ -169,7 +176,7 @@ void verify_show(const Ctl *ctl, json_object *answer)
 
         answer_show_daemon(ctl, answer);
         if (!json_get(answer, "daemon")) {
-                show_record(&ctl->screen, json_get(answer, "to_restore"));
+                show_record(&ctl->screen, answer);
                 return;
         }
         if (json_true(answer, "fine"))

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cpuset-text.h"
+#include "base/number.h"
 #include "client.h"
 #include "facts.h"
 
@@ -156,15 +157,13 @@ json_object *why_ask(Ctl *ctl, int *ret_status)
         return answer;
 }
 
-/* Adds " 0.4 CPUs", " 1 CPU", " 99 %"; units of things are plural, as the daemon names them. */
+/* Adds " 0.4 CPUs", " 1 CPU", " 99 %". */
 static void add_value(GString *text, double value, const char *unit)
 {
-        static const char *const things[] = { "CPUs", "cores", NULL };
         g_autofree char *number = g_strdup_printf("%.4g", value);
-        bool one = g_str_equal(number, "1") && g_strv_contains(things, unit);
-        int length = (int)strlen(unit) - one;
 
-        g_string_append_printf(text, " %s%s%.*s", number, *unit ? " " : "", length, unit);
+        g_string_append_printf(text, " %s%s%.*s", number, *unit ? " " : "",
+                               unit_length(number, unit), unit);
 }
 
 /* " (load 0.4 CPUs, battery 20 %)", or nothing. */

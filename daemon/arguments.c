@@ -27,7 +27,7 @@ static const char help_text[] =
         "  --session-bus        serve on the session bus instead of the system bus\n"
         "  --bus-address ADDR   serve on the bus at this address\n"
         "  --no-bus             serve nobody\n"
-        "  --log-level LEVEL    debug, info, notice, warning, err\n"
+        "  --log-level LEVEL    " LOG_LEVELS "\n"
         "  --help, --version\n\n"
         "Exit status: 0 fine, 1 failure, 2 wrong usage. See idled(8).\n";
 
@@ -128,9 +128,7 @@ static int take_argument(int option, Arguments *arguments)
                         log_set_level(level);
                         return 1;
                 }
-                fprintf(stderr,
-                        "idled: --log-level: found \"%s\", expected debug, info, notice, warning, "
-                        "err\n",
+                fprintf(stderr, "idled: --log-level: found \"%s\", expected " LOG_LEVELS "\n",
                         optarg);
                 return -EINVAL;
         case ARG_HELP:

@@ -139,8 +139,8 @@ int cstates_explain(const void *state, const PolicyInput *input, int cpu, Reason
         if (telling.table && telling.table->n_states > 0 && telling.cpu->fingerprint)
                 n = tell_parts(&telling, cpu, ret_reasons);
         if (telling.options->idle_governor > 0)
-                ret_reasons[n++] = (Reason){ .because = "the kernel's governor of idle states is "
-                                                        "the one asked for",
+                ret_reasons[n++] = (Reason){ .because = "the kernel is asked for a governor of "
+                                                        "idle states",
                                              .option = "IdleGovernor" };
         return n;
 }

@@ -32,9 +32,9 @@
  *     shallow" only if the next deeper state is on. An interval without sleeps teaches nothing and
  *     draws nothing. Chance is splitmix64 from HistorySeed: the same sleeps, the same limits.
  *  5. Holds. Utilisation and history guess what wake-ups are worth; who holds a latency for a CPU
- *     knows, and so they wish nothing for it. The limit is no guess, it goes on: with it a hold
- * gets what it asks for or better, and to hold much is no way around it. When such a hold comes or
- *     goes this is called with the snapshot of the last time, which teaches nothing twice.
+ *     knows, and so they wish nothing for it. The limit is no guess, it goes on: with it a
+ *     hold gets what it asks for or better, and to hold much is no way around it. When such a hold
+ *     comes or goes this is called with the snapshot of the last time, which teaches nothing twice.
  *  6. Looks. Only parts 3 and 4 need to look again and again: every Period, with settled said if no
  *     CPU waits for its dwell time and none drew. Limits that differ on battery are looked at twice
  *     a minute, and at once when the kernel tells of the mains. The counters of idle states are

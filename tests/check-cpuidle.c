@@ -232,6 +232,28 @@ START_TEST(drift)
 }
 END_TEST
 
+/* What somebody left on and then switched off is not what stays on. */
+START_TEST(theirs_is_off)
+{
+        g_autofree char *path = NULL;
+        char name[TUNE_NAME];
+
+        wishes[1].disabled = 4;
+        ck_assert_int_eq(apply(), 0);
+        name_of(1, 2, name);
+        path = g_strconcat(DIR, name, NULL);
+        ck_assert_int_eq(file_write(scratch_fd, path, "0"), 0);
+        ck_assert_int_eq(knobs_verify(knobs), 1);
+        ck_assert_int_eq(knob_find(knobs, actuator_cpuidle.kinds[0], name)->state, KNOB_FOREIGN);
+        ck_assert_int_eq(file_write(scratch_fd, path, "1"), 0);
+        wishes[1].disabled = 3;
+        ck_assert_int_eq(apply(), 0);
+        expect("one stays on", 1, "011");
+        give_back(knobs);
+        expect("theirs", 1, "001");
+}
+END_TEST
+
 START_TEST(returned)
 {
         const CpuSet one = set_of("1");
@@ -272,6 +294,7 @@ int main(void)
         tcase_add_test(tcase, governor);
         tcase_add_test(tcase, excluded);
         tcase_add_test(tcase, drift);
+        tcase_add_test(tcase, theirs_is_off);
         tcase_add_test(tcase, returned);
         tcase_add_test(tcase, not_there);
         suite_add_tcase(suite, tcase);

@@ -211,6 +211,8 @@ START_TEST(governor)
         ck_assert_uint_eq(m.world->wish.period_usec, 0);
         ck_assert_int_eq(explain(&m, 0, reasons), 1);
         ck_assert_str_eq(reasons[0].option, "IdleGovernor");
+        /* Whether the kernel has that one nobody tells a policy. */
+        ck_assert_ptr_nonnull(strstr(reasons[0].because, "is asked for"));
         machine_stop(&m);
 }
 END_TEST

@@ -88,8 +88,10 @@ START_TEST(number_used_again)
         r.pid = pid;
         first = add(&r, NULL);
         end_process(pid);
-        if (start_with_number(pid) < 0)
-                return; /* not allowed here, or taken */
+        if (start_with_number(pid) < 0) {
+                case_skip("number_used_again", "the number of a process cannot be chosen");
+                return;
+        }
         second = add(&r, NULL);
         wait_for(1);
         ck_assert_uint_eq(last_ended, first);
@@ -109,15 +111,22 @@ static void bind_to(pid_t pid, int cpu)
         ck_assert_int_eq(sched_setaffinity(pid, sizeof(set), &set), 0);
 }
 
-/* A process that may run on the first CPU only, and a hold for it; NULL: there is no second CPU to
- * go to. */
-static const Hold *hold_of_bound(pid_t *ret_pid, int ret_cpus[2])
+/* The first two CPUs; false, and the case is skipped: there is nowhere to go. */
+static bool find_two(const char *name, int ret_cpus[2])
 {
-        HoldRequest r = request();
-
         ret_cpus[0] = cpuset_next(&online, -1);
         ret_cpus[1] = cpuset_next(&online, ret_cpus[0]);
         if (ret_cpus[1] < 0)
+                case_skip(name, "needs two CPUs");
+        return ret_cpus[1] >= 0;
+}
+
+/* A process that may run on the first CPU only, and a hold for it. NULL as find_two(). */
+static const Hold *hold_of_bound(const char *name, pid_t *ret_pid, int ret_cpus[2])
+{
+        HoldRequest r = request();
+
+        if (!find_two(name, ret_cpus))
                 return NULL;
         *ret_pid = r.pid = start_process();
         bind_to(r.pid, ret_cpus[0]);
@@ -129,7 +138,7 @@ START_TEST(follows_its_process)
 {
         int cpus[2];
         pid_t pid;
-        const Hold *hold = hold_of_bound(&pid, cpus);
+        const Hold *hold = hold_of_bound("follows_its_process", &pid, cpus);
 
         if (!hold)
                 return;
@@ -152,7 +161,7 @@ START_TEST(followed_by_itself)
 {
         int cpus[2];
         pid_t pid;
-        const Hold *hold = hold_of_bound(&pid, cpus);
+        const Hold *hold = hold_of_bound("followed_by_itself", &pid, cpus);
 
         if (!hold)
                 return;
@@ -215,23 +224,23 @@ END_TEST
 /* A new hold of the same process says where that runs now, for its other holds, too. */
 START_TEST(looked_at_again)
 {
-        int first = cpuset_next(&online, -1), second = cpuset_next(&online, first);
         HoldRequest r = request();
         const Hold *list;
+        int cpus[2];
 
-        if (second < 0)
-                return; /* there is nowhere to go */
+        if (!find_two("looked_at_again", cpus))
+                return;
         r.pid = start_process();
-        bind_to(r.pid, first);
+        bind_to(r.pid, cpus[0]);
         ck_assert_int_eq(holds_remove(holds, add(&r, NULL)), 0);
-        bind_to(r.pid, second);
+        bind_to(r.pid, cpus[1]);
         add(&r, NULL);
-        bind_to(r.pid, first);
+        bind_to(r.pid, cpus[0]);
         add(&r, NULL);
         ck_assert_uint_eq(holds_list(holds, &list), 2);
         for (int i = 0; i < 2; i++) {
                 ck_assert_int_eq(cpuset_count(&list[i].cpus), 1);
-                ck_assert(cpuset_has(&list[i].cpus, first));
+                ck_assert(cpuset_has(&list[i].cpus, cpus[0]));
         }
         end_process(r.pid);
 }
@@ -248,19 +257,19 @@ static void *stay(void *userdata)
 /* Threads that are bound to different CPUs: the hold is about all of them. */
 START_TEST(all_threads)
 {
-        int first = cpuset_next(&online, -1), second = cpuset_next(&online, first), ready[2];
         HoldRequest r = request();
+        int cpus[2], ready[2];
         char byte;
 
-        if (second < 0)
+        if (!find_two("all_threads", cpus))
                 return;
         ck_assert_int_eq(pipe(ready), 0);
         r.pid = fork();
         if (r.pid == 0) {
-                int where[] = { second, ready[1] };
+                int where[] = { cpus[1], ready[1] };
                 pthread_t thread;
 
-                bind_to(0, first);
+                bind_to(0, cpus[0]);
                 pthread_create(&thread, NULL, stay, where);
                 pthread_join(thread, NULL);
                 _exit(0);

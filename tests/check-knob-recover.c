@@ -64,7 +64,7 @@ static const struct {
         { "another boot", "idled-undo\t1\tother\nfound\tmock\ta\t0-3\nwrite\tmock\ta\t0\n", 0, 0 },
         { "rubbish", "\n\n\nrubbish\n", 0, 4 },
         { "another kind", "idled-undo\t1\tthis-boot\nfound\tother\ta\t0-3\n", 0, 1 },
-        { "cut short", "idled-undo\t1\tthis-boot\nfound\tmock\ta\t0-3\nwrite\tmock\ta\t0", 1, 1 },
+        { "cut short", "idled-undo\t1\tthis-boot\nfound\tmock\ta\t0-3\nwrite\tmock\ta\t0", 1, 0 },
 };
 
 START_TEST(recover)

@@ -294,8 +294,8 @@ static void count(const char *text)
         tick();
 }
 
-/* As lxcfs shows it: times of two CPUs, eight online. That is looked into once, until it changes.
- */
+/* As lxcfs shows it: times of two CPUs, eight online. That is looked into less and less often, and
+ * at once when it changes. */
 START_TEST(fewer_counted)
 {
         CpuSet eight = set_of("0-7"), seven = set_of("0-6"), two = set_of("0-1");
@@ -306,11 +306,42 @@ START_TEST(fewer_counted)
         ck_assert(cpuset_equal(&manager->counted, &two));
         ck_assert(cpuset_equal(&manager->topology->online, &eight));
 
+        count(STAT_OF(STAT_OF_CPU(0) STAT_OF_CPU(1)));
         tree_put(&tree, "sys/devices/system/cpu/online", "0-6");
         count(STAT_OF(STAT_OF_CPU(0) STAT_OF_CPU(1)));
         ck_assert(cpuset_equal(&manager->topology->online, &eight));
         count(STAT_OF(STAT_OF_CPU(0)));
         ck_assert(cpuset_equal(&manager->topology->online, &seven));
+        manager_free(manager);
+        sd_event_unref(event);
+        tree_done(&tree);
+}
+END_TEST
+
+#define STAT_OF_SEVEN                                                                              \
+        STAT_OF_CPU(0)                                                                             \
+        STAT_OF_CPU(1)                                                                             \
+        STAT_OF_CPU(2) STAT_OF_CPU(3) STAT_OF_CPU(4) STAT_OF_CPU(5) STAT_OF_CPU(6)
+
+/* A CPU goes after its time was read and before it is looked which ones are online. Whether that is
+ * seen before it is back or not, it is seen that it is back. */
+START_TEST(counted_before_it_went)
+{
+        CpuSet eight = set_of("0-7"), seven = set_of("0-6");
+
+        tree = machine_tree("synthetic-laptop.machine");
+        tree_put(&tree, "proc/stat", STAT_OF(STAT_OF_SEVEN));
+        start("Latency=100\n");
+        tree_put(&tree, "sys/devices/system/cpu/online", "0-6");
+        count(STAT_OF(STAT_OF_CPU(0)));
+        ck_assert(cpuset_equal(&manager->topology->online, &seven));
+        count(STAT_OF(STAT_OF_SEVEN STAT_OF_CPU(7)));
+        ck_assert(cpuset_equal(&manager->topology->online, &seven));
+        if (_i > 0)
+                count(STAT_OF(STAT_OF_SEVEN));
+        tree_put(&tree, "sys/devices/system/cpu/online", "0-7");
+        count(STAT_OF(STAT_OF_SEVEN STAT_OF_CPU(7)));
+        ck_assert(cpuset_equal(&manager->topology->online, &eight));
         manager_free(manager);
         sd_event_unref(event);
         tree_done(&tree);
@@ -327,6 +358,7 @@ int main(void)
         tcase_add_test(tcase, drift);
         tcase_add_test(tcase, watches_groups);
         tcase_add_test(tcase, fewer_counted);
+        tcase_add_loop_test(tcase, counted_before_it_went, 0, 2);
         tcase_set_timeout(tcase, 60);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);

@@ -173,7 +173,6 @@ START_TEST(limit_changed_by_the_administrator_stays)
 }
 END_TEST
 
-/* systemd says "done", the kernel has refused. */
 /* Taking our limit away is the administrator's doing as well; a unit that came anew has none of its
  * own accord, which its group tells. */
 START_TEST(limit_taken_away)
@@ -200,6 +199,7 @@ START_TEST(limit_taken_away)
 }
 END_TEST
 
+/* systemd says "done", the kernel has refused. */
 START_TEST(limit_not_in_force)
 {
         g_autoptr(Knobs) knobs = open_knobs();

@@ -8,7 +8,7 @@
 
 #define HELD_MAX 4
 
-/* Profiles of the tests: power-saver, balanced, performance, game, mine. */
+/* Of the profiles that choice() makes, and balanced. */
 static const struct {
         const char *name;
         HeldProfile held[HELD_MAX];

@@ -20,8 +20,10 @@ static const struct {
         { "again after done", HEAD "found\tk\ta\t0\ndone\tk\ta\nfound\tk\ta\t5\n", "k a 5 - -", 0 },
         { "two", HEAD "found\tk\tb\t0\nfound\tk\ta\t1\n", "k b 0 - -; k a 1 - -", 0 },
         { "escapes", HEAD "found\tk\ta\\tb\\\\\t\\303\\244\n", "k a\tb\\ \303\244 - -", 0 },
-        { "cut short", HEAD "found\tk\ta\t0-3\nwrite\tk\ta\t0-", "k a 0-3 - -", 1 },
-        { "header cut short", "idled-undo\t1", "", 1 },
+        { "cut short", HEAD "found\tk\ta\t0-3\nwrite\tk\ta\t0-", "k a 0-3 - -", 0 },
+        { "header cut short", "idled-undo\t1", "", 0 },
+        { "boot cut short", "idled-undo\t1\ta-boot", "", 0 },
+        { "no line", "rubbish", "", 1 },
         { "first found wins", HEAD "found\tk\ta\t0-3\nfound\tk\ta\t0\n", "k a 0-3 - -", 1 },
         { "write without found", HEAD "write\tk\ta\t0\n", "", 1 },
         { "done without found", HEAD "done\tk\ta\n", "", 1 },
@@ -73,6 +75,36 @@ START_TEST(load_and_add)
         text = describe(again);
         ck_case(c->name, strcmp(text, expected) == 0, "read \"%s\", expected \"%s\"", text,
                 expected);
+}
+END_TEST
+
+/* What made no sense is kept as it was found, once, and no longer in the way. */
+START_TEST(damaged_is_set_aside)
+{
+        typeof(load_cases[0]) *c = &load_cases[_i];
+        g_autofree char *text = NULL, *kept = NULL;
+
+        scratch_file("undo", c->file);
+        scratch_file(UNDO_DAMAGED, "of long ago");
+        g_autoptr(Undo) undo = open_undo();
+
+        ck_case(c->name, undo_set_aside(undo) == (c->skipped > 0), "set aside or not");
+        kept = scratch_text(UNDO_DAMAGED);
+        ck_case(c->name, g_str_equal(kept, c->skipped > 0 ? c->file : "of long ago"), "kept \"%s\"",
+                kept);
+        ck_case(c->name, record_exists() == (*c->entries != '\0'), "record is there or not");
+        ck_assert_int_eq(put_found(undo, "new", "7", "8"), 0);
+        g_autoptr(Undo) again = open_undo();
+        UndoEntry *const *entries;
+        int skipped;
+
+        undo_entries(again, &entries, &skipped);
+        ck_case(c->name, c->skipped == 0 || skipped == 0, "skipped %d again", skipped);
+        ck_assert_int_eq(c->skipped > 0 ? undo_set_aside(again) : 0, 0);
+        ck_assert_ptr_nonnull(find_entry(again, "k", "new"));
+        ck_assert_int_eq(put_done(again, "new"), 0);
+        text = describe(again);
+        ck_case(c->name, g_str_equal(text, c->entries), "left \"%s\"", text);
 }
 END_TEST
 
@@ -265,6 +297,7 @@ int main(void)
         tcase_add_checked_fixture(tcase, scratch_open, scratch_close);
         tcase_add_loop_test(tcase, load, 0, G_N_ELEMENTS(load_cases));
         tcase_add_loop_test(tcase, load_and_add, 0, G_N_ELEMENTS(load_cases));
+        tcase_add_loop_test(tcase, damaged_is_set_aside, 0, G_N_ELEMENTS(load_cases));
         tcase_add_test(tcase, other_boot_is_dropped);
         tcase_add_test(tcase, nul_bytes_spoil_their_line_only);
         tcase_add_loop_test(tcase, enormous_line_is_skipped, 0, 4);

@@ -41,12 +41,6 @@ void knobs_close_dir(Knobs *knobs)
         knobs->dir = NULL;
 }
 
-/* The record of originals could have been damaged: no name leads out of the directory. */
-static bool is_below(const char *name)
-{
-        return *name != '/' && !strstr(name, "..");
-}
-
 /* A file of sysfs that is gone says so when it is read; one of a tree of files may be another by
  * now under the same name. */
 static bool is_there(const Knobs *knobs, const KnobEntry *entry)
@@ -78,7 +72,7 @@ void knob_entry_open(Knobs *knobs, KnobEntry *entry)
         if (take_kept(knobs, entry))
                 return;
         entry->size = 0;
-        if (!dir || !is_below(knob->name))
+        if (!dir || !path_is_below(knob->name)) /* the record could have been damaged */
                 return;
         if (knobs->dir != dir) {
                 knobs_close_dir(knobs);

@@ -239,6 +239,11 @@ static void take_up(Knobs *knobs, const KnobKind *kind, UndoEntry *found)
         entry->record = found;
 }
 
+int knobs_set_aside(Knobs *knobs)
+{
+        return knobs->undo_error < 0 ? knobs->undo_error : undo_set_aside(knobs->undo);
+}
+
 int knobs_recover(Knobs *knobs, const KnobKind *const *kinds, int *ret_skipped)
 {
         UndoEntry *const *entries;

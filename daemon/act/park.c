@@ -17,9 +17,9 @@
  * - killed with its service, its slice is stopped by systemd and all CPUs are back, even if nobody
  *   restores;
  * - one unit to tell instead of all: another mask takes a sixth of the time with four of them, a
- *   sixteenth with twelve, the first one a quarter and a twelfth, and parked CPUs sleep through it
- *   (tests/bench/README.md). It rebuilds the scheduling domains, as hotplug does, and AllowedCPUs
- *   does not.
+ *   sixteenth with twelve, the first one less than half and a sixth, and parked CPUs sleep through
+ *   it (tests/bench/README.md). It rebuilds the scheduling domains, as hotplug does, and
+ *   AllowedCPUs does not.
  *
  * Both outlast daemon-reload and daemon-reexec. What it cannot do is make exceptions (Units=,
  * Exclude=).

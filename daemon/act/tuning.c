@@ -97,10 +97,10 @@ char *tune_name(char name[TUNE_NAME], const char *before, int number, const char
         return tune_put(tune_put(tune_put(name, end, before), end, first), end, after);
 }
 
-/* False for a name that leads anywhere else: the record of originals could have been damaged. */
-static bool is_below(const char *name)
+/* False for what can be no knob's name: the record of originals could have been damaged. */
+static bool is_name(const char *name)
 {
-        return *name != '/' && !strstr(name, "..") && strlen(name) < TUNE_NAME;
+        return path_is_below(name) && strlen(name) < TUNE_NAME;
 }
 
 static void path_of(const char *name, char path[sizeof(TUNE_DIR) + TUNE_NAME])
@@ -127,7 +127,7 @@ int tune_read(const ActContext *context, const char *name, char **ret_value)
         char path[sizeof(TUNE_DIR) + TUNE_NAME], text[256];
         int r;
 
-        if (!is_below(name))
+        if (!is_name(name))
                 return -ENOENT;
         path_of(name, path);
         r = file_read_value(context->root, path, text, sizeof(text));
@@ -143,7 +143,7 @@ int tune_write(const ActContext *context, const char *name, const char *value)
 {
         char path[sizeof(TUNE_DIR) + TUNE_NAME];
 
-        if (!is_below(name))
+        if (!is_name(name))
                 return -ENOENT;
         path_of(name, path);
         return file_write(context->root, path, value);

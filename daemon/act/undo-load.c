@@ -85,6 +85,19 @@ static void reader_take(Reader *reader, const char *data, size_t size)
         }
 }
 
+/* Looks at what is behind the last whole line. It was being written, but for what does not even
+ * begin as a record. */
+static void reader_end(Reader *reader)
+{
+        const char *rest = reader->line->str;
+
+        if (reader->begun || reader->load.size == 0)
+                return;
+        if (reader->overlong ||
+            !(g_str_has_prefix(UNDO_MAGIC, rest) || g_str_has_prefix(rest, UNDO_MAGIC)))
+                reader->load.skipped++;
+}
+
 int undo_load(int fd, const char *header, UndoEntries *entries, UndoLoad *ret_load)
 {
         g_autofree char *buffer = g_malloc(LINE_LIMIT);
@@ -96,6 +109,7 @@ int undo_load(int fd, const char *header, UndoEntries *entries, UndoLoad *ret_lo
                 reader_take(&reader, buffer, (size_t)n);
         if (n < 0)
                 return (int)n;
+        reader_end(&reader);
         *ret_load = reader.load;
         return 0;
 }

@@ -20,7 +20,7 @@ typedef struct UndoLoad {
         off_t size;     /* of all that was read */
         off_t length;   /* up to the end of the last whole line */
         unsigned lines; /* without the header */
-        int skipped;    /* lines that were not understood */
+        int skipped;    /* lines that make no sense; none that was being written */
 } UndoLoad;
 
 /* Reads the file into `entries`. Returns 0, or read(2)'s error. */

@@ -62,7 +62,7 @@ static int record_load(Undo *undo)
         if (undo->entries.list.length == 0 && load.skipped == 0 &&
             unlinkat(undo->run, RECORD, 0) == 0)
                 load.trusted = false; /* there is no header any more */
-        undo->skipped = load.skipped + (!load.other && load.size > load.length);
+        undo->skipped = load.skipped;
         undo->dirty = true;
         undo->length = load.trusted ? load.length : 0;
         undo->lines = load.trusted ? load.lines : 0;
@@ -306,6 +306,27 @@ int undo_put(Undo *undo, UndoStep *steps, unsigned n)
         if (r == 0)
                 record_compact(undo);
         return r;
+}
+
+int undo_set_aside(Undo *undo)
+{
+        int r = 0;
+
+        if (undo->skipped == 0)
+                return 0;
+        unlinkat(undo->run, UNDO_DAMAGED, 0); /* of long ago */
+        if (linkat(undo->run, RECORD, undo->run, UNDO_DAMAGED, 0) < 0)
+                return -errno;
+        if (undo->entries.list.length > 0)
+                r = record_rewrite(undo);
+        else if (unlinkat(undo->run, RECORD, 0) < 0)
+                r = -errno;
+        else
+                record_end(undo);
+        if (r < 0)
+                return r;
+        undo->skipped = 0;
+        return 1;
 }
 
 int undo_entries(const Undo *undo, UndoEntry *const **ret_entries, int *ret_skipped)

@@ -47,8 +47,14 @@ typedef struct UndoStep {
  * nothing is on record any more the file is removed. */
 int undo_put(Undo *undo, UndoStep *steps, unsigned n);
 
-/* What is on record, in order; `*ret_skipped` (may be NULL) is the number of lines not understood.
- * Entries belong to the record; the list is valid until the next call. */
+/* If lines of the record made no sense when it was opened, keeps it as it was found under the name
+ * UNDO_DAMAGED, in place of an older one, and goes on with what was understood. Returns 1 then, 0
+ * if there is nothing to keep, or the error; then nothing has changed. */
+#define UNDO_DAMAGED "undo.damaged"
+int undo_set_aside(Undo *undo);
+
+/* What is on record, in order; `*ret_skipped` (may be NULL) is the number of lines that made no
+ * sense. Entries belong to the record; the list is valid until the next call. */
 int undo_entries(const Undo *undo, UndoEntry *const **ret_entries, int *ret_skipped);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Undo, undo_free)

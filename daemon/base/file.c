@@ -19,6 +19,11 @@ int root_open(const char *path)
         return fd < 0 ? -errno : fd;
 }
 
+bool path_is_below(const char *path)
+{
+        return *path != '/' && !strstr(path, "..");
+}
+
 static int open_below(int root, const char *path, int flags)
 {
         int fd = openat(root, path, flags | O_CLOEXEC | O_NOCTTY);

@@ -11,6 +11,7 @@
 #define IDLED_FILE_H
 
 #include <dirent.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <unistd.h>
@@ -25,6 +26,10 @@ static inline void fd_close(int *fd)
 
 /* The largest file that file_read() takes, in bytes. */
 #define FILE_SIZE_MAX (16u << 20)
+
+/* True if the path cannot lead out of the directory that it is from: it is not absolute, and has no
+ * ".." in it. Links are not looked at. */
+bool path_is_below(const char *path);
 
 /* Opens the directory that all paths are relative to. Negative errno on failure. */
 int root_open(const char *path);

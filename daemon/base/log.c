@@ -13,8 +13,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static const char *const level_names[] = { "emerg",   "alert",  "crit", "err",
-                                           "warning", "notice", "info", "debug" };
+const char *const log_level_names[] = { "emerg",  "alert", "crit",  "err", "warning",
+                                        "notice", "info",  "debug", NULL };
 static const char *const targets[] = { "console", "journal", "null" };
 
 static int max_level = LOG_INFO;
@@ -47,9 +47,9 @@ const char *log_get_target(void)
 
 int log_level_parse(const char *name, int *ret_level)
 {
-        for (size_t i = 0; i < G_N_ELEMENTS(level_names); i++)
-                if (g_str_equal(level_names[i], name)) {
-                        *ret_level = (int)i;
+        for (int i = 0; log_level_names[i]; i++)
+                if (g_str_equal(log_level_names[i], name)) {
+                        *ret_level = i;
                         return 0;
                 }
         return -EINVAL;
@@ -57,7 +57,7 @@ int log_level_parse(const char *name, int *ret_level)
 
 const char *log_level_name(int level)
 {
-        return level_names[CLAMP(level, LOG_EMERG, LOG_DEBUG)];
+        return log_level_names[CLAMP(level, LOG_EMERG, LOG_DEBUG)];
 }
 
 static const char *level_colour(int level)

@@ -21,7 +21,12 @@ int log_get_level(void);
 int log_set_target(const char *target);
 const char *log_get_target(void);
 
-/* "debug", "info", ... as systemd names them, and back. -EINVAL: unknown name. */
+/* The names of levels, as systemd has them, by syslog priority; NULL at the end. And all of them as
+ * a text, for who found another one. */
+extern const char *const log_level_names[];
+#define LOG_LEVELS "emerg, alert, crit, err, warning, notice, info or debug"
+
+/* From name to level, and back. -EINVAL: unknown name. */
 int log_level_parse(const char *name, int *ret_level);
 const char *log_level_name(int level);
 

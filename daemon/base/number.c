@@ -78,7 +78,7 @@ static int number_before(const char *text, size_t suffix, double *ret_value)
 int duration_parse(const char *text, uint64_t *ret_usec)
 {
         const char *unit = text + strspn(text, "0123456789.");
-        double value;
+        double value, usec;
         int r;
 
         if (strcmp(text, "0") == 0) {
@@ -91,10 +91,10 @@ int duration_parse(const char *text, uint64_t *ret_usec)
                 r = number_before(text, strlen(unit), &value);
                 if (r < 0)
                         return r;
-                value = round(value * (double)units[i].usec);
-                if (value >= 0x1p63)
+                usec = round(value * (double)units[i].usec);
+                if (usec >= 0x1p63 || (usec == 0 && value > 0))
                         return -ERANGE;
-                *ret_usec = (uint64_t)value;
+                *ret_usec = (uint64_t)usec;
                 return 0;
         }
         return -EINVAL;
@@ -112,6 +112,14 @@ int percent_parse(const char *text, double *ret_fraction)
                 return r;
         *ret_fraction = value / 100;
         return 0;
+}
+
+int unit_length(const char *number, const char *unit)
+{
+        static const char *const things[] = { "CPUs", "cores", "tasks", "times", NULL };
+        bool one = strcmp(number, "1") == 0 && g_strv_contains(things, unit);
+
+        return (int)strlen(unit) - one;
 }
 
 char *duration_format(uint64_t usec)

@@ -18,11 +18,16 @@ int int_parse(const char *text, int *ret_value);
 int real_parse(const char *text, double *ret_value);
 
 /* A decimal number with a unit: us, ms, s, min, h; "0" needs none. Result in microseconds, rounded.
- * -EINVAL: no number, no unit or an unknown one; -ERANGE: too large. */
+ * -EINVAL: no number, no unit or an unknown one; -ERANGE: too large, or so small that it would be
+ * rounded to 0, which often means something else. */
 int duration_parse(const char *text, uint64_t *ret_usec);
 
 /* A number with a '%' behind it, as a fraction: "80%" is 0.8. */
 int percent_parse(const char *text, double *ret_fraction);
+
+/* The unit of a number that reads `number`, as so many bytes of `unit`: things that are counted
+ * (CPUs, cores, tasks, times) come as plural, of which one has no s. */
+int unit_length(const char *number, const char *unit);
 
 /* Microseconds with the largest unit that needs no fraction, as a new string: 250000 is "250ms". */
 char *duration_format(uint64_t usec);

@@ -307,7 +307,8 @@ static char *bound_format(const Setting *row, double bound)
         }
 }
 
-/* " from 1 to 64", " of at least 1" for a maximum of INFINITY, "" without bounds. */
+/* " from 1 to 64", " of at least 1" for a maximum of INFINITY, "" without bounds. Of a duration "
+ * of 0 or from 1us to 1s", for there is none in between. */
 static char *range_format(const Setting *row)
 {
         g_autofree char *min = NULL, *max = NULL;
@@ -318,6 +319,8 @@ static char *range_format(const Setting *row)
         if (isinf(row->max))
                 return g_strdup_printf(" of at least %s", min);
         max = bound_format(row, row->max);
+        if (row->type == SETTING_DURATION && row->min == 0)
+                return g_strdup_printf(" of 0 or from 1us to %s", max);
         return g_strdup_printf(" from %s to %s", min, max);
 }
 

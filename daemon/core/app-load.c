@@ -36,7 +36,7 @@ const Setting app_settings[] = {
             .help = "Who runs it: a number, or a name of /etc/passwd"),
         ROW("Match", "Children", SETTING_BOOL, children, "no",
             .help = "Also whatever it starts while it runs"),
-        ROW("Ask", "Latency", SETTING_DURATION, latency_usec, "0", 0, 10e6,
+        ROW("Ask", "Latency", SETTING_DURATION, latency_usec, "0", 0, HOLD_LATENCY_MAX_US,
             .help = "It shall run within this time of a wake-up; 0: any"),
         ROW("Ask", "Profile", SETTING_STRING, profile, "", .help = "Profile while it runs"),
         ROW("Ask", "MinCores", SETTING_COUNT, min_cores, "0", 0, CPUSET_MAX,

@@ -22,6 +22,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -97,6 +98,15 @@ static void say_refused(Apps *apps, const App *app, int error)
         apps->told = apps->full = true;
 }
 
+/* A process that ended is there until its parent has asked for its exit status, and still has a
+ * name, a user and a cgroup. */
+static bool has_ended(int pidfd)
+{
+        struct pollfd end = { .fd = pidfd, .events = POLLIN };
+
+        return poll(&end, 1, 0) > 0;
+}
+
 /* Follows the process that has this number now, if it is meant or `inherited`. True if it does, and
  * children that the process has already count: forks are heard of from now on, or only now this
  * rule follows them. */
@@ -108,7 +118,7 @@ static bool follow(Apps *apps, pid_t pid, const App *app, bool inherited)
         bool first;
         int r;
 
-        if (pidfd < 0)
+        if (pidfd < 0 || has_ended(pidfd))
                 return false;
         process_facts_init(apps->facts, pid);
         if (!inherited && !is_meant(apps, app, NULL))

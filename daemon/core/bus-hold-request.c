@@ -15,10 +15,9 @@
 #include "core/bus-hold.h"
 #include "core/profile.h"
 
-#define LATENCY_MAX_US 1000000u
-#define FREQUENCY_MAX  100000000u /* kHz */
-#define REASON_MAX     256
-#define CPUS_MAX       32768
+#define FREQUENCY_MAX 100000000u /* kHz */
+#define REASON_MAX    256
+#define CPUS_MAX      32768
 
 static int refuse(sd_bus_error *error, const char *key, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
@@ -55,7 +54,7 @@ static int take_latency(sd_bus_message *m, const char *key, const Manager *manag
                         BusHoldRequest *request, sd_bus_error *error)
 {
         uint32_t number = 0;
-        int r = read_number(m, key, 0, LATENCY_MAX_US, " microseconds", &number, error);
+        int r = read_number(m, key, 0, HOLD_LATENCY_MAX_US, " microseconds", &number, error);
 
         if (r >= 0)
                 request->hold.latency_us = (int32_t)number;

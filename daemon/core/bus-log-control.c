@@ -24,8 +24,7 @@ static int set_level(sd_bus *connection, const char *path, const char *interface
                 return r;
         if (log_level_parse(name, &level) < 0)
                 return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
-                                        "Not a log level: expected emerg, alert, crit, err, "
-                                        "warning, notice, info or debug");
+                                        "Not a log level: expected " LOG_LEVELS);
         log_set_level(level);
         return 0;
 }

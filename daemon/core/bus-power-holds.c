@@ -175,18 +175,27 @@ static void tell_released(const PowerHold *hold)
                           g_strerror(-r));
 }
 
-void power_holds_cancel(BusPower *power)
+/* Ends all of them at one stroke, with no profile of one that is still there in between. */
+static void end_all(BusPower *power, bool tell)
 {
-        Holds *holds = power->bus->manager->holds;
+        Manager *manager = power->bus->manager;
 
-        holds_defer(holds, true);
+        if (manager)
+                holds_defer(manager->holds, true);
         while (power->holds->len > 0) {
                 PowerHold *hold = g_ptr_array_index(power->holds, 0);
 
-                tell_released(hold);
+                if (tell)
+                        tell_released(hold);
                 hold_end(hold);
         }
-        holds_defer(holds, false);
+        if (manager)
+                holds_defer(manager->holds, false);
+}
+
+void power_holds_cancel(BusPower *power)
+{
+        end_all(power, true);
 }
 
 void power_holds_follow(BusPower *power)
@@ -203,8 +212,7 @@ void power_holds_follow(BusPower *power)
 
 void power_holds_drop(BusPower *power)
 {
-        while (power->holds->len > 0)
-                hold_end(g_ptr_array_index(power->holds, 0));
+        end_all(power, false);
 }
 
 /* One of the three that clients know; NULL if the hold asks for none that there is. */

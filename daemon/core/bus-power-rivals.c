@@ -35,15 +35,18 @@ static int on_name(sd_bus_message *reply, void *userdata, sd_bus_error *error)
         if (sd_bus_message_is_method_error(reply, NULL)) {
                 log_warning("The bus refuses the name %s: %s", name,
                             sd_bus_message_get_error(reply)->message);
-        } else if (sd_bus_message_read(reply, "u", &outcome) >= 0 && outcome != NAME_OWNER &&
-                   outcome != NAME_OWNED_ALREADY) {
-                log_warning("Another process, perhaps power-profiles-daemon or tuned-ppd, has the "
-                            "name %s: it is left to it",
-                            name);
-                add_rival(asked->power, name);
-        } else {
-                log_info("Serving %s", name);
+                return 0;
         }
+        if (sd_bus_message_read(reply, "u", &outcome) < 0)
+                return 0;
+        if (outcome == NAME_OWNER || outcome == NAME_OWNED_ALREADY) {
+                log_info("Serving %s", name);
+                return 0;
+        }
+        log_warning("Another process, perhaps power-profiles-daemon or tuned-ppd, has the name %s: "
+                    "it is left to it",
+                    name);
+        add_rival(asked->power, name);
         return 0;
 }
 

@@ -141,8 +141,10 @@ static int do_set_active(sd_bus_message *message, void *userdata, sd_bus_error *
         holds = bus->manager->holds;
         holds_defer(holds, true);
         r = bus_set_profile(bus, name, error);
-        if (r >= 0)
+        if (r >= 0 && bus->power->holds->len > 0) {
+                log_info("Holds under the power-profiles names end, for %s is chosen", name);
                 power_holds_cancel(bus->power);
+        }
         holds_defer(holds, false);
         return r < 0 ? r : sd_bus_reply_method_return(message, NULL);
 }
@@ -354,6 +356,8 @@ void bus_drop_power(Bus *bus)
 /* Gives the names back while the bus goes on. */
 static void switch_off(Bus *bus)
 {
+        if (bus->power->rivals->len > 0)
+                bus_changed(bus->manager, CHANGE_DEGRADED, bus);
         power_holds_cancel(bus->power);
         bus_drop_power(bus);
         for (int i = 0; i < POWER_NAMES; i++)

@@ -14,9 +14,6 @@
 #include "core/config-section.h"
 #include "core/profile.h"
 
-static const char *const log_levels[] = { "emerg",  "alert", "crit",  "err", "warning",
-                                          "notice", "info",  "debug", NULL };
-
 const Setting daemon_settings[] = {
         { .section = "Daemon",
           .key = "Policies",
@@ -29,7 +26,7 @@ const Setting daemon_settings[] = {
           .type = SETTING_CHOICE,
           .offset = offsetof(DaemonOptions, log_level),
           .fallback = "info",
-          .choices = log_levels,
+          .choices = log_level_names,
           .help = "Messages less important than this are dropped" },
         { .section = "Daemon",
           .key = "MaxStretch",

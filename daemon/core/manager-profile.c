@@ -195,8 +195,8 @@ int manager_set_profile(Manager *manager, const char *name, char **ret_error)
         keep(manager);
         explain(manager, &choice);
         if (choice.why == PROFILE_HELD)
-                log_info("Profile %s is chosen; %s stays, %s", name, choice.profile->name,
-                         active->reason);
+                log_info("Profile %s is chosen; %s stays, %s", automatic ? PROFILE_AUTO : name,
+                         choice.profile->name, active->reason);
         else
                 log_info("Profile %s: %s", choice.profile->name, active->reason);
         active->held = choice.why == PROFILE_HELD;

@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <time.h>
 
+#include "act/undo.h"
 #include "base/cpuset-text.h"
 #include "base/log.h"
 #include "core/apps.h"
@@ -75,19 +76,26 @@ static int read_machine(Manager *manager)
 }
 
 /* CPUs that came or went without an event show in the reading itself. A container may be shown
- * times of other CPUs than are online, for good: that is worth one look. */
+ * times of other CPUs than are online, for good: that is looked into less and less often. Once is
+ * not enough, for a CPU that goes between two readings may be back before the next. */
 static void look_for_moved_cpus(Manager *manager)
 {
         const CpuSet *counted = &manager->current->cpus;
         g_autofree char *text = NULL;
+        unsigned n;
 
         if (cpuset_equal(counted, &manager->topology->online) ||
-            cpuset_equal(counted, &manager->counted))
-                return;
-        manager_rescan(manager);
+            !cpuset_equal(counted, &manager->counted))
+                manager->n_counted = 0;
+        manager->counted = *counted;
         if (cpuset_equal(counted, &manager->topology->online))
                 return;
-        manager->counted = *counted;
+        n = ++manager->n_counted;
+        if ((n & (n - 1)) != 0)
+                return;
+        manager_rescan(manager);
+        if (n != 2 || cpuset_equal(counted, &manager->topology->online))
+                return;
         text = cpuset_format(counted);
         log_info("The kernel counts the time of CPUs %s, which are not those that are online",
                  text);
@@ -296,20 +304,37 @@ static const KnobKind **all_kinds(void)
         return (const KnobKind **)g_ptr_array_free(kinds, FALSE);
 }
 
+/* Nobody can tell what these lines were about, so it is an error; and they are not to be lost when
+ * the rest is given back. */
+static int tell_skipped(Knobs *knobs, int skipped)
+{
+        int r = knobs_set_aside(knobs);
+
+        log_error("%d %s no sense: something may stay changed", skipped,
+                  skipped == 1 ? "line of the record of what was changed makes"
+                               : "lines of the record of what was changed make");
+        if (r > 0)
+                log_notice("That record is kept as " UNDO_DAMAGED ", beside its usual name");
+        else if (r < 0)
+                log_error_errno(r, "That record cannot be kept as " UNDO_DAMAGED ": %m");
+        return -EBADMSG;
+}
+
 int manager_recover(Knobs *knobs)
 {
         g_autofree const KnobKind **kinds = all_kinds();
-        int skipped, n;
+        int skipped, n, told = 0, r;
 
         n = knobs_recover(knobs, kinds, &skipped);
         if (n < 0)
                 return log_error_errno(n, "The record of what was changed cannot be read: %m");
         if (skipped > 0)
-                log_warning("%d lines of the record of what was changed make no sense", skipped);
+                told = tell_skipped(knobs, skipped);
         if (n > 0)
                 log_notice("%d %s left changed by an instance that died: giving back", n,
                            n == 1 ? "knob was" : "knobs were");
-        return knobs_restore(knobs, manager_report_restored, NULL);
+        r = knobs_restore(knobs, manager_report_restored, NULL);
+        return r < 0 ? r : told;
 }
 
 int manager_start(Manager *manager)

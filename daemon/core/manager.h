@@ -146,7 +146,8 @@ typedef struct Manager {
         struct FreqReach *reach; /* the same; what manager-holds.c knows of each */
         bool stale;              /* carry out the plan anew even if it is the same */
         uint64_t slept_usec;     /* how long the machine had slept when that was last looked at */
-        CpuSet counted;          /* the CPUs of /proc/stat when they were last not those online */
+        CpuSet counted;          /* the CPUs of /proc/stat at the last tick */
+        unsigned n_counted;      /* for so many ticks in a row they were not those online */
         CpuSet returned;         /* CPUs that came online since then: the kernel set their knobs */
         uint64_t checked_usec;   /* when the knobs were last compared with what they should be */
         Plan plan;               /* merged and safe */
@@ -186,7 +187,8 @@ int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
 int manager_start(Manager *manager);
 
 /* Gives back what the record in `knobs` says an instance before this one changed, reporting to the
- * log. Returns the first error that left something changed. */
+ * log. Returns the first error that left something changed; -EBADMSG: there are lines in the record
+ * that make no sense. */
 int manager_recover(Knobs *knobs);
 
 /* Gives everything back, and frees. */

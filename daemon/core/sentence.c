@@ -9,11 +9,21 @@
 #include <string.h>
 
 #include "base/cpuset-text.h"
+#include "base/number.h"
 
 /* A number that is counted, as that of a hold, is told in full. */
 static bool is_whole(double value)
 {
         return value == floor(value) && fabs(value) < 1e15;
+}
+
+/* " 0.4 CPUs", " 1 core", " 30 %". */
+static void add_value(GString *text, double value, const char *unit)
+{
+        g_autofree char *number = g_strdup_printf(is_whole(value) ? "%.0f" : "%.4g", value);
+
+        g_string_append_printf(text, " %s%s%.*s", number, *unit ? " " : "",
+                               unit_length(number, unit), unit);
 }
 
 /* " (load 0.4 CPUs, battery 20 %)", or nothing. A name that holds its unit needs none behind it. */
@@ -26,11 +36,9 @@ static void add_inputs(GString *text, const Reason *reason)
 
                 if (!isfinite(reason->inputs[i].value))
                         continue;
-                g_string_append_printf(
-                        text, is_whole(reason->inputs[i].value) ? "%s%s %.0f" : "%s%s %.4g",
-                        separator, reason->inputs[i].name, reason->inputs[i].value);
-                if (unit && *unit && !strstr(reason->inputs[i].name, unit))
-                        g_string_append_printf(text, " %s", unit);
+                g_string_append_printf(text, "%s%s", separator, reason->inputs[i].name);
+                add_value(text, reason->inputs[i].value,
+                          unit && !strstr(reason->inputs[i].name, unit) ? unit : "");
                 separator = ", ";
         }
         if (separator[0] == ',')
@@ -55,11 +63,12 @@ static void add_option(GString *text, const Reason *reason, const Source *source
                 return;
         }
         where = source_format(source);
-        if (unit && isfinite(reason->threshold))
-                g_string_append_printf(text, "; %s is %.4g%s%s", reason->option, reason->threshold,
-                                       *unit ? " " : "", unit);
-        else
+        if (unit && isfinite(reason->threshold)) {
+                g_string_append_printf(text, "; %s is", reason->option);
+                add_value(text, reason->threshold, unit);
+        } else {
                 g_string_append_printf(text, "; see %s", reason->option);
+        }
         g_string_append_printf(text, " (%s)", where);
 }
 

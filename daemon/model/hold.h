@@ -12,6 +12,9 @@
 
 #include "base/cpuset.h"
 
+/* The longest latency that one can ask for: whatever is slower than this needs no promise. */
+#define HOLD_LATENCY_MAX_US 1000000u
+
 typedef struct Hold {
         uint64_t id;         /* counts from 1, never used twice */
         const char *reason;  /* clean, for people; never NULL */

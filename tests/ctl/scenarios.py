@@ -143,6 +143,17 @@ def busy():
     return says
 
 
+def single():
+    """One of everything that is counted."""
+    says = normal()
+    says["manager"].update(Ticks=1, Wakeups=1)
+    for row in says["explain"]:
+        row.update(BY, because="all has its number",
+                   inputs=[("wanted", 1, "cores"), ("tried", 1, "times"), ("runnable", 1, "tasks")],
+                   option="MinCores", threshold=1.0, threshold_unit="cores", source="default")
+    return says
+
+
 def limited():
     """A policy has wishes for single CPUs, the same for 0 and 1, and counts."""
     says = unparked()
@@ -226,4 +237,4 @@ def large():
 
 
 SCENARIOS = {f.__name__: f for f in (normal, unparked, dry, paused, degraded, strange, large,
-                                   busy, limited, held)}
+                                   busy, single, limited, held)}

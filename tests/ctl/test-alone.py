@@ -167,7 +167,28 @@ class Verify(TestCase):
     def test_given_back(self):
         self.write(self.boot_id, "found\tcgroup\t/work\t0-3", "write\tcgroup\t/work\t0-1",
                    "done\tcgroup\t/work")
+        before = Path(self.directory, "undo").read_bytes()
         self.assertEqual(self.verify().returncode, 0)
+        self.assertEqual(Path(self.directory, "undo").read_bytes(), before)
+
+    def test_damaged(self):
+        """What cannot be told is not fine; and looking changes nothing."""
+        record = Path(self.directory, "undo")
+        for text, lines, rest in (
+                (b"rubbish\nfound\tcgroup\t/work\t0-3\n", 2, []), (b"rubbish", 1, []),
+                (b"idled-undo\t1\t%s\nfound\tk\ta\t\0\nfound\tcgroup\t/work\t0-3\n"
+                 % self.boot_id.encode(), 1, ["/work"])):
+            record.write_bytes(text)
+            result = self.verify()
+            self.assertEqual(result.returncode, 1, result.stderr)
+            self.assertIn("1 line of the record makes no sense" if lines == 1 else
+                          "2 lines of the record make no sense", result.stdout)
+            self.assertNotIn("nothing is left", result.stdout)
+            answer = json.loads(self.verify("--json").stdout)
+            self.assertEqual((answer["fine"], answer["damaged_lines"]), (False, lines))
+            self.assertEqual([row["name"] for row in answer["to_restore"]], rest)
+            self.assertEqual(os.listdir(self.directory), ["undo"])
+            self.assertEqual(record.read_bytes(), text)
 
     def test_of_another_boot(self):
         """Its values ended with its kernel; and looking changes nothing."""

@@ -90,6 +90,7 @@ class Completions(TestCase):
 
     def test_zsh_is_complete(self):
         zsh = (COMPLETIONS / "_idlectl").read_text()
+        self.assertIn(" run) _arguments $everywhere ", zsh)  # without --json
         for verb in self.verbs():
             self.assertIn(f"'{verb}:", zsh)
         for option in self.options():

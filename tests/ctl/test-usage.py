@@ -55,6 +55,7 @@ BAD = [
     (["hold", "--cores", "1", "--for", "0"], '--for: found "0", expected a duration'),
     (["run", "--cores", "1"], "run: expected -- COMMAND..."),
     (["run", "--cores", "1", "--for", "1s", "true"], "run does not take --for"),
+    (["run", "--cores", "1", "--json", "true"], "run does not take --json"),
     (["run", "true"], "run: expected at least one of --latency"),
     (["status", "--latency", "5us"], "status does not take --latency"),
     (["cpus", "--interval", "1"], '--interval: found "1", expected a duration'),
@@ -97,7 +98,8 @@ class Usage(TestCase):
                 result = self.run_ctl(*arguments)
                 self.assertEqual((result.returncode, result.stderr), (0, ""))
                 self.assertTrue(result.stdout.startswith(f"Usage: idlectl {verb} "))
-                self.assertIn("--json", result.stdout)
+                self.assertIn("--no-colour", result.stdout)
+                self.assertEqual("--json" in result.stdout, verb != "run")
 
     def test_places_everywhere(self):
         """A set of options that says where things are fits every verb."""

@@ -82,6 +82,13 @@ class Verbs(TestCase):
         self.assertEqual((row["option"], row["source"], row["threshold"], row["threshold_unit"]),
                          (None, "no option", 2, "tasks"))
 
+    def test_one_of_each(self):
+        self.start("single")
+        self.assertRegex(self.run_ctl("status").stdout,
+                         r"(?m)^Own cost +12\.3 ms of CPU, 1 wake-up, 1 tick, next in ")
+        self.assertIn("(wanted 1 core, tried 1 time, runnable 1 task); MinCores is 1 core (",
+                      self.run_ctl("why").stdout)
+
     def test_why_beside_parking(self):
         self.start("limited")
         self.assert_golden("why-limited", self.run_ctl("why").stdout)

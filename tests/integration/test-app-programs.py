@@ -20,7 +20,7 @@ class Namespaces(Apps):
     @unittest.skipUnless(can_mount(), 'no mount namespace can be made here')
     def test_is_another_in_a_namespace(self):
         """Any program at the path that is meant, as whoever has a user namespace can arrange."""
-        self.use_fence(game='[Match]\nExecutable=BIN/game\n' + ASK)
+        self.use_fence(**RULES)
         self.start()
         script = 'mount --bind BIN/other BIN/game && exec BIN/game 1000'
         fake = self.run_program('unshare', '--user', '--map-root-user', '--mount', 'sh', '-c',
@@ -59,6 +59,7 @@ class Homes(Apps):
         self.wait_exec(fake.pid, 'game')
         self.start()
         self.wait_hold('game', real.pid)
+        self.daemon.stop()  # all that it said at the start has been read then
         self.assertEqual(self.daemon.count_log('of app game: .*process %d,' % fake.pid), 0)
 
 

@@ -345,6 +345,9 @@ class Mistakes(Apps):
         cases = {
             '[Match]\nExecutable=game\n' + ASK: ':2: Executable: found "game"',
             '[Match]\nComm=a\n[Ask]\nLatency=fast\n': ':4: Latency: found "fast"',
+            '[Match]\nComm=a\n[Ask]\nLatency=0.4us\n':
+                ':4: Latency: found "0.4us", expected a duration of 0 or from 1us to 1s',
+            '[Match]\nComm=a\n[Ask]\nLatency=1001ms\n': ':4: Latency: found "1001ms", expected',
             '[Match]\nComm=a\nUnti=b\n' + ASK: 'did you mean Unit?',
             '[Match]\nLatency=5us\n': ':2: Latency: found in [Match], expected in [Ask]',
             '[App]\n': ':1: found section [App], expected [Match] or [Ask]',

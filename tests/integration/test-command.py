@@ -103,6 +103,12 @@ class Check(Command):
             self.assertEqual((status, out), (2, ''), words)
             self.assertTrue(err, words)
         self.assertEqual(self.idled('--help')[0], 0)
+        levels = 'emerg, alert, crit, err, warning, notice, info or debug\n'
+        self.assertIn('--log-level: found "loud", expected ' + levels,
+                      self.idled('--log-level', 'loud')[2])
+        self.assertIn(' ' + levels, self.idled('--help')[1])
+        for level in levels.replace(' or', ',').split(', '):
+            self.assertEqual(self.idled('--check', '--log-level', level.strip())[0], 0, level)
         self.assertRegex(self.idled('--version')[1], r'\d')
 
     def test_a_root_that_is_not_there(self):
@@ -167,12 +173,27 @@ class Restore(Command):
         os.makedirs(os.path.dirname(self.undo_path()))
         with open(self.undo_path(), 'w', encoding='ascii') as file:
             file.write('\x7fnonsense\nmore\n')
-        said = '2 lines of the record of what was changed make no sense\n'
-        self.assertEqual(self.idled('--restore'), (0, '', said))
+        said = ('2 lines of the record of what was changed make no sense: something may stay changed\n'
+                'That record is kept as undo.damaged, beside its usual name\n')
+        self.assertEqual(self.idled('--restore'), (1, '', said))
+        with open(self.undo_path() + '.damaged', encoding='ascii') as file:
+            self.assertEqual(file.read(), '\x7fnonsense\nmore\n')
+        self.assertEqual(self.idled('--restore'), (0, '', ''))
         status, out, err = self.idled('--once')
         self.assertEqual(status, 0, err)
-        self.assertIn(said, err)
         self.assertIn('online 0-7', out)
+
+    def test_nonsense_at_the_start(self):
+        """Idled goes on, and what it could not read is kept."""
+        os.makedirs(os.path.dirname(self.undo_path()))
+        with open(self.undo_path(), 'w', encoding='ascii') as file:
+            file.write('nonsense\n')
+        self.start('--no-bus', bus=False)
+        self.daemon.wait_log('Some knobs are not as they were found')
+        self.assertEqual(self.daemon.count_log('1 line of the record of what was changed makes no'), 1)
+        self.daemon.send(signal.SIGTERM)
+        self.assertEqual(self.daemon.wait_exit(), 0)
+        self.assertEqual(os.listdir(os.path.dirname(self.undo_path())).count('undo.damaged'), 1)
 
     def test_two_instances(self):
         self.start('--no-bus', bus=False)

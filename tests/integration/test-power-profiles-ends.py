@@ -103,14 +103,11 @@ class Questions(Case):
         self.assertEqual((client.stdout.read(), client.returncode), ('', 0))
         self.assertEqual(self.get('Profile'), 'performance')
 
-
     def test_too_many(self):
         """Who may have no more is refused before polkit is asked."""
         self.polkit.agrees = True
-        client = subprocess.Popen(
-            ['setpriv', '--reuid=%d' % NOBODY, '--regid=%d' % NOBODY, '--clear-groups',
-             sys.executable, '-c', GREEDY, self.bus.address], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, text=True)
+        client = subprocess.Popen(command_as(NOBODY, sys.executable, '-c', GREEDY, self.bus.address),
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         lines = []
         reader = threading.Thread(target=lambda: lines.append(client.stdout.readline()))
         reader.start()

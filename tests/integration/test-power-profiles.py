@@ -10,8 +10,10 @@ import unittest
 import xml.etree.ElementTree as xml
 
 import dbus
-from idledtest import NOBODY, PROPERTIES, TIMEOUT, TestCase, main, needs_root, wait_until
+from idledtest import (MOCK, NOBODY, PATH, PROPERTIES, TIMEOUT, TestCase, main, needs_root,
+                       wait_until)
 from powertest import NEW, OLD, Case
+from systemdtest import SYSTEMD
 
 CLIENT = shutil.which('powerprofilesctl')
 INVALID = 'org.freedesktop.DBus.Error.InvalidArgs'
@@ -191,6 +193,7 @@ class Holds(Case):
         self.assertEqual(self.value('ActiveProfileHolds'), [])
         self.assertEqual(self.daemon.count_log('Profile performance'), before)
         self.assertEqual(self.daemon.count_log('Profile balanced: chosen'), 1)
+        self.assertEqual(self.daemon.count_log('names end, for balanced is chosen'), 1)
 
     def test_peer_defect_10(self):
         """A number can be guessed, and is of no use to who is not its owner."""
@@ -267,7 +270,10 @@ class Holds(Case):
         wait_until(lambda: self.get('Profile') == 'performance', 'the chosen one')
 
 
-SYSTEMD = 'org.freedesktop.systemd1'
+# What systemd answers, for dbusmock.
+RUNNING = '''ret = [
+    (name, '', 'loaded', state, '', '', '/a', 0, '', '/') for name, state in
+    (('tuned-ppd.service', 'inactive'), ('tuned.service', 'active'), ('tlp.service', 'activating'))]'''
 
 
 class Names(Case):
@@ -311,9 +317,8 @@ class Names(Case):
         """What has no name and writes to the same knobs, and runs nevertheless."""
         path = '/org/freedesktop/systemd1'
         _, systemd = self.mock(SYSTEMD, path, SYSTEMD + '.Manager')
-        systemd.AddMethod(SYSTEMD + '.Manager', 'ListUnitsByNames', 'as', 'a(ssssssouso)', '''ret = [
-    (name, '', 'loaded', state, '', '', '/a', 0, '', '/') for name, state in
-    (('tuned-ppd.service', 'inactive'), ('tuned.service', 'active'), ('tlp.service', 'activating'))]''', dbus_interface='org.freedesktop.DBus.Mock')
+        systemd.AddMethod(SYSTEMD + '.Manager', 'ListUnitsByNames', 'as', 'a(ssssssouso)', RUNNING,
+                          dbus_interface=MOCK)
         self.start()
         for name in 'tuned', 'tlp':
             self.daemon.wait_log(name + r'.service runs and sets')
@@ -322,6 +327,10 @@ class Names(Case):
                                                    'it runs and sets what idled sets'))
         self.assertEqual(self.daemon.count_log('service runs and sets'), 2)
         self.assertIn('tlp.service', self.idlectl('status').stdout)
+        changed = self.signals(PATH)
+        self.call('SetOption', 'Daemon', 'PowerProfilesNames', 'no')
+        wait_until(lambda: any(row[2].get('Degraded') == [] for row in changed), 'none to be told of')
+        self.assertEqual(self.get('Degraded'), [])
 
     def test_bus_away(self):
         self.start()

@@ -72,6 +72,8 @@ class Choices(ProfileCase):
         self.assertEqual((row['value'], row['source'], row['runtime']), ('6-7', where, False))
         wait_until(lambda: seen, 'Profile told')
         self.sync()
+        # What the start had to tell may come late.
+        seen = [row for row in seen if row[2].get('Profile') != 'balanced']
         self.assertEqual(len(seen), 1, seen)
         self.assertEqual(seen[0][2]['Profile'], 'night')
         self.assertEqual(seen[0][2]['ChosenProfile'], 'night')

@@ -71,9 +71,8 @@ def check_files(dest, places):
     """What is missing, what is too much, and what others could write."""
     expected = {e.format(**places) for e in EXPECTED}
     found = {"/" + str(p.relative_to(dest)) for p in dest.rglob("*") if not p.is_dir()}
-    together = {t.format(**places) for t in TOGETHER}
-    if found & together:
-        expected |= together
+    if places["power_profiles"] == "true":
+        expected |= {t.format(**places) for t in TOGETHER}
     problems = [f"{f}: is not installed" for f in sorted(expected - found)]
     problems += [f"{f}: is installed, but not in the list of tests/rules/installed.py"
                  for f in sorted(found - expected)]
