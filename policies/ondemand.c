@@ -69,10 +69,12 @@
 
 #include "ondemand.h"
 
-/* Where nothing is parked and half of it idle, tasks that go on to wait do not wait for cores. */
+/* Where nothing is parked and half of it idle, tasks that go on to wait do not wait for cores. What
+ * comes seldom is no habit: signs that are further apart than Dwell are each the first. */
 static void learn_habit(Call *call, Sign sign)
 {
         Ondemand *self = call->self;
+        uint64_t dwell = call->options->dwell_usec;
 
         if (self->n_kept < size_max(call) || !demand_is_light(&call->demand)) {
                 self->waiting_since_usec = 0;
@@ -80,9 +82,10 @@ static void learn_habit(Call *call, Sign sign)
         }
         if (sign != SIGN_WAITING && sign != SIGN_PRESSURE)
                 return;
-        if (self->waiting_since_usec == 0)
+        if (self->waiting_since_usec == 0 || call->now_usec - self->waited_usec >= dwell)
                 self->waiting_since_usec = call->now_usec;
-        if (call->now_usec - self->waiting_since_usec < call->options->dwell_usec)
+        self->waited_usec = call->now_usec;
+        if (call->now_usec - self->waiting_since_usec < dwell)
                 return;
         self->wary = true;
         self->alarm_cores = size_count(call, size_wanted(call, self->load));

@@ -50,6 +50,7 @@ typedef struct Ondemand {
         bool alarmed;    /* it grew because tasks waited, and has not wanted so much since */
         int alarm_cores; /* that were kept then */
         uint64_t waiting_since_usec; /* tasks wait while all cores are kept and half idle */
+        uint64_t waited_usec;        /* that was seen last */
         bool wary;                   /* waiting is usual with this load, whatever is kept */
 
         Worth worth;

@@ -8,6 +8,7 @@
 #include "table.h"
 #include "world.h"
 
+static const Grid two = { 1, 1, 2, 1, 0, 0, NULL };
 static const Grid eight = { 1, 1, 8, 1, 0, 0, NULL };
 static const Grid smt = { 1, 1, 4, 2, 0, 0, NULL };
 static const Grid hybrid = { 1, 1, 4, 2, 2, 580, NULL };
@@ -347,6 +348,26 @@ START_TEST(learns_of_lasting_alarms)
 }
 END_TEST
 
+/* What comes once in 6 s is not usual: the CPUs that it called for stay for the next time. */
+START_TEST(learns_nothing_of_rare_alarms)
+{
+        const Interval alarm = { 250000, "0=0.3", 3, 0.15, true },
+                       quiet = { 250000, "0=0.1", 0, 0, false };
+        g_autoptr(Topology) topology = grid_build(&two);
+        g_autoptr(World) world = world_new(&idled_policy, topology);
+
+        world_rest(world);
+        ck_assert_int_eq(world_cores(world), 1);
+        for (int i = 0; i < 10; i++) {
+                pass(world, &alarm);
+                for (int n = 0; n < 23; n++) {
+                        pass(world, &quiet);
+                        ck_assert_msg(world_cores(world) == 2, "parked after %d alarms", i + 1);
+                }
+        }
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("ondemand-look");
@@ -358,6 +379,7 @@ int main(void)
         tcase_add_loop_test(tcase, lone_thread, 0, G_N_ELEMENTS(lone_cases));
         tcase_add_test(tcase, learns_of_false_alarms);
         tcase_add_test(tcase, learns_of_lasting_alarms);
+        tcase_add_test(tcase, learns_nothing_of_rare_alarms);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
 }

@@ -30,7 +30,7 @@ complete -c idlectl -n "not __fish_seen_subcommand_from $verbs" -a hold -d 'Ask 
 complete -c idlectl -n "not __fish_seen_subcommand_from $verbs" -a run -d 'Run a command, and hold for as long as it runs'
 complete -c idlectl -n "not __fish_seen_subcommand_from $verbs" -a holds -d 'Show who holds what'
 complete -c idlectl -n "not __fish_seen_subcommand_from $verbs" -a dump -d 'Print everything, for a report'
-complete -c idlectl -n "__fish_seen_subcommand_from status cpus why policies set profile check settings verify hold holds dump" -l json -d 'Print one JSON document'
+complete -c idlectl -n "not __fish_seen_subcommand_from run" -l json -d 'Print one JSON document'
 complete -c idlectl -l no-colour -d 'No colours'
 complete -c idlectl -l help -d 'Print help'
 complete -c idlectl -l version -d 'Print the version'

@@ -307,8 +307,8 @@ static char *bound_format(const Setting *row, double bound)
         }
 }
 
-/* " from 1 to 64", " of at least 1" for a maximum of INFINITY, "" without bounds. Of a duration "
- * of 0 or from 1us to 1s", for there is none in between. */
+/* " from 1 to 64", " of at least 1" for a maximum of INFINITY, "" without bounds. For a duration
+ * that may be 0 " of 0 or from 1us to 1s": there is none in between. */
 static char *range_format(const Setting *row)
 {
         g_autofree char *min = NULL, *max = NULL;
