@@ -13,8 +13,6 @@
 
 #include "pack.h"
 
-#define SMT_GAIN 0.25
-
 /* Shares of utilisation that are looked for. */
 typedef struct DemandLimits {
         double saturated; /* a CPU that is busy for this share or more may want more than it gets */

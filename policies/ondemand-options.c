@@ -22,7 +22,7 @@ const Setting ondemand_settings[] = {
             .help = "A CPU used this much, or all kept cores together, is reason to unpark"),
         ROW("DownThreshold", SETTING_PERCENT, down, "60%", 0, 1,
             .help = "Kept cores used less than this may be parked"),
-        ROW("PressureThreshold", SETTING_PERCENT, pressure, "10%", 0.001, 1,
+        ROW("PressureThreshold", SETTING_PERCENT, pressure, "25%", 0.001, 1,
             .help = "Tasks that wait for CPUs this share of the time are reason to unpark"),
         ROW("Dwell", SETTING_DURATION, dwell_usec, "5s", 0, 3600e6,
             .help = "How long the load must be low before cores are parked"),

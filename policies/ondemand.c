@@ -9,8 +9,9 @@
  *     the time: filtered += (1 - exp(-interval / FilterTime)) * (work - filtered), so that
  *     calls that come early or late weigh what they should.
  *  3. Size. The load wants the fewest cores that it uses to at most TargetUtilization. A core
- *     counts with its capacity, as one thread: what SMT adds is a reserve that is never planned
- *     on, for two tasks that share a core both notice, and one more core awake costs less.
+ *     counts with its capacity, and SMT_GAIN of it for each further thread, as the work does: with
+ *     70 % two threads are busy for 55 % of the time each. A thread that fills its CPU is given a
+ *     core for itself all the same (5).
  *  4. Growing by load. When the filtered load uses the kept cores to more than UpThreshold, the
  *     size that it wants is kept at once.
  *  5. Growing by sign. Three signs do not wait for the filter.
@@ -23,7 +24,8 @@
  *        waiting; then as below.
  *     b) More tasks are runnable than CPUs are in use.
  *     c) Tasks waited for PressureThreshold of the time, or the pressure trigger called and
- *        every CPU in use is taken.
+ *        every CPU in use is taken. Tasks that come at random and use two threads of a core to
+ *        70 % of it wait for 21 % of the time (M/M/2, 55 % each), so the default is more.
  *     After b and c the kept cores are doubled, or a core is kept for each runnable task,
  *     whichever is more: from one core to a thousand are ten steps.
  *     A task that has come since the last call, where one saturated CPU more would call for more

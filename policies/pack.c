@@ -201,15 +201,25 @@ static bool walk(const Pack *pack, const Topology *topology, PackSize size, Walk
         return kept;
 }
 
+static double core_capacity(const Pack *pack, const Topology *topology, int number)
+{
+        const TopologyCore *core = &topology->cores[number];
+        int threads = 0;
+
+        for (int i = 0; i < core->n_threads; i++)
+                threads += cpuset_has(&pack->cpus, topology->core_cpus[core->first + i]);
+        return (1 + SMT_GAIN * (threads - 1)) * core->capacity / CAPACITY_SCALE;
+}
+
 double pack_capacity(const Pack *pack, const Topology *topology, PackSize size)
 {
-        long sum = 0;
+        double sum = 0;
         int core;
 
         for (Walk at = { 0 }; at.position < pack->n_cores;)
                 if (walk(pack, topology, size, &at, &core))
-                        sum += topology->cores[core].capacity;
-        return (double)sum / CAPACITY_SCALE;
+                        sum += core_capacity(pack, topology, core);
+        return sum;
 }
 
 int pack_count(const Pack *pack, const Topology *topology, PackSize size)
@@ -228,10 +238,10 @@ PackSize pack_fit(const Pack *pack, const Topology *topology, double capacity, i
         int fast_met = 0;
 
         while (size.cores < pack->n_cores && sum < capacity) {
-                uint16_t own = topology->cores[pack->order[size.cores++]].capacity;
+                int core = pack->order[size.cores++];
 
-                if (own < pack->fast || fast_met++ >= size.fast)
-                        sum += (double)own / CAPACITY_SCALE;
+                if (topology->cores[core].capacity < pack->fast || fast_met++ >= size.fast)
+                        sum += core_capacity(pack, topology, core);
         }
         return size;
 }

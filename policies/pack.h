@@ -18,6 +18,9 @@ typedef enum PackOrder {
         PACK_PACKAGE,     /* one package after the other, however fast its cores are */
 } PackOrder;
 
+/* What each further thread of a core adds to it if all are busy, as a share of what one does. */
+#define SMT_GAIN 0.25
+
 /* What is kept: the first `cores` of the order, and those of the first `fast` cores of the fastest
  * class that are not among them. */
 typedef struct PackSize {
@@ -46,8 +49,7 @@ PackSize pack_fit(const Pack *pack, const Topology *topology, double capacity, i
  * stay if they fit. Its `fast` then says how many cores of that class there are. */
 PackSize pack_resize(const Pack *pack, const Topology *topology, PackSize size, int min, int max);
 
-/* The capacity of what is kept, every core counted as one of its threads, in units of the machine's
- * fastest CPU. */
+/* The capacity of what is kept, with SMT_GAIN, in units of the machine's fastest CPU. */
 double pack_capacity(const Pack *pack, const Topology *topology, PackSize size);
 
 /* How many cores are kept. */

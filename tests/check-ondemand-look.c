@@ -325,9 +325,9 @@ END_TEST
  * parked, and what is usual calls for none until the load has needed more. */
 START_TEST(learns_of_lasting_alarms)
 {
-        const Interval alarm = { 250000, "0=0.3,3=0.2", 3, 0.15, true },
-                       parked = { 250000, "0=0.5", 2, 0.15, true },
-                       same = { 50000, "0=0.5", 2, 0.15, true },
+        const Interval alarm = { 250000, "0=0.3,3=0.2", 3, 0.3, true },
+                       parked = { 250000, "0=0.5", 2, 0.3, true },
+                       same = { 50000, "0=0.5", 2, 0.3, true },
                        heavy = { 50000, "0=1", 3, 1, true };
         g_autoptr(Topology) topology = grid_build(&eight);
         g_autoptr(World) world = world_new(&idled_policy, topology);
