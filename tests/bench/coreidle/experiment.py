@@ -36,7 +36,8 @@ TABLES = {
 MACHINES = {"4": ("2x2", "2-3"), "8": ("2x2x2", "2-7"), "4-cores": ("4x1", "1-3")}
 
 LOADS = {
-    "cyclictest": "bash /root/cyclictests /root/load.histograms",
+    "cyclictest": "bash /root/cyclictests /root/load.histograms 4000",
+    "cyclictest-fast": "bash /root/cyclictests /root/load.histograms 2000",
     "tbench": "tbench -R 10 -t 100000 1 127.0.0.1",
     "tbench-full": "tbench -t 100000 1 127.0.0.1",
 }
