@@ -157,13 +157,11 @@ json_object *why_ask(Ctl *ctl, int *ret_status)
         return answer;
 }
 
-/* Adds " 0.4 CPUs", " 1 CPU", " 99 %". */
 static void add_value(GString *text, double value, const char *unit)
 {
-        g_autofree char *number = g_strdup_printf("%.4g", value);
+        g_autofree char *formatted = value_format(value, unit);
 
-        g_string_append_printf(text, " %s%s%.*s", number, *unit ? " " : "",
-                               unit_length(number, unit), unit);
+        g_string_append_printf(text, " %s", formatted);
 }
 
 /* " (load 0.4 CPUs, battery 20 %)", or nothing. */

@@ -123,6 +123,23 @@ START_TEST(format)
 }
 END_TEST
 
+static const struct {
+        double value;
+        const char *unit, *text;
+} value_cases[] = {
+        { 0.43216, "CPUs", "0.4322 CPUs" }, { 1, "CPUs", "1 CPU" },  { 1, "tasks", "1 task" },
+        { 2, "cores", "2 cores" },          { 1, "s", "1 s" },       { 12345, "", "12345" },
+        { 12345.6, "W", "1.235e+04 W" },    { -0.5, "%", "-0.5 %" },
+};
+
+START_TEST(value)
+{
+        g_autofree char *text = value_format(value_cases[_i].value, value_cases[_i].unit);
+
+        ck_assert_str_eq(text, value_cases[_i].text);
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("number");
@@ -130,6 +147,7 @@ int main(void)
 
         tcase_add_loop_test(tcase, parse, 0, G_N_ELEMENTS(cases));
         tcase_add_loop_test(tcase, format, 0, G_N_ELEMENTS(format_cases));
+        tcase_add_loop_test(tcase, value, 0, G_N_ELEMENTS(value_cases));
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
 }

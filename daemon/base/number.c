@@ -114,12 +114,14 @@ int percent_parse(const char *text, double *ret_fraction)
         return 0;
 }
 
-int unit_length(const char *number, const char *unit)
+char *value_format(double value, const char *unit)
 {
         static const char *const things[] = { "CPUs", "cores", "tasks", "times", NULL };
+        bool whole = value == floor(value) && fabs(value) < 1e15;
+        g_autofree char *number = g_strdup_printf(whole ? "%.0f" : "%.4g", value);
         bool one = strcmp(number, "1") == 0 && g_strv_contains(things, unit);
 
-        return (int)strlen(unit) - one;
+        return g_strdup_printf("%s%s%.*s", number, *unit ? " " : "", (int)strlen(unit) - one, unit);
 }
 
 char *duration_format(uint64_t usec)

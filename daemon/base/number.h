@@ -25,9 +25,10 @@ int duration_parse(const char *text, uint64_t *ret_usec);
 /* A number with a '%' behind it, as a fraction: "80%" is 0.8. */
 int percent_parse(const char *text, double *ret_fraction);
 
-/* The unit of a number that reads `number`, as so many bytes of `unit`: things that are counted
- * (CPUs, cores, tasks, times) come as plural, of which one has no s. */
-int unit_length(const char *number, const char *unit);
+/* A value and its unit, "" for none, as a new string: "0.4 CPUs", "1 core", "30 %", "12345". Whole
+ * numbers are told in full, others to four digits; things that are counted (CPUs, cores, tasks,
+ * times) come as plural, of which one has no s. */
+char *value_format(double value, const char *unit);
 
 /* Microseconds with the largest unit that needs no fraction, as a new string: 250000 is "250ms". */
 char *duration_format(uint64_t usec);

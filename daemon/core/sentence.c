@@ -11,19 +11,11 @@
 #include "base/cpuset-text.h"
 #include "base/number.h"
 
-/* A number that is counted, as that of a hold, is told in full. */
-static bool is_whole(double value)
-{
-        return value == floor(value) && fabs(value) < 1e15;
-}
-
-/* " 0.4 CPUs", " 1 core", " 30 %". */
 static void add_value(GString *text, double value, const char *unit)
 {
-        g_autofree char *number = g_strdup_printf(is_whole(value) ? "%.0f" : "%.4g", value);
+        g_autofree char *formatted = value_format(value, unit);
 
-        g_string_append_printf(text, " %s%s%.*s", number, *unit ? " " : "",
-                               unit_length(number, unit), unit);
+        g_string_append_printf(text, " %s", formatted);
 }
 
 /* " (load 0.4 CPUs, battery 20 %)", or nothing. A name that holds its unit needs none behind it. */
