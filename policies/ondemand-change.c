@@ -36,7 +36,7 @@ void change_keep(Call *call, PackSize size, const Reason *reason)
         pack_parked(&self->pack, topology, size, &parked);
         self->kept = size;
         self->n_kept = size_count(call, size);
-        self->capacity = pack_capacity(&self->pack, topology, size);
+        self->capacity = pack_capacity(&self->pack, topology, SMT_GAIN, size);
         self->dwelling = false;
         if (cpuset_equal(&parked, &self->parked))
                 return;

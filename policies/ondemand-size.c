@@ -38,26 +38,45 @@ int size_count(const Call *call, PackSize size)
         return pack_count(&call->self->pack, call->input->topology, size);
 }
 
+/* What SMT adds to a core is of no use to a thread that fills its CPU, or nearly so. */
+static double gain(const Call *call)
+{
+        return call->self->busiest > call->options->target ? 0 : SMT_GAIN;
+}
+
+PackSize size_fitting(const Call *call, double load, int fast)
+{
+        return pack_fit(&call->self->pack, call->input->topology, gain(call),
+                        load / call->options->target, fast);
+}
+
+double size_capacity(const Call *call, PackSize size)
+{
+        return pack_capacity(&call->self->pack, call->input->topology, gain(call), size);
+}
+
 /* As size_wanted(), if so many CPUs are saturated and so many call for fast cores; `max` cores at
  * most. */
 static PackSize wanted(const Call *call, double load, int saturated, int fast, int max)
 {
-        const Pack *pack = &call->self->pack;
-        const Topology *topology = call->input->topology;
-        double target = call->options->target;
         int least = size_min(call), rest;
 
         if (saturated > 0) {
-                rest = pack_fit(pack, topology, call->demand.rest / target, 0).cores;
+                rest = size_fitting(call, call->demand.rest, 0).cores;
                 rest = saturated + (rest > 1 ? rest : 1);
                 least = rest > least ? rest : least;
         }
-        return resize(call, pack_fit(pack, topology, load / target, fast), least, max);
+        return resize(call, size_fitting(call, load, fast), least, max);
 }
 
 PackSize size_wanted(const Call *call, double load)
 {
         return wanted(call, load, call->demand.saturated, call->demand.fast, size_max(call));
+}
+
+PackSize size_lasting(const Call *call)
+{
+        return wanted(call, call->self->load, call->saturated, call->demand.fast, size_max(call));
 }
 
 PackSize size_if_one_more(const Call *call)

@@ -41,7 +41,7 @@ static double capacity_of_fewer(const Call *call)
 
         while (size.cores > 1 && size_count(call, size) == pack->n_cores)
                 size.cores--;
-        return pack_capacity(pack, call->input->topology, size);
+        return size_capacity(call, size);
 }
 
 static Reason why_target(const Call *call)
@@ -67,8 +67,7 @@ static Reason why_tasks(const Call *call, const char *because, PackSize size)
 static Reason why_wanted(const Call *call)
 {
         const Ondemand *self = call->self;
-        PackSize fitting = pack_fit(&self->pack, call->input->topology,
-                                    self->load / call->options->target, call->demand.fast);
+        PackSize fitting = size_fitting(call, self->load, call->demand.fast);
 
         if (size_min(call) >= self->pack.n_cores)
                 return why_at_least(call);

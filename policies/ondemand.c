@@ -10,8 +10,9 @@
  *     calls that come early or late weigh what they should.
  *  3. Size. The load wants the fewest cores that it uses to at most TargetUtilization. A core
  *     counts with its capacity, and SMT_GAIN of it for each further thread, as the work does: with
- *     70 % two threads are busy for 55 % of the time each. A thread that fills its CPU is given a
- *     core for itself all the same (5).
+ *     70 % two threads are busy for 55 % of the time each. But while the busiest CPU, filtered as
+ *     the load, is busier than TargetUtilization, a core counts as one thread, for what fills a CPU
+ *     gets nothing of the others.
  *  4. Growing by load. When the filtered load uses the kept cores to more than UpThreshold, the
  *     size that it wants is kept at once.
  *  5. Growing by sign. Three signs do not wait for the filter.
@@ -25,7 +26,8 @@
  *     b) More tasks are runnable than CPUs are in use.
  *     c) Tasks waited for PressureThreshold of the time, or the pressure trigger called and
  *        every CPU in use is taken. Tasks that come at random and use two threads of a core to
- *        70 % of it wait for 21 % of the time (M/M/2, 55 % each), so the default is more.
+ *        70 % of it wait for 21 % of the time (M/M/2, 55 % each), and for 36 % at 80 %, so the
+ *        threshold is to be more.
  *     After b and c the kept cores are doubled, or a core is kept for each runnable task,
  *     whichever is more: from one core to a thousand are ten steps.
  *     A task that has come since the last call, where one saturated CPU more would call for more
@@ -76,7 +78,8 @@
 static void learn_habit(Call *call, Sign sign)
 {
         Ondemand *self = call->self;
-        uint64_t dwell = call->options->dwell_usec;
+        uint64_t dwell = call->options->dwell_usec, least = 2 * PRESSURE_WINDOW_USEC;
+        uint64_t habit = dwell > least ? dwell : least; /* the trigger calls once in a window */
 
         if (self->n_kept < size_max(call) || !demand_is_light(&call->demand)) {
                 self->waiting_since_usec = 0;
@@ -84,10 +87,10 @@ static void learn_habit(Call *call, Sign sign)
         }
         if (sign != SIGN_WAITING && sign != SIGN_PRESSURE)
                 return;
-        if (self->waiting_since_usec == 0 || call->now_usec - self->waited_usec >= dwell)
+        if (self->waiting_since_usec == 0 || call->now_usec - self->waited_usec >= habit)
                 self->waiting_since_usec = call->now_usec;
         self->waited_usec = call->now_usec;
-        if (call->now_usec - self->waiting_since_usec < dwell)
+        if (call->now_usec - self->waiting_since_usec < habit)
                 return;
         self->wary = true;
         self->alarm_cores = size_count(call, size_wanted(call, self->load));
@@ -208,6 +211,7 @@ static void filter_load(Call *call)
         if (self->loaded && call->options->filter_usec > 0)
                 weight = -expm1(-interval / (double)call->options->filter_usec);
         self->load += weight * (call->demand.work - self->load);
+        self->busiest += weight * (call->demand.busiest - self->busiest);
         self->loaded = true;
 }
 
@@ -260,7 +264,7 @@ static void watch(Call *call)
         demand_read(call->input, &self->pack, limits, self->runnable_before, &call->demand);
         call->saturated = sign_count_saturated(call);
         filter_load(call);
-        if (size_count(call, size_wanted(call, self->load)) > self->alarm_cores)
+        if (size_count(call, size_lasting(call)) > self->alarm_cores)
                 self->alarmed = self->wary = false;
         call->filling = is_filling(call);
         call->doubt = sign_is_doubtful(call);

@@ -30,8 +30,8 @@ typedef struct Ondemand {
         CpuSet parked;   /* the others' CPUs */
         Reason reason;   /* of `kept` */
 
-        bool loaded; /* `load` has a value */
-        double load; /* filtered */
+        bool loaded;          /* `load` and `busiest` have a value */
+        double load, busiest; /* filtered */
 
         bool dwelling;
         uint64_t dwell_since_usec;
@@ -48,7 +48,7 @@ typedef struct Ondemand {
         uint64_t full_usec, full_before_usec; /* how long these were */
         uint64_t seen_usec;                   /* end of the last one */
         bool alarmed;    /* it grew because tasks waited, and has not wanted so much since */
-        int alarm_cores; /* that were kept then */
+        int alarm_cores; /* more cores wanted than this end that, and `wary` */
         uint64_t waiting_since_usec; /* tasks wait while all cores are kept and half idle */
         uint64_t waited_usec;        /* that was seen last */
         bool wary;                   /* waiting is usual with this load, whatever is kept */
@@ -117,8 +117,16 @@ int size_count(const Call *call, PackSize size);
 /* `size` with at least `least` cores, within MaxCores. */
 PackSize size_resize(const Call *call, PackSize size, int least);
 
-/* What `load` (in CPUs of the fastest kind), saturated CPUs and demand for fast cores want. */
+/* The fewest cores, with these `fast` ones, that `load` (in CPUs of the fastest kind) uses to at
+ * most TargetUtilization; and the capacity that cores are taken to have for that. */
+PackSize size_fitting(const Call *call, double load, int fast);
+double size_capacity(const Call *call, PackSize size);
+
+/* What `load`, saturated CPUs and demand for fast cores want. */
 PackSize size_wanted(const Call *call, double load);
+
+/* What the filtered load wants, and CPUs that are saturated for long enough to tell. */
+PackSize size_lasting(const Call *call);
 
 /* What would be wanted if one more CPU were saturated. */
 PackSize size_if_one_more(const Call *call);

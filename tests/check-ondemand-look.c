@@ -328,6 +328,7 @@ START_TEST(learns_of_lasting_alarms)
         const Interval alarm = { 250000, "0=0.3,3=0.2", 3, 0.3, true },
                        parked = { 250000, "0=0.5", 2, 0.3, true },
                        same = { 50000, "0=0.5", 2, 0.3, true },
+                       burst = { 50000, "0=1", 1, 0.1, false },
                        heavy = { 50000, "0=1", 3, 1, true };
         g_autoptr(Topology) topology = grid_build(&eight);
         g_autoptr(World) world = world_new(&idled_policy, topology);
@@ -339,12 +340,26 @@ START_TEST(learns_of_lasting_alarms)
         for (int i = 0; i < 20; i++) {
                 pass(world, &parked);
                 ck_assert_uint_eq(world->wish.period_usec, READING_USEC);
-                pass(world, &same);
+                pass(world, i % 2 ? &same : &burst);
                 ck_assert_int_eq(world_cores(world), 1);
         }
         pass(world, &parked);
         pass(world, &heavy);
         ck_assert_int_gt(world_cores(world), 1);
+}
+END_TEST
+
+/* With a Dwell that is shorter than the time between two calls of the trigger, too. */
+START_TEST(learns_with_a_short_dwell)
+{
+        const Interval alarm = { 500000, "0=0.3,3=0.2", 3, 0.3, true };
+        g_autoptr(Topology) topology = grid_build(&eight);
+        g_autoptr(World) world = world_new(&idled_policy, topology);
+
+        world_set(world, "Dwell", "400ms");
+        for (int n = 0; n < 10; n++)
+                pass(world, &alarm);
+        ck_assert_uint_eq(world->n_changes, 1);
 }
 END_TEST
 
@@ -357,7 +372,6 @@ START_TEST(learns_nothing_of_rare_alarms)
         g_autoptr(World) world = world_new(&idled_policy, topology);
 
         world_rest(world);
-        ck_assert_int_eq(world_cores(world), 1);
         for (int i = 0; i < 10; i++) {
                 pass(world, &alarm);
                 for (int n = 0; n < 23; n++) {
@@ -379,6 +393,7 @@ int main(void)
         tcase_add_loop_test(tcase, lone_thread, 0, G_N_ELEMENTS(lone_cases));
         tcase_add_test(tcase, learns_of_false_alarms);
         tcase_add_test(tcase, learns_of_lasting_alarms);
+        tcase_add_test(tcase, learns_with_a_short_dwell);
         tcase_add_test(tcase, learns_nothing_of_rare_alarms);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
