@@ -203,10 +203,9 @@ def measure(guest, machine, placement, load, names):
 
 def parse(arguments):
     parser = argparse.ArgumentParser(prog="tools/vm bench coreidle", description=__doc__)
-    parser.add_argument("--machines", default=",".join(MACHINES), help="numbers of CPUs")
-    parser.add_argument("--tables", default=",".join(TABLES), help="of idle states")
-    parser.add_argument("--loads", default="cyclictest,tbench", help=", ".join(LOADS))
-    parser.add_argument("--placements", default=",".join(SECONDS))
+    choices = {"machines": MACHINES, "tables": TABLES, "loads": LOADS, "placements": SECONDS}
+    for name, offered in choices.items():
+        parser.add_argument(f"--{name}", default=",".join(offered), help=", ".join(offered))
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=1, help="starts of the load in each run")
     parser.add_argument("--seconds", type=int, help="that are measured in each round (20; ondemand: 30)")
@@ -214,10 +213,20 @@ def parse(arguments):
     parser.add_argument("--set", default="", metavar="KEY=VALUE,...", help="options of ondemand")
     parser.add_argument("--results", type=Path, metavar="FILE", help="add all figures to this file")
     parser.add_argument("--report", action="store_true", help="measure nothing, show that file")
+    parser.add_argument("--demand", action="store_true",
+                        help="fail unless ondemand keeps 90 %% of what the ideal saves, and loses less "
+                        "than 1 %% where that saves nothing")
     result = parser.parse_args(arguments)
-    for name in result.placements.split(","):
-        if name not in SECONDS:
-            parser.error(f"--placements: '{name}' is none of {', '.join(SECONDS)}")
+    for name, offered in choices.items():
+        for word in getattr(result, name).split(","):
+            if word not in offered:
+                parser.error(f"--{name}: '{word}' is none of {', '.join(offered)}")
+    if result.report and not result.results:
+        parser.error("--report: which file, --results FILE?")
+    if result.results:
+        needed = result.results if result.report else result.results.absolute().parent
+        if not needed.exists():
+            parser.error(f"--results: there is no {needed}")
     return result
 
 
@@ -258,11 +267,20 @@ def record(path, title, placement, run):
                                "run": dataclasses.asdict(run)}) + "\n")
 
 
+def judge(arguments, title, runs):
+    """True if nothing is demanded, or it is met; says what is not."""
+    missed = report.missed(runs) if arguments.demand else ""
+    if missed:
+        print(f"{title}: {missed}", flush=True)
+    return not missed
+
+
 def experiment(lab, arguments, machine, table, load):
-    """All runs of one load on one machine, by placement; True if none failed. Whatever ends it, what
-    was measured is shown."""
-    title = f"`{machine}`, `{table}`, {load}"
+    """All runs of one load on one machine, by placement; True if none failed and what is demanded is
+    met. Whatever ends it, what was measured is shown."""
     guest, names = prepare(lab, arguments, machine, table)
+    kernel = re.match(r"\d+\.\d+", guest.read("uname -r"))[0]
+    title = f"`{machine}`, `{table}`, {load}, Linux {kernel}"
     runs, good = {placement: [] for placement in planned(arguments)}, True
     try:
         for i in range(arguments.runs):
@@ -283,7 +301,7 @@ def experiment(lab, arguments, machine, table, load):
     finally:
         if any(runs.values()):
             print(report.text({title: runs}), flush=True)
-    return good
+    return judge(arguments, title, runs) and good
 
 
 def read_results(path):
@@ -304,8 +322,9 @@ def read_results(path):
 def main(lab, words):
     arguments = parse(words)
     if arguments.report:
-        print(report.text(read_results(arguments.results)))
-        return 0
+        everything = read_results(arguments.results)
+        print(report.text(everything))
+        return 0 if all([judge(arguments, title, runs) for title, runs in everything.items()]) else 1
     good = True
     for machine in arguments.machines.split(","):
         for table in arguments.tables.split(","):

@@ -5,6 +5,9 @@ from math import hypot
 from statistics import mean
 
 
+LEAST = 0.01  # of what the default draws, to be called a saving, or a loss
+
+
 def half(values):
     """How far the extremes are from their middle."""
     return (max(values) - min(values)) / 2
@@ -29,13 +32,24 @@ def share(default, ideal, watts):
     sqrt(w^2 + ((1 - S) d)^2 + (S i)^2) / (D - I).
     """
     gain = mean(default) - mean(ideal)
-    if gain <= 0.01 * mean(default):
+    if gain <= LEAST * mean(default):
         return "-"
     part = (mean(default) - mean(watts)) / gain
     if watts == ideal or min(map(len, (default, ideal, watts))) < 2:
         return f"{100 * part:.0f}"
     error = hypot(half(watts), (1 - part) * half(default), part * half(ideal)) / gain
     return f"{100 * part:.0f} ±{100 * error:.0f}"
+
+
+def missed(runs):
+    """What is asked of ondemand and not met, as a sentence; "" if it is."""
+    default, ideal, own = (only(runs, name) for name in ("default", "ideal", "ondemand"))
+    if not (default and ideal and own):
+        return "default, ideal and ondemand were not all measured, each in one way"
+    saved, kept = mean(default) - mean(ideal), mean(default) - mean(own)
+    if saved > LEAST * mean(default):
+        return "" if kept >= 0.9 * saved else f"ondemand kept {100 * kept / saved:.0f} % of the ideal's saving"
+    return "" if -kept < LEAST * mean(default) else f"ondemand lost {-100 * kept / mean(default):.1f} %"
 
 
 def latencies(runs):
