@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "act/undo-load.h"
 #include "undo-fixture.h"
 
 static const struct {
@@ -131,6 +132,26 @@ START_TEST(nul_bytes_spoil_their_line_only)
         ck_assert_str_eq(text, "k b 1 - -");
         undo_entries(undo, &entries, &skipped);
         ck_assert_int_eq(skipped, 2);
+}
+END_TEST
+
+/* Not even the magic can be begun with a NUL byte, nor cut short by one. */
+START_TEST(nul_bytes_are_no_header)
+{
+        static const struct {
+                const char *text;
+                gssize size;
+        } files[] = { { "\0", 1 }, { "\0\1\2", 3 }, { "idled\0", 6 }, { UNDO_MAGIC "a\0b", 16 } };
+        g_autofree char *path = g_build_filename(scratch, "undo", NULL);
+        UndoEntry *const *entries;
+        int skipped;
+
+        ck_assert(g_file_set_contents(path, files[_i].text, files[_i].size, NULL));
+        g_autoptr(Undo) undo = open_undo();
+
+        ck_assert_int_eq(undo_entries(undo, &entries, &skipped), 0);
+        ck_assert_int_eq(skipped, 1);
+        ck_assert(record_exists());
 }
 END_TEST
 
@@ -300,6 +321,7 @@ int main(void)
         tcase_add_loop_test(tcase, damaged_is_set_aside, 0, G_N_ELEMENTS(load_cases));
         tcase_add_test(tcase, other_boot_is_dropped);
         tcase_add_test(tcase, nul_bytes_spoil_their_line_only);
+        tcase_add_loop_test(tcase, nul_bytes_are_no_header, 0, 4);
         tcase_add_loop_test(tcase, enormous_line_is_skipped, 0, 4);
         tcase_add_test(tcase, values_survive);
         tcase_add_test(tcase, refuses_what_makes_no_sense);

@@ -89,11 +89,12 @@ static void reader_take(Reader *reader, const char *data, size_t size)
  * begin as a record. */
 static void reader_end(Reader *reader)
 {
-        const char *rest = reader->line->str;
+        const GString *line = reader->line;
+        const char *rest = line->str;
 
         if (reader->begun || reader->load.size == 0)
                 return;
-        if (reader->overlong ||
+        if (reader->overlong || strlen(rest) != line->len ||
             !(g_str_has_prefix(UNDO_MAGIC, rest) || g_str_has_prefix(rest, UNDO_MAGIC)))
                 reader->load.skipped++;
 }
