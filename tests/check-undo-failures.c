@@ -1,10 +1,24 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The record of originals where there is no room for it, or whoever writes it dies. */
 #include <errno.h>
+#include <sys/syscall.h>
 
 #include "undo-fixture.h"
 
+static int link_error; /* of linkat(2); 0: it works */
+
+static inline int try_link(int old_dir, const char *old, int new_dir, const char *new, int flags)
+{
+        if (link_error == 0)
+                return (int)syscall(SYS_linkat, old_dir, old, new_dir, new, flags);
+        errno = link_error;
+        return -1;
+}
+#define STEPS_LINKAT(old_dir, old, new_dir, new, flags) try_link(old_dir, old, new_dir, new, flags)
+
 #include "steps.h"
+
+#define DAMAGED HEAD "found\tk\ta\t0-3\nrubbish\n"
 
 START_TEST(line_that_does_not_fit_does_not_count)
 {
@@ -112,6 +126,111 @@ START_TEST(killed_anywhere)
 }
 END_TEST
 
+static bool exists(const char *name)
+{
+        return faccessat(scratch_fd, name, F_OK, 0) == 0;
+}
+
+static void expect_file(const char *name, const char *file, const char *expected)
+{
+        g_autofree char *text = scratch_text(file);
+
+        ck_case(name, g_strcmp0(text, expected) == 0, "%s is \"%s\", expected \"%s\"", file, text,
+                expected);
+}
+
+static void nothing_in_the_way(void)
+{
+        g_autofree char *path = g_build_filename(scratch, UNDO_DAMAGED, NULL);
+
+        link_error = 0;
+        scratch_limit("undo", 1000000);
+        remove(path);
+}
+
+static void no_link(void)
+{
+        scratch_file(UNDO_DAMAGED, "of long ago");
+        link_error = EMLINK;
+}
+
+static void no_room(void)
+{
+        scratch_file(UNDO_DAMAGED, "of long ago");
+        scratch_limit("undo.new", 5);
+}
+
+static void no_name(void)
+{
+        ck_assert_int_eq(mkdirat(scratch_fd, UNDO_DAMAGED, 0700), 0);
+}
+
+static const struct {
+        const char *name;
+        void (*prevent)(void);
+        const char *file, *kept, *after; /* `after`: with one more line */
+} kept_cases[] = {
+        { "no link", no_link, DAMAGED, "of long ago", DAMAGED "write\tk\ta\t1\n" },
+        { "no link, nothing else", no_link, "rubbish\n", "of long ago", NULL },
+        { "no room", no_room, DAMAGED, "of long ago", DAMAGED "write\tk\ta\t1\n" },
+        { "no name", no_name, DAMAGED, NULL, DAMAGED "write\tk\ta\t1\n" },
+        { "no name, nothing else", no_name, "rubbish\n", NULL, NULL },
+};
+
+/* A damaged record that cannot be set aside stays as it is, and so does an older one. */
+START_TEST(set_aside_or_not)
+{
+        typeof(kept_cases[0]) *c = &kept_cases[_i];
+        int r;
+
+        scratch_file("undo", c->file);
+        g_autoptr(Undo) undo = open_undo();
+
+        c->prevent();
+        r = undo_set_aside(undo);
+        link_error = 0;
+        scratch_limit("undo", 1000000); /* Check itself writes files */
+        ck_case(c->name, r < 0, "returned %d", r);
+        expect_file(c->name, "undo", c->file);
+        expect_file(c->name, UNDO_DAMAGED, c->kept);
+        ck_case(c->name, !exists("undo.aside") && !exists("undo.new"), "something is left");
+        if (c->after)
+                ck_assert_int_eq(put_write(undo, "a", "1"), 0);
+        expect_file(c->name, "undo", c->after ?: c->file);
+        expect_file(c->name, UNDO_DAMAGED, c->kept);
+        nothing_in_the_way();
+        ck_assert_int_eq(undo_set_aside(undo), 1);
+        expect_file(c->name, UNDO_DAMAGED, c->after ?: c->file);
+        ck_assert_int_eq(record_exists(), c->after != NULL);
+}
+END_TEST
+
+static void set_aside(void)
+{
+        g_autoptr(Undo) undo = open_undo();
+
+        undo_set_aside(undo);
+}
+
+/* Killed anywhere while it sets a record aside: the next one has it kept. */
+START_TEST(killed_while_setting_aside)
+{
+        bool killed = true;
+        int n;
+
+        for (n = 0; killed; n++) {
+                scratch_file("undo", DAMAGED);
+                scratch_file(UNDO_DAMAGED, "of long ago");
+                killed = killed_at(n, set_aside);
+                set_aside();
+                expect_file("killed", UNDO_DAMAGED, DAMAGED);
+                ck_assert(!exists("undo.aside"));
+                expect_record("k a 0-3 - -");
+        }
+        ck_assert_int_gt(n, 8);
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("undo-failures");
@@ -126,6 +245,8 @@ int main(void)
         if (scratch_may_mount(NULL, NULL, "read_only"))
                 tcase_add_test(tcase, read_only);
         tcase_add_test(tcase, killed_anywhere);
+        tcase_add_loop_test(tcase, set_aside_or_not, 0, G_N_ELEMENTS(kept_cases));
+        tcase_add_test(tcase, killed_while_setting_aside);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
 }

@@ -37,6 +37,10 @@ static inline bool step_is_record(int fd)
 #define STEPS_WRITE(fd, data, size)      syscall(SYS_write, fd, data, size)
 #define STEPS_UNLINKAT(dir, name, flags) syscall(SYS_unlinkat, dir, name, flags)
 #endif
+#ifndef STEPS_LINKAT
+#define STEPS_LINKAT(old_dir, old, new_dir, new, flags)                                            \
+        syscall(SYS_linkat, old_dir, old, new_dir, new, flags)
+#endif
 #ifndef STEPS_CAN_BE_PARTIAL
 #define STEPS_CAN_BE_PARTIAL(fd) step_is_record(fd)
 #endif
@@ -92,6 +96,16 @@ int unlinkat(int dir, const char *name, int flags)
 
         step();
         r = (int)STEPS_UNLINKAT(dir, name, flags);
+        step();
+        return r;
+}
+
+int linkat(int old_dir, const char *old, int new_dir, const char *new, int flags)
+{
+        int r;
+
+        step();
+        r = (int)STEPS_LINKAT(old_dir, old, new_dir, new, flags);
         step();
         return r;
 }

@@ -26,8 +26,9 @@
 #include "act/undo-load.h"
 #include "base/file.h"
 
-#define RECORD     "undo"
-#define RECORD_NEW "undo.new"
+#define RECORD       "undo"
+#define RECORD_NEW   "undo.new"
+#define RECORD_ASIDE "undo.aside" /* a damaged one, until the record is another file */
 
 /* How many lines more than twice the necessary ones the file may have: writing it anew must not be
  * dearer than all that was appended since. */
@@ -83,6 +84,8 @@ int undo_open(int run, const char *boot_id, Undo **ret_undo)
                 r = record_load(undo);
                 if (r < 0)
                         return r;
+                if (undo->skipped == 0) /* whoever set one aside may have died before its end */
+                        renameat(run, RECORD_ASIDE, run, UNDO_DAMAGED);
         }
         *ret_undo = g_steal_pointer(&undo);
         return 0;
@@ -308,23 +311,52 @@ int undo_put(Undo *undo, UndoStep *steps, unsigned n)
         return r;
 }
 
+/* Puts in the record's place what was understood of it, if anything was. */
+static int record_renew(Undo *undo)
+{
+        if (undo->entries.list.length > 0)
+                return record_rewrite(undo);
+        if (unlinkat(undo->run, RECORD, 0) < 0)
+                return -errno;
+        record_end(undo);
+        return 0;
+}
+
+/* Takes the damaged record back, which is `length` bytes and so many lines as far as it counts. */
+static void record_return(Undo *undo, off_t length, unsigned lines)
+{
+        if (renameat(undo->run, RECORD_ASIDE, undo->run, RECORD) < 0)
+                return;
+        fd_close(&undo->fd);
+        undo->fd = -1;
+        undo->length = length;
+        undo->lines = lines;
+        undo->dirty = true;
+}
+
+/* The name that people look for, and where an older one may be, is the last step: before it all can
+ * be undone. */
 int undo_set_aside(Undo *undo)
 {
-        int r = 0;
+        off_t length = undo->length;
+        unsigned lines = undo->lines;
+        int r;
 
         if (undo->skipped == 0)
                 return 0;
-        unlinkat(undo->run, UNDO_DAMAGED, 0); /* of long ago */
-        if (linkat(undo->run, RECORD, undo->run, UNDO_DAMAGED, 0) < 0)
+        unlinkat(undo->run, RECORD_ASIDE, 0); /* if this was cut short */
+        if (linkat(undo->run, RECORD, undo->run, RECORD_ASIDE, 0) < 0)
                 return -errno;
-        if (undo->entries.list.length > 0)
-                r = record_rewrite(undo);
-        else if (unlinkat(undo->run, RECORD, 0) < 0)
-                r = -errno;
-        else
-                record_end(undo);
-        if (r < 0)
+        r = record_renew(undo);
+        if (r < 0) {
+                unlinkat(undo->run, RECORD_ASIDE, 0);
                 return r;
+        }
+        if (renameat(undo->run, RECORD_ASIDE, undo->run, UNDO_DAMAGED) < 0) {
+                r = -errno;
+                record_return(undo, length, lines);
+                return r;
+        }
         undo->skipped = 0;
         return 1;
 }
