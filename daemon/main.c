@@ -274,19 +274,21 @@ static bool has_decided(const Manager *manager)
 }
 
 /* Two ticks, so that there is an interval to decide by, and more while policies that want to be
- * sure first say that they are not yet. */
+ * sure first say that they are not yet. A record that was not understood is no reason to decide
+ * otherwise, but one to fail. */
 static int run_once(Daemon *daemon)
 {
-        int r;
+        int started, r;
 
-        r = manager_start(daemon->manager);
+        started = manager_start(daemon->manager);
+        r = started == -EBADMSG ? 0 : started;
         if (r >= 0)
                 r = run_for(daemon, MAX(daemon->manager->plan.period_usec, 250000), NULL);
         manager_tick(daemon->manager);
         if (r >= 0)
                 r = run_for(daemon, ONCE_USEC, has_decided);
         print_decision(daemon->manager);
-        return r ?: manager_apply_error(daemon->manager);
+        return r ?: manager_apply_error(daemon->manager) ?: started;
 }
 
 static int make_loop(Daemon *daemon)

@@ -183,6 +183,18 @@ class Restore(Command):
         self.assertEqual(status, 0, err)
         self.assertIn('online 0-7', out)
 
+    def test_nonsense_and_once(self):
+        """It decides all the same, and says at the end that something may stay changed."""
+        self.write_config('idled.conf', '[Daemon]\nPolicies=ondemand\n')
+        self.write_config('policies/ondemand.conf', '[Policy]\nPeriod=100ms\nDwell=1s\n')
+        os.makedirs(os.path.dirname(self.undo_path()))
+        with open(self.undo_path(), 'w', encoding='ascii') as file:
+            file.write('nonsense\n')
+        status, out, err = self.idled('--once')
+        self.assertEqual(status, 1, err)
+        self.assertIn('1 line of the record of what was changed makes no sense', err)
+        self.assertRegex(out, r'(?m)^online 0-7, load [\d.]+, parked \d')
+
     def test_nonsense_at_the_start(self):
         """Idled goes on, and what it could not read is kept."""
         os.makedirs(os.path.dirname(self.undo_path()))
