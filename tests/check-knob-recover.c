@@ -56,21 +56,27 @@ START_TEST(peer_defect_9_recovered_knobs_keep_their_original)
 }
 END_TEST
 
+#define HEAD "idled-undo\t1\tthis-boot\n"
+
 static const struct {
         const char *name, *record;
-        int recovered, skipped;
+        int recovered, skipped, unknown;
 } record_cases[] = {
-        { "good", "idled-undo\t1\tthis-boot\nfound\tmock\ta\t0-3\nwrite\tmock\ta\t0\n", 1, 0 },
-        { "another boot", "idled-undo\t1\tother\nfound\tmock\ta\t0-3\nwrite\tmock\ta\t0\n", 0, 0 },
-        { "rubbish", "\n\n\nrubbish\n", 0, 4 },
-        { "another kind", "idled-undo\t1\tthis-boot\nfound\tother\ta\t0-3\n", 0, 1 },
-        { "cut short", "idled-undo\t1\tthis-boot\nfound\tmock\ta\t0-3\nwrite\tmock\ta\t0", 1, 0 },
+        { "good", HEAD "found\tmock\ta\t0-3\nwrite\tmock\ta\t0\n", 1, 0, 0 },
+        { "another boot", "idled-undo\t1\tother\nfound\tmock\ta\t0-3\nwrite\tmock\ta\t0\n", 0, 0,
+          0 },
+        { "rubbish", "\n\n\nrubbish\n", 0, 4, 0 },
+        { "another kind", HEAD "found\tother\ta\t0-3\n", 0, 0, 1 },
+        { "another kind, given back", HEAD "found\tother\ta\t0-3\ndone\tother\ta\n", 0, 0, 0 },
+        { "all of it",
+          HEAD "found\tother\ta\t0\nfound\tmock\ta\t0-3\nrubbish\nfound\tmocker\ta\t0\n", 1, 1, 2 },
+        { "cut short", HEAD "found\tmock\ta\t0-3\nwrite\tmock\ta\t0", 1, 0, 0 },
 };
 
 START_TEST(recover)
 {
         typeof(record_cases[0]) *c = &record_cases[_i];
-        int r, skipped;
+        int r, skipped, unknown;
 
         scratch_file("undo", c->record);
         g_autoptr(Knobs) knobs = open_knobs();
@@ -78,6 +84,8 @@ START_TEST(recover)
         r = knobs_recover(knobs, mock_kinds, &skipped);
         ck_case(c->name, r == c->recovered, "recovered %d, expected %d", r, c->recovered);
         ck_case(c->name, skipped == c->skipped, "skipped %d, expected %d", skipped, c->skipped);
+        unknown = knobs_count_unknown(knobs, mock_kinds);
+        ck_case(c->name, unknown == c->unknown, "unknown %d, expected %d", unknown, c->unknown);
 }
 END_TEST
 

@@ -256,10 +256,8 @@ int knobs_recover(Knobs *knobs, const KnobKind *const *kinds, int *ret_skipped)
                 const KnobKind *kind = kind_find(kinds, entries[i]->kind);
                 const KnobEntry *known = NULL;
 
-                if (!kind) {
-                        skipped++;
+                if (!kind)
                         continue;
-                }
                 known = knob_entry_find(knobs, kind, entries[i]->name);
                 if (known && known->record)
                         continue;
@@ -268,4 +266,14 @@ int knobs_recover(Knobs *knobs, const KnobKind *const *kinds, int *ret_skipped)
         }
         *ret_skipped = skipped;
         return recovered;
+}
+
+int knobs_count_unknown(const Knobs *knobs, const KnobKind *const *kinds)
+{
+        UndoEntry *const *entries;
+        int n = knobs->undo ? undo_entries(knobs->undo, &entries, NULL) : 0, unknown = 0;
+
+        for (int i = 0; i < n; i++)
+                unknown += !kind_find(kinds, entries[i]->kind);
+        return unknown;
 }

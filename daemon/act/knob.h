@@ -208,9 +208,12 @@ typedef void (*KnobReport)(const Knob *knob, const char *value, int error, void 
 int knobs_restore(Knobs *knobs, KnobReport report, void *userdata);
 
 /* Reads the record that an instance before us left, as knobs that are ours. `kinds` ends with NULL.
- * Returns how many; 0 if there is no record, or the error of reading it; lines that make no sense,
- * or are about other kinds, are skipped and counted in `ret_skipped`. */
+ * Returns how many; 0 if there is no record, or the error of reading it; lines that make no sense
+ * are skipped and counted in `ret_skipped`. Knobs of other kinds stay on record as they are. */
 int knobs_recover(Knobs *knobs, const KnobKind *const *kinds, int *ret_skipped);
+
+/* How many knobs on record are of none of the kinds, as another version may have left them. */
+int knobs_count_unknown(const Knobs *knobs, const KnobKind *const *kinds);
 
 /* Keeps a record with lines that make no sense for people to read, as undo_set_aside(). */
 int knobs_set_aside(Knobs *knobs);

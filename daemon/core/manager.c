@@ -320,16 +320,30 @@ static int tell_skipped(Knobs *knobs, int skipped)
         return -EBADMSG;
 }
 
+/* A later version may have put them on record, and can give them back. */
+static int tell_unknown(int unknown)
+{
+        log_warning(
+                "%d %s", unknown,
+                unknown == 1
+                        ? "knob of a kind that this version does not know is left as it is"
+                        : "knobs of kinds that this version does not know are left as they are");
+        return -EBADMSG;
+}
+
 int manager_recover(Knobs *knobs)
 {
         g_autofree const KnobKind **kinds = all_kinds();
-        int skipped, n, told = 0, r;
+        int skipped, unknown, n, told = 0, r;
 
         n = knobs_recover(knobs, kinds, &skipped);
         if (n < 0)
                 return log_error_errno(n, "The record of what was changed cannot be read: %m");
         if (skipped > 0)
                 told = tell_skipped(knobs, skipped);
+        unknown = knobs_count_unknown(knobs, kinds);
+        if (unknown > 0)
+                told = tell_unknown(unknown);
         if (n > 0)
                 log_notice("%d %s left changed by an instance that died: giving back", n,
                            n == 1 ? "knob was" : "knobs were");

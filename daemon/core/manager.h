@@ -188,7 +188,7 @@ int manager_start(Manager *manager);
 
 /* Gives back what the record in `knobs` says an instance before this one changed, reporting to the
  * log. Returns the first error that left something changed; -EBADMSG: there are lines in the record
- * that make no sense. */
+ * that make no sense, or knobs of kinds that are not known. */
 int manager_recover(Knobs *knobs);
 
 /* Gives everything back, and frees. */

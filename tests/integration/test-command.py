@@ -207,6 +207,40 @@ class Restore(Command):
         self.assertEqual(self.daemon.wait_exit(), 0)
         self.assertEqual(os.listdir(os.path.dirname(self.undo_path())).count('undo.damaged'), 1)
 
+    def write_record(self, *lines):
+        """A record of this boot, which has no id here; returns its text."""
+        text = ''.join(line + '\n' for line in ('idled-undo\t1\tunknown', *lines))
+        os.makedirs(os.path.dirname(self.undo_path()), exist_ok=True)
+        with open(self.undo_path(), 'w', encoding='ascii') as file:
+            file.write(text)
+        return text
+
+    def test_of_a_later_version(self):
+        """What an older idled does not know stays as it is, and on record for the one that does."""
+        text = self.write_record('found\tlater\ta\t1', 'found\tlater\tb\t2')
+        said = '2 knobs of kinds that this version does not know are left as they are\n'
+        for _ in range(2):
+            self.assertEqual(self.idled('--restore'), (1, '', said))
+            with open(self.undo_path(), encoding='ascii') as file:
+                self.assertEqual(file.read(), text)
+        self.write_record('found\tlater\ta\t1')
+        status, out, err = self.idled('--once')
+        self.assertEqual(status, 1)
+        self.assertIn('online 0-7', out)
+        self.assertIn('1 knob of a kind that this version does not know is left as it is\n', err)
+        self.assertNotIn('no sense', err)
+        self.assertFalse(os.path.exists(self.undo_path() + '.damaged'))
+
+    def test_of_a_later_version_and_nonsense(self):
+        """Two sentences, each of what it is about."""
+        self.write_record('found\tlater\ta\t1', 'nonsense')
+        said = '1 knob of a kind that this version does not know is left as it is\n'
+        status, _, err = self.idled('--restore')
+        self.assertEqual(status, 1)
+        self.assertIn('1 line of the record of what was changed makes no sense', err)
+        self.assertIn(said, err)
+        self.assertEqual(self.idled('--restore'), (1, '', said))
+
     def test_two_instances(self):
         self.start('--no-bus', bus=False)
         for mode in ('--restore',), ('--once',), ('--no-bus',):
