@@ -11,8 +11,6 @@
 #include "client.h"
 #include "facts.h"
 
-#define BOOT_ID "proc/sys/kernel/random/boot_id"
-
 static json_object *describe_problems(json_object *told)
 {
         static const char *const keys[] = { "kind", "name", "expected", "found", "problem" };
@@ -79,20 +77,19 @@ static int read_record(const Ctl *ctl, UndoEntries *entries, int *ret_skipped)
 {
         const char *root = ctl->root_path ? ctl->root_path : "/";
         g_autofree char *usual = g_build_filename(root, RUN_DIR, NULL);
-        g_autofree char *boot_id = NULL, *header = NULL;
+        g_autofree char *boot_id = undo_boot_id(ctl->root);
+        g_autofree char *header = g_strconcat(UNDO_MAGIC, boot_id, NULL);
         _fd_ int run = root_open(ctl->run_path ? ctl->run_path : usual), fd = -1;
         UndoLoad load = { 0 };
-        int r = run < 0 ? run : file_read(ctl->root, BOOT_ID, &boot_id);
+        int r;
 
-        if (r >= 0) {
-                fd = openat(run, "undo", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-                r = fd < 0 ? -errno : 0;
-        }
-        if (r >= 0) {
-                header = g_strconcat(UNDO_MAGIC, boot_id, NULL);
-                r = undo_load(fd, header, entries, &load);
-        }
-        if (r < 0 && r != -ENOENT)
+        if (run < 0)
+                return run == -ENOENT ? 0 : run;
+        fd = openat(run, "undo", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        if (fd < 0)
+                return errno == ENOENT ? 0 : -errno;
+        r = undo_load(fd, header, entries, &load);
+        if (r < 0)
                 return r;
         *ret_skipped = load.other ? 0 : load.skipped;
         return 0;

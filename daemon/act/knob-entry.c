@@ -9,12 +9,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "act/undo-load.h"
 #include "base/file.h"
 #include "base/hash.h"
 
 #define LATE_STEP_USEC 1000
-
-#define BOOT_ID "proc/sys/kernel/random/boot_id"
 
 static void entry_free(void *data)
 {
@@ -48,17 +47,10 @@ static gboolean entry_equal(const void *a, const void *b)
         return x->knob.kind == y->knob.kind && g_str_equal(x->knob.name, y->knob.name);
 }
 
-static char *read_boot_id(int root)
-{
-        char text[64];
-
-        return g_strdup(file_read_value(root, BOOT_ID, text, sizeof(text)) > 0 ? text : "unknown");
-}
-
 Knobs *knobs_new(const ActContext *context, int run, bool dry_run)
 {
         Knobs *knobs = g_new0(Knobs, 1);
-        g_autofree char *boot_id = read_boot_id(context->root);
+        g_autofree char *boot_id = undo_boot_id(context->root);
 
         knobs->context = *context;
         knobs->dir_fd = -1;

@@ -13,6 +13,15 @@
 /* The longest line that is believed: a path and a list of 8192 single CPUs, escaped. */
 #define LINE_LIMIT (64u << 10)
 
+#define BOOT_ID "proc/sys/kernel/random/boot_id"
+
+char *undo_boot_id(int root)
+{
+        char text[64];
+
+        return g_strdup(file_read_value(root, BOOT_ID, text, sizeof(text)) > 0 ? text : "unknown");
+}
+
 /* Takes up one line of the file; false if it makes no sense here. */
 static bool line_take(UndoEntries *entries, const GString *line)
 {

@@ -13,6 +13,9 @@
 /* The header is this and the boot id. */
 #define UNDO_MAGIC "idled-undo\t1\t"
 
+/* The id of this boot, as a new string; "unknown" if the kernel below `root` tells none. */
+char *undo_boot_id(int root);
+
 /* What reading the file came to. */
 typedef struct UndoLoad {
         bool trusted;   /* the header is ours and of this boot */

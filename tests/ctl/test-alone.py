@@ -190,6 +190,17 @@ class Verify(TestCase):
             self.assertEqual(os.listdir(self.directory), ["undo"])
             self.assertEqual(record.read_bytes(), text)
 
+    def test_no_boot_id(self):
+        """The daemon writes a record all the same, which must not be taken for none."""
+        root = machine(self.directory, "synthetic-laptop")
+        self.assertEqual(self.verify("--root", root).returncode, 0)
+        self.write("unknown", "found\tcgroup\t/work\t0-3")
+        result = self.verify("--root", root)
+        self.assertEqual((result.returncode, result.stderr), (1, ""))
+        self.assertIn('1 knob is left to restore by "idled --restore":', result.stdout)
+        self.write(self.boot_id, "found\tcgroup\t/work\t0-3")
+        self.assertEqual(self.verify("--root", root).returncode, 0)
+
     def test_of_another_boot(self):
         """Its values ended with its kernel; and looking changes nothing."""
         self.write("0" * 36, "found\tcgroup\t/work\t0-3")
