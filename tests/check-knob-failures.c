@@ -138,6 +138,53 @@ START_TEST(restore_fails)
 }
 END_TEST
 
+/* The kernel takes a value and shows it only when nobody waits for it any more. It is on record all
+ * the same, for who sets it once more, gives it back while it does not show, or comes after us. */
+START_TEST(shown_too_late)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+        KnobKind kind = mock_kind;
+        const Knob *knob;
+
+        kind.late = true;
+        mock_late(1000000);
+        ck_assert_int_eq(knob_set(knobs, &kind, "a", "0"), -EPERM);
+        knob = knob_find(knobs, &kind, "a");
+        ck_assert_int_eq(knob->state, KNOB_FAILED);
+        ck_assert(knob_is_on_record(knob) && record_exists());
+        mock_behave();
+        if (_i == 0) {
+                mock_find("a")->n_shown = 0;
+                ck_assert_int_eq(knob_set(knobs, &kind, "a", "0"), 0);
+                ck_assert_int_eq(knob->state, KNOB_OURS);
+                ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+        } else if (_i == 1) {
+                ck_assert_int_eq(knob_release(knobs, &kind, "a"), 1);
+        } else {
+                g_autofree char *report = NULL;
+
+                mock_find("a")->n_shown = 0;
+                report = recover_and_restore();
+                ck_assert_str_eq(report, "a 0 ok; ");
+        }
+        ck_assert_str_eq(mock_value("a"), "0-3");
+        ck_assert(!record_exists());
+}
+END_TEST
+
+/* What is given up since it was not even taken is not on record. */
+START_TEST(not_taken)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+        KnobKind kind = mock_kind;
+
+        kind.late = true;
+        mock_fail_write(-EIO);
+        ck_assert_int_eq(knob_set(knobs, &kind, "a", "0"), -EIO);
+        ck_assert(!knob_is_on_record(knob_find(knobs, &kind, "a")) && !record_exists());
+}
+END_TEST
+
 START_TEST(unreadable_record_forbids_changes)
 {
         g_autofree char *path = g_build_filename(scratch, "undo", NULL);
@@ -218,6 +265,8 @@ int main(void)
         tcase_add_loop_test(tcase, peer_defect_2_first_set_fails, 0, G_N_ELEMENTS(faults));
         tcase_add_loop_test(tcase, peer_defect_2_later_set_fails, 0, G_N_ELEMENTS(faults));
         tcase_add_loop_test(tcase, restore_fails, 0, G_N_ELEMENTS(faults));
+        tcase_add_loop_test(tcase, shown_too_late, 0, 3);
+        tcase_add_test(tcase, not_taken);
         tcase_add_test(tcase, unreadable_record_forbids_changes);
         tcase_add_loop_test(tcase, no_record_no_write, 0, 130);
         if (scratch_may_mount("tmpfs", "size=4k", "full_run_directory"))

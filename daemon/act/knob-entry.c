@@ -263,6 +263,18 @@ int knob_entry_adopt(Knobs *knobs, KnobEntry *entry, const char *value)
         return knob_entry_announce(knobs, entry, value);
 }
 
+int knob_adopt(Knobs *knobs, const KnobKind *kind, const char *name)
+{
+        KnobEntry *entry = knob_entry_find(knobs, kind, name);
+        g_autofree char *now = NULL;
+        int r;
+
+        if (!entry || !entry->record || entry->knob.state == KNOB_FOREIGN || knobs->dry_run)
+                return -ENOENT;
+        r = knob_entry_read(knobs, entry, &now);
+        return r < 0 ? r : knob_entry_adopt(knobs, entry, now);
+}
+
 int knob_entry_unrecord(Knobs *knobs, KnobEntry *entry)
 {
         UndoStep step = { .entry = entry->record };
@@ -355,6 +367,11 @@ bool knob_is_as_written(const ActContext *context, const Knob *knob, const char 
 {
         return knob_same(knob->kind, found, knob->ours) ||
                is_held(context, knob, knob->ours, found);
+}
+
+bool knob_is_on_record(const Knob *knob)
+{
+        return ((const KnobEntry *)knob)->record;
 }
 
 bool knob_is_confining(const Knob *knob)

@@ -52,10 +52,11 @@ typedef struct Batch {
         Step steps[KNOBS_AT_ONCE];
 } Batch;
 
-/* After a failure: what is there now counts as ours, and if it is the original the record ends. */
-static int give_up(Knobs *knobs, KnobEntry *entry, const char *now, int error)
+/* After a failure: what is there now counts as ours, and if it is the original the record ends; but
+ * not if what was written may be `coming` still. */
+static int give_up(Knobs *knobs, KnobEntry *entry, const char *now, bool coming, int error)
 {
-        if (knob_same(entry->knob.kind, now, entry->knob.original))
+        if (!coming && knob_same(entry->knob.kind, now, entry->knob.original))
                 knob_entry_unrecord(knobs, entry);
         else
                 knob_entry_adopt(knobs, entry, now);
@@ -116,7 +117,7 @@ static void step_refuse(Knobs *knobs, Step *step, int error)
 
         if (!entry->knob.ours)
                 replace(&entry->knob.ours, step->value);
-        step->change->result = give_up(knobs, entry, step->now, error);
+        step->change->result = give_up(knobs, entry, step->now, false, error);
         step_end(knobs, step);
 }
 
@@ -176,15 +177,15 @@ static void step_finish(Knobs *knobs, Step *step)
 {
         KnobEntry *entry = step->entry;
         g_autofree char *after = NULL;
-        bool gone = false;
         int r = step->change->result;
+        bool gone = false, coming = r >= 0 && entry->knob.kind->late;
 
         if (!step->now)
                 return;
         if (r < 0 || !knob_entry_has(entry, step->value))
                 r = check(knobs, step, r, &after, &gone);
         if (r < 0 && !gone)
-                give_up(knobs, entry, after, r);
+                give_up(knobs, entry, after, coming, r);
         else if (!gone && !step->back)
                 knob_entry_settle(knobs, entry);
         step_end(knobs, step);
@@ -385,16 +386,4 @@ int knob_set(Knobs *knobs, const KnobKind *kind, const char *name, const char *v
 int knob_release(Knobs *knobs, const KnobKind *kind, const char *name)
 {
         return knob_set(knobs, kind, name, NULL);
-}
-
-int knob_adopt(Knobs *knobs, const KnobKind *kind, const char *name)
-{
-        KnobEntry *entry = knob_entry_find(knobs, kind, name);
-        g_autofree char *now = NULL;
-        int r;
-
-        if (!entry || !entry->record || entry->knob.state == KNOB_FOREIGN || knobs->dry_run)
-                return -ENOENT;
-        r = knob_entry_read(knobs, entry, &now);
-        return r < 0 ? r : knob_entry_adopt(knobs, entry, now);
 }

@@ -160,6 +160,10 @@ int knob_adopt(Knobs *knobs, const KnobKind *kind, const char *name);
 /* True if the knob is ours and keeps work off CPUs. */
 bool knob_is_confining(const Knob *knob);
 
+/* True if the knob's original is on record: it has a value of ours, or may have, though it failed.
+ */
+bool knob_is_on_record(const Knob *knob);
+
 /* True if the knob is of one of the kinds, which end with NULL. */
 static inline bool knob_is_of(const Knob *knob, const KnobKind *const *kinds)
 {
