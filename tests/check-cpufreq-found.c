@@ -135,6 +135,26 @@ START_TEST(minimum_after_maximum)
 }
 END_TEST
 
+/* The maximum is shown only after idled has waited for it, when it has lowered the minimum already.
+ * Both come back. */
+START_TEST(minimum_after_late_maximum)
+{
+        found(0, MIN_FREQ, "3000000");
+        wishes[0].max_khz = 2500000;
+        tuning_refusal = TUNING_LATE;
+        ck_assert_int_eq(apply(), -EPERM);
+        tuning_refusal = 0;
+        found(0, MAX_FREQ, "2500000");
+        found(0, MIN_FREQ, "2500000");
+        wishes[0].min_khz = 1200000;
+        ck_assert_int_eq(apply(), 0);
+        expect("lowered", 0, MIN_FREQ, "1200000");
+        give_back(knobs);
+        expect("as found", 0, MIN_FREQ, "3000000");
+        expect("as found", 0, MAX_FREQ, "4000000");
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("cpufreq-found");
@@ -145,6 +165,7 @@ int main(void)
         tcase_add_test(tcase, limit_long_after_boost);
         tcase_add_test(tcase, limit_set_between_boosts);
         tcase_add_loop_test(tcase, minimum_after_maximum, 0, G_N_ELEMENTS(lowered));
+        tcase_add_test(tcase, minimum_after_late_maximum);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
 }

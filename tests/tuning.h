@@ -16,15 +16,31 @@
 #include "scratch.h"
 #include "table.h"
 
-/* What becomes of the next writes to knobs: 0, an error number, or -1: only a byte is taken. */
+/* What becomes of the next writes to knobs: 0, an error number, -1: only a byte is taken, or
+ * TUNING_LATE: they are taken, but nothing is to be seen of it. */
+#define TUNING_LATE (-2)
 static int tuning_refusal;
+
+/* What the machine does by itself after the next write to a knob; NULL: nothing. */
+static void (*tuning_moves)(void);
 
 static inline bool step_is_record(int fd);
 
 static inline ssize_t tuning_write(int fd, const void *data, size_t size)
 {
-        if (tuning_refusal == 0 || step_is_record(fd))
-                return syscall(SYS_write, fd, data, size);
+        void (*moves)(void) = tuning_moves;
+
+        if (tuning_refusal == 0 || step_is_record(fd)) {
+                ssize_t n = syscall(SYS_write, fd, data, size);
+
+                if (moves && !step_is_record(fd)) {
+                        tuning_moves = NULL;
+                        moves();
+                }
+                return n;
+        }
+        if (tuning_refusal == TUNING_LATE)
+                return (ssize_t)size;
         if (tuning_refusal < 0)
                 return syscall(SYS_write, fd, data, 1);
         errno = tuning_refusal;

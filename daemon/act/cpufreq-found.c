@@ -13,11 +13,13 @@
 #include "base/file.h"
 #include "base/number.h"
 
+/* True if the knob has a value of ours, or may come to have it: one that is shown too late has
+ * failed, and moves others all the same. */
 static bool is_ours(const Knobs *knobs, const KnobKind *kind, const char *name)
 {
         const Knob *knob = knob_find(knobs, kind, name);
 
-        return knob && knob->state == KNOB_OURS;
+        return knob && knob->state != KNOB_FOREIGN && knob_is_on_record(knob);
 }
 
 /* True if a boost of the policy is ours. */
