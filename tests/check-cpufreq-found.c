@@ -6,16 +6,22 @@
 
 /* The first limit is wished while a boost of ours has moved the maximum: what was there before the
  * boost comes back, also after the limit was given up and wished once more, or boost switched on
- * beside it. */
+ * beside it; or what somebody else asked for meanwhile. */
 static const struct {
         const char *name, *file;
         bool again, on;
+        const char *meanwhile, *after; /* the maximum that is shown, and that comes back */
 } moved[] = {
-        { "the machine's", "cpufreq/boost", false, false },
-        { "the machine's, wished again", "cpufreq/boost", true, false },
-        { "the machine's, on again", "cpufreq/boost", false, true },
-        { "the policy's", "cpufreq/policy0/boost", false, false },
-        { "the policy's, wished again", "cpufreq/policy0/boost", true, false },
+        { "the machine's", "cpufreq/boost", false, false, "2500000", "3000000" },
+        { "the machine's, wished again", "cpufreq/boost", true, false, "2500000", "3000000" },
+        { "the machine's, on again", "cpufreq/boost", false, true, "2500000", "3000000" },
+        { "the machine's, another since", "cpufreq/boost", false, false, "1500000", "1500000" },
+        { "another since, wished again", "cpufreq/boost", true, false, "1500000", "1500000" },
+        { "the policy's", "cpufreq/policy0/boost", false, false, "2500000", "3000000" },
+        { "the policy's, wished again", "cpufreq/policy0/boost", true, false, "2500000",
+          "3000000" },
+        { "the policy's, another since", "cpufreq/policy0/boost", false, false, "1500000",
+          "1500000" },
 };
 
 START_TEST(limit_after_boost)
@@ -29,14 +35,15 @@ START_TEST(limit_after_boost)
         wishes[0].boost = wishes[2].boost = 0;
         ck_assert_int_eq(apply(), 0);
         expect_value(c->name, c->file, "0");
-        found(0, MAX_FREQ, "2500000");
+        found(0, MAX_FREQ, c->meanwhile);
         found(0, "cpuinfo_max_freq", "2500000");
         wishes[0].max_khz = 2000000;
         ck_assert_int_eq(apply(), 0);
         if (c->again) {
                 wishes[0].max_khz = 0;
                 ck_assert_int_eq(apply(), 0);
-                found(0, MAX_FREQ, "2500000");
+                expect("given up", 0, MAX_FREQ, c->after);
+                found(0, MAX_FREQ, c->meanwhile);
                 wishes[0].max_khz = 2000000;
                 ck_assert_int_eq(apply(), 0);
         }
@@ -47,7 +54,64 @@ START_TEST(limit_after_boost)
         expect(c->name, 0, MAX_FREQ, "2000000");
         give_back(knobs);
         expect_value(c->name, c->file, "1");
-        expect(c->name, 0, MAX_FREQ, "3000000");
+        expect(c->name, 0, MAX_FREQ, c->after);
+}
+END_TEST
+
+static void lower_maximum(void)
+{
+        found(0, MAX_FREQ, "2500000");
+}
+
+/* In older kernels intel_pstate lowers the maximum at once, and leaves cpuinfo_max_freq alone. */
+static const struct {
+        const char *name, *meanwhile, *after;
+} turbos[] = {
+        { "as the kernel put it", "2500000", "3000000" },
+        { "another since", "1500000", "1500000" },
+};
+
+START_TEST(limit_after_turbo)
+{
+        typeof(turbos[0]) *c = &turbos[_i];
+
+        drop("cpufreq/boost");
+        put("0", "intel_pstate/no_turbo");
+        found(0, MAX_FREQ, "3000000");
+        wishes[0].boost = wishes[2].boost = 0;
+        tuning_moves = lower_maximum;
+        ck_assert_int_eq(apply(), 0);
+        expect_value(c->name, "intel_pstate/no_turbo", "1");
+        expect(c->name, 0, MAX_FREQ, "2500000");
+        found(0, MAX_FREQ, c->meanwhile);
+        wishes[0].max_khz = 2000000;
+        ck_assert_int_eq(apply(), 0);
+        expect(c->name, 0, MAX_FREQ, "2000000");
+        give_back(knobs);
+        expect_value(c->name, "intel_pstate/no_turbo", "0");
+        expect(c->name, 0, MAX_FREQ, c->after);
+}
+END_TEST
+
+/* What keeps the maximum down meanwhile is nobody who asked for it. */
+START_TEST(limit_after_boost_in_the_heat)
+{
+        found(0, MAX_FREQ, "3000000");
+        wishes[0].boost = wishes[2].boost = 0;
+        ck_assert_int_eq(apply(), 0);
+        found(0, MAX_FREQ, "1800000");
+        found(0, "cpuinfo_max_freq", "2500000");
+        if (_i == 0) {
+                scratch_file("sys/class/thermal/cooling_device0/type", "Processor\n");
+                scratch_file("sys/class/thermal/cooling_device0/cur_state", "2\n");
+        } else {
+                found(0, "bios_limit", "1800000");
+        }
+        wishes[0].max_khz = 1500000;
+        ck_assert_int_eq(apply(), 0);
+        expect("wished", 0, MAX_FREQ, "1500000");
+        give_back(knobs);
+        expect("as found", 0, MAX_FREQ, "3000000");
 }
 END_TEST
 
@@ -162,6 +226,8 @@ int main(void)
 
         tcase_add_checked_fixture(tcase, acpi_setup, teardown);
         tcase_add_loop_test(tcase, limit_after_boost, 0, G_N_ELEMENTS(moved));
+        tcase_add_loop_test(tcase, limit_after_turbo, 0, G_N_ELEMENTS(turbos));
+        tcase_add_loop_test(tcase, limit_after_boost_in_the_heat, 0, 2);
         tcase_add_test(tcase, limit_long_after_boost);
         tcase_add_test(tcase, limit_set_between_boosts);
         tcase_add_loop_test(tcase, minimum_after_maximum, 0, G_N_ELEMENTS(lowered));

@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 
 #include "act/cpufreq-knobs.h"
 #include "base/file.h"
@@ -66,10 +67,14 @@ static void remember(const Knobs *knobs, int dir, const char *name, bool moved, 
 
 void cpufreq_remember_maximum(CpufreqState *state, const Knobs *knobs, int dir, int policy)
 {
+        CpufreqFound *found = &state->found[policy];
+        bool moved = is_boosted(knobs, policy);
         char name[TUNE_NAME];
 
         cpufreq_name(name, policy, CPUFREQ_MAX);
-        remember(knobs, dir, name, is_boosted(knobs, policy), &state->found[policy].max_khz);
+        remember(knobs, dir, name, moved, &found->max_khz);
+        if (!moved)
+                found->moved_khz = 0;
 }
 
 void cpufreq_remember_minimum(CpufreqState *state, const Knobs *knobs, int dir, int policy)
@@ -81,9 +86,36 @@ void cpufreq_remember_minimum(CpufreqState *state, const Knobs *knobs, int dir, 
                  &state->found[policy].min_khz);
 }
 
+void cpufreq_note_maximum(CpufreqState *state, int policy)
+{
+        CpufreqFound *found = &state->found[policy];
+
+        if (found->moved_khz == 0)
+                found->moved_khz = cpufreq_read_limit(&state->context, policy, CPUFREQ_MAX);
+}
+
+/* True if the maximum is what the kernel makes of the one that was found, and nobody has asked for
+ * another. With boost cpuinfo_max_freq moves as well, but not with intel_pstate of older kernels,
+ * which lowers the maximum while no_turbo is being written. */
+static bool is_kernels(const CpufreqState *state, int policy)
+{
+        const CpufreqFound *found = &state->found[policy];
+        uint32_t now = cpufreq_read_limit(&state->context, policy, CPUFREQ_MAX);
+        char name[TUNE_NAME], before[16], after[16];
+
+        if (now == cpufreq_read_limit(&state->context, policy, "cpuinfo_max_freq") ||
+            now == found->moved_khz)
+                return true;
+        cpufreq_name(name, policy, CPUFREQ_MAX);
+        snprintf(before, sizeof(before), "%u", found->max_khz);
+        snprintf(after, sizeof(after), "%u", now);
+        return cpufreq_limit_kind.held(&state->context, name, before, after);
+}
+
 uint32_t cpufreq_found_maximum(const CpufreqState *state, const Knobs *knobs, int policy)
 {
-        return is_boosted(knobs, policy) ? state->found[policy].max_khz : 0;
+        return is_boosted(knobs, policy) && is_kernels(state, policy) ? state->found[policy].max_khz
+                                                                      : 0;
 }
 
 uint32_t cpufreq_found_minimum(const CpufreqState *state, const Knobs *knobs, int policy)

@@ -28,6 +28,7 @@ void cpufreq_bias_name(char name[TUNE_NAME], int cpu);
 /* The limits of a policy before a boost or a maximum of ours moved them, in kHz; 0: not known. */
 typedef struct CpufreqFound {
         uint32_t min_khz, max_khz;
+        uint32_t moved_khz; /* the maximum once boost was switched */
 } CpufreqFound;
 
 typedef struct CpufreqState {
@@ -57,8 +58,12 @@ int cpufreq_open_dir(const ActContext *context);
 void cpufreq_remember_maximum(CpufreqState *state, const Knobs *knobs, int dir, int policy);
 void cpufreq_remember_minimum(CpufreqState *state, const Knobs *knobs, int dir, int policy);
 
+/* To be called after boost was written: notes where the maximum is now, for the first time only. */
+void cpufreq_note_maximum(CpufreqState *state, int policy);
+
 /* What is to be taken for the limit's original, in kHz, as it has been moved from there; 0: what it
- * has. A minimum is that only if it stands at the maximum: else somebody asked for it. */
+ * has. A maximum is that only if it stands where the kernel puts it, a minimum only if it stands at
+ * the maximum: else somebody asked for it. */
 uint32_t cpufreq_found_maximum(const CpufreqState *state, const Knobs *knobs, int policy);
 uint32_t cpufreq_found_minimum(const CpufreqState *state, const Knobs *knobs, int policy);
 

@@ -259,6 +259,8 @@ static int apply_wishes(CpufreqState *state, Knobs *knobs, const ActFacts *facts
                 writes = knobs_writes(knobs);
                 first = apply_boosts(state, knobs, facts, wishes);
                 moved = knobs_writes(knobs) != writes;
+                for (int i = 0; moved && i < facts->n_frequency; i++)
+                        cpufreq_note_maximum(state, facts->frequency[i].number);
         }
         r = cpufreq_apply_policies(state, knobs, facts->frequency, wishes, facts->n_frequency,
                                    moved);
