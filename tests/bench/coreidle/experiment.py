@@ -42,9 +42,9 @@ LOADS = {
     "tbench-full": "tbench -t 100000 1 127.0.0.1",
 }
 
-# How long a load settles, and for how long it is measured then. idled has to find out first; what the
-# others draw does not change by itself after the first 10 s.
-SECONDS = {"default": (10, 20), "ideal": (10, 20), "ondemand": (30, 30)}
+# How long a load settles, and for how long it is measured then. idled has to find out first, with its changes
+# of a minute for that; what the others draw does not change by itself after the first 10 s.
+SECONDS = {"default": (10, 20), "ideal": (10, 20), "ondemand": (90, 30)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -209,7 +209,7 @@ def parse(arguments):
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=1, help="starts of the load in each run")
     parser.add_argument("--seconds", type=int, help="that are measured in each round (20; ondemand: 30)")
-    parser.add_argument("--settle", type=int, help="seconds before that (10; ondemand: 30)")
+    parser.add_argument("--settle", type=int, help="seconds before that (10; ondemand: 90)")
     parser.add_argument("--set", default="", metavar="KEY=VALUE,...", help="options of ondemand")
     parser.add_argument("--results", type=Path, metavar="FILE", help="add all figures to this file")
     parser.add_argument("--report", action="store_true", help="measure nothing, show that file")
