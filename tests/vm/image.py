@@ -19,8 +19,15 @@ MODULES = {"pmlab": "module", "teo": "teo"}  # where their sources are
 KEPT_SECONDS = 7 * 24 * 3600
 
 
+UNAVAILABLE = 77  # status of programs that make something: packages for it cannot be had
+
+
 class Unavailable(Exception):
     """What is needed cannot be had here, and why: a reason to skip."""
+
+
+class MakingError(Exception):
+    """All that it takes is there and it could not be made: somebody's mistake, and no reason to skip."""
 
 
 def cache():
@@ -91,13 +98,17 @@ ALONE = ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--for
 
 
 def run_logged(command, log, what):
-    command = (ALONE if os.geteuid() == 0 else []) + ["nice", *command]
+    def run(*words):
+        return subprocess.run([*ALONE, *words], stdout=output, stderr=output,
+                              stdin=subprocess.DEVNULL, check=False).returncode
+
     with open(log, "wb") as output:
-        status = subprocess.run(command, stdout=output, stderr=output,
-                                stdin=subprocess.DEVNULL, check=False).returncode
+        # In some containers not even root may have that.
+        status = run("nice", *command) if run("true") == 0 else UNAVAILABLE
     if status != 0:
         lines = log.read_text(errors="replace").splitlines()
-        raise Unavailable("\n".join([f"{what} could not be made:", *lines[-20:]]))
+        why = "\n".join([f"{what} could not be made:", *lines[-20:]])
+        raise Unavailable(why) if status == UNAVAILABLE else MakingError(why)
 
 
 def drop_unused():

@@ -233,7 +233,7 @@ def main():
     except image.Unavailable as why:
         say(f"skipped: {why}")
         return SKIPPED
-    except GuestError as error:
+    except (GuestError, image.MakingError) as error:
         say(f"tools/vm: {error}")
         return 125
 
