@@ -31,11 +31,7 @@ class MakingError(Exception):
 
 
 def cache():
-    if os.geteuid() == 0:
-        base = Path("/var/cache")
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "idled-vm"
+    return Path("/var/cache/idled-vm")
 
 
 def sources():
@@ -123,14 +119,14 @@ def drop_unused():
 def guest_image(suite, say=print):
     """The directory with disk, vmlinux, ramdisk and release of a guest of this Debian suite."""
     def make(directory):
-        if os.geteuid() != 0:
-            raise Unavailable("an image can only be made by root")
         began = time.monotonic()
         say(f"making an image of {suite}")
         run_logged([str(HERE / "image" / "build"), suite, str(directory)], directory / "log",
                    f"an image of {suite}")
         say(f"made in {time.monotonic() - began:.0f} s")
 
+    if os.geteuid() != 0:
+        raise Unavailable("only root can make images and use them")
     path = cached(f"guest-{suite}-{digest(HERE / 'image', suite)}", make)
     drop_unused()
     return path
