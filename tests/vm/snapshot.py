@@ -101,6 +101,14 @@ def key(machine, module):
     return hashlib.sha256(text.encode() + version).hexdigest()[:16]
 
 
+def see_that_it_is_well(machine):
+    """What is kept would be wrong in the same way for ever."""
+    state = machine.run("systemctl is-system-running --wait", check=False).output.strip()
+    if state != "running":
+        failed = machine.run("systemctl --failed --plain --no-legend", check=False).output
+        raise GuestError(f"systemd of the guest is {state or 'silent'!r}, expected 'running':\n{failed}".rstrip())
+
+
 def take(like, module, directory):
     """Boots a machine like that one and keeps it in the directory."""
     disk = directory / "disk"
@@ -112,7 +120,7 @@ def take(like, module, directory):
     machine.more = ["-qmp", f"unix:{machine.directory}/monitor,server=on,wait=off"]
     try:
         machine.start()
-        machine.run("systemctl is-system-running --wait", check=False)
+        see_that_it_is_well(machine)
         machine.rest()
         with contextlib.closing(Monitor(machine.directory / "monitor")) as monitor:
             monitor.keep(directory / "state")
