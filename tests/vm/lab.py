@@ -14,7 +14,7 @@ from machine import Machine
 
 settings = SimpleNamespace(
     suite="bookworm", shape="2x2", module_options="", kernel_options="", icount=None, build=None,
-    directory=None, short=False, boot=False, say=print, boots=0, boot_seconds=0.0)
+    directory=None, short=False, boot=False, say=print, starts=0, start_seconds=0.0)
 _running = SimpleNamespace(machine=None, wants=None, installed=False)
 
 
@@ -29,7 +29,7 @@ def supplies():
 def prepare(shape=None, module_options=None, boot=True):
     """A machine that is not started yet; may be one that need not boot."""
     path, module, qemu = supplies()
-    machine = Machine(path, settings.directory / f"{settings.boots}", shape or settings.shape,
+    machine = Machine(path, settings.directory / f"{settings.starts}", shape or settings.shape,
                       options=settings.kernel_options, icount=settings.icount, qemu=qemu)
     options = settings.module_options if module_options is None else module_options
     machine.use_module(module, options)
@@ -56,9 +56,9 @@ def boot(shape=None, module_options=None, modules=()):
     machine = prepare(shape, module_options, boot=False)
     more = [image.kernel_module(settings.suite, machine.image, settings.say, name) for name in modules]
     _running.machine, _running.wants = machine, wants
-    settings.boots += 1
+    settings.starts += 1
     machine.start()
-    settings.boot_seconds = max(settings.boot_seconds, machine.boot_seconds)
+    settings.start_seconds = max(settings.start_seconds, machine.start_seconds)
     for path in more:
         machine.load(path)
     return machine

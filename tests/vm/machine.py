@@ -77,7 +77,7 @@ class Machine:
         self.booted = None  # directory of what to go on from, instead of booting
         self.qemu = self.port = None
         self.counter, self.pending = 0, b""
-        self.boot_seconds = 0.0
+        self.start_seconds = 0.0
         self.lost = False  # it did not answer, or went down by itself: of no use to anybody
         shutil.rmtree(self.share, ignore_errors=True)
         (self.share / "commands").mkdir(parents=True)
@@ -147,7 +147,7 @@ class Machine:
         if self.booted:
             self.wake()
         self.wait_ready(timeout * self.patience)
-        self.boot_seconds = time.monotonic() - began
+        self.start_seconds = time.monotonic() - began
 
     def go_on_from(self, booted):
         """Instead of booting, from what `snapshot` kept of a machine like this one."""

@@ -177,7 +177,7 @@ def run_tests(arguments):
     runner = unittest.TextTestRunner(verbosity=2, stream=sys.stdout, resultclass=Result)
     result = runner.run(load(arguments.names))
     say(f"{result.testsRun} tests in {time.monotonic() - began:.0f} s, "
-        f"{lab.settings.boots} boots of {lab.settings.boot_seconds:.1f} s at most")
+        f"{lab.settings.starts} starts of {lab.settings.start_seconds:.1f} s at most")
     if result.broken:
         raise result.broken
     if result.wasSuccessful() and result.skipped and not result.passed:

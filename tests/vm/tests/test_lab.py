@@ -74,6 +74,16 @@ class OtherMachines(KernelTest):
                 self.assertIn(error, result.errors)
 
 
+class Boot(KernelTest):
+    """With options of the module, be they the usual ones, a machine boots and goes on from no other."""
+
+    module_options = "policy_scope=core"
+
+    def test_first_command(self):
+        """By the guest's own clock, which a busy host holds up as well: it takes 7 to 34 s."""
+        self.assertLess(float(self.guest.read("cut -d' ' -f1 /proc/uptime")), 60)
+
+
 class TwoPackages(KernelTest):
     shape = "2x2x2"
     long = True
