@@ -176,12 +176,12 @@ class Machine:
         with contextlib.suppress(ConnectionError):
             self.port.sendall(f"{line}\n".encode())
 
-    def read_line(self, deadline):
+    def read_line(self, deadline, late="the guest does not answer"):
         self.lost = True
         while b"\n" not in self.pending:
             left = deadline - time.monotonic()
             if left <= 0 or not select.select([self.port], [], [], left)[0]:
-                raise GuestError(f"the guest does not answer:\n{self.tail('console')}")
+                raise GuestError(f"{late}:\n{self.tail('console')}")
             data = b""
             with contextlib.suppress(ConnectionError):
                 data = self.port.recv(4096)
@@ -211,13 +211,14 @@ class Machine:
         if self.lost:
             raise GuestError("the guest was asked again after it had not answered")
         directory = self.send(script)
-        deadline = time.monotonic() + timeout * self.patience
+        seconds = timeout * self.patience
+        deadline = time.monotonic() + seconds
         stream = Stream(directory / "output", live)
         while live and not select.select([self.port], [], [], 0.1)[0]:
             stream.move()
             if time.monotonic() > deadline:
                 break
-        line = self.read_line(deadline)
+        line = self.read_line(deadline, f"this took more than {seconds:g} s:\n{script}\nthe guest's console")
         stream.move()
         if not line.startswith(f"done {self.counter} "):
             self.lost = True

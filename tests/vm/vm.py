@@ -3,6 +3,7 @@
 """The command line of the virtual machine; tools/vm is the way to it."""
 
 import argparse
+import functools
 import importlib
 import re
 import shlex
@@ -122,8 +123,9 @@ def run_command(arguments):
         shutil.copytree(arguments.share, files, symlinks=True)
     words = arguments.command[arguments.command[0] == "--":]
     script = words[0] if len(words) == 1 else shlex.join(words)
+    show = functools.partial(print, end="", flush=True)
     try:
-        result = machine.run(script, check=False, live=sys.stdout.write, timeout=arguments.timeout)
+        result = machine.run(script, check=False, live=show, timeout=arguments.timeout)
     finally:
         if arguments.share:
             shutil.copytree(files, arguments.share, symlinks=True, dirs_exist_ok=True)
