@@ -184,6 +184,14 @@ static void unregister(int n_zones)
         kfree(zones);
 }
 
+bool lab_energy_check(void)
+{
+        if (max_energy_uj > 0 && max_energy_uj < U64_MAX)
+                return true;
+        pr_err("pmlab: max_energy_uj is %llu, expected 1 to %llu\n", max_energy_uj, U64_MAX - 1);
+        return false;
+}
+
 int lab_energy_register(void)
 {
         int n_zones = lab_n_packages * ZONES;

@@ -135,6 +135,24 @@ static struct cpufreq_driver driver = {
         .attr = attributes,
 };
 
+bool lab_frequency_check(void)
+{
+        static const char *const scopes[] = { "cpu", "core", "package" };
+
+        if (match_string(scopes, ARRAY_SIZE(scopes), policy_scope) < 0) {
+                pr_err("pmlab: policy_scope is '%s', expected cpu, core or package\n",
+                       policy_scope);
+                return false;
+        }
+        for (int i = 0; i < lab_n_freqs; i++)
+                if (lab_freqs_khz[i] == 0 || (i > 0 && lab_freqs_khz[i] >= lab_freqs_khz[i - 1])) {
+                        pr_err("pmlab: %u in freqs_khz, expected the highest first and none of 0\n",
+                               lab_freqs_khz[i]);
+                        return false;
+                }
+        return true;
+}
+
 int lab_frequency_register(void)
 {
         int r;

@@ -114,15 +114,19 @@ static void fill_states(void)
         driver.name = idle_name;
 }
 
+bool lab_idle_check(void)
+{
+        if (n_latencies == lab_n_states && n_residencies == lab_n_states)
+                return true;
+        pr_err("pmlab: %d names, %d latencies and %d residencies of idle states\n", lab_n_states,
+               n_latencies, n_residencies);
+        return false;
+}
+
 int lab_idle_register(void)
 {
         int r;
 
-        if (n_latencies != lab_n_states || n_residencies != lab_n_states) {
-                pr_err("pmlab: %d names, %d latencies and %d residencies of idle states\n",
-                       lab_n_states, n_latencies, n_residencies);
-                return -EINVAL;
-        }
         fill_states();
         r = cpuidle_register_driver(&driver);
         if (r < 0)

@@ -73,8 +73,12 @@ static void remove_parts(size_t n)
 
 static int __init pmlab_init(void)
 {
-        int r = lab_model_init();
+        int r;
 
+        if (!lab_idle_check() || !lab_model_check() || !lab_frequency_check() ||
+            !lab_energy_check())
+                return -EINVAL;
+        r = lab_model_init();
         if (r < 0)
                 return r;
         for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {

@@ -25,7 +25,8 @@
 #include "pmlab.h"
 
 static unsigned int pkg_power_mw[LAB_STATES_MAX + 1] = { 90000, 63000, 60000, 55000, 20000, 18000 };
-module_param_array(pkg_power_mw, uint, NULL, 0644);
+static int n_powers = 6;
+module_param_array(pkg_power_mw, uint, &n_powers, 0644);
 MODULE_PARM_DESC(pkg_power_mw, "power of a package, running and in each state");
 
 static unsigned int uncore_mw = 12000;
@@ -212,6 +213,27 @@ static struct lab_core *find_core(int cpu)
         return core;
 }
 
+bool lab_model_check(void)
+{
+        if (n_powers < lab_n_states + 1) {
+                pr_err("pmlab: %d powers in pkg_power_mw, expected at least %d\n", n_powers,
+                       lab_n_states + 1);
+                return false;
+        }
+        if (gated_from < 1 || gated_from > lab_n_states) {
+                pr_err("pmlab: gated_from is %d, expected one of the states, 1 to %d\n", gated_from,
+                       lab_n_states);
+                return false;
+        }
+        for (int i = 0; i < n_capacities; i++)
+                if (capacity[i] == 0 || capacity[i] > LAB_CAPACITY_MAX) {
+                        pr_err("pmlab: a capacity of %u, expected 1 to %d\n", capacity[i],
+                               LAB_CAPACITY_MAX);
+                        return false;
+                }
+        return true;
+}
+
 int lab_model_init(void)
 {
         int cpu;
@@ -222,9 +244,6 @@ int lab_model_init(void)
                         return -EINVAL;
                 lab_cpus[cpu].core = find_core(cpu);
         }
-        for (int i = 0; i < n_capacities; i++)
-                if (capacity[i] == 0 || capacity[i] > LAB_CAPACITY_MAX)
-                        return -EINVAL;
         for (int i = 0; i < lab_n_cores; i++)
                 refresh(&lab_cores[i]);
         return 0;

@@ -66,6 +66,13 @@ extern unsigned int lab_freqs_khz[LAB_FREQ_MAX]; /* highest first */
 extern int lab_n_freqs;
 extern int lab_n_states; /* without POLL */
 
+/* Of each part: whether its parameters make sense, and a line in the kernel's log if not. Before
+ * anything else, for what follows counts on that. */
+bool lab_model_check(void);
+bool lab_idle_check(void);
+bool lab_frequency_check(void);
+bool lab_energy_check(void);
+
 /* Looks at the machine. -EINVAL if a CPU is offline or has a number that is too high. */
 int lab_model_init(void);
 

@@ -51,13 +51,34 @@ class OtherMachines(KernelTest):
                          "3600000\n1800000")
 
     def test_other_states(self):
-        self.load_module("state_names=C1,C3 latency_us=1,50 residency_us=1,90 gated_from=3")
+        self.load_module("state_names=C1,C3 latency_us=1,50 residency_us=1,90 gated_from=2")
         self.assertEqual(self.guest.read(f"cat {CPU}/cpu0/cpuidle/state*/name"), "POLL\nC1\nC3")
 
     def test_small_range_of_energy(self):
         self.load_module("max_energy_uj=20000000 start_energy_uj=19000000")
         self.assertEqual(self.guest.read(f"cat {RAPL}/max_energy_range_uj"), "20000000")
         self.wait_for("a wrap", lambda: int(self.guest.read(f"cat {RAPL}/energy_uj")) < 15000000)
+
+    def test_nonsense(self):
+        """Is refused, and the kernel's log says why."""
+        self.guest.run("rmmod pmlab")
+        self.addCleanup(self.guest.run, "insmod /share/pmlab.ko")
+        six = "state_names=C1,C2,C3,C4,C5,C6 latency_us=1,2,3,4,5,6 residency_us=1,2,3,4,5,6"
+        for options, why in (("state_names=C1,C3", "2 names, 5 latencies"),
+                             (six, "6 powers in pkg_power_mw, expected at least 7"),
+                             ("gated_from=0", "gated_from is 0"),
+                             ("gated_from=6", "gated_from is 6, expected one of the states, 1 to 5"),
+                             ("capacity=1024,1025", "a capacity of 1025"),
+                             ("policy_scope=cores", "policy_scope is 'cores'"),
+                             ("freqs_khz=0", "0 in freqs_khz"),
+                             ("freqs_khz=1000000,2000000", "2000000 in freqs_khz"),
+                             ("max_energy_uj=0", "max_energy_uj is 0"),
+                             (f"max_energy_uj={2**64 - 1}", f"max_energy_uj is {2**64 - 1}")):
+            with self.subTest(options):
+                result = self.guest.run(f"insmod /share/pmlab.ko {options}; s=$?; dmesg | tail -n 3; exit $s",
+                                        check=False)
+                self.assertNotEqual(result.status, 0)
+                self.assertIn(f"pmlab: {why}", result.output)
 
     def test_errors(self):
         # What the core of powercap makes of any error is part of the interface.
