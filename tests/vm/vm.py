@@ -94,7 +94,8 @@ def parse():
     verb.add_argument("--build", type=build, help="install what was built here before")
     verb.add_argument("--share", metavar="DIR", type=directory,
                       help="copy this to /share/files, and back after")
-    verb.add_argument("--timeout", type=float, default=3600)
+    verb.add_argument("--timeout", metavar="SECONDS", type=float, default=3600,
+                      help="that it may take (default: 3600)")
     verb.add_argument("command", metavar="COMMAND", nargs=argparse.REMAINDER,
                       help="for bash; of several words they are quoted")
     verb = verbs.add_parser("test", help="run tests")

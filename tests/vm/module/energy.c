@@ -13,6 +13,8 @@
 
 #include "pmlab.h"
 
+#define ENERGY_UNIT_UJ 61 /* the steps that counters advance in */
+
 static unsigned long long max_energy_uj = 262143328850ULL;
 module_param(max_energy_uj, ullong, 0444);
 MODULE_PARM_DESC(max_energy_uj, "counters wrap past this value");
@@ -20,10 +22,6 @@ MODULE_PARM_DESC(max_energy_uj, "counters wrap past this value");
 static unsigned long long start_energy_uj;
 module_param(start_energy_uj, ullong, 0444);
 MODULE_PARM_DESC(start_energy_uj, "where counters start");
-
-static unsigned int energy_unit_uj = 61;
-module_param(energy_unit_uj, uint, 0444);
-MODULE_PARM_DESC(energy_unit_uj, "the steps that they advance in");
 
 static int fail_energy, fail_limit;
 module_param(fail_energy, int, 0644);
@@ -64,7 +62,7 @@ static int get_energy(struct powercap_zone *base, u64 *ret_energy)
         else
                 energy += lab_energy_uj(zone->package, zone->kind);
         div64_u64_rem(energy, max_energy_uj + 1, &wrapped);
-        div64_u64_rem(wrapped, max_t(u64, energy_unit_uj, 1), &step);
+        div64_u64_rem(wrapped, ENERGY_UNIT_UJ, &step);
         *ret_energy = wrapped - step;
         return 0;
 }

@@ -22,10 +22,6 @@ static char *policy_scope = "core";
 module_param(policy_scope, charp, 0444);
 MODULE_PARM_DESC(policy_scope, "whose CPUs share a policy: cpu, core or package");
 
-static char *freq_name = "acpi-cpufreq";
-module_param(freq_name, charp, 0444);
-MODULE_PARM_DESC(freq_name, "name of the driver");
-
 static bool boost;
 module_param(boost, bool, 0444);
 MODULE_PARM_DESC(boost, "the highest frequency is a boost");
@@ -125,6 +121,7 @@ static struct freq_attr *attributes[] = {
 };
 
 static struct cpufreq_driver driver = {
+        .name = "acpi-cpufreq",
         .flags = CPUFREQ_CONST_LOOPS,
         .init = policy_init,
         .exit = policy_exit,
@@ -166,7 +163,6 @@ int lab_frequency_register(void)
                 table[0].flags |= CPUFREQ_BOOST_FREQ;
                 attributes[1] = &cpufreq_freq_attr_scaling_boost_freqs;
         }
-        strscpy(driver.name, freq_name, sizeof(driver.name));
         r = cpufreq_register_driver(&driver);
         if (r == 0 && boost)
                 r = cpufreq_enable_boost_support();

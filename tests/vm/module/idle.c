@@ -34,10 +34,6 @@ static int n_residencies = 5;
 module_param_array(residency_us, uint, &n_residencies, 0444);
 MODULE_PARM_DESC(residency_us, "their target residencies");
 
-static char *idle_name = "intel_idle";
-module_param(idle_name, charp, 0444);
-MODULE_PARM_DESC(idle_name, "name of the driver");
-
 static int reject_state = -1;
 module_param(reject_state, int, 0644);
 MODULE_PARM_DESC(reject_state, "a state, POLL being 0, that every fourth entry of fails");
@@ -48,7 +44,7 @@ MODULE_PARM_DESC(exit_wait, "leaving a state takes as long as its exit latency")
 
 int lab_n_states = 5;
 
-static struct cpuidle_driver driver;
+static struct cpuidle_driver driver = { .name = "intel_idle" };
 static DEFINE_PER_CPU(struct cpuidle_device, devices);
 static enum cpuhp_state hotplug_state;
 
@@ -111,7 +107,6 @@ static void fill_states(void)
                 state->enter = enter_state;
         }
         driver.state_count = lab_n_states + 1;
-        driver.name = idle_name;
 }
 
 bool lab_idle_check(void)

@@ -24,6 +24,8 @@
 
 #include "pmlab.h"
 
+#define DRAM_MW 3000 /* power of idle memory; twice that with all cores running */
+
 static unsigned int pkg_power_mw[LAB_STATES_MAX + 1] = { 90000, 63000, 60000, 55000, 20000, 18000 };
 static int n_powers = 6;
 module_param_array(pkg_power_mw, uint, &n_powers, 0644);
@@ -32,10 +34,6 @@ MODULE_PARM_DESC(pkg_power_mw, "power of a package, running and in each state");
 static unsigned int uncore_mw = 12000;
 module_param(uncore_mw, uint, 0644);
 MODULE_PARM_DESC(uncore_mw, "what of it is not the cores'");
-
-static unsigned int dram_mw = 3000;
-module_param(dram_mw, uint, 0644);
-MODULE_PARM_DESC(dram_mw, "power of idle memory; twice that with all cores running");
 
 static int gated_from = 4;
 module_param(gated_from, int, 0444);
@@ -61,14 +59,13 @@ static int show_drawn(char *buffer, const struct kernel_param *unused)
                 u64 uncore = lab_energy_uj(package, LAB_UNCORE);
                 u64 dram = lab_energy_uj(package, LAB_DRAM);
 
-                length += sysfs_emit_at(buffer, length, "%llu %llu %llu %llu\n", cores, uncore,
-                                        dram, div_u64(package->gated_nsec, NSEC_PER_USEC));
+                length += sysfs_emit_at(buffer, length, "%llu %llu %llu\n", cores, uncore, dram);
         }
         return length;
 }
 static const struct kernel_param_ops drawn_ops = { .get = show_drawn };
 module_param_cb(drawn, &drawn_ops, NULL, 0444);
-MODULE_PARM_DESC(drawn, "microjoules of cores, uncore and memory, and microseconds power gated");
+MODULE_PARM_DESC(drawn, "microjoules of cores, uncore and memory");
 
 struct lab_cpu lab_cpus[LAB_CPUS_MAX];
 struct lab_core lab_cores[LAB_CPUS_MAX];
@@ -112,8 +109,6 @@ static void notrace account(struct lab_package *package)
         if (left <= 0)
                 return;
         package->accounted_nsec = now;
-        if (package->n_powered == 0)
-                package->gated_nsec += left;
         while (left > 0 && !freeze_energy) {
                 u64 step = min_t(u64, left, NSEC_PER_SEC); /* so that no product overflows */
 
@@ -138,8 +133,7 @@ static void notrace refresh(struct lab_core *core)
         core->milliwatts = core_power(core);
         meters[LAB_CORES].milliwatts += core->milliwatts;
         meters[LAB_UNCORE].milliwatts = package->n_powered ? uncore_mw : uncore_mw / 3;
-        meters[LAB_DRAM].milliwatts = dram_mw +
-                                      div_u64((u64)dram_mw * package->n_running, package->n_cores);
+        meters[LAB_DRAM].milliwatts = DRAM_MW + DRAM_MW * package->n_running / package->n_cores;
 }
 
 void notrace lab_set_depth(int cpu, int depth)

@@ -52,7 +52,6 @@ struct lab_package {
         int n_running; /* cores */
         int n_powered; /* cores that are not power gated */
         u64 accounted_nsec;
-        u64 gated_nsec; /* time with all cores power gated */
         struct lab_meter meters[LAB_DOMAINS];
 };
 

@@ -29,7 +29,7 @@ done
 
 
 def drawn_by_domain(line):
-    cores, uncore, dram, _ = map(int, line.split())
+    cores, uncore, dram = map(int, line.split())
     return {"package-0": cores + uncore, "package-0-core": cores, "package-0-uncore": uncore,
             "package-0-dram": dram}
 
