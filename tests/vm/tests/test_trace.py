@@ -9,6 +9,19 @@ from kernel import CPU, STATES, KernelTest
 ONLY_USERSPACE = "[Daemon]\nPolicies=userspace\n"
 
 
+class Dump(lab.IdledTest, KernelTest):
+    def test_threads(self):
+        """One that may run elsewhere than its process."""
+        def moved():
+            self.guest.run("pid=$(systemctl show -P MainPID waker3); cd /proc/$pid/task; "
+                           "for t in *; do [ $t = $pid ] || taskset -pc 2 $t; done")
+            return "task cyclictest cyclictest 2" in self.dump()
+
+        with self.waking(3, 20000):
+            self.wait_for("another affinity", moved)
+            self.assertIn("task cyclictest cyclictest 3", self.dump())
+
+
 class NoTrace(lab.IdledTest):
     backend, described = "partition", "idledpark.slice"
 
