@@ -17,6 +17,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 MODULES = {"pmlab": "module", "teo": "teo"}  # where their sources are
 KEPT_SECONDS = 7 * 24 * 3600
+UNFINISHED = ".unfinished"  # ends the name of what is being made
 
 
 UNAVAILABLE = 77  # status of programs that make something: packages for it cannot be had
@@ -78,7 +79,7 @@ def locked(wait=True):
 
 
 def fill(target, make):
-    unfinished = target.with_name(target.name + ".unfinished")
+    unfinished = target.with_name(target.name + UNFINISHED)
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir()
     try:
@@ -116,8 +117,15 @@ def drop_unused():
                 shutil.rmtree(path, ignore_errors=True)
 
 
-def guest_image(suite, say=print):
-    """The directory with disk, vmlinux, ramdisk and release of a guest of this Debian suite."""
+def newest(name):
+    """Of what was made with this name, at first or anew."""
+    made = (path.name for path in cache().glob(f"{name}*"))
+    return max((other for other in made if not other.endswith(UNFINISHED)), default=name)
+
+
+def guest_image(suite, say=print, anew=False):
+    """The directory with disk, vmlinux, ramdisk and release of a guest of this Debian suite. Anew there is
+    one a day at most; others may be at work with what was there."""
     def make(directory):
         began = time.monotonic()
         say(f"making an image of {suite}")
@@ -127,7 +135,8 @@ def guest_image(suite, say=print):
 
     if os.geteuid() != 0:
         raise Unavailable("only root can make images and use them")
-    path = cached(f"guest-{suite}-{digest(HERE / 'image', suite)}", make)
+    name = f"guest-{suite}-{digest(HERE / 'image', suite)}"
+    path = cached(name + time.strftime("-%Y%m%d") if anew else newest(name), make)
     drop_unused()
     return path
 
@@ -146,3 +155,15 @@ def kernel_module(suite, image, say=print, name="pmlab"):
 
     inputs = digest(directory, release, compiler.read_text(), sources())
     return cached(f"module-{release}-{inputs}", make) / f"{name}.ko"
+
+
+def image_and_module(suite, say=print):
+    """An image, and the module for it. Mirrors have the headers of their newest kernel only, so an image that
+    is older may have to make way for one with that."""
+    path = guest_image(suite, say)
+    try:
+        return path, kernel_module(suite, path, say)
+    except Unavailable as why:
+        say(f"{why}\na newer image may do")
+        path = guest_image(suite, say, anew=True)
+        return path, kernel_module(suite, path, say)

@@ -21,8 +21,7 @@ _running = SimpleNamespace(machine=None, wants=None, installed=False)
 def supplies():
     """What guests are made of, got if it is not there: the image's directory, the kernel module, and how
     QEMU is called. Unavailable if that cannot be done."""
-    path = image.guest_image(settings.suite, settings.say)
-    module = image.kernel_module(settings.suite, path, settings.say)
+    path, module = image.image_and_module(settings.suite, settings.say)
     return path, module, emulator.command(settings.icount is not None, settings.say)
 
 

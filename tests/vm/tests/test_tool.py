@@ -12,7 +12,6 @@ import time
 import unittest
 from pathlib import Path
 
-import image
 import lab
 
 TOOL = lab.HERE.parents[1] / "tools/vm"
@@ -23,7 +22,7 @@ class ToolTest(unittest.TestCase):
     def setUpClass(cls):
         if lab.settings.short:
             raise unittest.SkipTest("takes long")
-        image.kernel_module(lab.settings.suite, image.guest_image(lab.settings.suite))
+        lab.supplies()
         lab.shut_down()  # one guest at a time is enough for any host
 
     def arguments(self, *words):
