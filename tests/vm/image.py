@@ -18,8 +18,6 @@ HERE = Path(__file__).resolve().parent
 MODULES = {"pmlab": "module", "teo": "teo"}  # where their sources are
 KEPT_SECONDS = 7 * 24 * 3600
 UNFINISHED = ".unfinished"  # ends the name of what is being made
-
-
 UNAVAILABLE = 77  # status of programs that make something: packages for it cannot be had
 
 
