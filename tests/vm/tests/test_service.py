@@ -119,8 +119,11 @@ class Polkit(lab.IdledTest):
     rules = "/etc/polkit-1/rules.d/10-test.rules"
 
     def allow(self, *actions):
-        self.write(self.rules, "polkit.addRule(function(action, subject) { if (subject.user == 'user' "
+        # It comes whole and with another name, so that polkit cannot read it while it is being written.
+        written = self.rules + ".new"
+        self.write(written, "polkit.addRule(function(action, subject) { if (subject.user == 'user' "
                    f"&& {list(actions)}.indexOf(action.id) >= 0) return polkit.Result.YES; }});\n")
+        self.guest.run(f"mv {written} {self.rules}")
         self.addCleanup(self.guest.run, f"rm -f {self.rules}")
 
     def ask(self, call):
