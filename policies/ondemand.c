@@ -9,10 +9,10 @@
  *     the time: filtered += (1 - exp(-interval / FilterTime)) * (work - filtered), so that
  *     calls that come early or late weigh what they should.
  *  3. Size. The load wants the fewest cores that it uses to at most TargetUtilization. A core
- *     counts with its capacity, and SMT_GAIN of it for each further thread, as the work does: with
- *     70 % two threads are busy for 55 % of the time each. But while the busiest CPU, filtered as
- *     the load, is busier than TargetUtilization, a core counts as one thread, for what fills a CPU
- *     gets nothing of the others.
+ *     counts with its capacity, and SMT_GAIN of it if it has more threads than one, so with 70 %
+ *     two are busy for 55 % of the time each; what more than two add is a reserve. But while the
+ *     busiest CPU, filtered as the load, is busier than TargetUtilization, a core counts as one
+ *     thread, for what fills a CPU gets nothing of the others.
  *  4. Growing by load. When the filtered load uses the kept cores to more than UpThreshold, the
  *     size that it wants is kept at once.
  *  5. Growing by sign. Three signs do not wait for the filter.

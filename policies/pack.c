@@ -208,7 +208,7 @@ static double core_capacity(const Pack *pack, const Topology *topology, double g
 
         for (int i = 0; i < core->n_threads; i++)
                 threads += cpuset_has(&pack->cpus, topology->core_cpus[core->first + i]);
-        return (1 + gain * (threads - 1)) * core->capacity / CAPACITY_SCALE;
+        return (threads > 1 ? 1 + gain : 1) * core->capacity / CAPACITY_SCALE;
 }
 
 double pack_capacity(const Pack *pack, const Topology *topology, double gain, PackSize size)

@@ -42,8 +42,8 @@ typedef struct Pack {
 bool pack_update(Pack *pack, const Topology *topology, const CpuSet *offered, PackOrder by);
 
 /* The smallest size with at least these `fast` cores whose capacity is at least `capacity`, in
- * units of the machine's fastest CPU; everything if there is none. Each thread of a core but one
- * adds `gain` of what one does. */
+ * units of the machine's fastest CPU; everything if there is none. A core of several threads,
+ * however many, is taken to do `gain` more than one of them. */
 PackSize pack_fit(const Pack *pack, const Topology *topology, double gain, double capacity,
                   int fast);
 

@@ -99,12 +99,12 @@ class Completions(TestCase):
     def test_fish_is_complete(self):
         """Each verb has its own options, and those without condition."""
         fish = (COMPLETIONS / "idlectl.fish").read_text()
-        options = re.findall(r'^complete -c idlectl (?:-n "__fish_seen_subcommand_from ([a-z ]+)" )?'
+        options = re.findall(r'^complete -c idlectl (?:-n "(not )?__fish_seen_subcommand_from ([a-z ]+)" )?'
                              r"-l ([a-z-]+) ", fish, re.MULTILINE)
         for verb in self.verbs():
             self.assertRegex(fish, rf"-a {verb} -d")
-            self.assertEqual({"--" + option for verbs, option in options
-                              if not verbs or verb in verbs.split()}, self.options(verb), verb)
+            self.assertEqual({"--" + option for but, verbs, option in options
+                              if not verbs or (verb in verbs.split()) != bool(but)}, self.options(verb), verb)
 
 
 if __name__ == "__main__":
