@@ -220,8 +220,11 @@ class Pauses(TestCase):
 
 class Signals(TestCase):
     def setUp(self):
+        """What the start has to tell is not what is looked for, and comes when it is ready."""
         super().setUp()
+        seen = self.signals(PATH)
         self.start('--dry-run')
+        wait_until(lambda: seen, 'what the start tells')
         self.sync()
 
     def test_once_per_change(self):
