@@ -74,7 +74,7 @@
 #include "ondemand.h"
 
 /* Where nothing is parked and half of it idle, tasks that go on to wait do not wait for cores. What
- * comes seldom is no habit: signs that are further apart than Dwell are each the first. */
+ * comes seldom is no habit: signs further apart than it takes to learn one are each the first. */
 static void learn_habit(Call *call, Sign sign)
 {
         Ondemand *self = call->self;

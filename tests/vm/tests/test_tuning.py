@@ -174,7 +174,7 @@ class IdleStates(Tuned):
 
     def test_cpus_in_use_sleep_one_state_shallower(self):
         """Sleeps of less than 1 ms are long enough for C6 at most; the CPU that has them is held above what
-        fits, and not all others are: what is asked of them takes an emulator long."""
+        fits. Not all others are; some may be, for an emulator is long about what the test asks of them."""
         self.begin("cstates", "UtilizationAware=yes\nUtilizationThreshold=1%\nUtilizationRelease=0.5%\n"
                    "UtilizationDwell=1s\n")
         with self.waking(3, 1000):
