@@ -3,8 +3,13 @@
  * A cpuidle driver: the kernel's own governor chooses among states that differ in name, latency and
  * residency, and the counters, `disable` files and PM QoS behind them are the real ones. Every
  * state is entered in the same way, with "sti; hlt". With exit_wait leaving it takes its latency,
- * in which the core draws what it does in the shallowest state; the interrupt that ended the sleep
- * has been handled before, what it woke waits.
+ * in which the core draws what it does in the shallowest state.
+ *
+ * Hardware is awake before it takes the interrupt that woke it, so the latency belongs to the
+ * sleep: /proc/stat counts it as idle, and a task that is woken is not runnable yet. "hlt" has the
+ * interrupt handled at once. Hence a probe of what the kernel does first when an interrupt finds a
+ * CPU idle, before it ends the sleep in its own books: there the latency passes. Interrupts that
+ * leave the idle time alone (reschedule) are not seen there; for them it passes after "hlt".
  *
  * The driver names no owner: each device would hold a reference to the module and it could never be
  * unloaded. Unregistering a device wakes its CPU but does not wait until that has left the driver's
@@ -13,6 +18,7 @@
  */
 #include <linux/cpu.h>
 #include <linux/cpuidle.h>
+#include <linux/kprobes.h>
 #include <linux/module.h>
 #include <linux/string.h>
 #include <linux/timekeeping.h>
@@ -46,6 +52,7 @@ int lab_n_states = 5;
 
 static struct cpuidle_driver driver = { .name = "intel_idle" };
 static DEFINE_PER_CPU(struct cpuidle_device, devices);
+static DEFINE_PER_CPU(int, entered); /* the state that the CPU is in; 0 if none */
 static enum cpuhp_state hotplug_state;
 
 /* The inner loop is for an emulator that counts instructions: it is fast at these, and slow at the
@@ -63,16 +70,36 @@ static void notrace wait_for_exit(int cpu, u64 nsec)
         }
 }
 
+/* The CPU runs from now on, and did not leave its state any sooner than it can. */
+static void notrace leave_state(int cpu)
+{
+        int index = per_cpu(entered, cpu);
+
+        if (index == 0)
+                return;
+        per_cpu(entered, cpu) = 0;
+        if (exit_wait)
+                wait_for_exit(cpu, latency_us[index - 1] * (u64)NSEC_PER_USEC);
+        lab_set_depth(cpu, 0);
+}
+
+static int notrace interrupt_comes(struct kprobe *unused, struct pt_regs *regs)
+{
+        leave_state(raw_smp_processor_id());
+        return 0;
+}
+
+static struct kprobe waking = { .symbol_name = "tick_irq_enter", .pre_handler = interrupt_comes };
+
 static noinstr int enter_state(struct cpuidle_device *device, struct cpuidle_driver *unused,
                                int index)
 {
         if (index == reject_state && ++lab_cpus[device->cpu].entries % 4 == 0)
                 return -EBUSY;
         lab_set_depth(device->cpu, index);
+        per_cpu(entered, device->cpu) = index;
         asm volatile("sti; hlt; cli" ::: "memory");
-        if (exit_wait && index > 0)
-                wait_for_exit(device->cpu, latency_us[index - 1] * (u64)NSEC_PER_USEC);
-        lab_set_depth(device->cpu, 0);
+        leave_state(device->cpu);
         return index;
 }
 
@@ -123,16 +150,23 @@ int lab_idle_register(void)
         int r;
 
         fill_states();
-        r = cpuidle_register_driver(&driver);
+        r = register_kprobe(&waking);
         if (r < 0)
                 return r;
+        r = cpuidle_register_driver(&driver);
+        if (r < 0)
+                goto unprobe;
         r = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "pmlab:online", cpu_comes, cpu_goes);
-        if (r < 0) {
-                cpuidle_unregister_driver(&driver);
-                return r;
-        }
+        if (r < 0)
+                goto unregister;
         hotplug_state = r;
         return 0;
+
+unregister:
+        cpuidle_unregister_driver(&driver);
+unprobe:
+        unregister_kprobe(&waking);
+        return r;
 }
 
 static long leave_idle(void *unused)
@@ -151,4 +185,5 @@ void lab_idle_unregister(void)
         for_each_online_cpu(cpu) work_on_cpu((int)cpu, leave_idle, NULL);
         cpus_read_unlock();
         cpuidle_unregister_driver(&driver);
+        unregister_kprobe(&waking);
 }

@@ -54,6 +54,22 @@ class OtherMachines(KernelTest):
         self.load_module("state_names=C1,C3 latency_us=1,50 residency_us=1,90 gated_from=2")
         self.assertEqual(self.guest.read(f"cat {CPU}/cpu0/cpuidle/state*/name"), "POLL\nC1\nC3")
 
+    def test_leaving_a_state_is_sleep(self):
+        """As on hardware, which takes an interrupt when it is awake: the kernel counts that time as idle,
+        and nobody waits for a CPU in it."""
+        self.load_module("exit_wait=Y state_names=C1 latency_us=5000 residency_us=1 gated_from=1")
+        read = (f"taskset -c 3 true; cat {CPU}/cpu3/cpuidle/state1/usage {CPU}/cpu3/cpuidle/state1/time; "
+                "awk '$1 == \"cpu3\" { print $5 + $6 }' /proc/stat; "
+                "sed -n 's/^some.*total=//p' /proc/pressure/cpu")
+        with self.waking(3, 20000):
+            before, after = (list(map(int, text.split())) for text in self.guest.read(
+                f"{read}; sleep 4; echo /; {read}").split("/"))
+        entered, slept, ticks, waited = (b - a for a, b in zip(before, after))
+        leaving = 5000 * entered
+        self.assertGreater(entered, 100)
+        self.assertGreater(ticks * 10000, slept - leaving / 2)
+        self.assertLess(waited, leaving / 2)
+
     def test_small_range_of_energy(self):
         self.load_module("max_energy_uj=20000000 start_energy_uj=19000000")
         self.assertEqual(self.guest.read(f"cat {RAPL}/max_energy_range_uj"), "20000000")
