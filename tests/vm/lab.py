@@ -10,7 +10,7 @@ import emulator
 import image
 import snapshot
 from image import HERE
-from machine import Machine
+from machine import GuestError, Machine
 
 settings = SimpleNamespace(
     suite="bookworm", shape="2x2", module_options="", kernel_options="", icount=None, build=None,
@@ -46,20 +46,37 @@ def shut_down():
         _running.machine, _running.installed = None, False
 
 
+def start(shape, module_options):
+    """A machine that has started. If one that booted before does not go on, which emulators make happen
+    now and then, it boots."""
+    for boot_it in False, True:
+        machine = prepare(shape, module_options, boot_it)
+        _running.machine, _running.wants = machine, None
+        settings.starts += 1
+        try:
+            machine.start()
+            break
+        except GuestError as failure:
+            if not machine.booted:
+                raise
+            machine.stop()
+            settings.say(f"the machine does not go on from where it was kept, so it boots: {failure}")
+    settings.start_seconds = max(settings.start_seconds, machine.start_seconds)
+    return machine
+
+
 def boot(shape=None, module_options=None, modules=()):
     """A started machine of this shape, with the module loaded so, and others of ours."""
     wants = (shape, module_options, modules)
     if _running.machine and _running.wants == wants and not _running.machine.lost:
         return _running.machine
     shut_down()
-    machine = prepare(shape, module_options, boot=False)
-    more = [image.kernel_module(settings.suite, machine.image, settings.say, name) for name in modules]
-    _running.machine, _running.wants = machine, wants
-    settings.starts += 1
-    machine.start()
-    settings.start_seconds = max(settings.start_seconds, machine.start_seconds)
+    path = supplies()[0]
+    more = [image.kernel_module(settings.suite, path, settings.say, name) for name in modules]
+    machine = start(shape, module_options)
     for path in more:
         machine.load(path)
+    _running.wants = wants
     return machine
 
 

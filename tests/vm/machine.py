@@ -128,7 +128,7 @@ class Machine:
         path = self.share / "status"  # image/root/etc/profile.d/lab.sh
         return int(path.read_text()) if status == 0 and path.exists() else status
 
-    def start(self, timeout=300):
+    def start(self):
         path = self.directory / "port"
         path.unlink(missing_ok=True)
         began = time.monotonic()
@@ -146,7 +146,7 @@ class Machine:
             self.port.connect(str(path))
         if self.booted:
             self.wake()
-        self.wait_ready(timeout * self.patience)
+        self.wait_ready((90 if self.booted else 300) * self.patience)
         self.start_seconds = time.monotonic() - began
 
     def go_on_from(self, booted):
