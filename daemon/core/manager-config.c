@@ -137,25 +137,34 @@ static void reopen_actuators(Manager *manager)
         open_actuators(manager);
 }
 
-static void use_log_level(const Manager *manager)
+static int log_level_of(const Config *config)
 {
-        const DaemonOptions *options = config_section(manager->config, "Daemon")->options;
+        const DaemonOptions *options = config_section(config, "Daemon")->options;
 
-        if (!manager->setup.keep_log_level)
-                log_set_level(options->log_level);
+        return options->log_level;
+}
+
+/* Where the option has changed: else what was set by LogControl1 goes on to hold. */
+static void use_log_level(const Manager *manager, int before)
+{
+        int level = log_level_of(manager->config);
+
+        if (level != before && !manager->setup.keep_log_level)
+                log_set_level(level);
 }
 
 void manager_use_config(Manager *manager, Config *config)
 {
         Config *old = manager->config;
         GArray *policies = start_policies(manager, config);
+        int log_level = old ? log_level_of(old) : -1;
 
         manager->config = config;
         drop_policies(manager->policies);
         g_array_unref(manager->policies);
         manager->policies = policies;
         manager_read_facts(manager);
-        use_log_level(manager);
+        use_log_level(manager, log_level);
         config_warn_absent(config, &manager->topology->possible);
         if (!old)
                 open_actuators(manager);
@@ -203,7 +212,7 @@ int manager_reload(Manager *manager, GPtrArray *errors)
 int manager_set_option(Manager *manager, const char *section, const char *key, const char *text,
                        char **ret_error)
 {
-        int r;
+        int log_level = log_level_of(manager->config), r;
 
         r = config_check_cpus(manager->config, section, key, text, &manager->topology->possible,
                               ret_error);
@@ -214,7 +223,7 @@ int manager_set_option(Manager *manager, const char *section, const char *key, c
         for (int i = 0; actuators[i]; i++)
                 if (g_str_equal(actuators[i]->section, section))
                         reopen_actuators(manager);
-        use_log_level(manager);
+        use_log_level(manager, log_level);
         manager_profile_retry(manager);
         manager->stale = true;
         manager_tick(manager);

@@ -174,6 +174,21 @@ class Methods(TestCase):
         self.assertEqual(self.get('SyslogIdentifier', LOG_PATH, LOG), 'idled')
 
 
+class LogLevel(TestCase):
+    def arguments(self):
+        return super().arguments()[:-2]  # not --log-level, which is stronger than all else
+
+    def test_lasts(self):
+        """What was set holds until the option says something else than it did."""
+        self.start('--dry-run')
+        self.object(LOG_PATH).Set(LOG, 'LogLevel', 'debug', dbus_interface=PROPERTIES, signature='ssv')
+        self.call('Reload')
+        self.call('SetOption', 'userspace', 'IdleMask', '7')
+        self.assertEqual(self.get('LogLevel', LOG_PATH, LOG), 'debug')
+        self.call('SetOption', 'Daemon', 'LogLevel', 'warning')
+        self.assertEqual(self.get('LogLevel', LOG_PATH, LOG), 'warning')
+
+
 class Pauses(TestCase):
     def setUp(self):
         super().setUp()
