@@ -164,8 +164,11 @@ int lab_frequency_register(void)
                 attributes[1] = &cpufreq_freq_attr_scaling_boost_freqs;
         }
         r = cpufreq_register_driver(&driver);
-        if (r == 0 && boost)
-                r = cpufreq_enable_boost_support();
+        if (r < 0 || !boost)
+                return r;
+        r = cpufreq_enable_boost_support();
+        if (r < 0)
+                cpufreq_unregister_driver(&driver);
         return r;
 }
 

@@ -53,7 +53,7 @@ int lab_n_states = 5;
 static struct cpuidle_driver driver = { .name = "intel_idle" };
 static DEFINE_PER_CPU(struct cpuidle_device, devices);
 static DEFINE_PER_CPU(int, entered); /* the state that the CPU is in; 0 if none */
-static enum cpuhp_state hotplug_state;
+static enum cpuhp_state online_state, dead_state;
 
 /* The inner loop is for an emulator that counts instructions: it is fast at these, and slow at the
  * clock and at giving way to other CPUs. */
@@ -115,7 +115,8 @@ static int cpu_comes(unsigned int cpu)
         return cpuidle_register_device(device);
 }
 
-static int cpu_goes(unsigned int cpu)
+/* On another CPU, for one that goes leaves its idle state some times more before it is dead. */
+static int cpu_is_dead(unsigned int cpu)
 {
         lab_set_depth((int)cpu, lab_n_states);
         return 0;
@@ -145,6 +146,39 @@ bool lab_idle_check(void)
         return false;
 }
 
+static long leave_idle(void *unused)
+{
+        return 0;
+}
+
+static void unregister_devices(void)
+{
+        int cpu;
+
+        for_each_possible_cpu(cpu) if (per_cpu(devices, cpu).registered)
+                cpuidle_unregister_device(&per_cpu(devices, cpu));
+        cpus_read_lock();
+        for_each_online_cpu(cpu) work_on_cpu((int)cpu, leave_idle, NULL);
+        cpus_read_unlock();
+}
+
+static int follow_hotplug(void)
+{
+        int r = cpuhp_setup_state_nocalls(CPUHP_BP_PREPARE_DYN, "pmlab:dead", NULL, cpu_is_dead);
+
+        if (r < 0)
+                return r;
+        dead_state = r;
+        r = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "pmlab:online", cpu_comes, NULL);
+        if (r < 0) {
+                cpuhp_remove_state_nocalls(dead_state);
+                unregister_devices();
+                return r;
+        }
+        online_state = r;
+        return 0;
+}
+
 int lab_idle_register(void)
 {
         int r;
@@ -156,10 +190,9 @@ int lab_idle_register(void)
         r = cpuidle_register_driver(&driver);
         if (r < 0)
                 goto unprobe;
-        r = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "pmlab:online", cpu_comes, cpu_goes);
+        r = follow_hotplug();
         if (r < 0)
                 goto unregister;
-        hotplug_state = r;
         return 0;
 
 unregister:
@@ -169,21 +202,11 @@ unprobe:
         return r;
 }
 
-static long leave_idle(void *unused)
-{
-        return 0;
-}
-
 void lab_idle_unregister(void)
 {
-        int cpu;
-
-        cpuhp_remove_state_nocalls(hotplug_state);
-        for_each_possible_cpu(cpu) if (per_cpu(devices, cpu).registered)
-                cpuidle_unregister_device(&per_cpu(devices, cpu));
-        cpus_read_lock();
-        for_each_online_cpu(cpu) work_on_cpu((int)cpu, leave_idle, NULL);
-        cpus_read_unlock();
+        cpuhp_remove_state_nocalls(online_state);
+        cpuhp_remove_state_nocalls(dead_state);
+        unregister_devices();
         cpuidle_unregister_driver(&driver);
         unregister_kprobe(&waking);
 }

@@ -234,8 +234,11 @@ int lab_model_init(void)
 
         for_each_present_cpu(cpu)
         {
-                if (cpu >= LAB_CPUS_MAX || !cpu_online(cpu))
+                if (cpu >= LAB_CPUS_MAX || !cpu_online(cpu)) {
+                        pr_err("pmlab: CPU %d, expected CPUs below %d, all of them online\n", cpu,
+                               LAB_CPUS_MAX);
                         return -EINVAL;
+                }
                 lab_cpus[cpu].core = find_core(cpu);
         }
         for (int i = 0; i < lab_n_cores; i++)

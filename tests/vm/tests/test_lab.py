@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The laboratory itself: what the kernel module gives the guest is what tests take for granted."""
 
+import re
+
 from kernel import CPU, PARAMETERS, RAPL, STATES, KernelTest
 
 
@@ -35,6 +37,16 @@ class Drivers(KernelTest):
         self.assertGreater(busy, idle + 5)
         self.assertLess(busy, 95)
 
+    def test_offline_cpus_draw_nothing(self):
+        """No more than in the deepest state."""
+        self.guest.run("systemctl is-system-running --wait", check=False)
+        self.wait_for("a core's sleep", lambda: self.watts() < 35)
+        try:
+            self.guest.run(f"echo 0 | tee {CPU}/cpu[23]/online")
+            self.wait_for("that core's sleep", lambda: self.watts() < 35, 60)
+        finally:
+            self.guest.run(f"echo 1 | tee {CPU}/cpu[23]/online")
+
 
 class OtherMachines(KernelTest):
     """What options of the module make of the same guest."""
@@ -55,9 +67,10 @@ class OtherMachines(KernelTest):
         self.assertEqual(self.guest.read(f"cat {CPU}/cpu0/cpuidle/state*/name"), "POLL\nC1\nC3")
 
     def test_leaving_a_state_is_sleep(self):
-        """As on hardware, which takes an interrupt when it is awake: the kernel counts that time as idle,
-        and nobody waits for a CPU in it."""
+        """As on hardware, which takes an interrupt when it is awake: a timer is late, the kernel counts
+        that time as idle, and whom the interrupt wakes does not wait for a CPU in it."""
         self.load_module("exit_wait=Y state_names=C1 latency_us=5000 residency_us=1 gated_from=1")
+        self.assertGreater(self.usual_delay(3), 4500)
         read = (f"taskset -c 3 true; cat {CPU}/cpu3/cpuidle/state1/usage {CPU}/cpu3/cpuidle/state1/time; "
                 "awk '$1 == \"cpu3\" { print $5 + $6 }' /proc/stat; "
                 "sed -n 's/^some.*total=//p' /proc/pressure/cpu")
@@ -69,6 +82,13 @@ class OtherMachines(KernelTest):
         self.assertGreater(entered, 100)
         self.assertGreater(ticks * 10000, slept - leaving / 2)
         self.assertLess(waited, leaving / 2)
+        with self.knob(f"{PARAMETERS}/exit_wait", "N"):
+            self.assertLess(self.usual_delay(3), 4500)
+
+    def usual_delay(self, cpu):
+        """Of a timer, on average of some; in microseconds. It may find the CPU awake."""
+        text = self.guest.read(f"cyclictest --default-system -q -t 1 -a {cpu} -i 20000 -l 30")
+        return int(re.search(r"Avg: *(\d+)", text)[1])
 
     def test_small_range_of_energy(self):
         self.load_module("max_energy_uj=20000000 start_energy_uj=19000000")
