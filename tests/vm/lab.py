@@ -48,7 +48,7 @@ def shut_down():
 
 def start(shape, module_options):
     """A machine that has started. If one that booted before does not go on, which emulators make happen
-    now and then, it boots."""
+    now and then, it boots, and so do all others from then on."""
     for boot_it in False, True:
         machine = prepare(shape, module_options, boot_it)
         _running.machine, _running.wants = machine, None
@@ -60,7 +60,8 @@ def start(shape, module_options):
             if not machine.booted:
                 raise
             machine.stop()
-            settings.say(f"the machine does not go on from where it was kept, so it boots: {failure}")
+            settings.boot = True
+            settings.say(f"the machine does not go on from where it was kept; machines boot now: {failure}")
     settings.start_seconds = max(settings.start_seconds, machine.start_seconds)
     return machine
 

@@ -262,7 +262,7 @@ class Machine:
 
     def reboot(self, timeout=300):
         self.send("systemctl --no-block reboot")
-        deadline = time.monotonic() + timeout
+        deadline = time.monotonic() + timeout * self.patience
         while not self.read_line(deadline).startswith("ready "):
             pass
 
