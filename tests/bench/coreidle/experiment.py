@@ -81,6 +81,7 @@ class Run:
     own_wakeups: float  # of idled, a second
     parked: str
     why: str
+    cycles: float = 0.0  # of cyclictest, a second; 0 also in a file that does not tell
 
 
 def sections(text):
@@ -154,10 +155,12 @@ def percentiles(reports):
 
 
 def growth(pairs):
-    """What counters grew by, in all rounds together."""
+    """What counters grew by, in all rounds together. ValueError if one has wrapped."""
     result = {}
     for before, after in pairs:
         for key, value in before.items():
+            if after[key] < value:
+                raise ValueError(f"{key} went from {value} to {after[key]}")
             result[key] = result.get(key, 0) + after[key] - value
     return result
 
@@ -190,7 +193,8 @@ def read_run(text, names):
         own_cost=own["cpu_usec"] / own["time"] if own else 0,
         own_wakeups=own["wakeups"] * 1e6 / own["time"] if own else 0,
         parked=read_snapshot(status[-1])["idled"]["cpus"]["parked"] if status else "",
-        why="\n".join(parts["history"][0]) if "history" in parts else "")
+        why="\n".join(parts["history"][0]) if "history" in parts else "",
+        cycles=change.get("cycles", 0) / seconds)
 
 
 def measure(guest, machine, placement, load, names):

@@ -46,10 +46,21 @@ def missed(runs):
     default, ideal, own = (only(runs, name) for name in ("default", "ideal", "ondemand"))
     if not (default and ideal and own):
         return "default, ideal and ondemand were not all measured, each in one way"
+    least, some = (mean(r.cycles for r in results) for results in (of(runs, "default"), of(runs, "ondemand")))
+    if some < (1 - LEAST) * least:
+        return f"with ondemand the load did {100 * some / least:.0f} % of what it did without"
     saved, kept = mean(default) - mean(ideal), mean(default) - mean(own)
     if saved > LEAST * mean(default):
         return "" if kept >= 0.9 * saved else f"ondemand kept {100 * kept / saved:.0f} % of the ideal's saving"
     return "" if -kept < LEAST * mean(default) else f"ondemand lost {-100 * kept / mean(default):.1f} %"
+
+
+def done(runs):
+    """What the load did: MB/s, or cycles/s of cyclictest."""
+    if mean(r.work for r in runs) > 0.1:
+        return spread([r.work for r in runs])
+    cycles = [r.cycles for r in runs if r.cycles > 0]
+    return spread(cycles, 0) if cycles else "-"
 
 
 def latencies(runs):
@@ -64,14 +75,19 @@ def own(runs):
             f"{mean(r.own_wakeups for r in runs):.1f}")
 
 
-HEAD = ["machine, states, load", "placement", "runs", "s", "W", "%", "of the ideal's saving %", "MB/s",
-        "MB/s/W", "wake-ups/s", "p50, p95, p99 us", "idled's changes, CPU %, wake-ups/s"]
+HEAD = ["machine, states, load", "placement", "runs", "s", "W", "%", "of the ideal's saving %",
+        "MB/s or cycles/s", "MB/s/W", "wake-ups/s", "p50, p95, p99 us", "idled's changes, CPU %, wake-ups/s"]
+
+
+def of(runs, name):
+    """The runs of this placement, unless it was measured in several ways: which to compare with?"""
+    found = [results for placement, results in runs.items() if placement.name == name and results]
+    return found[0] if len(found) == 1 else []
 
 
 def only(runs, name):
-    """The watts of this placement, unless it was measured in several ways: which to compare with?"""
-    found = [results for placement, results in runs.items() if placement.name == name and results]
-    return [r.watts for r in found[0]] if len(found) == 1 else None
+    """The watts of those; None if there are none."""
+    return [r.watts for r in of(runs, name)] or None
 
 
 def row(placement, runs, default, ideal):
@@ -83,7 +99,7 @@ def row(placement, runs, default, ideal):
         placement.label(), str(len(runs)), placement.timing(), spread(watts),
         f"{saved:+.1f}" if compared else "-",
         share(default, ideal, watts) if compared and ideal else "-",
-        spread([r.work for r in runs]) if work > 0.1 else "-",
+        done(runs),
         f"{work / mean(watts):.3f}" if work > 0.1 else "-",
         f"{mean(r.wakeups for r in runs):.0f}", latencies(runs),
         own(runs) if placement.name == "ondemand" else "-"]
