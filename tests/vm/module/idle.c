@@ -7,9 +7,8 @@
  *
  * Hardware is awake before it takes the interrupt that woke it, so the latency belongs to the
  * sleep: /proc/stat counts it as idle, and a task that is woken is not runnable yet. "hlt" has the
- * interrupt handled at once. Hence a probe of what the kernel does first when an interrupt finds a
- * CPU idle, before it ends the sleep in its own books: there the latency passes. Interrupts that
- * leave the idle time alone (reschedule) are not seen there; for them it passes after "hlt".
+ * interrupt handled at once. Hence the probe in interrupt.c: there the latency passes. Interrupts
+ * that leave the idle time alone (reschedule) are not seen there; for them it passes after "hlt".
  *
  * The driver names no owner: each device would hold a reference to the module and it could never be
  * unloaded. Unregistering a device wakes its CPU but does not wait until that has left the driver's
@@ -18,7 +17,6 @@
  */
 #include <linux/cpu.h>
 #include <linux/cpuidle.h>
-#include <linux/kprobes.h>
 #include <linux/module.h>
 #include <linux/string.h>
 #include <linux/timekeeping.h>
@@ -70,8 +68,7 @@ static void notrace wait_for_exit(int cpu, u64 nsec)
         }
 }
 
-/* The CPU runs from now on, and did not leave its state any sooner than it can. */
-static void notrace leave_state(int cpu)
+void notrace lab_leave_state(int cpu)
 {
         int index = per_cpu(entered, cpu);
 
@@ -83,14 +80,6 @@ static void notrace leave_state(int cpu)
         lab_set_depth(cpu, 0);
 }
 
-static int notrace interrupt_comes(struct kprobe *unused, struct pt_regs *regs)
-{
-        leave_state(raw_smp_processor_id());
-        return 0;
-}
-
-static struct kprobe waking = { .symbol_name = "tick_irq_enter", .pre_handler = interrupt_comes };
-
 static noinstr int enter_state(struct cpuidle_device *device, struct cpuidle_driver *unused,
                                int index)
 {
@@ -99,7 +88,7 @@ static noinstr int enter_state(struct cpuidle_device *device, struct cpuidle_dri
         lab_set_depth(device->cpu, index);
         per_cpu(entered, device->cpu) = index;
         asm volatile("sti; hlt; cli" ::: "memory");
-        leave_state(device->cpu);
+        lab_leave_state(device->cpu);
         return index;
 }
 
@@ -184,21 +173,12 @@ int lab_idle_register(void)
         int r;
 
         fill_states();
-        r = register_kprobe(&waking);
-        if (r < 0)
-                return r;
         r = cpuidle_register_driver(&driver);
         if (r < 0)
-                goto unprobe;
+                return r;
         r = follow_hotplug();
         if (r < 0)
-                goto unregister;
-        return 0;
-
-unregister:
-        cpuidle_unregister_driver(&driver);
-unprobe:
-        unregister_kprobe(&waking);
+                cpuidle_unregister_driver(&driver);
         return r;
 }
 
@@ -208,5 +188,4 @@ void lab_idle_unregister(void)
         cpuhp_remove_state_nocalls(dead_state);
         unregister_devices();
         cpuidle_unregister_driver(&driver);
-        unregister_kprobe(&waking);
 }

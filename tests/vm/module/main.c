@@ -59,6 +59,7 @@ static const struct {
         int (*add)(void);
         void (*remove)(void);
 } parts[] = {
+        { "the probe of interrupts", lab_interrupt_register, lab_interrupt_unregister },
         { "idle states", lab_idle_register, lab_idle_unregister },
         { "frequencies", lab_frequency_register, lab_frequency_unregister },
         { "energy", lab_energy_register, lab_energy_unregister },

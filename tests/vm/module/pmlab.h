@@ -4,6 +4,7 @@
  *
  *   model.c      what the machine is, and what it draws
  *   frequency.c  a cpufreq driver
+ *   interrupt.c  when one finds a CPU idle
  *   idle.c       a cpuidle driver
  *   energy.c     the zones of RAPL
  *   main.c       puts them up and takes them down
@@ -79,10 +80,15 @@ int lab_model_init(void);
 void lab_set_depth(int cpu, int depth);
 void lab_set_khz(const struct cpumask *cpus, unsigned int khz);
 
+/* The CPU runs from now on, and did not leave its state any sooner than it can. */
+void lab_leave_state(int cpu);
+
 /* Microjoules drawn since the module was loaded, beside start_energy_uj. */
 u64 lab_energy_uj(struct lab_package *package, enum lab_domain domain);
 
 /* Each part registers what it has with the kernel, or takes it back. */
+int lab_interrupt_register(void);
+void lab_interrupt_unregister(void);
 int lab_frequency_register(void);
 void lab_frequency_unregister(void);
 int lab_idle_register(void);
