@@ -70,25 +70,35 @@ class OtherMachines(KernelTest):
         """As on hardware, which takes an interrupt when it is awake: a timer is late, the kernel counts
         that time as idle, and whom the interrupt wakes does not wait for a CPU in it."""
         self.load_module("exit_wait=Y state_names=C1 latency_us=5000 residency_us=1 gated_from=1")
-        self.assertGreater(self.usual_delay(3), 4500)
-        read = (f"taskset -c 3 true; cat {CPU}/cpu3/cpuidle/state1/usage {CPU}/cpu3/cpuidle/state1/time; "
-                "awk '$1 == \"cpu3\" { print $5 + $6 }' /proc/stat; "
-                "sed -n 's/^some.*total=//p' /proc/pressure/cpu")
+        self.guest.run(f"echo 1 >{CPU}/cpu3/cpuidle/state0/disable")
+        # A timer is less late if it finds the CPU awake, or leaving its state for the tick.
+        self.assertGreater(max(self.delays(3)), 4000)
         with self.waking(3, 20000):
-            before, after = (list(map(int, text.split())) for text in self.guest.read(
-                f"{read}; sleep 4; echo /; {read}").split("/"))
-        entered, slept, ticks, waited = (b - a for a, b in zip(before, after))
-        leaving = 5000 * entered
-        self.assertGreater(entered, 100)
-        self.assertGreater(ticks * 10000, slept - leaving / 2)
-        self.assertLess(waited, leaving / 2)
+            looks = [self.cost_of_sleep(3) for _ in range(4)]
+        # A busy host takes its time while the guest handles an interrupt: that comes on top.
+        self.assertLess(min(busy for busy, _ in looks), 2500)
+        self.assertLess(min(waited for _, waited in looks), 2500)
         with self.knob(f"{PARAMETERS}/exit_wait", "N"):
-            self.assertLess(self.usual_delay(3), 4500)
+            self.assertLess(min(self.delays(3)), 1000)
 
-    def usual_delay(self, cpu):
-        """Of a timer, on average of some; in microseconds. It may find the CPU awake."""
-        text = self.guest.read(f"cyclictest --default-system -q -t 1 -a {cpu} -i 20000 -l 30")
-        return int(re.search(r"Avg: *(\d+)", text)[1])
+    def cost_of_sleep(self, cpu):
+        """In two seconds, by times that the CPU slept: for how long of that the kernel took it to be
+        busy, and tasks to wait; in microseconds."""
+        state = f"{CPU}/cpu{cpu}/cpuidle/state1"
+        read = (f"taskset -c {cpu} true; cat {state}/usage {state}/time; "
+                f"awk '$1 == \"cpu{cpu}\" {{ print $5 + $6 }}' /proc/stat; "
+                "sed -n 's/^some.*total=//p' /proc/pressure/cpu")
+        before, after = (list(map(int, text.split())) for text in self.guest.read(
+            f"{read}; sleep 2; echo /; {read}").split("/"))
+        entered, slept, ticks, waited = (b - a for a, b in zip(before, after))
+        self.assertGreater(entered, 50)
+        return (slept - ticks * 10000) / entered, waited / entered
+
+    def delays(self, cpu):
+        """Of a timer, some times; in microseconds."""
+        text = self.guest.read(
+            f"cyclictest --default-system -q -t 1 -a {cpu} -i 20000 -l 50 -h 100000")
+        return [int(usec) for usec in re.findall(r"^(\d{6}) (?!0+$)", text, re.MULTILINE)]
 
     def test_small_range_of_energy(self):
         self.load_module("max_energy_uj=20000000 start_energy_uj=19000000")
