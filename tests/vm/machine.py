@@ -8,6 +8,7 @@ guest that it is there, and the host that it is done (image/root/usr/local/sbin/
 
 import contextlib
 import dataclasses
+import re
 import select
 import shutil
 import socket
@@ -193,9 +194,13 @@ class Machine:
         return line.decode()
 
     def tail(self, name):
+        """The last lines of a log, or those in which the kernel tells what it died of."""
         path = self.directory / name
-        text = path.read_text(errors="replace") if path.exists() else ""
-        return "\n".join(text.splitlines()[-20:])
+        lines = path.read_text(errors="replace").splitlines() if path.exists() else []
+        for n, line in enumerate(lines):
+            if re.search(r"\bBUG: |\bOops: |general protection fault|Kernel panic", line):
+                return "\n".join(lines[n:n + 50])
+        return "\n".join(lines[-20:])
 
     def send(self, script):
         self.counter += 1
