@@ -106,6 +106,12 @@ def run_logged(command, log, what):
         raise Unavailable(why) if status == UNAVAILABLE else MakingError(why)
 
 
+def drop(target):
+    """So that it is made anew when it is wanted again. Who is at work with it has it open."""
+    with locked():
+        shutil.rmtree(target, ignore_errors=True)
+
+
 def drop_unused():
     """What nobody has asked for in a long time, at the next time if somebody is at work there. Other
     checkouts use the same cache."""

@@ -48,7 +48,7 @@ def shut_down():
 
 def start(shape, module_options):
     """A machine that has started. If one that booted before does not go on, which emulators make happen
-    now and then, it boots, and so do all others from then on."""
+    now and then, that is not kept, and it boots, as do all others until the end of this program."""
     for boot_it in False, True:
         machine = prepare(shape, module_options, boot_it)
         _running.machine, _running.wants = machine, None
@@ -60,6 +60,7 @@ def start(shape, module_options):
             if not machine.booted:
                 raise
             machine.stop()
+            image.drop(machine.booted)
             settings.boot = True
             settings.say(f"the machine does not go on from where it was kept; machines boot now: {failure}")
     settings.start_seconds = max(settings.start_seconds, machine.start_seconds)

@@ -198,7 +198,7 @@ class Machine:
         path = self.directory / name
         lines = path.read_text(errors="replace").splitlines() if path.exists() else []
         for n, line in enumerate(lines):
-            if re.search(r"\bBUG: |\bOops: |general protection fault|Kernel panic", line):
+            if re.search(r"(?<!watchdog: )\bBUG: |\bOops: |general protection fault|Kernel panic", line):
                 return "\n".join(lines[n:n + 50])
         return "\n".join(lines[-20:])
 

@@ -46,9 +46,9 @@ def missed(runs):
     default, ideal, own = (only(runs, name) for name in ("default", "ideal", "ondemand"))
     if not (default and ideal and own):
         return "default, ideal and ondemand were not all measured, each in one way"
-    before, after = (mean(amounts(of(runs, name))) for name in ("default", "ondemand"))
-    if after < (1 - LEAST) * before:
-        return f"with ondemand the load did {100 * after / before:.0f} % of what it did without"
+    before, after = (amounts(of(runs, name)) for name in ("default", "ondemand"))
+    if before and after and mean(after) < (1 - LEAST) * mean(before):
+        return f"with ondemand the load did {100 * mean(after) / mean(before):.0f} % of what it did without"
     saved, kept = mean(default) - mean(ideal), mean(default) - mean(own)
     if saved > LEAST * mean(default):
         return "" if kept >= 0.9 * saved else f"ondemand kept {100 * kept / saved:.0f} % of the ideal's saving"
@@ -61,12 +61,13 @@ def moves_data(runs):
 
 
 def amounts(runs):
-    """What the load did: MB/s, or cycles/s of cyclictest."""
-    return [r.work if moves_data(runs) else r.cycles for r in runs]
+    """What the load did: MB/s, or cycles/s of cyclictest, of those runs of which it is known."""
+    done = [r.work if moves_data(runs) else r.cycles for r in runs]
+    return [amount for amount in done if amount > 0]
 
 
 def done(runs):
-    known = [amount for amount in amounts(runs) if amount > 0]
+    known = amounts(runs)
     return spread(known, 2 if moves_data(runs) else 0) if known else "-"
 
 

@@ -2,8 +2,25 @@
 """The laboratory itself: what the kernel module gives the guest is what tests take for granted."""
 
 import re
+import statistics
 
 from kernel import CPU, PARAMETERS, RAPL, STATES, KernelTest
+
+# All in one process: on a busy host the next one may begin much later.
+SLEPT = r"""slept() {
+        taskset -c $1 true
+        awk -v cpu=$1 'BEGIN {
+                state = "/sys/devices/system/cpu/cpu" cpu "/cpuidle/state1/"
+                getline entered <(state "usage")
+                getline asleep <(state "time")
+                while ((getline <"/proc/stat") > 0)
+                        if ($1 == "cpu" cpu)
+                                ticks = $5 + $6
+                getline <"/proc/pressure/cpu"
+                sub("total=", "", $5)
+                print entered, asleep, ticks, $5
+        }'
+}"""
 
 
 class Drivers(KernelTest):
@@ -37,8 +54,7 @@ class Drivers(KernelTest):
         self.assertGreater(busy, idle + 5)
         self.assertLess(busy, 95)
 
-    def test_offline_cpus_draw_nothing(self):
-        """No more than in the deepest state."""
+    def test_offline_cpus_draw_no_more_than_in_the_deepest_state(self):
         self.guest.run("systemctl is-system-running --wait", check=False)
         self.wait_for("a core's sleep", lambda: self.watts() < 35)
         try:
@@ -71,34 +87,31 @@ class OtherMachines(KernelTest):
         that time as idle, and whom the interrupt wakes does not wait for a CPU in it."""
         self.load_module("exit_wait=Y state_names=C1 latency_us=5000 residency_us=1 gated_from=1")
         self.guest.run(f"echo 1 >{CPU}/cpu3/cpuidle/state0/disable")
-        # A timer is less late if it finds the CPU awake, or leaving its state for the tick.
-        self.assertGreater(max(self.delays(3)), 4000)
+        late = self.usual_delay(3)
         with self.waking(3, 20000):
-            looks = [self.cost_of_sleep(3) for _ in range(4)]
-        # A busy host takes its time while the guest handles an interrupt: that comes on top.
-        self.assertLess(min(busy for busy, _ in looks), 2500)
-        self.assertLess(min(waited for _, waited in looks), 2500)
+            # A busy host takes its time while the guest handles an interrupt: that comes on top.
+            self.wait_for("two seconds in which all that is sleep",
+                          lambda: max(self.costs_of_sleep(3)) < 2500, 60)
         with self.knob(f"{PARAMETERS}/exit_wait", "N"):
-            self.assertLess(min(self.delays(3)), 1000)
+            self.assertGreater(late, self.usual_delay(3) + 1000)
 
-    def cost_of_sleep(self, cpu):
+    def usual_delay(self, cpu):
+        """Of a timer, the median of some; in microseconds. It is less late if it finds the CPU awake, or
+        leaving its state for the tick."""
+        text = self.guest.read(
+            f"cyclictest --default-system -q -t 1 -a {cpu} -i 20000 -l 101 -h 100000")
+        return statistics.median(
+            int(usec) for usec, times in re.findall(r"^(\d{6}) (\d{6})$", text, re.MULTILINE)
+            for _ in range(int(times)))
+
+    def costs_of_sleep(self, cpu):
         """In two seconds, by times that the CPU slept: for how long of that the kernel took it to be
         busy, and tasks to wait; in microseconds."""
-        state = f"{CPU}/cpu{cpu}/cpuidle/state1"
-        read = (f"taskset -c {cpu} true; cat {state}/usage {state}/time; "
-                f"awk '$1 == \"cpu{cpu}\" {{ print $5 + $6 }}' /proc/stat; "
-                "sed -n 's/^some.*total=//p' /proc/pressure/cpu")
         before, after = (list(map(int, text.split())) for text in self.guest.read(
-            f"{read}; sleep 2; echo /; {read}").split("/"))
-        entered, slept, ticks, waited = (b - a for a, b in zip(before, after))
-        self.assertGreater(entered, 50)
-        return (slept - ticks * 10000) / entered, waited / entered
-
-    def delays(self, cpu):
-        """Of a timer, some times; in microseconds."""
-        text = self.guest.read(
-            f"cyclictest --default-system -q -t 1 -a {cpu} -i 20000 -l 50 -h 100000")
-        return [int(usec) for usec in re.findall(r"^(\d{6}) (?!0+$)", text, re.MULTILINE)]
+            f"{SLEPT}; slept {cpu}; sleep 2; echo /; slept {cpu}").split("/"))
+        entered, asleep, ticks, waited = (b - a for a, b in zip(before, after))
+        self.assertGreater(entered, 10)
+        return (asleep - ticks * 10000) / entered, waited / entered
 
     def test_small_range_of_energy(self):
         self.load_module("max_energy_uj=20000000 start_energy_uj=19000000")
@@ -147,9 +160,9 @@ class Boot(KernelTest):
     module_options = "policy_scope=core"
 
     def test_first_command(self):
-        """It takes 7 to 34 s; a host so busy that it takes longer holds up the guest's clock as well."""
+        """It takes 7 s, and up to 34 on a host that has much else to do."""
         self.assertIsNone(self.guest.booted)
-        self.assertLess(float(self.guest.read("cut -d' ' -f1 /proc/uptime")), 45)
+        self.assertLess(float(self.guest.read("cut -d' ' -f1 /proc/uptime")), 60)
 
 
 class TwoPackages(KernelTest):
