@@ -87,22 +87,24 @@ class OtherMachines(KernelTest):
         that time as idle, and whom the interrupt wakes does not wait for a CPU in it."""
         self.load_module("exit_wait=Y state_names=C1 latency_us=5000 residency_us=1 gated_from=1")
         self.guest.run(f"echo 1 >{CPU}/cpu3/cpuidle/state0/disable")
-        late = self.usual_delay(3)
+        late = self.delays(3)
+        self.assertGreater(statistics.quantiles(late, n=10)[-1], 4000)
         with self.waking(3, 20000):
             # A busy host takes its time while the guest handles an interrupt: that comes on top.
             self.wait_for("two seconds in which all that is sleep",
                           lambda: max(self.costs_of_sleep(3)) < 2500, 60)
         with self.knob(f"{PARAMETERS}/exit_wait", "N"):
-            self.assertGreater(late, self.usual_delay(3) + 1000)
+            soon = statistics.median(self.delays(3))
+        self.assertLess(soon, 4500)
+        self.assertGreater(statistics.median(late), soon + 1000)
 
-    def usual_delay(self, cpu):
-        """Of a timer, the median of some; in microseconds. It is less late if it finds the CPU awake, or
-        leaving its state for the tick."""
+    def delays(self, cpu):
+        """Of a timer, some times; in microseconds. It is less late if it finds the CPU awake, or leaving its
+        state for the tick."""
         text = self.guest.read(
             f"cyclictest --default-system -q -t 1 -a {cpu} -i 20000 -l 101 -h 100000")
-        return statistics.median(
-            int(usec) for usec, times in re.findall(r"^(\d{6}) (\d{6})$", text, re.MULTILINE)
-            for _ in range(int(times)))
+        return [int(usec) for usec, times in re.findall(r"^(\d{6}) (\d{6})$", text, re.MULTILINE)
+                for _ in range(int(times))]
 
     def costs_of_sleep(self, cpu):
         """In two seconds, by times that the CPU slept: for how long of that the kernel took it to be
@@ -162,7 +164,7 @@ class Boot(KernelTest):
     def test_first_command(self):
         """It takes 7 s, and up to 34 on a host that has much else to do."""
         self.assertIsNone(self.guest.booted)
-        self.assertLess(float(self.guest.read("cut -d' ' -f1 /proc/uptime")), 60)
+        self.assertLess(float(self.guest.read("cut -d' ' -f1 /proc/uptime")), 45)
 
 
 class TwoPackages(KernelTest):
