@@ -9,7 +9,7 @@
 #include <string.h>
 #include <systemd/sd-bus.h>
 
-#include "core/bus-connect.h"
+#include "systemd/bus-connect.h"
 
 #define BUS_NAME "org.idled1"
 #define BUS_PATH "/org/idled1"

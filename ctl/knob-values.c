@@ -12,7 +12,7 @@
 #include "base/cpuset-text.h"
 #include "base/file.h"
 #include "base/number.h"
-#include "core/unit-control.h"
+#include "systemd/unit-control.h"
 #include "model/idle-table.h"
 
 #define CGROUPS   "sys/fs/cgroup"

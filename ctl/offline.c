@@ -8,9 +8,9 @@
 
 #include "base/file.h"
 #include "base/setting-value.h"
-#include "core/config-files.h"
-#include "core/config.h"
-#include "core/profile-load.h"
+#include "config/config-files.h"
+#include "config/config.h"
+#include "config/profile-load.h"
 #include "sense/topology-read.h"
 
 const char *offline_policy_dir(const Ctl *ctl)

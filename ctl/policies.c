@@ -4,7 +4,7 @@
  * there but not at work.
  */
 #include "client.h"
-#include "core/plugin.h"
+#include "config/plugin.h"
 #include "facts.h"
 #include "offline.h"
 

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
-#include "act/undo-load.h"
+#include "act/knob/undo-load.h"
 #include "base/file.h"
 #include "client.h"
 #include "facts.h"

@@ -2,7 +2,7 @@
 /*
  * idled: the command line, the event loop, and the way out.
  *
- * Everything else is in the library below core/; here is what only a process has:
+ * Everything else is in libraries; here is what only a process has:
  * signals, the lock that keeps a second instance from giving back what the first one changed,
  * systemd's notification socket, the exit status.
  *
@@ -28,10 +28,10 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "core/bus.h"
-#include "core/manager.h"
-#include "core/sentence.h"
-#include "core/unit-control.h"
+#include "bus/bus.h"
+#include "manager/manager.h"
+#include "manager/sentence.h"
+#include "systemd/unit-control.h"
 #include "sense/topology-read.h"
 #include "arguments.h"
 

@@ -14,11 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "act/park.h"
-#include "act/tuning.h"
+#include "act/park/park.h"
+#include "act/tune/tuning.h"
 #include "base/setting-value.h"
-#include "core/app.h"
-#include "core/profile.h"
+#include "config/app.h"
+#include "config/profile.h"
 #include "idled-policy.h"
 
 /* Text with everything escaped that means something to scdoc. */

@@ -5,7 +5,7 @@
 #ifndef IDLED_ACTUATOR_H
 #define IDLED_ACTUATOR_H
 
-#include "act/knob.h"
+#include "act/knob/knob.h"
 #include "model/frequency.h"
 #include "model/plan.h"
 

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "../table.h"
-#include "../world.h"
+#include "table.h"
+#include "world.h"
 
 #define ROUNDS 20000
 

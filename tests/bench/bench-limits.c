@@ -7,7 +7,7 @@
  * CPU time, medians. "first" finds the machine as it was and puts it on record, "switch"
  * changes what was changed before, "two" does so for two CPUs, "same" is an unchanged plan.
  */
-#include "act/tuning.h"
+#include "act/tune/tuning.h"
 #include "bench.h"
 #include "sense/frequency-read.h"
 #include "sense/sensor.h"

@@ -12,7 +12,7 @@
 #include <systemd/sd-event.h>
 
 #include "bench.h"
-#include "core/manager.h"
+#include "manager/manager.h"
 
 #define SINGLE_TICKS 41
 

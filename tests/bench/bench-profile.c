@@ -9,9 +9,9 @@
  */
 #include <systemd/sd-event.h>
 
-#include "act/tuning.h"
+#include "act/tune/tuning.h"
 #include "bench.h"
-#include "core/manager.h"
+#include "manager/manager.h"
 
 #define SWITCHES 101
 

@@ -24,10 +24,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "act/park-common.h"
+#include "act/park/park-common.h"
 #include "base/cpuset-text.h"
 #include "base/file.h"
-#include "core/unit-control.h"
+#include "systemd/unit-control.h"
 
 #define ROUNDS      20
 #define N_CPUS      4

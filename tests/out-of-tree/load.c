@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Loads the policies of a directory as the daemon does, and lets the stranger's decide. */
-#include "core/plugin.h"
-#include "../machine.h"
-#include "../table.h"
-#include "../world.h"
+#include "config/plugin.h"
+#include "machine.h"
+#include "table.h"
+#include "world.h"
 
 static const char *dir;
 

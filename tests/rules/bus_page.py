@@ -28,7 +28,7 @@ def arguments(text):
 
 def members(name):
     """{member: signature} of the vtables in a file; measured properties end in "~"."""
-    code = re.sub(r"[\s\\]+", " ", (TOP / "daemon/core" / name).read_text()).replace("( ", "(")
+    code = re.sub(r"[\s\\]+", " ", next(TOP.glob(f"daemon/bus/**/{name}")).read_text()).replace("( ", "(")
     found = {}
     for m in re.finditer(r'SD_BUS_METHOD_WITH_ARGS\("(\w+)", SD_BUS_(?:ARGS\((.*?)\)|NO_ARGS), '
                          r'SD_BUS_(?:RESULT\((.*?)\)|NO_RESULT),', code):
@@ -75,10 +75,10 @@ def main():
         checked += len(real)
         vtables |= set(files)
     problems += [f"{p.name}: has a vtable, but no section of the page is about it"
-                 for p in TOP.glob("daemon/core/bus*.c")
+                 for p in TOP.glob("daemon/bus/**/*.c")
                  if "SD_BUS_VTABLE_START" in p.read_text() and p.name not in vtables]
     for error in set(re.findall(r'"(org\.idled1\.Error\.\w+)"',
-                                (TOP / "daemon/core/bus-parts.h").read_text())):
+                                (TOP / "daemon/bus/bus-parts.h").read_text())):
         if f"*{error}*" not in parts["ERRORS"]:
             problems.append(f"ERRORS: {error} is not in the page")
     finish(problems, checked)

@@ -111,7 +111,7 @@ def check_xml(dest, places):
         problems.append(f"org.idled1.conf: lets {owners} own the name, expected root only")
     actions = xml.parse(data / "polkit-1/actions/org.idled1.policy").getroot()
     told = {a.get("id") for a in actions.iter("action")}
-    asked = {action for p in TOP.glob("daemon/core/*.c")
+    asked = {action for p in TOP.glob("daemon/**/*.c")
              for action in re.findall(r'"(org\.idled1\.[a-z]+(?:-[a-z]+)*)"', p.read_text())}
     problems += [f"org.idled1.policy: has no action {a}" for a in sorted(asked - told)]
     problems += [f"org.idled1.policy: nobody asks about {a}" for a in sorted(told - asked)]

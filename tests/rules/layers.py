@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Includes go down only, and each library is used in the places that are meant for it.
 
-base <- model <- {policies, sense, act} <- core <- main; idlectl stands beside the daemon and may
-read the machine as the daemon does. No file below main.c names an absolute path of the machine:
+base < model < {sense, act, systemd, config, policies} < holds < apps < manager < bus < main;
+idlectl may read the machine and the configuration as the daemon does. No file below main.c names an absolute path of the machine:
 the root is a directory that is passed.
 """
 
@@ -11,30 +11,45 @@ import re
 
 from source import TOP, blanked, files, finish, literals, relative
 
-# Layer: directory of its files, prefixes that it may include.
+DECIDE = ["base/cpuset.h", "base/setting.h", "model/frequency.h", "model/hold.h",
+          "model/idle-table.h", "model/snapshot.h", "model/topology.h", "model/wish.h",
+          "idled-policy.h", "./"]
+SHARED = ["base/", "model/"]
+
+# Folder: prefixes that its files may include. A file belongs to the longest folder that fits.
 LAYERS = {
     "daemon/base": ["base/"],
-    "daemon/model": ["base/", "model/"],
-    "daemon/sense": ["base/", "model/", "sense/"],
-    "daemon/act": ["base/", "model/", "act/"],
-    "daemon/core": ["base/", "model/", "sense/", "act/", "core/", "idled-policy.h"],
-    "daemon": ["base/", "model/", "sense/", "act/", "core/", "idled-policy.h", "arguments.h"],
-    "policies": ["base/cpuset.h", "base/setting.h", "model/frequency.h", "model/hold.h",
-                 "model/idle-table.h", "model/snapshot.h", "model/topology.h",
-                 "model/wish.h", "idled-policy.h", "./"],
+    "daemon/model": SHARED,
+    "daemon/sense": [*SHARED, "sense/"],
+    "daemon/act": [*SHARED, "act/"],
+    "daemon/act/knob": [*SHARED, "act/knob/"],
+    "daemon/config": [*SHARED, "sense/process-facts.h", "config/", "act/", "systemd/", "holds/", "idled-policy.h"],
+    "daemon/systemd": [*SHARED, "systemd/", "act/knob/"],
+    "daemon/holds": [*SHARED, "sense/", "holds/"],
+    "daemon/apps": [*SHARED, "sense/", "config/", "holds/", "apps/", "manager/"],
+    "daemon/manager": [*SHARED, "sense/", "act/", "config/", "systemd/", "holds/", "apps/",
+                       "manager/", "idled-policy.h"],
+    "daemon/bus": [*SHARED, "sense/", "act/", "config/", "systemd/", "holds/", "apps/", "manager/",
+                   "bus/", "idled-policy.h"],
+    "daemon": [*SHARED, "sense/", "act/", "config/", "systemd/", "holds/", "apps/", "manager/",
+               "bus/", "idled-policy.h", "arguments.h"],
+    "policies": DECIDE,
+    "policies/ondemand": [*DECIDE, "ondemand/", "words.h"],
+    "policies/cstates": [*DECIDE, "cstates/", "words.h"],
+    "policies/cpufreq": [*DECIDE, "cpufreq/", "words.h"],
     # What reads the configuration and reaches a bus, but never the manager.
-    "ctl": ["base/", "model/", "sense/", "act/", "core/bus-connect.h", "core/config-files.h", "core/profile-load.h",
-            "core/config.h", "core/plugin.h", "core/unit-control.h", "./"],
+    "ctl": [*SHARED, "sense/", "act/", "config/", "systemd/", "./"],
 }
 
 # Header of a library: the layers that may use it, and in how many files at most.
+LOOP = ["daemon/systemd", "daemon/holds", "daemon/apps", "daemon/manager", "daemon/bus", "daemon"]
 LIBRARIES = {
-    "systemd/sd-bus.h": (["daemon/core", "ctl"], None),
-    "systemd/": (["daemon/core", "daemon", "ctl"], None),
+    "systemd/sd-bus.h": (["daemon/systemd", "daemon/bus", "ctl"], None),
+    "systemd/": ([*LOOP, "ctl"], None),
     "libcgroup.h": (["daemon/act"], 1),
     "cpufreq.h": (["daemon/act"], 1),
     "cpuidle.h": (["daemon/act"], 1),
-    "gmodule.h": (["daemon/core"], None),
+    "gmodule.h": (["daemon/config"], None),
     "json": (["ctl"], None),
 }
 

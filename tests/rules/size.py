@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Files and functions stay short enough to be read at once, those of tests and tools as well.
+"""Functions stay short enough to be read at once, those of tests and tools as well.
 
 The format of the C code (see the rule about it) puts the braces of functions, and of nothing else
 that has code in it, into the first column.
@@ -10,8 +10,7 @@ import ast
 
 from source import blanked, files, finish, relative
 
-FILE_MAX = 400     # lines
-FUNCTION_MAX = 80  # lines: of C between its braces, of Python with its head
+FUNCTION_MAX = 80 # lines: of C between its braces, of Python with its head
 
 
 def c_functions(text):
@@ -53,9 +52,6 @@ def main():
         if not found:
             continue
         (text, functions), name, n = found, relative(path), n + 1
-        lines = text.count("\n")
-        if lines > FILE_MAX:
-            problems.append(f"{name}: {lines} lines, expected at most {FILE_MAX}")
         problems += [f"{name}:{line}: a function of {length} lines, expected at most {FUNCTION_MAX}"
                      for line, length in functions if length > FUNCTION_MAX]
     finish(problems, n)

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What the ways of parking share. Of no use to anybody else.
+ */
+#ifndef IDLED_PARK_COMMON_H
+#define IDLED_PARK_COMMON_H
+
+#include "act/park/park.h"
+
+/* True if both are lists of the same CPUs. */
+bool park_cpus_equal(const char *a, const char *b);
+
+/* The CPUs that this machine can ever have; -EOPNOTSUPP if the kernel does not say. */
+int park_possible(int root, CpuSet *ret_cpus);
+
+/* True if the kernel is Linux `major`.`minor` or newer; false if it does not say. */
+bool park_kernel_is(int root, int major, int minor);
+
+/* Kernels before 6.2 forget the affinity of every task when cpusets are switched on. */
+bool park_switching_is_safe(int root);
+
+/* Names of what is directly below `group` ("" is the root) as a new string vector, whole paths. */
+typedef int (*ParkList)(void *userdata, const char *group, char ***ret_children);
+
+/*
+ * Chooses whom to confine: the highest groups that match `units`, or are below one that does, and
+ * neither match `exclude` nor have anybody below them that does. Globs are matched with the whole
+ * path and with its last component; '*' matches '/' too. Nothing is listed that need not be: where
+ * nobody is excluded, what is below a group that matches is not looked at.
+ */
+int park_select(const ParkOptions *options, ParkList list, void *userdata, char ***ret_groups);
+
+/* What a group with this original may have now: that much of it as is allowed; the original itself
+ * if all of it is, and also if nothing is, for nobody is left without a CPU. "" means no limit. */
+char *park_wanted(const char *original, const CpuSet *allowed, const CpuSet *online);
+
+/* Gives back the knobs of `kind` that are not among `keep`. Returns the first error. */
+int park_release(Knobs *knobs, const KnobKind *kind, const char *const *keep);
+
+/* The number of the group with that path below the root, which one that is made anew under the same
+ * name has not; 0: there is none. */
+uint64_t park_group_number(int root, const char *path);
+
+/* A KnobKind's `confines`: of knobs that only make way for others. */
+bool park_confines_nobody(const char *name);
+
+/* The first of two errors; that a group is gone is none. */
+int park_first_error(int first, int error);
+
+/* True if systemd runs below this root, and keeps its files there. */
+bool park_has_systemd(int root);
+
+/* Where cgroup v2 is, if it is the only one, and how it shares out CPUs. */
+#define PARK_UNIFIED    "sys/fs/cgroup"
+#define PARK_CONTROLLER "cpuset"
+
+/* Whether children of the root of cgroup v2 have cpusets: "on" or "off". */
+extern const KnobKind park_controller_kind;
+
+/* True if they can have. */
+bool park_offers_cpusets(int root);
+
+/* 0 if they have, or can be given them without harm; -EOPNOTSUPP if not. */
+int park_controller_check(int root);
+
+#endif

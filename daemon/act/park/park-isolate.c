@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What an isolated partition is to the kernel, and where the kernel has to be helped.
+ *
+ * A write that it accepts can still leave the partition "isolated invalid (why)", at once or later,
+ * when a neighbour wants one of its CPUs: lists of groups side by side with a partition must not
+ * overlap, and the one who comes gets what he wants. Then nothing is parked (by Linux 6.1 still for
+ * those who have no list, until the partition is dissolved). So lists of neighbours are looked at
+ * before, and the type is read back after every change.
+ *
+ * Linux 6.1 does not rebuild its scheduling domains when the list changes: CPUs given back belong
+ * to none and get no work until the partition's type is written anew. `root` then `isolated` does
+ * it without a gap, at up to 20 ms, and is done only if a CPU given back has no domain.
+ *
+ * An empty list in a partition that is at work loses its CPUs for everybody (seen on 6.1), and is
+ * refused here.
+ *
+ * The knobs of this file:
+ *
+ *      partition  idled.parked                              absent -> present (mkdir, rmdir)
+ *      partition  idled.parked/cpuset.cpus                  "" -> the parked CPUs
+ *      partition  GROUP/cpuset.cpus.partition               member -> isolated
+ */
+#include "act/park/park-isolate.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cpuset-text.h"
+#include "base/file.h"
+
+static const char *const groups[] = { PARK_GROUP };
+static const char *const lists[] = { PARK_CPUS_OF(PARK_GROUP) };
+static const char *const types[] = { PARK_TYPE_OF(PARK_GROUP), PARK_TYPE_OF(PARK_SLICE) };
+
+static bool is_among(const char *name, const char *const *names, size_t n)
+{
+        for (size_t i = 0; i < n; i++)
+                if (g_str_equal(name, names[i]))
+                        return true;
+        return false;
+}
+#define IS_AMONG(name, names) is_among(name, names, G_N_ELEMENTS(names))
+
+static char *path_of(const char *group, const char *file)
+{
+        return g_strdup_printf(PARK_UNIFIED "/%s%s%s", group, file ? "/" : "", file ?: "");
+}
+
+static int read_group(int root, const char *name, char **ret_value)
+{
+        g_autofree char *path = path_of(name, NULL);
+        bool present = faccessat(root, path, F_OK, 0) == 0;
+
+        if (!present && errno != ENOENT)
+                return -errno;
+        *ret_value = g_strdup(present ? "present" : "absent");
+        return 0;
+}
+
+static int write_group(int root, const char *name, const char *value)
+{
+        g_autofree char *path = path_of(name, NULL);
+        int r = g_str_equal(value, "present") ? mkdirat(root, path, 0755)
+                                              : unlinkat(root, path, AT_REMOVEDIR);
+
+        return r < 0 ? -errno : 0;
+}
+
+/* The partition's type: "member", "root", "isolated", or one of these and "invalid (why)". */
+static int read_type(int root, const char *group, char **ret_type)
+{
+        g_autofree char *path = path_of(group, "cpuset.cpus.partition");
+
+        return file_read(root, path, ret_type);
+}
+
+static int write_cpus(int root, const char *name, const char *value)
+{
+        g_autofree char *path = path_of(name, NULL), *group = g_path_get_dirname(name);
+        g_autofree char *type = NULL;
+
+        if (*value)
+                return file_write(root, path, value);
+        if (read_type(root, group, &type) == 0 && !g_str_has_prefix(type, "member"))
+                return -EBUSY;
+        return file_write(root, path, "\n");
+}
+
+static int partition_read(const ActContext *context, const char *name, char **ret_value)
+{
+        g_autofree char *path = path_of(name, NULL);
+
+        if (IS_AMONG(name, groups))
+                return read_group(context->root, name, ret_value);
+        if (IS_AMONG(name, lists) || IS_AMONG(name, types))
+                return file_read(context->root, path, ret_value);
+        return -ENOENT;
+}
+
+static int partition_write(const ActContext *context, const char *name, const char *value)
+{
+        g_autofree char *path = path_of(name, NULL);
+
+        if (IS_AMONG(name, groups))
+                return write_group(context->root, name, value);
+        if (IS_AMONG(name, lists))
+                return write_cpus(context->root, name, value);
+        if (IS_AMONG(name, types))
+                return file_write(context->root, path, value);
+        return -ENOENT;
+}
+
+/* Lists of the same CPUs, or the same type. */
+static bool partition_equal(const char *a, const char *b)
+{
+        return g_str_equal(a, b) || park_cpus_equal(a, b);
+}
+
+/* What the kernel, or the way to rebuilt domains, may have made of a type that was isolated. */
+static bool partition_passes(const ActContext *context, const char *to, const char *now)
+{
+        return g_str_has_prefix(now, "isolated") || g_str_has_prefix(now, "root");
+}
+
+static bool partition_confines(const char *name)
+{
+        return IS_AMONG(name, types);
+}
+
+const KnobKind park_partition_kind = {
+        .name = "partition",
+        .read = partition_read,
+        .write = partition_write,
+        .equal = partition_equal,
+        .passes = partition_passes,
+        .confines = partition_confines,
+};
+
+bool isolate_is_known(int root)
+{
+        return park_kernel_is(root, 6, 1);
+}
+
+CpuSet isolate_cpus(int root, const char *group)
+{
+        g_autofree char *path = path_of(group, "cpuset.cpus"), *text = NULL;
+        CpuSet cpus = { 0 };
+
+        if (file_read(root, path, &text) == 0)
+                cpuset_parse(text, &cpus);
+        return cpus;
+}
+
+char *isolate_rival(int root, const char *group, const CpuSet *cpus)
+{
+        _dir_ DIR *dir = dir_open(root, PARK_UNIFIED);
+        struct dirent *entry;
+        char *rival = NULL;
+
+        while (dir && !rival && (entry = readdir(dir))) {
+                CpuSet own = { 0 };
+
+                if (entry->d_type == DT_DIR && *entry->d_name != '.' &&
+                    !g_str_equal(entry->d_name, group))
+                        own = isolate_cpus(root, entry->d_name);
+                if (cpuset_intersects(&own, cpus)) {
+                        g_autofree char *list = cpuset_format(&own);
+
+                        rival = g_strdup_printf("%s has CPUs %s of its own", entry->d_name, list);
+                }
+        }
+        return rival;
+}
+
+/* True if a CPU of `cpus` has no scheduling domain, or nobody can tell. In /proc/schedstat the
+ * lines of a CPU's domains follow its own. */
+static bool lacks_domain(int root, const CpuSet *cpus)
+{
+        g_autofree char *text = NULL;
+        g_auto(GStrv) lines = NULL;
+        CpuSet without = *cpus;
+        int cpu = -1;
+
+        if (file_read(root, "proc/schedstat", &text) < 0)
+                return true;
+        lines = g_strsplit(text, "\n", -1);
+        for (char **line = lines; *line; line++) {
+                if (g_str_has_prefix(*line, "cpu"))
+                        cpu = (int)g_ascii_strtoll(*line + 3, NULL, 10);
+                else if (g_str_has_prefix(*line, "domain"))
+                        cpuset_remove(&without, cpu);
+        }
+        return !cpuset_is_empty(&without);
+}
+
+int isolate_rebuild(int root, const char *group, const CpuSet *before, const CpuSet *parked,
+                    const CpuSet *allowed)
+{
+        g_autofree char *path = path_of(group, "cpuset.cpus.partition");
+        CpuSet back = *before;
+        int r;
+
+        cpuset_subtract(&back, parked);
+        cpuset_and(&back, allowed);
+        if (cpuset_is_empty(&back) || cpuset_count(allowed) < 2 || !lacks_domain(root, &back))
+                return 0;
+        r = file_write(root, path, "root");
+        return r < 0 ? r : file_write(root, path, "isolated");
+}
+
+int isolate_check(int root, const char *group, char **ret_why)
+{
+        g_autofree char *type = NULL;
+        int r = read_type(root, group, &type);
+
+        if (r < 0)
+                return r;
+        if (g_str_equal(type, "isolated"))
+                return 0;
+        *ret_why = g_strdup_printf("%s is \"%s\"", group, type);
+        return -EBUSY;
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Parking by an isolated partition of cgroup v2: a cgroup without tasks that takes the parked CPUs
+ * away from everybody else in one write, and leaves everybody else's settings alone.
+ *
+ * It is made when the first CPU is parked and dissolved when none is. Its cgroup is that of a slice
+ * where systemd runs (park-slice.c), and one that we make where it does not:
+ *
+ *      controller cpuset                                 off -> on, unless it is on
+ *      partition  idled.parked                           absent -> present (mkdir, rmdir)
+ *      partition  idled.parked/cpuset.cpus               "" -> the parked CPUs
+ *
+ * In both the last knob is the type, so that whoever finds the record takes them back in the right
+ * order: the CPUs come back with the first one.
+ *
+ *      partition  GROUP/cpuset.cpus.partition            member -> isolated
+ *
+ * Another mask is written straight into the list, by ourselves or by systemd: a detour through
+ * `member` would give all CPUs back for a moment. Whatever fails, the partition is dissolved.
+ */
+#include <errno.h>
+
+#include "act/park/park-isolate.h"
+#include "base/cpuset-text.h"
+
+/* Whose the cgroup is. */
+typedef struct Holder {
+        const char *group, *type; /* its name, and that of the knob of its type */
+        const KnobKind *kind;     /* of the knob of its own name */
+        const char *about;
+        int (*hold)(Knobs *knobs, const char *mask); /* has it there, with these CPUs */
+} Holder;
+
+typedef struct State {
+        ActContext context;
+        const Holder *holder;
+        char *about; /* how, and what stood in the way last */
+} State;
+
+static int hold_group(Knobs *knobs, const char *mask)
+{
+        const struct {
+                const KnobKind *kind;
+                const char *name, *value;
+        } parts[] = {
+                { &park_controller_kind, PARK_CONTROLLER, "on" },
+                { &park_partition_kind, PARK_GROUP, "present" },
+                { &park_partition_kind, PARK_CPUS_OF(PARK_GROUP), mask },
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(parts); i++) {
+                int r = knob_set(knobs, parts[i].kind, parts[i].name, parts[i].value);
+
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+static int hold_slice(Knobs *knobs, const char *mask)
+{
+        return knob_set(knobs, &park_slice_kind, PARK_SLICE, mask);
+}
+
+static const Holder group_holder = {
+        .group = PARK_GROUP,
+        .type = PARK_TYPE_OF(PARK_GROUP),
+        .kind = &park_partition_kind,
+        .about = "isolated partition /" PARK_UNIFIED "/" PARK_GROUP,
+        .hold = hold_group,
+};
+
+static const Holder slice_holder = {
+        .group = PARK_SLICE,
+        .type = PARK_TYPE_OF(PARK_SLICE),
+        .kind = &park_slice_kind,
+        .about = "isolated partition " PARK_SLICE,
+        .hold = hold_slice,
+};
+
+static bool restricts_units(const ParkOptions *options)
+{
+        return *options->exclude || !g_strv_contains((const char *const *)options->units, "*");
+}
+
+/* Where systemd runs the way leads through it or not at all. */
+static int check_holder(const ActContext *context, const Holder *holder)
+{
+        const UnitControl *units = context->units;
+        CpuSet unused;
+        int r;
+
+        if (holder == &group_holder)
+                return park_controller_check(context->root);
+        if (!units || !park_offers_cpusets(context->root))
+                return -EOPNOTSUPP;
+        r = units->get_allowed(units->userdata, "-.slice", &unused);
+        return r == -ENOTCONN ? -EOPNOTSUPP : r;
+}
+
+static int open_partition(const ActContext *context, const ParkOptions *options, void **ret_state)
+{
+        const Holder *holder = park_has_systemd(context->root) ? &slice_holder : &group_holder;
+        State *state;
+        int r;
+
+        if (restricts_units(options)) /* it cannot tell one from another */
+                return -EOPNOTSUPP;
+        if (!isolate_is_known(context->root))
+                return -EOPNOTSUPP;
+        r = check_holder(context, holder);
+        if (r < 0)
+                return r;
+        state = g_new0(State, 1);
+        state->context = *context;
+        state->holder = holder;
+        state->about = g_strdup(holder->about);
+        *ret_state = state;
+        return 0;
+}
+
+static void note_obstacle(State *state, const char *obstacle)
+{
+        const char *about = state->holder->about;
+
+        g_free(state->about);
+        state->about = obstacle ? g_strdup_printf("%s: %s", about, obstacle) : g_strdup(about);
+}
+
+static int release(Knobs *knobs, const KnobKind *kind)
+{
+        return park_release(knobs, kind, (const char *const[]){ NULL });
+}
+
+/* Type, CPUs, directory or slice, controller: the reverse of how they were set. */
+static int dissolve(Knobs *knobs)
+{
+        int first = release(knobs, &park_partition_kind);
+
+        first = park_first_error(first, release(knobs, &park_slice_kind));
+        return park_first_error(first, release(knobs, &park_controller_kind));
+}
+
+/* A slice that parks nothing now is kept for the next time: to start and stop it is much dearer
+ * than to change its type, and systemd logs both. Not where the kernel forgets affinities, for
+ * there it would do so at every hotplug for as long as the controller is on. */
+static bool keeps_slice(const State *state)
+{
+        return state->holder == &slice_holder && park_switching_is_safe(state->context.root);
+}
+
+/* Makes the partition, or changes its CPUs. A dry run makes none. */
+static int make(State *state, Knobs *knobs, const CpuSet *parked, const CpuSet *allowed)
+{
+        const Holder *holder = state->holder;
+        int root = state->context.root, r;
+        g_autofree char *mask = cpuset_format(parked);
+        CpuSet before = isolate_cpus(root, holder->group);
+        unsigned writes = knobs_writes(knobs);
+
+        r = holder->hold(knobs, mask);
+        if (r >= 0)
+                r = knob_set(knobs, &park_partition_kind, holder->type, "isolated");
+        if (r == -ENOENT && !knob_find(knobs, holder->kind, holder->group))
+                return 0;
+        if (r < 0 || knobs_writes(knobs) == writes)
+                return MIN(r, 0);
+        return isolate_rebuild(root, holder->group, &before, parked, allowed);
+}
+
+/* -EBUSY: the kernel has no such partition; `*ret_why` says whose fault that is. */
+static int park(State *state, Knobs *knobs, const CpuSet *parked, const CpuSet *allowed,
+                char **ret_why)
+{
+        const Holder *holder = state->holder;
+        int root = state->context.root, r;
+
+        *ret_why = isolate_rival(root, holder->group, parked);
+        if (*ret_why)
+                return -EBUSY;
+        r = make(state, knobs, parked, allowed);
+        if (!knob_find(knobs, &park_partition_kind, holder->type) || (r < 0 && r != -EPERM))
+                return r;
+        return isolate_check(root, holder->group, ret_why) ?: r;
+}
+
+static int apply_partition(void *data, Knobs *knobs, const CpuSet *allowed,
+                           const Topology *topology)
+{
+        CpuSet parked = topology->online, left = topology->online;
+        g_autofree char *why = NULL;
+        State *state = data;
+        int r;
+
+        cpuset_subtract(&parked, allowed);
+        cpuset_subtract(&left, &parked);
+        if (cpuset_is_empty(&parked))
+                return keeps_slice(state) ? release(knobs, &park_partition_kind) : dissolve(knobs);
+        if (cpuset_is_empty(&left))
+                return -EINVAL;
+        r = park(state, knobs, &parked, &left, &why);
+        note_obstacle(state, why);
+        if (r < 0)
+                dissolve(knobs);
+        return r;
+}
+
+static const char *describe_partition(void *data)
+{
+        return ((State *)data)->about;
+}
+
+static void close_partition(void *data)
+{
+        State *state = data;
+
+        g_free(state->about);
+        g_free(state);
+}
+
+const ParkBackendOps park_partition = {
+        .name = "partition",
+        .open = open_partition,
+        .apply = apply_partition,
+        .describe = describe_partition,
+        .close = close_partition,
+        .everybody = true,
+};

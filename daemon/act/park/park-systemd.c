@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Parking by AllowedCPUs of systemd's units, at run time.
+ *
+ * The units directly below the root slice are confined, and all that is in them follows; where one
+ * that is excluded is among these, its neighbours are confined instead of the slice. The value
+ * found is what is configured, not what is in force: a unit with AllowedCPUs= of its own gets its
+ * own set back.
+ *
+ * systemd answers "done" to values that the kernel then refuses, so after each change the CPUs in
+ * force are asked for. It takes a limit away by writing an empty list, which the kernel refuses for
+ * a group with tasks as long as the controller stays on, so a unit is first given all CPUs that
+ * there can be.
+ */
+#include "act/park/park-common.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/cpuset-text.h"
+
+typedef struct State {
+        ActContext context;
+        const ParkOptions *options;
+} State;
+
+static int unit_read(const ActContext *context, const char *name, char **ret_value)
+{
+        const UnitControl *units = context->units;
+        CpuSet allowed;
+        int r;
+
+        if (!units)
+                return -ENOTCONN;
+        r = units->get_allowed(units->userdata, name, &allowed);
+        if (r < 0)
+                return r;
+        *ret_value = cpuset_format(&allowed);
+        return 0;
+}
+
+/* Sets the limit and looks whether it is in force. A unit that is not running has nothing in force.
+ */
+static int set_checked(const UnitControl *units, const char *name, const CpuSet *cpus)
+{
+        CpuSet effective;
+        int r;
+
+        r = units->set_allowed(units->userdata, name, cpus);
+        if (r < 0)
+                return r;
+        r = units->get_effective(units->userdata, name, &effective);
+        if (r < 0)
+                return r;
+        return cpuset_is_subset(&effective, cpus) ? 0 : -EPERM;
+}
+
+static int unit_write(const ActContext *context, const char *name, const char *value)
+{
+        const UnitControl *units = context->units;
+        CpuSet cpus, possible;
+        int r;
+
+        if (!units)
+                return -ENOTCONN;
+        r = cpuset_parse(value, &cpus);
+        if (r < 0)
+                return r;
+        if (!cpuset_is_empty(&cpus))
+                return set_checked(units, name, &cpus);
+        r = park_possible(context->root, &possible);
+        if (r == 0)
+                r = units->set_allowed(units->userdata, name, &possible);
+        return r < 0 ? r : units->set_allowed(units->userdata, name, &cpus);
+}
+
+static bool unit_passes(const ActContext *context, const char *to, const char *now)
+{
+        CpuSet cpus, possible;
+
+        return !*to && cpuset_parse(now, &cpus) == 0 &&
+               park_possible(context->root, &possible) == 0 && cpuset_equal(&cpus, &possible);
+}
+
+/* A unit that is gone takes its limit with it, and its group. One that has no group at the top, or
+ * none at all, is taken for the same as long as it has its name. */
+static uint64_t unit_identity(const ActContext *context, const char *name)
+{
+        g_autofree char *path = g_build_filename(PARK_UNIFIED, name, NULL);
+        uint64_t number = park_group_number(context->root, path);
+
+        return number ? number : 1;
+}
+
+const KnobKind park_unit_kind = {
+        .name = "unit",
+        .read = unit_read,
+        .write = unit_write,
+        .identity = unit_identity,
+        .equal = park_cpus_equal,
+        .passes = unit_passes,
+};
+
+static int list_units(void *userdata, const char *group, char ***ret_children)
+{
+        const UnitControl *units = ((State *)userdata)->context.units;
+
+        if (*group && !g_str_has_suffix(group, ".slice")) {
+                *ret_children = g_new0(char *, 1);
+                return 0;
+        }
+        return units->list_children(units->userdata, *group ? group : "-.slice", ret_children);
+}
+
+/* systemd takes every limit for done, also where cgroup v2 has no cpusets at all. */
+static bool lacks_cpusets(int root)
+{
+        return faccessat(root, PARK_UNIFIED "/cgroup.controllers", F_OK, 0) == 0 &&
+               !park_offers_cpusets(root);
+}
+
+static int open_systemd(const ActContext *context, const ParkOptions *options, void **ret_state)
+{
+        const UnitControl *units = context->units;
+        g_auto(GStrv) children = NULL;
+        State *state;
+        int r;
+
+        if (!units || lacks_cpusets(context->root))
+                return -EOPNOTSUPP;
+        r = units->list_children(units->userdata, "-.slice", &children);
+        if (r < 0)
+                return r == -ENOTCONN ? -EOPNOTSUPP : r;
+        state = g_new0(State, 1);
+        state->context = *context;
+        state->options = options;
+        *ret_state = state;
+        return 0;
+}
+
+static int confine(State *state, Knobs *knobs, const char *unit, const CpuSet *allowed,
+                   const CpuSet *online)
+{
+        g_autofree char *original = NULL, *wanted = NULL;
+        int r;
+
+        r = knob_original(knobs, &park_unit_kind, unit, &original);
+        if (r < 0)
+                return r;
+        wanted = park_wanted(original, allowed, online);
+        if (!park_cpus_equal(wanted, original) && park_has_systemd(state->context.root)) {
+                r = knob_set(knobs, &park_dropin_kind, unit, "present");
+                if (r < 0)
+                        return r;
+        }
+        return knob_set(knobs, &park_unit_kind, unit, wanted);
+}
+
+static int apply_systemd(void *data, Knobs *knobs, const CpuSet *allowed, const Topology *topology)
+{
+        State *state = data;
+        g_auto(GStrv) chosen = NULL;
+        int first = 0, r;
+
+        if (cpuset_is_subset(&topology->online, allowed))
+                return park_release(knobs, &park_unit_kind, (const char *const[]){ NULL });
+        r = park_select(state->options, list_units, state, &chosen);
+        if (r < 0)
+                return r;
+        for (char **unit = chosen; *unit; unit++)
+                first = park_first_error(first,
+                                         confine(state, knobs, *unit, allowed, &topology->online));
+        r = park_release(knobs, &park_unit_kind, (const char *const *)chosen);
+        return park_first_error(first, r);
+}
+
+static const char *describe_systemd(void *data)
+{
+        return "AllowedCPUs of systemd's units";
+}
+
+const ParkBackendOps park_systemd = {
+        .name = "systemd",
+        .open = open_systemd,
+        .apply = apply_systemd,
+        .describe = describe_systemd,
+        .close = g_free,
+};

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The park actuator: its options, and the choice among the three ways.
+ *
+ * `auto` takes the first row of the table below that fits and opens, and the next one for good when
+ * the first turns out not to work: when somebody beside it has CPUs of its own, of which a
+ * partition may have none. It begins anew when the configuration is loaded.
+ *
+ * Where systemd runs, it owns the tree of cgroup v2 and takes away what others do in it (a change
+ * of any unit's resources may switch the cpuset controller off again), so there the way leads
+ * through it or not at all.
+ *
+ * Why the partition comes first, before AllowedCPUs of all units beside it:
+ * - it has no hole: who comes later is kept off as well, and nobody has to listen for newcomers;
+ * - it touches no setting of anybody's. A limit taken away again leaves a full list in the kernel
+ *   where the controller stays on, and a drop-in that makes systemd read all its files anew;
+ * - killed with its service, its slice is stopped by systemd and all CPUs are back, even if nobody
+ *   restores;
+ * - one unit to tell instead of all: another mask takes a sixth of the time with four of them, a
+ *   sixteenth with twelve, the first one less than half and a sixth, and parked CPUs sleep through
+ *   it (tests/bench/README.md). It rebuilds the scheduling domains, as hotplug does, and
+ *   AllowedCPUs does not.
+ *
+ * Both outlast daemon-reload and daemon-reexec. What it cannot do is make exceptions (Units=,
+ * Exclude=).
+ */
+#include "act/park/park.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "act/park/park-common.h"
+#include "base/setting-value.h"
+
+static const char *const backend_names[] = {
+        "auto", "systemd", "partition", "cgroup", "none", NULL
+};
+
+const Setting park_settings[] = {
+        { .section = "Park",
+          .key = "Backend",
+          .type = SETTING_CHOICE,
+          .offset = offsetof(ParkOptions, backend),
+          .fallback = "auto",
+          .choices = backend_names,
+          .help = "How work is kept off parked CPUs" },
+        { .section = "Park",
+          .key = "Units",
+          .type = SETTING_LIST,
+          .offset = offsetof(ParkOptions, units),
+          .fallback = "*",
+          .help = "Globs of units or cgroups that may be confined" },
+        { .section = "Park",
+          .key = "Exclude",
+          .type = SETTING_LIST,
+          .offset = offsetof(ParkOptions, exclude),
+          .fallback = "",
+          .help = "Globs of units or cgroups that never are" },
+        { .key = NULL },
+};
+
+static bool exists(int root, const char *path)
+{
+        return faccessat(root, path, F_OK, 0) == 0;
+}
+
+static bool has_unified(const ActContext *context)
+{
+        return exists(context->root, PARK_UNIFIED "/cgroup.controllers");
+}
+
+static bool under_systemd(const ActContext *context)
+{
+        return context->units && has_unified(context) && park_has_systemd(context->root);
+}
+
+static bool not_owned_by_systemd(const ActContext *context)
+{
+        return !has_unified(context) || !park_has_systemd(context->root);
+}
+
+static const struct {
+        ParkBackend backend;
+        const ParkBackendOps *ops;
+        bool (*fits)(const ActContext *context); /* for `auto` */
+} ways[] = {
+        { PARK_PARTITION, &park_partition, has_unified },
+        { PARK_SYSTEMD, &park_systemd, under_systemd },
+        { PARK_CGROUP, &park_cgroup, not_owned_by_systemd },
+};
+
+typedef struct State {
+        ActContext context;
+        ParkOptions *options; /* a copy: the configuration is exchanged while we are at work */
+        size_t way;           /* index of `ops` in ways[] */
+        const ParkBackendOps *ops;
+        void *state;
+        char *about; /* NULL: what the back end says */
+} State;
+
+static void close_way(State *state)
+{
+        if (state->state)
+                state->ops->close(state->state);
+        state->state = NULL;
+}
+
+/* Opens the first way from number `first` on that is wanted and can be gone, in place of the one
+ * that is open. */
+static int open_way(State *state, size_t first)
+{
+        const ParkOptions *options = state->options;
+        int r = -EOPNOTSUPP;
+        void *opened;
+
+        for (size_t i = first; i < G_N_ELEMENTS(ways); i++) {
+                bool wanted = options->backend == (int)ways[i].backend ||
+                              (options->backend == PARK_AUTO && ways[i].fits(&state->context));
+
+                if (!wanted)
+                        continue;
+                r = ways[i].ops->open(&state->context, options, &opened);
+                if (r < 0)
+                        continue;
+                close_way(state);
+                state->way = i;
+                state->ops = ways[i].ops;
+                state->state = opened;
+                return 0;
+        }
+        return r;
+}
+
+static void close_park(void *data)
+{
+        State *state = data;
+
+        close_way(state);
+        settings_free(park_settings, state->options);
+        g_free(state->about);
+        g_free(state);
+}
+
+static int open_park(const ActContext *context, const void *data, void **ret_state)
+{
+        State *state = g_new0(State, 1);
+        int r;
+
+        state->context = *context;
+        state->options = settings_copy(park_settings, sizeof(ParkOptions), data);
+        r = open_way(state, 0);
+        if (r < 0) {
+                close_park(state);
+                return r;
+        }
+        *ret_state = state;
+        return 0;
+}
+
+/* Of all back ends: a record may have been left by another one than today's. */
+static const KnobKind *const kinds[] = {
+        &park_controller_kind,
+        &park_cgroup_kind,
+        &park_partition_kind,
+        &park_slice_kind,
+        &park_dropin_kind,
+        &park_unit_kind,
+        NULL,
+};
+
+static bool holds_nothing(const Knobs *knobs)
+{
+        const Knob *const *list;
+
+        for (int i = 0, n = knobs_list(knobs, &list); i < n; i++)
+                for (const KnobKind *const *kind = kinds; *kind; kind++)
+                        if (list[i]->kind == *kind)
+                                return false;
+        return true;
+}
+
+/* After a failure: whether another way is open now. Two never have knobs at once. */
+static bool take_next_way(State *state, const Knobs *knobs, int error)
+{
+        g_autofree char *before = g_strdup(state->ops->describe(state->state));
+
+        if (error == -ENOTCONN || error == -ETIMEDOUT) /* then systemd does not answer at all */
+                return false;
+        if (state->options->backend != PARK_AUTO || !holds_nothing(knobs) ||
+            open_way(state, state->way + 1) < 0)
+                return false;
+        g_free(state->about);
+        state->about = g_strdup_printf("%s, not %s", state->ops->describe(state->state), before);
+        return true;
+}
+
+static int apply_park(void *data, Knobs *knobs, const Plan *plan, const ActFacts *facts)
+{
+        State *state = data;
+        int r;
+
+        do
+                r = state->ops->apply(state->state, knobs, &plan->allowed, facts->topology);
+        while (r < 0 && take_next_way(state, knobs, r));
+        return r;
+}
+
+static bool same_park(const Plan *a, const Plan *b)
+{
+        return cpuset_equal(&a->allowed, &b->allowed);
+}
+
+static const char *describe_park(void *data)
+{
+        State *state = data;
+
+        return state->about ?: state->ops->describe(state->state);
+}
+
+static bool follows_units(void *data)
+{
+        return !((State *)data)->ops->everybody;
+}
+
+static const char *park_groups(void *data)
+{
+        State *state = data;
+
+        return state->ops->groups ? state->ops->groups(state->state) : NULL;
+}
+
+static void group_moved(void *data, Knobs *knobs, const char *name)
+{
+        knobs_drop(knobs, &park_cgroup_kind, name);
+}
+
+const Actuator actuator_park = {
+        .name = "park",
+        .section = "Park",
+        .kinds = kinds,
+        .open = open_park,
+        .apply = apply_park,
+        .same = same_park,
+        .describe = describe_park,
+        .follows_units = follows_units,
+        .groups = park_groups,
+        .group_moved = group_moved,
+        .close = close_park,
+};

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Whether a process is the one that a rule means.
+ *
+ * Names are bytes that others choose. They are compared as bytes, whole, and never taken apart but
+ * for paths at their slashes; a wildcard stands for no slash in paths, so that a directory stays
+ * where it was written. In the C locale, in which the daemon stays, fnmatch(3) takes bytes as they
+ * are.
+ *
+ * A path may be one in a mount namespace that a user made, where any program can stand at any path:
+ * it counts only if it leads to the very program in the namespace of the first process, too
+ * (apps.c). Of a program whose file was replaced since, by an upgrade say, that cannot be told.
+ *
+ * A unit is what systemd makes of a cgroup's path: slices, and below them the first that is no
+ * slice. What lies below that was made by the unit itself, or is delegated to a user, who may call
+ * it anything: it is no unit, and can be meant as a cgroup only.
+ */
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "config/app.h"
+
+unsigned app_needs(const App *app)
+{
+        const AppOptions *o = app->options;
+
+        return (*o->executables ? PROCESS_FACT_EXECUTABLE : 0) |
+               (*o->comms ? PROCESS_FACT_COMM : 0) | (*o->users ? PROCESS_FACT_STATUS : 0) |
+               (*o->units || *o->cgroups ? PROCESS_FACT_CGROUPS : 0);
+}
+
+static bool any_matches(char *const *globs, const char *text, int flags)
+{
+        for (; *globs; globs++)
+                if (fnmatch(*globs, text, flags) == 0)
+                        return true;
+        return false;
+}
+
+/* Whether the group or one that it lies in matches; all lie in "/". */
+static bool is_within(char *const *globs, const char *path)
+{
+        char part[PROCESS_CGROUPS_SIZE], *slash;
+
+        for (g_strlcpy(part, path, sizeof(part)); *part; *slash = '\0') {
+                if (any_matches(globs, part, FNM_PATHNAME))
+                        return true;
+                slash = strrchr(part, '/');
+        }
+        return any_matches(globs, "/", FNM_PATHNAME);
+}
+
+static bool is_in_cgroup(char *const *globs, const ProcessFacts *facts)
+{
+        for (const char *path = facts->cgroups; *path; path += strlen(path) + 1)
+                if (is_within(globs, path))
+                        return true;
+        return false;
+}
+
+static bool is_in_unit(char *const *globs, const ProcessFacts *facts)
+{
+        const char *from = facts->unit_cgroup;
+        bool slice = true;
+
+        while (*from == '/' && slice) {
+                size_t length = strcspn(++from, "/");
+                g_autofree char *unit = g_strndup(from, length);
+
+                slice = g_str_has_suffix(unit, ".slice");
+                if (any_matches(globs, unit, 0))
+                        return true;
+                from += length;
+        }
+        return false;
+}
+
+static bool is_of_user(char *const *globs, const ProcessFacts *facts, GHashTable *users)
+{
+        const char *name = g_hash_table_lookup(users, GUINT_TO_POINTER(facts->uid));
+        char number[16];
+
+        snprintf(number, sizeof(number), "%u", (unsigned)facts->uid);
+        return any_matches(globs, number, 0) || (name && any_matches(globs, name, 0));
+}
+
+bool app_matches(const App *app, ProcessFact fact, const ProcessFacts *facts, GHashTable *users)
+{
+        const AppOptions *o = app->options;
+
+        switch (fact) {
+        case PROCESS_FACT_EXECUTABLE:
+                return !*o->executables ||
+                       any_matches(o->executables, facts->executable, FNM_PATHNAME);
+        case PROCESS_FACT_COMM:
+                return !*o->comms || any_matches(o->comms, facts->comm, 0);
+        case PROCESS_FACT_CGROUPS:
+                return (!*o->cgroups || is_in_cgroup(o->cgroups, facts)) &&
+                       (!*o->units || is_in_unit(o->units, facts));
+        case PROCESS_FACT_STATUS:
+                return !*o->users || is_of_user(o->users, facts, users);
+        }
+        return false;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What the parts of application profiles share:
+ *   apps.c         rules, and who is meant by them
+ *   apps-hold.c    holds for them, and their ends
+ *   apps-events.c  what makes it look at processes
+ *   apps-scan.c    looking at families, and at all processes
+ */
+#ifndef IDLED_APPS_PARTS_H
+#define IDLED_APPS_PARTS_H
+
+#include "config/app.h"
+#include "apps/apps.h"
+
+typedef struct Follow Follow;
+typedef struct Scan Scan;
+
+/* The holds of one rule. */
+typedef struct RuleHolds {
+        unsigned n;        /* for processes that it means */
+        Follow *lingering; /* for the last one that it meant; NULL: none */
+} RuleHolds;
+
+/* One process and one rule that means it, or whose hold lingers. */
+struct Follow {
+        Apps *apps;
+        const App *app;
+        pid_t pid;
+        uid_t uid;            /* whose it was when it was looked at */
+        FileId program;       /* that it executed when it was found to be meant; else zero */
+        bool inherited;       /* from who started it: whatever it is now, it stays meant */
+        uint64_t hold;        /* 0: somebody released it */
+        sd_event_source *end; /* of the process, if there is no hold to tell of it; of lingering */
+};
+
+struct Apps {
+        sd_event *event;
+        int proc;
+        int files; /* the root of the first process, else ours: where paths of programs count */
+        Holds *holds;
+        GPtrArray *rules;  /* of App */
+        bool any_children; /* some rule means what its processes start, too */
+        GHashTable *users;
+        GHashTable *followed; /* pid -> GPtrArray of Follow, owned */
+        ProcessFacts *facts;  /* of the process that is looked at */
+
+        GHashTable *holds_of_rule; /* App -> RuleHolds, owned */
+        unsigned n_holds;
+        GHashTable *holds_of; /* uid -> how many of them are for that user's processes */
+        bool full;            /* holds were refused since all processes were looked at */
+        bool told;            /* and that was said */
+
+        int error;               /* why there are no events */
+        uint64_t scanned_usec;   /* when all processes were looked at last; CLOCK_MONOTONIC */
+        sd_event_source *source; /* of process events; its descriptor is ours */
+        sd_event_source *rest;   /* until they are read again */
+        sd_event_source *again;  /* until all processes are looked at */
+        Scan *scan;              /* they are, a part of them in every turn; NULL: they are not */
+        sd_event_source *scanning;
+};
+
+/* What the process is followed for, an array of Follow; NULL: nothing. */
+GPtrArray *apps_follows_of(const Apps *apps, pid_t pid);
+
+/* Holds for the process, whatever has its number now. -ESRCH: it is not there; -EMFILE: there are
+ * too many, or too many of its user; else as holds_add(). */
+int follow_hold(Follow *follow, int pidfd);
+
+/* Ends it: what its hold was for is asked for no longer. */
+void follow_end(Follow *follow);
+
+/* The same when all of them end. */
+void follow_free(Follow *follow, Holds *holds);
+
+/* Looks which rules mean the process now, and follows; so with its children, if they count from now
+ * on. */
+void apps_look(Apps *apps, pid_t pid);
+
+/* The same of the process alone: true if its children are to be looked at. */
+bool apps_look_at(Apps *apps, pid_t pid);
+
+/* Follows a process because of who started it. */
+void apps_inherit(Apps *apps, pid_t parent, pid_t child);
+
+/* The first process is followed, or the last is no longer: hears of forks, or not. */
+void apps_first_or_last(Apps *apps, bool first);
+
+/* Looks at all processes that there are: now, or SCAN_AT_ONCE in every turn of the loop from now
+ * on, once more if that was begun already. */
+#define SCAN_AT_ONCE 200
+void apps_scan(Apps *apps);
+int apps_scan_begin(Apps *apps);
+void scan_free(Scan *scan);
+
+/* Listens for what becomes of processes; `error` says whether it does. */
+void apps_listen(Apps *apps);
+void apps_unlisten(Apps *apps);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Application profiles at work: which processes are meant by rules, and their holds.
+ */
+#ifndef IDLED_APPS_H
+#define IDLED_APPS_H
+
+#include <glib.h>
+#include <systemd/sd-event.h>
+
+#include "holds/holds.h"
+
+typedef struct Apps Apps;
+
+/* Looks at the processes that are there, and at what becomes of them. Without `rules` (of App;
+ * kept) nothing is watched. `root` leads to /proc and stays the caller's. */
+Apps *apps_new(sd_event *event, int root, Holds *holds, GPtrArray *rules);
+
+/* Takes all holds back; NULL is allowed. */
+void apps_free(Apps *apps);
+
+/* Why nothing is heard of processes, so that only those are seen that are there when the
+ * configuration is read: negative errno; 0: it is, or nobody needs it. */
+int apps_error(const Apps *apps);
+
+/* Units or cgroups came: their processes may be meant, though nothing happened to them. */
+void apps_look_again(Apps *apps);
+
+#endif

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * /org/idled1/cpu/N, one for every possible CPU, so that the objects stay when a CPU goes offline.
+ */
+#include <errno.h>
+
+#include "base/number.h"
+#include "bus/bus-parts.h"
+#include "manager/sentence.h"
+
+int bus_path_cpu(const Bus *bus, const char *path)
+{
+        const char *name = path + strlen(BUS_PATH_CPU);
+        int cpu;
+
+        if (*name++ != '/' || int_parse(name, &cpu) < 0 || (*name == '0' && name[1]))
+                return -1;
+        return cpuset_has(&bus->manager->topology->possible, cpu) ? cpu : -1;
+}
+
+int bus_cpu_find(sd_bus *connection, const char *path, const char *interface, void *userdata,
+                 void **ret_found, sd_bus_error *error)
+{
+        if (bus_path_cpu(userdata, path) < 0)
+                return 0;
+        *ret_found = userdata;
+        return 1;
+}
+
+static void cpu_paths(const Bus *bus, GPtrArray *paths)
+{
+        CPUSET_FOREACH(cpu, &bus->manager->topology->possible)
+                g_ptr_array_add(paths, g_strdup_printf(BUS_PATH_CPU "/%d", cpu));
+}
+
+static int cpu_enumerate(sd_bus *connection, const char *prefix, void *userdata, char ***ret_nodes,
+                         sd_bus_error *error)
+{
+        return bus_list_nodes(userdata, cpu_paths, ret_nodes);
+}
+
+BUS_GETTER(get_number)
+{
+        return sd_bus_message_append(reply, "u", bus_path_cpu(userdata, path));
+}
+
+/* Online, Parked, Isolated. */
+BUS_GETTER(get_membership)
+{
+        const Bus *bus = userdata;
+        const CpuSet *set = *property == 'O'   ? &bus->manager->topology->online
+                            : *property == 'P' ? &bus->manager->parked
+                                               : &bus->manager->topology->isolated;
+
+        return sd_bus_message_append(reply, "b", cpuset_has(set, bus_path_cpu(bus, path)));
+}
+
+/* Core, Cluster, Die, Package, Node, Thread. */
+BUS_GETTER(get_place)
+{
+        const Bus *bus = userdata;
+        int cpu = bus_path_cpu(bus, path);
+        const TopologyCpu *place = &bus->manager->topology->cpus[cpu];
+        int number;
+
+        if (!cpuset_has(&bus->manager->topology->online, cpu))
+                number = -1;
+        else if (g_str_equal(property, "Core"))
+                number = place->core;
+        else if (g_str_equal(property, "Cluster"))
+                number = place->cluster;
+        else if (g_str_equal(property, "Die"))
+                number = place->die;
+        else if (g_str_equal(property, "Package"))
+                number = place->package;
+        else if (g_str_equal(property, "Node"))
+                number = place->node;
+        else
+                number = place->thread;
+        return sd_bus_message_append(reply, "i", number);
+}
+
+BUS_GETTER(get_capacity)
+{
+        const Bus *bus = userdata;
+
+        return sd_bus_message_append(
+                reply, "u", bus->manager->topology->cpus[bus_path_cpu(bus, path)].capacity);
+}
+
+BUS_GETTER(get_utilization)
+{
+        const Bus *bus = userdata;
+        const Snapshot *seen = manager_observe(bus->manager, SENSE_LOAD);
+        int cpu = bus_path_cpu(bus, path);
+
+        return sd_bus_message_append(
+                reply, "d", seen && cpuset_has(&seen->cpus, cpu) ? (double)seen->busy[cpu] : 0.0);
+}
+
+const IdleStates *bus_idle_states(Bus *bus, int cpu)
+{
+        IdleStates *states = g_ptr_array_index(bus->states, cpu);
+
+        if (states)
+                return states;
+        states = g_new0(IdleStates, 1);
+        states->n = MAX(idle_states_read(bus->manager->setup.root, cpu, states->info), 0);
+        bus->states->pdata[cpu] = states;
+        return states;
+}
+
+BUS_GETTER(get_idle_states)
+{
+        Bus *bus = userdata;
+        const IdleStates *states = bus_idle_states(bus, bus_path_cpu(bus, path));
+        int r = sd_bus_message_open_container(reply, 'a', "(suu)");
+
+        for (int i = 0; r >= 0 && i < states->n; i++)
+                r = sd_bus_message_append(reply, "(suu)", states->info[i].name,
+                                          states->info[i].exit_latency_us,
+                                          states->info[i].target_residency_us);
+        return r < 0 ? r : sd_bus_message_close_container(reply);
+}
+
+/* What the CPU did, NULL if that is not known. */
+static const Residency *residency(const Bus *bus, int cpu)
+{
+        const Snapshot *seen = manager_observe(bus->manager, SENSE_RESIDENCY);
+
+        if (!seen || !(seen->have & SENSE_RESIDENCY) || !cpuset_has(&seen->cpus, cpu))
+                return NULL;
+        return &seen->residency[cpu];
+}
+
+BUS_GETTER(get_residency)
+{
+        Bus *bus = userdata;
+        int cpu = bus_path_cpu(bus, path);
+        const IdleStates *states = bus_idle_states(bus, cpu);
+        const Residency *seen = residency(bus, cpu);
+        uint64_t none = 0;
+        int r = sd_bus_message_open_container(reply, 'a', "(sdtttt)");
+
+        if (r >= 0 && seen)
+                r = sd_bus_message_append(reply, "(sdtttt)", "C0", (double)seen->busy, none, none,
+                                          none, none);
+        for (int i = 0; r >= 0 && seen && i < MIN(seen->n_states, states->n); i++)
+                r = sd_bus_message_append(reply, "(sdtttt)", states->info[i].name,
+                                          (double)seen->share[i], (uint64_t)seen->entered[i],
+                                          (uint64_t)seen->above[i], (uint64_t)seen->below[i],
+                                          (uint64_t)seen->rejected[i]);
+        return r < 0 ? r : sd_bus_message_close_container(reply);
+}
+
+BUS_GETTER(get_estimated)
+{
+        Bus *bus = userdata;
+        int cpu = bus_path_cpu(bus, path);
+        const IdleStates *states = bus_idle_states(bus, cpu);
+        const Residency *seen = residency(bus, cpu);
+        bool known = seen && seen->estimated >= 0 && seen->estimated < states->n;
+
+        return sd_bus_message_append(reply, "s", known ? states->info[seen->estimated].name : "");
+}
+
+BUS_GETTER(get_reason)
+{
+        const Bus *bus = userdata;
+        const Manager *manager = bus->manager;
+        int cpu = bus_path_cpu(bus, path);
+        g_autofree char *text = NULL, *obstacle = manager_obstacle(manager);
+
+        if (cpuset_has(&manager->topology->online, cpu))
+                text = cpu_sentence(cpu, !cpuset_has(&manager->plan.allowed, cpu),
+                                    cpuset_has(&manager->parked, cpu), manager_cause(manager, cpu),
+                                    obstacle);
+        else
+                text = g_strdup_printf("CPU %d is offline.", cpu);
+        return sd_bus_message_append(reply, "s", text);
+}
+
+BUS_GETTER(get_figures)
+{
+        const Bus *bus = userdata;
+
+        return bus_append_figures(reply, bus->manager, bus_path_cpu(bus, path));
+}
+
+#define CHANGES SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE
+
+static const sd_bus_vtable vtable[] = {
+        SD_BUS_VTABLE_START(0),
+        SD_BUS_PROPERTY("Number", "u", get_number, 0, SD_BUS_VTABLE_PROPERTY_CONST),
+        SD_BUS_PROPERTY("Online", "b", get_membership, 0, CHANGES),
+        SD_BUS_PROPERTY("Parked", "b", get_membership, 0, CHANGES),
+        SD_BUS_PROPERTY("Isolated", "b", get_membership, 0, CHANGES),
+        SD_BUS_PROPERTY("Core", "i", get_place, 0, CHANGES),
+        SD_BUS_PROPERTY("Cluster", "i", get_place, 0, CHANGES),
+        SD_BUS_PROPERTY("Die", "i", get_place, 0, CHANGES),
+        SD_BUS_PROPERTY("Package", "i", get_place, 0, CHANGES),
+        SD_BUS_PROPERTY("Node", "i", get_place, 0, CHANGES),
+        SD_BUS_PROPERTY("Thread", "i", get_place, 0, CHANGES),
+        SD_BUS_PROPERTY("Capacity", "u", get_capacity, 0, CHANGES),
+        SD_BUS_PROPERTY("Utilization", "d", get_utilization, 0, 0),
+        SD_BUS_PROPERTY("IdleStates", "a(suu)", get_idle_states, 0, SD_BUS_VTABLE_PROPERTY_CONST),
+        SD_BUS_PROPERTY("Residency", "a(sdtttt)", get_residency, 0, 0),
+        SD_BUS_PROPERTY("Estimated", "s", get_estimated, 0, 0),
+        SD_BUS_PROPERTY("Reason", "s", get_reason, 0, CHANGES),
+        SD_BUS_PROPERTY("Figures", "a(sssd)", get_figures, 0, 0),
+        SD_BUS_VTABLE_END,
+};
+
+int bus_export_cpus(Bus *bus)
+{
+        return bus_export_below(bus, BUS_PATH_CPU, BUS_INTERFACE_CPU, vtable, bus_cpu_find,
+                                cpu_enumerate);
+}
+
+static CpuSeen cpu_state(const Manager *manager, int cpu)
+{
+        return (CpuSeen){
+                .since_usec = manager->causes[cpu].since_usec,
+                .parked = cpuset_has(&manager->parked, cpu),
+                .online = cpuset_has(&manager->topology->online, cpu),
+        };
+}
+
+void bus_remember_cpus(Bus *bus)
+{
+        CPUSET_FOREACH(cpu, &bus->manager->topology->possible)
+                bus->seen_cpus[cpu] = cpu_state(bus->manager, cpu);
+}
+
+void bus_publish_cpus(Bus *bus, unsigned changes)
+{
+        if (changes & CHANGE_TOPOLOGY)
+                for (guint i = 0; i < bus->states->len; i++)
+                        g_clear_pointer(&bus->states->pdata[i], g_free);
+        CPUSET_FOREACH(cpu, &bus->manager->topology->possible) {
+                CpuSeen now = cpu_state(bus->manager, cpu), *seen = &bus->seen_cpus[cpu];
+                g_autofree char *path = NULL;
+
+                if (now.since_usec == seen->since_usec && now.parked == seen->parked &&
+                    now.online == seen->online && !(changes & CHANGE_TOPOLOGY))
+                        continue;
+                path = g_strdup_printf(BUS_PATH_CPU "/%d", cpu);
+                if (now.since_usec != seen->since_usec || now.parked != seen->parked)
+                        sd_bus_emit_properties_changed(bus->connection, path, BUS_INTERFACE_CPU,
+                                                       "Parked", "Reason", NULL);
+                if (changes & CHANGE_TOPOLOGY)
+                        sd_bus_emit_properties_changed(bus->connection, path, BUS_INTERFACE_CPU,
+                                                       "Online", "Isolated", "Core", "Cluster",
+                                                       "Die", "Package", "Node", "Thread",
+                                                       "Capacity", NULL);
+                *seen = now;
+        }
+}

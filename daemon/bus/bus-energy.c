@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * /org/idled1/energy/NAME, one for every RAPL domain.
+ *
+ * Energy counters that tick a thousand times a second tell what other processes compute. Everybody
+ * may know the power, a mean over at least one second (the manager sees to that) and rounded to
+ * 0.1 W; the counters themselves are a privileged method of the manager's object.
+ */
+#include <errno.h>
+#include <math.h>
+
+#include "bus/bus-parts.h"
+
+static int path_domain(const Bus *bus, const char *path)
+{
+        const EnergyDomain *domains;
+        int n = sensors_energy_domains(bus->manager->sensors, &domains);
+        g_autofree char *name = NULL;
+
+        if (sd_bus_path_decode(path, BUS_PATH_ENERGY, &name) <= 0)
+                return -1;
+        for (int i = 0; i < n; i++)
+                if (g_str_equal(domains[i].name, name))
+                        return i;
+        return -1;
+}
+
+static const EnergyDomain *path_info(const Bus *bus, const char *path)
+{
+        const EnergyDomain *domains;
+
+        sensors_energy_domains(bus->manager->sensors, &domains);
+        return &domains[path_domain(bus, path)];
+}
+
+static int energy_find(sd_bus *connection, const char *path, const char *interface, void *userdata,
+                       void **ret_found, sd_bus_error *error)
+{
+        if (path_domain(userdata, path) < 0)
+                return 0;
+        *ret_found = userdata;
+        return 1;
+}
+
+void bus_energy_paths(const Bus *bus, GPtrArray *paths)
+{
+        const EnergyDomain *domains;
+        int n = sensors_energy_domains(bus->manager->sensors, &domains);
+
+        for (int i = 0; i < n; i++) {
+                char *path;
+
+                if (sd_bus_path_encode(BUS_PATH_ENERGY, domains[i].name, &path) >= 0)
+                        g_ptr_array_add(paths, path);
+        }
+}
+
+static int energy_enumerate(sd_bus *connection, const char *prefix, void *userdata,
+                            char ***ret_nodes, sd_bus_error *error)
+{
+        return bus_list_nodes(userdata, bus_energy_paths, ret_nodes);
+}
+
+BUS_GETTER(get_name)
+{
+        return sd_bus_message_append(reply, "s", path_info(userdata, path)->name);
+}
+
+BUS_GETTER(get_parent)
+{
+        const Bus *bus = userdata;
+        int parent = path_info(bus, path)->parent;
+        const EnergyDomain *domains;
+
+        sensors_energy_domains(bus->manager->sensors, &domains);
+        return sd_bus_message_append(reply, "s", parent < 0 ? "" : domains[parent].name);
+}
+
+BUS_GETTER(get_range)
+{
+        return sd_bus_message_append(reply, "t", path_info(userdata, path)->range_uj);
+}
+
+BUS_GETTER(get_power)
+{
+        const Bus *bus = userdata;
+        const Snapshot *seen = manager_observe(bus->manager, SENSE_ENERGY);
+        int domain = path_domain(bus, path);
+        double watts = -1;
+
+        if (seen && seen->interval_usec > 0 && domain < seen->n_energy &&
+            seen->energy[domain].valid)
+                watts = round(seen->energy[domain].watts * 10) / 10;
+        return sd_bus_message_append(reply, "d", watts);
+}
+
+/* The manager's sum for a domain, NULL before the first reading. */
+static const EnergyTotal *total(const Bus *bus, int domain)
+{
+        const GArray *energy = bus->manager->energy;
+
+        if ((guint)domain >= energy->len)
+                return NULL;
+        return &g_array_index(energy, EnergyTotal, domain);
+}
+
+BUS_GETTER(get_dropped)
+{
+        const Bus *bus = userdata;
+        const EnergyTotal *sum = total(bus, path_domain(bus, path));
+
+        return sd_bus_message_append(reply, "t", sum ? sum->dropped : 0);
+}
+
+static const sd_bus_vtable vtable[] = {
+        SD_BUS_VTABLE_START(0),
+        SD_BUS_PROPERTY("Name", "s", get_name, 0, SD_BUS_VTABLE_PROPERTY_CONST),
+        SD_BUS_PROPERTY("Parent", "s", get_parent, 0, SD_BUS_VTABLE_PROPERTY_CONST),
+        SD_BUS_PROPERTY("RangeUJ", "t", get_range, 0, SD_BUS_VTABLE_PROPERTY_CONST),
+        SD_BUS_PROPERTY("Power", "d", get_power, 0, 0),
+        SD_BUS_PROPERTY("Dropped", "t", get_dropped, 0, 0),
+        SD_BUS_VTABLE_END,
+};
+
+int bus_export_energy(Bus *bus)
+{
+        return bus_export_below(bus, BUS_PATH_ENERGY, BUS_INTERFACE_ENERGY, vtable, energy_find,
+                                energy_enumerate);
+}
+
+static int tell_energy(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        const Bus *bus = userdata;
+        _message_ sd_bus_message *reply = NULL;
+        const EnergyDomain *domains;
+        int n = sensors_energy_domains(bus->manager->sensors, &domains);
+        int r = sd_bus_message_new_method_return(message, &reply);
+
+        manager_observe(bus->manager, SENSE_ENERGY);
+        if (r >= 0)
+                r = sd_bus_message_open_container(reply, 'a', "(st)");
+        for (int i = 0; r >= 0 && i < n; i++) {
+                const EnergyTotal *sum = total(bus, i);
+
+                r = sd_bus_message_append(reply, "(st)", domains[i].name,
+                                          sum ? (uint64_t)(sum->joules * 1e6) : (uint64_t)0);
+        }
+        if (r >= 0)
+                r = sd_bus_message_close_container(reply);
+        return r < 0 ? r : sd_bus_send(NULL, reply, NULL);
+}
+
+int bus_method_get_energy(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        Bus *bus = userdata;
+
+        return authorize(bus->authorizer, message, "org.idled1.read-energy", tell_energy, bus,
+                         error);
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The manager's methods that tell: why every CPU is as it is, what happened lately, which settings
+ * there are, and whether every knob is as it should be. They change nothing, and everyone may ask.
+ */
+#include <errno.h>
+
+#include "base/cpuset-text.h"
+#include "base/setting-value.h"
+#include "bus/bus-parts.h"
+#include "manager/sentence.h"
+
+static int append_cpu(sd_bus_message *m, const Manager *manager, int cpu)
+{
+        const CpuCause *why = manager_cause(manager, cpu);
+        bool parked = cpuset_has(&manager->parked, cpu);
+        bool wanted = !cpuset_has(&manager->plan.allowed, cpu);
+        g_autofree char *obstacle = wanted && !parked ? manager_obstacle(manager) : NULL;
+        g_autofree char *text = cpu_sentence(cpu, wanted, parked, why, obstacle);
+        int r = sd_bus_message_open_container(m, 'a', "{sv}");
+
+        if (r >= 0)
+                r = sd_bus_message_append(m, "{sv}{sv}{sv}", "cpu", "u", cpu, "parked", "b", parked,
+                                          "since_usec", "t", why->since_usec);
+        if (r >= 0)
+                r = bus_append_why(m, why->policy, &why->reason, &why->option_source);
+        if (r >= 0)
+                r = bus_append_text(m, "obstacle", obstacle);
+        if (r >= 0)
+                r = bus_append_reasons(m, manager, cpu);
+        if (r >= 0)
+                r = bus_append_figures_key(m, manager, cpu);
+        if (r >= 0)
+                r = bus_append_text(m, "text", text);
+        return r < 0 ? r : sd_bus_message_close_container(m);
+}
+
+/* Sends a reply that began with an array, which is closed here; or passes the error on. */
+static int finish(sd_bus_message *reply, int r)
+{
+        if (r >= 0)
+                r = sd_bus_message_close_container(reply);
+        return r < 0 ? r : sd_bus_send(NULL, reply, NULL);
+}
+
+static int begin(sd_bus_message *message, const char *type, sd_bus_message **ret_reply)
+{
+        int r = sd_bus_message_new_method_return(message, ret_reply);
+
+        return r < 0 ? r : sd_bus_message_open_container(*ret_reply, 'a', type);
+}
+
+int bus_method_explain(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        const Bus *bus = userdata;
+        _message_ sd_bus_message *reply = NULL;
+        int r = begin(message, "a{sv}", &reply);
+
+        CPUSET_FOREACH(cpu, &bus->manager->topology->online)
+                if (r >= 0)
+                        r = append_cpu(reply, bus->manager, cpu);
+        return finish(reply, r);
+}
+
+static int append_transition(sd_bus_message *m, const Transition *transition)
+{
+        g_autofree char *text = transition_sentence(transition);
+        g_autofree char *parked = cpuset_format(&transition->parked);
+        int r = sd_bus_message_open_container(m, 'a', "{sv}");
+
+        if (r >= 0)
+                r = sd_bus_message_append(m, "{sv}{sv}", "time_usec", "t", transition->time_usec,
+                                          "parked", "s", parked);
+        if (r >= 0)
+                r = bus_append_why(m, transition->policy, &transition->reason,
+                                   &transition->option_source);
+        if (r >= 0)
+                r = bus_append_text(m, "text", text);
+        return r < 0 ? r : sd_bus_message_close_container(m);
+}
+
+int bus_method_history(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        const Bus *bus = userdata;
+        const Manager *manager = bus->manager;
+        uint64_t n = manager->n_transitions;
+        _message_ sd_bus_message *reply = NULL;
+        int r = begin(message, "a{sv}", &reply);
+
+        for (uint64_t i = 0; r >= 0 && i < MIN(n, TRANSITIONS_KEPT); i++)
+                r = append_transition(reply, &manager->transitions[(n - 1 - i) % TRANSITIONS_KEPT]);
+        return finish(reply, r);
+}
+
+static int append_setting(sd_bus_message *m, const Section *section, const Setting *row)
+{
+        g_autofree char *value = setting_format(row, section->options);
+        g_autofree char *expects = setting_expectation(row);
+        Source source = section_source(section, row->key);
+        g_autofree char *where = source_format(&source);
+        bool runtime = g_hash_table_contains(section->runtime, row->key);
+        int r = sd_bus_message_open_container(m, 'a', "{sv}");
+
+        if (r >= 0)
+                r = bus_append_text(m, "section", section->name);
+        if (r >= 0)
+                r = bus_append_text(m, "key", row->key);
+        if (r >= 0)
+                r = bus_append_text(m, "value", value);
+        if (r >= 0)
+                r = bus_append_text(m, "default", row->fallback);
+        if (r >= 0)
+                r = bus_append_text(m, "source", where);
+        if (r >= 0)
+                r = bus_append_text(m, "expects", expects);
+        if (r >= 0)
+                r = bus_append_text(m, "help", row->help);
+        if (r >= 0)
+                r = sd_bus_message_append(m, "{sv}", "runtime", "b", runtime);
+        return r < 0 ? r : sd_bus_message_close_container(m);
+}
+
+int bus_method_get_settings(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        const Bus *bus = userdata;
+        const GPtrArray *sections = bus->manager->config->sections;
+        _message_ sd_bus_message *reply = NULL;
+        int r = begin(message, "a{sv}", &reply);
+
+        for (guint i = 0; i < sections->len; i++) {
+                const Section *section = sections->pdata[i];
+
+                for (const Setting *row = section->rows; r >= 0 && row->key; row++)
+                        r = append_setting(reply, section, row);
+        }
+        return finish(reply, r);
+}
+
+/* Appends what is wrong with the knob, if anything is. */
+static int append_problem(sd_bus_message *m, const ActContext *context, const Knob *knob)
+{
+        g_autofree char *found = NULL, *problem = NULL;
+        int error = knob->kind->read(context, knob->name, &found);
+        bool equal = error >= 0 && knob_is_as_written(context, knob, found);
+
+        if (error == -EBUSY) /* it sleeps with its CPU */
+                return 0;
+        if (error < 0)
+                problem = g_strdup_printf("it cannot be read: %s", g_strerror(-error));
+        else if (knob->state == KNOB_FOREIGN)
+                problem = g_strdup("someone else changed it: it is theirs and stays as it is");
+        else if (knob->state == KNOB_FAILED || knob->error < 0)
+                problem = g_strdup_printf("it could not be changed: %s", g_strerror(-knob->error));
+        else if (!equal)
+                problem = g_strdup("it is not what was written");
+        else
+                return 0;
+        return sd_bus_message_append(m, "(sssss)", knob->kind->name, knob->name,
+                                     knob->ours ? knob->ours : "", found ? found : "", problem);
+}
+
+/* What was to be in use, and what is. */
+static int append_failure(sd_bus_message *m, const Manager *manager, const char *actuator,
+                          const char *how, const char *why)
+{
+        CpuSet wanted = manager->plan.allowed, used = manager->topology->online;
+        g_autofree char *expected = NULL, *found = NULL;
+
+        cpuset_and(&wanted, &used);
+        cpuset_subtract(&used, &manager->parked);
+        expected = cpuset_format(&wanted);
+        found = cpuset_format(&used);
+        return sd_bus_message_append(m, "(sssss)", actuator, how, expected, found, why);
+}
+
+int bus_method_verify(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        const Bus *bus = userdata;
+        const Manager *manager = bus->manager;
+        ActContext context = { manager->setup.root, manager->setup.units, manager->setup.live };
+        _message_ sd_bus_message *reply = NULL;
+        const Knob *const *knobs;
+        int r = begin(message, "(sssss)", &reply), n;
+
+        manager_verify(bus->manager);
+        n = knobs_list(manager->knobs, &knobs);
+        for (int i = 0; r >= 0 && i < n; i++)
+                r = append_problem(reply, &context, knobs[i]);
+        if (r >= 0)
+                r = bus_append_failures(reply, manager, append_failure);
+        return finish(reply, r);
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The methods that make and end holds.
+ *
+ * A hold is its owner's: the name on the bus that asked for it may release it, and root; a number
+ * that somebody guessed opens nothing. Names are those of one bus: when the bus is gone nobody is
+ * the owner by name any more, and the hold lives as long as its descriptor.
+ */
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "bus/bus-hold.h"
+
+/* Ends the hold if the sender may. */
+static int release(sd_bus_message *message, Bus *bus, const Held *held, sd_bus_error *error)
+{
+        const char *name = sd_bus_message_get_sender(message);
+        Sender sender;
+        int r = authorizer_sender(bus->authorizer, message, &sender);
+
+        if (r < 0)
+                return r;
+        if (sender.uid != 0 &&
+            (sender.uid != held->uid || !name || !held->sender || !g_str_equal(name, held->sender)))
+                return sd_bus_error_set(error, SD_BUS_ERROR_ACCESS_DENIED,
+                                        "A hold is released by who asked for it, or by root");
+        holds_release(bus->manager->holds, held->id);
+        return sd_bus_reply_method_return(message, NULL);
+}
+
+int bus_method_release(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        return release(message, userdata, bus_path_hold(userdata, sd_bus_message_get_path(message)),
+                       error);
+}
+
+int bus_method_release_hold(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        const Held *held;
+        const char *path;
+        int r = sd_bus_message_read(message, "o", &path);
+
+        if (r < 0)
+                return r;
+        held = bus_path_hold(userdata, path);
+        if (!held)
+                return sd_bus_error_setf(error, BUS_ERROR_NO_SUCH_HOLD, "There is no hold %s",
+                                         path);
+        return release(message, userdata, held, error);
+}
+
+static int explain_failure(int r, sd_bus_error *error)
+{
+        if (r == -EMFILE)
+                return sd_bus_error_setf(error, BUS_ERROR_TOO_MANY_HOLDS,
+                                         "There are too many holds already");
+        if (r == -EPERM)
+                return sd_bus_error_set(error, SD_BUS_ERROR_ACCESS_DENIED,
+                                        "The process is another user's: one may hold for processes "
+                                        "of one's own, and root for any");
+        if (r == -ESRCH)
+                return sd_bus_error_set(error, BUS_ERROR_NO_SUCH_PROCESS,
+                                        "There is no such process");
+        if (r == -EBADF)
+                return sd_bus_error_set(error, BUS_ERROR_INVALID_VALUE,
+                                        "pidfd: expected a descriptor of a process, as "
+                                        "pidfd_open(2) makes them");
+        return r;
+}
+
+/* Holds for whom the client named; else for the client itself, as far as that is known. */
+static int hold(Bus *bus, HoldRequest *request, pid_t client, int *ret_fd, uint64_t *ret_id)
+{
+        int r;
+
+        if (request->bound || client <= 0)
+                return holds_add(bus->manager->holds, request, ret_fd, ret_id);
+        request->pid = client;
+        r = holds_add(bus->manager->holds, request, ret_fd, ret_id);
+        if (r != -ESRCH && r != -EPERM)
+                return r;
+        request->pid = 0;
+        return holds_add(bus->manager->holds, request, ret_fd, ret_id);
+}
+
+/* True if its profile is all that it asks for. */
+static bool asks_for_profile_only(const HoldRequest *request)
+{
+        return request->profile && request->latency_us < 0 && request->min_khz == 0 &&
+               request->min_cores == 0 && !request->cpus;
+}
+
+int bus_check_hold_limit(const Bus *bus, uid_t uid, const char *name, sd_bus_error *error)
+{
+        if (uid == 0 || holds_count_of(bus->manager->holds, uid) < HOLDS_OF_USER_MAX)
+                return 0;
+        return sd_bus_error_setf(error, name, "User %u has %d holds already, which is the limit",
+                                 (unsigned)uid, HOLDS_OF_USER_MAX);
+}
+
+static int check_available(const Bus *bus, const HoldRequest *request, sd_bus_error *error)
+{
+        int r = bus_check_hold_limit(bus, request->uid, BUS_ERROR_TOO_MANY_HOLDS, error);
+
+        if (r < 0)
+                return r;
+        if (!asks_for_profile_only(request) && !manager_looks_at_holds(bus->manager))
+                return sd_bus_error_set(error, BUS_ERROR_NOT_AVAILABLE,
+                                        "No policy at work looks at holds: add \"latency\" to "
+                                        "Policies= in idled.conf");
+        return 0;
+}
+
+static int do_hold(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        Bus *bus = userdata;
+        g_autofree char *owner = NULL, *path = NULL;
+        BusHoldRequest request;
+        _fd_ int fd = -1;
+        Sender sender;
+        uint64_t id;
+        int r = bus_hold_request_read(message, bus->manager, &request, error);
+
+        if (r >= 0)
+                r = authorizer_sender(bus->authorizer, message, &sender);
+        if (r < 0)
+                return r;
+        request.hold.uid = sender.uid;
+        request.hold.sender = sd_bus_message_get_sender(message);
+        request.hold.owner = owner = g_strdup_printf("user %u (%s)", (unsigned)sender.uid,
+                                                     request.hold.sender);
+        r = check_available(bus, &request.hold, error);
+        if (r < 0)
+                return r;
+        r = hold(bus, &request.hold, sender.pid, &fd, &id);
+        if (r < 0)
+                return explain_failure(r, error);
+        path = bus_hold_path(id);
+        return sd_bus_reply_method_return(message, "oh", path, fd);
+}
+
+int bus_method_hold(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        Bus *bus = userdata;
+        BusHoldRequest request;
+        Sender sender;
+        int r = bus_hold_request_read(message, bus->manager, &request, error);
+
+        if (r >= 0)
+                r = authorizer_sender(bus->authorizer, message, &sender);
+        if (r < 0)
+                return r;
+        /* Who may have no more is nobody to trouble polkit with. */
+        request.hold.uid = sender.uid;
+        r = check_available(bus, &request.hold, error);
+        if (r < 0)
+                return r;
+        return authorize(bus->authorizer, message,
+                         request.hold.global ? "org.idled1.hold-global" : "org.idled1.hold",
+                         do_hold, bus, error);
+}
+
+int bus_append_holds(sd_bus_message *message, const Holds *holds)
+{
+        int r = sd_bus_message_open_container(message, 'a', "o");
+
+        for (unsigned i = 0; r >= 0 && i < holds_count(holds); i++) {
+                g_autofree char *hold = bus_hold_path(holds_nth(holds, i)->id);
+
+                r = sd_bus_message_append(message, "o", hold);
+        }
+        return r < 0 ? r : sd_bus_message_close_container(message);
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What a client asks for with Hold(): a dictionary, read by a table of keys.
+ *
+ * Nothing is guessed: a key that nobody knows, a value of another type or out of its range is an
+ * error that says what was expected, for a hold that is not what its owner thinks is worse than
+ * none.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/cpuset-text.h"
+#include "base/log.h"
+#include "base/nearest.h"
+#include "bus/bus-hold.h"
+#include "config/profile.h"
+
+#define FREQUENCY_MAX 100000000u /* kHz */
+#define REASON_MAX    256
+#define CPUS_MAX      32768
+
+static int refuse(sd_bus_error *error, const char *key, const char *format, ...)
+        __attribute__((format(printf, 3, 4)));
+
+/* "KEY: what was found, what was expected". */
+static int refuse(sd_bus_error *error, const char *key, const char *format, ...)
+{
+        g_autofree char *text = NULL, *clean = NULL;
+        va_list arguments;
+
+        va_start(arguments, format);
+        text = g_strdup_vprintf(format, arguments);
+        va_end(arguments);
+        clean = log_clean(text);
+        return sd_bus_error_setf(error, BUS_ERROR_INVALID_VALUE, "%s: %s", key, clean);
+}
+
+static int read_number(sd_bus_message *m, const char *key, uint32_t least, uint32_t most,
+                       const char *unit, uint32_t *ret_number, sd_bus_error *error)
+{
+        uint32_t number;
+        int r = sd_bus_message_read(m, "u", &number);
+
+        if (r < 0)
+                return r;
+        if (number < least || number > most)
+                return refuse(error, key, "found %u, expected %u to %u%s", number, least, most,
+                              unit);
+        *ret_number = number;
+        return 0;
+}
+
+static int take_latency(sd_bus_message *m, const char *key, const Manager *manager,
+                        BusHoldRequest *request, sd_bus_error *error)
+{
+        uint32_t number = 0;
+        int r = read_number(m, key, 0, HOLD_LATENCY_MAX_US, " microseconds", &number, error);
+
+        if (r >= 0)
+                request->hold.latency_us = (int32_t)number;
+        return r;
+}
+
+static int take_cores(sd_bus_message *m, const char *key, const Manager *manager,
+                      BusHoldRequest *request, sd_bus_error *error)
+{
+        return read_number(m, key, 1, (uint32_t)manager->topology->n_cores,
+                           ", the number of cores here", &request->hold.min_cores, error);
+}
+
+static int take_frequency(sd_bus_message *m, const char *key, const Manager *manager,
+                          BusHoldRequest *request, sd_bus_error *error)
+{
+        return read_number(m, key, 1, FREQUENCY_MAX, " kHz", &request->hold.min_khz, error);
+}
+
+static int take_pid(sd_bus_message *m, const char *key, const Manager *manager,
+                    BusHoldRequest *request, sd_bus_error *error)
+{
+        uint32_t number = 0;
+        int r = read_number(m, key, 1, INT32_MAX, "", &number, error);
+
+        request->hold.pid = (pid_t)number;
+        return r;
+}
+
+static int take_pidfd(sd_bus_message *m, const char *key, const Manager *manager,
+                      BusHoldRequest *request, sd_bus_error *error)
+{
+        return sd_bus_message_read(m, "h", &request->hold.pidfd);
+}
+
+static int take_global(sd_bus_message *m, const char *key, const Manager *manager,
+                       BusHoldRequest *request, sd_bus_error *error)
+{
+        int global, r = sd_bus_message_read(m, "b", &global);
+
+        if (r >= 0)
+                request->hold.global = global;
+        return r;
+}
+
+static int take_reason(sd_bus_message *m, const char *key, const Manager *manager,
+                       BusHoldRequest *request, sd_bus_error *error)
+{
+        int r = sd_bus_message_read(m, "s", &request->hold.reason);
+
+        if (r >= 0 && strlen(request->hold.reason) > REASON_MAX)
+                return refuse(error, key, "found %zu bytes, expected at most %d",
+                              strlen(request->hold.reason), REASON_MAX);
+        return r;
+}
+
+static int take_profile(sd_bus_message *m, const char *key, const Manager *manager,
+                        BusHoldRequest *request, sd_bus_error *error)
+{
+        g_autofree char *problem = NULL;
+        const char *name;
+        int r = sd_bus_message_read(m, "s", &name);
+
+        if (r < 0)
+                return r;
+        if (profile_check_name(manager->config, name, &problem) < 0)
+                return refuse(error, key, "%s", problem);
+        request->hold.profile = name;
+        return 0;
+}
+
+static int take_cpus(sd_bus_message *m, const char *key, const Manager *manager,
+                     BusHoldRequest *request, sd_bus_error *error)
+{
+        const char *text;
+        int r = sd_bus_message_read(m, "s", &text);
+
+        if (r < 0)
+                return r;
+        if (strlen(text) > CPUS_MAX || cpuset_parse(text, &request->cpus) < 0)
+                return refuse(error, key, "found \"%s\", expected CPUs such as 2-3,8", text);
+        if (!cpuset_intersects(&request->cpus, &manager->topology->online))
+                return refuse(error, key, "found \"%s\", expected at least one CPU that is online",
+                              text);
+        request->hold.cpus = &request->cpus;
+        return 0;
+}
+
+/* A key, the type of its value, and who takes it; `asks` says that a hold with it asks for
+ * something. */
+static const struct {
+        const char *key, *type;
+        bool asks;
+        int (*take)(sd_bus_message *m, const char *key, const Manager *manager,
+                    BusHoldRequest *request, sd_bus_error *error);
+} keys[] = {
+        { "latency_us", "u", true, take_latency },
+        { "global", "b", false, take_global },
+        { "profile", "s", true, take_profile },
+        { "min_cores", "u", true, take_cores },
+        { "min_frequency_khz", "u", true, take_frequency },
+        { "cpus", "s", true, take_cpus },
+        { "pid", "u", false, take_pid },
+        { "pidfd", "h", false, take_pidfd },
+        { "reason", "s", false, take_reason },
+};
+
+static int find_key(const char *key, sd_bus_error *error)
+{
+        const char *names[G_N_ELEMENTS(keys) + 1] = { NULL }, *nearest;
+        g_autofree char *clean = NULL;
+
+        for (size_t i = 0; i < G_N_ELEMENTS(keys); i++) {
+                if (g_str_equal(keys[i].key, key))
+                        return (int)i;
+                names[i] = keys[i].key;
+        }
+        clean = log_clean(key);
+        nearest = word_nearest(clean, names);
+        return sd_bus_error_setf(
+                error, BUS_ERROR_INVALID_VALUE, "Found an unknown key \"%s\"%s%s%s", clean,
+                nearest ? " (did you mean " : "", nearest ? nearest : "", nearest ? "?)" : "");
+}
+
+/* One entry of the dictionary, which is entered. `seen` are the keys that came before. */
+static int read_entry(sd_bus_message *m, const Manager *manager, unsigned *seen,
+                      BusHoldRequest *request, sd_bus_error *error)
+{
+        const char *key, *type;
+        int i, r = sd_bus_message_read(m, "s", &key);
+
+        if (r < 0)
+                return r;
+        i = find_key(key, error);
+        if (i < 0)
+                return i;
+        if (*seen & 1u << i)
+                return refuse(error, key, "found twice, expected once");
+        *seen |= 1u << i;
+        r = sd_bus_message_peek_type(m, NULL, &type);
+        if (r >= 0 && !g_str_equal(type, keys[i].type))
+                return refuse(error, key, "found a value of type \"%s\", expected \"%s\"", type,
+                              keys[i].type);
+        if (r >= 0)
+                r = sd_bus_message_enter_container(m, 'v', keys[i].type);
+        if (r >= 0)
+                r = keys[i].take(m, key, manager, request, error);
+        return r < 0 ? r : sd_bus_message_exit_container(m);
+}
+
+/* What only the whole tells. */
+static int check_whole(unsigned seen, const BusHoldRequest *request, sd_bus_error *error)
+{
+        bool asks = false;
+
+        for (size_t i = 0; i < G_N_ELEMENTS(keys); i++)
+                asks |= seen & 1u << i && keys[i].asks;
+        if (!asks)
+                return sd_bus_error_set(error, BUS_ERROR_INVALID_VALUE,
+                                        "Found nothing that is asked for, expected at least one of "
+                                        "latency_us, profile, min_cores, min_frequency_khz, cpus");
+        if (request->hold.global && request->hold.latency_us < 0)
+                return sd_bus_error_set(error, BUS_ERROR_INVALID_VALUE,
+                                        "global: expected latency_us with it");
+        if (request->hold.pid > 0 && request->hold.pidfd >= 0)
+                return sd_bus_error_set(error, BUS_ERROR_INVALID_VALUE,
+                                        "pid, pidfd: expected one of them");
+        return 0;
+}
+
+int bus_hold_request_read(sd_bus_message *message, const Manager *manager,
+                          BusHoldRequest *ret_request, sd_bus_error *error)
+{
+        BusHoldRequest request = { .hold = HOLD_REQUEST_NONE };
+        unsigned seen = 0;
+        int r = sd_bus_message_rewind(message, true);
+
+        if (r >= 0)
+                r = sd_bus_message_enter_container(message, 'a', "{sv}");
+        while (r >= 0 && (r = sd_bus_message_enter_container(message, 'e', "sv")) > 0) {
+                r = read_entry(message, manager, &seen, &request, error);
+                if (r >= 0)
+                        r = sd_bus_message_exit_container(message);
+        }
+        if (r >= 0)
+                r = check_whole(seen, &request, error);
+        if (r < 0)
+                return r;
+        request.hold.bound = request.hold.pid > 0 || request.hold.pidfd >= 0;
+        *ret_request = request;
+        if (request.hold.cpus)
+                ret_request->hold.cpus = &ret_request->cpus;
+        return 0;
+}

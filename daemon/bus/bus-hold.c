@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * /org/idled1/hold/ID, one for every hold. Its methods are in bus-hold-methods.c.
+ *
+ * Clients are told of what changed since they were told last: a hold that came and went in between
+ * is nobody's business.
+ */
+#include "bus/bus-hold.h"
+
+#include "base/number.h"
+
+const Held *bus_path_hold(const Bus *bus, const char *path)
+{
+        const char *name = path + strlen(BUS_PATH_HOLD);
+        uint64_t id;
+
+        if (!g_str_has_prefix(path, BUS_PATH_HOLD "/") || u64_parse(name + 1, &id) < 0)
+                return NULL;
+        return name[1] == '0' ? NULL : holds_find(bus->manager->holds, id);
+}
+
+static int hold_find(sd_bus *connection, const char *path, const char *interface, void *userdata,
+                     void **ret_found, sd_bus_error *error)
+{
+        if (!bus_path_hold(userdata, path))
+                return 0;
+        *ret_found = userdata;
+        return 1;
+}
+
+char *bus_hold_path(uint64_t id)
+{
+        return g_strdup_printf(BUS_PATH_HOLD "/%" G_GUINT64_FORMAT, id);
+}
+
+static void hold_paths(const Bus *bus, GPtrArray *paths)
+{
+        for (unsigned i = 0; i < holds_count(bus->manager->holds); i++)
+                g_ptr_array_add(paths, bus_hold_path(holds_nth(bus->manager->holds, i)->id));
+}
+
+static int hold_enumerate(sd_bus *connection, const char *prefix, void *userdata, char ***ret_nodes,
+                          sd_bus_error *error)
+{
+        return bus_list_nodes(userdata, hold_paths, ret_nodes);
+}
+
+/* Owner, Reason, Profile. */
+BUS_GETTER(get_text)
+{
+        const Bus *bus = userdata;
+        const Held *held = bus_path_hold(bus, path);
+        const char *text = *property == 'O'   ? held->owner
+                           : *property == 'R' ? held->reason
+                                              : held->profile;
+
+        return sd_bus_message_append(reply, "s", text ? text : "");
+}
+
+BUS_GETTER(get_obstacle)
+{
+        const Bus *bus = userdata;
+        g_autofree char *text = manager_hold_obstacle(bus->manager, bus_path_hold(bus, path));
+
+        return sd_bus_message_append(reply, "s", text ? text : "");
+}
+
+/* User, Pid, MinCores, MinFrequencyKHz. */
+BUS_GETTER(get_number)
+{
+        const Held *held = bus_path_hold(userdata, path);
+        uint32_t number = g_str_equal(property, "User")       ? held->shown_uid
+                          : g_str_equal(property, "Pid")      ? (uint32_t)held_pid(held)
+                          : g_str_equal(property, "MinCores") ? holds_hold(held)->min_cores
+                                                              : holds_hold(held)->min_khz;
+
+        return sd_bus_message_append(reply, "u", number);
+}
+
+/* Id, SinceUSec. */
+BUS_GETTER(get_long)
+{
+        const Held *held = bus_path_hold(userdata, path);
+
+        return sd_bus_message_append(reply, "t", *property == 'I' ? held->id : held->since_usec);
+}
+
+/* Bound, Global. */
+BUS_GETTER(get_flag)
+{
+        const Held *held = bus_path_hold(userdata, path);
+
+        return sd_bus_message_append(reply, "b",
+                                     *property == 'B' ? held->bound : holds_hold(held)->global);
+}
+
+BUS_GETTER(get_latency)
+{
+        return sd_bus_message_append(reply, "i",
+                                     holds_hold(bus_path_hold(userdata, path))->latency_us);
+}
+
+BUS_GETTER(get_cpus)
+{
+        return bus_append_cpus(reply, &holds_hold(bus_path_hold(userdata, path))->cpus);
+}
+
+#define CONST   SD_BUS_VTABLE_PROPERTY_CONST
+#define CHANGES SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE
+
+static const sd_bus_vtable vtable[] = {
+        SD_BUS_VTABLE_START(0),
+        SD_BUS_METHOD_WITH_ARGS("Release", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, bus_method_release,
+                                SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_PROPERTY("Id", "t", get_long, 0, CONST),
+        SD_BUS_PROPERTY("Owner", "s", get_text, 0, CONST),
+        SD_BUS_PROPERTY("User", "u", get_number, 0, CONST),
+        SD_BUS_PROPERTY("Pid", "u", get_number, 0, CONST),
+        SD_BUS_PROPERTY("Bound", "b", get_flag, 0, CONST),
+        SD_BUS_PROPERTY("SinceUSec", "t", get_long, 0, CONST),
+        SD_BUS_PROPERTY("Reason", "s", get_text, 0, CONST),
+        SD_BUS_PROPERTY("LatencyUSec", "i", get_latency, 0, CONST),
+        SD_BUS_PROPERTY("Global", "b", get_flag, 0, CONST),
+        SD_BUS_PROPERTY("Profile", "s", get_text, 0, CONST),
+        SD_BUS_PROPERTY("MinCores", "u", get_number, 0, CONST),
+        SD_BUS_PROPERTY("MinFrequencyKHz", "u", get_number, 0, CONST),
+        SD_BUS_PROPERTY("CPUs", "s", get_cpus, 0, CHANGES),
+        SD_BUS_PROPERTY("Obstacle", "s", get_obstacle, 0, CHANGES),
+        SD_BUS_VTABLE_END,
+};
+
+int bus_export_holds(Bus *bus)
+{
+        return bus_export_below(bus, BUS_PATH_HOLD, BUS_INTERFACE_HOLD, vtable, hold_find,
+                                hold_enumerate);
+}
+
+static gboolean is_gone(gpointer key, gpointer value, gpointer userdata)
+{
+        const Bus *bus = userdata;
+        g_autofree char *path = NULL;
+
+        if (holds_find(bus->manager->holds, *(uint64_t *)key))
+                return false;
+        path = bus_hold_path(*(uint64_t *)key);
+        sd_bus_emit_interfaces_removed(bus->connection, path, BUS_INTERFACE_HOLD, NULL);
+        return true;
+}
+
+/* What clients know of a hold. */
+typedef struct Seen {
+        unsigned moves; /* how often it had moved */
+        char *obstacle;
+} Seen;
+
+void bus_seen_hold_free(gpointer data)
+{
+        Seen *seen = data;
+
+        g_free(seen->obstacle);
+        g_free(seen);
+}
+
+/* Begins to tell of a hold. What changes while clients are told is news after that. */
+static void see(Bus *bus, const Held *held, const char *path)
+{
+        Seen *seen = g_new0(Seen, 1);
+
+        seen->moves = held->n_moves;
+        seen->obstacle = manager_hold_obstacle(bus->manager, held);
+        sd_bus_emit_object_added(bus->connection, path);
+        g_hash_table_insert(bus->seen_holds, g_memdup2(&held->id, sizeof(held->id)), seen);
+}
+
+/* What is new of one hold; `obstacles` says that what stands in its way may have changed. */
+static void publish_hold(Bus *bus, const Held *held, bool obstacles)
+{
+        g_autofree char *path = bus_hold_path(held->id), *obstacle = NULL;
+        Seen *seen = g_hash_table_lookup(bus->seen_holds, &held->id);
+        bool moved;
+
+        if (!seen) {
+                see(bus, held, path);
+                return;
+        }
+        moved = seen->moves != held->n_moves;
+        if (!moved && !obstacles)
+                return;
+        obstacle = manager_hold_obstacle(bus->manager, held);
+        if (!moved && g_strcmp0(obstacle, seen->obstacle) == 0)
+                return;
+        sd_bus_emit_properties_changed(bus->connection, path, BUS_INTERFACE_HOLD, "CPUs",
+                                       "Obstacle", NULL);
+        seen->moves = held->n_moves;
+        g_free(seen->obstacle);
+        seen->obstacle = g_steal_pointer(&obstacle);
+}
+
+void bus_publish_holds(Bus *bus, unsigned changes)
+{
+        unsigned obstacles = changes &
+                             (CHANGE_PAUSED | CHANGE_DEGRADED | CHANGE_CONFIG | CHANGE_PROFILE |
+                              CHANGE_TOPOLOGY | CHANGE_MISSING | CHANGE_OBSTACLES);
+
+        if (!obstacles && !(changes & CHANGE_HOLDS))
+                return;
+        g_hash_table_foreach_remove(bus->seen_holds, is_gone, bus);
+        for (unsigned i = 0; i < holds_count(bus->manager->holds); i++)
+                publish_hold(bus, holds_nth(bus->manager->holds, i), obstacles);
+}

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * /org/idled1: its vtable, and the properties that change only when something is decided.
+ */
+#include <errno.h>
+
+#include "base/cpuset-text.h"
+#include "bus/power-profiles/bus-power.h"
+
+int bus_append_cpus(sd_bus_message *message, const CpuSet *set)
+{
+        g_autofree char *text = cpuset_format(set);
+
+        return sd_bus_message_append(message, "s", text);
+}
+
+BUS_GETTER(get_version)
+{
+        return sd_bus_message_append(reply, "s", IDLED_VERSION);
+}
+
+BUS_GETTER(get_dry_run)
+{
+        const Bus *bus = userdata;
+
+        return sd_bus_message_append(reply, "b", bus->manager->setup.dry_run);
+}
+
+BUS_GETTER(get_paused)
+{
+        const Bus *bus = userdata;
+
+        return sd_bus_message_append(reply, "b", bus->manager->pauses->len > 0);
+}
+
+BUS_GETTER(get_pauses)
+{
+        const Bus *bus = userdata;
+        const GPtrArray *pauses = bus->manager->pauses;
+        int r = sd_bus_message_open_container(reply, 'a', "(ss)");
+
+        for (guint i = 0; r >= 0 && i < pauses->len; i++) {
+                const Pause *pause = g_ptr_array_index(pauses, i);
+
+                r = sd_bus_message_append(reply, "(ss)", pause->owner, pause->reason);
+        }
+        return r < 0 ? r : sd_bus_message_close_container(reply);
+}
+
+BUS_GETTER(get_holds)
+{
+        return bus_append_holds(reply, ((const Bus *)userdata)->manager->holds);
+}
+
+BUS_GETTER(get_online)
+{
+        const Bus *bus = userdata;
+
+        return bus_append_cpus(reply, &bus->manager->topology->online);
+}
+
+BUS_GETTER(get_isolated)
+{
+        const Bus *bus = userdata;
+
+        return bus_append_cpus(reply, &bus->manager->topology->isolated);
+}
+
+BUS_GETTER(get_parked)
+{
+        const Bus *bus = userdata;
+
+        return bus_append_cpus(reply, &bus->manager->parked);
+}
+
+BUS_GETTER(get_allowed)
+{
+        const Bus *bus = userdata;
+        CpuSet allowed = bus->manager->topology->online;
+
+        cpuset_subtract(&allowed, &bus->manager->parked);
+        return bus_append_cpus(reply, &allowed);
+}
+
+BUS_GETTER(get_idle_mask)
+{
+        const Bus *bus = userdata;
+        CpuSet mask = bus->manager->topology->online;
+
+        cpuset_subtract(&mask, &bus->manager->plan.allowed);
+        return bus_append_cpus(reply, &mask);
+}
+
+/* WantedCores, ActiveCores, Cores. */
+BUS_GETTER(get_cores)
+{
+        const Bus *bus = userdata;
+        int n = *property == 'W'   ? manager_wanted_cores(bus->manager)
+                : *property == 'A' ? manager_active_cores(bus->manager)
+                                   : bus->manager->topology->n_cores;
+
+        return sd_bus_message_append(reply, "u", n);
+}
+
+BUS_GETTER(get_policies)
+{
+        const Bus *bus = userdata;
+        const GArray *policies = bus->manager->policies;
+        int r = sd_bus_message_open_container(reply, 'a', "s");
+
+        for (guint i = 0; r >= 0 && i < policies->len; i++)
+                r = sd_bus_message_append(reply, "s",
+                                          g_array_index(policies, ActivePolicy, i).policy->name);
+        return r < 0 ? r : sd_bus_message_close_container(reply);
+}
+
+BUS_GETTER(get_park_backend)
+{
+        const Bus *bus = userdata;
+        const ActuatorState *a = manager_actuator(bus->manager, &actuator_park);
+        g_autofree char *none = NULL;
+
+        if (a && a->state)
+                return sd_bus_message_append(reply, "s", a->actuator->describe(a->state));
+        none = g_strdup_printf("none (%s)", g_strerror(a ? -a->error : EOPNOTSUPP));
+        return sd_bus_message_append(reply, "s", none);
+}
+
+static int append_missing(sd_bus_message *reply, const char *what, int error)
+{
+        const char *why = error == -ENOENT       ? "this machine does not have it"
+                          : error == -EOPNOTSUPP ? "it cannot be used here"
+                          : error == -ENOTCONN   ? "it is not running"
+                          : error == -EINVAL     ? "the kernel refuses it"
+                                                 : g_strerror(-error);
+
+        return error < 0 ? sd_bus_message_append(reply, "(ss)", what, why) : 0;
+}
+
+BUS_GETTER(get_missing)
+{
+        static const struct {
+                Sense sense;
+                const char *name;
+        } senses[] = {
+                { SENSE_LOADAVG, "load averages" },  { SENSE_PRESSURE, "pressure" },
+                { SENSE_POWER, "battery" },          { SENSE_RESIDENCY, "idle states" },
+                { SENSE_ENERGY, "energy counters" },
+        };
+        const Bus *bus = userdata;
+        const Manager *manager = bus->manager;
+        int r = sd_bus_message_open_container(reply, 'a', "(ss)");
+
+        for (size_t i = 0; r >= 0 && i < G_N_ELEMENTS(senses); i++)
+                r = append_missing(reply, senses[i].name,
+                                   sensors_error(manager->sensors, senses[i].sense));
+        if (r >= 0)
+                r = append_missing(reply, "pressure trigger", manager->trigger_error);
+        if (r >= 0)
+                r = append_missing(reply, "news of new tasks", manager->forks_error);
+        if (r >= 0)
+                r = append_missing(reply, "news of applications", manager_apps_error(manager));
+        for (guint i = 0; r >= 0 && i < manager->actuators->len; i++) {
+                const ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
+
+                if (!a->state)
+                        r = append_missing(reply, a->actuator->name, a->error);
+        }
+        return r < 0 ? r : sd_bus_message_close_container(reply);
+}
+
+static const char *const knob_states[] = {
+        [KNOB_OURS] = "ours", [KNOB_FOREIGN] = "foreign", [KNOB_FAILED] = "failed"
+};
+
+int bus_append_failures(sd_bus_message *message, const Manager *manager, BusFailure append)
+{
+        int r = 0;
+
+        for (guint i = 0; r >= 0 && i < manager->actuators->len; i++) {
+                const ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
+                g_autofree char *why = NULL;
+
+                if (manager_untold_error(manager, a) >= 0)
+                        continue;
+                why = manager_failure(manager, a);
+                r = append(message, manager, a->actuator->name, a->actuator->describe(a->state),
+                           why);
+        }
+        return r;
+}
+
+static int append_degraded(sd_bus_message *reply, const Manager *manager, const char *actuator,
+                           const char *how, const char *why)
+{
+        return sd_bus_message_append(reply, "(sss)", actuator, how, why);
+}
+
+BUS_GETTER(get_degraded)
+{
+        const Bus *bus = userdata;
+        const Knob *const *knobs;
+        int n = knobs_list(bus->manager->knobs, &knobs);
+        int r = sd_bus_message_open_container(reply, 'a', "(sss)");
+
+        for (int i = 0; r >= 0 && i < n; i++) {
+                const char *why = knobs[i]->state == KNOB_FOREIGN ? "changed by someone else"
+                                  : knobs[i]->error < 0           ? g_strerror(-knobs[i]->error)
+                                                                  : NULL;
+
+                if (why)
+                        r = sd_bus_message_append(reply, "(sss)", knobs[i]->kind->name,
+                                                  knobs[i]->name, why);
+        }
+        if (r >= 0)
+                r = bus_append_failures(reply, bus->manager, append_degraded);
+        if (r >= 0 && bus->power)
+                r = power_append_rivals(reply, bus->power);
+        return r < 0 ? r : sd_bus_message_close_container(reply);
+}
+
+BUS_GETTER(get_knobs)
+{
+        const Bus *bus = userdata;
+        const Knob *const *knobs;
+        int n = knobs_list(bus->manager->knobs, &knobs);
+        int r = sd_bus_message_open_container(reply, 'a', "(sssss)");
+
+        for (int i = 0; r >= 0 && i < n; i++)
+                r = sd_bus_message_append(reply, "(sssss)", knobs[i]->kind->name, knobs[i]->name,
+                                          knobs[i]->original ? knobs[i]->original : "",
+                                          knobs[i]->ours ? knobs[i]->ours : "",
+                                          knob_states[knobs[i]->state]);
+        return r < 0 ? r : sd_bus_message_close_container(reply);
+}
+
+BUS_GETTER(get_transitions)
+{
+        const Bus *bus = userdata;
+
+        return sd_bus_message_append(reply, "t", bus->manager->n_transitions);
+}
+
+static void collect_files(gpointer key, gpointer value, gpointer userdata)
+{
+        const Source *source = value;
+        GPtrArray *files = userdata;
+
+        if (source->file && source->line > 0 &&
+            !g_ptr_array_find_with_equal_func(files, source->file, g_str_equal, NULL))
+                g_ptr_array_add(files, (gpointer)source->file);
+}
+
+BUS_GETTER(get_config_files)
+{
+        const Bus *bus = userdata;
+        const GPtrArray *sections = bus->manager->config->sections;
+        g_autoptr(GPtrArray) files = g_ptr_array_new();
+
+        for (guint i = 0; i < sections->len; i++)
+                g_hash_table_foreach(((Section *)sections->pdata[i])->sources, collect_files,
+                                     files);
+        g_ptr_array_add(files, NULL);
+        return sd_bus_message_append_strv(reply, (char **)files->pdata);
+}
+
+#define CONST   SD_BUS_VTABLE_PROPERTY_CONST
+#define CHANGES SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE
+#define METHOD  SD_BUS_VTABLE_UNPRIVILEGED
+
+static const sd_bus_vtable vtable[] = {
+        SD_BUS_VTABLE_START(0),
+        SD_BUS_METHOD_WITH_ARGS("Explain", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", cpus),
+                                bus_method_explain, METHOD),
+        SD_BUS_METHOD_WITH_ARGS("History", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", transitions),
+                                bus_method_history, METHOD),
+        SD_BUS_METHOD_WITH_ARGS("Pause", SD_BUS_ARGS("s", reason), SD_BUS_RESULT("h", fd),
+                                bus_method_pause, METHOD),
+        SD_BUS_METHOD_WITH_ARGS("SetIdleMask", SD_BUS_ARGS("s", cpus), SD_BUS_NO_RESULT,
+                                bus_method_set_idle_mask, METHOD),
+        SD_BUS_METHOD_WITH_ARGS("SetOption", SD_BUS_ARGS("s", section, "s", key, "s", value),
+                                SD_BUS_NO_RESULT, bus_method_set_option, METHOD),
+        SD_BUS_METHOD_WITH_ARGS("Reload", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, bus_method_reload,
+                                METHOD),
+        SD_BUS_METHOD_WITH_ARGS("GetSettings", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", settings),
+                                bus_method_get_settings, METHOD),
+        SD_BUS_METHOD_WITH_ARGS("Verify", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(sssss)", problems),
+                                bus_method_verify, METHOD),
+        SD_BUS_METHOD_WITH_ARGS("Hold", SD_BUS_ARGS("a{sv}", wishes),
+                                SD_BUS_RESULT("o", hold, "h", fd), bus_method_hold, METHOD),
+        SD_BUS_METHOD_WITH_ARGS("ReleaseHold", SD_BUS_ARGS("o", hold), SD_BUS_NO_RESULT,
+                                bus_method_release_hold, METHOD),
+        SD_BUS_METHOD_WITH_ARGS("GetEnergy", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(st)", domains),
+                                bus_method_get_energy, METHOD),
+        SD_BUS_PROPERTY("Version", "s", get_version, 0, CONST),
+        SD_BUS_PROPERTY("DryRun", "b", get_dry_run, 0, CONST),
+        SD_BUS_PROPERTY("Paused", "b", get_paused, 0, CHANGES),
+        SD_BUS_PROPERTY("Pauses", "a(ss)", get_pauses, 0, CHANGES),
+        SD_BUS_PROPERTY("Holds", "ao", get_holds, 0, CHANGES),
+        SD_BUS_PROPERTY("Online", "s", get_online, 0, CHANGES),
+        SD_BUS_PROPERTY("Isolated", "s", get_isolated, 0, CHANGES),
+        SD_BUS_PROPERTY("Parked", "s", get_parked, 0, CHANGES),
+        SD_BUS_PROPERTY("Allowed", "s", get_allowed, 0, CHANGES),
+        SD_BUS_PROPERTY("IdleMask", "s", get_idle_mask, 0, CHANGES),
+        SD_BUS_PROPERTY("WantedCores", "u", get_cores, 0, CHANGES),
+        SD_BUS_PROPERTY("ActiveCores", "u", get_cores, 0, CHANGES),
+        SD_BUS_PROPERTY("Cores", "u", get_cores, 0, CHANGES),
+        SD_BUS_PROPERTY("Policies", "as", get_policies, 0, CHANGES),
+        SD_BUS_PROPERTY("ParkBackend", "s", get_park_backend, 0, CHANGES),
+        SD_BUS_PROPERTY("Missing", "a(ss)", get_missing, 0, CHANGES),
+        SD_BUS_PROPERTY("Degraded", "a(sss)", get_degraded, 0, CHANGES),
+        SD_BUS_PROPERTY("Knobs", "a(sssss)", get_knobs, 0, CHANGES),
+        SD_BUS_PROPERTY("Transitions", "t", get_transitions, 0, CHANGES),
+        SD_BUS_PROPERTY("ConfigFiles", "as", get_config_files, 0, CHANGES),
+        SD_BUS_VTABLE_END,
+};
+
+int bus_export_manager(Bus *bus)
+{
+        int r = sd_bus_add_object_vtable(bus->connection, NULL, BUS_PATH, BUS_INTERFACE, vtable,
+                                         bus);
+
+        if (r >= 0)
+                r = bus_export_profiles(bus);
+        return r < 0 ? r : bus_export_measured(bus);
+}
+
+void bus_publish_manager(Bus *bus, unsigned changes)
+{
+        static const struct {
+                const char *property;
+                unsigned changes;
+        } rows[] = {
+                { "Paused", CHANGE_PAUSED },
+                { "Pauses", CHANGE_PAUSED },
+                { "Holds", CHANGE_HOLDS },
+                { "Online", CHANGE_TOPOLOGY },
+                { "Isolated", CHANGE_TOPOLOGY },
+                { "Cores", CHANGE_TOPOLOGY },
+                { "Parked", CHANGE_PARKED },
+                { "Allowed", CHANGE_PARKED | CHANGE_TOPOLOGY },
+                { "IdleMask", CHANGE_PARKED | CHANGE_TOPOLOGY },
+                { "WantedCores", CHANGE_PARKED | CHANGE_TOPOLOGY },
+                { "ActiveCores", CHANGE_PARKED | CHANGE_TOPOLOGY },
+                { "Transitions", CHANGE_PARKED },
+                { "Knobs", CHANGE_PARKED | CHANGE_DEGRADED | CHANGE_CONFIG },
+                { "Degraded", CHANGE_DEGRADED | CHANGE_CONFIG },
+                { "Policies", CHANGE_CONFIG },
+                { "Profile", CHANGE_PROFILE | CHANGE_CONFIG },
+                { "ProfileReason", CHANGE_PROFILE | CHANGE_CONFIG },
+                { "ProfileInhibited", CHANGE_PROFILE | CHANGE_CONFIG | CHANGE_PAUSED },
+                { "ChosenProfile", CHANGE_PROFILE },
+                { "Profiles", CHANGE_CONFIG },
+                { "ParkBackend", CHANGE_CONFIG },
+                { "ConfigFiles", CHANGE_CONFIG },
+                { "Missing", CHANGE_CONFIG | CHANGE_TOPOLOGY | CHANGE_MISSING },
+        };
+        char *names[G_N_ELEMENTS(rows) + 1];
+        size_t n = 0;
+
+        for (size_t i = 0; i < G_N_ELEMENTS(rows); i++)
+                if (rows[i].changes & changes)
+                        names[n++] = (char *)rows[i].property;
+        names[n] = NULL;
+        if (n > 0)
+                sd_bus_emit_properties_changed_strv(bus->connection, BUS_PATH, BUS_INTERFACE,
+                                                    names);
+}

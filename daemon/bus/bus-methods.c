@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The manager's methods that change something. Each passes through authorize() first and does its
+ * work in a second function, which may run much later: it looks everything up anew.
+ */
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "bus/bus-parts.h"
+
+/* No value of an option is longer: every second of CPUSET_MAX CPUs. */
+#define VALUE_MAX  32768
+#define REASON_MAX 256
+#define PAUSES_MAX 16
+
+/* One option, and the words for what is wrong with it. */
+static int set_option(Bus *bus, const char *section, const char *key, const char *value,
+                      sd_bus_error *error)
+{
+        g_autofree char *problem = NULL, *clean = NULL;
+        const Section *found = config_section(bus->manager->config, section);
+        int r;
+
+        if (!found) {
+                clean = log_clean(section);
+                return sd_bus_error_setf(error, BUS_ERROR_NO_SUCH_POLICY,
+                                         "No policy \"%s\" is loaded, nor is it a section of "
+                                         "idled.conf",
+                                         clean);
+        }
+        if (strlen(value) > VALUE_MAX)
+                return sd_bus_error_setf(error, BUS_ERROR_INVALID_VALUE,
+                                         "found a value of %zu bytes, expected at most %d",
+                                         strlen(value), VALUE_MAX);
+        r = manager_set_option(bus->manager, section, key, value, &problem);
+        if (r >= 0)
+                return 0;
+        clean = log_clean(problem ? problem : g_strerror(-r));
+        return sd_bus_error_set(
+                error, r == -ENOENT ? BUS_ERROR_NO_SUCH_OPTION : BUS_ERROR_INVALID_VALUE, clean);
+}
+
+static int do_set_option(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        const char *section, *key, *value;
+        int r = sd_bus_message_read(message, "sss", &section, &key, &value);
+
+        if (r >= 0)
+                r = set_option(userdata, section, key, value, error);
+        return r < 0 ? r : sd_bus_reply_method_return(message, NULL);
+}
+
+int bus_method_set_option(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        Bus *bus = userdata;
+
+        return authorize(bus->authorizer, message, "org.idled1.set-option", do_set_option, bus,
+                         error);
+}
+
+static int do_set_idle_mask(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        Bus *bus = userdata;
+        const char *cpus;
+        int r = sd_bus_message_read(message, "s", &cpus);
+
+        if (r >= 0 && !config_section(bus->manager->config, "userspace"))
+                return sd_bus_error_set(error, BUS_ERROR_NOT_AVAILABLE,
+                                        "The policy \"userspace\" is not loaded: add it to "
+                                        "Policies= in idled.conf");
+        if (r >= 0)
+                r = set_option(bus, "userspace", "IdleMask", cpus, error);
+        return r < 0 ? r : sd_bus_reply_method_return(message, NULL);
+}
+
+int bus_method_set_idle_mask(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        Bus *bus = userdata;
+
+        return authorize(bus->authorizer, message, "org.idled1.set-option", do_set_idle_mask, bus,
+                         error);
+}
+
+static int do_reload(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        Bus *bus = userdata;
+        g_autoptr(GPtrArray)
+                errors = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
+        g_autoptr(GString) text = g_string_new(NULL);
+        int r = manager_reload(bus->manager, errors);
+
+        if (r >= 0)
+                return sd_bus_reply_method_return(message, NULL);
+        for (guint i = 0; i < errors->len; i++) {
+                g_autofree char *line = config_error_format(errors->pdata[i]);
+
+                g_string_append_printf(text, "%s%s", i > 0 ? "\n" : "", line);
+        }
+        if (errors->len == 0)
+                g_string_append(text, g_strerror(-r));
+        return sd_bus_error_set(error, BUS_ERROR_CONFIG_INVALID, text->str);
+}
+
+int bus_method_reload(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        Bus *bus = userdata;
+
+        return authorize(bus->authorizer, message, "org.idled1.reload", do_reload, bus, error);
+}
+
+static unsigned pauses_of(const Manager *manager, uid_t uid)
+{
+        unsigned n = 0;
+
+        for (guint i = 0; i < manager->pauses->len; i++)
+                n += ((const Pause *)manager->pauses->pdata[i])->uid == uid;
+        return n;
+}
+
+static int do_pause(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        Bus *bus = userdata;
+        g_autofree char *owner = NULL;
+        const char *reason;
+        _fd_ int fd = -1;
+        Sender sender;
+        int r = sd_bus_message_read(message, "s", &reason);
+
+        if (r >= 0)
+                r = authorizer_sender(bus->authorizer, message, &sender);
+        if (r < 0)
+                return r;
+        if (strlen(reason) > REASON_MAX)
+                return sd_bus_error_setf(error, BUS_ERROR_INVALID_VALUE,
+                                         "reason: found %zu bytes, expected at most %d",
+                                         strlen(reason), REASON_MAX);
+        if (pauses_of(bus->manager, sender.uid) >= PAUSES_MAX)
+                return sd_bus_error_setf(error, BUS_ERROR_TOO_MANY_PAUSES,
+                                         "User %u holds %d pauses already, which is the limit",
+                                         (unsigned)sender.uid, PAUSES_MAX);
+        owner = g_strdup_printf("user %u (%s)", (unsigned)sender.uid,
+                                sd_bus_message_get_sender(message));
+        r = manager_pause(bus->manager, reason, owner, sender.uid, &fd);
+        return r < 0 ? r : sd_bus_reply_method_return(message, "h", fd);
+}
+
+int bus_method_pause(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        Bus *bus = userdata;
+
+        return authorize(bus->authorizer, message, "org.idled1.pause", do_pause, bus, error);
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The bus's parts, for each other: bus.c has connection and name, bus-publish.c what below
+ * /org/idled1 has in common and the signals; the objects are in
+ *   bus-manager.c      /org/idled1: properties that are decided
+ *   bus-measured.c     its properties that are measured
+ *   bus-methods.c      its methods that change something
+ *   bus-explain.c      its methods that tell
+ *   bus-reasons.c      reasons and figures of policies, as parts of answers
+ *   bus-cpu.c          /org/idled1/cpu/N
+ *   bus-limits.c       what they are held to
+ *   bus-policy.c       /org/idled1/policy/NAME
+ *   bus-profile.c      profiles, on /org/idled1
+ *   bus-power.c        the names that power-profiles-daemon's clients speak to
+ *   bus-energy.c       /org/idled1/energy/NAME
+ *   bus-hold.c         /org/idled1/hold/ID; bus-hold-methods.c makes and ends them by what
+ *   bus-hold-request.c reads
+ *   bus-log-control.c  /org/freedesktop/LogControl1
+ *
+ * Objects below /org/idled1 are not registered one by one: their vtables are for all paths below a
+ * prefix, every handler is given the Bus and finds its object by the path. So nothing needs to be
+ * kept in step when policies or energy domains change.
+ */
+#ifndef IDLED_BUS_PARTS_H
+#define IDLED_BUS_PARTS_H
+
+#include <systemd/sd-bus.h>
+
+#include "bus/authorize.h"
+#include "systemd/bus-connect.h"
+#include "bus/bus.h"
+#include "systemd/unit-control.h"
+
+#define BUS_NAME        "org.idled1"
+#define BUS_PATH        "/org/idled1"
+#define BUS_PATH_CPU    BUS_PATH "/cpu"
+#define BUS_PATH_POLICY BUS_PATH "/policy"
+#define BUS_PATH_ENERGY BUS_PATH "/energy"
+#define BUS_PATH_HOLD   BUS_PATH "/hold"
+
+#define BUS_INTERFACE        "org.idled1.Manager"
+#define BUS_INTERFACE_CPU    "org.idled1.Cpu"
+#define BUS_INTERFACE_POLICY "org.idled1.Policy"
+#define BUS_INTERFACE_ENERGY "org.idled1.Energy"
+#define BUS_INTERFACE_HOLD   "org.idled1.Hold"
+
+#define BUS_ERROR_INVALID_VALUE   "org.idled1.Error.InvalidValue"
+#define BUS_ERROR_NO_SUCH_OPTION  "org.idled1.Error.NoSuchOption"
+#define BUS_ERROR_NO_SUCH_POLICY  "org.idled1.Error.NoSuchPolicy"
+#define BUS_ERROR_NO_SUCH_PROFILE "org.idled1.Error.NoSuchProfile"
+#define BUS_ERROR_CONFIG_INVALID  "org.idled1.Error.ConfigInvalid"
+#define BUS_ERROR_NOT_AVAILABLE   "org.idled1.Error.NotAvailable"
+#define BUS_ERROR_TOO_MANY_PAUSES "org.idled1.Error.TooManyPauses"
+#define BUS_ERROR_TOO_MANY_HOLDS  "org.idled1.Error.TooManyHolds"
+#define BUS_ERROR_NO_SUCH_HOLD    "org.idled1.Error.NoSuchHold"
+#define BUS_ERROR_NO_SUCH_PROCESS "org.idled1.Error.NoSuchProcess"
+
+/* The idle states of one CPU. */
+typedef struct IdleStates {
+        int n;
+        IdleState info[IDLE_STATES_MAX];
+} IdleStates;
+
+/* What clients were last told of one CPU. */
+typedef struct CpuSeen {
+        uint64_t since_usec;
+        bool parked, online;
+} CpuSeen;
+
+struct Bus {
+        sd_event *event;
+        char *address;
+        bool is_system;
+        Units *units;
+        Manager *manager; /* NULL until bus_serve() */
+
+        sd_bus *connection; /* NULL between two attempts */
+        Authorizer *authorizer;
+        sd_event_source *retry;
+        uint64_t retry_usec; /* how long the next attempt is put off */
+        bool owned;          /* the name is ours, or was when the bus went away */
+        int yielded;         /* the pause held while it is someone else's, -1 none */
+
+        struct BusPower *power; /* NULL: the power-profiles names are not served */
+
+        sd_event_source *publish, *publish_later;
+        unsigned changes;       /* Change flags not yet told */
+        CpuSeen *seen_cpus;     /* by CPU number */
+        CpuWish *seen_limits;   /* the same */
+        GPtrArray *seen_paths;  /* policies and energy domains that clients know */
+        GHashTable *seen_holds; /* what clients know of them, by ID */
+        GPtrArray *states;      /* by CPU number: IdleStates *, NULL: not read yet */
+};
+
+/* The signature of every property's getter; the body follows. */
+#define BUS_GETTER(function)                                                                       \
+        static int function(sd_bus *connection, const char *path, const char *interface,           \
+                            const char *property, sd_bus_message *reply, void *userdata,           \
+                            sd_bus_error *error)
+
+/* Calls `append` with what, where and why of everything that could not be carried out and that no
+ * knob tells of, as long as it returns no error; returns the last. */
+typedef int (*BusFailure)(sd_bus_message *message, const Manager *manager, const char *actuator,
+                          const char *how, const char *why);
+int bus_append_failures(sd_bus_message *message, const Manager *manager, BusFailure append);
+
+/* Appends one key of a dictionary with a text; NULL is the empty text. */
+int bus_append_text(sd_bus_message *message, const char *key, const char *value);
+
+/* Appends the keys of a dictionary that every reason has, from "policy" to "source". */
+int bus_append_why(sd_bus_message *message, const char *policy, const Reason *reason,
+                   const Source *source);
+
+/* Appends the key "reasons": what every policy wished for the CPU beside parking, and why. */
+int bus_append_reasons(sd_bus_message *message, const Manager *manager, int cpu);
+
+/* Appends what policies counted for the CPU, as a(sssd), or as the key "figures". */
+int bus_append_figures(sd_bus_message *message, const Manager *manager, int cpu);
+int bus_append_figures_key(sd_bus_message *message, const Manager *manager, int cpu);
+
+/* As manager_set_profile(), its errors as those of the bus. Returns 0 or what to return. */
+int bus_set_profile(Bus *bus, const char *name, sd_bus_error *error);
+
+/* Appends a CPU set in list format. */
+int bus_append_cpus(sd_bus_message *message, const CpuSet *set);
+
+/* Shows the objects on the connection; see the list above. */
+int bus_export_manager(Bus *bus);
+int bus_export_measured(Bus *bus);
+int bus_export_profiles(Bus *bus);
+int bus_export_cpus(Bus *bus);
+int bus_export_limits(Bus *bus);
+int bus_export_policies(Bus *bus);
+int bus_export_energy(Bus *bus);
+int bus_export_holds(Bus *bus);
+int bus_export_log_control(Bus *bus);
+
+/* Serves the power-profiles names, if the configuration wants that. */
+int bus_export_power(Bus *bus);
+void bus_drop_power(Bus *bus);
+
+/* Appends to `paths` (of new strings) the objects that there are now. */
+typedef void (*BusPaths)(const Bus *bus, GPtrArray *paths);
+void bus_policy_paths(const Bus *bus, GPtrArray *paths);
+void bus_energy_paths(const Bus *bus, GPtrArray *paths);
+
+/* The same as a new vector: what a node enumerator returns. */
+int bus_list_nodes(const Bus *bus, BusPaths append, char ***ret_nodes);
+
+/* Shows the objects below `prefix` that `find` and `enumerate` know, all with the same vtable. */
+int bus_export_below(Bus *bus, const char *prefix, const char *interface,
+                     const sd_bus_vtable *vtable, sd_bus_object_find_t find,
+                     sd_bus_node_enumerator_t enumerate);
+
+/* Finds the CPU that a path names: a sd_bus_object_find_t whose object is the Bus, and its number,
+ * -1 if there is none such. */
+int bus_cpu_find(sd_bus *connection, const char *path, const char *interface, void *userdata,
+                 void **ret_found, sd_bus_error *error);
+int bus_path_cpu(const Bus *bus, const char *path);
+
+/* The CPU's idle states, read when first asked for and again after CPUs came or went. */
+const IdleStates *bus_idle_states(Bus *bus, int cpu);
+
+/* Notes what clients find if they ask now. */
+void bus_remember_cpus(Bus *bus);
+void bus_remember_limits(Bus *bus);
+
+/* PropertiesChanged of what `changes` is about, on objects that clients know already. */
+void bus_publish_manager(Bus *bus, unsigned changes);
+void bus_publish_cpus(Bus *bus, unsigned changes);
+void bus_publish_limits(Bus *bus, unsigned changes);
+void bus_publish_policies(Bus *bus, unsigned changes);
+void bus_publish_holds(Bus *bus, unsigned changes);
+void bus_publish_power(Bus *bus, unsigned changes);
+
+/* Frees what clients know of a hold. */
+void bus_seen_hold_free(gpointer data);
+
+void bus_publish_init(Bus *bus);
+void bus_publish_done(Bus *bus);
+
+/* The manager's on_change: tells clients once the loop is free, everything at once. */
+void bus_changed(Manager *manager, unsigned changes, void *userdata);
+
+/* Handlers of the manager's methods. */
+int bus_method_explain(sd_bus_message *message, void *userdata, sd_bus_error *error);
+int bus_method_history(sd_bus_message *message, void *userdata, sd_bus_error *error);
+int bus_method_get_settings(sd_bus_message *message, void *userdata, sd_bus_error *error);
+int bus_method_verify(sd_bus_message *message, void *userdata, sd_bus_error *error);
+int bus_method_get_energy(sd_bus_message *message, void *userdata, sd_bus_error *error);
+int bus_method_pause(sd_bus_message *message, void *userdata, sd_bus_error *error);
+int bus_method_set_idle_mask(sd_bus_message *message, void *userdata, sd_bus_error *error);
+int bus_method_set_option(sd_bus_message *message, void *userdata, sd_bus_error *error);
+int bus_method_reload(sd_bus_message *message, void *userdata, sd_bus_error *error);
+int bus_method_hold(sd_bus_message *message, void *userdata, sd_bus_error *error);
+int bus_method_release_hold(sd_bus_message *message, void *userdata, sd_bus_error *error);
+
+/* 0 if the user may have one more hold, else the error of that name. */
+int bus_check_hold_limit(const Bus *bus, uid_t uid, const char *name, sd_bus_error *error);
+
+/* Appends the paths of all holds. */
+int bus_append_holds(sd_bus_message *message, const Holds *holds);
+
+#endif

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * /org/idled1/policy/NAME, one for every policy at work.
+ *
+ * Settled and PeriodUSec change with every breath of the load and are not signalled: who wants them
+ * asks.
+ */
+#include <errno.h>
+
+#include "base/cpuset-text.h"
+#include "base/setting-value.h"
+#include "bus/bus-parts.h"
+#include "manager/sentence.h"
+
+/* The rank of the policy that the path names, -1 if there is none such. */
+static int path_rank(const Bus *bus, const char *path)
+{
+        const GArray *policies = bus->manager->policies;
+        g_autofree char *name = NULL;
+
+        if (sd_bus_path_decode(path, BUS_PATH_POLICY, &name) <= 0)
+                return -1;
+        for (guint i = 0; i < policies->len; i++)
+                if (g_str_equal(g_array_index(policies, ActivePolicy, i).policy->name, name))
+                        return (int)i;
+        return -1;
+}
+
+static const ActivePolicy *path_policy(const Bus *bus, const char *path)
+{
+        return &g_array_index(bus->manager->policies, ActivePolicy, path_rank(bus, path));
+}
+
+static int policy_find(sd_bus *connection, const char *path, const char *interface, void *userdata,
+                       void **ret_found, sd_bus_error *error)
+{
+        if (path_rank(userdata, path) < 0)
+                return 0;
+        *ret_found = userdata;
+        return 1;
+}
+
+void bus_policy_paths(const Bus *bus, GPtrArray *paths)
+{
+        const GArray *policies = bus->manager->policies;
+
+        for (guint i = 0; i < policies->len; i++) {
+                char *path;
+
+                if (sd_bus_path_encode(BUS_PATH_POLICY,
+                                       g_array_index(policies, ActivePolicy, i).policy->name,
+                                       &path) >= 0)
+                        g_ptr_array_add(paths, path);
+        }
+}
+
+static int policy_enumerate(sd_bus *connection, const char *prefix, void *userdata,
+                            char ***ret_nodes, sd_bus_error *error)
+{
+        return bus_list_nodes(userdata, bus_policy_paths, ret_nodes);
+}
+
+BUS_GETTER(get_name)
+{
+        return sd_bus_message_append(reply, "s", path_policy(userdata, path)->policy->name);
+}
+
+BUS_GETTER(get_summary)
+{
+        return sd_bus_message_append(reply, "s", path_policy(userdata, path)->policy->summary);
+}
+
+BUS_GETTER(get_rank)
+{
+        return sd_bus_message_append(reply, "u", path_rank(userdata, path));
+}
+
+BUS_GETTER(get_allowed)
+{
+        const Bus *bus = userdata;
+        CpuSet allowed = path_policy(bus, path)->wish.allowed;
+
+        cpuset_and(&allowed, &bus->manager->topology->online);
+        return bus_append_cpus(reply, &allowed);
+}
+
+BUS_GETTER(get_reason)
+{
+        const Bus *bus = userdata;
+        const ActivePolicy *p = path_policy(bus, path);
+        const char *option = p->wish.allowed_reason.option;
+        Source source = option ? section_source(p->section, option) : (Source){ 0 };
+        g_autofree char *text = NULL;
+
+        if (bus->manager->pauses->len > 0)
+                text = g_strdup("Not asked while paused.");
+        else
+                text = wish_sentence(&p->wish, &bus->manager->topology->online, &source);
+        return sd_bus_message_append(reply, "s", text);
+}
+
+BUS_GETTER(get_settled)
+{
+        return sd_bus_message_append(reply, "b", path_policy(userdata, path)->wish.settled);
+}
+
+BUS_GETTER(get_period)
+{
+        return sd_bus_message_append(reply, "t", path_policy(userdata, path)->wish.period_usec);
+}
+
+BUS_GETTER(get_options)
+{
+        const Section *section = path_policy(userdata, path)->section;
+        int r = sd_bus_message_open_container(reply, 'a', "{ss}");
+
+        for (const Setting *row = section->rows; r >= 0 && row->key; row++) {
+                g_autofree char *value = setting_format(row, section->options);
+
+                r = sd_bus_message_append(reply, "{ss}", row->key, value);
+        }
+        return r < 0 ? r : sd_bus_message_close_container(reply);
+}
+
+static const sd_bus_vtable vtable[] = {
+        SD_BUS_VTABLE_START(0),
+        SD_BUS_PROPERTY("Name", "s", get_name, 0, SD_BUS_VTABLE_PROPERTY_CONST),
+        SD_BUS_PROPERTY("Summary", "s", get_summary, 0, SD_BUS_VTABLE_PROPERTY_CONST),
+        SD_BUS_PROPERTY("Rank", "u", get_rank, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+        SD_BUS_PROPERTY("Allowed", "s", get_allowed, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+        SD_BUS_PROPERTY("Reason", "s", get_reason, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+        SD_BUS_PROPERTY("Settled", "b", get_settled, 0, 0),
+        SD_BUS_PROPERTY("PeriodUSec", "t", get_period, 0, 0),
+        SD_BUS_PROPERTY("Options", "a{ss}", get_options, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+        SD_BUS_VTABLE_END,
+};
+
+int bus_export_policies(Bus *bus)
+{
+        return bus_export_below(bus, BUS_PATH_POLICY, BUS_INTERFACE_POLICY, vtable, policy_find,
+                                policy_enumerate);
+}
+
+void bus_publish_policies(Bus *bus, unsigned changes)
+{
+        g_autoptr(GPtrArray) paths = g_ptr_array_new_with_free_func(g_free);
+
+        if (!(changes & (CHANGE_PARKED | CHANGE_PAUSED | CHANGE_CONFIG)))
+                return;
+        bus_policy_paths(bus, paths);
+        for (guint i = 0; i < paths->len; i++)
+                if (changes & CHANGE_CONFIG)
+                        sd_bus_emit_properties_changed(bus->connection, paths->pdata[i],
+                                                       BUS_INTERFACE_POLICY, "Rank", "Allowed",
+                                                       "Reason", "Options", NULL);
+                else
+                        sd_bus_emit_properties_changed(bus->connection, paths->pdata[i],
+                                                       BUS_INTERFACE_POLICY, "Allowed", "Reason",
+                                                       NULL);
+}

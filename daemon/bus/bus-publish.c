@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The objects below /org/idled1, and telling clients of changes.
+ *
+ * The manager may report several changes in one go; they are collected and told when the event loop
+ * has nothing else to do, so that one change of plan is one PropertiesChanged per object. CPUs are
+ * many: only those of which something changed since clients were last told are spoken of.
+ */
+#include <errno.h>
+
+#include "base/log.h"
+#include "bus/bus-parts.h"
+
+/* How long clients may be without news of holds that came and went. */
+#define HOLDS_TOLD_USEC 10000
+
+static bool find_path(const GPtrArray *paths, const char *path)
+{
+        for (guint i = 0; i < paths->len; i++)
+                if (g_str_equal(paths->pdata[i], path))
+                        return true;
+        return false;
+}
+
+int bus_list_nodes(const Bus *bus, BusPaths append, char ***ret_nodes)
+{
+        GPtrArray *nodes = g_ptr_array_new();
+
+        append(bus, nodes);
+        g_ptr_array_add(nodes, NULL);
+        *ret_nodes = (char **)g_ptr_array_free(nodes, FALSE);
+        return 0;
+}
+
+int bus_export_below(Bus *bus, const char *prefix, const char *interface,
+                     const sd_bus_vtable *vtable, sd_bus_object_find_t find,
+                     sd_bus_node_enumerator_t enumerate)
+{
+        int r = sd_bus_add_fallback_vtable(bus->connection, NULL, prefix, interface, vtable, find,
+                                           bus);
+
+        return r < 0 ? r
+                     : sd_bus_add_node_enumerator(bus->connection, NULL, prefix, enumerate, bus);
+}
+
+static GPtrArray *paths_now(const Bus *bus)
+{
+        GPtrArray *paths = g_ptr_array_new_with_free_func(g_free);
+
+        bus_policy_paths(bus, paths);
+        bus_energy_paths(bus, paths);
+        return paths;
+}
+
+/* Removed objects are told from a list: there is nothing left to look at. */
+static void tell_removed(Bus *bus, const char *path)
+{
+        bool is_policy = g_str_has_prefix(path, BUS_PATH_POLICY "/");
+
+        sd_bus_emit_interfaces_removed(bus->connection, path,
+                                       is_policy ? BUS_INTERFACE_POLICY : BUS_INTERFACE_ENERGY,
+                                       NULL);
+}
+
+static void publish_objects(Bus *bus)
+{
+        g_autoptr(GPtrArray) before = bus->seen_paths;
+
+        bus->seen_paths = paths_now(bus);
+        for (guint i = 0; i < before->len; i++)
+                if (!find_path(bus->seen_paths, before->pdata[i]))
+                        tell_removed(bus, before->pdata[i]);
+        for (guint i = 0; i < bus->seen_paths->len; i++)
+                if (!find_path(before, bus->seen_paths->pdata[i]))
+                        sd_bus_emit_object_added(bus->connection, bus->seen_paths->pdata[i]);
+}
+
+static int on_publish(sd_event_source *source, void *userdata)
+{
+        Bus *bus = userdata;
+        unsigned changes = bus->changes;
+
+        bus->changes = 0;
+        sd_event_source_set_enabled(bus->publish_later, SD_EVENT_OFF);
+        if (changes & (CHANGE_CONFIG | CHANGE_TOPOLOGY))
+                publish_objects(bus);
+        bus_publish_manager(bus, changes);
+        bus_publish_cpus(bus, changes);
+        bus_publish_limits(bus, changes);
+        bus_publish_policies(bus, changes);
+        bus_publish_holds(bus, changes);
+        bus_publish_power(bus, changes);
+        return 0;
+}
+
+static int on_publish_later(sd_event_source *source, uint64_t usec, void *userdata)
+{
+        return on_publish(source, userdata);
+}
+
+/* Tells at once when the loop is free; of holds alone a little later, for they come and go quickly,
+ * and who is about to ask for the next one shall not wait until everybody was told of the last. */
+static int publish_soon(Bus *bus)
+{
+        int r;
+
+        if (bus->changes & ~(unsigned)CHANGE_HOLDS)
+                return sd_event_source_set_enabled(bus->publish, SD_EVENT_ONESHOT);
+        if (sd_event_source_get_enabled(bus->publish_later, NULL) > 0)
+                return 0;
+        r = sd_event_source_set_time_relative(bus->publish_later, HOLDS_TOLD_USEC);
+        return r < 0 ? r : sd_event_source_set_enabled(bus->publish_later, SD_EVENT_ONESHOT);
+}
+
+static void units_came(bool top, void *userdata)
+{
+        Bus *bus = userdata;
+
+        manager_units_came(bus->manager);
+        if (!top || !manager_follows_units(bus->manager))
+                return;
+        log_debug("Units came: carrying the plan out anew");
+        manager_groups_changed(bus->manager);
+}
+
+static bool needs_units(const Manager *manager)
+{
+        return manager_follows_units(manager) || manager_apps_need_units(manager);
+}
+
+void bus_changed(Manager *manager, unsigned changes, void *userdata)
+{
+        Bus *bus = userdata;
+        int r;
+
+        bus->changes |= changes;
+        units_watch(bus->units, needs_units(manager), units_came, bus);
+        r = publish_soon(bus);
+        if (r < 0)
+                log_error_errno(r, "Changes will not be told on the bus: %m");
+}
+
+void bus_publish_init(Bus *bus)
+{
+        gsize n_cpus = (gsize)bus->manager->topology->n_cpus;
+        int r;
+
+        bus->seen_cpus = g_new0(CpuSeen, n_cpus);
+        bus_remember_cpus(bus);
+        bus->seen_limits = g_new0(CpuWish, n_cpus);
+        bus_remember_limits(bus);
+        bus->states = g_ptr_array_new_full((guint)n_cpus, g_free);
+        g_ptr_array_set_size(bus->states, (gint)n_cpus);
+        bus->seen_paths = paths_now(bus);
+        bus->seen_holds = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free,
+                                                bus_seen_hold_free);
+        r = sd_event_add_defer(bus->event, &bus->publish, on_publish, bus);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(bus->publish, SD_EVENT_OFF);
+        if (r >= 0)
+                r = sd_event_source_set_priority(bus->publish, SD_EVENT_PRIORITY_IDLE);
+        if (r >= 0)
+                r = sd_event_add_time_relative(bus->event, &bus->publish_later, CLOCK_MONOTONIC, 0,
+                                               HOLDS_TOLD_USEC, on_publish_later, bus);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(bus->publish_later, SD_EVENT_OFF);
+        if (r < 0)
+                log_error_errno(r, "Changes will not be told on the bus: %m");
+}
+
+void bus_publish_done(Bus *bus)
+{
+        sd_event_source_disable_unref(bus->publish);
+        sd_event_source_disable_unref(bus->publish_later);
+        if (bus->seen_paths)
+                g_ptr_array_unref(bus->seen_paths);
+        if (bus->seen_holds)
+                g_hash_table_unref(bus->seen_holds);
+        if (bus->states)
+                g_ptr_array_unref(bus->states);
+        g_free(bus->seen_cpus);
+        g_free(bus->seen_limits);
+}

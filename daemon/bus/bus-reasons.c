@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Reasons and figures of policies, as parts of answers: a reason is a few keys of a dictionary,
+ * wherever it stands.
+ */
+#include <math.h>
+
+#include "bus/bus-parts.h"
+#include "manager/sentence.h"
+
+/* A NULL string and a number that is none are not sent; the keys are always there. */
+int bus_append_text(sd_bus_message *m, const char *key, const char *value)
+{
+        return sd_bus_message_append(m, "{sv}", key, "s", value ? value : "");
+}
+
+static int append_inputs(sd_bus_message *m, const Reason *reason)
+{
+        int r = sd_bus_message_open_container(m, 'e', "sv");
+
+        if (r >= 0)
+                r = sd_bus_message_append(m, "s", "inputs");
+        if (r >= 0)
+                r = sd_bus_message_open_container(m, 'v', "a(sds)");
+        if (r >= 0)
+                r = sd_bus_message_open_container(m, 'a', "(sds)");
+        for (int i = 0; r >= 0 && i < REASON_INPUTS && reason->inputs[i].name; i++)
+                if (isfinite(reason->inputs[i].value))
+                        r = sd_bus_message_append(
+                                m, "(sds)", reason->inputs[i].name, reason->inputs[i].value,
+                                reason->inputs[i].unit ? reason->inputs[i].unit : "");
+        for (int i = 0; r >= 0 && i < 3; i++)
+                r = sd_bus_message_close_container(m);
+        return r;
+}
+
+int bus_append_why(sd_bus_message *m, const char *policy, const Reason *reason,
+                   const Source *source)
+{
+        g_autofree char *where = reason->option                ? source_format(source)
+                                 : reason_lacks_option(reason) ? g_strdup("no option")
+                                                               : NULL;
+        int r = bus_append_text(m, "policy", policy);
+
+        if (r >= 0)
+                r = bus_append_text(m, "because", reason->because);
+        if (r >= 0)
+                r = append_inputs(m, reason);
+        if (r >= 0)
+                r = bus_append_text(m, "option", reason->option);
+        if (r >= 0)
+                r = sd_bus_message_append(m, "{sv}", "threshold", "d",
+                                          isfinite(reason->threshold) ? reason->threshold : 0.0);
+        if (r >= 0)
+                r = bus_append_text(m, "threshold_unit", reason->threshold_unit);
+        return r < 0 ? r : bus_append_text(m, "source", where);
+}
+
+static int append_reason(sd_bus_message *m, const ActivePolicy *active, const Reason *reason)
+{
+        const char *option = reason->option;
+        Source source = option ? section_source(active->section, option) : (Source){ 0 };
+        g_autofree char *text = reason_sentence(active->policy->name, reason, &source);
+        int r = sd_bus_message_open_container(m, 'a', "{sv}");
+
+        if (r >= 0)
+                r = bus_append_why(m, active->policy->name, reason, &source);
+        if (r >= 0)
+                r = bus_append_text(m, "text", text);
+        return r < 0 ? r : sd_bus_message_close_container(m);
+}
+
+static int append_policy_reasons(sd_bus_message *m, const Manager *manager,
+                                 const ActivePolicy *active, int cpu)
+{
+        Reason reasons[EXPLAIN_MAX] = { 0 };
+        int r = 0, n = manager_reasons(manager, active, cpu, reasons);
+
+        for (int i = 0; r >= 0 && i < n; i++)
+                r = append_reason(m, active, &reasons[i]);
+        return r;
+}
+
+int bus_append_reasons(sd_bus_message *m, const Manager *manager, int cpu)
+{
+        int r = sd_bus_message_open_container(m, 'e', "sv");
+
+        if (r >= 0)
+                r = sd_bus_message_append(m, "s", "reasons");
+        if (r >= 0)
+                r = sd_bus_message_open_container(m, 'v', "aa{sv}");
+        if (r >= 0)
+                r = sd_bus_message_open_container(m, 'a', "a{sv}");
+        for (guint i = 0; r >= 0 && i < manager->policies->len; i++)
+                r = append_policy_reasons(m, manager,
+                                          &g_array_index(manager->policies, ActivePolicy, i), cpu);
+        for (int i = 0; r >= 0 && i < 3; i++)
+                r = sd_bus_message_close_container(m);
+        return r;
+}
+
+static int append_policy_figures(sd_bus_message *m, const ActivePolicy *active, int cpu)
+{
+        Figure figures[FIGURES_MAX] = { 0 };
+        int r = 0, n = 0;
+
+        if (active->policy->figures)
+                n = MIN(active->policy->figures(active->state, cpu, figures), FIGURES_MAX);
+        for (int i = 0; r >= 0 && i < n; i++)
+                if (isfinite(figures[i].value))
+                        r = sd_bus_message_append(
+                                m, "(sssd)", active->policy->name, figures[i].name,
+                                figures[i].unit ? figures[i].unit : "", figures[i].value);
+        return r;
+}
+
+int bus_append_figures_key(sd_bus_message *m, const Manager *manager, int cpu)
+{
+        int r = sd_bus_message_open_container(m, 'e', "sv");
+
+        if (r >= 0)
+                r = sd_bus_message_append(m, "s", "figures");
+        if (r >= 0)
+                r = sd_bus_message_open_container(m, 'v', "a(sssd)");
+        if (r >= 0)
+                r = bus_append_figures(m, manager, cpu);
+        for (int i = 0; r >= 0 && i < 2; i++)
+                r = sd_bus_message_close_container(m);
+        return r;
+}
+
+int bus_append_figures(sd_bus_message *m, const Manager *manager, int cpu)
+{
+        int r = sd_bus_message_open_container(m, 'a', "(sssd)");
+
+        for (guint i = 0; r >= 0 && i < manager->policies->len; i++)
+                r = append_policy_figures(m, &g_array_index(manager->policies, ActivePolicy, i),
+                                          cpu);
+        return r < 0 ? r : sd_bus_message_close_container(m);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The manager on the message bus, as org.idled1.
+ *
+ * The bus is optional at any time: without one the daemon works all the same, and serves as soon as
+ * one appears. The name is what makes an instance the only one: while another process owns it, the
+ * machine is left alone (a pause, held by the daemon itself), until the name is ours again.
+ *
+ * Order: bus_new() before anything of the machine is touched, since it says that another instance
+ * is at work; manager_new(); bus_serve(); manager_free(); bus_free().
+ */
+#ifndef IDLED_BUS_H
+#define IDLED_BUS_H
+
+#include "manager/manager.h"
+
+typedef struct Bus Bus;
+
+/* Connects to a bus (NULL: the system's, "session", or an address) and takes the name. No bus is no
+ * error: it is waited for. Errors are logged. -EEXIST: another process owns the name; -EACCES: the
+ * bus does not let us have it; -EINVAL: not an address; -ENXIO: there is no session. */
+int bus_new(sd_event *event, const char *address, Bus **ret_bus);
+void bus_free(Bus *bus);
+
+/* How to reach systemd on this bus; for ManagerSetup, valid until bus_free(). */
+const UnitControl *bus_units(const Bus *bus);
+
+/* The daemon ends: what is given back by systemd now may take its time. `bus` may be NULL. */
+void bus_be_patient(Bus *bus);
+
+/* Shows `manager` on the bus and takes its on_change callback. Units that come while CPUs are
+ * parked make it carry out its plan anew. */
+int bus_serve(Bus *bus, Manager *manager);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Bus, bus_free)
+
+#endif

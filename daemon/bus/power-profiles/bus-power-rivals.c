@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Who chooses profiles and frequencies beside us.
+ *
+ * A name that somebody else has is theirs: that is said, and the name is not waited for, because
+ * two daemons that take turns would confuse everybody. Units are asked for because not all that
+ * write the same knobs have a name, and because one that has it not yet may be about to take it.
+ * Both are found out once, when the names begin to be served; a conflict that systemd knows of
+ * (units/power-profiles.conf) leaves nothing to find.
+ */
+#include "base/log.h"
+#include "bus/power-profiles/bus-power.h"
+
+#define SYSTEMD "org.freedesktop.systemd1"
+
+/* As in units/power-profiles.conf. */
+static const char *const units[] = { "power-profiles-daemon.service", "tuned-ppd.service",
+                                     "tuned.service", "tlp.service", NULL };
+
+/* Replies to RequestName. */
+enum { NAME_OWNER = 1, NAME_OWNED_ALREADY = 4 };
+
+static void add_rival(BusPower *power, const char *rival)
+{
+        g_ptr_array_add(power->rivals, (void *)rival);
+        bus_changed(power->bus->manager, CHANGE_DEGRADED, power->bus);
+}
+
+static int on_name(sd_bus_message *reply, void *userdata, sd_bus_error *error)
+{
+        struct PowerAsked *asked = userdata;
+        const char *name = asked->name->name;
+        uint32_t outcome = 0;
+
+        if (sd_bus_message_is_method_error(reply, NULL)) {
+                log_warning("The bus refuses the name %s: %s", name,
+                            sd_bus_message_get_error(reply)->message);
+                return 0;
+        }
+        if (sd_bus_message_read(reply, "u", &outcome) < 0)
+                return 0;
+        if (outcome == NAME_OWNER || outcome == NAME_OWNED_ALREADY) {
+                log_info("Serving %s", name);
+                return 0;
+        }
+        log_warning("Another process, perhaps power-profiles-daemon or tuned-ppd, has the name %s: "
+                    "it is left to it",
+                    name);
+        add_rival(asked->power, name);
+        return 0;
+}
+
+int power_ask_name(BusPower *power, int i)
+{
+        struct PowerAsked *asked = &power->asked[i];
+
+        *asked = (struct PowerAsked){ .power = power, .name = &power_names[i] };
+        return sd_bus_request_name_async(power->bus->connection, &power->slots[i][2],
+                                         asked->name->name, 0, on_name, asked);
+}
+
+static bool runs(const char *state)
+{
+        return g_str_equal(state, "active") || g_str_equal(state, "activating") ||
+               g_str_equal(state, "reloading");
+}
+
+static void note_unit(BusPower *power, const char *unit, const char *state)
+{
+        for (const char *const *known = units; *known; known++) {
+                if (!g_str_equal(unit, *known) || !runs(state))
+                        continue;
+                log_warning("%s runs and sets what idled sets: stop it, or have systemd do so, see "
+                            "THE NAMES OF POWER-PROFILES-DAEMON in idled.conf(5)",
+                            *known);
+                add_rival(power, *known);
+        }
+}
+
+/* No answer is one, too: there is no systemd, or it is an old one. */
+static int on_units(sd_bus_message *reply, void *userdata, sd_bus_error *error)
+{
+        const char *unit, *state;
+        int r = 0;
+
+        if (sd_bus_message_is_method_error(reply, NULL))
+                return 0;
+        if (sd_bus_message_enter_container(reply, 'a', "(ssssssouso)") < 0)
+                return 0;
+        while ((r = sd_bus_message_read(reply, "(ssssssouso)", &unit, NULL, NULL, &state, NULL,
+                                        NULL, NULL, NULL, NULL, NULL)) > 0)
+                note_unit(userdata, unit, state);
+        if (r < 0)
+                log_debug("systemd's answer about units cannot be read: %s", g_strerror(-r));
+        return 0;
+}
+
+int power_ask_units(BusPower *power)
+{
+        _message_ sd_bus_message *message = NULL;
+        int r = sd_bus_message_new_method_call(power->bus->connection, &message, SYSTEMD,
+                                               "/org/freedesktop/systemd1", SYSTEMD ".Manager",
+                                               "ListUnitsByNames");
+
+        if (r >= 0)
+                r = sd_bus_message_set_auto_start(message, false);
+        if (r >= 0)
+                r = sd_bus_message_append_strv(message, (char **)units);
+        return r < 0 ? r
+                     : sd_bus_call_async(power->bus->connection, &power->units, message, on_units,
+                                         power, 0);
+}
+
+int power_append_rivals(sd_bus_message *reply, const BusPower *power)
+{
+        int r = 0;
+
+        for (guint i = 0; r >= 0 && i < power->rivals->len; i++) {
+                const char *rival = g_ptr_array_index(power->rivals, i);
+
+                r = sd_bus_message_append(reply, "(sss)", "power-profiles", rival,
+                                          g_str_has_suffix(rival, ".service")
+                                                  ? "it runs and sets what idled sets"
+                                                  : "another process has the name");
+        }
+        return r;
+}

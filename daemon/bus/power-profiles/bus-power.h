@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The names that power-profiles-daemon's clients speak to, for those who switch them on:
+ *   bus-power.c        names, objects and properties
+ *   bus-power-holds.c  holds
+ *   bus-power-rivals.c who does the same beside us
+ *
+ * Clients know three profiles: power-saver, balanced and performance. Any other one that is in
+ * force is shown as that of the three that it belongs to (Profile.family).
+ */
+#ifndef IDLED_BUS_POWER_H
+#define IDLED_BUS_POWER_H
+
+#include "bus/bus-parts.h"
+#include "config/profile.h"
+
+/* One of the two names, each with its object and its interface. */
+typedef struct PowerName {
+        const char *name; /* of the interface as well */
+        const char *path;
+} PowerName;
+
+#define POWER_NAMES   2
+#define POWER_WATCHED 5
+extern const PowerName power_names[POWER_NAMES]; /* the older one first */
+
+typedef struct BusPower {
+        Bus *bus;
+        sd_bus_slot *slots[POWER_NAMES][3];
+        GPtrArray *holds; /* of PowerHold */
+        struct PowerAsked {
+                struct BusPower *power;
+                const PowerName *name;
+        } asked[POWER_NAMES];
+        sd_bus_slot *units; /* the question which ones run */
+        GPtrArray
+                *rivals; /* of names of others' that we asked for, and of units that run; static */
+        char *told[POWER_WATCHED]; /* what clients were last told, by property */
+} BusPower;
+
+/* True for the three that clients know. */
+bool power_is_profile(const char *name);
+
+/* By which of the names the client came, of a call to one of our objects. */
+const PowerName *power_name_of(sd_bus_message *message);
+
+/* Asks for one of the names; and systemd, where it runs, for units that do the same as we. */
+int power_ask_name(BusPower *power, int i);
+int power_ask_units(BusPower *power);
+
+/* Appends rows of Degraded for all of them. */
+int power_append_rivals(sd_bus_message *reply, const BusPower *power);
+
+/* The error for calls that were allowed when the names were switched off already: what waits for
+ * polkit knows the bus, and looks there for what is served by then. */
+int power_refuse(sd_bus_error *error);
+
+/* HoldProfile and ReleaseProfile. */
+int power_method_hold(sd_bus_message *message, void *userdata, sd_bus_error *error);
+int power_method_release(sd_bus_message *message, void *userdata, sd_bus_error *error);
+
+/* Ends all holds and tells their owners: somebody chose a profile by hand. */
+void power_holds_cancel(BusPower *power);
+
+/* Tells the owners of holds that were ended elsewhere. */
+void power_holds_follow(BusPower *power);
+
+/* Ends all holds, as nobody is there any more to be told. */
+void power_holds_drop(BusPower *power);
+
+/* Appends ActiveProfileHolds, or the same as a text that says whether it changed. */
+int power_append_holds(sd_bus_message *message, const Manager *manager);
+char *power_describe_holds(const Manager *manager);
+
+#endif

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Loading the rules of applications: apps/NAME.conf with their drop-ins, a rule each.
+ *
+ * A rule that names nothing would mean every process, and one that asks for nothing is a mistake
+ * somewhere else: both are refused.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/setting-value.h"
+#include "config/app.h"
+#include "config/config-files.h"
+#include "config/config-parse.h"
+#include "config/config-section.h"
+#include "config/profile.h"
+
+#define DIRECTORY "apps"
+
+#define ROW(section, key, type, field, fallback, ...)                                              \
+        {                                                                                          \
+                section, key, type, offsetof(AppOptions, field), fallback, __VA_ARGS__             \
+        }
+
+const Setting app_settings[] = {
+        ROW("Match", "Executable", SETTING_LIST, executables, "",
+            .help = "Path of its program; * and ? stand for no slash"),
+        ROW("Match", "Comm", SETTING_LIST, comms, "",
+            .help = "Its name, of at most 15 bytes, which it may choose itself"),
+        ROW("Match", "Unit", SETTING_LIST, units, "",
+            .help = "Unit of the system's systemd that it is in, or a slice around that"),
+        ROW("Match", "Cgroup", SETTING_LIST, cgroups, "",
+            .help = "Path of a cgroup that it is in, or that is around that"),
+        ROW("Match", "User", SETTING_LIST, users, "",
+            .help = "Who runs it: a number, or a name of /etc/passwd"),
+        ROW("Match", "Children", SETTING_BOOL, children, "no",
+            .help = "Also whatever it starts while it runs"),
+        ROW("Ask", "Latency", SETTING_DURATION, latency_usec, "0", 0, HOLD_LATENCY_MAX_US,
+            .help = "It shall run within this time of a wake-up; 0: any"),
+        ROW("Ask", "Profile", SETTING_STRING, profile, "", .help = "Profile while it runs"),
+        ROW("Ask", "MinCores", SETTING_COUNT, min_cores, "0", 0, CPUSET_MAX,
+            .help = "Cores in use while it runs; 0: any"),
+        ROW("Ask", "Linger", SETTING_DURATION, linger_usec, "2s", 0, 600e6,
+            .help = "All this is asked for so long after the last of them ended"),
+        { 0 },
+};
+
+static bool is_section(const char *name)
+{
+        return g_str_equal(name, "Match") || g_str_equal(name, "Ask");
+}
+
+static char *unknown_key(const char *heading, const char *key)
+{
+        g_autofree char *clean = log_clean(key);
+        g_autofree char *hint = text_suggest(setting_nearest(app_settings, heading, key));
+
+        for (const Setting *row = app_settings; row->key; row++)
+                if (g_str_equal(row->key, key))
+                        return g_strdup_printf("%s: found in [%s], expected in [%s]", clean,
+                                               heading, row->section);
+        return g_strdup_printf("%s: found an unknown key, expected one of idled.conf(5)%s", clean,
+                               hint);
+}
+
+static char *check_name(const char *heading, const char *key, void *userdata)
+{
+        g_autofree char *clean = log_clean(heading);
+
+        if (!is_section(heading))
+                return g_strdup_printf("found section [%s], expected [Match] or [Ask] in this file",
+                                       clean);
+        return !key || setting_find(app_settings, heading, key) ? NULL : unknown_key(heading, key);
+}
+
+/* What a value may be beyond its type. */
+static char *check_value(const Config *config, const char *key, const char *value)
+{
+        g_auto(GStrv) globs = NULL;
+        char *error = NULL;
+
+        if (g_str_equal(key, "Profile"))
+                return *value && profile_check_name(config, value, &error) < 0 ? error : NULL;
+        if (!g_str_equal(key, "Executable") && !g_str_equal(key, "Cgroup"))
+                return NULL;
+        globs = g_strsplit_set(value, " \t", -1);
+        for (char **glob = globs; *glob; glob++)
+                if (**glob && **glob != '/')
+                        return g_strdup_printf("found \"%s\", expected a path from / on", *glob);
+        return NULL;
+}
+
+static void read_line(const Config *config, App *app, const ConfigFile *file,
+                      const ConfigLine *line, GPtrArray *errors)
+{
+        const Setting *row;
+        g_autofree char *error = NULL;
+
+        if (line->problem) {
+                config_error_add(errors, file->path, line->number, "%s", line->problem);
+                return;
+        }
+        row = setting_find(app_settings, line->section, line->key);
+        error = check_value(config, line->key, line->value);
+        if (error || setting_parse(row, *line->value ? line->value : row->fallback, app->options,
+                                   &error) < 0)
+                config_error_add(errors, file->path, line->number, "%s: %s", line->key, error);
+}
+
+/* Returns how many lines say something. */
+static guint read_file(const Config *config, App *app, const ConfigFile *file, GPtrArray *errors)
+{
+        g_autoptr(GPtrArray) lines = config_parse(file->text, file->length, check_name, NULL);
+
+        for (guint i = 0; i < lines->len; i++)
+                read_line(config, app, file, g_ptr_array_index(lines, i), errors);
+        return lines->len;
+}
+
+static void check_whole(const App *app, GPtrArray *errors)
+{
+        const AppOptions *o = app->options;
+
+        if (app_needs(app) == 0)
+                config_error_add(errors, app->file, 0,
+                                 "means every process, expected Executable, Comm, Unit, Cgroup or "
+                                 "User in [Match]");
+        if (o->latency_usec == 0 && !*o->profile && o->min_cores == 0)
+                config_error_add(
+                        errors, app->file, 0,
+                        "asks for nothing, expected Latency, Profile or MinCores in [Ask]");
+}
+
+void app_free(App *app)
+{
+        settings_free(app_settings, app->options);
+        g_free(app->name);
+        g_free(app);
+}
+
+static App *app_new(const char *name, const char *file)
+{
+        g_autofree char *never = NULL;
+        App *app = g_new0(App, 1);
+        void *options = NULL;
+
+        settings_new(app_settings, sizeof(AppOptions), &options, &never);
+        app->name = g_strdup(name);
+        app->file = file;
+        app->options = options;
+        return app;
+}
+
+/* Files without a line that says something are no rule: a link to /dev/null, or an example. */
+static void load_app(Config *config, const ConfigPaths *paths, const char *name, GPtrArray *errors)
+{
+        g_autofree char *path = g_strdup_printf(DIRECTORY "/%s.conf", name);
+        g_autoptr(GPtrArray) files = config_files_read(paths, path, errors);
+        guint errors_before = errors->len, lines = 0;
+        App *app;
+
+        if (files->len == 0)
+                return;
+        app = app_new(name, ((const ConfigFile *)files->pdata[0])->path);
+        for (guint i = 0; i < files->len; i++)
+                lines += read_file(config, app, files->pdata[i], errors);
+        if (lines == 0) {
+                app_free(app);
+                return;
+        }
+        if (errors->len == errors_before)
+                check_whole(app, errors);
+        g_ptr_array_add(config->apps, app);
+}
+
+void apps_load(Config *config, const ConfigPaths *paths, GPtrArray *errors)
+{
+        g_auto(GStrv) names = config_files_list(paths, DIRECTORY, errors);
+
+        for (char **name = names; *name; name++)
+                load_app(config, paths, *name, errors);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Application profiles: what is asked for while certain processes run. apps/NAME.conf, a rule each.
+ */
+#ifndef IDLED_APP_H
+#define IDLED_APP_H
+
+#include "config/config.h"
+#include "sense/process-facts.h"
+
+typedef struct AppOptions {
+        /* [Match]: globs; a list that is empty says nothing, of others one has to match */
+        char **executables, **comms, **units, **cgroups, **users;
+        bool children; /* what it starts while it runs is meant, too, whatever it is */
+        /* [Ask] */
+        uint64_t latency_usec; /* 0: any */
+        char *profile;         /* "": none */
+        uint64_t min_cores;    /* 0: any */
+        uint64_t linger_usec;  /* still so long after the last process of it */
+} AppOptions;
+
+/* One rule. */
+struct App {
+        char *name;
+        const char *file; /* its first; interned */
+        AppOptions *options;
+};
+
+extern const Setting app_settings[];
+
+/* Reads and checks all rules into config->apps, which comes empty. What is wrong is in `errors`. */
+void apps_load(Config *config, const ConfigPaths *paths, GPtrArray *errors);
+
+void app_free(App *app);
+
+/* Which facts `app` has to know of a process. */
+unsigned app_needs(const App *app);
+
+/* Whether the process is meant, by one of these facts: true if the rule says nothing of it. `users`
+ * is of users_read(). Pure. */
+bool app_matches(const App *app, ProcessFact fact, const ProcessFacts *facts, GHashTable *users);
+
+#endif

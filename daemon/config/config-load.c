@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Loading the configuration: from files to checked options.
+ *
+ * idled.conf comes first because it names the policies; each policy then brings the table by which
+ * its own file is read. A load goes on after an error, to report all there are.
+ */
+#include <errno.h>
+#include <stdbool.h>
+
+#include "base/log.h"
+#include "base/nearest.h"
+#include "base/setting-value.h"
+#include "config/app.h"
+#include "config/config-files.h"
+#include "config/config-parse.h"
+#include "config/config-section.h"
+#include "config/profile-load.h"
+
+/* What a file may contain: some of a configuration's sections. */
+typedef struct FileScope {
+        Section *const *sections;
+        guint n_sections;
+} FileScope;
+
+static Section *scope_section(const FileScope *scope, const char *heading)
+{
+        for (guint i = 0; i < scope->n_sections; i++)
+                if (g_str_equal(section_heading(scope->sections[i]), heading))
+                        return scope->sections[i];
+        return NULL;
+}
+
+/* "[A], [B] or [C]"; the array ends with NULL. */
+static char *join_or(const GPtrArray *headings)
+{
+        GString *text = g_string_new(NULL);
+        guint n = headings->len - 1;
+
+        for (guint i = 0; i < n; i++)
+                g_string_append_printf(text, "%s[%s]",
+                                       i == 0      ? ""
+                                       : i + 1 < n ? ", "
+                                                   : " or ",
+                                       (const char *)headings->pdata[i]);
+        return g_string_free(text, FALSE);
+}
+
+static char *unknown_section(const FileScope *scope, const char *heading)
+{
+        g_autofree char *clean = log_clean(heading), *known = NULL, *hint = NULL;
+        g_autoptr(GPtrArray) headings = g_ptr_array_new();
+
+        for (guint i = 0; i < scope->n_sections; i++)
+                g_ptr_array_add(headings, (char *)section_heading(scope->sections[i]));
+        g_ptr_array_add(headings, NULL);
+        known = join_or(headings);
+        hint = text_suggest(word_nearest(heading, (const char *const *)headings->pdata));
+        return g_strdup_printf("found section [%s], expected %s in this file%s", clean, known,
+                               hint);
+}
+
+static char *unknown_key(const FileScope *scope, const Section *section, const char *key)
+{
+        const char *heading = section_heading(section);
+        g_autofree char *clean = log_clean(key), *hint = NULL, *list = NULL;
+
+        for (guint i = 0; i < scope->n_sections; i++)
+                if (section_row(scope->sections[i], key))
+                        return g_strdup_printf("%s: found in [%s], expected in [%s]", clean,
+                                               heading, section_heading(scope->sections[i]));
+        hint = text_suggest(setting_nearest(section->rows, heading, key));
+        list = *hint ? g_strdup("") : settings_keys(section->rows);
+        return g_strdup_printf("%s: found an unknown key, expected one of [%s]%s%s", clean, heading,
+                               list, hint);
+}
+
+static char *check_name(const char *heading, const char *key, void *userdata)
+{
+        const FileScope *scope = userdata;
+        const Section *section = scope_section(scope, heading);
+
+        if (!section)
+                return unknown_section(scope, heading);
+        return !key || section_row(section, key) ? NULL : unknown_key(scope, section, key);
+}
+
+/* Sets a key as a file has it; without value it goes back to its default. */
+static int set_from_file(Section *section, const Setting *row, const char *text, Source source,
+                         char **ret_error)
+{
+        int r;
+
+        r = setting_parse(row, *text ? text : row->fallback, section->options, ret_error);
+        if (r < 0)
+                return r;
+        if (*text) {
+                g_hash_table_insert(section->sources, (char *)row->key,
+                                    g_memdup2(&source, sizeof(source)));
+                g_hash_table_insert(section->texts, (char *)row->key, g_strdup(text));
+        } else {
+                g_hash_table_remove(section->sources, row->key);
+                g_hash_table_remove(section->texts, row->key);
+        }
+        return 0;
+}
+
+static void apply_file(const FileScope *scope, const ConfigFile *file, GPtrArray *errors)
+{
+        g_autoptr(GPtrArray)
+                lines = config_parse(file->text, file->length, check_name, (void *)scope);
+
+        for (guint i = 0; i < lines->len; i++) {
+                const ConfigLine *line = g_ptr_array_index(lines, i);
+                g_autofree char *error = NULL;
+                Section *section;
+
+                if (line->problem) {
+                        config_error_add(errors, file->path, line->number, "%s", line->problem);
+                        continue;
+                }
+                section = scope_section(scope, line->section);
+                if (set_from_file(section, section_row(section, line->key), line->value,
+                                  (Source){ file->path, line->number }, &error) < 0)
+                        config_error_add(errors, file->path, line->number, "%s: %s", line->key,
+                                         error);
+        }
+}
+
+static void apply_files(const ConfigPaths *paths, const char *name, const FileScope *scope,
+                        GPtrArray *errors)
+{
+        g_autoptr(GPtrArray) files = config_files_read(paths, name, errors);
+
+        for (guint i = 0; i < files->len; i++)
+                apply_file(scope, g_ptr_array_index(files, i), errors);
+}
+
+/* Where a value that was read is to be mended: at its line, or in the administrator's file. */
+static Source place_to_mend(const ConfigPaths *paths, const Section *section, const char *key,
+                            const char *name)
+{
+        Source source = section_source(section, key);
+
+        return source.file ? source : (Source){ config_admin_path(paths, name), 0 };
+}
+
+static void load_policy(Config *config, const ConfigPaths *paths, const IdledPolicy *policy,
+                        GPtrArray *errors)
+{
+        g_autofree char *name = g_strdup_printf("policies/%s.conf", policy->name);
+        g_autofree char *error = NULL;
+        const char *admin = config_admin_path(paths, name), *key = NULL;
+        guint errors_before = errors->len;
+        Section *section;
+
+        if (section_add(config, policy->name, policy->settings, policy->options_size, &error) < 0) {
+                config_error_add(errors, admin, 0, "policy %s: %s", policy->name, error);
+                return;
+        }
+        section = g_ptr_array_index(config->sections, config->sections->len - 1);
+        section->policy = policy;
+        g_ptr_array_add(config->policies, (void *)policy);
+        apply_files(paths, name, &(FileScope){ &section, 1 }, errors);
+        if (errors->len == errors_before &&
+            section_check(section, section->options, &key, &error) < 0) {
+                Source source = place_to_mend(paths, section, key, name);
+
+                config_error_add(errors, source.file, source.line, "%s", error);
+        }
+}
+
+/* "found "ondemnd", expected one of the policies in DIR: a, b (did you mean ...?)" */
+static char *unknown_policy(const char *dir, const char *name)
+{
+        g_auto(GStrv) known = policy_list(dir);
+        g_autofree char *clean = log_clean(name), *list = g_strjoinv(", ", known);
+        g_autofree char *hint = text_suggest(word_nearest(name, (const char *const *)known));
+
+        return g_strdup_printf("found \"%s\", expected policies in %s: %s%s", clean, dir,
+                               *list ? list : "none are there (see --policy-dir)", hint);
+}
+
+/* Which policies' files are to be read is not known as long as Policies= is wrong. So that not one
+ * mistake after the other has to be found, they all are, for what is wrong in them. */
+static void load_hidden(Config *config, const ConfigPaths *paths, GPtrArray *errors)
+{
+        g_autoptr(GPtrArray) told = g_ptr_array_new_with_free_func(
+                (GDestroyNotify)config_error_free); /* by who reads the files one by one */
+        g_auto(GStrv) names = config_files_list(paths, "policies", told);
+
+        for (char **name = names; *name; name++) {
+                g_autofree char *error = NULL;
+                const IdledPolicy *policy;
+
+                if (!config_section(config, *name) &&
+                    policy_load(paths->policy_dir, *name, &policy, &error) == 0)
+                        load_policy(config, paths, policy, errors);
+        }
+}
+
+/* `suspect`: idled.conf has mistakes, one of which may be why it has no Policies=. */
+static void load_policies(Config *config, const ConfigPaths *paths, bool suspect, GPtrArray *errors)
+{
+        const Section *daemon = config_section(config, "Daemon");
+        const DaemonOptions *options = daemon->options;
+        Source source = section_source(daemon, "Policies");
+        bool wrong = suspect && !source.file;
+
+        if (!source.file)
+                source.file = "(default)";
+        for (int i = 0; options->policies[i]; i++) {
+                const char *name = options->policies[i];
+                const IdledPolicy *policy;
+                g_autofree char *error = NULL;
+                int r;
+
+                if (config_section(config, name) && config_section(config, name)->policy) {
+                        config_error_add(errors, source.file, source.line,
+                                         "Policies: found \"%s\" twice, expected it once", name);
+                        wrong = true;
+                        continue;
+                }
+                r = policy_load(paths->policy_dir, name, &policy, &error);
+                if (r == 0) {
+                        load_policy(config, paths, policy, errors);
+                        continue;
+                }
+                if (r == -ENOENT) {
+                        g_free(error);
+                        error = unknown_policy(paths->policy_dir, name);
+                }
+                config_error_add(errors, source.file, source.line, "Policies: %s", error);
+                wrong = true;
+        }
+        if (wrong)
+                load_hidden(config, paths, errors);
+}
+
+static void load_daemon(Config *config, const ConfigPaths *paths, GPtrArray *errors)
+{
+        FileScope scope = { (Section *const *)config->sections->pdata, config->sections->len };
+
+        apply_files(paths, "idled.conf", &scope, errors);
+}
+
+/* The sections of what is done to single CPUs. */
+static const Setting *const tunings[] = { frequency_settings, idle_states_settings,
+                                          latency_settings };
+
+int config_load(const ConfigPaths *paths, GPtrArray *errors, Config **ret_config)
+{
+        g_autoptr(Config) config = config_new();
+        g_autofree char *error = NULL;
+        guint errors_before = errors->len;
+        int r;
+
+        r = section_add(config, "Daemon", daemon_settings, sizeof(DaemonOptions), &error);
+        if (r == 0)
+                r = section_add(config, "Park", park_settings, sizeof(ParkOptions), &error);
+        for (size_t i = 0; i < G_N_ELEMENTS(tunings) && r == 0; i++)
+                r = section_add(config, tunings[i]->section, tunings[i], sizeof(TuneOptions),
+                                &error);
+        if (r < 0) {
+                config_error_add(errors, config_admin_path(paths, "idled.conf"), 0, "%s", error);
+                return r;
+        }
+        load_daemon(config, paths, errors);
+        load_policies(config, paths, errors->len > errors_before, errors);
+        profiles_load(config, paths, errors);
+        apps_load(config, paths, errors);
+        if (errors->len > errors_before)
+                return -EINVAL;
+        *ret_config = g_steal_pointer(&config);
+        return 0;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What loading a configuration and changing it at run time share.
+ */
+#ifndef IDLED_CONFIG_SECTION_H
+#define IDLED_CONFIG_SECTION_H
+
+#include <stdbool.h>
+
+#include "config/config.h"
+
+/* A configuration without sections. */
+Config *config_new(void);
+
+/* Adds a section with its defaults. -EINVAL and `*ret_error` if the table is wrong. */
+int section_add(Config *config, const char *name, const Setting *rows, size_t size,
+                char **ret_error);
+
+/* How the section is called in its file: "Daemon", "Park", "Policy". */
+const char *section_heading(const Section *section);
+
+/* The row with this key, NULL if there is none. */
+const Setting *section_row(const Section *section, const char *key);
+
+/* ": KEY, KEY, KEY", all there are, for messages; a new string. */
+char *settings_keys(const Setting *rows);
+
+/* The text that `row` has in this section, or would have with another profile (NULL: none), with or
+ * without what was set at run time. */
+const char *section_text(const Section *section, const Setting *row, const Profile *profile,
+                         bool with_runtime);
+
+/* Asks the section's policy whether `options` fit together. -EINVAL if not: then `*ret_error` says
+ * what contradicts what, and `*ret_key` is the key to blame or NULL. */
+int section_check(const Section *section, const void *options, const char **ret_key,
+                  char **ret_error);
+
+/* " (did you mean WORD?)", the empty text if `word` is NULL; a new string. */
+char *text_suggest(const char *word);
+
+#endif

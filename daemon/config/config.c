@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Sections of the configuration: their tables, values, sources, and changes at run time.
+ */
+#include "config/config.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/setting-value.h"
+#include "config/app.h"
+#include "config/config-section.h"
+#include "config/profile.h"
+
+const Setting daemon_settings[] = {
+        { .section = "Daemon",
+          .key = "Policies",
+          .type = SETTING_LIST,
+          .offset = offsetof(DaemonOptions, policies),
+          .fallback = "userspace latency ondemand cpufreq cstates",
+          .help = "Policies at work, the one with the highest rank first" },
+        { .section = "Daemon",
+          .key = "LogLevel",
+          .type = SETTING_CHOICE,
+          .offset = offsetof(DaemonOptions, log_level),
+          .fallback = "info",
+          .choices = log_level_names,
+          .help = "Messages less important than this are dropped" },
+        { .section = "Daemon",
+          .key = "MaxStretch",
+          .type = SETTING_COUNT,
+          .offset = offsetof(DaemonOptions, max_stretch),
+          .fallback = "12",
+          .min = 1,
+          .max = 64,
+          .help = "How many periods a look at the machine may be put off while nothing changes" },
+        { .section = "Daemon",
+          .key = "ProfileAC",
+          .type = SETTING_STRING,
+          .offset = offsetof(DaemonOptions, profile_ac),
+          .fallback = "",
+          .help = "The profile on mains power if nobody has chosen one; empty: balanced" },
+        { .section = "Daemon",
+          .key = "ProfileBattery",
+          .type = SETTING_STRING,
+          .offset = offsetof(DaemonOptions, profile_battery),
+          .fallback = "",
+          .help = "The profile on battery power if nobody has chosen one; empty: balanced" },
+        { .section = "Daemon",
+          .key = "PowerProfilesNames",
+          .type = SETTING_BOOL,
+          .offset = offsetof(DaemonOptions, power_profiles_names),
+          .fallback = "no",
+          .help = "Serve the clients of power-profiles-daemon under its names" },
+        { .key = NULL },
+};
+
+static void section_free(Section *section)
+{
+        settings_free(section->rows, section->options);
+        g_hash_table_unref(section->sources);
+        g_hash_table_unref(section->texts);
+        g_hash_table_unref(section->runtime);
+        g_free(section->name);
+        g_free(section);
+}
+
+Config *config_new(void)
+{
+        Config *config = g_new0(Config, 1);
+
+        config->sections = g_ptr_array_new_with_free_func((GDestroyNotify)section_free);
+        config->policies = g_ptr_array_new();
+        config->profiles = g_ptr_array_new_with_free_func((GDestroyNotify)profile_free);
+        config->apps = g_ptr_array_new_with_free_func((GDestroyNotify)app_free);
+        return config;
+}
+
+void config_free(Config *config)
+{
+        if (!config)
+                return;
+        g_ptr_array_unref(config->sections);
+        g_ptr_array_unref(config->policies);
+        g_ptr_array_unref(config->profiles);
+        g_ptr_array_unref(config->apps);
+        g_free(config);
+}
+
+int section_add(Config *config, const char *name, const Setting *rows, size_t size,
+                char **ret_error)
+{
+        Section *section;
+        void *options;
+        int r;
+
+        r = settings_new(rows, size, &options, ret_error);
+        if (r < 0)
+                return r;
+        section = g_new0(Section, 1);
+        section->name = g_strdup(name);
+        section->rows = rows;
+        section->options_size = size;
+        section->options = options;
+        section->sources = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free);
+        section->texts = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free);
+        section->runtime = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free);
+        g_ptr_array_add(config->sections, section);
+        return 0;
+}
+
+Section *config_section(const Config *config, const char *name)
+{
+        for (guint i = 0; i < config->sections->len; i++) {
+                Section *section = g_ptr_array_index(config->sections, i);
+
+                if (g_str_equal(section->name, name))
+                        return section;
+        }
+        return NULL;
+}
+
+const char *section_heading(const Section *section)
+{
+        return section->policy ? "Policy" : section->name;
+}
+
+const Setting *section_row(const Section *section, const char *key)
+{
+        return setting_find(section->rows, section_heading(section), key);
+}
+
+char *settings_keys(const Setting *rows)
+{
+        GString *text = g_string_new(NULL);
+
+        for (const Setting *row = rows; row->key; row++)
+                g_string_append_printf(text, "%s %s", row == rows ? ":" : ",", row->key);
+        return g_string_free(text, FALSE);
+}
+
+const char *section_text(const Section *section, const Setting *row, const Profile *profile,
+                         bool with_runtime)
+{
+        const char *runtime = with_runtime ? g_hash_table_lookup(section->runtime, row->key) : NULL;
+        const ProfileValue *value = profile_value(profile, section->name, row->key);
+        const char *from_file = g_hash_table_lookup(section->texts, row->key);
+
+        return runtime ? runtime : value ? value->text : from_file ? from_file : row->fallback;
+}
+
+char *text_suggest(const char *word)
+{
+        return word ? g_strdup_printf(" (did you mean %s?)", word) : g_strdup("");
+}
+
+int section_check(const Section *section, const void *options, const char **ret_key,
+                  char **ret_error)
+{
+        const char *(*check)(const void *, const char **) = section->policy ? section->policy->check
+                                                                            : NULL;
+        const char *key = NULL, *wrong = check ? check(options, &key) : NULL;
+        const Setting *row = wrong && key ? section_row(section, key) : NULL;
+        g_autofree char *text = NULL, *clean = NULL;
+
+        if (!wrong)
+                return 0;
+        *ret_key = row ? row->key : NULL;
+        if (!row) {
+                *ret_error = g_strdup(wrong);
+                return -EINVAL;
+        }
+        text = setting_format(row, options);
+        clean = log_clean(text);
+        *ret_error = g_strdup_printf("%s: found \"%s\", which %s", row->key, clean, wrong);
+        return -EINVAL;
+}
+
+/* Checks `text` on a copy of the options first, so that what contradicts others changes nothing. */
+static int try_value(const Section *section, const Setting *row, const char *text, char **ret_error)
+{
+        void *copy = settings_copy(section->rows, section->options_size, section->options);
+        g_autofree char *error = NULL;
+        const char *blamed;
+        int r;
+
+        r = setting_parse(row, text, copy, &error);
+        if (r < 0)
+                *ret_error = g_strdup_printf("%s: %s", row->key, error);
+        else
+                r = section_check(section, copy, &blamed, ret_error);
+        settings_free(section->rows, copy);
+        return r;
+}
+
+static int set_runtime(Section *section, const Setting *row, const char *text, char **ret_error)
+{
+        g_autofree char *stripped = g_strstrip(g_strdup(text)), *never = NULL;
+        const char *value = *stripped ? stripped
+                                      : section_text(section, row, section->profile, false);
+        int r;
+
+        r = try_value(section, row, value, ret_error);
+        if (r < 0)
+                return r;
+        r = setting_parse(row, value, section->options, &never);
+        if (*stripped)
+                g_hash_table_insert(section->runtime, (char *)row->key, g_steal_pointer(&stripped));
+        else
+                g_hash_table_remove(section->runtime, row->key);
+        return r;
+}
+
+/* -EINVAL if the option names a profile, and `text` none that there is. */
+static int check_profile(const Config *config, const Setting *row, const char *text,
+                         char **ret_error)
+{
+        g_autofree char *name = g_strstrip(g_strdup(text)), *wrong = NULL;
+
+        if (!profile_row_is_name(row) || !*name || profile_check_name(config, name, &wrong) >= 0)
+                return 0;
+        *ret_error = g_strdup_printf("%s: %s", row->key, wrong);
+        return -EINVAL;
+}
+
+int config_set(Config *config, const char *section_name, const char *key, const char *text,
+               char **ret_error)
+{
+        Section *section = config_section(config, section_name);
+        const Setting *row = section ? section_row(section, key) : NULL;
+        g_autofree char *clean = NULL, *hint = NULL, *list = NULL;
+        int r;
+
+        if (!section) {
+                clean = log_clean(section_name);
+                *ret_error = g_strdup_printf("found section \"%s\", expected a section of "
+                                             "idled.conf or a policy at work",
+                                             clean);
+                return -ENOENT;
+        }
+        if (!row) {
+                clean = log_clean(key);
+                hint = text_suggest(setting_nearest(section->rows, section_heading(section), key));
+                list = *hint ? g_strdup("") : settings_keys(section->rows);
+                *ret_error = g_strdup_printf("%s: found an unknown key, expected one of %s%s%s",
+                                             clean, section->name, list, hint);
+                return -ENOENT;
+        }
+        if (g_str_equal(section->name, "Daemon") && g_str_equal(row->key, "Policies")) {
+                *ret_error = g_strdup("Policies: can only be changed in idled.conf");
+                return -EOPNOTSUPP;
+        }
+        r = check_profile(config, row, text, ret_error);
+        return r < 0 ? r : set_runtime(section, row, text, ret_error);
+}
+
+/* Takes over what fits now. Returns how many keys were taken over. */
+static int adopt_section(Config *config, const Section *from)
+{
+        const Section *to = config_section(config, from->name);
+        GHashTableIter iter;
+        void *key, *text;
+        int taken = 0;
+
+        g_hash_table_iter_init(&iter, from->runtime);
+        while (to && g_hash_table_iter_next(&iter, &key, &text)) {
+                g_autofree char *error = NULL;
+
+                if (!g_hash_table_contains(to->runtime, key) &&
+                    config_set(config, from->name, key, text, &error) == 0)
+                        taken++;
+        }
+        return taken;
+}
+
+void config_adopt_runtime(Config *config, const Config *from)
+{
+        for (guint i = 0; i < from->sections->len; i++)
+                /* One may fit only after another: a minimum above the file's maximum. */
+                while (adopt_section(config, g_ptr_array_index(from->sections, i)) > 0)
+                        continue;
+}
+
+Source section_source(const Section *section, const char *key)
+{
+        const ProfileValue *value;
+        const Source *source;
+
+        if (!key)
+                return (Source){ 0 };
+        if (g_hash_table_contains(section->runtime, key))
+                return (Source){ "D-Bus", 0 };
+        value = profile_value(section->profile, section->name, key);
+        if (value)
+                return value->source;
+        source = g_hash_table_lookup(section->sources, key);
+        return source ? *source : (Source){ 0 };
+}
+
+char *source_format(const Source *source)
+{
+        if (!source->file)
+                return g_strdup("default");
+        if (source->line == 0)
+                return g_strdup_printf("set over %s", source->file);
+        return g_strdup_printf("%s:%d", source->file, source->line);
+}

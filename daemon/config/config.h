@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The configuration: idled.conf, policies/NAME.conf and profiles/NAME.conf with their drop-ins.
+ *
+ * For every file NAME the directories are read in the order usr/lib/idled, etc/idled below the root
+ * (the later file replaces the earlier of the same name whole), then NAME.d/ drop-ins of both in
+ * lexical order of their names, a drop-in in etc hiding one of the same name in usr/lib. A link to
+ * /dev/null is an empty file. A key without value goes back to its default. Everything is read and
+ * checked before anything of it is used: one error, and the old configuration stays.
+ */
+#ifndef IDLED_CONFIG_H
+#define IDLED_CONFIG_H
+
+#include <glib.h>
+#include <stdbool.h>
+
+#include "act/park/park.h"
+#include "act/tune/tuning.h"
+#include "base/setting.h"
+#include "config/plugin.h"
+
+typedef struct DaemonOptions {
+        char **policies;      /* names in the order of their rank, highest first */
+        int log_level;        /* syslog priority */
+        uint64_t max_stretch; /* how many periods a tick may be put off while all is settled */
+        char *profile_ac, *profile_battery; /* "": none in particular */
+        bool power_profiles_names;
+} DaemonOptions;
+
+/* Section [Daemon] of idled.conf. */
+extern const Setting daemon_settings[];
+
+/* Where a value came from. */
+typedef struct Source {
+        /* With the root, interned: valid for ever. NULL: the default; "D-Bus": set at run time. */
+        const char *file;
+        int line; /* from 1; 0: none */
+} Source;
+
+typedef struct Profile Profile; /* config/profile.h */
+
+/* One section's table with its values: of the daemon itself, or of a policy. A value set at run
+ * time is stronger than that of the profile in force, which is stronger than that of the files. */
+typedef struct Section {
+        char *name;                /* "Daemon", "Park", or the policy's name */
+        const IdledPolicy *policy; /* NULL: of the daemon itself */
+        const Setting *rows;
+        size_t options_size;
+        void *options;          /* stays where it is for as long as the section */
+        GHashTable *sources;    /* key -> Source *, keys that a file sets */
+        GHashTable *texts;      /* key -> text in that file */
+        const Profile *profile; /* in force; NULL: none */
+        GHashTable *runtime;    /* key -> text set over D-Bus; outlives a reload */
+} Section;
+
+typedef struct App App; /* config/app.h */
+
+typedef struct Config {
+        GPtrArray *sections;    /* of Section */
+        GPtrArray *policies;    /* of const IdledPolicy *, by rank; its section has its name */
+        GPtrArray *profiles;    /* of Profile; power-saver, balanced, performance, then by name */
+        const Profile *profile; /* in force; NULL: none */
+        GPtrArray *apps;        /* of App, by name */
+} Config;
+
+/* One thing wrong: "FILE:LINE: KEY: what was found, what was expected". */
+typedef struct ConfigError {
+        const char *file; /* as Source.file */
+        int line;         /* 0: the file as a whole */
+        char *message;
+} ConfigError;
+
+/* Where configuration and plugins are found. Paths are used as openat() does: one that is absolute
+ * is not below the root. */
+typedef struct ConfigPaths {
+        int root;
+        const char *root_path;  /* how the root is called in messages; NULL: "/" */
+        const char *vendor_dir; /* "usr/lib/idled" */
+        const char *admin_dir;  /* "etc/idled" */
+        const char *policy_dir; /* absolute directory of plugins: code is never read below root */
+} ConfigPaths;
+
+/* Reads and checks everything. All errors found are appended to `errors` (of ConfigError), in the
+ * order of files and lines; if there is any, -EINVAL and no configuration. What is wrong is an
+ * error and never a warning; only what may be right on another machine is one, see
+ * config_find_absent().
+ */
+int config_load(const ConfigPaths *paths, GPtrArray *errors, Config **ret_config);
+void config_free(Config *config);
+
+/* Appends an error for every file in the administrator's directories that looks like configuration
+ * and that no policy, nor the daemon, would ever read. Not part of loading: it harms nobody. */
+void config_find_unread(const ConfigPaths *paths, GPtrArray *errors);
+
+/* Appends a warning for every list of CPUs in a file that names some beyond those possible. */
+void config_find_absent(const Config *config, const CpuSet *possible, GPtrArray *warnings);
+
+/* The same, into the log. */
+void config_warn_absent(const Config *config, const CpuSet *possible);
+
+/* The same of a value that is to be set at run time: -EINVAL, and `*ret_error` says which. Only
+ * that is looked at; what is no such list, or no option, is for config_set() to refuse. */
+int config_check_cpus(const Config *config, const char *section, const char *key, const char *text,
+                      const CpuSet *possible, char **ret_error);
+
+/* The section of this name, NULL if there is none. */
+Section *config_section(const Config *config, const char *name);
+
+/* Sets a value at run time, or takes it back to what it is without with the empty text. -ENOENT: no
+ * such section or key; -EOPNOTSUPP: the key cannot be changed without a reload; -EINVAL: it
+ * contradicts another option; else as setting_parse(). `*ret_error` says what is wrong. */
+int config_set(Config *config, const char *section, const char *key, const char *text,
+               char **ret_error);
+
+/* Takes over from `from` what was set at run time, as far as it still fits. */
+void config_adopt_runtime(Config *config, const Config *from);
+
+/* Where the value of `key` comes from. */
+Source section_source(const Section *section, const char *key);
+
+/* "/etc/idled/policies/ondemand.conf:12", "default", or "set over D-Bus", as a new string. */
+char *source_format(const Source *source);
+
+void config_error_free(ConfigError *error);
+
+/* "FILE:LINE: MESSAGE", "FILE: MESSAGE" without a line, as a new string. */
+char *config_error_format(const ConfigError *error);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Config, config_free)
+
+#endif

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Policies as plugins.
+ *
+ * The file is opened and checked first (plugin-file.c) and then loaded through its descriptor, so
+ * that what was checked is what is loaded. The dynamic linker and GModule know what they loaded by
+ * its name, here that of the descriptor; so a descriptor is never closed once a module was loaded
+ * through it, and a file that is loaded already is known by its inode and not loaded again. That
+ * keeps the inode as well: another file cannot get its number.
+ */
+#include "config/plugin.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <gmodule.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/setting-value.h"
+#include "config/plugin-file.h"
+
+#define SUFFIX           ".so"
+#define NAME_LENGTH_MAX  64
+#define OPTIONS_SIZE_MAX (1u << 20)
+#define STATE_SIZE_MAX   (64u << 20)
+#define SETTINGS_MAX     256
+
+/* A module that was loaded once; they stay until the end. */
+typedef struct Loaded {
+        dev_t device;
+        ino_t inode;
+        GModule *module;
+} Loaded;
+
+static GArray *loaded;
+
+static bool is_policy_name(const char *name)
+{
+        size_t length = strlen(name);
+
+        return g_ascii_islower(name[0]) && length <= NAME_LENGTH_MAX &&
+               strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-_") == length;
+}
+
+static GModule *find_loaded(const struct stat *st)
+{
+        for (guint i = 0; loaded && i < loaded->len; i++) {
+                const Loaded *l = &g_array_index(loaded, Loaded, i);
+
+                if (l->device == st->st_dev && l->inode == st->st_ino)
+                        return l->module;
+        }
+        return NULL;
+}
+
+/* The linker's words without the name of the descriptor, which nobody knows. */
+static char *linker_message(const char *opened)
+{
+        const char *message = g_module_error();
+
+        if (g_str_has_prefix(message, opened))
+                message += strlen(opened);
+        message += strspn(message, ": ");
+        return g_strdup(message);
+}
+
+static int load_module(const char *path, GModule **ret_module, char **ret_error)
+{
+        _fd_ int fd = safe_open(path, ret_error);
+        g_autofree char *opened = g_strdup_printf("/proc/self/fd/%d", fd), *message = NULL;
+        struct stat st;
+        Loaded entry;
+
+        if (fd < 0)
+                return fd;
+        if (fstat(fd, &st) < 0) {
+                *ret_error = g_strdup_printf("%s: %s", path, g_strerror(errno));
+                return -errno;
+        }
+        *ret_module = find_loaded(&st);
+        if (*ret_module)
+                return 0;
+        entry = (Loaded){ st.st_dev, st.st_ino, g_module_open(opened, G_MODULE_BIND_LOCAL) };
+        if (!entry.module) {
+                message = linker_message(opened);
+                *ret_error = g_strdup_printf("%s: cannot be loaded: %s", path, message);
+                return -EPROTO;
+        }
+        fd = -1; /* kept */
+        g_module_make_resident(entry.module);
+        if (!loaded)
+                loaded = g_array_new(FALSE, FALSE, sizeof(Loaded));
+        g_array_append_val(loaded, entry);
+        *ret_module = entry.module;
+        return 0;
+}
+
+/* The size and alignment of a value in the options struct; false for a type that is none. */
+static bool type_layout(SettingType type, size_t *ret_size, size_t *ret_align)
+{
+#define LAYOUT(setting_type, c_type)                                                               \
+        case setting_type:                                                                         \
+                *ret_size = sizeof(c_type);                                                        \
+                *ret_align = _Alignof(c_type);                                                     \
+                return true
+        switch (type) {
+                LAYOUT(SETTING_BOOL, bool);
+                LAYOUT(SETTING_COUNT, uint64_t);
+                LAYOUT(SETTING_DURATION, uint64_t);
+                LAYOUT(SETTING_REAL, double);
+                LAYOUT(SETTING_PERCENT, double);
+                LAYOUT(SETTING_CPUSET, CpuSet);
+                LAYOUT(SETTING_CHOICE, int);
+                LAYOUT(SETTING_STRING, char *);
+                LAYOUT(SETTING_LIST, char **);
+        }
+#undef LAYOUT
+        return false;
+}
+
+static bool is_key(const char *key)
+{
+        for (const char *c = key; *c; c++)
+                if (!g_ascii_isalnum(*c))
+                        return false;
+        return *key;
+}
+
+/* Returns what is wrong with a row, NULL if nothing is. */
+static const char *row_problem(const Setting *rows, const Setting *row, size_t options_size)
+{
+        size_t size, align;
+
+        if (!is_key(row->key))
+                return "has a key that is not letters and digits";
+        if (setting_find(rows, "Policy", row->key) != row)
+                return "is in the table twice";
+        if (!type_layout(row->type, &size, &align))
+                return "has an unknown type";
+        if (row->offset % align != 0 || size > options_size || row->offset > options_size - size)
+                return "has an offset that is not one of a member of the options";
+        if (!row->fallback || !row->help)
+                return "has no default or no help";
+        if (row->type == SETTING_CHOICE && (!row->choices || !row->choices[0]))
+                return "has no choices";
+        if (isnan(row->min) || isnan(row->max) || row->min > row->max)
+                return "has bounds that allow nothing";
+        return NULL;
+}
+
+static int check_rows(const IdledPolicy *policy, char **ret_error)
+{
+        int n = 0;
+
+        while (n <= SETTINGS_MAX && policy->settings[n].key)
+                n++;
+        if (n > SETTINGS_MAX) {
+                *ret_error = g_strdup_printf("found more than %d options, expected a row without "
+                                             "key at their end",
+                                             SETTINGS_MAX);
+                return -EPROTO;
+        }
+        for (const Setting *row = policy->settings; row->key; row++)
+                if (!row->section || !g_str_equal(row->section, "Policy")) {
+                        *ret_error = g_strdup("found an option outside of section Policy, expected "
+                                              "all in it");
+                        return -EPROTO;
+                }
+        for (const Setting *row = policy->settings; row->key; row++) {
+                const char *problem = row_problem(policy->settings, row, policy->options_size);
+                g_autofree char *clean = problem ? log_clean(row->key) : NULL;
+
+                if (!problem)
+                        continue;
+                *ret_error = g_strdup_printf("option %s %s", clean, problem);
+                return -EPROTO;
+        }
+        return 0;
+}
+
+/* That the defaults parse and fit together. */
+static int check_defaults(const IdledPolicy *policy, char **ret_error)
+{
+        const char *key = NULL, *wrong = NULL;
+        void *options;
+
+        if (settings_new(policy->settings, policy->options_size, &options, ret_error) < 0)
+                return -EPROTO;
+        if (policy->check)
+                wrong = policy->check(options, &key);
+        settings_free(policy->settings, options);
+        if (!wrong)
+                return 0;
+        *ret_error = g_strdup_printf("the default of %s %s", key ? key : "an option", wrong);
+        return -EPROTO;
+}
+
+/* -EPROTO and an error, without the path, if the policy is not one that could be used as `name`. */
+static int check_policy(const IdledPolicy *policy, const char *name, char **ret_error)
+{
+        g_autofree char *clean = NULL;
+        int r;
+
+        if (policy->abi != IDLED_POLICY_ABI) {
+                *ret_error = g_strdup_printf("found policy ABI %u, expected %u: build it against "
+                                             "the installed idled-policy.h",
+                                             policy->abi, IDLED_POLICY_ABI);
+                return -EPROTO;
+        }
+        if (!policy->name || !g_str_equal(policy->name, name)) {
+                clean = log_clean(policy->name ? policy->name : "");
+                *ret_error = g_strdup_printf("found policy \"%s\", expected \"%s\" in a file of "
+                                             "that name",
+                                             clean, name);
+                return -EPROTO;
+        }
+        if (!policy->summary || !policy->settings || !policy->decide) {
+                *ret_error = g_strdup("found no summary, settings or decide(), expected all three");
+                return -EPROTO;
+        }
+        if (policy->options_size > OPTIONS_SIZE_MAX || policy->state_size > STATE_SIZE_MAX) {
+                *ret_error = g_strdup_printf("found sizes of %zu and %zu bytes, expected at most "
+                                             "%u for options and %u for state",
+                                             policy->options_size, policy->state_size,
+                                             OPTIONS_SIZE_MAX, STATE_SIZE_MAX);
+                return -EPROTO;
+        }
+        r = check_rows(policy, ret_error);
+        return r < 0 ? r : check_defaults(policy, ret_error);
+}
+
+int policy_load(const char *dir, const char *name, const IdledPolicy **ret_policy, char **ret_error)
+{
+        g_autofree char *clean = log_clean(name), *path = NULL, *error = NULL;
+        GModule *module = NULL;
+        gpointer symbol;
+        int r;
+
+        if (!is_policy_name(name)) {
+                *ret_error = g_strdup_printf("found \"%s\", expected a policy's name: lower-case "
+                                             "letters, digits, - and _",
+                                             clean);
+                return -EINVAL;
+        }
+        path = g_strconcat(dir, "/", name, SUFFIX, NULL);
+        r = load_module(path, &module, ret_error);
+        if (r < 0)
+                return r;
+        if (!g_module_symbol(module, "idled_policy", &symbol)) {
+                *ret_error = g_strdup_printf("%s: found no idled_policy in it, expected a policy",
+                                             path);
+                return -EPROTO;
+        }
+        r = check_policy(symbol, name, &error);
+        if (r < 0) {
+                *ret_error = g_strdup_printf("%s: %s", path, error);
+                return r;
+        }
+        *ret_policy = symbol;
+        return 0;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+        return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+char **policy_list(const char *dir)
+{
+        g_autoptr(GPtrArray) names = g_ptr_array_new();
+        DIR *handle = opendir(dir);
+        struct dirent *entry;
+
+        while (handle && (entry = readdir(handle))) {
+                g_autofree char *name = NULL;
+
+                if (!g_str_has_suffix(entry->d_name, SUFFIX))
+                        continue;
+                name = g_strndup(entry->d_name, strlen(entry->d_name) - strlen(SUFFIX));
+                if (is_policy_name(name))
+                        g_ptr_array_add(names, g_steal_pointer(&name));
+        }
+        if (handle)
+                closedir(handle);
+        if (names->len > 0) /* else there is no array, and qsort() wants one */
+                qsort(names->pdata, names->len, sizeof(char *), compare_names);
+        g_ptr_array_add(names, NULL);
+        return (char **)g_ptr_array_free(g_steal_pointer(&names), FALSE);
+}

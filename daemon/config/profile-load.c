@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Loading profiles.
+ *
+ * A section of a profile other than [Profile] has the name of a policy, and its keys are those of
+ * the policy's own file. Policies that are not at work are loaded all the same, to check what is
+ * said of them: a profile is right or wrong whoever is at work. Only whether options contradict
+ * each other is looked at for those at work alone, for the files of the others are not read.
+ */
+#include "config/profile-load.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/nearest.h"
+#include "base/setting-value.h"
+#include "config/config-files.h"
+#include "config/config-parse.h"
+#include "config/config-section.h"
+
+#define DIRECTORY "profiles"
+
+/* What a section of a profile is read by. */
+typedef struct Target {
+        const Setting *rows; /* NULL: there is no such section */
+        void *scratch;       /* options that values are tried on */
+        char *problem;       /* why there is no such section */
+} Target;
+
+typedef struct Reader {
+        const Config *config;
+        const ConfigPaths *paths;
+        GPtrArray *errors;
+        GHashTable *targets; /* policy's name -> Target, of those that were looked for */
+        Target profile;      /* section [Profile]; `scratch` is the profile's own options */
+} Reader;
+
+static void target_free(Target *target)
+{
+        if (target->rows)
+                settings_free(target->rows, target->scratch);
+        g_free(target->problem);
+        g_free(target);
+}
+
+/* "found section [x], expected [Profile] or a policy: a, b (did you mean [a]?)" */
+static char *unknown_section(const Reader *reader, const char *heading)
+{
+        g_auto(GStrv) policies = policy_list(reader->paths->policy_dir);
+        g_autofree char *clean = log_clean(heading), *known = g_strjoinv(", ", policies);
+        const char *nearest = word_nearest(heading, (const char *const *)policies);
+        g_autofree char *hint = text_suggest(
+                nearest ? nearest : word_nearest(heading, (const char *[]){ "Profile", NULL }));
+
+        return g_strdup_printf("found section [%s], expected [Profile] or a policy: %s%s", clean,
+                               *known ? known : "none are there (see --policy-dir)", hint);
+}
+
+static Target *target_new(const Reader *reader, const char *heading)
+{
+        const Section *section = config_section(reader->config, heading);
+        const IdledPolicy *policy = section ? section->policy : NULL;
+        g_autofree char *error = NULL;
+        Target *target = g_new0(Target, 1);
+        int r = 0;
+
+        if (!policy)
+                r = policy_load(reader->paths->policy_dir, heading, &policy, &error);
+        if (r == -ENOENT || r == -EINVAL)
+                target->problem = unknown_section(reader, heading);
+        else if (r < 0)
+                target->problem = g_strdup_printf("found section [%s], but %s", heading, error);
+        else if (settings_new(policy->settings, policy->options_size, &target->scratch,
+                              &target->problem) == 0)
+                target->rows = policy->settings;
+        return target;
+}
+
+static const Target *target_find(Reader *reader, const char *heading)
+{
+        Target *target;
+
+        if (g_str_equal(heading, "Profile"))
+                return &reader->profile;
+        target = g_hash_table_lookup(reader->targets, heading);
+        if (!target) {
+                target = target_new(reader, heading);
+                g_hash_table_insert(reader->targets, g_strdup(heading), target);
+        }
+        return target;
+}
+
+static const Setting *target_row(const Target *target, const char *key)
+{
+        return setting_find(target->rows, target->rows->section, key);
+}
+
+static char *unknown_key(const Target *target, const char *heading, const char *key)
+{
+        g_autofree char *clean = log_clean(key), *hint = NULL, *list = NULL;
+
+        hint = text_suggest(setting_nearest(target->rows, target->rows->section, key));
+        list = *hint ? g_strdup("") : settings_keys(target->rows);
+        return g_strdup_printf("%s: found an unknown key, expected one of [%s]%s%s", clean, heading,
+                               list, hint);
+}
+
+static char *check_name(const char *heading, const char *key, void *userdata)
+{
+        const Target *target = target_find(userdata, heading);
+
+        if (!target->rows)
+                return g_strdup(target->problem);
+        return !key || target_row(target, key) ? NULL : unknown_key(target, heading, key);
+}
+
+static void value_free(ProfileValue *value)
+{
+        g_free(value->text);
+        g_free(value);
+}
+
+static void take_value(Profile *profile, const ConfigLine *line, Source source)
+{
+        ProfileValue *value = g_new0(ProfileValue, 1);
+
+        value->text = g_strdup(line->value);
+        value->source = source;
+        g_hash_table_insert(profile->own, profile_value_id(line->section, line->key), value);
+}
+
+static void read_line(Reader *reader, Profile *profile, const ConfigFile *file,
+                      const ConfigLine *line)
+{
+        const Target *target = target_find(reader, line->section);
+        const Setting *row = target_row(target, line->key);
+        Source source = { file->path, line->number };
+        g_autofree char *error = NULL;
+
+        if (setting_parse(row, *line->value ? line->value : row->fallback, target->scratch,
+                          &error) < 0)
+                config_error_add(reader->errors, file->path, line->number, "%s: %s", line->key,
+                                 error);
+        else if (target != &reader->profile)
+                take_value(profile, line, source);
+        else if (g_str_equal(line->key, "Include"))
+                profile->include_source = source;
+}
+
+static void read_file(Reader *reader, Profile *profile, const ConfigFile *file)
+{
+        g_autoptr(GPtrArray) lines = config_parse(file->text, file->length, check_name, reader);
+
+        for (guint i = 0; i < lines->len; i++) {
+                const ConfigLine *line = g_ptr_array_index(lines, i);
+
+                if (line->problem)
+                        config_error_add(reader->errors, file->path, line->number, "%s",
+                                         line->problem);
+                else
+                        read_line(reader, profile, file, line);
+        }
+}
+
+static Profile *profile_new(const char *name)
+{
+        Profile *profile = g_new0(Profile, 1);
+
+        profile->name = g_strdup(name);
+        profile->own = g_hash_table_new_full(g_str_hash, g_str_equal, g_free,
+                                             (GDestroyNotify)value_free);
+        profile->values = g_hash_table_new(g_str_hash, g_str_equal);
+        return profile;
+}
+
+static void read_profile(Reader *reader, const char *name)
+{
+        g_autofree char *path = g_strdup_printf(DIRECTORY "/%s.conf", name), *never = NULL;
+        g_autoptr(GPtrArray) files = config_files_read(reader->paths, path, reader->errors);
+        Profile *profile = profile_new(name);
+        ProfileOptions *options;
+        void *scratch = NULL;
+
+        settings_new(profile_settings, sizeof(ProfileOptions), &scratch, &never);
+        reader->profile = (Target){ .rows = profile_settings, .scratch = scratch };
+        for (guint i = 0; i < files->len; i++)
+                read_file(reader, profile, g_ptr_array_index(files, i));
+        profile->file = files->len > 0 ? ((const ConfigFile *)files->pdata[0])->path : NULL;
+        options = scratch;
+        profile->summary = g_strdup(options->summary);
+        profile->includes = g_strdupv(options->includes);
+        settings_free(profile_settings, scratch);
+        g_ptr_array_add(reader->config->profiles, profile);
+}
+
+/* power-saver, balanced, performance, as everybody lists them; then by name. */
+static int place(const char *name)
+{
+        static const char *const first[] = { "power-saver", PROFILE_BALANCED, "performance" };
+
+        for (int i = 0; i < (int)G_N_ELEMENTS(first); i++)
+                if (g_str_equal(first[i], name))
+                        return i;
+        return G_N_ELEMENTS(first);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+        const char *x = *(char *const *)a, *y = *(char *const *)b;
+        int difference = place(x) - place(y);
+
+        return difference ? difference : strcmp(x, y);
+}
+
+/* All names of files, whether a profile can have them or not. */
+static char **list_names(const ConfigPaths *paths, GPtrArray *errors)
+{
+        g_auto(GStrv) files = config_files_list(paths, DIRECTORY, errors);
+        g_autoptr(GStrvBuilder) builder = g_strv_builder_new();
+        char **names;
+
+        if (!g_strv_contains((const char *const *)files, PROFILE_BALANCED))
+                g_strv_builder_add(builder, PROFILE_BALANCED);
+        g_strv_builder_addv(builder, (const char **)files);
+        names = g_strv_builder_end(builder);
+        qsort(names, g_strv_length(names), sizeof(char *), compare_names);
+        return names;
+}
+
+char **profiles_list(const ConfigPaths *paths)
+{
+        g_autoptr(GPtrArray)
+                ignored = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
+
+        return list_names(paths, ignored);
+}
+
+/* Where the profile says something of a policy: of the key to blame if it does, else its first. */
+static Source place_to_mend(const Profile *profile, const Section *section, const char *key)
+{
+        const ProfileValue *value = key ? profile_value(profile, section->name, key) : NULL;
+
+        for (const Setting *row = section->rows; row->key && !value; row++)
+                value = profile_value(profile, section->name, row->key);
+        return value ? value->source : (Source){ profile->file, 0 };
+}
+
+/* Whether options contradict each other, policy by policy. */
+static void check_profile(const Config *config, const Profile *profile, GPtrArray *errors)
+{
+        for (guint i = 0; i < config->sections->len; i++) {
+                const Section *section = g_ptr_array_index(config->sections, i);
+                g_autofree char *error = NULL;
+                const char *key = NULL;
+                Source source;
+
+                if (!section->policy || profile_check_section(profile, section, &key, &error) >= 0)
+                        continue;
+                source = place_to_mend(profile, section, key);
+                config_error_add(errors, source.file, source.line, "%s (in profile %s)", error,
+                                 profile->name);
+        }
+}
+
+/* ProfileAC= and ProfileBattery= name profiles that there are. */
+static void check_defaults(const Config *config, GPtrArray *errors)
+{
+        const Section *daemon = config_section(config, "Daemon");
+
+        for (const Setting *row = daemon->rows; row->key; row++) {
+                const char *name = section_text(daemon, row, NULL, true);
+                Source source = section_source(daemon, row->key);
+                g_autofree char *error = NULL;
+
+                if (profile_row_is_name(row) && *name &&
+                    profile_check_name(config, name, &error) < 0)
+                        config_error_add(errors, source.file, source.line, "%s: %s", row->key,
+                                         error);
+        }
+}
+
+void profiles_load(Config *config, const ConfigPaths *paths, GPtrArray *errors)
+{
+        g_auto(GStrv) names = list_names(paths, errors);
+        Reader reader = { .config = config, .paths = paths, .errors = errors };
+
+        reader.targets = g_hash_table_new_full(g_str_hash, g_str_equal, g_free,
+                                               (GDestroyNotify)target_free);
+        for (char **name = names; *name; name++) {
+                g_autofree char *path = g_strdup_printf(DIRECTORY "/%s.conf", *name);
+
+                if (profile_is_name(*name))
+                        read_profile(&reader, *name);
+                else
+                        config_error_add(errors, config_admin_path(paths, path), 0,
+                                         "found a name that no profile can have, expected letters, "
+                                         "digits, - and _, at most 64, and not " PROFILE_AUTO);
+        }
+        g_hash_table_unref(reader.targets);
+        check_defaults(config, errors);
+        profiles_include(config, errors);
+        for (guint i = 0; i < config->profiles->len && errors->len == 0; i++)
+                check_profile(config, config->profiles->pdata[i], errors);
+}

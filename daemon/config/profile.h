@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Profiles: named sets of values for the options of policies.
+ *
+ * A profile lies between the files and what is set at run time: where it says something of an
+ * option it is stronger than the policy's own files, and weaker than SetOption. What it does not
+ * speak of is as the files say, so that a profile that says nothing changes nothing. "balanced" is
+ * always there; without a file of that name it says nothing.
+ *
+ * Going from one profile to another is one step: all options of all policies are computed and
+ * checked first, and only if everything fits is anything exchanged.
+ */
+#ifndef IDLED_PROFILE_H
+#define IDLED_PROFILE_H
+
+#include "config/config.h"
+
+#define PROFILE_BALANCED "balanced"
+
+/* Instead of a name: nobody chooses. No profile can be called so. */
+#define PROFILE_AUTO "auto"
+
+/* What a profile says of one option. */
+typedef struct ProfileValue {
+        char *text; /* "": nothing, whatever the profiles that it includes say */
+        Source source;
+} ProfileValue;
+
+struct Profile {
+        char *name;
+        char *summary; /* "" if it has none */
+        char **includes;
+        Source include_source;
+        const char *file;   /* its first; NULL: there is none */
+        GHashTable *own;    /* "POLICY\nKEY" -> ProfileValue *, owned */
+        GHashTable *values; /* the same with those of included profiles and without empty ones */
+        const char *family; /* power-saver, balanced or performance: itself, else the first of these
+                               that it includes, else balanced */
+};
+
+typedef struct ProfileOptions {
+        char *summary;
+        char **includes;
+} ProfileOptions;
+
+/* Section [Profile] of profiles/NAME.conf. */
+extern const Setting profile_settings[];
+
+/* True for letters, digits, "-" and "_" that begin with a letter or digit, 64 at most, but for
+ * PROFILE_AUTO. */
+bool profile_is_name(const char *name);
+
+/* The profile of this name, NULL if there is none. */
+const Profile *config_profile(const Config *config, const char *name);
+
+/* "power-saver, balanced, performance": all there are, as a new string. */
+char *config_profile_names(const Config *config);
+
+/* By which a profile finds what it says of an option, as a new string. */
+char *profile_value_id(const char *section, const char *key);
+
+/* What the profile says of an option; NULL if it is nothing, or `profile` is NULL. */
+const ProfileValue *profile_value(const Profile *profile, const char *section, const char *key);
+
+/* Puts `profile` in force, in place of the one that is. Returns 1 if an option of a policy at work
+ * is not what it was, 0 if all are. -EINVAL: options contradict each other then, with what was set
+ * at run time; `*ret_error` says which, and the old one stays. */
+int config_use_profile(Config *config, const Profile *profile, char **ret_error);
+
+/* Whether the policy's options with `profile` and without what was set at run time fit together.
+ * Errors as section_check(). */
+int profile_check_section(const Profile *profile, const Section *section, const char **ret_key,
+                          char **ret_error);
+
+/* True for the keys of [Daemon] that name a profile. */
+bool profile_row_is_name(const Setting *row);
+
+/* -EINVAL if `name` is not, letter by letter, that of a profile that there is; `*ret_error` says
+ * what was found and what was expected. */
+int profile_check_name(const Config *config, const char *name, char **ret_error);
+
+void profile_free(Profile *profile);
+
+#endif

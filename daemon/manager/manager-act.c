@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Acting: the plan is put in force, and what came of it.
+ *
+ * Parked is what the plan leaves out, as long as something of ours keeps work off it. A knob that
+ * someone else changed is theirs and stays so; with the last one the parking is gone, whatever the
+ * plan says, and everybody is told. Where there is nothing to confine there are no knobs, and
+ * nobody can be on the CPUs that the plan leaves out.
+ */
+#include <errno.h>
+
+#include "base/log.h"
+#include "manager/manager-parts.h"
+
+/* Knobs are compared with what they should be at most this often, in ticks that come anyway. */
+#define CHECK_USEC (60 * G_USEC_PER_SEC)
+
+/* True if what the actuator did for the plan `before` is what it would do now. */
+static bool is_done(const Manager *manager, const ActuatorState *a, const Plan *before)
+{
+        return before && !manager->stale && a->error >= 0 && a->actuator->same &&
+               a->actuator->same(before, &manager->plan);
+}
+
+/* Nothing that was carried out counts, so that every knob is looked at. */
+static void forget(Manager *manager)
+{
+        for (guint i = 0; i < manager->actuators->len; i++) {
+                const ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
+
+                if (a->state && a->actuator->forget)
+                        a->actuator->forget(a->state, manager->knobs, &manager->returned);
+        }
+        manager->returned = (CpuSet){ 0 };
+}
+
+/* Lets the actuator carry out the plan; a new error is logged, the same one again is not. Returns
+ * CHANGE_CONFIG if it does it in another way now, else 0. */
+static unsigned act_by(Manager *manager, ActuatorState *a)
+{
+        const Actuator *actuator = a->actuator;
+        const ActFacts facts = manager_act_facts(manager);
+        g_autofree char *before = g_strdup(actuator->describe(a->state));
+        int r = actuator->apply(a->state, manager->knobs, &manager->plan, &facts);
+        const char *now = actuator->describe(a->state);
+        int known = a->error;
+
+        a->error = MIN(r, 0);
+        if (r < 0 && r != known) {
+                g_autofree char *why = manager_failure(manager, a);
+
+                log_error_errno(r, "%s: %s: %s", actuator->name, now, why);
+        } else if (!g_str_equal(now, before)) {
+                log_info("%s: %s", actuator->name, now);
+        }
+        return g_str_equal(now, before) ? 0 : CHANGE_CONFIG;
+}
+
+/* Lets every actuator do that. What was done for the plan `before` is not done again; NULL: all is.
+ * If the machine falls asleep meanwhile all is done once more, at the next tick. Returns what of
+ * Change that makes. */
+static unsigned act(Manager *manager, const Plan *before)
+{
+        unsigned changes = 0;
+        bool again = false;
+
+        if (manager_note_sleep(manager) || manager->stale || !before)
+                forget(manager);
+        for (guint i = 0; i < manager->actuators->len; i++) {
+                ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
+
+                if (!a->state || is_done(manager, a, before))
+                        continue;
+                if (manager_note_sleep(manager)) {
+                        forget(manager);
+                        again = true;
+                }
+                changes |= act_by(manager, a);
+        }
+        manager->checked_usec = manager_now();
+        manager->stale = again;
+        if (again)
+                manager_wake(manager);
+        return changes;
+}
+
+const ActuatorState *manager_actuator(const Manager *manager, const Actuator *actuator)
+{
+        for (guint i = 0; i < manager->actuators->len; i++) {
+                const ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
+
+                if (a->actuator == actuator)
+                        return a;
+        }
+        return NULL;
+}
+
+static bool can_park(const Manager *manager)
+{
+        const ActuatorState *a = manager_actuator(manager, &actuator_park);
+
+        return a && a->state && !manager->setup.dry_run;
+}
+
+/* The first knob of parking that is not in our hands; NULL if one that keeps work off CPUs is, or
+ * none is lost.
+ */
+static const Knob *lost_knob(const Manager *manager)
+{
+        const Knob *lost = NULL, *const * knobs;
+        int n = knobs_list(manager->knobs, &knobs);
+
+        for (int i = 0; i < n; i++) {
+                if (knob_is_confining(knobs[i]))
+                        return NULL;
+                if (!lost && knobs[i]->state != KNOB_OURS &&
+                    knob_is_of(knobs[i], actuator_park.kinds))
+                        lost = knobs[i];
+        }
+        return lost;
+}
+
+static bool is_confining(const Manager *manager)
+{
+        const Knob *const *knobs;
+
+        for (int i = 0, n = knobs_list(manager->knobs, &knobs); i < n; i++)
+                if (knob_is_confining(knobs[i]))
+                        return true;
+        return false;
+}
+
+/* What is parked after acting: what the plan leaves out, unless nobody is kept off it. */
+static CpuSet parked_now(const Manager *manager)
+{
+        CpuSet parked = manager->topology->online;
+
+        cpuset_subtract(&parked, &manager->plan.allowed);
+        if (!can_park(manager) || lost_knob(manager) ||
+            (manager_actuator(manager, &actuator_park)->error < 0 && !is_confining(manager)))
+                parked = (CpuSet){ 0 };
+        return parked;
+}
+
+/* Looks anew at what is in force. Returns CHANGE_PARKED if it is not what it was, else 0. */
+static unsigned note_parked(Manager *manager)
+{
+        CpuSet before = manager->parked;
+
+        manager->parked = parked_now(manager);
+        return cpuset_equal(&before, &manager->parked) ? 0 : CHANGE_PARKED;
+}
+
+/* That parking is not there, or failed. */
+static char *actuator_obstacle(const Manager *manager)
+{
+        const ActuatorState *a = manager_actuator(manager, &actuator_park);
+
+        if (!a || a->error >= 0)
+                return NULL;
+        return g_strdup_printf("%s: %s: %s", a->actuator->name,
+                               a->state ? a->actuator->describe(a->state) : "not available here",
+                               g_strerror(-a->error));
+}
+
+char *manager_obstacle(const Manager *manager)
+{
+        const Knob *knob = lost_knob(manager);
+
+        if (manager->setup.dry_run)
+                return g_strdup("this is a dry run");
+        if (!knob)
+                return is_confining(manager) ? NULL : actuator_obstacle(manager);
+        if (knob->state == KNOB_FOREIGN)
+                return g_strdup_printf("%s %s is somebody else's", knob->kind->name, knob->name);
+        return g_strdup_printf("%s %s could not be changed: %s", knob->kind->name, knob->name,
+                               g_strerror(-knob->error));
+}
+
+static unsigned count_degraded(const Manager *manager)
+{
+        const Knob *const *knobs;
+        int n = knobs_list(manager->knobs, &knobs);
+        unsigned degraded = 0;
+
+        for (int i = 0; i < n; i++)
+                degraded += knobs[i]->state != KNOB_OURS || knobs[i]->error < 0;
+        for (guint i = 0; i < manager->actuators->len; i++)
+                degraded += manager_untold_error(manager, &g_array_index(manager->actuators,
+                                                                         ActuatorState, i)) < 0;
+        return degraded;
+}
+
+CpuWish manager_limits(const Manager *manager, int cpu)
+{
+        CpuWish limits = { .latency_us = -1, .bias = -1, .boost = -1 };
+        const ActFacts facts = manager_act_facts(manager);
+
+        if (manager->setup.dry_run || !cpuset_has(&manager->topology->online, cpu))
+                return limits;
+        for (guint i = 0; i < manager->actuators->len; i++) {
+                const ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
+
+                if (a->state && a->actuator->tell)
+                        a->actuator->tell(a->state, &facts, cpu, &limits);
+        }
+        return limits;
+}
+
+/* After a failure that other drivers explain, what they offer is decided by at once. */
+static void look_for_drivers(Manager *manager)
+{
+        bool odd = false;
+
+        for (guint i = 0; i < manager->actuators->len; i++) {
+                const ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
+
+                odd |= a->state && a->actuator != &actuator_park &&
+                       (a->error == -ENOENT || a->error == -EINVAL);
+        }
+        if (odd)
+                manager_recheck_facts(manager);
+}
+
+void manager_widen(Manager *manager)
+{
+        Plan before = manager->plan;
+
+        manager->plan.allowed = manager->topology->online;
+        manager_changed(manager, act(manager, &before));
+        note_parked(manager);
+        manager->plan.allowed = before.allowed;
+        manager->stale = true; /* the plan that comes may be the one before, which is undone */
+}
+
+void manager_carry_out(Manager *manager, const Plan *plan, const uint8_t *safety)
+{
+        unsigned degraded = count_degraded(manager), changes = 0;
+        CpuSet parked = manager->topology->online;
+        Plan before = manager->plan;
+
+        cpuset_subtract(&parked, &before.allowed);
+        if (!cpuset_equal(&plan->allowed, &before.allowed))
+                changes |= CHANGE_PARKED;
+        if (manager->stale || !plan_equal_cpus(plan, &before))
+                changes |= CHANGE_LIMITS;
+        manager->plan = *plan;
+        manager_note_causes(manager, &parked, safety);
+        changes |= act(manager, &before);
+        changes |= note_parked(manager);
+        if (degraded || count_degraded(manager))
+                changes |= CHANGE_DEGRADED;
+        look_for_drivers(manager);
+        manager_settle_later(manager);
+        manager_watch_groups(manager);
+        manager_changed(manager, changes);
+}
+
+/* What is in force for single CPUs is what knobs say that somebody else changed. */
+static unsigned look_again(Manager *manager)
+{
+        unsigned changes = 0;
+
+        forget(manager);
+        for (guint i = 0; i < manager->actuators->len; i++) {
+                ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
+
+                if (a->state && a->actuator->forget)
+                        changes |= act_by(manager, a);
+        }
+        return changes;
+}
+
+void manager_verify(Manager *manager)
+{
+        const Knob *const *knobs;
+        unsigned degraded = count_degraded(manager), changes = 0;
+
+        if (manager_note_sleep(manager)) {
+                manager_wake(manager); /* carries everything out anew */
+                return;
+        }
+        knobs_verify(manager->knobs);
+        if (count_degraded(manager) != degraded)
+                changes |= CHANGE_DEGRADED;
+        for (int i = 0, n = knobs_list(manager->knobs, &knobs); i < n && changes; i++)
+                if (knobs[i]->state == KNOB_FOREIGN)
+                        log_warning("%s %s was changed by someone else and is left to them",
+                                    knobs[i]->kind->name, knobs[i]->name);
+        if (changes)
+                changes |= look_again(manager);
+        if (manager_holds_frequency(manager))
+                changes |= CHANGE_OBSTACLES; /* a maximum that others set is no knob of ours */
+        manager_changed(manager, changes | note_parked(manager));
+}
+
+/* True if the plan leaves CPUs out and may be carried out, whether or not that succeeds. */
+static bool wants_parking(const Manager *manager)
+{
+        return can_park(manager) &&
+               !cpuset_is_subset(&manager->topology->online, &manager->plan.allowed);
+}
+
+bool manager_follows_units(const Manager *manager)
+{
+        if (!wants_parking(manager))
+                return false;
+        for (guint i = 0; i < manager->actuators->len; i++) {
+                const ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
+
+                if (a->state && a->actuator->follows_units && a->actuator->follows_units(a->state))
+                        return true;
+        }
+        return false;
+}
+
+void manager_check_knobs(Manager *manager)
+{
+        unsigned degraded, changes;
+        const Knob *const *knobs;
+
+        if (manager_now() - manager->checked_usec < CHECK_USEC)
+                return;
+        manager->checked_usec = manager_now();
+        if (manager_recheck_facts(manager) ||
+            (!wants_parking(manager) && knobs_list(manager->knobs, &knobs) == 0))
+                return;
+        manager_verify(manager);
+        degraded = count_degraded(manager);
+        changes = act(manager, NULL) | note_parked(manager);
+        if (count_degraded(manager) != degraded)
+                changes |= CHANGE_DEGRADED;
+        manager_changed(manager, changes);
+}
+
+uint64_t manager_check_after(const Manager *manager)
+{
+        const Knob *const *knobs;
+        int n = knobs_list(manager->knobs, &knobs);
+        bool changed = !cpuset_is_empty(&manager->parked);
+
+        for (int i = 0; i < n && !changed; i++)
+                changed = knobs[i]->state == KNOB_OURS;
+        return changed && !manager->setup.dry_run ? CHECK_USEC : 0;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The rules of applications at work. When they change, the holds of the new ones are there before
+ * those of the old ones go, so that nothing is given back in between. Processes are those of the
+ * running system; a described machine has none.
+ */
+#include "config/app.h"
+#include "apps/apps.h"
+#include "manager/manager-parts.h"
+
+void manager_use_apps(Manager *manager)
+{
+        Apps *old = manager->apps;
+        int error = old ? apps_error(old) : 0;
+
+        if (!manager->setup.live)
+                return;
+        manager->apps = apps_new(manager->event, manager->setup.root, manager->holds,
+                                 manager->config->apps);
+        apps_free(old);
+        /* Who listens to us may have to listen for units from now on. */
+        manager_changed(manager,
+                        CHANGE_CONFIG | (apps_error(manager->apps) != error ? CHANGE_MISSING : 0));
+}
+
+int manager_apps_error(const Manager *manager)
+{
+        return manager->apps ? apps_error(manager->apps) : 0;
+}
+
+bool manager_apps_need_units(const Manager *manager)
+{
+        const GPtrArray *rules = manager->config->apps;
+
+        for (guint i = 0; manager->apps && i < rules->len; i++)
+                if (app_needs(g_ptr_array_index(rules, i)) & PROCESS_FACT_CGROUPS)
+                        return true;
+        return false;
+}
+
+void manager_units_came(Manager *manager)
+{
+        if (manager->apps)
+                apps_look_again(manager->apps);
+}

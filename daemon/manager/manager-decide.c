@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Deciding: what the policies wish, what is safe, and why it came out so.
+ *
+ * Who is pinned where is known only from a scan of all threads, so it is looked up when it can
+ * matter, that is when CPUs are about to be parked, or when an earlier answer still keeps one
+ * awake. An older answer would not do: who pinned himself since then would be moved, and nothing
+ * shows that afterwards. In the long run the scans may cost one percent of a CPU; what is saved of
+ * that may be spent at once, and when it is spent no more is parked than is.
+ */
+#include <errno.h>
+
+#include "base/log.h"
+#include "manager/manager-parts.h"
+
+#define PINS_COST_FACTOR 100
+#define PINS_SAVED_USEC  (G_USEC_PER_SEC / 2)
+
+/* CPUs that are kept in use for who is bound to them are looked at again so much later. */
+#define HELD_AGAIN_USEC (10 * G_USEC_PER_SEC)
+
+static const CpuSet *allowed_now(const Manager *manager)
+{
+        return &manager->plan.allowed;
+}
+
+/* True if ordinary work is kept off all CPUs that it should be kept off. */
+static bool is_in_force(const Manager *manager)
+{
+        CpuSet wanted = manager->topology->online;
+
+        cpuset_subtract(&wanted, allowed_now(manager));
+        return cpuset_equal(&wanted, &manager->parked);
+}
+
+PolicyInput manager_policy_input(const Manager *manager, const ActivePolicy *active)
+{
+        const Hold *holds;
+        unsigned n_holds = holds_list(manager->holds, &holds);
+
+        return (PolicyInput){
+                .holds = holds,
+                .n_holds = (int)n_holds,
+                .topology = manager->topology,
+                .snapshot = manager->snapshot,
+                .allowed = allowed_now(manager),
+                .in_force = is_in_force(manager),
+                .idle = manager->idle,
+                .frequency = manager->frequency,
+                .n_frequency = manager->n_frequency,
+                .options = active->section->options,
+        };
+}
+
+/* Room for the wishes of the next plan: what the plan in force does not use; NULL if nobody has
+ * such wishes. */
+static CpuWish *free_cpu_wishes(const Manager *manager)
+{
+        if (!manager_wishes_cpus(manager))
+                return NULL;
+        return manager->cpu_wishes[manager->plan.cpus == manager->cpu_wishes[0]];
+}
+
+static void ask(Manager *manager, ActivePolicy *p, const CpuSet *offered)
+{
+        PolicyInput input = manager_policy_input(manager, p);
+
+        input.offered = offered;
+        wish_init(&p->wish);
+        if (p->cpus)
+                wish_init_cpus(&p->wish, p->cpus, manager->topology->n_cpus);
+        p->policy->decide(p->state, &input, &p->wish);
+}
+
+void manager_decide(Manager *manager, bool by_holds, Plan *ret_plan)
+{
+        plan_init(ret_plan, free_cpu_wishes(manager), manager->topology->n_cpus);
+        for (guint i = 0; i < manager->policies->len && !manager_is_paused(manager); i++) {
+                ActivePolicy *p = &g_array_index(manager->policies, ActivePolicy, i);
+
+                p->before = p->wish.allowed;
+                if (!by_holds || p->policy->wishes & (WISHES_BY_HOLDS | WISHES_BESIDE_HOLDS))
+                        ask(manager, p, &ret_plan->allowed);
+                plan_merge(ret_plan, &p->wish);
+        }
+        plan_sanitize_cpus(ret_plan, manager->idle);
+        manager->wished = *ret_plan;
+}
+
+/* What scans may cost now, in microseconds; below zero: not yet. */
+static int64_t pins_budget(const Manager *manager, uint64_t now)
+{
+        uint64_t waited = manager->pins ? now - manager->pins_time_usec : 0;
+        int64_t budget = manager->pins ? manager->pins_left_usec : PINS_SAVED_USEC;
+
+        return MIN(budget + (int64_t)(waited / PINS_COST_FACTOR), PINS_SAVED_USEC);
+}
+
+/* Looks who is pinned where. False if that would cost too much now. */
+static bool refresh_pins(Manager *manager)
+{
+        uint64_t now = manager_now();
+        int64_t budget = pins_budget(manager, now);
+        const CpuSet *confined = cpuset_is_empty(&manager->parked) ? NULL : allowed_now(manager);
+        Pins *pins;
+        int r;
+
+        if (budget < 0)
+                return false;
+        r = pins_read(manager->setup.root, manager->topology, confined, &pins);
+        if (r < 0) {
+                log_debug("Tasks' affinities cannot be read: %s", g_strerror(-r));
+                return true;
+        }
+        pins_free(manager->pins);
+        manager->pins = pins;
+        manager->pins_time_usec = now;
+        manager->pins_left_usec = budget - (int64_t)(manager_now() - now);
+        return true;
+}
+
+static bool depends_on_pins(Safety safety)
+{
+        return safety == SAFETY_PINNED || safety == SAFETY_FORGOTTEN || safety == SAFETY_NODE ||
+               safety == SAFETY_UNKNOWN;
+}
+
+/* When to look again, given that somebody's CPUs are kept in use. */
+static uint64_t look_again_at(const Manager *manager, uint64_t now)
+{
+        int64_t budget = pins_budget(manager, now);
+
+        if (budget < 0)
+                return now + (uint64_t)-budget * PINS_COST_FACTOR;
+        return now + HELD_AGAIN_USEC;
+}
+
+/* Parks no more than is parked. */
+static void keep_what_is_allowed(const Manager *manager, Plan *plan, uint8_t *ret_safety)
+{
+        CpuSet added = *allowed_now(manager);
+
+        cpuset_subtract(&added, &plan->allowed);
+        CPUSET_FOREACH(cpu, &added)
+                ret_safety[cpu] = SAFETY_UNKNOWN;
+        cpuset_or(&plan->allowed, &added);
+}
+
+void manager_make_safe(Manager *manager, Plan *plan, uint8_t *ret_safety)
+{
+        CpuSet online_wish = plan->allowed;
+        bool known = true;
+
+        cpuset_and(&online_wish, &manager->topology->online);
+        if (!cpuset_is_subset(allowed_now(manager), &online_wish))
+                known = refresh_pins(manager);
+        plan_sanitize(plan, manager->topology, manager->pins, ret_safety);
+        if (!known)
+                keep_what_is_allowed(manager, plan, ret_safety);
+        manager->look_again_usec = 0;
+        for (int cpu = 0; cpu < manager->topology->n_cpus; cpu++)
+                if (depends_on_pins(ret_safety[cpu]))
+                        manager->look_again_usec = look_again_at(manager, manager_now());
+}
+
+bool manager_should_look_again(const Manager *manager)
+{
+        return manager->look_again_usec > 0 && manager_now() >= manager->look_again_usec;
+}
+
+/* The first policy by rank that leaves `cpu` out; -1 if none does. */
+static int parked_by(const Manager *manager, int cpu)
+{
+        for (guint i = 0; i < manager->policies->len; i++)
+                if (!cpuset_has(&g_array_index(manager->policies, ActivePolicy, i).wish.allowed,
+                                cpu))
+                        return (int)i;
+        return -1;
+}
+
+/* The policy that leaves in use what is in use: the last by rank that gives a reason, for those
+ * before it had left it more. */
+static int last_with_reason(const Manager *manager)
+{
+        for (guint i = manager->policies->len; i-- > 0;)
+                if (g_array_index(manager->policies, ActivePolicy, i).wish.allowed_reason.because)
+                        return (int)i;
+        return -1;
+}
+
+static void cause_of_policy(const Manager *manager, int index, CpuCause *cause)
+{
+        const ActivePolicy *p = &g_array_index(manager->policies, ActivePolicy, (guint)index);
+
+        cause->policy = p->policy->name;
+        cause->reason = p->wish.allowed_reason;
+        cause->option_source = (Source){ 0 };
+        if (cause->reason.option)
+                cause->option_source = section_source(p->section, cause->reason.option);
+}
+
+static bool is_set_aside(const Topology *topology, int cpu)
+{
+        return cpuset_has(&topology->isolated, cpu) || cpuset_has(&topology->nohz_full, cpu);
+}
+
+static void cause_of_cpu(const Manager *manager, int cpu, Safety safety, CpuCause *cause)
+{
+        int index = parked_by(manager, cpu);
+
+        if (safety == SAFETY_NONE && index < 0 && is_set_aside(manager->topology, cpu))
+                safety = SAFETY_ISOLATED; /* also if nobody wished that it idles */
+        cause->policy = NULL;
+        cause->reason = (Reason){ 0 };
+        cause->safety = safety;
+        if (manager_is_paused(manager)) {
+                cause->policy = "pause";
+                cause->reason.because = manager->standby
+                                                ? "another daemon owns the name org.idled1"
+                                                : "a client asked to leave the machine alone";
+        } else if (safety != SAFETY_NONE) {
+                cause->policy = "safety";
+                cause->reason.because = safety_text(safety);
+        } else {
+                index = index >= 0 ? index : last_with_reason(manager);
+                if (index >= 0)
+                        cause_of_policy(manager, index, cause);
+        }
+}
+
+const CpuCause *manager_cause(const Manager *manager, int cpu)
+{
+        CpuCause *cause = &manager->causes[cpu], now = *cause;
+
+        if (!cpuset_has(&manager->topology->online, cpu))
+                return cause;
+        cause_of_cpu(manager, cpu, cause->safety, &now);
+        if (now.policy != cause->policy || memcmp(&now.reason, &cause->reason, sizeof(now.reason)))
+                *cause = now; /* else its option's source is that of the decision */
+        return cause;
+}
+
+int manager_reasons(const Manager *manager, const ActivePolicy *active, int cpu,
+                    Reason *ret_reasons)
+{
+        PolicyInput input = manager_policy_input(manager, active);
+
+        if (!active->policy->explain || manager_is_paused(manager) ||
+            !cpuset_has(&manager->topology->online, cpu))
+                return 0;
+        return CLAMP(active->policy->explain(active->state, &input, cpu, ret_reasons), 0,
+                     EXPLAIN_MAX);
+}
+
+/* The policy of the highest rank whose last wish changed for `cpu` to what is so now; -1: none. */
+static int moved_by(const Manager *manager, int cpu, bool parked)
+{
+        for (guint i = 0; i < manager->policies->len; i++) {
+                const ActivePolicy *p = &g_array_index(manager->policies, ActivePolicy, i);
+
+                if (cpuset_has(&p->before, cpu) == parked &&
+                    cpuset_has(&p->wish.allowed, cpu) != parked)
+                        return (int)i;
+        }
+        return -1;
+}
+
+/* Why what is parked changed, given the policy that wished it, -1 if none did, and the cause that a
+ * CPU which moved has now. That may be another: a CPU that one policy gave back is in use for what
+ * another says. */
+static CpuCause cause_of_transition(const Manager *manager, int index, bool parked,
+                                    const CpuCause *moved)
+{
+        CpuCause cause = *moved;
+
+        if (manager_is_paused(manager) || moved->safety != SAFETY_NONE)
+                return cause;
+        if (index >= 0) {
+                cause_of_policy(manager, index, &cause);
+                if (!cause.reason.because)
+                        cause.reason.because = "it no longer wishes CPUs to idle";
+        } else if (!parked) {
+                cause = (CpuCause){ 0 };
+                cause.reason.because = "no policy at work wishes CPUs to idle any more";
+        }
+        return cause;
+}
+
+static void note_transition(Manager *manager, const CpuSet *parked, const CpuCause *cause,
+                            uint64_t now)
+{
+        Transition *t = &manager->transitions[manager->n_transitions++ % TRANSITIONS_KEPT];
+
+        *t = (Transition){
+                .time_usec = now,
+                .parked = *parked,
+                .policy = cause->policy,
+                .reason = cause->reason,
+                .option_source = cause->option_source,
+        };
+}
+
+/* A CPU that moved, and who wished it. */
+typedef struct Move {
+        int cpu, by; /* -1: none */
+} Move;
+
+/* Takes the one that says more: what policies wished before safety, then by their rank. */
+static void take_move(const Manager *manager, Move *move, int cpu, bool parked)
+{
+        int by = moved_by(manager, cpu, parked);
+
+        if (move->cpu < 0 || manager->causes[move->cpu].safety != SAFETY_NONE ||
+            (by >= 0 && (move->by < 0 || by < move->by)))
+                *move = (Move){ cpu, by };
+}
+
+void manager_note_causes(Manager *manager, const CpuSet *parked_before, const uint8_t *safety)
+{
+        CpuSet parked = manager->topology->online;
+        uint64_t now = (uint64_t)g_get_real_time();
+        Move move = { -1, -1 };
+        CpuCause why;
+
+        cpuset_subtract(&parked, &manager->plan.allowed);
+        CPUSET_FOREACH(cpu, &manager->topology->online) {
+                CpuCause *cause = &manager->causes[cpu];
+                bool is_parked = cpuset_has(&parked, cpu);
+
+                cause_of_cpu(manager, cpu, safety[cpu], cause);
+                if (is_parked == cpuset_has(parked_before, cpu))
+                        continue;
+                cause->since_usec = now;
+                take_move(manager, &move, cpu, is_parked);
+        }
+        if (move.cpu < 0)
+                return;
+        why = cause_of_transition(manager, move.by, cpuset_has(&parked, move.cpu),
+                                  &manager->causes[move.cpu]);
+        note_transition(manager, &parked, &why, now);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What acting failed at, for people.
+ *
+ * Most failures are those of single knobs, and these tell of themselves. What is left is told of
+ * the actuator. If it was asked for something that this machine does not have, a word is to blame
+ * that stands in somebody's configuration: which one is found by looking for the word there, for
+ * wishes carry no names of options.
+ */
+#include <errno.h>
+
+#include "base/setting-value.h"
+#include "manager/manager-parts.h"
+
+int manager_apply_error(const Manager *manager)
+{
+        for (guint i = 0; i < manager->actuators->len; i++) {
+                const ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
+
+                if (a->state && a->error < 0)
+                        return a->error;
+        }
+        return 0;
+}
+
+int manager_untold_error(const Manager *manager, const ActuatorState *actuator)
+{
+        const Knob *const *knobs;
+        int n = knobs_list(manager->knobs, &knobs);
+
+        for (int i = 0; i < n && actuator->state; i++)
+                if (knob_is_of(knobs[i], actuator->actuator->kinds) &&
+                    (knobs[i]->error == actuator->error ||
+                     (knobs[i]->state == KNOB_FOREIGN && actuator->error == -ESTALE)))
+                        return 0;
+        return actuator->state ? actuator->error : 0;
+}
+
+/* The option of the section whose value is the word; NULL: none. */
+static const Setting *option_with(const Section *section, const char *word)
+{
+        for (const Setting *row = section->rows; row->key; row++) {
+                g_autofree char *value = NULL;
+
+                if (row->type != SETTING_CHOICE && row->type != SETTING_STRING)
+                        continue;
+                value = setting_format(row, section->options);
+                if (g_str_equal(value, word))
+                        return row;
+        }
+        return NULL;
+}
+
+/* "FILE:LINE: IdleGovernor: ", or nothing if no option of a policy at work says the word. */
+static char *blame(const Manager *manager, const char *word)
+{
+        for (guint i = 0; i < manager->policies->len; i++) {
+                const Section *section = g_array_index(manager->policies, ActivePolicy, i).section;
+                const Setting *row = option_with(section, word);
+                g_autofree char *where = NULL;
+                Source source;
+
+                if (!row)
+                        continue;
+                source = section_source(section, row->key);
+                where = source_format(&source);
+                return g_strdup_printf("%s: %s of %s: ", where, row->key, section->name);
+        }
+        return g_strdup("");
+}
+
+char *manager_failure(const Manager *manager, const ActuatorState *actuator)
+{
+        const ActFacts facts = manager_act_facts(manager);
+        g_autofree char *offered = NULL, *option = NULL;
+        const char *word;
+
+        if (actuator->error == -EINVAL && actuator->actuator->refused)
+                offered = actuator->actuator->refused(actuator->state, &manager->plan, &facts,
+                                                      &word);
+        if (!offered)
+                return g_strdup_printf("the plan could not be carried out whole: %s",
+                                       g_strerror(-actuator->error));
+        option = blame(manager, word);
+        return g_strdup_printf("%sfound \"%s\", expected %s", option, word, offered);
+}

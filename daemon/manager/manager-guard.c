@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Who watches for load while CPUs are parked, so that ticks may stretch.
+ *
+ * The first choice is a PSI trigger: the kernel tells when tasks have waited for a CPU for 40 ms
+ * within 500 ms, and until then nobody needs to look. It exists only as long as it is of use,
+ * because while it exists the kernel's own thread looks ten times a window whenever tasks run. For
+ * so short a window the kernel wants CAP_SYS_RESOURCE.
+ *
+ * Where it refuses, two others stand in:
+ *
+ * - New tasks. A heavy load mostly begins with some, and the kernel tells of every process and
+ * thread that begins (sense/processes.h). The next tick is then brought forward to LOOK_USEC after
+ * the first, when the load shows among the runnable tasks, but never to less than a period after
+ * the last one. Until that tick the socket is not watched, its buffer overflows, and what it holds
+ * is thrown away: a storm of forks costs no more than ticks that do not stretch. If at that tick
+ * somebody runs, ticks begin again at the period: a single new task that saturates its CPU, for
+ * which nobody waits, shows only in an interval that it has filled.
+ * - The slow trigger, for load that begins in tasks that were there: 200 ms within 2 s, looked at
+ * when the kernel averages pressure, which is every 2 s whether or not somebody asks. So such load
+ * is seen within 2 s. Its call is a reason to look, as new tasks are, and not taken for pressure:
+ * what it tells of may be over for as long, and its first calls tell of nothing: Linux (6.18) takes
+ * the beginning of its first window from the sum that is kept for the other kind of trigger, which
+ * lags behind. One that was set for 1.9 s of waiting called after 1 ms of it, and again 2 s later.
+ * Where that is refused too, ticks stretch to 2 s at most.
+ *
+ * What else was considered for tasks that were there. A timer with seconds of slack
+ * (PR_SET_TIMERSLACK and the timeout of epoll) goes off with the first interrupt of a timer, so
+ * that load serves it at once and sleeping CPUs are not woken; but a machine with nothing to do has
+ * such interrupts many times a second, each of them would serve it, and ticks would hardly stretch.
+ * perf could count the CPU time of each group's tasks on each CPU, which costs every switch between
+ * groups, of everybody's. Neither is worth it beside a trigger that is there wherever idled runs as
+ * its service.
+ *
+ * None of these tells of a task that was there and begins to take all of a CPU while nobody waits
+ * for it: ticks do, when they come. A counter of cycles on each CPU in use that overflows after a
+ * tenth of a second of work would, and cost a sleeping CPU nothing; but CPUs have few of them,
+ * which others want, and virtual machines mostly none. So it is MaxStretch= that bounds this: by
+ * default ticks stretch to 3 s, which leaves a third of the half a wake-up a second that idled
+ * may cost.
+ */
+#include <errno.h>
+#include <sys/epoll.h>
+
+#include "base/log.h"
+#include "manager/manager-parts.h"
+#include "sense/processes.h"
+
+#define LOOK_USEC       30000
+#define HALF_BLIND_USEC (2 * G_USEC_PER_SEC)
+
+/* A few messages: one says as much as thousands. */
+#define FORKS_BUFFER_SIZE 4096
+
+static int on_pressure(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+        Manager *manager = userdata;
+
+        if (revents & EPOLLERR) {
+                log_warning("The pressure trigger is gone");
+                manager->pressure = sd_event_source_disable_unref(manager->pressure);
+                return 0;
+        }
+        if (manager->trigger_error < 0)
+                manager->called = true;
+        else
+                manager->pressed = true;
+        manager_tick(manager);
+        return 0;
+}
+
+/* Sets a trigger; its end is the end of the descriptor that the event source owns. */
+static int set_trigger(Manager *manager, PressureTrigger trigger)
+{
+        int fd = pressure_trigger_open(manager->setup.root, trigger), r;
+
+        if (fd < 0)
+                return fd;
+        r = sd_event_add_io(manager->event, &manager->pressure, fd, EPOLLPRI, on_pressure, manager);
+        if (r < 0) {
+                close(fd);
+                return r;
+        }
+        return sd_event_source_set_io_fd_own(manager->pressure, true);
+}
+
+/* Somebody began a task: look soon, and until then let others be. */
+static int on_fork(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+        Manager *manager = userdata;
+        uint64_t soon = manager_now() + LOOK_USEC;
+        ProcessEvent event;
+        int r;
+
+        r = process_events_read(fd, &event);
+        if (r == 0)
+                return 0;
+        if (r < 0 && r != -ENOBUFS) {
+                log_warning("New tasks cannot be watched for any more (%s)", g_strerror(-r));
+                manager->forks_error = r;
+                manager_unguard(manager);
+                manager_wake(manager);
+                manager_changed(manager, CHANGE_MISSING);
+                return 0;
+        }
+        if (r > 0)
+                log_debug("Process %d begins a task: looking soon", event.parent);
+        manager->called = true;
+        soon = MAX(soon, manager->current->time_usec + manager->plan.period_usec);
+        r = sd_event_source_set_enabled(source, SD_EVENT_OFF);
+        if (r >= 0)
+                r = sd_event_source_set_time(manager->timer, soon);
+        if (r >= 0)
+                r = sd_event_source_set_time_accuracy(manager->timer, LOOK_USEC / 10);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(manager->timer, SD_EVENT_ONESHOT);
+        return r;
+}
+
+static int watch_forks(Manager *manager)
+{
+        int fd = process_events_open(PROCESS_FORK, FORKS_BUFFER_SIZE), r;
+
+        if (fd < 0)
+                return fd;
+        r = sd_event_add_io(manager->event, &manager->forks, fd, EPOLLIN, on_fork, manager);
+        if (r < 0)
+                process_events_close(fd);
+        return r;
+}
+
+static void unwatch_forks(Manager *manager)
+{
+        int fd = manager->forks ? sd_event_source_get_io_fd(manager->forks) : -1;
+
+        manager->forks = sd_event_source_disable_unref(manager->forks);
+        process_events_close(fd);
+}
+
+/* Watches again after a look. */
+static int rewatch_forks(Manager *manager)
+{
+        if (sd_event_source_get_enabled(manager->forks, NULL) > 0)
+                return 0;
+        process_events_drain(sd_event_source_get_io_fd(manager->forks));
+        return sd_event_source_set_enabled(manager->forks, SD_EVENT_ON);
+}
+
+/* The two that stand in for the trigger, and what that means for how long ticks may be apart. */
+static uint64_t guard_by_forks(Manager *manager)
+{
+        int r = manager->forks_error;
+
+        if (r >= 0)
+                r = manager->forks ? rewatch_forks(manager) : watch_forks(manager);
+        if (r < 0) {
+                if (manager->forks_error >= 0) {
+                        manager->forks_error = r;
+                        manager_changed(manager, CHANGE_MISSING);
+                        log_info("No news of new tasks either (%s): the period bounds the "
+                                 "reaction to load",
+                                 g_strerror(-r));
+                }
+                unwatch_forks(manager);
+                return 0;
+        }
+        if (!manager->pressure && !manager->no_slow_trigger)
+                manager->no_slow_trigger = set_trigger(manager, PRESSURE_TRIGGER_SLOW) < 0;
+        return manager->pressure ? UINT64_MAX : HALF_BLIND_USEC;
+}
+
+uint64_t manager_guard(Manager *manager)
+{
+        bool wanted = manager->plan.on_pressure && !cpuset_is_empty(&manager->parked);
+        int r;
+
+        if (!wanted) {
+                manager_unguard(manager);
+                return cpuset_is_empty(&manager->parked) ? UINT64_MAX : 0;
+        }
+        if (!manager->setup.live)
+                return 0;
+        if (manager->trigger_error < 0)
+                return guard_by_forks(manager);
+        if (manager->pressure)
+                return UINT64_MAX;
+        r = set_trigger(manager, PRESSURE_TRIGGER_FAST);
+        if (r >= 0)
+                return UINT64_MAX;
+        manager->trigger_error = r;
+        manager_changed(manager, CHANGE_MISSING);
+        log_info("No pressure trigger (%s): new tasks are watched for instead", g_strerror(-r));
+        return guard_by_forks(manager);
+}
+
+void manager_unguard(Manager *manager)
+{
+        manager->pressure = sd_event_source_disable_unref(manager->pressure);
+        unwatch_forks(manager);
+        manager->called = false;
+}
+
+bool manager_expects_load(Manager *manager)
+{
+        bool expected = manager->called && manager->snapshot->running > 0;
+
+        manager->called = false;
+        return expected;
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Holds at work.
+ *
+ * A hold that comes or goes is acted upon before the client has its answer: the policies that look
+ * at holds are asked again, with the last snapshot, and what changed is put in force. Knobs that
+ * have nothing to do with it are not touched.
+ *
+ * Where a process may run also depends on what we park: after that changed, it is looked at anew.
+ */
+#include <string.h>
+
+#include "act/tune/tuning.h"
+#include "base/cpuset-text.h"
+#include "base/file.h"
+#include "manager/manager-parts.h"
+#include "config/profile.h"
+
+void manager_hold_changed(void *userdata)
+{
+        Manager *manager = userdata;
+
+        manager_changed(manager, CHANGE_HOLDS);
+        manager_act_on_holds(manager);
+}
+
+bool manager_follow_holds(Manager *manager)
+{
+        if (!holds_follow(manager->holds, &manager->topology->online, manager_now()))
+                return false;
+        manager_changed(manager, CHANGE_HOLDS);
+        return true;
+}
+
+bool manager_looks_at_holds(const Manager *manager)
+{
+        for (guint i = 0; i < manager->policies->len; i++)
+                if (g_array_index(manager->policies, ActivePolicy, i).policy->wishes &
+                    WISHES_BY_HOLDS)
+                        return true;
+        return false;
+}
+
+bool manager_holds_frequency(const Manager *manager)
+{
+        const Hold *holds;
+        unsigned n = holds_list(manager->holds, &holds);
+
+        for (unsigned i = 0; i < n; i++)
+                if (holds[i].min_khz > 0)
+                        return true;
+        return false;
+}
+
+#define NOBODY_LOOKS "no policy at work looks at holds"
+
+/* Why nothing at all of the hold is in force; NULL if it may be. */
+static char *whole_obstacle(const Manager *manager, const Held *held)
+{
+        const Profile *refused = manager->profile.refused;
+
+        if (manager->standby)
+                return g_strdup("another daemon owns the name org.idled1");
+        if (manager_is_paused(manager))
+                return g_strdup("a client asked to leave the machine alone");
+        if (manager->setup.dry_run)
+                return g_strdup("this is a dry run");
+        if (!held->profile)
+                return manager_looks_at_holds(manager) ? NULL : g_strdup(NOBODY_LOOKS);
+        if (!config_profile(manager->config, held->profile))
+                return g_strdup_printf("there is no profile \"%s\" any more", held->profile);
+        return refused && g_str_equal(refused->name, held->profile)
+                       ? g_strdup(manager->profile.problem)
+                       : NULL;
+}
+
+/* What a hold asks for of single CPUs, and what can stand in its way. */
+typedef struct Demand {
+        const char *what; /* is not done then, for people */
+        const Actuator *actuator;
+        bool absent;      /* the machine has not what it takes: */
+        const char *name; /* of that */
+        const char *end;  /* of the names of knobs that it takes */
+        CpuSet numbers;   /* in their names: CPUs, or cpufreq policies */
+        CpuSet excluded;  /* CPUs that it is about and that are left alone */
+        GString *text;    /* what stands in the way of the hold, for people */
+        bool told;        /* it says that this is not done */
+} Demand;
+
+static const TuneOptions *options_of(const Manager *manager, const Actuator *actuator)
+{
+        return config_section(manager->config, actuator->section)->options;
+}
+
+/* Adds why it is not done, or not on all CPUs. */
+__attribute__((format(printf, 2, 3))) static void tell(Demand *demand, const char *format, ...)
+{
+        va_list arguments;
+
+        if (demand->told)
+                g_string_append(demand->text, ", ");
+        else
+                g_string_append_printf(demand->text, "%s%s: ", demand->text->len > 0 ? "; " : "",
+                                       demand->what);
+        demand->told = true;
+        va_start(arguments, format);
+        g_string_append_vprintf(demand->text, format, arguments);
+        va_end(arguments);
+}
+
+static bool takes_knob(const Demand *demand, const Knob *knob)
+{
+        return knob_is_of(knob, demand->actuator->kinds) &&
+               g_str_has_suffix(knob->name, demand->end) &&
+               tune_is_of(knob->name, &demand->numbers);
+}
+
+/* The first knob that it takes and that cannot be had; NULL: there is none. */
+static const Knob *find_lost(const Manager *manager, const Demand *demand)
+{
+        const Knob *const *knobs;
+        int n = knobs_list(manager->knobs, &knobs);
+
+        for (int i = 0; i < n; i++)
+                if (knobs[i]->state != KNOB_OURS && takes_knob(demand, knobs[i]))
+                        return knobs[i];
+        return NULL;
+}
+
+/* Tells what stands in the way everywhere; false: nothing does. */
+static bool tell_closed(const Manager *manager, Demand *demand)
+{
+        const char *section = demand->actuator->section;
+        const ActuatorState *a = manager_actuator(manager, demand->actuator);
+
+        if (!demand->absent && !options_of(manager, demand->actuator)->manage)
+                tell(demand, "Manage= of [%s] is no", section);
+        else if (demand->absent || !a || !a->state)
+                tell(demand, "this machine has no %s", demand->name);
+        return demand->told;
+}
+
+/* Tells what stands in the way on some CPUs. */
+static void tell_lost(const Manager *manager, Demand *demand)
+{
+        const Knob *lost = find_lost(manager, demand);
+        g_autofree char *cpus = cpuset_format(&demand->excluded);
+
+        if (*cpus)
+                tell(demand, "Exclude= of [%s] leaves CPU%s %s alone", demand->actuator->section,
+                     cpuset_count(&demand->excluded) > 1 ? "s" : "", cpus);
+        if (lost && lost->state == KNOB_FOREIGN)
+                tell(demand, "%s is somebody else's", lost->name);
+        else if (lost)
+                tell(demand, "%s: %s", lost->name, g_strerror(-lost->error));
+}
+
+/* The one limit that there is for all CPUs together, which has no knob. */
+static void tell_global(const Manager *manager, Demand *demand)
+{
+        int r = manager_untold_error(manager, manager_actuator(manager, demand->actuator));
+
+        if (!cpuset_is_empty(&options_of(manager, demand->actuator)->exclude))
+                tell(demand, "Exclude= of [%s] leaves the limit of all CPUs together alone",
+                     demand->actuator->section);
+        else if (r < 0)
+                tell(demand, "the limit of all CPUs together: %s", g_strerror(-r));
+}
+
+static void tell_latency(const Manager *manager, const Hold *hold, GString *text)
+{
+        Demand demand = { .what = "its latency cannot be kept",
+                          .actuator = &actuator_pmqos,
+                          .name = "PM QoS",
+                          .end = "",
+                          .numbers = hold->cpus,
+                          .excluded = hold->cpus,
+                          .text = text };
+
+        if (tell_closed(manager, &demand))
+                return;
+        cpuset_and(&demand.excluded, &options_of(manager, demand.actuator)->exclude);
+        cpuset_subtract(&demand.numbers, &demand.excluded);
+        tell_lost(manager, &demand);
+        if (hold->global)
+                tell_global(manager, &demand);
+}
+
+/* True if a file of the CPUs' has this number. */
+static bool is_set(const Manager *manager, const char *name, uint64_t expected)
+{
+        g_autofree char *path = g_strconcat(TUNE_DIR, name, NULL);
+        uint64_t value;
+
+        return file_read_u64(manager->setup.root, path, &value) >= 0 && value == expected;
+}
+
+static bool is_boost_off(const Manager *manager, const char *policy)
+{
+        g_autofree char *own = g_strconcat(policy, "/boost", NULL);
+
+        return is_set(manager, "intel_pstate/no_turbo", 1) || is_set(manager, "cpufreq/boost", 0) ||
+               is_set(manager, own, 0);
+}
+
+/* Read once in a turn of the loop, however many holds are told of in it. */
+static const FreqReach *reach_of(const Manager *manager, int i, const char *name)
+{
+        g_autofree char *path = g_strconcat(TUNE_DIR, name, "/scaling_max_freq", NULL);
+        const FreqPolicy *policy = &manager->frequency[i];
+        FreqReach *reach = &manager->reach[i];
+        uint64_t turn = 0;
+
+        if (sd_event_get_iteration(manager->event, &turn) >= 0 && reach->turn == turn + 1)
+                return reach;
+        *reach = (FreqReach){ .turn = turn + 1, .khz = UINT64_MAX };
+        file_read_u64(manager->setup.root, path, &reach->khz);
+        reach->boost_off = policy->has_boost && policy->base_khz && is_boost_off(manager, name);
+        return reach;
+}
+
+/* Something that keeps the policy below what is held; false: nothing does. */
+static bool tell_reach(const Manager *manager, const Hold *hold, int i, Demand *demand)
+{
+        const FreqPolicy *policy = &manager->frequency[i];
+        g_autofree char *name = g_strdup_printf("cpufreq/policy%d", policy->number);
+        const FreqReach *reach = reach_of(manager, i, name);
+
+        if (policy->max_khz && policy->max_khz < hold->min_khz)
+                tell(demand, "%s can do %u kHz at most", name, policy->max_khz);
+        else if (reach->boost_off && policy->base_khz < hold->min_khz)
+                tell(demand, "boost is off, without which %s does %u kHz at most", name,
+                     policy->base_khz);
+        else if (reach->khz < hold->min_khz)
+                tell(demand,
+                     "%s/scaling_max_freq is %" G_GUINT64_FORMAT
+                     " kHz, by somebody else or the kernel",
+                     name, reach->khz);
+        return demand->told;
+}
+
+/* A maximum below what is held, which the kernel takes without a word: it is the minimum then. */
+static void tell_maximum(const Manager *manager, const Hold *hold, Demand *demand)
+{
+        for (int i = 0; i < manager->n_frequency; i++)
+                if (cpuset_has(&demand->numbers, manager->frequency[i].number) &&
+                    tell_reach(manager, hold, i, demand))
+                        return;
+}
+
+static void tell_frequency(const Manager *manager, const Hold *hold, GString *text)
+{
+        Demand demand = { .what = "its frequency cannot be kept up",
+                          .actuator = &actuator_cpufreq,
+                          .absent = manager->n_frequency == 0,
+                          .name = "cpufreq",
+                          .end = "/scaling_min_freq",
+                          .text = text };
+        const CpuSet *exclude;
+
+        if (tell_closed(manager, &demand))
+                return;
+        exclude = &options_of(manager, demand.actuator)->exclude;
+        for (int i = 0; i < manager->n_frequency; i++) {
+                CpuSet cpus = manager->frequency[i].cpus;
+
+                if (!cpuset_intersects(&cpus, &hold->cpus))
+                        continue;
+                if (!cpuset_intersects(&cpus, exclude)) {
+                        cpuset_add(&demand.numbers, manager->frequency[i].number);
+                        continue;
+                }
+                cpuset_and(&cpus, &hold->cpus);
+                cpuset_or(&demand.excluded, &cpus);
+        }
+        tell_lost(manager, &demand);
+        if (!demand.told)
+                tell_maximum(manager, hold, &demand);
+}
+
+char *manager_hold_obstacle(const Manager *manager, const Held *held)
+{
+        const Hold *hold = holds_hold(held);
+        char *whole = whole_obstacle(manager, held);
+        GString *text;
+
+        if (whole)
+                return whole;
+        text = g_string_new(NULL);
+        if (!manager_looks_at_holds(manager)) {
+                if (hold_needs_policy(hold))
+                        g_string_append(text, "only its profile is in force: " NOBODY_LOOKS);
+                return g_string_free(text, text->len == 0);
+        }
+        if (held->named && cpuset_is_empty(&hold->cpus)) {
+                g_string_append(text, "none of its CPUs is online");
+                return g_string_free(text, false);
+        }
+        if (hold->latency_us >= 0)
+                tell_latency(manager, hold, text);
+        if (hold->min_khz > 0)
+                tell_frequency(manager, hold, text);
+        return g_string_free(text, text->len == 0);
+}

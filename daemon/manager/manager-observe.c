@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Readings for those who ask: status, properties, energy totals.
+ *
+ * They are kept apart from the policies' readings, whose intervals decide, and apart from each
+ * other, because idle states cost two to five files per CPU and state and nobody should pay for
+ * them who asked for the load. Fine-grained energy is a side channel, so energy is averaged over at
+ * least a second.
+ */
+#include "base/log.h"
+#include "manager/manager-parts.h"
+
+static const struct {
+        unsigned senses;
+        uint64_t min_interval_usec;
+} kinds[OBSERVERS] = {
+        [OBSERVE_LOAD] = { SENSE_LOAD | SENSE_LOADAVG | SENSE_PRESSURE | SENSE_POWER, 100000 },
+        [OBSERVE_RESIDENCY] = { SENSE_LOAD | SENSE_RESIDENCY | SENSE_MISSES, 100000 },
+        [OBSERVE_ENERGY] = { SENSE_LOAD | SENSE_ENERGY, ENERGY_INTERVAL_USEC },
+};
+
+/* /proc/stat counts in steps of 10 ms: who asks so soon after the start that the first interval
+ * would be shorter than two of them gets none. */
+#define FIRST_INTERVAL_USEC 20000
+
+/* True if the last answer is to be given again. The first reading has no interval, so it stands for
+ * a shorter time; not for energy, of which nobody may see more than the mean of a second. */
+static bool is_fresh(const Observer *o)
+{
+        uint64_t age = manager_now() - o->current->time_usec;
+        bool first = o->snapshot->interval_usec == 0 && !(o->senses & SENSE_ENERGY);
+
+        if (o->current->time_usec == 0)
+                return false;
+        return age < (first ? FIRST_INTERVAL_USEC : o->min_interval_usec);
+}
+
+static int observe_again(Manager *manager, Observer *o)
+{
+        Counters *spare = o->previous;
+        int r;
+
+        r = counters_read(manager->sensors, o->senses, spare);
+        if (r < 0)
+                return r;
+        o->previous = o->current;
+        o->current = spare;
+        snapshot_compute(o->previous->time_usec ? o->previous : NULL, o->current, o->snapshot);
+        return 0;
+}
+
+static void add_energy(Manager *manager, const Snapshot *snapshot)
+{
+        for (int i = 0; i < snapshot->n_energy; i++) {
+                EnergyTotal *total;
+
+                if ((guint)i >= manager->energy->len)
+                        g_array_set_size(manager->energy, (guint)i + 1);
+                total = &g_array_index(manager->energy, EnergyTotal, i);
+                if (snapshot->energy[i].valid)
+                        total->joules += snapshot->energy[i].joules;
+                else if (snapshot->interval_usec)
+                        total->dropped++;
+        }
+}
+
+const Snapshot *manager_observe(Manager *manager, unsigned senses)
+{
+        int kind = senses & SENSE_ENERGY      ? OBSERVE_ENERGY
+                   : senses & SENSE_RESIDENCY ? OBSERVE_RESIDENCY
+                                              : OBSERVE_LOAD;
+        Observer *o = &manager->observers[kind];
+        int r;
+
+        if (is_fresh(o))
+                return o->snapshot;
+        r = observe_again(manager, o);
+        if (r < 0) {
+                log_debug("The load cannot be read: %s", g_strerror(-r));
+                return NULL;
+        }
+        if (kind == OBSERVE_ENERGY)
+                add_energy(manager, o->snapshot);
+        return o->snapshot;
+}
+
+void manager_observers_init(Manager *manager)
+{
+        manager->energy = g_array_new(FALSE, TRUE, sizeof(EnergyTotal));
+        for (int i = 0; i < OBSERVERS; i++) {
+                Observer *o = &manager->observers[i];
+
+                o->senses = kinds[i].senses;
+                o->min_interval_usec = kinds[i].min_interval_usec;
+                o->previous = counters_new(manager->topology->n_cpus);
+                o->current = counters_new(manager->topology->n_cpus);
+                o->snapshot = snapshot_new(manager->topology->n_cpus);
+                manager_observe(manager, o->senses);
+        }
+}
+
+void manager_observers_done(Manager *manager)
+{
+        for (int i = 0; i < OBSERVERS; i++) {
+                Observer *o = &manager->observers[i];
+
+                counters_free(o->previous);
+                counters_free(o->current);
+                snapshot_free(o->snapshot);
+        }
+        if (manager->energy)
+                g_array_unref(manager->energy);
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The manager's parts, for each other: manager.c has its life and its tick; beside it stand
+ *   manager-act.c      putting the plan in force, and whether it is
+ *   manager-failure.c  what acting failed at
+ *   manager-decide.c   asking the policies, making the plan safe, saying why
+ *   manager-config.c   configuration into sections, policies and actuators
+ *   manager-facts.c    what the machine offers, for policies
+ *   manager-wake.c     what makes it tick: timer, CPUs coming and going
+ *   manager-guard.c    who tells of load that comes while CPUs are parked
+ *   manager-observe.c  readings for those who ask
+ *   manager-profile.c  which profile is in force
+ *   manager-sleep.c    the machine falls asleep and wakes up
+ *   manager-pause.c    clients that want the machine left alone
+ *   manager-holds.c    clients that want something of it
+ *   manager-apps.c     applications that something is wanted for
+ */
+#ifndef IDLED_MANAGER_PARTS_H
+#define IDLED_MANAGER_PARTS_H
+
+#include "manager/manager.h"
+#include "manager/profile-choice.h"
+
+/* True if some policy at work has wishes for single CPUs. */
+bool manager_wishes_cpus(const Manager *manager);
+
+/* What the policies at work read, with their options as they are, and what decides which profile is
+ * in force: Sense flags. */
+unsigned manager_needed_senses(const Manager *manager);
+unsigned manager_profile_senses(const Manager *manager);
+
+/* Reads what the machine offers, if a policy at work needs it; drops what was read before. */
+void manager_read_facts(Manager *manager);
+void manager_drop_facts(Manager *manager);
+
+/* Whether other drivers are at work than when the facts were read, which no event tells for sure;
+ * if so they are read anew, and the next tick has to act. A look costs a few files. */
+bool manager_recheck_facts(Manager *manager);
+
+/* The facts, for actuators. */
+ActFacts manager_act_facts(const Manager *manager);
+
+/* What a policy is given to decide by, but for `offered`. */
+PolicyInput manager_policy_input(const Manager *manager, const ActivePolicy *active);
+
+/* Asks every policy by its rank and merges their wishes, or wishes nothing while paused. With
+ * `by_holds` only those are asked that look at holds, and the others wish what they wished last. */
+void manager_decide(Manager *manager, bool by_holds, Plan *ret_plan);
+
+/* Makes `plan` safe; who is pinned where is looked up before CPUs are parked. `ret_safety` has room
+ * for every CPU number. */
+void manager_make_safe(Manager *manager, Plan *plan, uint8_t *ret_safety);
+
+/* Who is bound to CPUs may go, and nothing tells: whether it is time to look if CPUs that are kept
+ * in use for them could be parked by now. A tick comes in time for that. */
+bool manager_should_look_again(const Manager *manager);
+
+/* Notes for every CPU why it is parked or not, and a transition if the set of parked CPUs differs
+ * from that before. */
+void manager_note_causes(Manager *manager, const CpuSet *parked_before, const uint8_t *safety);
+
+/* Gives all CPUs back for a moment, so that who is pinned shows; a plan is carried out next. */
+void manager_widen(Manager *manager);
+
+/* Puts `plan` in force, and on record why. */
+void manager_carry_out(Manager *manager, const Plan *plan, const uint8_t *safety);
+
+/* Watches for cgroups that come and go if the plan in force makes that necessary, else no longer.
+ */
+void manager_watch_groups(Manager *manager);
+void manager_unwatch_groups(Manager *manager);
+
+/* Once in a while: has someone else turned our knobs, do new cgroups need the plan? */
+void manager_check_knobs(Manager *manager);
+
+/* After how many microseconds to do so though nobody wants a tick; 0: nothing is changed. */
+uint64_t manager_check_after(const Manager *manager);
+
+/* Reads the configuration into `*ret_config`; the errors are logged by who asks. */
+int manager_read_config(Manager *manager, GPtrArray *errors, Config **ret_config);
+
+/* Reads which profile was chosen before the restart. */
+void manager_recall_profile(Manager *manager);
+void manager_drop_profile(Manager *manager);
+
+/* Puts the profile that is to be in force in force in `config`, which is not at work yet. */
+void manager_adopt_profile(Manager *manager, Config *config);
+
+/* Goes to another profile if another is to be in force, and tells of it. True if options changed.
+ */
+bool manager_follow_profile(Manager *manager);
+
+/* Options changed: a profile that contradicted them is to be tried again. */
+void manager_profile_retry(Manager *manager);
+
+/* Puts policies and actuators of `config` to work in place of the old ones, whose state is kept
+ * where the policy is the same. Takes `config` over. */
+void manager_use_config(Manager *manager, Config *config);
+
+/* Tries actuators again that were not available. */
+void manager_open_absent(Manager *manager);
+
+/* Closes actuators and frees the policies' states. */
+void manager_drop_config(Manager *manager);
+
+/* Sets the timer for the tick after this one, and who watches until then. */
+void manager_arm(Manager *manager, bool changed);
+
+/* Has the timer go off once, after so many microseconds. */
+void manager_set_timer(sd_event_source *timer, uint64_t usec);
+
+/* After acting between two ticks: as manager_arm(), but a tick that is due stays so. */
+void manager_arm_sooner(Manager *manager);
+
+/* After acting: when nothing was changed for some seconds, what memory acting took is given back.
+ */
+void manager_settle_later(Manager *manager);
+
+/* Has the kernel watch for load while CPUs are parked, as the plan wants it, and says how long
+ * ticks may be apart meanwhile, in microseconds: 0 if nobody watches, UINT64_MAX if load makes
+ * itself known. */
+uint64_t manager_guard(Manager *manager);
+void manager_unguard(Manager *manager);
+
+/* Whether a new task or the slow trigger called for this tick and somebody runs; once. */
+bool manager_expects_load(Manager *manager);
+
+/* Whether the machine was asleep since this was last asked; then all knobs count as set by firmware
+ * or kernel, and the plan is to be carried out anew. */
+bool manager_note_sleep(Manager *manager);
+
+/* Puts the rules of applications in the configuration to work. */
+void manager_use_apps(Manager *manager);
+
+/* Listens for CPUs that come and go, and reads energy before counters wrap. */
+void manager_listen(Manager *manager);
+void manager_unlisten(Manager *manager);
+
+/* The shortest time that a power shown to anybody is averaged over. */
+#define ENERGY_INTERVAL_USEC 1000000
+
+void manager_observers_init(Manager *manager);
+void manager_observers_done(Manager *manager);
+
+/* Logs what became of a knob that was to be given back; a KnobReport. */
+void manager_report_restored(const Knob *knob, const char *value, int error, void *userdata);
+
+void manager_pauses_drop(Manager *manager);
+
+/* A hold came or went: acts at once. `userdata` is the manager. */
+void manager_hold_changed(void *userdata);
+
+/* Brings up to date which CPUs the holds are about; true if they changed. */
+bool manager_follow_holds(Manager *manager);
+
+/* What keeps a cpufreq policy down, as it was in one turn of the loop. */
+typedef struct FreqReach {
+        uint64_t turn;  /* its number, from 1 on; 0: none yet */
+        uint64_t khz;   /* scaling_max_freq; UINT64_MAX: it cannot be read */
+        bool boost_off; /* boost could be on, and is off */
+} FreqReach;
+
+/* True if somebody holds a frequency. */
+bool manager_holds_frequency(const Manager *manager);
+
+/* Tells who listens. */
+void manager_changed(Manager *manager, unsigned changes);
+
+/* CLOCK_MONOTONIC in microseconds. */
+uint64_t manager_now(void);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The machine falls asleep and wakes up.
+ *
+ * What firmware and kernel made of our knobs meanwhile is nobody's: it must not be taken for
+ * somebody who changed them, whose they were from then on. logind says when the machine is back,
+ * but it may take its time, and it is heard only when the loop is free, while the machine may have
+ * fallen asleep in the middle of acting. So before anything is done to knobs two clocks are
+ * compared, of which one goes on while the machine sleeps and the other does not.
+ */
+#include <time.h>
+
+#include "base/log.h"
+#include "manager/manager-parts.h"
+
+/* Less is what the kernel makes of the clocks' rounding. */
+#define SLEEP_LEAST_USEC 10000
+
+/* Two readings of the one clock that are so near have that of the other in their midst. */
+#define NEAR_USEC 1000
+
+static uint64_t boot_time(void)
+{
+        struct timespec now;
+
+        clock_gettime(CLOCK_BOOTTIME, &now);
+        return (uint64_t)now.tv_sec * G_USEC_PER_SEC + (uint64_t)now.tv_nsec / 1000;
+}
+
+static uint64_t slept_by_clocks(void)
+{
+        uint64_t before, boot, after;
+
+        do {
+                before = manager_now();
+                boot = boot_time();
+                after = manager_now();
+        } while (after - before > NEAR_USEC);
+        return boot - before;
+}
+
+/* All knobs count as set by firmware or kernel, and the plan is to be carried out anew. */
+static void distrust_knobs(Manager *manager)
+{
+        cpuset_or(&manager->returned, &manager->topology->online);
+        manager->stale = true;
+}
+
+bool manager_note_sleep(Manager *manager)
+{
+        uint64_t slept = manager->setup.slept ? manager->setup.slept() : slept_by_clocks();
+
+        if (slept < manager->slept_usec + SLEEP_LEAST_USEC)
+                return false;
+        log_debug("The machine has slept");
+        manager->slept_usec = slept;
+        distrust_knobs(manager);
+        return true;
+}
+
+void manager_resumed(Manager *manager)
+{
+        if (!manager_note_sleep(manager)) /* too short for the clocks, or noticed before */
+                distrust_knobs(manager);
+        manager_rescan(manager);
+        manager_recheck_facts(manager);
+        manager_wake(manager);
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What makes the manager tick.
+ *
+ * - A timer, when a policy asked for a period. It has slack, so that the kernel can let it go off
+ *   with others, and stretches while nothing changes (cadence.h). Without a period it goes off once
+ *   a minute while something is changed, to see whether that is still so.
+ * - While CPUs are parked, the kernel, which tells of load that comes (manager-guard.c).
+ * - CPUs that come and go, told by udev.
+ * - Mains that is plugged in or out, told by udev too, if a policy wants to know.
+ * - A driver that comes late, as far as it is a module: of drivers of frequencies and idle states
+ *   nothing is told, but of modules it is.
+ * - manager_wake(), for all that clients do.
+ *
+ * And what follows a change once, when all is quiet again: memory that it took is given back.
+ */
+#include <errno.h>
+#include <systemd/sd-device.h>
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/number.h"
+#include "manager/cadence.h"
+#include "manager/manager-parts.h"
+
+/* A module is told of before it has set to work, and seldom comes alone. */
+#define DRIVER_USEC G_USEC_PER_SEC
+
+/* Without a change for so long all is quiet; up to as much again, with some other timer. */
+#define QUIET_USEC (5 * G_USEC_PER_SEC)
+
+void manager_set_timer(sd_event_source *timer, uint64_t usec)
+{
+        int r = sd_event_source_set_time_relative(timer, usec);
+
+        if (r >= 0)
+                r = sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
+        if (r < 0)
+                log_error_errno(r, "The timer cannot be set: %m");
+}
+
+static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
+{
+        manager_tick(userdata);
+        return 0;
+}
+
+void manager_wake(Manager *manager)
+{
+        int r;
+
+        r = sd_event_source_set_time(manager->timer, 0);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(manager->timer, SD_EVENT_ONESHOT);
+        if (r < 0)
+                log_error_errno(r, "The timer cannot be set: %m");
+}
+
+static uint64_t max_stretch(const Manager *manager)
+{
+        const DaemonOptions *options = config_section(manager->config, "Daemon")->options;
+
+        return options->max_stretch;
+}
+
+/* The interval, 0 for none, or that until `usec` if it is sooner. */
+static uint64_t sooner(uint64_t interval, uint64_t usec)
+{
+        uint64_t now = manager_now(), rest = usec > now ? usec - now : 1;
+
+        return interval == 0 ? rest : MIN(interval, rest);
+}
+
+void manager_arm(Manager *manager, bool changed)
+{
+        Cadence cadence = {
+                .period_usec = manager->plan.period_usec,
+                .settled = manager->plan.settled,
+                .changed = changed || manager_expects_load(manager),
+                .most_usec = manager_guard(manager),
+                .max_stretch = max_stretch(manager),
+        };
+        uint64_t interval;
+        int r;
+
+        manager->stretch = cadence_stretch(&cadence, manager->stretch);
+        interval = manager->stretch * cadence.period_usec;
+        if (interval > 0 && interval < READING_USEC)
+                interval = READING_USEC;
+        if (interval == 0)
+                interval = manager_check_after(manager);
+        if (manager->look_again_usec > 0)
+                interval = sooner(interval, manager->look_again_usec);
+        manager->interval_usec = interval;
+        if (interval == 0) {
+                sd_event_source_set_enabled(manager->timer, SD_EVENT_OFF);
+                return;
+        }
+        r = sd_event_source_set_time_relative(manager->timer, interval);
+        if (r >= 0)
+                r = sd_event_source_set_time_accuracy(manager->timer, interval / 4);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(manager->timer, SD_EVENT_ONESHOT);
+        if (r < 0)
+                log_error_errno(r, "The timer cannot be set: %m");
+}
+
+void manager_arm_sooner(Manager *manager)
+{
+        uint64_t due = UINT64_MAX, next = UINT64_MAX;
+        int enabled = SD_EVENT_OFF;
+
+        if (sd_event_source_get_enabled(manager->timer, &enabled) > 0)
+                sd_event_source_get_time(manager->timer, &due);
+        manager_arm(manager, true);
+        if (sd_event_source_get_enabled(manager->timer, &enabled) > 0)
+                sd_event_source_get_time(manager->timer, &next);
+        /* What no event brought near was for a period, or for knobs, that are no more. */
+        if (due >= next || (manager->interval_usec == 0 && due > manager_now() + READING_USEC))
+                return;
+        sd_event_source_set_time(manager->timer, due);
+        sd_event_source_set_enabled(manager->timer, SD_EVENT_ONESHOT);
+}
+
+static int on_quiet(sd_event_source *source, uint64_t usec, void *userdata)
+{
+        memory_settle();
+        return 0;
+}
+
+void manager_settle_later(Manager *manager)
+{
+        if (manager->quiet_timer)
+                manager_set_timer(manager->quiet_timer, QUIET_USEC);
+}
+
+/* Mains came or went: what was read of it is looked at no more, and the next reading decides. */
+static void power_moved(Manager *manager)
+{
+        if (!(manager_needed_senses(manager) & SENSE_POWER))
+                return;
+        sensors_reopen(manager->sensors, SENSE_POWER, manager->topology);
+        manager_set_timer(manager->timer, READING_USEC);
+}
+
+/* A CPU that went and came back within one event has knobs that the kernel made anew. */
+static bool note_returned(Manager *manager, sd_device *device)
+{
+        sd_device_action_t action;
+        const char *number;
+        int cpu;
+
+        if (sd_device_get_action(device, &action) < 0 || action != SD_DEVICE_ONLINE ||
+            sd_device_get_sysnum(device, &number) < 0 || int_parse(number, &cpu) < 0)
+                return false;
+        cpuset_add(&manager->returned, cpu);
+        manager->stale = true;
+        return true;
+}
+
+static void module_moved(Manager *manager)
+{
+        if (manager_wishes_cpus(manager))
+                manager_set_timer(manager->drivers_timer, DRIVER_USEC);
+}
+
+static int on_drivers(sd_event_source *source, uint64_t usec, void *userdata)
+{
+        Manager *manager = userdata;
+
+        if (manager_recheck_facts(manager))
+                manager_wake(manager);
+        return 0;
+}
+
+static int on_device(sd_device_monitor *monitor, sd_device *device, void *userdata)
+{
+        Manager *manager = userdata;
+        const char *subsystem = NULL;
+
+        sd_device_get_subsystem(device, &subsystem);
+        if (g_strcmp0(subsystem, "power_supply") == 0) {
+                power_moved(manager);
+        } else if (g_strcmp0(subsystem, "module") == 0) {
+                module_moved(manager);
+        } else if (manager_rescan(manager) | note_returned(manager, device)) {
+                manager_wake(manager);
+        }
+        return 0;
+}
+
+/* udev's events of CPUs, power supplies and modules; without udev the reading at the next tick
+ * shows the change. */
+static int listen_for_devices(Manager *manager)
+{
+        static const char *const subsystems[] = { "cpu", "power_supply", "module" };
+        int r;
+
+        r = sd_device_monitor_new(&manager->monitor);
+        if (r < 0)
+                return r;
+        for (size_t i = 0; r >= 0 && i < G_N_ELEMENTS(subsystems); i++)
+                r = sd_device_monitor_filter_add_match_subsystem_devtype(manager->monitor,
+                                                                         subsystems[i], NULL);
+        if (r >= 0)
+                r = sd_event_add_time(manager->event, &manager->drivers_timer, CLOCK_MONOTONIC, 0,
+                                      DRIVER_USEC, on_drivers, manager);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(manager->drivers_timer, SD_EVENT_OFF);
+        if (r < 0)
+                return r;
+        r = sd_device_monitor_attach_event(manager->monitor, manager->event);
+        if (r < 0)
+                return r;
+        return sd_device_monitor_start(manager->monitor, on_device, manager);
+}
+
+/*
+ * How often energy is read; more often than it may be would only be waking up. The timer fires up
+ * to a quarter of it later, which with some time to get to read has to be before the deadline.
+ */
+static uint64_t energy_period(const Manager *manager)
+{
+        uint64_t deadline = sensors_energy_deadline(manager->sensors);
+
+        return deadline == UINT64_MAX ? deadline : MAX(deadline / 4 * 3, ENERGY_INTERVAL_USEC);
+}
+
+static int on_energy(sd_event_source *source, uint64_t usec, void *userdata)
+{
+        Manager *manager = userdata;
+
+        manager_observe(manager, SENSE_ENERGY);
+        manager_set_timer(source, energy_period(manager));
+        return 0;
+}
+
+void manager_listen(Manager *manager)
+{
+        uint64_t period = energy_period(manager);
+        int r;
+
+        r = sd_event_add_time(manager->event, &manager->timer, CLOCK_MONOTONIC, 0, 0, on_timer,
+                              manager);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(manager->timer, SD_EVENT_OFF);
+        if (r >= 0 && period != UINT64_MAX)
+                r = sd_event_add_time_relative(manager->event, &manager->energy_timer,
+                                               CLOCK_MONOTONIC, period, period / 4, on_energy,
+                                               manager);
+        if (r >= 0)
+                r = sd_event_add_time(manager->event, &manager->quiet_timer, CLOCK_MONOTONIC, 0,
+                                      QUIET_USEC, on_quiet, manager);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(manager->quiet_timer, SD_EVENT_OFF);
+        if (r < 0)
+                log_error_errno(r, "The timers cannot be made: %m");
+        r = manager->setup.live ? listen_for_devices(manager) : 0;
+        if (r < 0)
+                log_info("No events of CPUs that come and go (%s): seen at the next tick",
+                         g_strerror(-r));
+}
+
+void manager_unlisten(Manager *manager)
+{
+        manager->monitor = sd_device_monitor_unref(manager->monitor);
+        manager->timer = sd_event_source_disable_unref(manager->timer);
+        manager->drivers_timer = sd_event_source_disable_unref(manager->drivers_timer);
+        manager_unguard(manager);
+        manager->energy_timer = sd_event_source_disable_unref(manager->energy_timer);
+        manager->quiet_timer = sd_event_source_disable_unref(manager->quiet_timer);
+        manager_unwatch_groups(manager);
+}

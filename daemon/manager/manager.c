@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The manager: its life, and the tick.
+ *
+ * A tick reads, decides and acts, in this order. Reading fills a snapshot; deciding turns it into a
+ * plan and touches nothing; acting happens only if the plan differs from the one in force (or
+ * something outside made that doubtful: `stale`), so that the usual tick is one reading and one
+ * comparison. Beside ticks only holds that come or go make it decide and act (manager-holds.c), by
+ * the same two steps and the last reading.
+ *
+ * What is waited for is waited for in the event loop of sd-event, but for what acting waits for:
+ * the kernel, and systemd for BUS_TIMEOUT_USEC a call (unit-control.h).
+ */
+#include "manager/manager.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "act/knob/undo.h"
+#include "base/cpuset-text.h"
+#include "base/log.h"
+#include "apps/apps.h"
+#include "manager/manager-parts.h"
+#include "sense/topology-read.h"
+
+uint64_t manager_now(void)
+{
+        struct timespec now;
+
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        return (uint64_t)now.tv_sec * G_USEC_PER_SEC + (uint64_t)now.tv_nsec / 1000;
+}
+
+void manager_changed(Manager *manager, unsigned changes)
+{
+        if (changes && manager->on_change)
+                manager->on_change(manager, changes, manager->userdata);
+}
+
+unsigned manager_needed_senses(const Manager *manager)
+{
+        unsigned senses = SENSE_LOAD | manager_profile_senses(manager) | manager->plan.reads;
+
+        for (guint i = 0; i < manager->policies->len; i++) {
+                const ActivePolicy *p = &g_array_index(manager->policies, ActivePolicy, i);
+
+                senses |= p->policy->needs;
+                if (p->policy->reads)
+                        senses |= p->policy->reads(p->section->options);
+        }
+        return senses;
+}
+
+/* Takes the reading that the policies decide by. */
+static int read_machine(Manager *manager)
+{
+        Counters *previous = manager->previous, *current = manager->current;
+        bool first = current->time_usec == 0, pressed = manager->pressed;
+        int r;
+
+        manager->snapshot->pressed = pressed;
+        manager->pressed = false;
+        if (!first && manager_now() - current->time_usec < READING_USEC)
+                return 0;
+        manager->previous = current;
+        manager->current = previous;
+        r = counters_read(manager->sensors, manager_needed_senses(manager), manager->current);
+        if (r < 0) {
+                manager->previous = previous;
+                manager->current = current;
+                return r;
+        }
+        snapshot_compute(first ? NULL : manager->previous, manager->current, manager->snapshot);
+        manager->snapshot->pressed = pressed;
+        return 0;
+}
+
+/* CPUs that came or went without an event show in the reading itself. A container may be shown
+ * times of other CPUs than are online, for good: that is looked into less and less often. Once is
+ * not enough, for a CPU that goes between two readings may be back before the next. */
+static void look_for_moved_cpus(Manager *manager)
+{
+        const CpuSet *counted = &manager->current->cpus;
+        g_autofree char *text = NULL;
+        unsigned n;
+
+        if (cpuset_equal(counted, &manager->topology->online) ||
+            !cpuset_equal(counted, &manager->counted))
+                manager->n_counted = 0;
+        manager->counted = *counted;
+        if (cpuset_equal(counted, &manager->topology->online))
+                return;
+        n = ++manager->n_counted;
+        if ((n & (n - 1)) != 0)
+                return;
+        manager_rescan(manager);
+        if (n != 2 || cpuset_equal(counted, &manager->topology->online))
+                return;
+        text = cpuset_format(counted);
+        log_info("The kernel counts the time of CPUs %s, which are not those that are online",
+                 text);
+}
+
+/* True if work would be sent from CPUs that it is confined to now to others altogether. Of tasks on
+ * the former nobody can tell whether they are confined there or pinned. */
+static bool leaves_all(const Manager *manager, const Plan *plan)
+{
+        CpuSet common = plan->allowed;
+
+        cpuset_and(&common, &manager->plan.allowed);
+        cpuset_and(&common, &manager->topology->online);
+        return cpuset_is_empty(&common) && !cpuset_is_empty(&manager->parked);
+}
+
+/* Decides, and acts if the plan is another one: then true. */
+static bool decide_and_act(Manager *manager, bool by_holds)
+{
+        g_autofree uint8_t *safety = NULL;
+        Plan wished = manager->wished, plan;
+
+        manager_decide(manager, by_holds, &plan);
+        if (!manager->stale && plan_equal(&wished, &manager->wished) &&
+            !manager_should_look_again(manager)) {
+                plan.allowed = manager->plan.allowed;
+                manager->plan = plan;
+                return false;
+        }
+        if (leaves_all(manager, &plan))
+                manager_widen(manager);
+        safety = g_new0(uint8_t, (gsize)manager->topology->n_cpus);
+        manager_make_safe(manager, &plan, safety);
+        manager_carry_out(manager, &plan, safety);
+        return true;
+}
+
+/* As decide_and_act(), and once more if parking changed where processes with holds may run. */
+static bool settle(Manager *manager, bool by_holds)
+{
+        CpuSet parked = manager->parked;
+        bool changed = decide_and_act(manager, by_holds);
+
+        if (cpuset_equal(&parked, &manager->parked))
+                return changed;
+        holds_look_again(manager->holds);
+        if (manager_follow_holds(manager))
+                decide_and_act(manager, true);
+        return changed;
+}
+
+void manager_tick(Manager *manager)
+{
+        bool changed;
+        int r;
+
+        manager->n_ticks++;
+        r = read_machine(manager);
+        if (r < 0) {
+                log_error_errno(r, "The load cannot be read: %m");
+                manager_arm(manager, true);
+                return;
+        }
+        look_for_moved_cpus(manager);
+        manager_follow_holds(manager);
+        manager_follow_profile(manager);
+        changed = settle(manager, false);
+        if (!changed)
+                manager_check_knobs(manager);
+        manager_arm(manager, changed);
+        if (manager->stale) /* acting has shown that the machine is another */
+                manager_wake(manager);
+}
+
+void manager_act_on_holds(Manager *manager)
+{
+        bool by_holds = !manager_follow_profile(manager);
+
+        if (settle(manager, by_holds))
+                manager_arm_sooner(manager);
+}
+
+bool manager_rescan(Manager *manager)
+{
+        Topology *topology;
+        int r;
+
+        r = topology_read(manager->setup.root, &topology);
+        if (r < 0) {
+                log_error_errno(r, "The topology cannot be read anew: %m");
+                return false;
+        }
+        /* A partition of ours is none of the administrator's. */
+        cpuset_subtract(&topology->isolated, &manager->parked);
+        if (topology->n_cpus != manager->topology->n_cpus ||
+            topology_equal(topology, manager->topology)) {
+                topology_free(topology);
+                return false;
+        }
+        CPUSET_FOREACH(cpu, &topology->online)
+                if (!cpuset_has(&manager->topology->online, cpu))
+                        cpuset_add(&manager->returned, cpu);
+        topology_free(manager->topology);
+        manager->topology = topology;
+        manager_read_facts(manager);
+        sensors_rescan(manager->sensors, topology);
+        manager->stale = true;
+        manager_changed(manager, CHANGE_TOPOLOGY);
+        return true;
+}
+
+void manager_groups_changed(Manager *manager)
+{
+        manager->stale = true;
+        manager_wake(manager);
+}
+
+static int count_cores(const Manager *manager, const CpuSet *cpus)
+{
+        const Topology *t = manager->topology;
+        int n = 0;
+
+        for (int core = 0; core < t->n_cores; core++)
+                for (int i = 0; i < t->cores[core].n_threads; i++)
+                        if (cpuset_has(cpus, t->core_cpus[t->cores[core].first + (uint32_t)i])) {
+                                n++;
+                                break;
+                        }
+        return n;
+}
+
+int manager_wanted_cores(const Manager *manager)
+{
+        return count_cores(manager, &manager->plan.allowed);
+}
+
+int manager_active_cores(const Manager *manager)
+{
+        CpuSet active = manager->topology->online;
+
+        cpuset_subtract(&active, &manager->parked);
+        return count_cores(manager, &active);
+}
+
+int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
+                Manager **ret_manager)
+{
+        g_autoptr(Manager) manager = g_new0(Manager, 1);
+        Config *config;
+        int r;
+
+        manager->setup = *setup;
+        manager->event = sd_event_ref(event);
+        manager->policies = g_array_new(FALSE, TRUE, sizeof(ActivePolicy));
+        manager->actuators = g_array_new(FALSE, TRUE, sizeof(ActuatorState));
+        manager->pauses = g_ptr_array_new();
+        r = manager_read_config(manager, errors, &config);
+        if (r < 0)
+                return r;
+        r = topology_read(setup->root, &manager->topology);
+        if (r < 0) {
+                config_free(config);
+                return log_error_errno(r, "The machine's CPUs cannot be read: %m");
+        }
+        manager->holds = holds_new(event, setup->root, &manager->topology->online,
+                                   HOLDS_FOLLOW_USEC, manager_hold_changed, manager);
+        manager->sensors = sensors_new(setup->root, manager->topology);
+        manager->previous = counters_new(manager->topology->n_cpus);
+        manager->current = counters_new(manager->topology->n_cpus);
+        manager->snapshot = snapshot_new(manager->topology->n_cpus);
+        manager->causes = g_new0(CpuCause, (gsize)manager->topology->n_cpus);
+        manager->knobs = knobs_new(&(ActContext){ setup->root, setup->units, setup->live },
+                                   setup->run, setup->dry_run);
+        manager_observers_init(manager);
+        plan_init(&manager->plan, NULL, 0);
+        manager->plan.allowed = manager->topology->online;
+        manager_note_sleep(manager);
+        manager->stale = true;
+        manager_recall_profile(manager);
+        manager_adopt_profile(manager, config);
+        manager_use_config(manager, config);
+        *ret_manager = g_steal_pointer(&manager);
+        return 0;
+}
+
+void manager_report_restored(const Knob *knob, const char *value, int error, void *userdata)
+{
+        if (error == -ESTALE)
+                log_warning("%s %s is now \"%s\", set by someone else, and stays so",
+                            knob->kind->name, knob->name, value);
+        else if (error == -ENOENT)
+                log_debug("%s %s is gone", knob->kind->name, knob->name);
+        else if (error < 0)
+                log_error_errno(error, "%s %s could not be given back: %m", knob->kind->name,
+                                knob->name);
+}
+
+static const KnobKind **all_kinds(void)
+{
+        GPtrArray *kinds = g_ptr_array_new();
+
+        for (int i = 0; actuators[i]; i++)
+                for (int j = 0; actuators[i]->kinds[j]; j++)
+                        g_ptr_array_add(kinds, (gpointer)actuators[i]->kinds[j]);
+        g_ptr_array_add(kinds, NULL);
+        return (const KnobKind **)g_ptr_array_free(kinds, FALSE);
+}
+
+/* Nobody can tell what these lines were about, so it is an error; and they are not to be lost when
+ * the rest is given back. */
+static int tell_skipped(Knobs *knobs, int skipped)
+{
+        int r = knobs_set_aside(knobs);
+
+        log_error("%d %s no sense: something may stay changed", skipped,
+                  skipped == 1 ? "line of the record of what was changed makes"
+                               : "lines of the record of what was changed make");
+        if (r > 0)
+                log_notice("That record is kept as " UNDO_DAMAGED ", beside its usual name");
+        else if (r < 0)
+                log_error_errno(r, "That record cannot be kept as " UNDO_DAMAGED ": %m");
+        return -EBADMSG;
+}
+
+/* A later version may have put them on record, and can give them back. */
+static int tell_unknown(int unknown)
+{
+        log_warning(
+                "%d %s", unknown,
+                unknown == 1
+                        ? "knob of a kind that this version does not know is left as it is"
+                        : "knobs of kinds that this version does not know are left as they are");
+        return -EBADMSG;
+}
+
+int manager_recover(Knobs *knobs)
+{
+        g_autofree const KnobKind **kinds = all_kinds();
+        int skipped, unknown, n, told = 0, r;
+
+        n = knobs_recover(knobs, kinds, &skipped);
+        if (n < 0)
+                return log_error_errno(n, "The record of what was changed cannot be read: %m");
+        if (skipped > 0)
+                told = tell_skipped(knobs, skipped);
+        unknown = knobs_count_unknown(knobs, kinds);
+        if (unknown > 0)
+                told = tell_unknown(unknown);
+        if (n > 0)
+                log_notice("%d %s left changed by an instance that died: giving back", n,
+                           n == 1 ? "knob was" : "knobs were");
+        r = knobs_restore(knobs, manager_report_restored, NULL);
+        return r < 0 ? r : told;
+}
+
+int manager_start(Manager *manager)
+{
+        int r = 0;
+
+        if (!manager->setup.dry_run)
+                r = manager_recover(manager->knobs);
+        manager_listen(manager);
+        manager_tick(manager);
+        manager_use_apps(manager);
+        return r;
+}
+
+void manager_free(Manager *manager)
+{
+        if (!manager)
+                return;
+        manager->on_change = NULL;
+        manager_pauses_drop(manager);
+        apps_free(manager->apps);
+        holds_free(manager->holds);
+        manager_unlisten(manager);
+        if (manager->knobs)
+                knobs_restore(manager->knobs, manager_report_restored, NULL);
+        manager_drop_config(manager);
+        manager_drop_profile(manager);
+        manager_observers_done(manager);
+        knobs_free(manager->knobs);
+        pins_free(manager->pins);
+        snapshot_free(manager->snapshot);
+        counters_free(manager->current);
+        counters_free(manager->previous);
+        sensors_free(manager->sensors);
+        topology_free(manager->topology);
+        manager_drop_facts(manager);
+        g_free(manager->cpu_wishes[0]);
+        g_free(manager->cpu_wishes[1]);
+        g_free(manager->causes);
+        g_ptr_array_unref(manager->pauses);
+        g_array_unref(manager->actuators);
+        g_array_unref(manager->policies);
+        sd_event_unref(manager->event);
+        g_free(manager);
+}

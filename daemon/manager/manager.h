@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The manager: owns everything that is alive and makes it tick.
+ *
+ * It knows nothing of D-Bus; who serves it (bus.c) or drives it (main.c, tests) calls the functions
+ * below and is told of changes through one callback.
+ */
+#ifndef IDLED_MANAGER_H
+#define IDLED_MANAGER_H
+
+#include <glib.h>
+#include <systemd/sd-device.h>
+#include <systemd/sd-event.h>
+
+#include "act/actuator.h"
+#include "config/config.h"
+#include "holds/holds.h"
+#include "model/frequency.h"
+#include "model/plan.h"
+#include "sense/pins.h"
+#include "sense/sensor.h"
+
+/* Where the daemon lives and what it may do; from the command line. */
+typedef struct ManagerSetup {
+        ConfigPaths paths;
+        int root;
+        int run;             /* directory of the undo record */
+        const char *state;   /* directory of what outlives a restart; NULL: nothing does */
+        bool dry_run;        /* decide and publish, write nothing */
+        bool keep_log_level; /* it was given on the command line */
+        bool live;           /* `root` is the running system: PSI triggers and uevents make sense */
+        uint64_t (*slept)(void);  /* microseconds that the machine has slept; NULL: by its clocks */
+        const UnitControl *units; /* NULL: no systemd */
+} ManagerSetup;
+
+/* One policy at work. */
+typedef struct ActivePolicy {
+        const IdledPolicy *policy;
+        Section *section; /* its options; belongs to the configuration */
+        void *state;
+        Wish wish;     /* its last one */
+        CpuSet before; /* what the one before allowed */
+        CpuWish *cpus; /* of the wish; NULL: the policy has none */
+} ActivePolicy;
+
+/* Why a CPU is parked or not, as decided when that last changed. */
+typedef struct CpuCause {
+        uint64_t since_usec; /* CLOCK_REALTIME; 0: not changed since the start */
+        const char *policy;  /* name; NULL: no policy wished anything */
+        Reason reason;
+        Source option_source; /* of reason.option */
+        Safety safety;        /* SAFETY_NONE: as the policies wished */
+} CpuCause;
+
+/* One change of the set of parked CPUs. */
+typedef struct Transition {
+        uint64_t time_usec; /* CLOCK_REALTIME */
+        CpuSet parked;      /* after it */
+        const char *policy;
+        Reason reason;
+        Source option_source;
+} Transition;
+
+#define TRANSITIONS_KEPT 32
+
+/* A client that wants the machine left alone for as long as it holds its descriptor. */
+typedef struct Pause {
+        struct Manager *manager;
+        char *reason;            /* clean */
+        char *owner;             /* who, for people */
+        uid_t uid;               /* whose; (uid_t)-1: the daemon's own */
+        sd_event_source *source; /* tells when the client's end closes */
+} Pause;
+
+typedef enum Change {
+        CHANGE_PARKED = 1 << 0, /* the plan or what is in force */
+        CHANGE_PAUSED = 1 << 1,
+        CHANGE_DEGRADED = 1 << 2, /* knobs that failed or were taken over */
+        CHANGE_CONFIG = 1 << 3,
+        CHANGE_TOPOLOGY = 1 << 4, /* CPUs came or went: objects too */
+        CHANGE_MISSING = 1 << 5,  /* something turned out not to be there */
+        CHANGE_HOLDS = 1 << 6,    /* holds came or went, or are about other CPUs */
+        CHANGE_PROFILE = 1 << 7,  /* the profile in force, or why */
+        CHANGE_LIMITS = 1 << 8,   /* what single CPUs are held to: governor, latency, idle states */
+        CHANGE_OBSTACLES = 1 << 9, /* perhaps: what stands in the way of holds */
+} Change;
+
+/* The profile in force is that of the configuration; here is how it came to be. */
+typedef struct ActiveProfile {
+        char *chosen;           /* by somebody, until somebody chooses another; NULL: nobody did */
+        int keep_error;         /* why `chosen` is forgotten when the daemon ends; 0: it is not */
+        char *reason;           /* why this one, for people; NULL before the first decision */
+        bool held;              /* it is in force because of a hold */
+        const Profile *refused; /* should be in force and contradicts other options; NULL: none */
+        char *problem;          /* which and what it contradicts; NULL: none */
+} ActiveProfile;
+
+typedef struct ActuatorState {
+        const Actuator *actuator;
+        void *state; /* NULL: not available, see error */
+        int error;
+} ActuatorState;
+
+/* Readings of one kind that are made only when somebody asks. */
+typedef struct Observer {
+        unsigned senses;
+        uint64_t min_interval_usec; /* asked again sooner, the last answer is given */
+        Counters *previous, *current;
+        Snapshot *snapshot;
+} Observer;
+
+enum { OBSERVE_LOAD, OBSERVE_RESIDENCY, OBSERVE_ENERGY, OBSERVERS };
+
+/* One energy domain since the start. */
+typedef struct EnergyTotal {
+        double joules;
+        uint64_t dropped; /* readings that could not be true */
+} EnergyTotal;
+
+typedef struct Manager {
+        ManagerSetup setup;
+        sd_event *event;
+        Config *config;
+        Topology *topology;
+        Sensors *sensors;
+
+        Counters *previous, *current;  /* the policies' readings */
+        Snapshot *snapshot;            /* and their difference */
+        Observer observers[OBSERVERS]; /* readings made for those who ask */
+        GArray *energy;                /* of EnergyTotal, by energy domain */
+
+        GArray *policies;  /* of ActivePolicy, by rank */
+        GArray *actuators; /* of ActuatorState */
+        Knobs *knobs;
+        Pins *pins;               /* of the last scan */
+        uint64_t pins_time_usec;  /* of that scan; 0: none yet */
+        int64_t pins_left_usec;   /* what scans might have cost after it */
+        uint64_t look_again_usec; /* when to scan again, for who is bound to CPUs keeps some in use
+                                     that would be parked; 0: nobody does */
+
+        Plan wished;            /* what the policies together wished, before CPUs were made safe */
+        CpuWish *cpu_wishes[2]; /* room for that of the plan in force and of the next */
+        IdleTable *idle;        /* by CPU number; NULL: no CPU has idle states */
+        FreqPolicy *frequency;  /* of cpufreq, n_frequency of them; NULL: there is none */
+        int n_frequency;
+        struct FreqReach *reach; /* the same; what manager-holds.c knows of each */
+        bool stale;              /* carry out the plan anew even if it is the same */
+        uint64_t slept_usec;     /* how long the machine had slept when that was last looked at */
+        CpuSet counted;          /* the CPUs of /proc/stat at the last tick */
+        unsigned n_counted;      /* for so many ticks in a row they were not those online */
+        CpuSet returned;         /* CPUs that came online since then: the kernel set their knobs */
+        uint64_t checked_usec;   /* when the knobs were last compared with what they should be */
+        Plan plan;               /* merged and safe */
+        CpuSet parked;           /* online CPUs that are kept free of work now */
+        CpuCause *causes;        /* by CPU number */
+        Transition transitions[TRANSITIONS_KEPT]; /* ring; newest at (n_transitions - 1) % KEPT */
+        uint64_t n_transitions;
+
+        Holds *holds;
+        ActiveProfile profile;
+        struct Apps *apps; /* NULL: none are looked for */
+        GPtrArray *pauses; /* of Pause */
+        bool standby;      /* another daemon serves our name */
+
+        uint64_t n_ticks;
+        uint64_t interval_usec; /* to the next tick as set; 0: no timer */
+        uint64_t stretch;       /* how many periods that is */
+        bool pressed;           /* the fast pressure trigger fired */
+        int trigger_error;      /* why there is no pressure trigger; 0: none was refused */
+        bool called;            /* a new task or the slow trigger called for the next tick */
+        int forks_error;        /* why new tasks are not watched for; 0: they may be */
+        bool no_slow_trigger;   /* the kernel refuses that too */
+        sd_event_source *timer, *pressure, *forks, *energy_timer, *quiet_timer, *drivers_timer;
+        sd_event_source *groups, *groups_settle; /* cgroups that come and go, manager-groups.c */
+        sd_device_monitor *monitor;
+
+        void (*on_change)(struct Manager *manager, unsigned changes, void *userdata);
+        void *userdata;
+} Manager;
+
+/* A manager with its configuration, sensors, policies and actuators. Nothing of the machine is
+ * changed. On failure the errors of the configuration are in `errors` (of ConfigError). */
+int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
+                Manager **ret_manager);
+
+/* Gives back what an instance before this one left changed, then ticks for the first time. */
+int manager_start(Manager *manager);
+
+/* Gives back what the record in `knobs` says an instance before this one changed, reporting to the
+ * log. Returns the first error that left something changed; -EBADMSG: there are lines in the record
+ * that make no sense, or knobs of kinds that are not known. */
+int manager_recover(Knobs *knobs);
+
+/* Gives everything back, and frees. */
+void manager_free(Manager *manager);
+
+/* Reads, decides, acts, and sets the timer for the next time. */
+void manager_tick(Manager *manager);
+
+/* Ticks as soon as the loop is free: something that policies must know has changed. */
+void manager_wake(Manager *manager);
+
+/* Decides anew where holds matter and acts, before it returns: a hold cannot wait for a tick. */
+void manager_act_on_holds(Manager *manager);
+
+/* The machine was asleep: what firmware and kernel made of the knobs meanwhile is nobody's, and the
+ * plan is carried out anew at the next tick, which is now. */
+void manager_resumed(Manager *manager);
+
+/* True if a policy is at work that looks at holds. */
+bool manager_looks_at_holds(const Manager *manager);
+
+/* Why the hold is not in force, or what of it is not, as a new string; NULL if nothing is known to
+ * stand in its way. */
+char *manager_hold_obstacle(const Manager *manager, const Held *held);
+
+/* Units or cgroups came or went: the plan is carried out anew at the next tick, which is now. */
+void manager_groups_changed(Manager *manager);
+
+/* Reads the configuration anew. On any error (appended to `errors`) the old one stays whole. */
+int manager_reload(Manager *manager, GPtrArray *errors);
+
+/* Sets an option at run time and decides anew; errors as config_set(). */
+int manager_set_option(Manager *manager, const char *section, const char *key, const char *text,
+                       char **ret_error);
+
+/* Chooses a profile, or with the empty text or PROFILE_AUTO none, and decides anew; kept over a
+ * restart. What a hold asks for stays stronger. -ENOENT: there is no such profile; -EINVAL: it
+ * contradicts what was set at run time, and all is as it was. `*ret_error` says more. */
+int manager_set_profile(Manager *manager, const char *name, char **ret_error);
+
+/* Why nothing comes of the profile in force ("paused by ..."), or which other one cannot be put in
+ * force, as a new string; NULL if all is well. */
+char *manager_profile_inhibited(const Manager *manager);
+
+/* Leaves the machine as found until the other end of the returned descriptor is closed. `reason`
+ * and `owner` are cleaned here; `uid` is for who limits the number of pauses of a user. */
+int manager_pause(Manager *manager, const char *reason, const char *owner, uid_t uid, int *ret_fd);
+
+/* While another daemon serves our name the machine is left as found; false: decide again. */
+void manager_set_standby(Manager *manager, bool standby);
+
+/* True while the machine is to be left alone. */
+bool manager_is_paused(const Manager *manager);
+
+/* What the machine did since somebody last asked for the same, at least 100 ms (for energy 1 s)
+ * ago. Soon after the start the first interval may be as
+ * short as 20 ms, and before that is over there is none: interval and shares are 0. With
+ * SENSE_RESIDENCY or SENSE_ENERGY (one of them) in `senses` that is read, else load, load
+ * averages, pressure and power. Policies do not notice. NULL if the load cannot be read. */
+const Snapshot *manager_observe(Manager *manager, unsigned senses);
+
+/* Why `cpu` is parked or in use, with the inputs of the last decision. Valid until the next call.
+ */
+const CpuCause *manager_cause(const Manager *manager, int cpu);
+
+/* Why `active` wished for `cpu` what it did beside parking, each part with its reason, into
+ * `ret_reasons` (room for EXPLAIN_MAX). Returns how many; 0 while paused. Valid until the next
+ * tick. */
+int manager_reasons(const Manager *manager, const ActivePolicy *active, int cpu,
+                    Reason *ret_reasons);
+
+/* Compares every knob with what it should be: one that someone changed is theirs from then on. Logs
+ * and tells what changed. */
+void manager_verify(Manager *manager);
+
+/* Why nothing is heard of processes that rules of applications are about: negative errno, or 0. */
+int manager_apps_error(const Manager *manager);
+
+/* True if rules of applications are about units or cgroups: then units that come have to be told to
+ * manager_units_came(). */
+bool manager_apps_need_units(const Manager *manager);
+void manager_units_came(Manager *manager);
+
+/* True while units and cgroups that come have to be told: manager_groups_changed(). */
+bool manager_follows_units(const Manager *manager);
+
+/* Why nobody is kept off the CPUs that the plan leaves out: "cgroup NAME is somebody else's", "this
+ * is a dry run", as a new string; NULL if somebody is, or there is nobody to be kept off. */
+char *manager_obstacle(const Manager *manager);
+
+/* What became of an actuator; NULL: this build has it not. */
+const ActuatorState *manager_actuator(const Manager *manager, const Actuator *actuator);
+
+/* What idled has in force for `cpu`, each part as CpuWish says it. Nothing in a dry run. */
+CpuWish manager_limits(const Manager *manager, int cpu);
+
+/* The first error of those with which actuators last tried to carry out the plan; 0: there is none.
+ */
+int manager_apply_error(const Manager *manager);
+
+/* The error of the actuator's last try to carry out the plan, if no knob tells of it; else 0. */
+int manager_untold_error(const Manager *manager, const ActuatorState *actuator);
+
+/* Why it could not, as a new string; with the option to blame if it was asked for what this machine
+ * does not offer. */
+char *manager_failure(const Manager *manager, const ActuatorState *actuator);
+
+/* Looks at CPUs and their groups anew; true if something changed. */
+bool manager_rescan(Manager *manager);
+
+/* Cores with at least one CPU that may be used, in the plan and as it is in force. */
+int manager_wanted_cores(const Manager *manager);
+int manager_active_cores(const Manager *manager);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Manager, manager_free)
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Connecting to a message bus.
+ *
+ * sd_bus_open_system() and its like start the connection before one can say that a missing socket
+ * is to be waited for, so the few steps they take are taken here.
+ */
+#include "systemd/bus-connect.h"
+
+#include <errno.h>
+#include <glib.h>
+
+char *bus_address(const char *bus)
+{
+        const char *address;
+
+        if (!bus) {
+                address = g_getenv("DBUS_SYSTEM_BUS_ADDRESS");
+                return g_strdup(address ? address : "unix:path=/run/dbus/system_bus_socket");
+        }
+        if (!g_str_equal(bus, "session"))
+                return g_strdup(bus);
+        address = g_getenv("DBUS_SESSION_BUS_ADDRESS");
+        if (address)
+                return g_strdup(address);
+        address = g_getenv("XDG_RUNTIME_DIR");
+        return address ? g_strdup_printf("unix:path=%s/bus", address) : NULL;
+}
+
+/* sd-bus takes any text for an address and then finds nobody there. */
+static bool is_address(const char *address)
+{
+        return g_str_has_prefix(address, "unix:") || g_str_has_prefix(address, "unixexec:") ||
+               g_str_has_prefix(address, "tcp:");
+}
+
+int bus_connect(const char *address, bool wait_for_socket, sd_bus **ret_connection)
+{
+        _connection_ sd_bus *connection = NULL;
+        int r = is_address(address) ? sd_bus_new(&connection) : -EINVAL;
+
+        if (r >= 0)
+                r = sd_bus_set_address(connection, address);
+        if (r >= 0)
+                r = sd_bus_set_bus_client(connection, true);
+        if (r >= 0)
+                r = sd_bus_negotiate_fds(connection, true);
+        if (r >= 0)
+                r = sd_bus_set_watch_bind(connection, wait_for_socket);
+        if (r >= 0)
+                r = sd_bus_set_connected_signal(connection, true);
+        if (r >= 0)
+                r = sd_bus_set_method_call_timeout(connection, BUS_TIMEOUT_USEC);
+        if (r >= 0)
+                r = sd_bus_start(connection);
+        if (r < 0)
+                return r;
+        *ret_connection = g_steal_pointer(&connection);
+        return 0;
+}
+
+int bus_wait_ready(sd_bus *connection)
+{
+        gint64 end = g_get_monotonic_time() + BUS_TIMEOUT_USEC;
+        int r;
+
+        while ((r = sd_bus_is_ready(connection)) == 0) {
+                gint64 left = end - g_get_monotonic_time();
+
+                if (left <= 0)
+                        return -ETIMEDOUT;
+                r = sd_bus_process(connection, NULL);
+                if (r == 0)
+                        r = sd_bus_wait(connection, (uint64_t)left);
+                if (r < 0)
+                        return r;
+        }
+        return r < 0 ? r : 0;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Why a CPU's frequency is governed as it is: step 5. The texts are put together here, for they
+ * name what was asked for and what the driver offers.
+ */
+#include <string.h>
+
+#include "cpufreq/cpufreq-parts.h"
+
+typedef struct Text {
+        char *at, *end; /* there is always room for the last 0 */
+} Text;
+
+/* Adds what fits; what is not a visible character of ASCII becomes a question mark. */
+static void add(Text *text, const char *more)
+{
+        for (; *more && text->at < text->end; more++)
+                *text->at++ = *more >= ' ' && *more <= '~' ? *more : '?';
+        *text->at = '\0';
+}
+
+static void add_list(Text *text, char *const *words)
+{
+        for (int i = 0; words[i]; i++) {
+                add(text, i > 0 ? ", " : "");
+                add(text, words[i]);
+        }
+}
+
+/* "governor schedutil, the first wanted that intel_pstate offers", or why there is none. */
+static void tell_word(Text *text, const char *what, const Choice *choice, char *const *wanted,
+                      const FreqPolicy *policy, bool has_any)
+{
+        if (choice->outcome == OUTCOME_FOUND) {
+                add(text, what);
+                add(text, " ");
+                add(text, choice->word);
+                add(text, wanted[1] ? ", the first of those wanted that " : ", which ");
+                add(text, policy->driver);
+                add(text, " offers");
+                return;
+        }
+        add(text, "no ");
+        add(text, what);
+        add(text, ": ");
+        if (choice->outcome == OUTCOME_FORCED) {
+                add(text, "with the governor performance ");
+                add(text, policy->driver);
+                add(text, " decides it itself");
+        } else if (!has_any) {
+                add(text, policy->driver);
+                add(text, " has none");
+        } else {
+                add(text, wanted[1] ? "none of " : "");
+                add_list(text, wanted);
+                add(text, wanted[1] ? " is offered by " : " is not offered by ");
+                add(text, policy->driver);
+        }
+}
+
+static const char *tell_plain(Item item, const Choice *choice)
+{
+        static const char *const texts[ITEMS][2] = {
+                [ITEM_BIAS] = { "energy bias", "no energy bias: these CPUs have none" },
+                [ITEM_MIN] = { "lowest frequency",
+                               "no lowest frequency: the hardware does not tell such a one" },
+                [ITEM_MAX] = { "highest frequency",
+                               "no highest frequency: the hardware does not tell such a one" },
+                [ITEM_BOOST] = { "boost on", "boost is left alone: it cannot be switched here" },
+        };
+
+        if (item == ITEM_BOOST && choice->outcome == OUTCOME_FOUND && !choice->number)
+                return "boost off";
+        return texts[item][choice->outcome != OUTCOME_FOUND];
+}
+
+static void add_value(Reason *reason, Item item, const Choice *choice)
+{
+        if (choice->outcome != OUTCOME_FOUND)
+                return;
+        reason->inputs[0].value = choice->number;
+        if (item == ITEM_BIAS) {
+                reason->inputs[0].name = "bias";
+                reason->inputs[0].unit = "";
+        } else if (item == ITEM_MIN || item == ITEM_MAX) {
+                reason->inputs[0].name = "frequency";
+                reason->inputs[0].unit = "MHz";
+                reason->inputs[0].value = choice->number / 1e3;
+        }
+}
+
+/* What the case of the choice was found out from. */
+static void add_case(Reason *reason, const Choice *choice, const Band *band)
+{
+        int n = reason->inputs[0].name != NULL;
+
+        if (choice->from != CASE_LOW && choice->from != CASE_HIGH)
+                return;
+        reason->inputs[n].name = "busiest CPU";
+        reason->inputs[n].unit = "%";
+        reason->inputs[n].value = 100 * (double)band->busiest;
+}
+
+static Reason tell_item(const Cpufreq *self, const CpufreqOptions *options,
+                        const FreqPolicy *policy, Item item, const Choices *choices)
+{
+        const Choice *choice = &choices->of[item];
+        const Request *request = &options->requests[choice->from];
+        Text text = { self->texts[item], self->texts[item] + TEXT_MAX - 1 };
+        Reason reason = { .because = self->texts[item], .option = cpufreq_key(item, choice->from) };
+
+        if (item == ITEM_GOVERNOR)
+                tell_word(&text, "governor", choice, request->governors, policy,
+                          policy->governors[0]);
+        else if (item == ITEM_PREFERENCE)
+                tell_word(&text, "energy preference", choice, request->preferences, policy,
+                          policy->preferences[0]);
+        else
+                reason.because = tell_plain(item, choice);
+        add_value(&reason, item, choice);
+        add_case(&reason, choice, &self->bands[policy->number]);
+        return reason;
+}
+
+static const FreqPolicy *policy_of(const PolicyInput *input, int cpu)
+{
+        for (int i = 0; i < input->n_frequency; i++)
+                if (cpuset_has(&input->frequency[i].cpus, cpu))
+                        return &input->frequency[i];
+        return NULL;
+}
+
+int cpufreq_explain(const void *state, const PolicyInput *input, int cpu, Reason *ret_reasons)
+{
+        const Cpufreq *self = state;
+        const FreqPolicy *policy = input->frequency ? policy_of(input, cpu) : NULL;
+        Choices choices;
+        int n = 0;
+
+        if (!policy || policy->number < 0 || policy->number >= CPUSET_MAX)
+                return 0;
+        choices = choose(input->options, policy, self->on_battery,
+                         (BandKind)self->bands[policy->number].kind);
+        for (int i = 0; i < ITEMS; i++)
+                if (choices.of[i].outcome != OUTCOME_NOTHING)
+                        ret_reasons[n++] = tell_item(self, input->options, policy, (Item)i,
+                                                     &choices);
+        return n;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * cpufreq: governor, energy preference and bias, frequency limits and boost, by load and by
+ * battery.
+ *
+ *  1. Which value. Each of the six things has four options. On battery that of ...Battery counts if
+ *     it says something; else, while the load is in the low or the high band, that of ...Low or
+ *     ...High if it does; else the plain one; else nothing is wished, and what is stays. So a
+ *     battery is stronger than a load: who saves wants to save.
+ *  2. Bands. The load of a frequency policy (CPUs that change their frequency together) is that of
+ *     its busiest CPU: one busy task is slow on a slow CPU however idle its neighbours are. It is
+ *     low below LowLoad and high from HighLoad on. Up it goes at once. Down it goes when the load
+ *     was below the band during all of Dwell, to the highest band that it was in meanwhile; so a
+ *     load that crosses a threshold to and fro stays in the upper band, and at most one change in
+ *     Dwell goes down. Bands are looked at every Period, and only if some ...Low or ...High says
+ *     something. They begin in the middle.
+ *  3. What is offered. Governors and preferences are lists: the first word that the frequency
+ *     policy offers now is taken. Drivers differ (intel_pstate when it is active has only
+ *     performance and powersave, acpi-cpufreq has no preferences), and the same driver differs with
+ *     its mode, so nothing is assumed of a driver's name but this: with intel_pstate and
+ *     amd-pstate-epp the governor performance decides the preference and refuses another, so none
+ *     is wished for then.
+ *  4. Frequencies are absolute, or a share of the hardware's highest, or its lowest, its base (the
+ *     highest without boost) or its highest. What the hardware cannot do becomes its nearest. A
+ *     highest below the lowest becomes the lowest.
+ *  5. What fits nothing is not wished for, and the explanation names what was asked and who does
+ *     not offer it. All CPUs of a frequency policy get the same wish.
+ */
+#include "cpufreq/cpufreq-parts.h"
+
+#define BATTERY_PERIOD_USEC UINT64_C(30000000)
+
+static bool uses_bands(const CpufreqOptions *options)
+{
+        return request_has_any(&options->requests[CASE_LOW]) ||
+               request_has_any(&options->requests[CASE_HIGH]);
+}
+
+static void wish_make(const Choices *choices, CpuWish *wish)
+{
+        const Choice *of = choices->of;
+
+        if (of[ITEM_GOVERNOR].outcome == OUTCOME_FOUND)
+                wish->governor = of[ITEM_GOVERNOR].word;
+        if (of[ITEM_PREFERENCE].outcome == OUTCOME_FOUND)
+                wish->preference = of[ITEM_PREFERENCE].word;
+        if (of[ITEM_BIAS].outcome == OUTCOME_FOUND)
+                wish->bias = (int8_t)of[ITEM_BIAS].number;
+        if (of[ITEM_MIN].outcome == OUTCOME_FOUND)
+                wish->min_khz = of[ITEM_MIN].number;
+        if (of[ITEM_MAX].outcome == OUTCOME_FOUND)
+                wish->max_khz = of[ITEM_MAX].number;
+        if (of[ITEM_BOOST].outcome == OUTCOME_FOUND)
+                wish->boost = (int8_t)of[ITEM_BOOST].number;
+}
+
+static void wish_for_policy(Cpufreq *self, const PolicyInput *input, const FreqPolicy *policy,
+                            Wish *wish)
+{
+        const CpufreqOptions *options = input->options;
+        Band *band = &self->bands[policy->number];
+        Choices choices;
+
+        if (uses_bands(options))
+                wish->settled &= band_update(band, policy, input->snapshot, options);
+        else
+                *band = (Band){ .kind = BAND_MIDDLE };
+        choices = choose(options, policy, self->on_battery, (BandKind)band->kind);
+        CPUSET_FOREACH(cpu, &policy->cpus)
+                if (cpu < wish->n_cpus)
+                        wish_make(&choices, &wish->cpus[cpu]);
+}
+
+static void cpufreq_init(void *state, const Topology *topology)
+{
+        Cpufreq *self = state;
+
+        self->texts = self->room;
+        for (int i = 0; i < topology->n_cpus; i++)
+                self->bands[i].kind = BAND_MIDDLE;
+}
+
+static void cpufreq_decide(void *state, const PolicyInput *input, Wish *wish)
+{
+        Cpufreq *self = state;
+        const CpufreqOptions *options = input->options;
+
+        self->on_battery = (input->snapshot->have & SENSE_POWER) && input->snapshot->on_battery;
+        if (!input->frequency || !wish->cpus)
+                return;
+        for (int i = 0; i < input->n_frequency; i++)
+                if (input->frequency[i].number >= 0 && input->frequency[i].number < CPUSET_MAX)
+                        wish_for_policy(self, input, &input->frequency[i], wish);
+        if (uses_bands(options))
+                wish->period_usec = options->period_usec;
+        else if (request_has_any(&options->requests[CASE_BATTERY]))
+                wish->period_usec = BATTERY_PERIOD_USEC;
+}
+
+const IdledPolicy idled_policy = {
+        .abi = IDLED_POLICY_ABI,
+        .name = "cpufreq",
+        .summary = "chooses governor, energy preference, frequency limits and boost",
+        .settings = cpufreq_settings,
+        .options_size = sizeof(CpufreqOptions),
+        .state_size = sizeof(Cpufreq),
+        .wishes = WISHES_CPUS,
+        .reads = cpufreq_reads,
+        .check = cpufreq_check,
+        .init = cpufreq_init,
+        .decide = cpufreq_decide,
+        .explain = cpufreq_explain,
+};

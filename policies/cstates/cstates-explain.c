@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Why a CPU may sleep as deep as it may: what the last decision noted, as sentences.
+ */
+#include "cstates/cstates.h"
+
+typedef struct Telling {
+        const Cstates *self;
+        const Cpu *cpu;
+        const PolicyInput *input;
+        const CstatesOptions *options;
+        const IdleTable *table;
+} Telling;
+
+/* Adds an idle state as an input: its name and its exit latency. */
+static void input_state(Reason *reason, int n, const Telling *telling, int state)
+{
+        reason->inputs[n].name = telling->table->states[state].name;
+        reason->inputs[n].unit = "us";
+        reason->inputs[n].value = telling->table->states[state].exit_latency_us;
+}
+
+static Reason tell_limit(const Telling *t)
+{
+        static const char *const because[] = {
+                [LIMIT_NONE] = NULL,
+                [LIMIT_TIME] = "the deepest idle state within the limit",
+                [LIMIT_SHORT] = "no idle state is within the limit, so the shallowest is left",
+                [LIMIT_NAME] = "the deepest idle state allowed",
+                [LIMIT_ELSEWHERE] = "the deepest idle state that wakes up as soon as the one of "
+                                    "this name, which other CPUs have",
+                [LIMIT_NUMBER] = "no CPU has an idle state of this name; the deepest with a number "
+                                 "as low",
+                [LIMIT_UNKNOWN] = "no CPU has an idle state of this name, so there is no limit; "
+                                  "the deepest is",
+        };
+        Reason reason = { .because = because[t->cpu->limited], .option = t->self->limit_option };
+
+        input_state(&reason, 0, t, t->cpu->limit);
+        if (t->self->limit_us >= 0) {
+                reason.threshold = t->self->limit_us;
+                reason.threshold_unit = "us";
+        }
+        return reason;
+}
+
+static Reason tell_use(const Telling *t)
+{
+        const Use *use = &t->cpu->use;
+        bool held = use->held.value;
+        Reason reason = {
+                .because = held ? "one idle state shallower, for the CPU is used"
+                                : "not held shallower, for the CPU is not used enough",
+                .inputs = { { "utilisation", "%", 100 * (double)use->busy },
+                            { "mean sleep", "us", (double)use->sleep_us } },
+                .option = held ? "UtilizationRelease" : "UtilizationThreshold",
+                .threshold = 100 * (held ? t->options->release : t->options->threshold),
+                .threshold_unit = "%",
+        };
+
+        if (held)
+                input_state(&reason, 2, t, use->cap.value);
+        if (use->held.waiting) {
+                reason.because = held ? "still one idle state shallower, but the CPU is not used"
+                                      : "the CPU is used, but not for long enough yet";
+                reason.option = "UtilizationDwell";
+                reason.threshold = (double)t->options->dwell_usec / 1e6;
+                reason.threshold_unit = "s";
+        }
+        return reason;
+}
+
+static Reason tell_history(const Telling *t)
+{
+        const History *history = &t->cpu->history;
+        Reason reason = { .because = "nothing is known of the CPU's sleeps yet",
+                          .option = "History" };
+
+        if (t->self->untold > 1)
+                reason.because = "the kernel does not tell how sleeps turned out";
+        if (history->drawn < 0)
+                return reason;
+        reason.because = "drawn from what sleeps of the state entered most fitted";
+        input_state(&reason, 0, t, history->drawn);
+        reason.inputs[1].name = "its weight";
+        reason.inputs[1].unit = "%";
+        reason.inputs[1].value = 100.0 * history->weight / WEIGHT_SCALE;
+        input_state(&reason, 2, t, history->row);
+        reason.option = "HistoryLearn";
+        reason.threshold = 100 * t->options->learn;
+        reason.threshold_unit = "%";
+        return reason;
+}
+
+/* The shortest latency that is held for the CPU. */
+static Reason tell_hold(const Telling *t, int cpu)
+{
+        double latency_us = -1;
+
+        for (int i = 0; i < t->input->n_holds; i++) {
+                const Hold *hold = &t->input->holds[i];
+
+                if (hold->latency_us >= 0 && cpuset_has(&hold->cpus, cpu) &&
+                    (latency_us < 0 || hold->latency_us < latency_us))
+                        latency_us = hold->latency_us;
+        }
+        return (Reason){ .because = "not by use or history: an application holds a latency",
+                         .inputs = { { latency_us >= 0 ? "held" : NULL, "us", latency_us } } };
+}
+
+static int tell_parts(const Telling *t, int cpu, Reason *ret_reasons)
+{
+        bool guesses = t->options->by_utilisation || t->options->by_history;
+        int n = 0;
+
+        if (t->cpu->limited != LIMIT_NONE)
+                ret_reasons[n++] = tell_limit(t);
+        if (guesses && cpuset_has(&t->self->held, cpu)) {
+                ret_reasons[n++] = tell_hold(t, cpu);
+                return n;
+        }
+        if (t->options->by_utilisation)
+                ret_reasons[n++] = tell_use(t);
+        if (t->options->by_history)
+                ret_reasons[n++] = tell_history(t);
+        return n;
+}
+
+int cstates_explain(const void *state, const PolicyInput *input, int cpu, Reason *ret_reasons)
+{
+        const Cstates *self = state;
+        Telling telling = { .self = self,
+                            .cpu = &self->cpus[cpu],
+                            .input = input,
+                            .options = input->options,
+                            .table = input->idle ? &input->idle[cpu] : NULL };
+        int n = 0;
+
+        if (telling.table && telling.table->n_states > 0 && telling.cpu->fingerprint)
+                n = tell_parts(&telling, cpu, ret_reasons);
+        if (telling.options->idle_governor > 0)
+                ret_reasons[n++] = (Reason){ .because = "the kernel is asked for a governor of "
+                                                        "idle states",
+                                             .option = "IdleGovernor" };
+        return n;
+}

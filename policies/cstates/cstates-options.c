@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What cstates lets people set. conf/policies/cstates.conf documents each.
+ */
+#include "cstates/cstates.h"
+
+const char *const cstates_governors[] = { "keep", "menu", "teo", "ladder", "haltpoll", NULL };
+
+#define ROW(key, type, field, fallback, ...)                                                       \
+        {                                                                                          \
+                "Policy", key, type, offsetof(CstatesOptions, field), fallback, __VA_ARGS__        \
+        }
+
+const Setting cstates_settings[] = {
+        ROW("DeepestState", SETTING_STRING, deepest, "",
+            .help = "Longest exit latency of idle states, such as 50us, or the deepest one's name"),
+        ROW("DeepestStateBattery", SETTING_STRING, deepest_battery, "",
+            .help = "DeepestState on battery; empty: the same"),
+        ROW("UtilizationAware", SETTING_BOOL, by_utilisation, "no",
+            .help = "Hold CPUs that are used a little one idle state shallower"),
+        ROW("UtilizationThreshold", SETTING_PERCENT, threshold, "1.5625%", 0, 1,
+            .help = "A CPU that is busy for more than this share of the time is used"),
+        ROW("UtilizationRelease", SETTING_PERCENT, release, "1%", 0, 1,
+            .help = "A CPU that is busy for less than this share of the time is not used any more"),
+        ROW("UtilizationDwell", SETTING_DURATION, dwell_usec, "2s", 0, 3600e6,
+            .help = "How long a CPU must be used, or not, before it is held, or let go"),
+        ROW("History", SETTING_BOOL, by_history, "no",
+            .help = "Limit CPUs to idle states that fitted, by weights learned from their sleeps"),
+        ROW("HistoryLearn", SETTING_PERCENT, learn, "40%", 0.001, 1,
+            .help = "How much of the weights a look may move"),
+        ROW("HistoryForget", SETTING_PERCENT, forget, "0.5%", 0, 1,
+            .help = "How much of what was learned a look forgets"),
+        ROW("HistorySeed", SETTING_COUNT, seed, "1",
+            .help = "Where the random numbers begin: the same seed draws the same"),
+        ROW("Period", SETTING_DURATION, period_usec, "1s", 100e3, 3600e6,
+            .help = "How often to look at CPUs' use or history, if one of them is on"),
+        ROW("IdleGovernor", SETTING_CHOICE, idle_governor, "keep", .choices = cstates_governors,
+            .help = "The kernel's governor of idle states; keep: as it is"),
+        { 0 },
+};
+
+const char *cstates_check(const void *options, const char **ret_key)
+{
+        static const char wrong[] = "is neither a time such as 50us nor the name of an idle state";
+        const CstatesOptions *o = options;
+
+        *ret_key = "DeepestState";
+        if (!limit_is_sound(o->deepest))
+                return wrong;
+        *ret_key = "DeepestStateBattery";
+        if (!limit_is_sound(o->deepest_battery))
+                return wrong;
+        *ret_key = "UtilizationRelease";
+        return o->release > o->threshold ? "is greater than UtilizationThreshold" : NULL;
+}
+
+unsigned cstates_reads(const void *options)
+{
+        const CstatesOptions *o = options;
+
+        return (o->by_utilisation ? SENSE_RESIDENCY : 0) | (o->by_history ? SENSE_MISSES : 0) |
+               (*o->deepest_battery ? SENSE_POWER : 0);
+}

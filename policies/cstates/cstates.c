@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * cstates: how deep each CPU may sleep. Three parts, each off by default and independent of the
+ * others; where they disagree about a CPU the shallowest wins.
+ *
+ *  1. Floor. Nothing but DeepestState itself takes a CPU to a state that polls, that is one with
+ *     neither exit latency nor target residency: it would burn more than it could ever save.
+ *  2. Limit. DeepestState (on battery DeepestStateBattery, if that says something) names the
+ *     longest exit latency allowed, in a unit of time. Every CPU compares it with its own table;
+ *     indexes mean nothing, and two kinds of cores in one machine have two tables. States that are
+ *     slower are switched off; if all are, the shallowest stays. A name ("C6") is taken, too:
+ *     a) the CPU has a state of this name: that is the deepest;
+ *     b) else other CPUs of the machine have one: its exit latency is the limit, the longest;
+ *     c) else it is C and a number: the deepest state whose name is C and a number as low;
+ *     d) else there is no limit, and the explanation says so.
+ *  3. Utilisation. A CPU that is used a little already is one whose next task comes soon, and whose
+ *     tasks pay for every exit latency. So one that was busy for more than UtilizationThreshold is
+ *     held one state shallower than it would choose. The share is of the CPU's own time, and so in
+ *     proportion to its capacity. What it would choose is the deepest state whose target residency
+ *     is within its mean sleep (idle time by number of sleeps): that depends on the work and not on
+ *     what is allowed, so that holding a CPU does not change the reason for holding it.
+ *     A CPU is held, let go, and given another state only after that was called for during all of
+ *     UtilizationDwell; it is let go below UtilizationRelease. So sysfs is not churned.
+ *  4. History. The kernel counts for each state how often it was entered, how often that was too
+ *     deep (above) and too shallow (below). A row of weights per state tells what its sleeps fitted
+ *     (weights.h): the state itself when it was right, its neighbour on the side that was missed.
+ *     At each look a row's weights move towards what its sleeps of the interval fitted, by
+ *     HistoryLearn times their share, and all rows go HistoryForget of the way back to knowing
+ *     nothing. Then a state is drawn by chance, with a bias to what weighs most, from the row of
+ *     the state that was entered most; the CPU may not sleep deeper until the next look.
+ *     That is a wish for a latency and not for states to be switched off, for the kernel says "too
+ *     shallow" only if the next deeper state is on. An interval without sleeps teaches nothing and
+ *     draws nothing. Chance is splitmix64 from HistorySeed: the same sleeps, the same limits.
+ *  5. Holds. Utilisation and history guess what wake-ups are worth; who holds a latency for a CPU
+ *     knows, and so they wish nothing for it. The limit is no guess, it goes on: with it a
+ *     hold gets what it asks for or better, and to hold much is no way around it. When such a hold
+ *     comes or goes this is called with the snapshot of the last time, which teaches nothing twice.
+ *  6. Looks. Only parts 3 and 4 need to look again and again: every Period, with settled said if no
+ *     CPU waits for its dwell time and none drew. Limits that differ on battery are looked at twice
+ *     a minute, and at once when the kernel tells of the mains. The counters of idle states are
+ *     read only if a part that needs them is on.
+ */
+#include "cstates/cstates.h"
+
+#define BATTERY_PERIOD_USEC UINT64_C(30000000)
+
+/* Tells one table of idle states from another. */
+static uint32_t fingerprint(const IdleTable *table)
+{
+        uint32_t hash = 2166136261u + (uint32_t)table->n_states;
+
+        for (int i = 0; i < table->n_states; i++) {
+                hash = (hash ^ table->states[i].exit_latency_us) * 16777619u;
+                hash = (hash ^ table->states[i].target_residency_us) * 16777619u;
+        }
+        return hash ? hash : 1;
+}
+
+static bool is_polling(const IdleState *state)
+{
+        return state->exit_latency_us == 0 && state->target_residency_us == 0;
+}
+
+/* Forgets what was about other idle states than the CPU has now. */
+static void cpu_update(Cpu *cpu, const IdleTable *table)
+{
+        uint32_t now = fingerprint(table);
+
+        if (cpu->fingerprint == now)
+                return;
+        *cpu = (Cpu){ .fingerprint = now };
+        while (cpu->floor < table->n_states - 1 && is_polling(&table->states[cpu->floor]))
+                cpu->floor++;
+        cpu->use.fits = (int8_t)(table->n_states - 1);
+        cpu->history.drawn = -1;
+        weights_init(&cpu->history.weights, table->n_states - cpu->floor);
+}
+
+/* Forbids more states, unless that would be all: a table whose states do not stand in the order of
+ * their latencies may have none that is both fast and shallow. */
+static void forbid(CpuWish *wish, const IdleTable *table, uint16_t states)
+{
+        unsigned all = (1u << table->n_states) - 1;
+
+        if ((wish->disabled | states) != all)
+                wish->disabled |= states;
+}
+
+static void wish_for_cpu(Call *call, int number, const IdleTable *table, CpuWish *wish)
+{
+        const Limit *limit = &call->limit;
+        Cpu *cpu = &call->self->cpus[number];
+        int cap, drawn;
+
+        cpu_update(cpu, table);
+        cpu->limit = (int8_t)limit_resolve(limit, table, &cpu->limited);
+        cap = call->options->by_utilisation ? use_decide(call, number, table) : -1;
+        drawn = call->options->by_history ? history_decide(call, number, table) : -1;
+        wish->disabled = limit_forbids(limit, cpu->limited, table, cpu->limit);
+        if (cpuset_has(&call->self->held, number))
+                return;
+        if (cap >= 0)
+                forbid(wish, table, idle_table_deeper(table, cap));
+        if (drawn >= 0 && drawn < table->n_states - 1) {
+                uint32_t latency = table->states[drawn].exit_latency_us;
+
+                wish->latency_us = latency > INT32_MAX ? INT32_MAX
+                                   : latency > 0       ? (int32_t)latency
+                                                       : 1;
+        }
+}
+
+/* Step 5. */
+static CpuSet held_cpus(const PolicyInput *input)
+{
+        CpuSet held = { 0 };
+
+        for (int i = 0; i < input->n_holds; i++)
+                if (input->holds[i].latency_us >= 0)
+                        cpuset_or(&held, &input->holds[i].cpus);
+        return held;
+}
+
+static void seed(Cstates *self, uint64_t seed)
+{
+        if (self->seeded && self->seed == seed)
+                return;
+        self->seeded = true;
+        self->seed = self->random = seed;
+}
+
+/* One reading without an earlier one tells nothing; two that do not are a kernel that does not. */
+static void note_untold(Cstates *self, const Snapshot *snapshot)
+{
+        if (snapshot->have & SENSE_MISSES)
+                self->untold = 0;
+        else if (self->untold < 2 && snapshot->interval_usec > 0)
+                self->untold++;
+}
+
+static void cstates_decide(void *state, const PolicyInput *input, Wish *wish)
+{
+        const CstatesOptions *options = input->options;
+        Cstates *self = state;
+        Call call = { .self = self,
+                      .input = input,
+                      .options = options,
+                      .limit = limit_read(input, options),
+                      .is_new = input->snapshot->time_usec != self->seen_usec,
+                      .settled = true };
+
+        if (options->idle_governor > 0)
+                wish->idle_governor = cstates_governors[options->idle_governor];
+        seed(self, options->seed);
+        self->seen_usec = input->snapshot->time_usec;
+        if (call.is_new)
+                note_untold(self, input->snapshot);
+        self->held = held_cpus(input);
+        self->limit_option = call.limit.option;
+        self->limit_us = call.limit.is_time ? call.limit.latency_us : -1;
+        if (!input->idle || !wish->cpus)
+                return;
+        CPUSET_FOREACH(cpu, &input->topology->online)
+                if (cpu < wish->n_cpus && input->idle[cpu].n_states > 0)
+                        wish_for_cpu(&call, cpu, &input->idle[cpu], &wish->cpus[cpu]);
+        if (options->by_utilisation || options->by_history)
+                wish->period_usec = options->period_usec;
+        else if (*options->deepest_battery)
+                wish->period_usec = BATTERY_PERIOD_USEC;
+        wish->settled = call.settled;
+}
+
+static int cstates_figures(const void *state, int cpu, Figure *ret_figures)
+{
+        const History *history = &((const Cstates *)state)->cpus[cpu].history;
+        double correct = (double)history->correct, deep = (double)history->deep;
+        double shallow = (double)history->shallow, all = correct + deep + shallow;
+
+        if (all <= 0)
+                return 0;
+        ret_figures[0] = (Figure){ "correct", "", correct };
+        ret_figures[1] = (Figure){ "too deep", "", deep };
+        ret_figures[2] = (Figure){ "too shallow", "", shallow };
+        ret_figures[3] = (Figure){ "accuracy", "%", 100 * correct / all };
+        return 4;
+}
+
+const IdledPolicy idled_policy = {
+        .abi = IDLED_POLICY_ABI,
+        .name = "cstates",
+        .summary = "limits how deep each CPU sleeps: by latency, use, or what it learned",
+        .settings = cstates_settings,
+        .options_size = sizeof(CstatesOptions),
+        .state_size = sizeof(Cstates),
+        .wishes = WISHES_CPUS | WISHES_BESIDE_HOLDS,
+        .reads = cstates_reads,
+        .check = cstates_check,
+        .decide = cstates_decide,
+        .explain = cstates_explain,
+        .figures = cstates_figures,
+};

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What the parts of cstates share. The algorithm is told in cstates.c.
+ */
+#ifndef IDLED_CSTATES_H
+#define IDLED_CSTATES_H
+
+#include "idled-policy.h"
+#include "cstates/weights.h"
+
+typedef struct CstatesOptions {
+        char *deepest, *deepest_battery;
+        bool by_utilisation, by_history;
+        double threshold, release, learn, forget;
+        uint64_t dwell_usec, period_usec, seed;
+        int idle_governor; /* index of cstates_governors[] */
+} CstatesOptions;
+
+/* How DeepestState= became a state of one CPU. */
+typedef enum LimitKind {
+        LIMIT_NONE,      /* nothing is asked for */
+        LIMIT_TIME,      /* the exit latencies were compared with a time */
+        LIMIT_SHORT,     /* no state is as fast, the shallowest is left */
+        LIMIT_NAME,      /* the CPU has a state of this name */
+        LIMIT_ELSEWHERE, /* other CPUs have: their exit latency was the limit */
+        LIMIT_NUMBER,    /* nobody has: the number in the name was the limit */
+        LIMIT_UNKNOWN,   /* the name means nothing here: no limit */
+} LimitKind;
+
+/* What DeepestState= asks for, for all CPUs. */
+typedef struct Limit {
+        const char *option; /* the key that it is from */
+        const char *text;   /* "": nothing */
+        bool is_time;
+        double latency_us; /* if it is a time; else of the state of this name of any CPU, the
+                              slowest; -1: nobody has it */
+} Limit;
+
+/* A value that changes only after another was wanted for some time. */
+typedef struct Dwell {
+        int8_t value, wanted;
+        bool waiting;
+        uint64_t since_usec;
+} Dwell;
+
+/* How one CPU is used. */
+typedef struct Use {
+        bool loaded;          /* above the threshold, not yet below that of release */
+        Dwell held;           /* 0 or 1 */
+        Dwell cap;            /* while held: the deepest state allowed */
+        int8_t fits;          /* the state that the mean sleep fits */
+        float busy, sleep_us; /* of the last interval that told */
+} Use;
+
+/* What is learned from the sleeps of one CPU. */
+typedef struct History {
+        Weights weights;                 /* of the states from `Cpu.floor` on */
+        int8_t drawn;                    /* the deepest state allowed, -1: nothing is known yet */
+        int8_t row;                      /* that it was drawn from: the state entered most */
+        uint32_t weight;                 /* of the one in the other then */
+        uint64_t correct, deep, shallow; /* sleeps since the start */
+} History;
+
+typedef struct Cpu {
+        uint32_t fingerprint; /* of the idle states that all this is about */
+        int8_t floor; /* the shallowest state that does not burn power: where lowering ends */
+        int8_t limit; /* deepest state allowed by DeepestState */
+        LimitKind limited;
+        Use use;
+        History history;
+} Cpu;
+
+typedef struct Cstates {
+        CpuSet held;        /* CPUs that an application holds a latency for */
+        uint64_t seen_usec; /* when the last snapshot ended */
+        uint8_t untold;     /* calls since the kernel last told how sleeps turned out, 2 at most */
+        bool seeded;
+        uint64_t seed, random;
+        const char *limit_option; /* the key of the limit that was decided by */
+        double limit_us;          /* and its time, -1 if it was a name */
+        Cpu cpus[CPUSET_MAX];
+} Cstates;
+
+/* One call of decide(). */
+typedef struct Call {
+        Cstates *self;
+        const PolicyInput *input;
+        const CstatesOptions *options;
+        Limit limit;
+        bool is_new; /* the snapshot was not seen in an earlier call */
+        bool settled;
+} Call;
+
+extern const Setting cstates_settings[];
+extern const char *const cstates_governors[];
+
+/* As IdledPolicy.check, .reads and .explain. */
+const char *cstates_check(const void *options, const char **ret_key);
+unsigned cstates_reads(const void *options);
+int cstates_explain(const void *state, const PolicyInput *input, int cpu, Reason *ret_reasons);
+
+/* True if `text` is a time, could be the name of a state, or is empty. */
+bool limit_is_sound(const char *text);
+
+/* What is asked for now, on battery or not. Its text is that of the options. */
+Limit limit_read(const PolicyInput *input, const CstatesOptions *options);
+
+/* The deepest state of `table` that `limit` allows, and how that was found. The table is not empty.
+ */
+int limit_resolve(const Limit *limit, const IdleTable *table, LimitKind *ret_kind);
+
+/* The states of `table` that are forbidden if `state` is the deepest allowed; with a limit that is
+ * a time, also those before it that are slower. */
+uint16_t limit_forbids(const Limit *limit, LimitKind kind, const IdleTable *table, int state);
+
+/* Looks at the use of a CPU; returns the deepest state allowed because of it, -1: any. */
+int use_decide(Call *call, int cpu, const IdleTable *table);
+
+/* Learns from a CPU's sleeps; returns the deepest state allowed because of them, -1: any. */
+int history_decide(Call *call, int cpu, const IdleTable *table);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Reading the demand: one pass over the CPUs, core by core.
+ */
+#include "ondemand/demand.h"
+
+#include <math.h>
+
+/* Whether the work of one CPU in use calls for a core of the fastest kind. On a slow core: if it is
+ * saturated, for nobody can know how much more there is. On a fast one: if a slow core would not
+ * have room for it. */
+static bool wants_fast(const Pack *pack, uint16_t capacity, double busy, DemandLimits limits)
+{
+        if (pack->slowest == pack->fast)
+                return false;
+        if (capacity < pack->fast)
+                return busy >= limits.saturated;
+        return busy * capacity > limits.target * pack->slowest;
+}
+
+static void add_active(Demand *demand, const Pack *pack, int cpu, uint16_t capacity, double busy,
+                       DemandLimits limits)
+{
+        demand->active++;
+        demand->idle += 1 - busy;
+        if (busy > demand->busiest)
+                demand->busiest = busy;
+        if (busy >= limits.saturated) {
+                demand->saturated++;
+                cpuset_add(&demand->full, cpu);
+        } else {
+                demand->rest += busy * capacity / CAPACITY_SCALE;
+        }
+        if (wants_fast(pack, capacity, busy, limits))
+                demand->fast++;
+}
+
+/* Adds the CPUs of `core`; returns the busy shares of those that are not in use. */
+static double add_core(const PolicyInput *input, const Pack *pack, const TopologyCore *core,
+                       DemandLimits limits, Demand *demand)
+{
+        double idle = 1, sum = 0, elsewhere = 0, occupied;
+
+        for (int i = 0; i < core->n_threads; i++) {
+                int cpu = input->topology->core_cpus[core->first + i];
+                double busy = input->snapshot->busy[cpu];
+                bool ours = cpuset_has(&pack->cpus, cpu);
+
+                if (ours) {
+                        sum += busy;
+                        idle *= 1 - busy;
+                }
+                if (ours && cpuset_has(input->allowed, cpu))
+                        add_active(demand, pack, cpu, core->capacity, busy, limits);
+                else
+                        elsewhere += busy;
+        }
+        occupied = 1 - idle;
+        demand->work += core->capacity * (occupied + SMT_GAIN * (sum - occupied)) / CAPACITY_SCALE;
+        return elsewhere;
+}
+
+unsigned demand_tasks(const Demand *demand, unsigned runnable_before)
+{
+        double busy = demand->active - demand->idle;
+        unsigned lasting = runnable_before < demand->runnable ? runnable_before : demand->runnable;
+
+        if (demand->idle < 0.5 || lasting <= busy + 0.5)
+                return demand->runnable;
+        return (unsigned)ceil(busy);
+}
+
+void demand_read(const PolicyInput *input, const Pack *pack, DemandLimits limits,
+                 unsigned runnable_before, Demand *ret_demand)
+{
+        const Topology *topology = input->topology;
+        double elsewhere = 0;
+        Demand demand = { 0 };
+
+        for (int i = 0; i < topology->n_cores; i++)
+                elsewhere += add_core(input, pack, &topology->cores[i], limits, &demand);
+        if (input->snapshot->running > elsewhere + 0.5)
+                demand.runnable = (unsigned)(input->snapshot->running - elsewhere + 0.5);
+        demand.tasks = demand_tasks(&demand, runnable_before);
+        *ret_demand = demand;
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The order of cores.
+ *
+ * Cores are sorted by class of capacity (but for PackOrder=package), then package, die, cluster and
+ * number; groups are numbered in the order of their lowest CPU, so the boot CPU's groups come first
+ * among equals. A class is what people call a kind of core: sorted by capacity, a new class begins
+ * where the next core is more than an eighth faster than the one before. The few percent by which
+ * vendors rank the cores of one kind (preferred cores) make no class of their own: following them
+ * would scatter the kept cores over all clusters and packages. PackOrder=performance heeds them
+ * within a cluster.
+ */
+#include "ondemand/pack.h"
+
+#define CLASS_STEP_NUM 9 /* more than 9/8 of the one before: another kind of core */
+#define CLASS_STEP_DEN 8
+
+typedef bool (*CoreBefore)(const Topology *topology, int a, int b);
+
+static bool before_in_place(const TopologyCore *x, const TopologyCore *y, bool if_equal)
+{
+        if (x->package != y->package)
+                return x->package < y->package;
+        if (x->die != y->die)
+                return x->die < y->die;
+        if (x->cluster != y->cluster)
+                return x->cluster < y->cluster;
+        return if_equal;
+}
+
+static bool before_by_capacity(const Topology *topology, int a, int b)
+{
+        const TopologyCore *x = &topology->cores[a], *y = &topology->cores[b];
+
+        return x->capacity != y->capacity ? x->capacity < y->capacity : a < b;
+}
+
+static bool before_by_place(const Topology *topology, int a, int b)
+{
+        return before_in_place(&topology->cores[a], &topology->cores[b], a < b);
+}
+
+static bool before_by_place_and_speed(const Topology *topology, int a, int b)
+{
+        const TopologyCore *x = &topology->cores[a], *y = &topology->cores[b];
+
+        return before_in_place(x, y,
+                               x->capacity != y->capacity ? x->capacity > y->capacity : a < b);
+}
+
+static void sift_down(int16_t *cores, int root, int n, const Topology *topology, CoreBefore before)
+{
+        int16_t core = cores[root];
+
+        for (int child = 2 * root + 1; child < n; child = 2 * root + 1) {
+                if (child + 1 < n && before(topology, cores[child], cores[child + 1]))
+                        child++;
+                if (!before(topology, core, cores[child]))
+                        break;
+                cores[root] = cores[child];
+                root = child;
+        }
+        cores[root] = core;
+}
+
+/* Heapsort: libc's qsort() may allocate. */
+static void sort(int16_t *cores, int n, const Topology *topology, CoreBefore before)
+{
+        for (int i = n / 2 - 1; i >= 0; i--)
+                sift_down(cores, i, n, topology, before);
+        for (int i = n - 1; i > 0; i--) {
+                int16_t last = cores[i];
+
+                cores[i] = cores[0];
+                cores[0] = last;
+                sift_down(cores, 0, i, topology, before);
+        }
+}
+
+static int class_end(const int16_t *cores, int from, int n, const Topology *topology)
+{
+        int i = from + 1;
+
+        while (i < n && topology->cores[cores[i]].capacity * CLASS_STEP_DEN <=
+                                topology->cores[cores[i - 1]].capacity * CLASS_STEP_NUM)
+                i++;
+        return i;
+}
+
+static void reverse(int16_t *cores, int n)
+{
+        for (int i = 0, j = n - 1; i < j; i++, j--) {
+                int16_t core = cores[i];
+
+                cores[i] = cores[j];
+                cores[j] = core;
+        }
+}
+
+/* Sorts the cores, which are in ascending order of capacity, by class and within each by place. */
+static void sort_classes(Pack *pack, const Topology *topology)
+{
+        bool fast_first = pack->by == PACK_PERFORMANCE;
+        CoreBefore before = fast_first ? before_by_place_and_speed : before_by_place;
+        int end;
+
+        for (int from = 0; from < pack->n_cores; from = end) {
+                end = class_end(pack->order, from, pack->n_cores, topology);
+                sort(pack->order + from, end - from, topology, before);
+                if (fast_first)
+                        reverse(pack->order + from, end - from);
+        }
+        if (fast_first) /* turns the order of classes around, and each class upright again */
+                reverse(pack->order, pack->n_cores);
+}
+
+static void find_classes(Pack *pack, const Topology *topology)
+{
+        int from = 0, end;
+
+        for (end = 0; end < pack->n_cores;) {
+                from = end;
+                end = class_end(pack->order, from, pack->n_cores, topology);
+        }
+        pack->n_fast = end - from;
+        pack->slowest = topology->cores[pack->order[0]].capacity;
+        pack->fast = topology->cores[pack->order[from]].capacity;
+}
+
+static void make_order(Pack *pack, const Topology *topology)
+{
+        CpuSet met = { 0 };
+
+        pack->n_cores = 0;
+        CPUSET_FOREACH(cpu, &pack->cpus) {
+                int core = topology->cpus[cpu].core;
+
+                if (core < 0 || cpuset_has(&met, core))
+                        continue;
+                cpuset_add(&met, core);
+                pack->order[pack->n_cores++] = (int16_t)core;
+        }
+        if (pack->n_cores == 0)
+                return;
+        sort(pack->order, pack->n_cores, topology, before_by_capacity);
+        find_classes(pack, topology);
+        if (pack->by == PACK_PACKAGE)
+                sort(pack->order, pack->n_cores, topology, before_by_place);
+        else
+                sort_classes(pack, topology);
+}
+
+static uint32_t fingerprint(const Topology *topology)
+{
+        uint32_t print = (uint32_t)topology->n_cores;
+
+        for (int i = 0; i < topology->n_cores; i++) {
+                const TopologyCore *core = &topology->cores[i];
+
+                print = print * 31 + core->capacity;
+                print = print * 31 +
+                        (uint32_t)(core->cluster << 16 | core->package << 8 | core->die);
+                print = print * 31 + core->first;
+        }
+        return print;
+}
+
+bool pack_update(Pack *pack, const Topology *topology, const CpuSet *offered, PackOrder by)
+{
+        uint32_t print = fingerprint(topology);
+        CpuSet cpus = topology_usable(topology);
+
+        if (offered && cpuset_intersects(&cpus, offered))
+                cpuset_and(&cpus, offered);
+        if (pack->n_cores > 0 && pack->fingerprint == print && pack->by == by &&
+            cpuset_equal(&pack->cpus, &cpus))
+                return false;
+        pack->cpus = cpus;
+        pack->n_cpus = cpuset_count(&cpus);
+        pack->fingerprint = print;
+        pack->by = by;
+        make_order(pack, topology);
+        return true;
+}
+
+/* A walk over the order that tells of each core whether it is kept. */
+typedef struct Walk {
+        int position, fast_met;
+} Walk;
+
+/* The next core of the order; true if a size keeps it. */
+static bool walk(const Pack *pack, const Topology *topology, PackSize size, Walk *at, int *ret_core)
+{
+        int core = pack->order[at->position];
+        bool kept = at->position < size.cores;
+
+        if (topology->cores[core].capacity >= pack->fast && at->fast_met++ < size.fast)
+                kept = true;
+        at->position++;
+        *ret_core = core;
+        return kept;
+}
+
+static double core_capacity(const Pack *pack, const Topology *topology, double gain, int number)
+{
+        const TopologyCore *core = &topology->cores[number];
+        int threads = 0;
+
+        for (int i = 0; i < core->n_threads; i++)
+                threads += cpuset_has(&pack->cpus, topology->core_cpus[core->first + i]);
+        return (threads > 1 ? 1 + gain : 1) * core->capacity / CAPACITY_SCALE;
+}
+
+double pack_capacity(const Pack *pack, const Topology *topology, double gain, PackSize size)
+{
+        double sum = 0;
+        int core;
+
+        for (Walk at = { 0 }; at.position < pack->n_cores;)
+                if (walk(pack, topology, size, &at, &core))
+                        sum += core_capacity(pack, topology, gain, core);
+        return sum;
+}
+
+int pack_count(const Pack *pack, const Topology *topology, PackSize size)
+{
+        int core, n = 0;
+
+        for (Walk at = { 0 }; at.position < pack->n_cores;)
+                n += walk(pack, topology, size, &at, &core);
+        return n;
+}
+
+PackSize pack_fit(const Pack *pack, const Topology *topology, double gain, double capacity,
+                  int fast)
+{
+        PackSize size = { 0, fast < pack->n_fast ? fast : pack->n_fast };
+        double sum = size.fast > 0 ? pack_capacity(pack, topology, gain, size) : 0;
+        int fast_met = 0;
+
+        while (size.cores < pack->n_cores && sum < capacity) {
+                int core = pack->order[size.cores++];
+
+                if (topology->cores[core].capacity < pack->fast || fast_met++ >= size.fast)
+                        sum += core_capacity(pack, topology, gain, core);
+        }
+        return size;
+}
+
+PackSize pack_resize(const Pack *pack, const Topology *topology, PackSize size, int min, int max)
+{
+        PackSize fitted = { 0, size.fast < pack->n_fast ? size.fast : pack->n_fast };
+        int fast_met = 0, n;
+
+        if (fitted.fast > max)
+                fitted.fast = max;
+        n = fitted.fast;
+        while (fitted.cores < pack->n_cores && (fitted.cores < size.cores || n < min)) {
+                bool fast = topology->cores[pack->order[fitted.cores]].capacity >= pack->fast;
+                bool counted = fast && fast_met < fitted.fast;
+
+                if (!counted && n == max)
+                        break;
+                n += !counted;
+                fast_met += fast;
+                fitted.cores++;
+        }
+        if (fitted.fast < fast_met)
+                fitted.fast = fast_met;
+        return fitted;
+}
+
+void pack_parked(const Pack *pack, const Topology *topology, PackSize size, CpuSet *ret_parked)
+{
+        int core;
+
+        *ret_parked = (CpuSet){ 0 };
+        for (Walk at = { 0 }; at.position < pack->n_cores;)
+                if (!walk(pack, topology, size, &at, &core))
+                        topology_add_core(topology, core, ret_parked);
+        cpuset_and(ret_parked, &pack->cpus);
+}

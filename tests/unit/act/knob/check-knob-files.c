@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Many knobs that are files, changed together, and kept open where there are very many: whatever
+ * becomes of the files meanwhile.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "act/knob/knob.h"
+#include "base/file.h"
+#include "scratch.h"
+#include "table.h"
+
+#include "steps.h"
+
+#define MANY 300 /* more than can be open without being kept */
+#define SOME 70  /* more than go together */
+
+static char names[MANY][8];
+static KnobChange changes[MANY];
+
+static int read_plain(const ActContext *context, const char *name, char **ret_value)
+{
+        g_autofree char *path = g_strconcat("tree/", name, NULL);
+
+        return file_read(context->root, path, ret_value);
+}
+
+static int write_plain(const ActContext *context, const char *name, const char *value)
+{
+        g_autofree char *path = g_strconcat("tree/", name, NULL);
+
+        return file_write(context->root, path, value);
+}
+
+static const KnobKind plain_kind = {
+        .name = "plain", .read = read_plain, .write = write_plain, .dir = "tree/"
+};
+static const KnobKind *const kinds[] = { &plain_kind, NULL };
+
+static void put(const char *name, const char *value)
+{
+        g_autofree char *path = g_strconcat("tree/", name, NULL);
+
+        scratch_file(path, value);
+}
+
+static void expect(const char *name, const char *value)
+{
+        const ActContext context = { .root = scratch_fd };
+        g_autofree char *text = NULL;
+
+        ck_assert_int_eq(read_plain(&context, name, &text), 0);
+        ck_assert_msg(g_str_equal(text, value), "%s is \"%s\", expected \"%s\"", name, text, value);
+}
+
+static void expect_all(int n, const char *value)
+{
+        for (int i = 0; i < n; i++)
+                expect(names[i], value);
+}
+
+static void setup(void)
+{
+        scratch_open();
+        scratch_file("proc/sys/kernel/random/boot_id", "this-boot\n");
+        for (int i = 0; i < MANY; i++) {
+                snprintf(names[i], sizeof(names[i]), "f%d", i);
+                put(names[i], "found\n");
+        }
+}
+
+static Knobs *open_knobs(void)
+{
+        const ActContext context = { .root = scratch_fd };
+
+        return knobs_new(&context, scratch_fd, false);
+}
+
+/* Sets the first `n`, or gives them back. */
+static void set_all(Knobs *knobs, int n, const char *value, int result)
+{
+        for (int i = 0; i < n; i++)
+                changes[i] = (KnobChange){ &plain_kind, names[i], value, -1 };
+        knobs_set(knobs, changes, (unsigned)n);
+        for (int i = 0; i < n; i++)
+                ck_assert_msg(changes[i].result == result, "%s: %d, expected %d", names[i],
+                              changes[i].result, result);
+}
+
+static int count_descriptors(void)
+{
+        _dir_ DIR *dir = dir_open(AT_FDCWD, "/proc/self/fd");
+        int n = 0;
+
+        while (readdir(dir))
+                n++;
+        return n;
+}
+
+START_TEST(together)
+{
+        int n = _i, before = count_descriptors();
+        g_autoptr(Knobs) knobs = open_knobs();
+        const Knob *const *list;
+
+        set_all(knobs, n, "something longer", 1);
+        expect_all(n, "something longer");
+        set_all(knobs, n, "something longer", 0);
+        set_all(knobs, n, "short", 1);
+        expect_all(n, "short");
+        ck_assert_int_eq(knobs_verify(knobs), 0);
+        ck_assert_int_eq(knobs_list(knobs, &list), n);
+        for (int i = 0; i < n; i++)
+                ck_assert_str_eq(list[i]->name, names[i]);
+        set_all(knobs, n, NULL, 1);
+        expect_all(n, "found");
+        set_all(knobs, n, NULL, 0);
+        ck_assert_int_eq(knobs_list(knobs, &list), 0);
+        ck_assert_int_lt(faccessat(scratch_fd, "undo", F_OK, 0), 0);
+        ck_assert_int_eq(count_descriptors(), before);
+}
+END_TEST
+
+START_TEST(same_knob_twice)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+        KnobChange twice[] = {
+                { &plain_kind, "f0", "first", -1 },
+                { &plain_kind, "f1", "other", -1 },
+                { &plain_kind, "f0", "second", -1 },
+                { &plain_kind, "f0", NULL, -1 },
+        };
+
+        knobs_set(knobs, twice, 4);
+        for (int i = 0; i < 4; i++)
+                ck_assert_int_eq(twice[i].result, 1);
+        expect("f0", "found");
+        expect("f1", "other");
+}
+END_TEST
+
+/* Puts another file with this text in the place of f2. */
+static void replace_file(const char *text)
+{
+        g_autofree char *path = g_build_filename(scratch, "tree", "f2", NULL);
+        g_autofree char *other = g_build_filename(scratch, "tree", "other", NULL);
+
+        put("other", text);
+        ck_assert_int_eq(rename(other, path), 0);
+}
+
+/* What becomes of a file that may be open: somebody writes to it, puts another in its place, or
+ * takes it away. */
+START_TEST(changed_meanwhile)
+{
+        const ActContext context = { .root = scratch_fd };
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        set_all(knobs, MANY, "ours", 1);
+        set_all(knobs, MANY, "ours again", 1);
+        ck_assert_int_eq(write_plain(&context, "f1", "somebody else's"), 0);
+        replace_file("theirs\n");
+        ck_assert_int_eq(unlinkat(scratch_fd, "tree/f3", 0), 0);
+        if (_i) {
+                ck_assert_int_eq(knobs_verify(knobs), 2);
+                ck_assert_ptr_null(knob_find(knobs, &plain_kind, "f3"));
+        }
+        ck_assert_int_eq(knob_set(knobs, &plain_kind, "f1", "again"), -ESTALE);
+        ck_assert_int_eq(knob_set(knobs, &plain_kind, "f2", "again"), -ESTALE);
+        ck_assert_int_eq(knob_set(knobs, &plain_kind, "f3", "again"), -ENOENT);
+        ck_assert_int_eq(knob_set(knobs, &plain_kind, "f4", "again"), 1);
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+        expect("f1", "somebody else's");
+        expect("f2", "theirs");
+        expect("f4", "found");
+        expect(names[MANY - 1], "found");
+}
+END_TEST
+
+/* Another file that has our value is known from then on, by whomever it was looked at: what it had
+ * before is somebody's doing, unless it is of a third one. */
+START_TEST(replaced_and_seen)
+{
+        const ActContext context = { .root = scratch_fd };
+        g_autoptr(Knobs) knobs = open_knobs();
+        int n = _i / 3;
+
+        set_all(knobs, n, "ours", 1);
+        replace_file("ours\n");
+        if (_i % 3 == 0)
+                ck_assert_int_eq(knobs_verify(knobs), 0);
+        else if (_i % 3 == 1)
+                set_all(knobs, n, "ours", 0);
+        set_all(knobs, n, "again", 1);
+        replace_file("found\n");
+        ck_assert_int_eq(knob_set(knobs, &plain_kind, "f2", "again"), 1);
+        ck_assert_int_eq(knobs_verify(knobs), 0);
+        ck_assert_int_eq(write_plain(&context, "f2", "found"), 0);
+        ck_assert_int_eq(knob_set(knobs, &plain_kind, "f2", "again"), -ESTALE);
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+}
+END_TEST
+
+/* The same when nothing is written any more. */
+START_TEST(replaced_and_verified)
+{
+        const ActContext context = { .root = scratch_fd };
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        set_all(knobs, _i, "ours", 1);
+        replace_file("ours\n");
+        ck_assert_int_eq(knobs_verify(knobs), 0);
+        ck_assert_int_eq(write_plain(&context, "f2", "found"), 0);
+        ck_assert_int_eq(knobs_verify(knobs), 1);
+        ck_assert_int_eq(knob_find(knobs, &plain_kind, "f2")->state, KNOB_FOREIGN);
+}
+END_TEST
+
+/* Writing to a knob that disturbs others, and adopting, read the files that are open. */
+START_TEST(kept_while_disturbed)
+{
+        const KnobKind disturber = { .name = "disturber",
+                                     .read = read_plain,
+                                     .write = write_plain,
+                                     .dir = "tree/",
+                                     .disturbs = &plain_kind };
+        g_autoptr(Knobs) knobs = open_knobs();
+        int before = count_descriptors(), kept;
+
+        put("other-kind", "found\n");
+        set_all(knobs, MANY, "ours", 1);
+        kept = count_descriptors();
+        ck_assert_int_gt(kept, before);
+        ck_assert_int_eq(knob_set(knobs, &disturber, "other-kind", "ours"), 1);
+        ck_assert_int_eq(knob_adopt(knobs, &plain_kind, "f3"), 0);
+        ck_assert_int_eq(count_descriptors(), kept + 1); /* its own */
+        replace_file("the kernel's\n");
+        ck_assert_int_eq(knob_adopt(knobs, &plain_kind, "f2"), 0);
+        ck_assert_str_eq(knob_find(knobs, &plain_kind, "f2")->ours, "the kernel's");
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+        expect_all(MANY, "found");
+}
+END_TEST
+
+/* Nothing is changed that is not on record; what fits is. */
+START_TEST(full_record)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+        int done = 0;
+
+        for (int i = 0; i < SOME; i++)
+                changes[i] = (KnobChange){ &plain_kind, names[i], "ours", -1 };
+        scratch_limit("undo", 500);
+        knobs_set(knobs, changes, SOME);
+        scratch_limit("undo", 100000);
+        for (int i = 0; i < SOME; i++) {
+                expect(names[i], changes[i].result == 1 ? "ours" : "found");
+                done += changes[i].result == 1;
+        }
+        ck_assert_int_gt(done, 0);
+        ck_assert_int_lt(done, SOME);
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+        expect_all(SOME, "found");
+}
+END_TEST
+
+static void live_and_die(void)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        set_all(knobs, SOME, "ours", 1);
+        set_all(knobs, 4, "again", 1);
+        set_all(knobs, SOME, NULL, 1);
+}
+
+START_TEST(killed_anywhere)
+{
+        bool killed = true;
+        int n;
+
+        for (n = 0; killed; n++) {
+                g_autoptr(Knobs) knobs = NULL;
+                int skipped;
+
+                killed = killed_at(n, live_and_die);
+                knobs = open_knobs();
+                ck_assert_int_ge(knobs_recover(knobs, kinds, &skipped), 0);
+                ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+                expect_all(SOME, "found");
+                ck_assert_int_lt(faccessat(scratch_fd, "undo", F_OK, 0), 0);
+        }
+        ck_assert_int_gt(n, 2 * 3 * SOME);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("knob-files");
+        TCase *tcase = tcase_create("knob-files");
+
+        tcase_set_timeout(tcase, 60);
+        tcase_add_checked_fixture(tcase, setup, scratch_close);
+        tcase_add_loop_test(tcase, together, 1, 2);
+        tcase_add_loop_test(tcase, together, SOME, SOME + 1);
+        tcase_add_loop_test(tcase, together, MANY, MANY + 1);
+        tcase_add_test(tcase, same_knob_twice);
+        tcase_add_loop_test(tcase, changed_meanwhile, 0, 2);
+        tcase_add_loop_test(tcase, replaced_and_seen, 3 * SOME, 3 * SOME + 3);
+        tcase_add_loop_test(tcase, replaced_and_seen, 3 * MANY, 3 * MANY + 3);
+        tcase_add_loop_test(tcase, replaced_and_verified, SOME, SOME + 1);
+        tcase_add_loop_test(tcase, replaced_and_verified, MANY, MANY + 1);
+        tcase_add_test(tcase, kept_while_disturbed);
+        tcase_add_test(tcase, full_record);
+        tcase_add_test(tcase, killed_anywhere);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Parking by cgroups, on the cpusets of the machine that runs the test: confined to a group that
+ * the test makes, with tasks of its own in it, and removed with it. Needs cgroup v1 cpusets that
+ * may be written and two CPUs, and is skipped elsewhere.
+ */
+#include <errno.h>
+
+#include "act/park/park-common.h"
+#include "cpuset-groups.h"
+#include "scratch.h"
+
+#include "steps.h"
+
+static Topology topology;
+
+/*
+ *      idled-test-PID          both
+ *              wide            both    (a task)
+ *                      inner   both
+ *              narrow          the second CPU
+ *              empty           no CPUs
+ */
+static void setup(void)
+{
+        scratch_open();
+        root = root_open("/");
+        ck_assert_int_ge(root, 0);
+        top = g_strdup_printf("idled-test-%d", getpid());
+        group_make("", both);
+        group_make("wide", both);
+        group_make("wide/inner", both);
+        group_make("narrow", other);
+        group_make("empty", "");
+        start_sleeper("wide/inner");
+        topology.online = online;
+}
+
+static void teardown(void)
+{
+        stop_sleeper();
+        group_remove(top);
+        g_clear_pointer(&top, g_free);
+        close(root);
+        scratch_close();
+}
+
+static Knobs *open_knobs(void)
+{
+        const ActContext context = { .root = root };
+
+        return knobs_new(&context, scratch_fd, false);
+}
+
+static char **words(const char *text)
+{
+        return g_strsplit(text, " ", -1);
+}
+
+/* Applies the plan that only `cpus` are allowed, with these exclusions below our group. */
+static int apply_excluding(Knobs *knobs, const char *cpus, const char *exclude)
+{
+        g_auto(GStrv) units = words(top);
+        g_auto(GStrv) none = words(exclude);
+        const ParkOptions options = { .units = units, .exclude = none };
+        const ActContext context = { .root = root };
+        Plan plan = { 0 };
+        void *state;
+        int r;
+
+        ck_assert_int_eq(cpuset_parse(cpus, &plan.allowed), 0);
+        ck_assert_int_eq(park_cgroup.open(&context, &options, &state), 0);
+        r = park_cgroup.apply(state, knobs, &plan.allowed, &topology);
+        park_cgroup.close(state);
+        return r;
+}
+
+static int apply(Knobs *knobs, const char *cpus)
+{
+        return apply_excluding(knobs, cpus, "");
+}
+
+static void expect_tree(const char *at_top, const char *wide, const char *inner, const char *narrow)
+{
+        group_expect_cpus("", at_top);
+        group_expect_cpus("wide", wide);
+        group_expect_cpus("wide/inner", inner);
+        group_expect_cpus("narrow", narrow);
+        group_expect_cpus("empty", "");
+}
+
+static void expect_originals(void)
+{
+        expect_tree(both, both, both, other);
+        ck_assert_int_lt(faccessat(scratch_fd, "undo", F_OK, 0), 0);
+}
+
+static int restore(void)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+        int skipped;
+
+        ck_assert_int_ge(knobs_recover(knobs, actuator_park.kinds, &skipped), 0);
+        return knobs_restore(knobs, NULL, NULL);
+}
+
+START_TEST(confines_its_group_only)
+{
+        g_autofree char *before = NULL, *after = NULL;
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        ck_assert_int_eq(file_read(root, "sys/fs/cgroup/cpuset/cpuset.cpus", &before), 0);
+        ck_assert_int_eq(apply(knobs, other), 0);
+        expect_tree(other, other, other, other);
+        expect_sleeper("wide/inner", other);
+        ck_assert_int_eq(apply(knobs, both), 0);
+        expect_originals();
+        expect_sleeper("wide/inner", both);
+        ck_assert_int_eq(file_read(root, "sys/fs/cgroup/cpuset/cpuset.cpus", &after), 0);
+        ck_assert_str_eq(before, after);
+}
+END_TEST
+
+/* The second CPU is parked, but it is all that `narrow` has, so its parent keeps it as well. */
+START_TEST(last_cpu_of_a_group_stays)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        ck_assert_int_eq(apply(knobs, one), 0);
+        expect_tree(both, one, one, other);
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+        expect_originals();
+}
+END_TEST
+
+/* From one CPU to the other: every group grows before it shrinks. */
+START_TEST(moves_from_one_to_the_other)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        ck_assert_int_eq(apply(knobs, one), 0);
+        ck_assert_int_eq(apply(knobs, other), 0);
+        expect_tree(other, other, other, other);
+        ck_assert_int_eq(apply(knobs, one), 0);
+        expect_tree(both, one, one, other);
+        ck_assert_int_eq(apply(knobs, both), 0);
+        expect_originals();
+}
+END_TEST
+
+START_TEST(excluded_group_is_left_alone)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        ck_assert_int_eq(apply_excluding(knobs, other, "inner"), 0);
+        expect_tree(both, both, both, other);
+        ck_assert_int_eq(apply_excluding(knobs, other, "*/narrow"), 0);
+        expect_tree(both, other, other, other);
+        ck_assert_int_eq(apply_excluding(knobs, other, "idled-test-*"), 0);
+        expect_originals();
+}
+END_TEST
+
+START_TEST(nothing_to_do_writes_nothing)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        ck_assert_int_eq(apply(knobs, other), 0);
+        unsigned writes = knobs_writes(knobs);
+        ck_assert_uint_eq(writes, 3);
+        ck_assert_int_eq(apply(knobs, other), 0);
+        ck_assert_uint_eq(knobs_writes(knobs), writes);
+        knobs_restore(knobs, NULL, NULL);
+}
+END_TEST
+
+/* A group made inside a confined one has only what was left, which is its original. */
+START_TEST(new_group_inside_a_confined_one)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        ck_assert_int_eq(apply(knobs, other), 0);
+        group_make("wide/later", other);
+        ck_assert_int_eq(apply(knobs, other), 0);
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+        expect_originals();
+        group_expect_cpus("wide/later", other);
+}
+END_TEST
+
+START_TEST(removed_group_is_forgotten)
+{
+        g_autofree char *dir = group_path("narrow");
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        group_put("narrow", "cpuset.cpus", both);
+        ck_assert_int_eq(apply(knobs, one), 0);
+        ck_assert_int_eq(rmdir(dir), 0);
+        ck_assert_int_eq(apply(knobs, other), 0);
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+        group_expect_cpus("", both);
+        ck_assert_int_lt(faccessat(scratch_fd, "undo", F_OK, 0), 0);
+}
+END_TEST
+
+START_TEST(foreign_change_stays)
+{
+        g_autofree char *inner = NULL;
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        group_put("narrow", "cpuset.cpus", both);
+        ck_assert_int_eq(apply(knobs, one), 0);
+        group_put("", "cpuset.cpus", both);
+        group_put("narrow", "cpuset.cpus", other);
+        ck_assert_int_ne(apply(knobs, one), 0);
+        inner = g_strdup_printf("%s/narrow", top);
+        ck_assert_int_eq(knob_find(knobs, &park_cgroup_kind, inner)->state, KNOB_FOREIGN);
+        ck_assert_int_eq(apply(knobs, one), 0);
+        expect_tree(both, one, one, other);
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+        expect_originals();
+}
+END_TEST
+
+/* Somebody gives a group back what was found, which is his doing; or it goes and another one comes
+ * with just that. */
+START_TEST(original_by_somebody)
+{
+        g_autofree char *dir = group_path("narrow"), *narrow = g_strdup_printf("%s/narrow", top);
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        group_put("narrow", "cpuset.cpus", both);
+        ck_assert_int_eq(apply(knobs, one), 0);
+        group_put("", "cpuset.cpus", both);
+        if (_i) {
+                ck_assert_int_eq(rmdir(dir), 0);
+                group_make("narrow", both);
+        } else {
+                group_put("narrow", "cpuset.cpus", both);
+        }
+        ck_assert_int_ne(apply(knobs, one), 0); /* for that at the top */
+        ck_assert_int_eq(knob_find(knobs, &park_cgroup_kind, top)->state, KNOB_FOREIGN);
+        ck_assert_int_eq(knob_find(knobs, &park_cgroup_kind, narrow)->state,
+                         _i ? KNOB_OURS : KNOB_FOREIGN);
+        expect_tree(both, one, one, _i ? one : both);
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+        expect_tree(both, both, both, both);
+}
+END_TEST
+
+/* The kernel's refusal arrives, whatever the library has in between. */
+START_TEST(errors_arrive)
+{
+        const ActContext context = { .root = root };
+        g_autofree char *nowhere = g_strdup_printf("%s/nowhere", top),
+                        *much = g_strnfill(5000, '0');
+        g_autofree char *inner = g_strdup_printf("%s/wide/inner", top), *value = NULL;
+        const KnobKind *kind = &park_cgroup_kind;
+
+        ck_assert_int_eq(kind->write(&context, inner, "8191"), -ERANGE);
+        ck_assert_int_eq(kind->write(&context, inner, "rubbish"), -EINVAL);
+        ck_assert_int_eq(kind->write(&context, inner, much), -E2BIG);
+        ck_assert_int_eq(kind->write(&context, inner, ""), -ENOSPC); /* there is a task in it */
+        ck_assert_int_eq(kind->write(&context, top, other), -EBUSY);
+        ck_assert_int_eq(kind->write(&context, nowhere, one), -ENOENT);
+        ck_assert_int_eq(kind->read(&context, nowhere, &value), -ENOENT);
+        expect_originals();
+        group_put("wide/inner", "cpuset.cpus", one);
+        group_put("wide", "cpuset.cpus", one);
+        ck_assert_int_eq(kind->write(&context, inner, both), -EACCES);
+}
+END_TEST
+
+/* An empty list is really written, though the library thinks otherwise. */
+START_TEST(empty_list_is_written)
+{
+        const ActContext context = { .root = root };
+        g_autofree char *narrow = g_strdup_printf("%s/narrow", top), *value = NULL;
+
+        ck_assert_int_eq(park_cgroup_kind.write(&context, narrow, ""), 0);
+        ck_assert_int_eq(park_cgroup_kind.read(&context, narrow, &value), 0);
+        ck_assert_str_eq(value, "");
+}
+END_TEST
+
+/* Below another root than the running system's the library must not be let loose. */
+START_TEST(other_root_is_refused)
+{
+        const ActContext context = { .root = scratch_fd };
+        g_autofree char *name = g_strdup_printf("%s/wide", top), *value = NULL;
+        void *state;
+
+        ck_assert_int_eq(park_cgroup.open(&context, NULL, &state), -EOPNOTSUPP);
+        ck_assert_int_eq(park_cgroup_kind.write(&context, name, one), -EOPNOTSUPP);
+        ck_assert_int_eq(park_cgroup_kind.read(&context, name, &value), -EOPNOTSUPP);
+        expect_originals();
+}
+END_TEST
+
+static void run_all(void)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        apply(knobs, one);
+        apply(knobs, other);
+        apply(knobs, both);
+        apply(knobs, other);
+        knobs_restore(knobs, NULL, NULL);
+}
+
+START_TEST(killed_anywhere)
+{
+        bool killed = true;
+        int n;
+
+        for (n = 0; killed; n++) {
+                killed = killed_at(n, run_all);
+                ck_assert_int_eq(restore(), 0);
+                expect_originals();
+                expect_sleeper("wide/inner", both);
+        }
+        ck_assert_int_gt(n, 60);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("park-cgroup");
+        TCase *tcase = tcase_create("park-cgroup");
+        const char *reason = groups_missing();
+        int failed;
+
+        if (reason) {
+                printf("skipped: %s\n", reason);
+                return 77;
+        }
+        group_remove_leftovers();
+        tcase_set_timeout(tcase, 60);
+        tcase_add_checked_fixture(tcase, setup, teardown);
+        tcase_add_test(tcase, confines_its_group_only);
+        tcase_add_test(tcase, last_cpu_of_a_group_stays);
+        tcase_add_test(tcase, moves_from_one_to_the_other);
+        tcase_add_test(tcase, excluded_group_is_left_alone);
+        tcase_add_test(tcase, nothing_to_do_writes_nothing);
+        tcase_add_test(tcase, new_group_inside_a_confined_one);
+        tcase_add_test(tcase, removed_group_is_forgotten);
+        tcase_add_test(tcase, foreign_change_stays);
+        tcase_add_loop_test(tcase, original_by_somebody, 0, 2);
+        tcase_add_test(tcase, errors_arrive);
+        tcase_add_test(tcase, empty_list_is_written);
+        tcase_add_test(tcase, other_root_is_refused);
+        tcase_add_test(tcase, killed_anywhere);
+        suite_add_tcase(suite, tcase);
+        failed = suite_run(suite);
+        for (int i = 0; failed && i < 100 && group_remove_leftovers() > 0; i++)
+                g_usleep(10000); /* the tasks of tests that failed are about to end */
+        return failed;
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Parking by a partition: what is written, in which order, and what is left when it fails. */
+#include "act/park/park-common.h"
+#include "base/file.h"
+#include "scratch.h"
+#include "table.h"
+
+#include "fake-partition.h"
+#include "park-killed.h"
+
+static char *all_units[] = { (char *)"*", NULL }, *none[] = { NULL };
+static const ParkOptions options = { .units = all_units, .exclude = none };
+
+static Knobs *open_knobs(void)
+{
+        const ActContext context = { .root = scratch_fd };
+
+        return knobs_new(&context, scratch_fd, false);
+}
+
+static int apply(Knobs *knobs, const char *allowed)
+{
+        const ActContext context = { .root = scratch_fd };
+        const Topology topology = { .online = fake_set("0-3") };
+        CpuSet set = fake_set(allowed);
+        void *state;
+        int r;
+
+        ck_assert_int_eq(park_partition.open(&context, &options, &state), 0);
+        r = park_partition.apply(state, knobs, &set, &topology);
+        park_partition.close(state);
+        return r;
+}
+
+static void expect_as_found(bool controller)
+{
+        expect_parked("");
+        ck_assert(!fake->group);
+        ck_assert_int_eq(fake->controller, controller);
+        ck_assert_int_lt(faccessat(scratch_fd, FAKE_GROUP, F_OK, 0), 0);
+        ck_assert_int_lt(faccessat(scratch_fd, "undo", F_OK, 0), 0);
+}
+
+#define MADE      "subtree_control=+cpuset parked=mkdir "
+#define DISSOLVED "partition=member cpus= parked=rmdir subtree_control=-cpuset "
+
+START_TEST(from_mask_to_mask)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        ck_assert_int_eq(apply(knobs, "0-3"), 0);
+        expect_log("");
+        ck_assert_int_eq(apply(knobs, "0-1"), 0);
+        expect_log(MADE "cpus=2-3 partition=isolated ");
+        expect_parked("2-3");
+        ck_assert_int_eq(apply(knobs, "0-2"), 0);
+        expect_log("cpus=3 ");
+        ck_assert_int_eq(apply(knobs, "1"), 0);
+        expect_log("cpus=0,2-3 ");
+        ck_assert_int_eq(apply(knobs, "1"), 0);
+        expect_log("");
+        expect_parked("0,2-3");
+        ck_assert_int_eq(apply(knobs, "0-3"), 0);
+        expect_log(DISSOLVED);
+        expect_as_found(false);
+}
+END_TEST
+
+START_TEST(restored)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        ck_assert_int_eq(apply(knobs, "0"), 0);
+        fake->log[0] = '\0';
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+        expect_log(DISSOLVED);
+        expect_as_found(false);
+}
+END_TEST
+
+/* The controller that somebody else switched on stays on. */
+START_TEST(controller_of_others_stays)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        fake->controller = true;
+        fake_show(true);
+        ck_assert_int_eq(apply(knobs, "0"), 0);
+        expect_log("parked=mkdir cpus=1-3 partition=isolated ");
+        ck_assert_int_eq(apply(knobs, "0-3"), 0);
+        expect_log("partition=member cpus= parked=rmdir ");
+        expect_as_found(true);
+}
+END_TEST
+
+/* CPUs given back get their scheduling domain, without a moment in which all are given back. */
+START_TEST(domains_are_rebuilt_where_needed)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        fake_kernel_6_1();
+        ck_assert_int_eq(apply(knobs, "0"), 0);
+        expect_log("parked=mkdir cpus=1-3 partition=isolated ");
+        ck_assert_int_eq(apply(knobs, "0-2"), 0);
+        expect_log("cpus=3 partition=root partition=isolated ");
+        ck_assert(cpuset_has(&fake->domains, 1) && cpuset_has(&fake->domains, 2));
+        ck_assert_int_eq(apply(knobs, "0-1"), 0); /* parking more needs none */
+        expect_log("cpus=2-3 ");
+        ck_assert_int_eq(apply(knobs, "1"), 0);
+        expect_log("cpus=0,2-3 ");
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+        expect_as_found(true);
+}
+END_TEST
+
+/* A neighbour wants a parked CPU: the kernel gives it all, and we leave nothing lying about. */
+START_TEST(invalid_is_dissolved)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        fake_insist("0-3");
+        ck_assert_int_eq(apply(knobs, "0-1"), -EBUSY);
+        expect_as_found(false);
+        fake_insist("0-1");
+        ck_assert_int_eq(apply(knobs, "0-1"), 0);
+        expect_parked("2-3");
+        fake_insist("0-2");
+        ck_assert_int_eq(apply(knobs, "0-1"), -EBUSY);
+        expect_as_found(false);
+        ck_assert_int_eq(apply(knobs, "0-2"), 0);
+        expect_parked("3");
+        ck_assert_int_eq(apply(knobs, "0-3"), 0);
+        expect_as_found(false);
+}
+END_TEST
+
+START_TEST(never_all)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        ck_assert_int_eq(apply(knobs, "0"), 0);
+        fake->log[0] = '\0';
+        ck_assert_int_eq(apply(knobs, ""), -EINVAL);
+        expect_log("");
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+        expect_as_found(false);
+}
+END_TEST
+
+static const struct {
+        const char *name, *file;
+        int error;
+} faults[] = {
+        { "controller busy", "subtree_control", EBUSY },
+        { "controller denied", "subtree_control", EACCES },
+        { "list refused", "cpuset.cpus", EINVAL },
+        { "list EIO", "cpuset.cpus", EIO },
+        { "type refused", "partition", EINVAL },
+};
+
+START_TEST(fault)
+{
+        typeof(faults[0]) *f = &faults[_i];
+        g_autoptr(Knobs) knobs = open_knobs();
+        int r;
+
+        fake_fail(f->file, f->error);
+        r = apply(knobs, "0-1");
+        ck_case(f->name, r == -f->error, "returned %d", r);
+        expect_as_found(false);
+        fake_fail("", 0);
+        ck_assert_int_eq(apply(knobs, "0-1"), 0);
+        expect_parked("2-3");
+        fake_fail(f->file, f->error);
+        r = apply(knobs, "0-2"); /* only the list is written; if it fails all is given back */
+        fake_fail("", 0);
+        if (g_str_equal(f->file, "cpuset.cpus"))
+                ck_case(f->name, r == -f->error, "then returned %d", r);
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+        expect_as_found(false);
+}
+END_TEST
+
+START_TEST(dry_run)
+{
+        const ActContext context = { .root = scratch_fd };
+        g_autoptr(Knobs) knobs = knobs_new(&context, scratch_fd, true);
+
+        ck_assert_int_eq(apply(knobs, "0"), 0);
+        ck_assert_int_eq(apply(knobs, "0-3"), 0);
+        expect_log("");
+        expect_as_found(false);
+}
+END_TEST
+
+static const struct {
+        const char *name, *controllers, *osrelease, *units, *exclude;
+        bool on;
+        int error;
+} open_cases[] = {
+        { "usable", "cpuset cpu", "6.2.0", "*", NULL, false, 0 },
+        { "no cpuset here", "cpu io", "6.2.0", "*", NULL, false, -EOPNOTSUPP },
+        { "would forget affinities", "cpuset cpu", "6.1.9", "*", NULL, false, -EOPNOTSUPP },
+        { "unknown kernel", "cpuset cpu", "what", "*", NULL, false, -EOPNOTSUPP },
+        { "on already", "cpuset cpu", "6.1.0", "*", NULL, true, 0 },
+        { "knows no such partitions", "cpuset cpu", "6.0.9", "*", NULL, true, -EOPNOTSUPP },
+        { "only some units", "cpuset cpu", "6.2.0", "user.slice", NULL, false, -EOPNOTSUPP },
+        { "not for all", "cpuset cpu", "6.2.0", "*", "init.scope", false, -EOPNOTSUPP },
+};
+
+START_TEST(opens)
+{
+        typeof(open_cases[0]) *c = &open_cases[_i];
+        char *units[] = { (char *)c->units, NULL }, *exclude[] = { (char *)c->exclude, NULL };
+        const ParkOptions some = { .units = units, .exclude = exclude };
+        const ActContext context = { .root = scratch_fd };
+        void *state = NULL;
+        int r;
+
+        fake->controller = c->on;
+        fake_show(true);
+        fake_put(FAKE_ROOT "cgroup.controllers", c->controllers);
+        fake_put("proc/sys/kernel/osrelease", c->osrelease);
+        r = park_partition.open(&context, &some, &state);
+        ck_case(c->name, r == c->error, "returned %d, expected %d", r, c->error);
+        if (r == 0)
+                park_partition.close(state);
+        expect_log("");
+}
+END_TEST
+
+static void run_all(void)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        apply(knobs, "0-1");
+        apply(knobs, "0-2");
+        apply(knobs, "0-3");
+        apply(knobs, "0");
+        apply(knobs, "0-2");
+        knobs_restore(knobs, NULL, NULL);
+}
+
+static void expect_without_controller(void)
+{
+        expect_as_found(false);
+}
+
+static void expect_with_controller(void)
+{
+        expect_as_found(true);
+}
+
+START_TEST(killed_anywhere)
+{
+        ck_assert_int_gt(kill_everywhere(run_all, open_knobs, expect_without_controller), 90);
+}
+END_TEST
+
+START_TEST(killed_anywhere_on_6_1)
+{
+        fake_kernel_6_1();
+        ck_assert_int_gt(kill_everywhere(run_all, open_knobs, expect_with_controller), 90);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("park-partition");
+        TCase *tcase = tcase_create("park-partition");
+
+        tcase_set_timeout(tcase, 60);
+        tcase_add_checked_fixture(tcase, fake_new, fake_done);
+        tcase_add_test(tcase, from_mask_to_mask);
+        tcase_add_test(tcase, restored);
+        tcase_add_test(tcase, controller_of_others_stays);
+        tcase_add_test(tcase, domains_are_rebuilt_where_needed);
+        tcase_add_test(tcase, invalid_is_dissolved);
+        tcase_add_test(tcase, never_all);
+        tcase_add_loop_test(tcase, fault, 0, G_N_ELEMENTS(faults));
+        tcase_add_test(tcase, dry_run);
+        tcase_add_loop_test(tcase, opens, 0, G_N_ELEMENTS(open_cases));
+        tcase_add_test(tcase, killed_anywhere);
+        tcase_add_test(tcase, killed_anywhere_on_6_1);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}

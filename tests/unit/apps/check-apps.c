@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Rules of applications at work on this machine's processes: how much they may take, of holds and
+ * of the daemon's time. */
+#include <spawn.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+
+#include "apps/apps-parts.h"
+#include "holds-fixture.h"
+
+#define NOT_ROOT     "without root nobody can be somebody else"
+#define NO_NEWS      "the kernel tells of no processes here"
+#define OTHER_NUMBER "the number of a process cannot be chosen"
+
+#define NOBODY 65534
+
+extern char **environ;
+
+/* What the processes of this test are called. */
+static char comm[16];
+static GPtrArray *rules;
+static AppOptions options;
+
+/* Rules, all alike, that mean processes called so. */
+static void make_rules(unsigned n)
+{
+        static char *comms[] = { comm, NULL }, *none[] = { NULL };
+
+        snprintf(comm, sizeof(comm), "idled-%d", getpid());
+        options = (AppOptions){ .executables = none,
+                                .comms = comms,
+                                .units = none,
+                                .cgroups = none,
+                                .users = none,
+                                .profile = (char *)"",
+                                .min_cores = 1 };
+        rules = g_ptr_array_new_with_free_func(g_free);
+        for (unsigned i = 0; i < n; i++) {
+                App *app = g_new0(App, 1);
+
+                *app = (App){ (char *)"test", "test.conf", &options };
+                g_ptr_array_add(rules, app);
+        }
+}
+
+static Apps *start_apps(void)
+{
+        return apps_new(event, root, holds, rules);
+}
+
+static void stop_apps(Apps *apps)
+{
+        apps_free(apps);
+        ck_assert_uint_eq(holds_count(holds), 0);
+        g_ptr_array_unref(rules);
+}
+
+/* A process that rules mean, of this user, once it is that. */
+static pid_t start_meant(uid_t uid)
+{
+        int ready[2];
+        pid_t pid;
+        char byte;
+
+        ck_assert_int_eq(pipe(ready), 0);
+        pid = fork();
+        if (pid == 0) {
+                prctl(PR_SET_NAME, comm);
+                if (setresuid(uid, uid, uid) == 0 && write(ready[1], "", 1) == 1)
+                        pause();
+                _exit(1);
+        }
+        ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+        close(ready[0]);
+        close(ready[1]);
+        return pid;
+}
+
+static const struct {
+        const char *name;
+        int of_root, of_nobody;
+        unsigned n_holds;
+} crowds[] = {
+        { "few", 2, 2, 4 * 64 },
+        { "many of one user", 0, 20, HOLDS_MAX / 4 },
+        { "many of one user, and root", 4, 20, HOLDS_MAX / 4 + 4 * 64 },
+        { "many of root", 40, 0, HOLDS_MAX / 2 },
+};
+
+/* However many processes there are, who asks on the bus has room, and so have the rules for the
+ * processes of others. */
+START_TEST(takes_a_part)
+{
+        typeof(crowds[0]) *c = &crowds[_i];
+        int n = c->of_root + c->of_nobody;
+        pid_t pids[64];
+        Apps *apps;
+
+        if (geteuid() != 0) {
+                case_skip("takes_a_part", NOT_ROOT);
+                return;
+        }
+        make_rules(64);
+        for (int i = 0; i < n; i++)
+                pids[i] = start_meant(i < c->of_nobody ? NOBODY : 0);
+        apps = start_apps();
+        ck_case(c->name, holds_count(holds) == c->n_holds, "%u holds", holds_count(holds));
+        for (int i = 0; i < n; i++)
+                end_process(pids[i]);
+        wait_for(0);
+        stop_apps(apps);
+}
+END_TEST
+
+/* Who was refused gets his hold when others have left room. */
+START_TEST(room_again)
+{
+        pid_t pids[17];
+        Apps *apps;
+
+        if (geteuid() != 0) {
+                case_skip("room_again", NOT_ROOT);
+                return;
+        }
+        make_rules(64);
+        for (int i = 0; i < 17; i++)
+                pids[i] = start_meant(NOBODY);
+        apps = start_apps();
+        ck_assert_uint_eq(holds_count(holds), HOLDS_MAX / 4);
+        for (int i = 0; i < 16 && apps_error(apps) == 0; i++)
+                end_process(pids[i]);
+        if (apps_error(apps) == 0)
+                wait_for(64);
+        else
+                case_skip("room_again", NO_NEWS);
+        for (int i = apps_error(apps) == 0 ? 16 : 0; i < 17; i++)
+                end_process(pids[i]);
+        wait_for(0);
+        stop_apps(apps);
+}
+END_TEST
+
+/* Runs the loop until no process is followed. */
+static void wait_for_end(const Apps *apps)
+{
+        while (g_hash_table_size(apps->followed) > 0)
+                ck_assert_int_gt(sd_event_run(event, 10 * G_USEC_PER_SEC), 0);
+}
+
+/* Root releases what a rule holds: no new hold answers that while the process runs, and nothing of
+ * it is left when it ends, so that whoever has its number then is held for. */
+START_TEST(released)
+{
+        pid_t pid, next;
+        Apps *apps;
+
+        make_rules(1);
+        pid = start_meant(geteuid());
+        apps = start_apps();
+        ck_assert_int_eq(holds_release(holds, 1), 0);
+        ck_assert_uint_eq(apps->n_holds, 0);
+        apps_look(apps, pid);
+        expect_left(0);
+        end_process(pid);
+        wait_for_end(apps);
+        prctl(PR_SET_NAME, comm); /* a child is called as its parent is */
+        next = start_with_number(pid);
+        prctl(PR_SET_NAME, "check-apps");
+        if (next < 0) {
+                case_skip("released", OTHER_NUMBER);
+                next = start_meant(geteuid());
+        }
+        apps_look(apps, next);
+        ck_assert_uint_eq(holds_count(holds), 1);
+        ck_assert_uint_eq(apps->n_holds, 1);
+        end_process(next);
+        wait_for(0);
+        ck_assert_uint_eq(apps->n_holds, 0);
+        stop_apps(apps);
+}
+END_TEST
+
+/* Who stops being meant after that and then is again has a hold again. */
+START_TEST(released_and_meant_again)
+{
+        int calls[2], answers[2];
+        pid_t pid;
+        char byte;
+        Apps *apps;
+
+        make_rules(1);
+        ck_assert_int_eq(pipe(calls) | pipe(answers), 0);
+        pid = fork();
+        for (bool meant = true; pid == 0; meant = !meant) {
+                prctl(PR_SET_NAME, meant ? comm : "another");
+                if (write(answers[1], "", 1) != 1 || read(calls[0], &byte, 1) != 1)
+                        _exit(1);
+        }
+        ck_assert_int_eq(read(answers[0], &byte, 1), 1);
+        apps = start_apps();
+        ck_assert_int_eq(holds_release(holds, 1), 0);
+        for (unsigned i = 0; i < 2; i++) {
+                ck_assert_int_eq(write(calls[1], "", 1), 1);
+                ck_assert_int_eq(read(answers[0], &byte, 1), 1);
+                apps_look(apps, pid);
+                ck_assert_uint_eq(holds_count(holds), i);
+        }
+        end_process(pid);
+        wait_for(0);
+        stop_apps(apps);
+}
+END_TEST
+
+/* The hold of the last process that is meant stays for a while. */
+START_TEST(lingers)
+{
+        pid_t pids[2];
+        Apps *apps;
+
+        make_rules(1);
+        options.linger_usec = 100000;
+        for (int i = 0; i < 2; i++)
+                pids[i] = start_meant(geteuid());
+        apps = start_apps();
+        end_process(pids[0]);
+        wait_for(1);
+        ck_assert_uint_eq(g_hash_table_size(apps->followed), 1);
+        end_process(pids[1]);
+        wait_for_end(apps);
+        ck_assert_uint_eq(holds_count(holds), 1);
+        ck_assert_uint_eq(apps->n_holds, 1);
+        wait_for(0);
+        ck_assert_uint_eq(apps->n_holds, 0);
+        stop_apps(apps);
+}
+END_TEST
+
+/* Until there is another one, until root releases it, or until all end; then there is no delay. */
+START_TEST(lingers_no_longer)
+{
+        pid_t pid;
+        Apps *apps;
+
+        make_rules(1);
+        options.linger_usec = 600 * G_USEC_PER_SEC;
+        pid = start_meant(geteuid());
+        apps = start_apps();
+        end_process(pid);
+        wait_for_end(apps);
+        ck_assert(holds_find(holds, 1)->bound); /* as it was told, which never changes */
+        pid = start_meant(geteuid());
+        apps_look(apps, pid);
+        ck_assert_uint_eq(holds_count(holds), 1);
+        ck_assert_ptr_nonnull(holds_find(holds, 2));
+        end_process(pid);
+        wait_for_end(apps);
+        ck_assert_uint_eq(holds_count(holds), 1);
+        if (_i > 0) {
+                ck_assert_int_eq(holds_release(holds, 2), 0);
+                ck_assert_uint_eq(apps->n_holds, 0);
+        }
+        stop_apps(apps);
+}
+END_TEST
+
+/* The number of a process that ended is another's before its end is told: that one is looked at for
+ * itself, and held for if it is meant as well. */
+START_TEST(number_used_again)
+{
+        bool meant = _i, taken;
+        pid_t pid;
+        Apps *apps;
+
+        make_rules(1);
+        pid = start_meant(geteuid());
+        apps = start_apps();
+        ck_assert_uint_eq(holds_count(holds), 1);
+        end_process(pid);
+        if (meant) /* a child is called as its parent is */
+                prctl(PR_SET_NAME, comm);
+        taken = start_with_number(pid) < 0;
+        prctl(PR_SET_NAME, "check-apps");
+        if (taken)
+                case_skip("number_used_again", OTHER_NUMBER);
+        while (holds_find(holds, 1))
+                ck_assert_int_gt(sd_event_run(event, 10 * G_USEC_PER_SEC), 0);
+        ck_assert_uint_eq(holds_count(holds), meant && !taken ? 1 : 0);
+        if (!taken)
+                end_process(pid);
+        wait_for(0);
+        stop_apps(apps);
+}
+END_TEST
+
+/* A process that ended is nobody any more, however long its parent leaves it there. */
+START_TEST(ended_and_not_waited_for)
+{
+        pid_t pid;
+        Apps *apps;
+
+        make_rules(1);
+        options.linger_usec = _i > 0 ? 1000 : 0;
+        pid = start_meant(geteuid());
+        apps = start_apps();
+        kill(pid, SIGKILL);
+        ck_assert_int_eq(waitid(P_PID, (id_t)pid, NULL, WEXITED | WNOWAIT), 0);
+        wait_for_end(apps);
+        wait_for(0);
+        apps_scan(apps);
+        expect_left(0);
+        ck_assert_uint_eq(n_changes, 2); /* one hold came, and went */
+        ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+        stop_apps(apps);
+}
+END_TEST
+
+/* All processes are looked at some at a time, too, and none is left out. */
+START_TEST(all_some_at_a_time)
+{
+        enum { N = SCAN_AT_ONCE + SCAN_AT_ONCE / 2 };
+        unsigned before = 0, turns = 0;
+        pid_t pids[N];
+        Apps *apps;
+
+        make_rules(1);
+        options.children = _i > 0;
+        apps = start_apps();
+        apps_unlisten(apps); /* it hears of none of them */
+        for (int i = 0; i < N; i++)
+                pids[i] = start_meant(geteuid());
+        ck_assert_int_ge(apps_scan_begin(apps), 0);
+        ck_assert_uint_eq(holds_count(holds), 0);
+        for (; apps->scan; turns++) {
+                ck_assert_int_gt(sd_event_run(event, 0), 0);
+                ck_assert_uint_le(holds_count(holds), before + SCAN_AT_ONCE);
+                before = holds_count(holds);
+        }
+        ck_assert_uint_gt(turns, 1);
+        ck_assert_uint_eq(holds_count(holds), N);
+        for (int i = 0; i < N; i++)
+                end_process(pids[i]);
+        wait_for(0);
+        stop_apps(apps);
+}
+END_TEST
+
+static bool waits(const Apps *apps)
+{
+        char byte;
+
+        return recv(sd_event_source_get_io_fd(apps->source), &byte, 1, MSG_PEEK | MSG_DONTWAIT) >=
+               0;
+}
+
+/* Others have their turn, however much happens: what is there is handled some at a time. */
+START_TEST(some_at_a_time)
+{
+        char *arguments[] = { (char *)"true", NULL };
+        Apps *apps;
+        pid_t pid;
+
+        make_rules(1);
+        apps = start_apps();
+        for (int i = 0; i < 150 && apps->source; i++) {
+                ck_assert_int_eq(posix_spawnp(&pid, "true", NULL, NULL, arguments, environ), 0);
+                ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+        }
+        if (apps->source) {
+                ck_assert_int_gt(sd_event_run(event, 0), 0);
+                ck_assert(waits(apps));
+        }
+        if (!apps->source)
+                case_skip("some_at_a_time", NO_NEWS);
+        while (apps->source && waits(apps))
+                ck_assert_int_gt(sd_event_run(event, 10 * G_USEC_PER_SEC), 0);
+        stop_apps(apps);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("apps");
+        TCase *tcase = tcase_create("apps");
+
+        tcase_add_checked_fixture(tcase, setup, teardown);
+        tcase_set_timeout(tcase, 60);
+        tcase_add_loop_test(tcase, takes_a_part, 0, G_N_ELEMENTS(crowds));
+        tcase_add_test(tcase, room_again);
+        tcase_add_test(tcase, released);
+        tcase_add_test(tcase, released_and_meant_again);
+        tcase_add_test(tcase, lingers);
+        tcase_add_loop_test(tcase, lingers_no_longer, 0, 2);
+        tcase_add_loop_test(tcase, number_used_again, 0, 2);
+        tcase_add_test(tcase, some_at_a_time);
+        tcase_add_loop_test(tcase, ended_and_not_waited_for, 0, 2);
+        tcase_add_loop_test(tcase, all_some_at_a_time, 0, 2);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Plugins: which files are safe to load, which modules are policies, and that a policy stays the
+ * same object for as long as its file is the same.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <glib/gstdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "config/plugin.h"
+#include "table.h"
+#include "temporary.h"
+
+#define NOBODY 65534
+
+static char *temp, *above, *dir, *file; /* temp/above/dir/alpha.so, all safe */
+
+static void copy_module(const char *name, const char *to)
+{
+        g_autofree char *from = g_strdup_printf("%s/%s.so", g_getenv("MODULES"), name);
+        g_autofree char *data = NULL;
+        gsize length;
+
+        ck_assert_msg(g_file_get_contents(from, &data, &length, NULL), "%s cannot be read", from);
+        ck_assert(g_file_set_contents(to, data, (gssize)length, NULL));
+        ck_assert_int_eq(chmod(to, 0755), 0);
+}
+
+static void set_up(void)
+{
+        umask(022);
+        temp = temporary_make(g_get_tmp_dir());
+        above = g_build_filename(temp, "above", NULL);
+        dir = g_build_filename(above, "dir", NULL);
+        file = g_build_filename(dir, "alpha.so", NULL);
+        ck_assert_int_eq(mkdir(above, 0755), 0);
+        ck_assert_int_eq(mkdir(dir, 0755), 0);
+        copy_module("alpha", file);
+}
+
+static void tear_down(void)
+{
+        temporary_remove(temp);
+        g_free(file);
+        g_free(dir);
+        g_free(above);
+        g_free(temp);
+}
+
+static void make_absent(void)
+{
+        ck_assert_int_eq(unlink(file), 0);
+}
+
+static void file_group_writable(void)
+{
+        ck_assert_int_eq(chmod(file, 0775), 0);
+}
+
+static void file_world_writable(void)
+{
+        ck_assert_int_eq(chmod(file, 0646), 0);
+}
+
+static void file_others(void)
+{
+        ck_assert_int_eq(chown(file, NOBODY, 0), 0);
+}
+
+static void dir_group_writable(void)
+{
+        ck_assert_int_eq(chmod(dir, 0775), 0);
+}
+
+static void dir_sticky(void)
+{
+        ck_assert_int_eq(chmod(dir, 01777), 0);
+}
+
+static void dir_others(void)
+{
+        ck_assert_int_eq(chown(dir, NOBODY, 0), 0);
+}
+
+static void above_world_writable(void)
+{
+        ck_assert_int_eq(chmod(above, 0777), 0);
+}
+
+static void above_sticky(void)
+{
+        ck_assert_int_eq(chmod(above, 01777), 0);
+}
+
+static void above_others(void)
+{
+        ck_assert_int_eq(chown(above, NOBODY, 0), 0);
+}
+
+/* Moves the module to temp/other and puts a link in its place. */
+static void link_to(const char *target)
+{
+        g_autofree char *other = g_build_filename(temp, "other", NULL);
+        g_autofree char *moved = g_build_filename(other, "module.so", NULL);
+
+        ck_assert_int_eq(mkdir(other, 0755), 0);
+        ck_assert_int_eq(rename(file, moved), 0);
+        ck_assert_int_eq(symlink(target ? target : moved, file), 0);
+}
+
+static void link_relative(void)
+{
+        link_to("../../other/module.so");
+}
+
+static void link_absolute(void)
+{
+        link_to(NULL);
+}
+
+static void link_others(void)
+{
+        link_to(NULL);
+        ck_assert_int_eq(lchown(file, NOBODY, 0), 0);
+}
+
+static void link_into_unsafe(void)
+{
+        g_autofree char *other = g_build_filename(temp, "other", NULL);
+
+        link_to(NULL);
+        ck_assert_int_eq(chmod(other, 0777), 0);
+}
+
+static void link_loop(void)
+{
+        link_to("alpha.so");
+}
+
+static void link_dangling(void)
+{
+        link_to("nothing.so");
+}
+
+static void link_in_sticky(void)
+{
+        link_to(NULL);
+        ck_assert_int_eq(chmod(dir, 01777), 0);
+}
+
+static void make_directory(void)
+{
+        ck_assert_int_eq(unlink(file), 0);
+        ck_assert_int_eq(mkdir(file, 0755), 0);
+}
+
+static void make_pipe(void)
+{
+        ck_assert_int_eq(unlink(file), 0);
+        ck_assert_int_eq(mkfifo(file, 0600), 0);
+}
+
+static void make_text(void)
+{
+        g_autofree char *text = g_strnfill(4096, 'x');
+
+        ck_assert(g_file_set_contents(file, text, -1, NULL));
+}
+
+static void make_empty(void)
+{
+        ck_assert_int_eq(truncate(file, 0), 0);
+}
+
+static void make_truncated(void)
+{
+        ck_assert_int_eq(truncate(file, 200), 0);
+}
+
+static void nothing(void)
+{
+}
+
+/* In messages TEMP stands for the temporary directory. */
+static const struct {
+        const char *name;
+        bool as_root; /* needs root's rights to set up */
+        void (*change)(void);
+        int error;
+        const char *message;
+} files[] = {
+        { "as it should be", false, nothing, 0, NULL },
+        { "absent", false, make_absent, -ENOENT, "TEMP/above/dir/alpha.so: No such file" },
+        { "file group-writable", false, file_group_writable, -EPERM,
+          "TEMP/above/dir/alpha.so: found mode 0775, expected that neither group nor others may "
+          "write" },
+        { "file world-writable", false, file_world_writable, -EPERM,
+          "TEMP/above/dir/alpha.so: found mode 0646, expected that neither" },
+        { "file of another", true, file_others, -EPERM,
+          "TEMP/above/dir/alpha.so: found owner 65534, expected root" },
+        { "directory group-writable", false, dir_group_writable, -EPERM,
+          "TEMP/above/dir: found mode 0775, expected that neither" },
+        { "directory sticky", false, dir_sticky, -EPERM,
+          "TEMP/above/dir/alpha.so: found in a directory in which others may create files, "
+          "expected one that only its owner may write" },
+        { "directory of another", true, dir_others, -EPERM,
+          "TEMP/above/dir: found owner 65534, expected root" },
+        { "parent world-writable", false, above_world_writable, -EPERM,
+          "TEMP/above: found mode 0777, expected that neither" },
+        { "parent sticky", false, above_sticky, 0, NULL },
+        { "parent of another", true, above_others, -EPERM,
+          "TEMP/above: found owner 65534, expected root" },
+        { "relative link", false, link_relative, 0, NULL },
+        { "absolute link", false, link_absolute, 0, NULL },
+        { "link of another", true, link_others, -EPERM,
+          "TEMP/above/dir/alpha.so: found owner 65534, expected root" },
+        { "link into an unsafe directory", false, link_into_unsafe, -EPERM,
+          "TEMP/other: found mode 0777, expected that neither" },
+        { "link to itself", false, link_loop, -ELOOP, "TEMP/above/dir/alpha.so: Too many" },
+        { "link to nothing", false, link_dangling, -ENOENT,
+          "TEMP/above/dir/nothing.so: No such file" },
+        { "link in a sticky directory", false, link_in_sticky, -EPERM,
+          "TEMP/above/dir/alpha.so: found in a directory in which others may create files" },
+        { "directory", false, make_directory, -EPERM,
+          "TEMP/above/dir/alpha.so: found a directory, expected a file" },
+        { "pipe", false, make_pipe, -EPERM,
+          "TEMP/above/dir/alpha.so: found a device, pipe or socket, expected a file" },
+        { "text", false, make_text, -EPROTO,
+          "TEMP/above/dir/alpha.so: cannot be loaded: invalid ELF header" },
+        { "empty", false, make_empty, -EPROTO,
+          "TEMP/above/dir/alpha.so: cannot be loaded: file too short" },
+        { "truncated", false, make_truncated, -EPROTO,
+          "TEMP/above/dir/alpha.so: cannot be loaded: " },
+};
+
+START_TEST(safety)
+{
+        typeof(files[0]) *c = &files[_i];
+        const IdledPolicy *policy = NULL;
+        g_autofree char *error = NULL;
+        g_auto(GStrv) parts = NULL;
+        int r;
+
+        if (c->as_root && geteuid() != 0) {
+                case_skip(c->name, "needs root");
+                return;
+        }
+        c->change();
+        r = policy_load(dir, "alpha", &policy, &error);
+        ck_case(c->name, r == c->error, "returned %d (%s), expected %d", r, error ? error : "",
+                c->error);
+        if (r == 0) {
+                ck_assert_str_eq(policy->name, "alpha");
+                return;
+        }
+        ck_assert_ptr_null(policy);
+        parts = g_strsplit(error, temp, 2);
+        g_free(error);
+        error = g_strjoinv("TEMP", parts);
+        ck_case(c->name, g_str_has_prefix(error, c->message), "says \"%s\", expected \"%s\"", error,
+                c->message);
+}
+END_TEST
+
+static const struct {
+        const char *module, *message;
+} wrongs[] = {
+        { "wrong-abi", "found policy ABI 4, expected 3: build it against the installed "
+                       "idled-policy.h" },
+        { "wrong-align", "option Eager has an offset that is not one of a member of the options" },
+        { "wrong-bounds", "option Period has bounds that allow nothing" },
+        { "wrong-check", "the default of MinCores is greater than MaxCores" },
+        { "wrong-choices", "option Order has no choices" },
+        { "wrong-decide", "found no summary, settings or decide(), expected all three" },
+        { "wrong-default", "the default of Period: found \"250\", expected a duration from 10ms "
+                           "to 10s, such as 250" },
+        { "wrong-end", "found more than 256 options, expected a row without key at their end" },
+        { "wrong-help", "option Eager has no default or no help" },
+        { "wrong-key", "option A key has a key that is not letters and digits" },
+        { "wrong-name", "found policy \"other\", expected \"wrong-name\" in a file of that name" },
+        { "wrong-offset", "option Eager has an offset that is not one of a member of the options" },
+        { "wrong-section", "found an option outside of section Policy, expected all in it" },
+        { "wrong-size", "found sizes of " },
+        { "wrong-symbol", "found no idled_policy in it, expected a policy" },
+        { "wrong-twice", "option MinCores is in the table twice" },
+        { "wrong-type", "option Text has an unknown type" },
+};
+
+START_TEST(not_a_policy)
+{
+        typeof(wrongs[0]) *c = &wrongs[_i];
+        const IdledPolicy *policy = NULL;
+        g_autofree char *error = NULL, *path = NULL, *expected = NULL, *again = NULL;
+
+        path = g_strdup_printf("%s/%s.so", g_getenv("MODULES"), c->module);
+        expected = g_strdup_printf("%s: %s", path, c->message);
+        ck_assert_int_eq(policy_load(g_getenv("MODULES"), c->module, &policy, &error), -EPROTO);
+        ck_case(c->module, g_str_has_prefix(error, expected), "says \"%s\", expected \"%s\"", error,
+                expected);
+        ck_assert_int_eq(policy_load(g_getenv("MODULES"), c->module, &policy, &again), -EPROTO);
+        ck_assert_str_eq(again, error);
+        ck_assert_ptr_null(policy);
+}
+END_TEST
+
+static const char *const names[] = { "",         "Alpha",  "../alpha", "al/pha",
+                                     "alpha.so", "-alpha", "al pha",   "alph\xc3\xa4" };
+
+START_TEST(not_a_name)
+{
+        const IdledPolicy *policy = NULL;
+        g_autofree char *error = NULL;
+
+        ck_assert_int_eq(policy_load(dir, names[_i], &policy, &error), -EINVAL);
+        ck_assert(g_str_has_suffix(error, "expected a policy's name: lower-case letters, digits, "
+                                          "- and _"));
+        ck_assert_ptr_null(policy);
+}
+END_TEST
+
+START_TEST(same_object)
+{
+        const IdledPolicy *alpha, *again, *beta;
+        g_autofree char *error = NULL, *other = g_build_filename(dir, "beta.so", NULL);
+
+        copy_module("beta", other);
+        ck_assert_int_eq(policy_load(dir, "alpha", &alpha, &error), 0);
+        ck_assert_int_eq(policy_load(dir, "alpha", &again, &error), 0);
+        ck_assert_ptr_eq(alpha, again);
+        ck_assert_int_eq(policy_load(dir, "beta", &beta, &error), 0);
+        ck_assert_str_eq(beta->name, "beta");
+        ck_assert_int_eq(policy_load(dir, "alpha", &again, &error), 0);
+        ck_assert_ptr_eq(alpha, again);
+        ck_assert_str_eq(again->name, "alpha");
+}
+END_TEST
+
+/* An upgrade: the new file is loaded, and what points into the old one stays good. */
+START_TEST(replaced_file)
+{
+        const IdledPolicy *old, *new;
+        g_autofree char *error = NULL, *fresh = g_build_filename(dir, "fresh", NULL);
+
+        ck_assert_int_eq(policy_load(dir, "alpha", &old, &error), 0);
+        copy_module("alpha", fresh);
+        ck_assert_int_eq(rename(fresh, file), 0);
+        ck_assert_int_eq(policy_load(dir, "alpha", &new, &error), 0);
+        ck_assert_ptr_ne(old, new);
+        ck_assert_str_eq(old->name, "alpha");
+        ck_assert_str_eq(new->name, "alpha");
+}
+END_TEST
+
+START_TEST(list)
+{
+        static const char *const extra[] = { "beta.so", "Upper.so", "notes.txt", "sub.so.1" };
+        g_auto(GStrv) found = NULL, none = NULL;
+        g_autofree char *joined = NULL;
+
+        for (size_t i = 0; i < G_N_ELEMENTS(extra); i++) {
+                g_autofree char *path = g_build_filename(dir, extra[i], NULL);
+
+                ck_assert(g_file_set_contents(path, "", 0, NULL));
+        }
+        found = policy_list(dir);
+        joined = g_strjoinv(" ", found);
+        ck_assert_str_eq(joined, "alpha beta");
+        none = policy_list("/nonexistent");
+        ck_assert_ptr_null(none[0]);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("plugin");
+        TCase *tcase = tcase_create("plugin");
+
+        tcase_add_checked_fixture(tcase, set_up, tear_down);
+        tcase_add_loop_test(tcase, safety, 0, G_N_ELEMENTS(files));
+        tcase_add_loop_test(tcase, not_a_policy, 0, G_N_ELEMENTS(wrongs));
+        tcase_add_loop_test(tcase, not_a_name, 0, G_N_ELEMENTS(names));
+        tcase_add_test(tcase, same_object);
+        tcase_add_test(tcase, replaced_file);
+        tcase_add_test(tcase, list);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}

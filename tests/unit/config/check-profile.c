@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Profiles: where they stand between files and run time, what they include, and going from one to
+ * another.
+ */
+#include "base/setting-value.h"
+#include "config-tree.h"
+#include "config/profile.h"
+
+#define MINE    "etc/idled/profiles/mine.conf"
+#define OTHER   "etc/idled/profiles/other.conf"
+#define VENDOR  "usr/lib/idled/profiles/mine.conf"
+#define AT_MINE "/" MINE
+#define PERIOD  "[alpha]\nPeriod="
+
+/* What an option of alpha is with profile "mine", as KEY=VALUE (SOURCE). */
+static const struct {
+        const char *name;
+        File files[N_FILES];
+        const char *key, *value, *source;
+} layers[] = {
+        { "over the default", { USE, { MINE, PERIOD "2s" } }, "Period", "2s", AT_MINE ":2" },
+        { "over the policy's file",
+          { USE, { ALPHA, "[Policy]\nPeriod=1s\n" }, { MINE, PERIOD "2s" } },
+          "Period",
+          "2s",
+          AT_MINE ":2" },
+        { "what it does not speak of is the file's",
+          { USE, { ALPHA, "[Policy]\nMinCores=2\n" }, { MINE, PERIOD "2s" } },
+          "MinCores",
+          "2",
+          AT_ALPHA ":2" },
+        { "says nothing",
+          { USE, { ALPHA, "[Policy]\nPeriod=1s\n" }, { MINE, "" } },
+          "Period",
+          "1s",
+          AT_ALPHA ":2" },
+        { "empty value says nothing",
+          { USE, { ALPHA, "[Policy]\nPeriod=1s\n" }, { MINE, PERIOD "\n" } },
+          "Period",
+          "1s",
+          AT_ALPHA ":2" },
+        { "vendor's", { USE, { VENDOR, PERIOD "2s" } }, "Period", "2s", "/" VENDOR ":2" },
+        { "administrator's in place of the vendor's",
+          { USE, { VENDOR, PERIOD "2s\nMinCores=3\n" }, { MINE, PERIOD "3s" } },
+          "MinCores",
+          "1",
+          "default" },
+        { "drop-in over the file",
+          { USE, { VENDOR, PERIOD "2s\n" }, { MINE ".d/a.conf", PERIOD "3s" } },
+          "Period",
+          "3s",
+          AT_MINE ".d/a.conf:2" },
+        { "drop-in takes a value back",
+          { USE, { VENDOR, PERIOD "2s\n" }, { MINE ".d/a.conf", PERIOD "\n" } },
+          "Period",
+          "250ms",
+          "default" },
+        { "included",
+          { USE, { OTHER, PERIOD "4s" }, { MINE, "[Profile]\nInclude=other\n" } },
+          "Period",
+          "4s",
+          "/" OTHER ":2" },
+        { "over what is included, wherever Include= stands",
+          { USE,
+            { OTHER, PERIOD "4s\nMinCores=3\n" },
+            { MINE, PERIOD "2s\n[Profile]\nInclude=other\n" } },
+          "Period",
+          "2s",
+          AT_MINE ":2" },
+        { "rest of what is included",
+          { USE,
+            { OTHER, PERIOD "4s\nMinCores=3\n" },
+            { MINE, PERIOD "2s\n[Profile]\nInclude=other\n" } },
+          "MinCores",
+          "3",
+          "/" OTHER ":3" },
+        { "empty value over what is included",
+          { USE,
+            { ALPHA, "[Policy]\nPeriod=1s\n" },
+            { OTHER, PERIOD "4s" },
+            { MINE, PERIOD "\n[Profile]\nInclude=other\n" } },
+          "Period",
+          "1s",
+          AT_ALPHA ":2" },
+        { "later of two included",
+          { USE,
+            { OTHER, PERIOD "4s" },
+            { "etc/idled/profiles/third.conf", PERIOD "5s" },
+            { MINE, "[Profile]\nInclude=other third\n" } },
+          "Period",
+          "5s",
+          "/etc/idled/profiles/third.conf:2" },
+        { "included by what is included",
+          { USE,
+            { OTHER, "[Profile]\nInclude=third\n" },
+            { "etc/idled/profiles/third.conf", PERIOD "5s" },
+            { MINE, "[Profile]\nInclude=other\n" } },
+          "Period",
+          "5s",
+          "/etc/idled/profiles/third.conf:2" },
+        { "one that is included twice is no circle",
+          { USE,
+            { OTHER, "[Profile]\nInclude=third\n" },
+            { "etc/idled/profiles/third.conf", PERIOD "5s" },
+            { MINE, "[Profile]\nInclude=other third\n" } },
+          "Period",
+          "5s",
+          "/etc/idled/profiles/third.conf:2" },
+        { "drop-in changes what is included",
+          { USE,
+            { OTHER, PERIOD "4s" },
+            { MINE, "[Profile]\nInclude=other\n" },
+            { MINE ".d/a.conf", "[Profile]\nInclude=\n" } },
+          "Period",
+          "250ms",
+          "default" },
+        { "options of a policy that is not at work",
+          { USE, { MINE, "[beta]\nPeriod=9s\nMinCores=9\n" } },
+          "Period",
+          "250ms",
+          "default" },
+        { "fits only with the policy's file",
+          { USE, { ALPHA, "[Policy]\nMaxCores=16\n" }, { MINE, "[alpha]\nMinCores=9\n" } },
+          "MinCores",
+          "9",
+          AT_MINE ":2" },
+};
+
+static void check_value(const Config *config, const char *key, const char *value,
+                        const char *source)
+{
+        const Section *section = config_section(config, "alpha");
+        g_autofree char *text = setting_format(setting_find(section->rows, "Policy", key),
+                                               section->options);
+        Source s = section_source(section, key);
+        g_autofree char *from = source_format(&s);
+
+        ck_assert_str_eq(text, value);
+        ck_assert_str_eq(from, source);
+}
+
+/* Returns what config_use_profile() does, 1 if options changed; its error must be `error`. */
+static int use(Config *config, const char *name, const char *error)
+{
+        const Profile *profile = config_profile(config, name);
+        g_autofree char *found = NULL;
+        int r;
+
+        ck_assert_msg(profile, "there is no profile %s", name);
+        r = config_use_profile(config, profile, &found);
+        ck_assert_pstr_eq(found, error);
+        ck_assert((r == -EINVAL) == (found != NULL));
+        return r;
+}
+
+START_TEST(layered)
+{
+        typeof(layers[0]) *c = &layers[_i];
+        g_autoptr(Config) config = NULL;
+
+        put_all(c->files);
+        config = load_good();
+        use(config, "mine", NULL);
+        check_value(config, c->key, c->value, c->source);
+}
+END_TEST
+
+START_TEST(list)
+{
+        g_autoptr(Config) config = NULL;
+        g_autofree char *names = NULL;
+        const Profile *profile;
+        const File use_alpha = USE;
+
+        put(use_alpha.path, use_alpha.text);
+        put("usr/lib/idled/profiles/performance.conf", "[Profile]\nSummary=Fast, not frugal\n");
+        put("etc/idled/profiles/power-saver.conf", "");
+        put("etc/idled/profiles/1st.conf", "");
+        put("etc/idled/profiles/.hidden.conf", "[nonsense]");
+        put("etc/idled/profiles/README", "nonsense");
+        put(MINE, "[Profile]\nInclude=1st performance\n");
+        config = load_good();
+        names = config_profile_names(config);
+        ck_assert_str_eq(names, "power-saver, balanced, performance, 1st, mine");
+        profile = config_profile(config, "performance");
+        ck_assert_str_eq(profile->summary, "Fast, not frugal");
+        ck_assert_str_eq(profile->file, "/usr/lib/idled/profiles/performance.conf");
+        ck_assert_str_eq(profile->family, "performance");
+        ck_assert_ptr_null(config_profile(config, "balanced")->file);
+        ck_assert_str_eq(config_profile(config, "1st")->family, "balanced");
+        ck_assert_str_eq(config_profile(config, "mine")->family, "performance");
+        ck_assert_ptr_null(config_profile(config, "auto"));
+}
+END_TEST
+
+static void set(Config *config, const char *key, const char *text)
+{
+        g_autofree char *error = NULL;
+
+        ck_assert_msg(config_set(config, "alpha", key, text, &error) == 0, "%s", error);
+}
+
+START_TEST(switching)
+{
+        g_autoptr(Config) config = NULL;
+        const void *options;
+
+        put(IDLED, "[Daemon]\nPolicies=alpha beta\n");
+        put(ALPHA, "[Policy]\nPeriod=1s\n");
+        put(MINE, PERIOD "2s\nWords=a b c\n[beta]\nText=from mine\n");
+        put(OTHER, "[beta]\nText=none\n");
+        config = load_good();
+        options = config_section(config, "alpha")->options;
+        ck_assert_int_eq(use(config, "mine", NULL), 1);
+        ck_assert_int_eq(use(config, "mine", NULL), 0);
+        check_value(config, "Words", "a b c", AT_MINE ":3");
+        ck_assert_int_eq(use(config, "balanced", NULL), 1);
+        check_value(config, "Words", "one two", "default");
+        check_value(config, "Period", "1s", AT_ALPHA ":2");
+        ck_assert_int_eq(use(config, "other", NULL), 0);
+        ck_assert_ptr_eq(config->profile, config_profile(config, "other"));
+        ck_assert_ptr_eq(options, config_section(config, "alpha")->options);
+}
+END_TEST
+
+START_TEST(run_time_is_stronger)
+{
+        g_autoptr(Config) config = NULL;
+
+        put(IDLED, "[Daemon]\nPolicies=alpha\n");
+        put(MINE, PERIOD "2s\n");
+        config = load_good();
+        set(config, "Period", "3s");
+        ck_assert_int_eq(use(config, "mine", NULL), 0);
+        check_value(config, "Period", "3s", "set over D-Bus");
+        set(config, "Period", "");
+        check_value(config, "Period", "2s", AT_MINE ":2");
+        use(config, "balanced", NULL);
+        check_value(config, "Period", "250ms", "default");
+}
+END_TEST
+
+START_TEST(impossible_with_run_time)
+{
+        g_autoptr(Config) config = NULL;
+
+        put(IDLED, "[Daemon]\nPolicies=beta alpha\n");
+        put(MINE, "[alpha]\nMaxCores=3\n[beta]\nPeriod=9s\n");
+        put(OTHER, PERIOD "4s\n");
+        config = load_good();
+        use(config, "other", NULL);
+        set(config, "MinCores", "5");
+        ck_assert_int_eq(
+                use(config, "mine", "MinCores: found \"5\", which is greater than MaxCores"),
+                -EINVAL);
+        ck_assert_ptr_eq(config->profile, config_profile(config, "other"));
+        ck_assert_ptr_eq(config_section(config, "beta")->profile, config->profile);
+        check_value(config, "MaxCores", "8", "default");
+        check_value(config, "Period", "4s", "/" OTHER ":2");
+        set(config, "MinCores", "");
+        ck_assert_int_eq(use(config, "mine", NULL), 1);
+        check_value(config, "MaxCores", "3", AT_MINE ":2");
+}
+END_TEST
+
+/* Names of profiles can be set at run time only if there are such. */
+START_TEST(defaults_at_run_time)
+{
+        g_autoptr(Config) config = NULL;
+        g_autofree char *error = NULL;
+        const DaemonOptions *options;
+
+        put(IDLED, "[Daemon]\nPolicies=alpha\n");
+        put(MINE, "");
+        config = load_good();
+        options = config_section(config, "Daemon")->options;
+        ck_assert_int_eq(config_set(config, "Daemon", "ProfileAC", " mine ", &error), 0);
+        ck_assert_str_eq(options->profile_ac, "mine");
+        ck_assert_int_eq(config_set(config, "Daemon", "ProfileAC", "mime\n", &error), -EINVAL);
+        ck_assert_str_eq(error,
+                         "ProfileAC: found \"mime\", expected a profile: balanced, mine (did "
+                         "you mean mine?)");
+        ck_assert_str_eq(options->profile_ac, "mine");
+        ck_assert_int_eq(config_set(config, "Daemon", "ProfileAC", "", &error), 0);
+        ck_assert_str_eq(options->profile_ac, "");
+}
+END_TEST
+
+START_TEST(absent_cpus)
+{
+        g_autoptr(GPtrArray)
+                warnings = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
+        g_autoptr(Config) config = NULL;
+        g_autofree char *text = NULL;
+        CpuSet possible = { 0 };
+
+        cpuset_add(&possible, 0);
+        put(IDLED, "[Daemon]\nPolicies=alpha\n");
+        put(MINE, "[alpha]\nCpus=0,4\n");
+        put(OTHER, "[Profile]\nInclude=mine\n");
+        config = load_good();
+        config_find_absent(config, &possible, warnings);
+        ck_assert_uint_eq(warnings->len, 1);
+        text = config_error_format(warnings->pdata[0]);
+        ck_assert_str_eq(text,
+                         AT_MINE ":2: Cpus: found CPU 4, which this machine has not, expected "
+                                 "some of 0");
+}
+END_TEST
+
+START_TEST(unread)
+{
+        g_autoptr(GPtrArray)
+                errors = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
+        g_autofree char *first = NULL, *second = NULL;
+
+        put(MINE, "");
+        put("etc/idled/profiles/balanced.conf.d/a.conf", "");
+        put("etc/idled/profiles/mien.conf.d/a.conf", "");
+        put("etc/idled/profiles/notes", "");
+        config_find_unread(&paths, errors);
+        ck_assert_uint_eq(errors->len, 2);
+        first = config_error_format(errors->pdata[0]);
+        second = config_error_format(errors->pdata[1]);
+        ck_assert_str_eq(first, "/etc/idled/profiles/mien.conf.d: is never read, expected the name "
+                                "of a profile (did you mean mine.conf.d?)");
+        ck_assert_str_eq(second, "/etc/idled/profiles/notes: is never read, expected a name that "
+                                 "ends in .conf");
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("profile");
+        TCase *tcase = tcase_create("profile");
+
+        tcase_add_checked_fixture(tcase, set_up, tear_down);
+        tcase_add_loop_test(tcase, layered, 0, G_N_ELEMENTS(layers));
+        tcase_add_test(tcase, list);
+        tcase_add_test(tcase, switching);
+        tcase_add_test(tcase, run_time_is_stronger);
+        tcase_add_test(tcase, impossible_with_run_time);
+        tcase_add_test(tcase, defaults_at_run_time);
+        tcase_add_test(tcase, absent_cpus);
+        tcase_add_test(tcase, unread);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}

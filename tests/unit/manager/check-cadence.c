@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The cadence of ticks: when waits double, and what brings them back to one period. */
+#include "manager/cadence.h"
+#include "table.h"
+
+#define ANY    UINT64_MAX
+#define NOBODY 0
+
+static const struct {
+        const char *name;
+        Cadence cadence;
+        uint64_t before, after;
+} cases[] = {
+        { "nobody asks", { 0, true, true, ANY, 16 }, 4, 0 },
+        { "first tick", { 250000, true, false, ANY, 16 }, 0, 1 },
+        { "doubles", { 250000, true, false, ANY, 16 }, 1, 2 },
+        { "doubles again", { 250000, true, false, ANY, 16 }, 4, 8 },
+        { "reaches the cap", { 250000, true, false, ANY, 16 }, 8, 16 },
+        { "stays at the cap", { 250000, true, false, ANY, 16 }, 16, 16 },
+        { "cap that is no power of two", { 250000, true, false, ANY, 10 }, 8, 10 },
+        { "cap lowered by a reload", { 250000, true, false, ANY, 4 }, 16, 4 },
+        { "no stretching wanted", { 250000, true, false, ANY, 1 }, 1, 1 },
+        { "changed", { 250000, true, true, ANY, 16 }, 16, 1 },
+        { "a dwell runs", { 250000, false, false, ANY, 16 }, 16, 1 },
+        { "not longer than is watched for", { 250000, true, false, 2000000, 16 }, 4, 8 },
+        { "stays there", { 250000, true, false, 2000000, 16 }, 8, 8 },
+        { "goes back there", { 250000, true, false, 2000000, 16 }, 16, 8 },
+        { "a period longer than that", { 3000000, true, false, 2000000, 16 }, 1, 1 },
+        { "load could arrive unnoticed", { 250000, true, false, NOBODY, 16 }, 16, 1 },
+};
+
+START_TEST(stretch)
+{
+        typeof(cases[0]) *c = &cases[_i];
+
+        ck_assert_msg(cadence_stretch(&c->cadence, c->before) == c->after, "%s", c->name);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("cadence");
+        TCase *tcase = tcase_create("cadence");
+
+        tcase_add_loop_test(tcase, stretch, 0, G_N_ELEMENTS(cases));
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}

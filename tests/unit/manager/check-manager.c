@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A whole manager on a described machine: whose driver of frequencies comes late, as a module that
+ * is loaded after idled began, and which falls asleep while idled is at work on it. The policy is
+ * the tests' own, tune. */
+#include "all-machines.h"
+#include "manager/manager-parts.h"
+
+static Tree tree;
+static sd_event *event;
+static Manager *manager;
+static unsigned changes;
+
+/* How long the machine has slept; it falls asleep when that is asked for the n-th time. */
+static uint64_t slept_usec;
+static int asked, falls_asleep;
+
+static void wake_up(void);
+
+static uint64_t slept(void)
+{
+        if (++asked == falls_asleep)
+                wake_up();
+        return slept_usec;
+}
+
+static void on_change(Manager *from, unsigned what, void *userdata)
+{
+        changes |= what;
+}
+
+static void move(const char *from, const char *to)
+{
+        ck_assert_int_eq(renameat(tree.root, from, tree.root, to), 0);
+}
+
+static void start(const char *wishes)
+{
+        g_autofree char *options = g_strdup_printf("[Policy]\nCpus=0-3\n%s", wishes);
+        g_autoptr(GPtrArray) errors = g_ptr_array_new();
+        ManagerSetup setup = { .keep_log_level = true, .root = tree.root, .slept = slept };
+
+        tree_put(&tree, "etc/idled/idled.conf", "[Daemon]\nPolicies=tune\n[Park]\nBackend=none\n");
+        tree_put(&tree, "etc/idled/policies/tune.conf", options);
+        tree_put(&tree, "run/idled/.empty", "");
+        setup.paths = (ConfigPaths){ .root = tree.root,
+                                     .root_path = tree.path,
+                                     .vendor_dir = "nowhere",
+                                     .admin_dir = "etc/idled",
+                                     .policy_dir = g_getenv("TUNE") };
+        setup.run = openat(tree.root, "run/idled", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        ck_assert_int_ge(sd_event_new(&event), 0);
+        ck_assert_int_ge(manager_new(&setup, event, errors, &manager), 0);
+        manager->on_change = on_change;
+        ck_assert_int_eq(manager_start(manager), 0);
+}
+
+#define GOVERNOR   "cpufreq/policy3/scaling_governor"
+#define PREFERENCE "cpufreq/policy3/energy_performance_preference"
+#define LATENCY    "cpu3/power/pm_qos_resume_latency_us"
+
+static void expect(const char *file, const char *expected)
+{
+        g_autofree char *path = g_strconcat("sys/devices/system/cpu/", file, NULL), *text = NULL;
+
+        ck_assert_int_eq(file_read(tree.root, path, &text), 0);
+        ck_case(file, g_str_equal(g_strstrip(text), expected), "found %s, expected %s", text,
+                expected);
+}
+
+/* A minute later. */
+static void tick(void)
+{
+        manager->checked_usec = 0;
+        manager_tick(manager);
+}
+
+static void resume(void)
+{
+        manager_resumed(manager);
+}
+
+/* Has the manager look, and do what follows from that at once. */
+static void look(void (*by)(void))
+{
+        by();
+        while (sd_event_run(event, 0) > 0)
+                continue;
+}
+
+static const struct {
+        const char *name;
+        bool empty; /* the directory is there before the driver is, as on machines that have cpufreq
+                     */
+        void (*look)(void);
+} looks[] = {
+        { "a tick", true, tick },
+        { "a tick, without cpufreq", false, tick },
+        { "a resume", true, resume },
+        { "a resume, without cpufreq", false, resume },
+};
+
+START_TEST(comes_late)
+{
+        typeof(looks[0]) *c = &looks[_i];
+
+        tree = machine_tree("synthetic-laptop.machine");
+        move("sys/devices/system/cpu/cpufreq", "sys/later");
+        if (c->empty)
+                ck_assert_int_eq(mkdirat(tree.root, "sys/devices/system/cpu/cpufreq", 0755), 0);
+        start("Governor=performance\n");
+        look(c->look);
+        ck_case(c->name, manager->n_frequency == 0, "found some");
+        ck_case(c->name, manager_apply_error(manager) == 0, "an error");
+        changes = 0;
+        move("sys/later", "sys/devices/system/cpu/cpufreq");
+        look(c->look);
+        ck_case(c->name, manager->n_frequency == 8, "not found");
+        ck_case(c->name, changes & CHANGE_MISSING, "not told");
+        ck_case(c->name, manager_apply_error(manager) == 0, "an error");
+        expect(GOVERNOR, "performance");
+        manager_free(manager);
+        expect(GOVERNOR, "powersave");
+        sd_event_unref(event);
+        tree_done(&tree);
+}
+END_TEST
+
+/* After five seconds, and firmware has made its own of some knobs. */
+static void wake_up(void)
+{
+        slept_usec += 5000000;
+        tree_put(&tree, "sys/devices/system/cpu/" PREFERENCE, "balance_performance");
+        tree_put(&tree, "sys/devices/system/cpu/" LATENCY, "7");
+}
+
+static void set_option(const char *key, const char *value)
+{
+        g_autofree char *error = NULL;
+
+        ck_assert_int_eq(manager_set_option(manager, "tune", key, value, &error), 0);
+}
+
+static void nothing(void)
+{
+}
+
+/* Whatever it is about to do when it falls asleep: what it finds on waking is nobody's. */
+START_TEST(falls_asleep_at_work)
+{
+        const Knob *const *knobs;
+
+        tree = machine_tree("synthetic-laptop.machine");
+        start("Latency=100\nPreference=performance\n");
+        expect(PREFERENCE, "performance");
+        asked = 0;
+        falls_asleep = _i;
+        set_option("Latency", "90");
+        look(nothing);
+        ck_assert_int_ge(asked, 4);
+        set_option("Preference", "power");
+        look(nothing);
+        ck_assert_int_ge(asked, _i);
+        expect(PREFERENCE, "power");
+        expect(LATENCY, "90");
+        ck_assert_int_eq(manager_apply_error(manager), 0);
+        for (int i = 0, n = knobs_list(manager->knobs, &knobs); i < n; i++)
+                ck_assert_int_eq(knobs[i]->state, KNOB_OURS);
+        manager_free(manager);
+        expect(PREFERENCE, "balance_power");
+        expect(LATENCY, "0");
+        sd_event_unref(event);
+        tree_done(&tree);
+}
+END_TEST
+
+/* As if a minute had passed, if anything is set to happen then. */
+static void pass_a_minute(void)
+{
+        int enabled = SD_EVENT_OFF;
+
+        sd_event_source_get_enabled(manager->timer, &enabled);
+        ck_assert_int_eq(enabled, SD_EVENT_ONESHOT);
+        sd_event_source_set_time(manager->timer, (uint64_t)g_get_monotonic_time());
+        sd_event_source_set_time_accuracy(manager->timer, 1);
+        manager->checked_usec = 0;
+        ck_assert_int_gt(sd_event_run(event, UINT64_MAX), 0);
+}
+
+/* Nothing makes this policy tick: what somebody else does to our knobs is seen all the same, and
+ * nobody wakes up when there is nothing to look at. */
+START_TEST(drift)
+{
+        const Knob *const *knobs;
+
+        tree = machine_tree("synthetic-laptop.machine");
+        start("");
+        ck_assert_uint_eq(manager->interval_usec, 0);
+        set_option("Latency", "90");
+        look(nothing);
+        ck_assert_uint_eq(manager->interval_usec, 60000000);
+        pass_a_minute();
+        ck_assert_uint_eq(manager->interval_usec, 60000000);
+        knobs_restore(manager->knobs, NULL, NULL); /* as when the last hold ends */
+        manager_arm_sooner(manager);
+        ck_assert_int_eq(sd_event_source_get_enabled(manager->timer, NULL), 0);
+        manager->stale = true;
+        manager_tick(manager);
+        ck_assert_uint_eq(manager->interval_usec, 60000000);
+        changes = 0;
+        for (int cpu = 0; cpu < 4; cpu++) {
+                g_autofree char *file = g_strdup_printf(
+                        "sys/devices/system/cpu/cpu%d/power/pm_qos_resume_latency_us", cpu);
+
+                tree_put(&tree, file, "7");
+        }
+        pass_a_minute();
+        ck_assert(changes & CHANGE_DEGRADED);
+        ck_assert_int_eq(knobs_list(manager->knobs, &knobs), 4);
+        for (int i = 0; i < 4; i++)
+                ck_assert_int_eq(knobs[i]->state, KNOB_FOREIGN);
+        ck_assert_uint_eq(manager->interval_usec, 0);
+        manager_free(manager);
+        expect(LATENCY, "7");
+        sd_event_unref(event);
+        tree_done(&tree);
+}
+END_TEST
+
+static const char *group_directory(void *state)
+{
+        return "etc";
+}
+
+static int apply_nothing(void *state, Knobs *knobs, const Plan *plan, const ActFacts *facts)
+{
+        return 0;
+}
+
+static const char *describe_nothing(void *state)
+{
+        return "nothing";
+}
+
+static void close_nothing(void *state)
+{
+}
+
+/* Cgroups that come are watched for while there are knobs of who writes to cgroups; others' are no
+ * reason. */
+START_TEST(watches_groups)
+{
+        const KnobKind *kinds[] = { NULL, NULL };
+        const Actuator keeper = { .name = "keeper",
+                                  .section = "Park",
+                                  .kinds = kinds,
+                                  .apply = apply_nothing,
+                                  .describe = describe_nothing,
+                                  .groups = group_directory,
+                                  .close = close_nothing };
+        const ActuatorState added = { .actuator = &keeper, .state = &tree };
+        const Knob *const *knobs;
+
+        tree = machine_tree("synthetic-laptop.machine");
+        start("");
+        set_option("Latency", "100");
+        look(nothing);
+        ck_assert_int_eq(knobs_list(manager->knobs, &knobs), 4);
+        g_array_append_val(manager->actuators, added);
+        manager_watch_groups(manager);
+        ck_assert_ptr_null(manager->groups);
+        kinds[0] = knobs[0]->kind;
+        manager_watch_groups(manager);
+        ck_assert_ptr_nonnull(manager->groups);
+        set_option("Latency", "");
+        look(nothing);
+        ck_assert_ptr_null(manager->groups);
+        manager_free(manager);
+        sd_event_unref(event);
+        tree_done(&tree);
+}
+END_TEST
+
+#define STAT_OF_CPU(n) "cpu" #n " 10 0 10 100 0 0 0 0 0 0\n"
+#define STAT_OF(cpus)  "cpu  20 0 20 200 0 0 0 0 0 0\n" cpus "ctxt 1\nprocesses 1\nprocs_running 1\n"
+
+/* In place, for it is kept open, and a second after the last reading. */
+static void count(const char *text)
+{
+        int fd = openat(tree.root, "proc/stat", O_WRONLY | O_TRUNC | O_CLOEXEC);
+
+        ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+        close(fd);
+        manager->current->time_usec -= 1000000;
+        tick();
+}
+
+/* As lxcfs shows it: times of two CPUs, eight online. That is looked into less and less often, and
+ * at once when it changes. */
+START_TEST(fewer_counted)
+{
+        CpuSet eight = set_of("0-7"), seven = set_of("0-6"), two = set_of("0-1");
+
+        tree = machine_tree("synthetic-laptop.machine");
+        tree_put(&tree, "proc/stat", STAT_OF(STAT_OF_CPU(0) STAT_OF_CPU(1)));
+        start("Latency=100\n");
+        ck_assert(cpuset_equal(&manager->counted, &two));
+        ck_assert(cpuset_equal(&manager->topology->online, &eight));
+
+        count(STAT_OF(STAT_OF_CPU(0) STAT_OF_CPU(1)));
+        tree_put(&tree, "sys/devices/system/cpu/online", "0-6");
+        count(STAT_OF(STAT_OF_CPU(0) STAT_OF_CPU(1)));
+        ck_assert(cpuset_equal(&manager->topology->online, &eight));
+        count(STAT_OF(STAT_OF_CPU(0)));
+        ck_assert(cpuset_equal(&manager->topology->online, &seven));
+        manager_free(manager);
+        sd_event_unref(event);
+        tree_done(&tree);
+}
+END_TEST
+
+#define STAT_OF_SEVEN                                                                              \
+        STAT_OF_CPU(0)                                                                             \
+        STAT_OF_CPU(1)                                                                             \
+        STAT_OF_CPU(2) STAT_OF_CPU(3) STAT_OF_CPU(4) STAT_OF_CPU(5) STAT_OF_CPU(6)
+
+/* A CPU goes after its time was read and before it is looked which ones are online. Whether that is
+ * seen before it is back or not, it is seen that it is back. */
+START_TEST(counted_before_it_went)
+{
+        CpuSet eight = set_of("0-7"), seven = set_of("0-6");
+
+        tree = machine_tree("synthetic-laptop.machine");
+        tree_put(&tree, "proc/stat", STAT_OF(STAT_OF_SEVEN));
+        start("Latency=100\n");
+        tree_put(&tree, "sys/devices/system/cpu/online", "0-6");
+        count(STAT_OF(STAT_OF_CPU(0)));
+        ck_assert(cpuset_equal(&manager->topology->online, &seven));
+        count(STAT_OF(STAT_OF_SEVEN STAT_OF_CPU(7)));
+        ck_assert(cpuset_equal(&manager->topology->online, &seven));
+        if (_i > 0)
+                count(STAT_OF(STAT_OF_SEVEN));
+        tree_put(&tree, "sys/devices/system/cpu/online", "0-7");
+        count(STAT_OF(STAT_OF_SEVEN STAT_OF_CPU(7)));
+        ck_assert(cpuset_equal(&manager->topology->online, &eight));
+        manager_free(manager);
+        sd_event_unref(event);
+        tree_done(&tree);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("manager");
+        TCase *tcase = tcase_create("manager");
+
+        tcase_add_loop_test(tcase, comes_late, 0, G_N_ELEMENTS(looks));
+        tcase_add_loop_test(tcase, falls_asleep_at_work, 1, 9);
+        tcase_add_test(tcase, drift);
+        tcase_add_test(tcase, watches_groups);
+        tcase_add_test(tcase, fewer_counted);
+        tcase_add_loop_test(tcase, counted_before_it_went, 0, 2);
+        tcase_set_timeout(tcase, 60);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What the tests of the ways of parking share: one that is killed at any place, and the next
+ * instance, which gives everything back.
+ */
+#ifndef IDLED_TESTS_PARK_KILLED_H
+#define IDLED_TESTS_PARK_KILLED_H
+
+#include "act/park/park-common.h"
+#include "scratch.h"
+
+#include "steps.h"
+
+/* Returns how many places there were. */
+static inline int kill_everywhere(void (*run)(void), Knobs *(*open_knobs)(void),
+                                  void (*expect_as_found)(void))
+{
+        bool killed = true;
+        int n;
+
+        for (n = 0; killed; n++) {
+                g_autoptr(Knobs) knobs = NULL;
+                int skipped;
+
+                killed = killed_at(n, run);
+                knobs = open_knobs();
+                ck_assert_int_ge(knobs_recover(knobs, actuator_park.kinds, &skipped), 0);
+                ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+                expect_as_found();
+        }
+        return n;
+}
+
+#endif

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* cstates: limits by exit latency and name, and what is left alone. */
+#include "cstates-world.h"
+
+static const struct {
+        const char *name, *first, *second, *options;
+        bool battery;
+        const char *first_off, *second_off, *because; /* a part of the first CPU's reason */
+} limits[] = {
+        { "nothing", CLIENT, SERVER, "", false, "", "", NULL },
+        { "50us", CLIENT, SERVER, "DeepestState=50us", false, "C6,C7s", "C6", "within the limit" },
+        { "exactly", CLIENT, SERVER, "DeepestState=133us", false, "C7s", "", "within the limit" },
+        { "just below", CLIENT, SERVER, "DeepestState=132.9us", false, "C6,C7s", "C6", "within" },
+        { "milliseconds", CLIENT, PHONE, "DeepestState=0.5ms", false, "", "CLUSLEEP", "within" },
+        { "more than all", CLIENT, PHONE, "DeepestState=1s", false, "", "", "within the limit" },
+        { "nothing may sleep", CLIENT, PHONE, "DeepestState=0", false, "C1,C1E,C3,C6,C7s",
+          "CPUSLEEP,CLUSLEEP", "within the limit" },
+        { "no state is fast enough", PHONE, CLIENT, "DeepestState=0us", false, "CPUSLEEP,CLUSLEEP",
+          "C1,C1E,C3,C6,C7s", "so the shallowest is left" },
+        { "a slow state between", "A:1:1 B:300:300 C:100:400 D:400:400", SERVER,
+          "DeepestState=100us", false, "B,D", "C6", "within the limit" },
+        { "a slow state first", "A:50:50 B:10:60", SERVER, "DeepestState=10us", false, "A", "C6",
+          "within the limit" },
+        { "a name", CLIENT, SERVER, "DeepestState=C1E", false, "C3,C6,C7s", "C6",
+          "the deepest idle state allowed" },
+        { "a name in small letters", CLIENT, SERVER, "DeepestState=c1e", false, "C3,C6,C7s", "C6",
+          "the deepest idle state allowed" },
+        { "a name that others have", SERVER, CLIENT, "DeepestState=C3", false, "C6", "C6,C7s",
+          "which other CPUs have" },
+        { "a name that only others have", PHONE, CLIENT, "DeepestState=C6", false,
+          "CPUSLEEP,CLUSLEEP", "C7s", "which other CPUs have" },
+        { "a number as low", CLIENT, CLIENT, "DeepestState=C5", false, "C6,C7s", "C6,C7s",
+          "a number as low" },
+        { "a number above all", SERVER, CLIENT, "DeepestState=C10", false, "", "",
+          "a number as low" },
+        { "no C and number", PHONE, PHONE, "DeepestState=C6", false, "", "", "there is no limit" },
+        { "ACPI's numbers are others", ACPI, ACPI, "DeepestState=C6", false, "", "",
+          "there is no limit" },
+        { "ACPI's names", ACPI, CLIENT, "DeepestState=C2_ACPI", false, "C3_ACPI", "", "allowed" },
+        { "mains", CLIENT, SERVER, "DeepestState=50us DeepestStateBattery=1s", false, "C6,C7s",
+          "C6", "within" },
+        { "battery", CLIENT, SERVER, "DeepestState=50us DeepestStateBattery=1s", true, "", "",
+          "within" },
+        { "battery, nothing else", CLIENT, SERVER, "DeepestState=50us", true, "C6,C7s", "C6",
+          "within" },
+        { "one state", "C1:1:1", GUEST, "DeepestState=0", false, "", "haltpoll", "shallowest" },
+        { "no states", "", CLIENT, "DeepestState=50us", false, "", "C6,C7s", NULL },
+};
+
+/* A latency is a time, and each CPU has the states that are as fast, whatever their numbers. */
+START_TEST(peer_defect_9_limit)
+{
+        typeof(limits[0]) *c = &limits[_i];
+        Machine m = machine_start(c->first, c->second, c->options);
+        Reason reasons[EXPLAIN_MAX];
+        int n;
+
+        m.world->snapshot->have |= SENSE_POWER;
+        m.world->snapshot->on_battery = c->battery;
+        decide(&m, 0);
+        for (int cpu = 0; cpu < 4; cpu++) {
+                expect_off(c->name, &m, cpu, cpu < 2 ? c->first_off : c->second_off);
+                ck_case(c->name, m.world->cpus[cpu].latency_us == -1, "a latency is wished for");
+        }
+        ck_case(c->name, m.world->wish.settled, "not settled");
+        n = explain(&m, 0, reasons);
+        ck_case(c->name, n == (c->because != NULL), "%d reasons", n);
+        if (n)
+                ck_case(c->name, strstr(reasons[0].because, c->because), "%s", reasons[0].because);
+        machine_stop(&m);
+}
+END_TEST
+
+/* With all defaults nothing is wished for, read, or waited for. */
+START_TEST(nothing_by_default)
+{
+        Machine m = machine_start(CLIENT, SERVER, "");
+        Reason reasons[EXPLAIN_MAX];
+        Figure figures[FIGURES_MAX];
+
+        for (int i = 0; i < 10; i++) {
+                sleep_put(&m, 0, 0.9, 1, 5000);
+                decide(&m, 1000000);
+        }
+        ck_assert_uint_eq(idled_policy.reads(m.world->options), 0);
+        ck_assert_uint_eq(idled_policy.needs, 0);
+        ck_assert_uint_eq(m.world->wish.period_usec, 0);
+        ck_assert(m.world->wish.settled && !m.world->wish.on_pressure);
+        ck_assert_ptr_null(m.world->wish.idle_governor);
+        for (int cpu = 0; cpu < 4; cpu++) {
+                const CpuWish *wish = &m.world->cpus[cpu];
+
+                ck_assert(wish->latency_us == -1 && wish->disabled == 0 && !wish->governor);
+                ck_assert_int_eq(explain(&m, cpu, reasons), 0);
+                ck_assert_int_eq(idled_policy.figures(m.world->state, cpu, figures), 0);
+        }
+        machine_stop(&m);
+}
+END_TEST
+
+START_TEST(reads_what_is_on)
+{
+        static const struct {
+                const char *options;
+                unsigned senses;
+                uint64_t period_usec;
+        } cases[] = {
+                { "UtilizationAware=yes Period=2s", SENSE_RESIDENCY, 2000000 },
+                { "History=yes", SENSE_MISSES, 1000000 },
+                { "DeepestStateBattery=50us", SENSE_POWER, 30000000 },
+                { "DeepestState=50us", 0, 0 },
+        };
+        Machine m = machine_start(CLIENT, SERVER, cases[_i].options);
+
+        decide(&m, 1000000);
+        ck_assert_uint_eq(idled_policy.reads(m.world->options), cases[_i].senses);
+        ck_assert_uint_eq(m.world->wish.period_usec, cases[_i].period_usec);
+        machine_stop(&m);
+}
+END_TEST
+
+/* A hold makes no CPU sleep deeper than the limit allows, however long the latency held. */
+START_TEST(limit_on_held)
+{
+        Machine m = machine_start(CLIENT, SERVER, "DeepestState=2us");
+        const Hold held[] = {
+                { .id = 1, .reason = "x", .cpus = set_of("0-3"), .latency_us = 1000000 },
+                { .id = 2, .reason = "y", .cpus = set_of("1"), .latency_us = 0 }
+        };
+        Reason reasons[EXPLAIN_MAX];
+
+        m.world->holds = held;
+        m.world->n_holds = 2;
+        decide(&m, 1000000);
+        for (int cpu = 0; cpu < 4; cpu++) {
+                expect_off("held", &m, cpu, cpu < 2 ? "C1E,C3,C6,C7s" : "C1E,C6");
+                ck_assert_int_eq(explain(&m, cpu, reasons), 1);
+                ck_assert_str_eq(reasons[0].option, "DeepestState");
+        }
+        machine_stop(&m);
+}
+END_TEST
+
+/* What use and history would guess gives way to a hold; the limit does not. */
+START_TEST(holds)
+{
+        Machine m = machine_start(CLIENT, SERVER, "DeepestState=50us UtilizationAware=yes");
+        const Hold held[] = { { .id = 1, .reason = "x", .cpus = set_of("1-2"), .latency_us = 500 },
+                              { .id = 2, .reason = "y", .cpus = set_of("1"), .latency_us = 20 },
+                              { .id = 3, .reason = "z", .cpus = set_of("3"), .latency_us = -1 } };
+        Reason reasons[EXPLAIN_MAX];
+
+        m.world->holds = held;
+        m.world->n_holds = 3;
+        for (int i = 0; i < 5; i++) {
+                for (int cpu = 0; cpu < 4; cpu++)
+                        sleep_put(&m, cpu, 0.5, 0, 100);
+                decide(&m, 1000000);
+        }
+        expect_off("nobody's", &m, 0, "C3,C6,C7s");
+        expect_off("held", &m, 1, "C6,C7s");
+        expect_off("held, too", &m, 2, "C6");
+        expect_off("held without a latency", &m, 3, "C1E,C6");
+        ck_assert_int_eq(explain(&m, 1, reasons), 2);
+        ck_assert_str_eq(reasons[0].option, "DeepestState");
+        ck_assert(reasons[1].inputs[0].value == 20);
+        m.world->n_holds = 0;
+        decide(&m, 1000000);
+        expect_off("let go", &m, 1, "C3,C6,C7s");
+        machine_stop(&m);
+}
+END_TEST
+
+/* CPUs that go offline and come back with other states, and a machine that has none. */
+START_TEST(tables_change)
+{
+        Machine m = machine_start(CLIENT, CLIENT, "DeepestState=50us UtilizationAware=yes");
+        g_autoptr(Topology) less = machine_make(4, 1, 4, "0,2-3", "");
+        Reason reasons[EXPLAIN_MAX];
+
+        for (int i = 0; i < 5; i++) {
+                sleep_put(&m, 1, 0.5, 0, 100);
+                decide(&m, 1000000);
+        }
+        expect_off("held", &m, 1, "C3,C6,C7s");
+        m.world->topology = less;
+        m.world->allowed = less->online;
+        m.tables[1] = (IdleTable){ 0 };
+        decide(&m, 1000000);
+        ck_assert_int_eq(m.world->cpus[1].disabled, 0);
+        m.world->topology = m.topology;
+        m.tables[1] = idle_table_of(PHONE);
+        m.world->snapshot->residency[1].n_states = 3;
+        decide(&m, 1000000);
+        expect_off("others", &m, 1, "CPUSLEEP,CLUSLEEP");
+        m.world->idle = NULL;
+        world_decide(m.world, 1000000);
+        ck_assert_int_eq(m.world->cpus[0].disabled, 0);
+        ck_assert_int_eq(explain(&m, 0, reasons), 0);
+        machine_stop(&m);
+}
+END_TEST
+
+START_TEST(governor)
+{
+        Machine m = machine_start(CLIENT, SERVER, "IdleGovernor=teo");
+        Reason reasons[EXPLAIN_MAX];
+
+        decide(&m, 0);
+        ck_assert_str_eq(m.world->wish.idle_governor, "teo");
+        ck_assert_uint_eq(m.world->wish.period_usec, 0);
+        ck_assert_int_eq(explain(&m, 0, reasons), 1);
+        ck_assert_str_eq(reasons[0].option, "IdleGovernor");
+        /* Whether the kernel has that one nobody tells a policy. */
+        ck_assert_ptr_nonnull(strstr(reasons[0].because, "is asked for"));
+        machine_stop(&m);
+}
+END_TEST
+
+static const struct {
+        const char *options, *key; /* NULL: they fit */
+} checks[] = {
+        { "DeepestState=50us", NULL },
+        { "DeepestState=C6", NULL },
+        { "DeepestState=c1e_ACPI", NULL },
+        { "DeepestState=1.5ms DeepestStateBattery=0", NULL },
+        { "DeepestState=1o0us", "DeepestState" },
+        { "DeepestState=50", "DeepestState" },
+        { "DeepestState=-5us", "DeepestState" },
+        { "DeepestState=5+us", "DeepestState" },
+        { "DeepestState=5.us", "DeepestState" },
+        { "DeepestState=.5us", "DeepestState" },
+        { "DeepestState=5..5us", "DeepestState" },
+        { "DeepestState=1e3us", "DeepestState" },
+        { "DeepestState=99999999999999999999us", "DeepestState" },
+        { "DeepestState=%n", "DeepestState" },
+        { "DeepestState=haltpoll+idle", NULL },
+        { "DeepestState=C\303\274", "DeepestState" },
+        { "DeepestStateBattery=5", "DeepestStateBattery" },
+        { "UtilizationRelease=2%", "UtilizationRelease" },
+        { "UtilizationThreshold=1% UtilizationRelease=1%", NULL },
+};
+
+START_TEST(contradictions)
+{
+        Machine m = machine_start(CLIENT, SERVER, checks[_i].options);
+        const char *key = NULL, *wrong = idled_policy.check(m.world->options, &key);
+
+        ck_case(checks[_i].options, (wrong != NULL) == (checks[_i].key != NULL), "%s",
+                wrong ? wrong : "passes");
+        if (wrong)
+                ck_case(checks[_i].options, g_strcmp0(key, checks[_i].key) == 0, "key %s", key);
+        machine_stop(&m);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("cstates");
+        TCase *tcase = tcase_create("cstates");
+
+        tcase_add_loop_test(tcase, peer_defect_9_limit, 0, G_N_ELEMENTS(limits));
+        tcase_add_test(tcase, nothing_by_default);
+        tcase_add_loop_test(tcase, reads_what_is_on, 0, 4);
+        tcase_add_test(tcase, limit_on_held);
+        tcase_add_test(tcase, holds);
+        tcase_add_test(tcase, tables_change);
+        tcase_add_test(tcase, governor);
+        tcase_add_loop_test(tcase, contradictions, 0, G_N_ELEMENTS(checks));
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}

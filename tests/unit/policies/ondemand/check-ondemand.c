@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* ondemand: single decisions on machines of all kinds, from the rest or from a load. */
+#include "machine.h"
+#include "ondemand/ondemand.h"
+#include "table.h"
+#include "world.h"
+
+#include "base/setting-value.h"
+
+static const Grid eight = { 1, 1, 8, 1, 0, 0, NULL };
+static const Grid smt = { 1, 1, 4, 2, 0, 0, NULL };
+static const Grid two = { 1, 1, 2, 1, 0, 0, NULL };
+static const Grid one = { 1, 1, 1, 1, 0, 0, NULL };
+static const Grid hybrid = { 1, 1, 4, 2, 2, 580, NULL };
+static const Grid packages = { 2, 2, 2, 2, 0, 0, NULL };
+static const Grid isolated = { 1, 1, 8, 1, 0, 0, "4-7" };
+static const Grid half_isolated = { 1, 1, 4, 2, 0, 0, "1,4-7" };
+static const Grid all_isolated = { 1, 1, 4, 1, 0, 0, "0-3" };
+
+/* From rest (all idle until settled), one interval of 250 ms, one decision. */
+static const struct {
+        const char *name;
+        const Grid *grid;
+        const char *options;
+        const char *rested; /* allowed at rest */
+        const char *busy;
+        unsigned running;
+        double pressure;
+        bool pressed;
+        const char *allowed; /* after the decision */
+        const char *option;  /* of the reason; NULL not looked at */
+} cases[] = {
+        { "idle", &eight, "", "0", "", 0, 0, false, "0", "DownThreshold" },
+        { "light", &eight, "", "0", "0=0.5", 1, 0.02, false, "0", NULL },
+        { "saturated", &eight, "", "0", "0=0.95", 1, 0, false, "0-1", "UpThreshold" },
+        { "just not saturated", &eight, "", "0", "0=0.89", 1, 0, false, "0", NULL },
+        { "own threshold", &eight, "UpThreshold=80%", "0", "0=0.89", 1, 0, false, "0-1", NULL },
+        { "two runnable", &eight, "", "0", "0=0.6", 2, 0, false, "0-1", NULL },
+        { "five runnable", &eight, "", "0", "0=0.6", 5, 0, false, "0-4", NULL },
+        { "more than there are", &eight, "", "0", "0=1", 500, 1, false, "0-7", NULL },
+        { "pressure", &eight, "", "0", "0=0.6", 1, 0.26, false, "0-1", "PressureThreshold" },
+        { "little pressure", &eight, "", "0", "0=0.6", 1, 0.24, false, "0", NULL },
+        { "trigger", &eight, "", "0", "0=0.6", 1, 0.09, true, "0-1", "" },
+        { "trigger, nobody runs", &eight, "", "0", "0=0.6", 0, 0.09, true, "0", NULL },
+        { "trigger, over already", &eight, "", "0", "0=0.6", 1, 0.01, true, "0", NULL },
+        { "doubles", &eight, "MinCores=3", "0-2", "0=0.8,1=0.8", 4, 0.2, false, "0-5", NULL },
+        { "one of three saturated", &eight, "MinCores=3", "0-2", "0=1", 1, 0, false, "0-2", NULL },
+        { "two of three saturated", &eight, "MinCores=3", "0-2", "0=1,1=1,2=0.5", 3, 0, false,
+          "0-2", NULL },
+        { "and the rest needs two", &eight, "MinCores=3", "0-2", "0=1,1=1,2=0.8", 3, 0, false,
+          "0-3", "UpThreshold" },
+        { "all three saturated", &eight, "MinCores=3", "0-2", "0=1,1=1,2=1", 3, 0, false, "0-5",
+          "UpThreshold" },
+        { "bounded above", &eight, "MaxCores=2", "0", "0=1", 9, 1, false, "0-1", NULL },
+        { "filter off", &eight, "FilterTime=0 MinCores=4", "0-3", "0=0.85,1=0.85,2=0.85,3=0.85", 4,
+          0, false, "0-3", NULL },
+        { "load above", &eight, "FilterTime=0 MinCores=4 UpThreshold=80%", "0-3",
+          "0=0.79,1=0.79,2=0.79,3=0.79,4=0.79", 4, 0, false, "0-5", "UpThreshold" },
+        { "whole cores", &smt, "", "0-1", "0=0.95", 1, 0, false, "0-3", "UpThreshold" },
+        { "both threads", &smt, "", "0-1", "0=1,1=1", 2, 0, false, "0-5", NULL },
+        { "threads are room", &smt, "", "0-1", "0=0.1", 2, 0, false, "0-1", NULL },
+        { "slow first", &hybrid, "", "8", "", 0, 0, false, "8", NULL },
+        { "not stuck on a slow core", &hybrid, "", "8", "8=1", 1, 0, false, "0-1,8", NULL },
+        { "slow enough", &hybrid, "", "8", "8=0.7", 1, 0, false, "8", NULL },
+        { "fast first", &hybrid, "PackOrder=performance", "0-1", "0=1", 1, 0, false, "0-3", NULL },
+        { "by package", &hybrid, "PackOrder=package", "0-1", "0=1", 1, 0, false, "0-3", NULL },
+        { "fast ones saturated", &hybrid, "MinCores=8", "8-15", "8=1,9=1,10=1", 3, 0, false,
+          "0-5,8-15", NULL },
+        { "one package", &packages, "", "0-1", "0=1,1=1", 4, 0.5, false, "0-7", NULL },
+        { "both packages", &packages, "", "0-1", "0=1,1=1", 6, 0.5, false, "0-11", NULL },
+        { "isolated", &isolated, "", "0,4-7", "", 0, 0, false, "0,4-7", NULL },
+        { "busy isolated", &isolated, "", "0,4-7", "4=1,5=1,6=1,7=1", 4, 0, false, "0,4-7", NULL },
+        { "busy beside isolated", &isolated, "", "0,4-7", "0=0.6,4=1,5=1,6=1,7=1", 6, 0, false,
+          "0-1,4-7", NULL },
+        { "busy and parked", &eight, "", "0", "5=1,6=1", 2, 0, false, "0", NULL },
+        { "half isolated", &half_isolated, "", "0-1,4-7", "0=1", 1, 0, false, "0-7", NULL },
+        { "all isolated", &all_isolated, "", "0", "0=1", 1, 0, false, "0-1", NULL },
+        { "one core", &one, "", "0", "0=1", 9, 1, true, "0", NULL },
+        { "all are needed", &two, "MinCores=2", "0-1", "", 0, 0, false, "0-1", NULL },
+        { "two cores", &two, "", "0", "0=1", 1, 0, false, "0-1", "UpThreshold" },
+};
+
+static void expect(const char *name, const World *world, const char *allowed)
+{
+        g_autofree char *text = cpuset_format(&world->allowed);
+
+        ck_case(name, strcmp(text, allowed) == 0, "allowed %s, expected %s", text, allowed);
+}
+
+START_TEST(decisions)
+{
+        typeof(cases[0]) *c = &cases[_i];
+        g_autoptr(Topology) topology = grid_build(c->grid);
+        g_autoptr(World) world = world_new(&idled_policy, topology);
+        const Reason *reason = &world->wish.allowed_reason;
+
+        if (*c->options)
+                world_set_all(world, c->options);
+        world_rest(world);
+        expect(c->name, world, c->rested);
+        if (*c->busy)
+                world_put(world, c->busy);
+        world->snapshot->running = c->running;
+        world->snapshot->pressure = c->pressure;
+        world->snapshot->pressed = c->pressed;
+        world_decide(world, 250000);
+        expect(c->name, world, c->allowed);
+        ck_case(c->name, reason->because != NULL, "no reason");
+        if (c->option)
+                ck_case(c->name, g_strcmp0(reason->option ? reason->option : "", c->option) == 0,
+                        "option %s, expected %s", reason->option, c->option);
+}
+END_TEST
+
+/* The same again and again from the start. */
+static const struct {
+        const char *name;
+        const Grid *grid;
+        const char *options, *busy;
+        unsigned running;
+        double pressure;
+        int seconds;
+        const char *allowed;
+        bool settled;
+} lasting_cases[] = {
+        { "nothing is parked at once", &eight, "", "", 0, 0, 0, "0-7", false },
+        { "nor before the dwell time", &eight, "", "", 0, 0, 4, "0-7", false },
+        { "but after", &eight, "", "", 0, 0, 6, "0", true },
+        { "own dwell time", &eight, "Dwell=20s", "", 0, 0, 19, "0-7", false },
+        { "over", &eight, "Dwell=20s", "", 0, 0, 21, "0", true },
+        { "one thread wants two", &eight, "", "0=1", 1, 0, 100, "0-1", true },
+        { "one thread of two wants two cores", &smt, "", "0=1", 1, 0, 100, "0-3", true },
+        { "two threads want three", &eight, "", "0=1,1=1", 2, 0, 100, "0-2", true },
+        { "target utilisation", &eight, "", "0=0.5,1=0.5,2=0.5,3=0.5", 2, 0, 100, "0-2", true },
+        { "own target", &eight, "TargetUtilization=61%", "0=0.5,1=0.5,2=0.5,3=0.5", 2, 0, 100,
+          "0-3", true },
+        { "in the dead band", &two, "", "0=0.4,1=0.4", 1, 0, 100, "0-1", true },
+        { "slow cores count less", &hybrid, "", "8=0.5,9=0.5,10=0.5,11=0.5", 4, 0, 100, "8-10",
+          true },
+        { "a fast core for a fast thread", &hybrid, "", "0=0.8", 1, 0, 100, "0-1,8", true },
+        { "a second thread counts a quarter", &smt, "", "0=0.5,1=0.5", 1, 0, 100, "0-1", true },
+        { "and no more", &smt, "", "0=0.56,1=0.56", 1, 0, 100, "0-3", true },
+        { "but not for who fills a CPU", &smt, "", "0=0.71", 1, 0, 100, "0-3", true },
+        { "bound tasks wait in vain", &eight, "", "0=1", 9, 1, 300, "0-1", true },
+        { "no more than MaxCores", &eight, "MaxCores=3", "0=1,1=1,2=1", 9, 1, 100, "0-2", true },
+        { "MaxCores when overloaded from the start", &eight, "MaxCores=3",
+          "0=1,1=1,2=1,3=1,4=1,5=1,6=1,7=1", 20, 1, 100, "0-2", true },
+        { "throttled tasks wait in vain", &eight, "", "0=0.2,1=0.2", 1, 0.8, 100, "0", true },
+};
+
+START_TEST(lasting)
+{
+        typeof(lasting_cases[0]) *c = &lasting_cases[_i];
+        g_autoptr(Topology) topology = grid_build(c->grid);
+        g_autoptr(World) world = world_new(&idled_policy, topology);
+
+        if (*c->options)
+                world_set_all(world, c->options);
+        if (*c->busy)
+                world_put(world, c->busy);
+        world->snapshot->running = c->running;
+        world->snapshot->pressure = c->pressure;
+        world_decide(world, 0);
+        for (int i = 0; i < 4 * c->seconds; i++)
+                world_decide(world, 250000);
+        expect(c->name, world, c->allowed);
+        ck_case(c->name, world->wish.settled == c->settled, "settled %d", world->wish.settled);
+}
+END_TEST
+
+/* What settled promises. */
+START_TEST(settled_stays)
+{
+        g_autoptr(Topology) topology = grid_build(&eight);
+        g_autoptr(World) world = world_new(&idled_policy, topology);
+        unsigned seed = (unsigned)_i, settled = 0;
+
+        for (int round = 0; round < 40; round++) {
+                unsigned before;
+
+                for (int cpu = 0; cpu < 8; cpu++)
+                        world->snapshot->busy[cpu] = cpuset_has(&world->allowed, cpu)
+                                                             ? (float)(rand_r(&seed) % 1000) /
+                                                                       1001.0f
+                                                             : 0;
+                world->snapshot->running = (unsigned)rand_r(&seed) % 4;
+                for (int i = rand_r(&seed) % 40; i >= 0; i--)
+                        world_decide(world, 250000);
+                if (!world->wish.settled)
+                        continue;
+                settled++;
+                before = world->n_changes;
+                for (int i = 0; i < 200; i++)
+                        world_decide(world, 2000000);
+                ck_assert_msg(world->n_changes == before, "changed after it was settled");
+        }
+        ck_assert_uint_gt(settled, 0);
+}
+END_TEST
+
+START_TEST(nothing_to_do)
+{
+        g_autoptr(Topology) topology = grid_build(&one);
+        g_autoptr(World) world = world_new(&idled_policy, topology);
+
+        world_decide(world, 0);
+        ck_assert(world->wish.settled);
+        ck_assert_uint_eq(world->wish.period_usec, 0);
+        ck_assert(!world->wish.on_pressure);
+}
+END_TEST
+
+START_TEST(wants_calls)
+{
+        g_autoptr(Topology) topology = grid_build(&two);
+        g_autoptr(World) world = world_new(&idled_policy, topology);
+
+        world_set(world, "Period", "100ms");
+        world_rest(world);
+        ck_assert_uint_eq(world->wish.period_usec, 100000);
+        ck_assert(world->wish.on_pressure);
+}
+END_TEST
+
+/* Nobody is called more often than there is something new to read. */
+START_TEST(shortest_period)
+{
+        const Setting *row = setting_find(idled_policy.settings, "Policy", "Period");
+        g_autofree char *error = NULL;
+        OndemandOptions options;
+
+        ck_assert_int_eq(setting_parse(row, "50ms", &options, &error), 0);
+        ck_assert_uint_eq(options.period_usec, READING_USEC);
+        ck_assert_int_lt(setting_parse(row, "49ms", &options, &error), 0);
+        ck_assert_str_eq(error, "found \"49ms\", expected a duration from 50ms to 1min, such as "
+                                "250ms");
+}
+END_TEST
+
+/* What another policy took away is neither counted on nor chosen. */
+START_TEST(offered)
+{
+        g_autoptr(Topology) topology = grid_build(&eight);
+        g_autoptr(World) world = world_new(&idled_policy, topology);
+        CpuSet rest = set_of("2-5"), wish;
+
+        world->offered = &rest;
+        world_rest(world);
+        wish = world->allowed;
+        cpuset_and(&wish, &rest);
+        ck_assert_int_eq(cpuset_next(&wish, -1), 2);
+        ck_assert_int_eq(cpuset_count(&wish), 1);
+}
+END_TEST
+
+/* CPUs that come or go: everything is kept until the load is known anew. */
+START_TEST(hotplug)
+{
+        g_autoptr(Topology) before = grid_build(&eight);
+        g_autoptr(Topology) after = machine_make(8, 1, 8, "0-2,4-7", "");
+        g_autoptr(World) world = world_new(&idled_policy, before);
+
+        world_rest(world);
+        expect("before", world, "0");
+        world->topology = after;
+        world_decide(world, 250000);
+        expect("after", world, "0-2,4-7");
+        world_rest(world);
+        expect("later", world, "0");
+}
+END_TEST
+
+/* Bursts that come back just after the cores were parked make parking slower. */
+START_TEST(patience)
+{
+        g_autoptr(Topology) topology = grid_build(&eight);
+        g_autoptr(World) world = world_new(&idled_policy, topology);
+        unsigned first, all;
+
+        world_set(world, "MaxTransitions", "60");
+        world_rest(world);
+        first = world->n_changes;
+        for (int i = 0; i < 60; i++) {
+                world_put(world,
+                          world_cores(world) > 1 ? "0=1,1=1,2=1,3=1,4=1,5=1,6=1,7=1" : "0=1");
+                world->snapshot->running = 8;
+                world_decide(world, 250000);
+                world_put(world, "0=0");
+                world->snapshot->running = 0;
+                for (int k = 0; k < 4 * 10; k++)
+                        world_decide(world, 250000);
+        }
+        all = world->n_changes - first;
+        ck_assert_msg(all <= 6, "%u changes in 60 bursts", all);
+        world_rest(world);
+        expect("rests in the end", world, "0");
+}
+END_TEST
+
+static const struct {
+        const char *options, *key; /* NULL: they fit */
+} check_cases[] = {
+        { "MinCores=1", NULL },
+        { "MinCores=4 MaxCores=4", NULL },
+        { "MinCores=4 MaxCores=3", "MinCores" },
+        { "DownThreshold=80%", "DownThreshold" },
+        { "TargetUtilization=95%", "TargetUtilization" },
+        { "UpThreshold=65%", "TargetUtilization" },
+        { "DownThreshold=20% TargetUtilization=50% UpThreshold=50%", NULL },
+};
+
+START_TEST(contradictions)
+{
+        typeof(check_cases[0]) *c = &check_cases[_i];
+        g_autoptr(Topology) topology = grid_build(&one);
+        g_autoptr(World) world = world_new(&idled_policy, topology);
+        const char *key = NULL, *wrong;
+
+        world_set_all(world, c->options);
+        wrong = idled_policy.check(world->options, &key);
+        ck_case(c->options, (wrong != NULL) == (c->key != NULL), "%s", wrong ? wrong : "passes");
+        ck_case(c->options, g_strcmp0(key, c->key) == 0, "key %s", key);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("ondemand");
+        TCase *tcase = tcase_create("ondemand");
+
+        tcase_add_loop_test(tcase, decisions, 0, G_N_ELEMENTS(cases));
+        tcase_add_loop_test(tcase, lasting, 0, G_N_ELEMENTS(lasting_cases));
+        tcase_add_loop_test(tcase, settled_stays, 0, 50);
+        tcase_add_test(tcase, nothing_to_do);
+        tcase_add_test(tcase, wants_calls);
+        tcase_add_test(tcase, shortest_period);
+        tcase_add_test(tcase, offered);
+        tcase_add_test(tcase, hotplug);
+        tcase_add_test(tcase, patience);
+        tcase_add_loop_test(tcase, contradictions, 0, G_N_ELEMENTS(check_cases));
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}
