@@ -20,46 +20,6 @@
 #define EXIT_FAILED 1 /* the answer is no, or there is none */
 #define EXIT_USAGE  2
 
-/* Options, as flags: what was given, and what a verb takes. */
-typedef enum Option {
-        OPTION_JSON = 1 << 0,
-        OPTION_NO_COLOUR = 1 << 1,
-        OPTION_SESSION_BUS = 1 << 2,
-        OPTION_BUS_ADDRESS = 1 << 3,
-        OPTION_ROOT = 1 << 4,
-        OPTION_RUN = 1 << 5,
-        OPTION_CONFIG_DIR = 1 << 6,
-        OPTION_VENDOR_DIR = 1 << 7,
-        OPTION_POLICY_DIR = 1 << 8,
-        OPTION_INTERVAL = 1 << 9,
-        OPTION_HISTORY = 1 << 10,
-        OPTION_KNOBS = 1 << 11,
-        OPTION_HELP = 1 << 12,
-        OPTION_VERSION = 1 << 13,
-        OPTION_LATENCY = 1 << 14,
-        OPTION_CORES = 1 << 15,
-        OPTION_MIN_FREQUENCY = 1 << 16,
-        OPTION_CPUS = 1 << 17,
-        OPTION_PROFILE = 1 << 18,
-        OPTION_GLOBAL = 1 << 19,
-        OPTION_REASON = 1 << 20,
-        OPTION_PID = 1 << 21,
-        OPTION_FOR = 1 << 22,
-} Option;
-
-#define OPTIONS_BUS (OPTION_SESSION_BUS | OPTION_BUS_ADDRESS)
-
-/* Where things are: every verb takes them, so that one set of them fits all. */
-#define OPTIONS_PLACES                                                                             \
-        (OPTIONS_BUS | OPTION_ROOT | OPTION_RUN | OPTION_CONFIG_DIR | OPTION_VENDOR_DIR |          \
-         OPTION_POLICY_DIR)
-#define OPTIONS_EVERYWHERE (OPTIONS_PLACES | OPTION_NO_COLOUR | OPTION_HELP | OPTION_VERSION)
-
-/* What a hold can ask for, and what goes with it. */
-#define OPTIONS_HOLD_ASKS                                                                          \
-        (OPTION_LATENCY | OPTION_CORES | OPTION_MIN_FREQUENCY | OPTION_CPUS | OPTION_PROFILE)
-#define OPTIONS_HOLD (OPTIONS_HOLD_ASKS | OPTION_GLOBAL | OPTION_REASON)
-
 /* Numbers are 0 and texts NULL if they were not given; so is the latency if its option was not. */
 typedef struct HoldWishes {
         bool latency_given, global;
@@ -71,11 +31,12 @@ typedef struct HoldWishes {
 typedef struct Client Client;
 
 typedef struct Ctl {
-        unsigned given; /* Option flags */
+        bool json, no_colour, help, version;
         const char *root_path, *run_path, *config_dir, *vendor_dir,
                 *policy_dir; /* NULL: not given */
         const char *bus;     /* NULL: the system bus; "session"; an address */
         uint64_t interval_usec;
+        bool history, knobs;
         HoldWishes hold;
         int root;    /* the machine's root directory */
         char **args; /* behind the verb, NULL at the end */
@@ -84,19 +45,35 @@ typedef struct Ctl {
         Client *client;
 } Ctl;
 
+/* An option of the command line. Help, checks and the shells' completions follow from it; the
+ * placeholder of its argument says what a shell offers: DIR, FILE, TIME, else nothing. Verbs may
+ * use the same name in different ways, but either all of them take an argument or none does. */
+typedef struct VerbOption {
+        const char *name;                        /* without the two dashes */
+        const char *argument;                    /* placeholder; NULL: takes none */
+        const char *help;                        /* one line */
+        int (*take)(Ctl *ctl, const char *text); /* EXIT_FINE, or EXIT_USAGE after a message */
+} VerbOption;
+
+/* --interval, for verbs that measure: ctl->interval_usec. */
+extern const VerbOption interval_option[];
+
 typedef struct Verb {
         const char *name;
         const char *arguments; /* for the usage line */
         const char *summary;   /* one line */
         const char *help;      /* more, for --help of the verb; NULL none */
-        unsigned options;      /* beside those that go everywhere, and --json */
         int min_args, max_args;
 
         /* The answer and, in `*ret_status`, which comes as EXIT_FINE, the exit status. NULL: none;
          * why not is on standard error and the status is not EXIT_FINE, or all is said already. */
         json_object *(*ask)(Ctl *ctl, int *ret_status);
         void (*show)(const Ctl *ctl, json_object *answer);
-        bool mute; /* it has no answer, and so takes no --json */
+        /* Its own options: tables that end with a row without name, and after those NULL. */
+        const VerbOption *options[4];
+        int (*check)(const Ctl *ctl, const struct Verb *verb); /* of all options; may be NULL */
+        bool command; /* its arguments are a command: options end with the first of them */
+        bool mute;    /* it has no answer, and so takes no --json */
 } Verb;
 
 /* All verbs; ends with a row without name. The first is what idlectl does without arguments. */

@@ -35,7 +35,7 @@ json_object *dump_ask(Ctl *ctl, int *ret_status)
         g_autoptr(json_object) facts = NULL;
         json_object *answer;
 
-        if (ctl->given & OPTION_KNOBS)
+        if (ctl->knobs)
                 return knob_values(ctl);
         facts = facts_get(ctl);
         answer = answer_new(ctl);
@@ -126,7 +126,7 @@ static void show_value(const Screen *screen, const char *key, json_object *value
 
 void dump_show(const Ctl *ctl, json_object *answer)
 {
-        if (ctl->given & OPTION_KNOBS) {
+        if (ctl->knobs) {
                 show_knobs(answer);
                 return;
         }

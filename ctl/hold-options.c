@@ -12,8 +12,9 @@
 #include "model/hold.h"
 #include "client.h"
 
-static int take_latency(HoldWishes *wishes, const char *text)
+static int take_latency(Ctl *ctl, const char *text)
 {
+        HoldWishes *wishes = &ctl->hold;
         uint64_t usec;
 
         if (duration_parse(text, &usec) < 0 || usec > HOLD_LATENCY_MAX_US)
@@ -52,9 +53,9 @@ static int frequency_parse(const char *text, uint32_t *ret_khz)
         return -EINVAL;
 }
 
-static int take_frequency(HoldWishes *wishes, const char *text)
+static int take_frequency(Ctl *ctl, const char *text)
 {
-        if (frequency_parse(text, &wishes->min_khz) < 0)
+        if (frequency_parse(text, &ctl->hold.min_khz) < 0)
                 return complain_usage(NULL,
                                       "--min-frequency: found \"%s\", expected a frequency such as "
                                       "800MHz or 2.4GHz",
@@ -72,53 +73,76 @@ static int take_count(const char *option, const char *text, const char *what, ui
         return EXIT_FINE;
 }
 
-static int take_time(HoldWishes *wishes, const char *text)
+static int take_time(Ctl *ctl, const char *text)
 {
-        if (duration_parse(text, &wishes->for_usec) < 0 || wishes->for_usec == 0)
+        if (duration_parse(text, &ctl->hold.for_usec) < 0 || ctl->hold.for_usec == 0)
                 return complain_usage(NULL, "--for: found \"%s\", expected a duration such as 10s",
                                       text);
         return EXIT_FINE;
 }
 
-int hold_option_take(Ctl *ctl, Option option, const char *argument)
+static int take_cores(Ctl *ctl, const char *text)
 {
-        HoldWishes *wishes = &ctl->hold;
+        return take_count("--cores", text, "a number of cores", &ctl->hold.min_cores);
+}
 
-        switch (option) {
-        case OPTION_LATENCY:
-                return take_latency(wishes, argument);
-        case OPTION_CORES:
-                return take_count("--cores", argument, "a number of cores", &wishes->min_cores);
-        case OPTION_MIN_FREQUENCY:
-                return take_frequency(wishes, argument);
-        case OPTION_PID:
-                return take_count("--pid", argument, "the number of a process", &wishes->pid);
-        case OPTION_FOR:
-                return take_time(wishes, argument);
-        case OPTION_CPUS:
-                wishes->cpus = argument;
-                break;
-        case OPTION_PROFILE:
-                wishes->profile = argument;
-                break;
-        case OPTION_REASON:
-                wishes->reason = argument;
-                break;
-        default: /* OPTION_GLOBAL */
-                wishes->global = true;
-                break;
-        }
+static int take_pid(Ctl *ctl, const char *text)
+{
+        return take_count("--pid", text, "the number of a process", &ctl->hold.pid);
+}
+
+static int take_cpus(Ctl *ctl, const char *text)
+{
+        ctl->hold.cpus = text;
         return EXIT_FINE;
 }
 
+static int take_profile(Ctl *ctl, const char *text)
+{
+        ctl->hold.profile = text;
+        return EXIT_FINE;
+}
+
+static int take_reason(Ctl *ctl, const char *text)
+{
+        ctl->hold.reason = text;
+        return EXIT_FINE;
+}
+
+static int take_global(Ctl *ctl, const char *text)
+{
+        ctl->hold.global = true;
+        return EXIT_FINE;
+}
+
+const VerbOption hold_options[] = {
+        { "latency", "TIME", "be woken within this time, such as 50us", take_latency },
+        { "cores", "N", "keep this many cores active", take_cores },
+        { "min-frequency", "FREQ", "not slower than this: 800MHz, 2.4GHz", take_frequency },
+        { "cpus", "LIST", "keep these CPUs active, and ask for them", take_cpus },
+        { "profile", "NAME", "activate this profile", take_profile },
+        { "global", NULL, "the latency is for all CPUs of the machine", take_global },
+        { "reason", "TEXT", "what for, for people", take_reason },
+        { 0 },
+};
+
+const VerbOption hold_end_options[] = {
+        { "pid", "PID", "for this process, until it ends", take_pid },
+        { "for", "TIME", "end the hold after this time, such as 10s", take_time },
+        { 0 },
+};
+
 int hold_options_check(const Ctl *ctl, const Verb *verb)
 {
-        if (!(ctl->given & OPTIONS_HOLD_ASKS))
+        const HoldWishes *hold = &ctl->hold;
+
+        if (!hold->latency_given && !hold->min_cores && !hold->min_khz && !hold->cpus &&
+            !hold->profile)
                 return complain_usage(verb,
                                       "%s: expected at least one of --latency, --cores, "
                                       "--min-frequency, --cpus, --profile",
                                       verb->name);
-        if (ctl->given & OPTION_GLOBAL && !(ctl->given & OPTION_LATENCY))
+        if (hold->global && !hold->latency_given)
                 return complain_usage(verb, "--global: expected --latency with it");
         return EXIT_FINE;
 }

@@ -7,8 +7,8 @@
 
 #include "ctl.h"
 
-/* Takes one of OPTIONS_HOLD. Returns EXIT_FINE, or EXIT_USAGE after a message. */
-int hold_option_take(Ctl *ctl, Option option, const char *argument);
+/* What a hold can ask for, of ctl->hold; and, for holds that no command ends, when it ends. */
+extern const VerbOption hold_options[], hold_end_options[];
 
 /* Checks that something is asked for. Returns EXIT_FINE, or EXIT_USAGE after a message. */
 int hold_options_check(const Ctl *ctl, const Verb *verb);

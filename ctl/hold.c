@@ -71,7 +71,7 @@ static void tell(const Ctl *ctl, const char *path)
         g_autofree char *where = hold_where(ctl, path), *on = NULL;
         const char *id = strrchr(path, '/');
 
-        if (ctl->given & OPTION_JSON) {
+        if (ctl->json) {
                 json_put_text(answer, "hold", path);
                 json_put_text(answer, "on", where);
                 json_put_text_any(answer, "obstacle", obstacle ? obstacle : "");

@@ -9,64 +9,143 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "base/nearest.h"
 #include "client.h"
+#include "hold-options.h"
 #include "options.h"
 
+static int take_history(Ctl *ctl, const char *text)
+{
+        ctl->history = true;
+        return EXIT_FINE;
+}
+
+static int take_knobs(Ctl *ctl, const char *text)
+{
+        ctl->knobs = true;
+        return EXIT_FINE;
+}
+
+static const VerbOption why_options[] = {
+        { "history", NULL, "show the last transitions", take_history },
+        { 0 },
+};
+
+static const VerbOption dump_options[] = {
+        { "knobs", NULL, "only PATH<TAB>VALUE of all that idled could change", take_knobs },
+        { 0 },
+};
+
 const Verb verbs[] = {
-        { "status", "", "Show the daemon, the machine, and what is kept asleep",
-          "Without the daemon the machine is watched for 0.2 s. ~ marks an estimate: a sleep that\n"
-          "was still going on. - stands for what is not known.",
-          0, 0, 0, status_ask, status_show },
-        { "cpus", "", "Show every CPU: place, state, and how it spent its time",
-          "Busy% and the idle states' shares add up to 100; the column of a state without % "
-          "counts\n"
-          "how often it was entered. Without --interval they are over the time since somebody "
-          "last\n"
-          "asked the daemon, or over 0.2 s without the daemon.",
-          OPTION_INTERVAL, 0, 0, cpus_ask, cpus_show },
-        { "why", "[CPU...]", "Say why CPUs are parked or not",
-          "CPUs are numbers or lists such as 0-3,8.", OPTION_HISTORY, 0, INT_MAX, why_ask,
-          why_show },
-        { "policies", "", "Show what every policy wishes, and which are not at work", NULL, 0, 0, 0,
-          policies_ask, policies_show },
-        { "set", "SECTION KEY=VALUE...", "Change options while the daemon runs",
-          "SECTION is one of idled.conf, or the name of a policy. An empty VALUE is that of the "
-          "files.\n"
-          "Either all are changed or none. What is set is forgotten when the daemon ends.\n"
-          "  idlectl set userspace IdleMask=2-3",
-          0, 2, INT_MAX, set_ask, set_show },
-        { "profile", "[list | get | set NAME]", "Show the profiles, or choose one",
-          "What is chosen is kept over restarts; auto chooses none, so that idled.conf decides.", 0,
-          0, 2, profile_ask, profile_show },
-        { "check", "[DIR]", "Check the configuration's files, without the daemon",
-          "DIR stands for --config-dir. Every mistake is printed as FILE:LINE: what was found, "
-          "what\n"
-          "was expected.",
-          0, 0, 1, check_ask, check_show },
-        { "settings", "[SECTION]", "Show every option: value, source",
-          "With a SECTION also default, meaning, and what is expected. Without the daemon: as the "
-          "files say.",
-          0, 0, 1, settings_ask, settings_show },
-        { "verify", "", "Check that everything is as idled left it",
-          "Exit status 1 if a knob is not, or if a daemon that is gone left something changed.", 0,
-          0, 0, verify_ask, verify_show },
-        { "hold", "", "Ask for latency, cores or frequency until interrupted",
-          "The hold is in force when this says so, and ends with this process, however that ends,\n"
-          "after --for, or with the process of --pid.\n"
-          "  idlectl hold --latency 50us --for 10s",
-          OPTIONS_HOLD | OPTION_PID | OPTION_FOR, 0, 0, hold_ask, NULL },
-        { "run", "-- COMMAND...", "Run a command, and hold for as long as it runs",
-          "The hold is for the CPUs that COMMAND may run on, and ends when COMMAND does, even if\n"
-          "processes that it started go on. Exit status: that of COMMAND, 128 plus the number of\n"
-          "the signal that ended it, 125 if the hold failed and COMMAND was not run, 126 if it\n"
-          "cannot be executed, 127 if there is no such command.\n"
-          "  idlectl run --latency 50us -- pw-record take.wav",
-          OPTIONS_HOLD, 1, INT_MAX, run_ask, NULL, .mute = true },
-        { "holds", "", "Show who holds what", NULL, 0, 0, 0, holds_ask, holds_show },
-        { "dump", "", "Print everything, for a report",
-          "Two outputs of --knobs are the same if nothing was changed in between.", OPTION_KNOBS, 0,
-          0, dump_ask, dump_show },
+        { .name = "status",
+          .arguments = "",
+          .summary = "Show the daemon, the machine, and what is kept asleep",
+          .help = "Without the daemon the machine is measured for 0.2 s. ~ marks an estimate: a\n"
+                  "sleep that had not ended. - stands for what is not known.",
+          .ask = status_ask,
+          .show = status_show },
+        { .name = "cpus",
+          .arguments = "",
+          .summary = "Show every CPU: place, state, and how it spent its time",
+          .help = "Busy% and the idle states' shares add up to 100; the column of a state without\n"
+                  "% counts how often it was entered. Without --interval they cover the time "
+                  "since\n"
+                  "the daemon was last asked, or 0.2 s without the daemon.",
+          .options = { interval_option },
+          .ask = cpus_ask,
+          .show = cpus_show },
+        { .name = "why",
+          .arguments = "[CPU...]",
+          .summary = "Say why CPUs are parked or not",
+          .help = "CPUs are numbers or lists such as 0-3,8.",
+          .options = { why_options },
+          .max_args = INT_MAX,
+          .ask = why_ask,
+          .show = why_show },
+        { .name = "policies",
+          .arguments = "",
+          .summary = "Show what every policy requests, and which are not active",
+          .ask = policies_ask,
+          .show = policies_show },
+        { .name = "set",
+          .arguments = "SECTION KEY=VALUE...",
+          .summary = "Change options while the daemon runs",
+          .help = "SECTION is a section of idled.conf or the name of a policy. An empty VALUE\n"
+                  "restores the value of the files. Either all options change or none. Changes "
+                  "are\n"
+                  "lost when the daemon ends.\n"
+                  "  idlectl set userspace IdleMask=2-3",
+          .min_args = 2,
+          .max_args = INT_MAX,
+          .ask = set_ask,
+          .show = set_show },
+        { .name = "profile",
+          .arguments = "[list | get | set NAME]",
+          .summary = "Show the profiles, or choose one",
+          .help = "The choice is kept over restarts; auto removes it, so that idled.conf decides.",
+          .max_args = 2,
+          .ask = profile_ask,
+          .show = profile_show },
+        { .name = "check",
+          .arguments = "[DIR]",
+          .summary = "Check the configuration's files, without the daemon",
+          .help = "DIR stands for --config-dir. Every error is printed as FILE:LINE: what was\n"
+                  "found, what was expected.",
+          .max_args = 1,
+          .ask = check_ask,
+          .show = check_show },
+        { .name = "settings",
+          .arguments = "[SECTION]",
+          .summary = "Show every option: value, source",
+          .help = "With a SECTION also default, meaning, and what is expected. Without the "
+                  "daemon:\n"
+                  "as in the files.",
+          .max_args = 1,
+          .ask = settings_ask,
+          .show = settings_show },
+        { .name = "verify",
+          .arguments = "",
+          .summary = "Check that every knob is as idled left it",
+          .help = "Exit status 1 if a knob is not, or if a daemon that ended left one changed.",
+          .ask = verify_ask,
+          .show = verify_show },
+        { .name = "hold",
+          .arguments = "",
+          .summary = "Ask for latency, cores or frequency until interrupted",
+          .help = "The hold is active once this is printed. It ends with this process, however "
+                  "that\n"
+                  "ends, after --for, or with the process of --pid.\n"
+                  "  idlectl hold --latency 50us --for 10s",
+          .options = { hold_options, hold_end_options },
+          .check = hold_options_check,
+          .ask = hold_ask },
+        { .name = "run",
+          .arguments = "COMMAND...",
+          .summary = "Run a command, and hold for as long as it runs",
+          .help = "The hold is for the CPUs that COMMAND may run on, and ends when COMMAND does,\n"
+                  "even if processes that it started go on. Exit status: that of COMMAND, 128 "
+                  "plus\n"
+                  "the number of the signal that ended it, 125 if the hold failed and COMMAND was\n"
+                  "not run, 126 if it cannot be executed, 127 if there is no such command.\n"
+                  "  idlectl run --latency 50us pw-record take.wav",
+          .options = { hold_options },
+          .check = hold_options_check,
+          .min_args = 1,
+          .max_args = INT_MAX,
+          .ask = run_ask,
+          .command = true,
+          .mute = true },
+        { .name = "holds",
+          .arguments = "",
+          .summary = "Show the holds and their owners",
+          .ask = holds_ask,
+          .show = holds_show },
+        { .name = "dump",
+          .arguments = "",
+          .summary = "Print everything, for a report",
+          .help = "Two outputs of --knobs are the same if nothing changed in between.",
+          .options = { dump_options },
+          .ask = dump_ask,
+          .show = dump_show },
         { 0 },
 };
 
@@ -100,23 +179,6 @@ int complain_usage(const Verb *verb, const char *format, ...)
         return EXIT_USAGE;
 }
 
-/* NULL after a message. */
-static const Verb *find_verb(const char *name)
-{
-        const char *names[G_N_ELEMENTS(verbs)] = { NULL }, *nearest;
-
-        for (size_t i = 0; verbs[i].name; i++) {
-                if (g_str_equal(verbs[i].name, name))
-                        return &verbs[i];
-                names[i] = verbs[i].name;
-        }
-        nearest = word_nearest(name, names);
-        complain_usage(NULL, "found an unknown verb \"%s\"%s%s%s", name,
-                       nearest ? " (did you mean " : "", nearest ? nearest : "",
-                       nearest ? "?)" : "");
-        return NULL;
-}
-
 static void print_json(json_object *answer)
 {
         puts(json_object_to_json_string_ext(answer, JSON_C_TO_STRING_PRETTY |
@@ -132,10 +194,10 @@ static int run(Ctl *ctl, const Verb *verb)
         ctl->root = root_open(ctl->root_path ? ctl->root_path : "/");
         if (ctl->root < 0)
                 return complain("%s: %s", ctl->root_path, g_strerror(-ctl->root));
-        ctl->screen = screen_look(ctl->given & OPTION_NO_COLOUR);
+        ctl->screen = screen_look(ctl->no_colour);
         ctl->client = client_new(ctl);
         answer = verb->ask(ctl, &status);
-        if (answer && ctl->given & OPTION_JSON)
+        if (answer && ctl->json)
                 print_json(answer);
         else if (answer)
                 verb->show(ctl, answer);
@@ -155,26 +217,21 @@ static int finish_output(int status)
 int main(int argc, char **argv)
 {
         Ctl ctl = { .root = -1 };
-        const Verb *verb = NULL;
-        int status = options_parse(argc, argv, &ctl);
+        const Verb *verb;
+        bool named;
+        int status;
 
         log_set_target("null");
+        status = options_parse(argc, argv, &ctl, &verb, &named);
         if (status != EXIT_FINE)
                 return status;
-        if (ctl.n_args > 0) {
-                verb = find_verb(ctl.args[0]);
-                if (!verb)
-                        return EXIT_USAGE;
-                ctl.args++;
-                ctl.n_args--;
-        }
-        if (ctl.given & OPTION_HELP)
-                options_help(verb);
-        else if (ctl.given & OPTION_VERSION)
+        if (ctl.help)
+                options_help(named ? verb : NULL);
+        else if (ctl.version)
                 puts("idlectl " IDLED_VERSION);
         else
-                status = options_check(&ctl, verb ? verb : verbs);
-        if (status == EXIT_FINE && !(ctl.given & (OPTION_HELP | OPTION_VERSION)))
-                status = run(&ctl, verb ? verb : verbs);
+                status = options_check(&ctl, verb);
+        if (status == EXIT_FINE && !ctl.help && !ctl.version)
+                status = run(&ctl, verb);
         return finish_output(status);
 }

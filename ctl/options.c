@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Options: a row each, from which parsing, checking and help come.
+ * The command line. Options are rows: those below go everywhere, each verb brings its own.
+ *
+ * The verb is found first, for it decides which options there are. So that "--interval 1s cpus"
+ * finds it too, all verbs' options are known to the parser; what the verb does not take is refused.
  */
 #include "options.h"
 
@@ -11,42 +14,59 @@
 
 #include "base/nearest.h"
 #include "base/number.h"
-#include "hold-options.h"
 
-typedef struct OptionRow {
-        const char *name;
-        const char *argument; /* NULL: takes none */
-        Option flag;
-        const char *help;
-} OptionRow;
+#define TAKE_FLAG(name)                                                                            \
+        static int take_##name(Ctl *ctl, const char *text)                                         \
+        {                                                                                          \
+                ctl->name = true;                                                                  \
+                return EXIT_FINE;                                                                  \
+        }
+#define TAKE_TEXT(name)                                                                            \
+        static int take_##name(Ctl *ctl, const char *text)                                         \
+        {                                                                                          \
+                ctl->name = text;                                                                  \
+                return EXIT_FINE;                                                                  \
+        }
 
-static const OptionRow rows[] = {
-        { "json", NULL, OPTION_JSON, "print one JSON document" },
-        { "no-colour", NULL, OPTION_NO_COLOUR, "no colours, as with NO_COLOR set" },
-        { "session-bus", NULL, OPTION_SESSION_BUS, "ask the daemon on the session bus" },
-        { "bus-address", "ADDRESS", OPTION_BUS_ADDRESS, "ask the daemon on the bus there" },
-        { "root", "DIR", OPTION_ROOT, "the machine is below DIR instead of /" },
-        { "run", "DIR", OPTION_RUN, "where idled keeps its record (/run/idled)" },
-        { "config-dir", "DIR", OPTION_CONFIG_DIR, "the administrator's files (/etc/idled)" },
-        { "vendor-dir", "DIR", OPTION_VENDOR_DIR, "the shipped files (" VENDOR_DIR ")" },
-        { "policy-dir", "DIR", OPTION_POLICY_DIR, "policies (" POLICY_DIR ")" },
-        { "interval", "TIME", OPTION_INTERVAL, "measure over this time, such as 1s" },
-        { "history", NULL, OPTION_HISTORY, "tell of the last transitions" },
-        { "knobs", NULL, OPTION_KNOBS, "only PATH<TAB>VALUE of all that idled could change" },
-        { "latency", "TIME", OPTION_LATENCY, "be woken within this time, such as 50us" },
-        { "cores", "N", OPTION_CORES, "have so many cores in use" },
-        { "min-frequency", "FREQ", OPTION_MIN_FREQUENCY, "not slower than this: 800MHz, 2.4GHz" },
-        { "cpus", "LIST", OPTION_CPUS, "keep these in use, and ask for them" },
-        { "profile", "NAME", OPTION_PROFILE, "have this profile in force" },
-        { "global", NULL, OPTION_GLOBAL, "the latency is for all CPUs of the machine" },
-        { "reason", "TEXT", OPTION_REASON, "what for, for people" },
-        { "pid", "PID", OPTION_PID, "for this process, until it ends" },
-        { "for", "TIME", OPTION_FOR, "end the hold after this time, such as 10s" },
-        { "help", NULL, OPTION_HELP, "print this" },
-        { "version", NULL, OPTION_VERSION, "print the version" },
+TAKE_FLAG(json)
+TAKE_FLAG(no_colour)
+TAKE_FLAG(help)
+TAKE_FLAG(version)
+TAKE_TEXT(root_path)
+TAKE_TEXT(run_path)
+TAKE_TEXT(config_dir)
+TAKE_TEXT(vendor_dir)
+TAKE_TEXT(policy_dir)
+
+static int take_bus(Ctl *ctl, const char *text)
+{
+        if (ctl->bus)
+                return complain_usage(NULL, "--session-bus and --bus-address: expected one of "
+                                            "them, once");
+        ctl->bus = text ? text : "session";
+        return EXIT_FINE;
+}
+
+static const VerbOption json_option[] = {
+        { "json", NULL, "print one JSON document", take_json },
+        { 0 },
 };
 
-/* How long somebody may want to wait. */
+static const VerbOption everywhere[] = {
+        { "no-colour", NULL, "no colours, as with NO_COLOR set", take_no_colour },
+        { "session-bus", NULL, "ask the daemon on the session bus", take_bus },
+        { "bus-address", "ADDRESS", "ask the daemon on the bus there", take_bus },
+        { "root", "DIR", "the machine is below DIR instead of /", take_root_path },
+        { "run", "DIR", "where idled keeps its record (/run/idled)", take_run_path },
+        { "config-dir", "DIR", "the administrator's files (/etc/idled)", take_config_dir },
+        { "vendor-dir", "DIR", "the shipped files (" VENDOR_DIR ")", take_vendor_dir },
+        { "policy-dir", "DIR", "policies (" POLICY_DIR ")", take_policy_dir },
+        { "help", NULL, "print this", take_help },
+        { "version", NULL, "print the version", take_version },
+        { 0 },
+};
+
+/* The shortest and the longest interval. */
 #define INTERVAL_MIN_USEC (10u * 1000)
 #define INTERVAL_MAX_USEC (3600ull * 1000 * 1000)
 
@@ -61,54 +81,69 @@ static int take_interval(Ctl *ctl, const char *text)
         return EXIT_FINE;
 }
 
-static int take_option(Ctl *ctl, const OptionRow *row, const char *argument)
+const VerbOption interval_option[] = {
+        { "interval", "TIME", "measure over this time, such as 1s", take_interval },
+        { 0 },
+};
+
+static void add_rows(GPtrArray *rows, const VerbOption *table)
 {
-        ctl->given |= row->flag;
-        switch (row->flag) {
-        case OPTION_SESSION_BUS:
-                ctl->bus = "session";
-                break;
-        case OPTION_BUS_ADDRESS:
-                ctl->bus = argument;
-                break;
-        case OPTION_ROOT:
-                ctl->root_path = argument;
-                break;
-        case OPTION_RUN:
-                ctl->run_path = argument;
-                break;
-        case OPTION_CONFIG_DIR:
-                ctl->config_dir = argument;
-                break;
-        case OPTION_VENDOR_DIR:
-                ctl->vendor_dir = argument;
-                break;
-        case OPTION_POLICY_DIR:
-                ctl->policy_dir = argument;
-                break;
-        case OPTION_INTERVAL:
-                return take_interval(ctl, argument);
-        default:
-                if (row->flag & (OPTIONS_HOLD | OPTION_PID | OPTION_FOR))
-                        return hold_option_take(ctl, row->flag, argument);
-                break;
-        }
-        return EXIT_FINE;
+        for (; table && table->name; table++)
+                g_ptr_array_add(rows, (gpointer)table);
 }
 
-/* What getopt_long() did not like. */
-static int complain_option(const char *word, int what)
+/* The verb's options, of VerbOption. */
+static GPtrArray *verb_rows(const Verb *verb)
 {
-        const char *names[G_N_ELEMENTS(rows) + 1] = { NULL }, *nearest;
+        GPtrArray *rows = g_ptr_array_new();
+
+        if (!verb->mute)
+                add_rows(rows, json_option);
+        add_rows(rows, everywhere);
+        for (size_t i = 0; i < G_N_ELEMENTS(verb->options); i++)
+                add_rows(rows, verb->options[i]);
+        return rows;
+}
+
+static const VerbOption *find_row(const GPtrArray *rows, const char *name)
+{
+        for (guint i = 0; i < rows->len; i++) {
+                const VerbOption *row = g_ptr_array_index(rows, i);
+
+                if (g_str_equal(row->name, name))
+                        return row;
+        }
+        return NULL;
+}
+
+/* All verbs' options, each name once. */
+static GPtrArray *all_rows(void)
+{
+        GPtrArray *all = g_ptr_array_new();
+
+        add_rows(all, json_option);
+        add_rows(all, everywhere);
+        for (const Verb *v = verbs; v->name; v++)
+                for (size_t i = 0; i < G_N_ELEMENTS(v->options); i++)
+                        for (const VerbOption *row = v->options[i]; row && row->name; row++)
+                                if (!find_row(all, row->name))
+                                        g_ptr_array_add(all, (gpointer)row);
+        return all;
+}
+
+/* What getopt_long() refused. */
+static int complain_option(const GPtrArray *all, const char *word, int what)
+{
+        g_autofree const char **names = g_new0(const char *, all->len + 1);
         g_autofree char *name = g_strndup(word, strcspn(word, "="));
+        const char *nearest;
 
         if (what == ':')
                 return complain_usage(NULL, "%s: expected an argument behind it", name);
-        for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
-                names[i] = rows[i].name;
-                if (g_str_has_prefix(name, "--") && g_str_equal(name + 2, rows[i].name))
-                        return complain_usage(NULL, "%s: takes no argument", name);
-        }
+        if (g_str_has_prefix(name, "--") && find_row(all, name + 2))
+                return complain_usage(NULL, "%s: takes no argument", name);
+        for (guint i = 0; i < all->len; i++)
+                names[i] = ((const VerbOption *)g_ptr_array_index(all, i))->name;
         nearest = word_nearest(name + strspn(name, "-"), names);
         return complain_usage(NULL, "found an unknown option %s%s%s%s", name,
                               nearest ? " (did you mean --" : "", nearest ? nearest : "",
@@ -132,84 +167,143 @@ static void take_environment(Ctl *ctl)
                 ctl->bus = environment_text("IDLED_BUS_ADDRESS");
 }
 
-int options_parse(int argc, char **argv, Ctl *ctl)
+static struct option *getopt_table(const GPtrArray *all)
 {
-        struct option table[G_N_ELEMENTS(rows) + 1] = { 0 };
+        struct option *table = g_new0(struct option, all->len + 1);
+
+        for (guint i = 0; i < all->len; i++) {
+                const VerbOption *row = g_ptr_array_index(all, i);
+
+                table[i] = (struct option){ row->name,
+                                            row->argument ? required_argument : no_argument, NULL,
+                                            'o' };
+        }
+        return table;
+}
+
+/* NULL after a message. */
+static const Verb *find_verb(const char *name)
+{
+        g_autoptr(GPtrArray) names = g_ptr_array_new();
+        const char *nearest;
+
+        for (const Verb *v = verbs; v->name; v++) {
+                if (g_str_equal(v->name, name))
+                        return v;
+                g_ptr_array_add(names, (gpointer)v->name);
+        }
+        g_ptr_array_add(names, NULL);
+        nearest = word_nearest(name, (const char *const *)names->pdata);
+        complain_usage(NULL, "found an unknown verb \"%s\"%s%s%s", name,
+                       nearest ? " (did you mean " : "", nearest ? nearest : "",
+                       nearest ? "?)" : "");
+        return NULL;
+}
+
+/* Where in `argv` the verb is, 0: nowhere. */
+static int verb_index(int argc, char **argv, const GPtrArray *all, const struct option *table,
+                      int *ret_status)
+{
+        int c;
+
+        *ret_status = EXIT_FINE;
+        while ((c = getopt_long(argc, argv, "+:", table, NULL)) >= 0)
+                if (c != 'o') {
+                        *ret_status = complain_option(all, argv[optind - 1], c);
+                        return 0;
+                }
+        return optind < argc ? optind : 0;
+}
+
+static int take_options(int argc, char **argv, const GPtrArray *all, const struct option *table,
+                        const Verb *verb, Ctl *ctl)
+{
+        g_autoptr(GPtrArray) rows = verb_rows(verb);
         int c, index, status;
 
-        for (size_t i = 0; i < G_N_ELEMENTS(rows); i++)
-                table[i] = (struct option){ rows[i].name,
-                                            rows[i].argument ? required_argument : no_argument,
-                                            NULL, 'o' };
-        opterr = 0;
-        while ((c = getopt_long(argc, argv, ":", table, &index)) >= 0) {
-                status = c == 'o' ? take_option(ctl, &rows[index], optarg)
-                                  : complain_option(argv[optind - 1], c);
+        optind = 0; /* GNU's way to begin again */
+        while ((c = getopt_long(argc, argv, verb->command ? "+:" : ":", table, &index)) >= 0) {
+                const VerbOption *row;
+
+                if (c != 'o')
+                        return complain_option(all, argv[optind - 1], c);
+                row = find_row(rows, table[index].name);
+                if (!row)
+                        return complain_usage(verb, "%s does not take --%s", verb->name,
+                                              table[index].name);
+                status = row->take(ctl, optarg);
                 if (status != EXIT_FINE)
                         return status;
         }
-        take_environment(ctl);
         ctl->args = argv + optind;
         ctl->n_args = argc - optind;
         return EXIT_FINE;
 }
 
-static unsigned options_of(const Verb *verb)
+int options_parse(int argc, char **argv, Ctl *ctl, const Verb **ret_verb, bool *ret_named)
 {
-        return OPTIONS_EVERYWHERE | verb->options | (verb->mute ? 0 : OPTION_JSON);
+        g_autoptr(GPtrArray) all = all_rows();
+        g_autofree struct option *table = getopt_table(all);
+        int at, status;
+
+        opterr = 0;
+        at = verb_index(argc, argv, all, table, &status);
+        if (status != EXIT_FINE)
+                return status;
+        *ret_named = at > 0;
+        *ret_verb = at > 0 ? find_verb(argv[at]) : verbs;
+        if (!*ret_verb)
+                return EXIT_USAGE;
+        if (at > 0)
+                memmove(argv + at, argv + at + 1, sizeof(*argv) * (size_t)(argc - at));
+        status = take_options(at > 0 ? argc - 1 : argc, argv, all, table, *ret_verb, ctl);
+        if (status == EXIT_FINE)
+                take_environment(ctl);
+        return status;
 }
 
 int options_check(const Ctl *ctl, const Verb *verb)
 {
-        for (size_t i = 0; i < G_N_ELEMENTS(rows); i++)
-                if (ctl->given & rows[i].flag & ~options_of(verb))
-                        return complain_usage(verb, "%s does not take --%s", verb->name,
-                                              rows[i].name);
-        if ((ctl->given & OPTIONS_BUS) == OPTIONS_BUS)
-                return complain_usage(verb, "--session-bus and --bus-address: expected one of "
-                                            "them");
         if (ctl->n_args > verb->max_args)
                 return complain_usage(verb, "%s: found an unexpected argument \"%s\"", verb->name,
                                       ctl->args[verb->max_args]);
         if (ctl->n_args < verb->min_args)
                 return complain_usage(verb, "%s: expected %s", verb->name, verb->arguments);
-        if (verb->options & OPTIONS_HOLD_ASKS)
-                return hold_options_check(ctl, verb);
-        return EXIT_FINE;
+        return verb->check ? verb->check(ctl, verb) : EXIT_FINE;
 }
 
-static void print_options(unsigned flags)
+static void print_options(const GPtrArray *rows)
 {
         puts("\nOptions:");
-        for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
-                g_autofree char *text = g_strconcat("--", rows[i].name, rows[i].argument ? " " : "",
-                                                    rows[i].argument, NULL);
+        for (guint i = 0; i < rows->len; i++) {
+                const VerbOption *row = g_ptr_array_index(rows, i);
+                g_autofree char *text = g_strconcat("--", row->name, row->argument ? " " : "",
+                                                    row->argument, NULL);
 
-                if (rows[i].flag & flags)
-                        printf("  %-22s %s\n", text, rows[i].help);
+                printf("  %-22s %s\n", text, row->help);
         }
 }
 
 void options_help(const Verb *verb)
 {
+        g_autoptr(GPtrArray) rows = verb ? verb_rows(verb) : g_ptr_array_new();
+
         if (verb) {
                 printf("Usage: idlectl %s [OPTION...]%s%s\n%s.\n", verb->name,
                        *verb->arguments ? " " : "", verb->arguments, verb->summary);
                 if (verb->help)
                         printf("\n%s\n", verb->help);
-                print_options(options_of(verb));
+                print_options(rows);
                 return;
         }
         puts("Usage: idlectl [OPTION...] [VERB [ARGUMENT...]]\n"
              "See and steer idled, which keeps CPU cores asleep.\n\nVerbs:");
-        for (const Verb *v = verbs; v->name; v++) {
-                g_autofree char *text = g_strjoin(" ", v->name, *v->arguments ? v->arguments : NULL,
-                                                  NULL);
-
-                printf("  %-30s %s\n", text, v->summary);
-        }
-        print_options(~0u);
-        puts("\nWithout a verb: status. \"idlectl VERB --help\" tells more of one.\n"
+        for (const Verb *v = verbs; v->name; v++)
+                printf("  %-10s %s\n", v->name, v->summary);
+        add_rows(rows, json_option);
+        add_rows(rows, everywhere);
+        print_options(rows);
+        puts("\nWithout a verb: status. \"idlectl VERB --help\" explains one.\n"
              "Exit status: 0 fine, 1 the answer is no or there is none, 2 wrong usage.\n"
              "See idlectl(1).");
 }

@@ -7,12 +7,13 @@
 
 #include "ctl.h"
 
-/* Reads the options into `ctl`, which comes zeroed, and places that none of them names from the
- * environment; what is none is left in ctl->args, the verb
- * first. Returns EXIT_FINE, or EXIT_USAGE after a message. */
-int options_parse(int argc, char **argv, Ctl *ctl);
+/* Finds the verb, verbs[0] if none is named, and reads the options into `ctl`, which comes zeroed;
+ * the environment has what is left open. What is no option is left in ctl->args. `*ret_named` says
+ * whether a verb was named. Returns EXIT_FINE, or EXIT_USAGE after a message. */
+int options_parse(int argc, char **argv, Ctl *ctl, const Verb **ret_verb, bool *ret_named);
 
-/* Checks that the verb takes what was given. EXIT_FINE, or EXIT_USAGE after a message. */
+/* Checks the number of arguments and what the verb itself checks. EXIT_FINE, or EXIT_USAGE after a
+ * message. */
 int options_check(const Ctl *ctl, const Verb *verb);
 
 /* Prints help about everything, or about one verb. */

@@ -131,7 +131,7 @@ static bool take_cpus(const Ctl *ctl, CpuSet *ret_asked, int *ret_status)
 
 json_object *why_ask(Ctl *ctl, int *ret_status)
 {
-        bool history = ctl->given & OPTION_HISTORY;
+        bool history = ctl->history;
         g_autoptr(json_object) told = NULL;
         g_autofree char *error = NULL;
         CpuSet asked = { 0 };

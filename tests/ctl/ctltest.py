@@ -83,9 +83,10 @@ class TestCase(unittest.TestCase):
 
     def run_ctl(self, *arguments, env=None, **more):
         """idlectl, on the private bus if there is one."""
-        command = [IDLECTL, *arguments]
+        command = [IDLECTL]
         if self.bus:
             command += ["--bus-address", self.bus.address]
+        command += arguments
         return subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT,
                               env=environment(**(env or {})), stdin=subprocess.DEVNULL,
                               check=False, **more)
@@ -94,9 +95,10 @@ class TestCase(unittest.TestCase):
         """What idlectl prints on a terminal so many columns wide."""
         master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
-        command = [IDLECTL, *arguments]
+        command = [IDLECTL]
         if self.bus:
             command += ["--bus-address", self.bus.address]
+        command += arguments
         with subprocess.Popen(command, stdin=slave, stdout=slave,
                               env=environment(**dict({"TERM": "xterm"}, **(env or {})))) as process:
             os.close(slave)

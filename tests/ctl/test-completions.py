@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Completions: bash's is driven; all three know every verb and option that --help knows."""
+"""Completions: bash's, zsh's and fish's are driven; each offers what --help lists."""
 import os
 import re
+import shutil
 import subprocess
 import unittest
 from pathlib import Path
@@ -28,7 +29,8 @@ class Completions(TestCase):
     def complete(self, *words):
         """What bash offers for the last of the words."""
         stub = Path(self.directory) / "idlectl"
-        body = 'if [ "$1" = profile ]; then cat <<END; exit; fi\n' + PROFILES + 'END\n' \
+        body = f'for word; do if [ "$word" = --help ]; then exec {IDLECTL} "$@"; fi; done\n' \
+               'if [ "$1" = profile ]; then cat <<END; exit; fi\n' + PROFILES + 'END\n' \
                '[ "$1" = settings ] || exit 1\ncat <<END | ' \
                '{ [ "$2" ] && grep -E "^(Section|$2|     ) " || cat; }\n' + SETTINGS + "END\n"
         stub.write_text("#!/bin/bash\n" + body)
@@ -88,23 +90,33 @@ class Completions(TestCase):
         self.assertIn("0", self.complete("why", ""))
         self.assertEqual(self.complete("status", ""), [])
 
-    def test_zsh_is_complete(self):
-        zsh = (COMPLETIONS / "_idlectl").read_text()
-        self.assertIn(" run) _arguments $everywhere ", zsh)  # without --json
-        for verb in self.verbs():
-            self.assertIn(f"'{verb}:", zsh)
-        for option in self.options():
-            self.assertIn(option, zsh)
+    def run_shell(self, shell, script):
+        """What a shell prints that has the built idlectl in its PATH."""
+        if not shutil.which(shell):
+            self.skipTest(f"{shell} is not installed")
+        env = environment()
+        env["PATH"] = os.path.dirname(IDLECTL) + ":" + env["PATH"]
+        result = subprocess.run([shell, "-c", script], capture_output=True, text=True, env=env,
+                                cwd=self.directory, check=True)
+        self.assertEqual(result.stderr, "")
+        return result.stdout.splitlines()
 
-    def test_fish_is_complete(self):
-        """Each verb has its own options, and those without condition."""
-        fish = (COMPLETIONS / "idlectl.fish").read_text()
-        options = re.findall(r'^complete -c idlectl (?:-n "(not )?__fish_seen_subcommand_from ([a-z ]+)" )?'
-                             r"-l ([a-z-]+) ", fish, re.MULTILINE)
+    def test_fish(self):
+        def offers(text):
+            lines = self.run_shell("fish", f"source {COMPLETIONS}/idlectl.fish; "
+                                           f"complete -C '{text}'")
+            return {line.split("\t")[0] for line in lines}
+        self.assertEqual(offers("idlectl "), set(self.verbs()))
         for verb in self.verbs():
-            self.assertRegex(fish, rf"-a {verb} -d")
-            self.assertEqual({"--" + option for but, verbs, option in options
-                              if not verbs or (verb in verbs.split()) != bool(but)}, self.options(verb), verb)
+            self.assertEqual(offers(f"idlectl {verb} --"), self.options(verb), verb)
+
+    def test_zsh(self):
+        """The specifications that zsh is given: each option, and what its argument is."""
+        for verb in self.verbs():
+            lines = self.run_shell("zsh", f"source <(sed '$d' {COMPLETIONS}/_idlectl); "
+                                          f"_idlectl_options {verb}; print -l -- $specs")
+            self.assertEqual({line.split("[")[0] for line in lines}, self.options(verb), verb)
+            self.assertIn("--root[the machine is below DIR instead of /]:DIR:_files -/", lines)
 
 
 if __name__ == "__main__":

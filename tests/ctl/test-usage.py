@@ -53,10 +53,11 @@ BAD = [
     (["hold", "--cores", "1", "--global"], "--global: expected --latency with it"),
     (["hold", "--cores", "1", "--pid", "x"], '--pid: found "x", expected the number of a process'),
     (["hold", "--cores", "1", "--for", "0"], '--for: found "0", expected a duration'),
-    (["run", "--cores", "1"], "run: expected -- COMMAND..."),
+    (["run", "--cores", "1"], "run: expected COMMAND..."),
     (["run", "--cores", "1", "--for", "1s", "true"], "run does not take --for"),
     (["run", "--cores", "1", "--json", "true"], "run does not take --json"),
     (["run", "true"], "run: expected at least one of --latency"),
+    (["run", "ls", "-x", "--jsno"], "run: expected at least one of --latency"),  # options of ls
     (["status", "--latency", "5us"], "status does not take --latency"),
     (["cpus", "--interval", "1"], '--interval: found "1", expected a duration'),
     (["cpus", "--interval=0s"], '--interval: found "0s", expected a duration'),

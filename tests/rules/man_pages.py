@@ -47,11 +47,12 @@ def section(page, title):
     return re.search(rf"^# {title}\n(.*?)^# ", text, re.MULTILINE | re.DOTALL)[1]
 
 
-def options(page, source):
-    """Long options of the table in `source` that the page does not tell of, and back."""
-    table = set(re.findall(r'^\s*\{ "([a-z-]+)", (?:\w+_argument|NULL|"[A-Z]+"), ',
-                           source.read_text(), re.MULTILINE))
-    told = {o for line in section(page, "OPTIONS").splitlines() if line.startswith("*--")
+def options(page, sources):
+    """Long options of the tables in `sources` that the page does not document, and back."""
+    text = "".join(source.read_text() for source in sources)
+    table = set(re.findall(r'^\s*\{ "([a-z-]+)",\s+(?:\w+_argument|NULL|"[A-Z=]+"),\s', text,
+                           re.MULTILINE))
+    told = {o for line in page.read_text().splitlines() if line.startswith("*--")
             for o in re.findall(r"\*--([a-z-]+)\*", line)}
     return compare(page.name, "--", table, told)
 
@@ -60,7 +61,7 @@ def verbs(page, source):
     table = re.search(r"^const Verb verbs\[\] = \{(.*?)^\};", source.read_text(),
                       re.MULTILINE | re.DOTALL)[1]
     return compare(page.name, "the verb ",
-                   set(re.findall(r'^\s*\{ "([a-z]+)", "', table, re.MULTILINE)),
+                   set(re.findall(r'\.name = "([a-z]+)"', table)),
                    set(re.findall(r"^\*([a-z]+)\*", section(page, "VERBS"), re.MULTILINE)))
 
 
@@ -77,8 +78,8 @@ def main():
         problems += warnings(page)
     for source in sources:
         problems += references(source, pages)
-    problems += options(TOP / "man/idled.8.scd", TOP / "daemon/arguments.c")
-    problems += options(TOP / "man/idlectl.1.scd", TOP / "ctl/options.c")
+    problems += options(TOP / "man/idled.8.scd", [TOP / "daemon/arguments.c"])
+    problems += options(TOP / "man/idlectl.1.scd", sorted(TOP.glob("ctl/*.c")))
     problems += verbs(TOP / "man/idlectl.1.scd", TOP / "ctl/main.c")
     finish(problems, len(built))
 
