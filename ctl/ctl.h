@@ -76,9 +76,6 @@ typedef struct Verb {
         bool mute;    /* it has no answer, and so takes no --json */
 } Verb;
 
-/* All verbs; ends with a row without name. The first is what idlectl does without arguments. */
-extern const Verb verbs[];
-
 json_object *status_ask(Ctl *ctl, int *ret_status);
 void status_show(const Ctl *ctl, json_object *answer);
 json_object *cpus_ask(Ctl *ctl, int *ret_status);

@@ -35,7 +35,7 @@ static const VerbOption dump_options[] = {
         { 0 },
 };
 
-const Verb verbs[] = {
+static const Verb verbs[] = {
         { .name = "status",
           .arguments = "",
           .summary = "Show the daemon, the machine, and what is kept asleep",
@@ -149,36 +149,6 @@ const Verb verbs[] = {
         { 0 },
 };
 
-static int complain_text(const char *format, va_list arguments, const char *hint)
-{
-        g_autofree char *text = g_strdup_vprintf(format, arguments);
-        g_autofree char *clean = text_fit(&(Screen){ 0 }, text, 0);
-
-        return fprintf(stderr, "idlectl: %s%s\n", clean, hint);
-}
-
-int complain(const char *format, ...)
-{
-        va_list arguments;
-
-        va_start(arguments, format);
-        complain_text(format, arguments, "");
-        va_end(arguments);
-        return EXIT_FAILED;
-}
-
-int complain_usage(const Verb *verb, const char *format, ...)
-{
-        g_autofree char *hint = g_strdup_printf("; try \"idlectl %s%s--help\"",
-                                                verb ? verb->name : "", verb ? " " : "");
-        va_list arguments;
-
-        va_start(arguments, format);
-        complain_text(format, arguments, hint);
-        va_end(arguments);
-        return EXIT_USAGE;
-}
-
 static void print_json(json_object *answer)
 {
         puts(json_object_to_json_string_ext(answer, JSON_C_TO_STRING_PRETTY |
@@ -222,11 +192,11 @@ int main(int argc, char **argv)
         int status;
 
         log_set_target("null");
-        status = options_parse(argc, argv, &ctl, &verb, &named);
+        status = options_parse(argc, argv, verbs, &ctl, &verb, &named);
         if (status != EXIT_FINE)
                 return status;
         if (ctl.help)
-                options_help(named ? verb : NULL);
+                options_help(verbs, named ? verb : NULL);
         else if (ctl.version)
                 puts("idlectl " IDLED_VERSION);
         else

@@ -117,7 +117,7 @@ static const VerbOption *find_row(const GPtrArray *rows, const char *name)
 }
 
 /* All verbs' options, each name once. */
-static GPtrArray *all_rows(void)
+static GPtrArray *all_rows(const Verb *verbs)
 {
         GPtrArray *all = g_ptr_array_new();
 
@@ -182,7 +182,7 @@ static struct option *getopt_table(const GPtrArray *all)
 }
 
 /* NULL after a message. */
-static const Verb *find_verb(const char *name)
+static const Verb *find_verb(const Verb *verbs, const char *name)
 {
         g_autoptr(GPtrArray) names = g_ptr_array_new();
         const char *nearest;
@@ -240,9 +240,10 @@ static int take_options(int argc, char **argv, const GPtrArray *all, const struc
         return EXIT_FINE;
 }
 
-int options_parse(int argc, char **argv, Ctl *ctl, const Verb **ret_verb, bool *ret_named)
+int options_parse(int argc, char **argv, const Verb *verbs, Ctl *ctl, const Verb **ret_verb,
+                  bool *ret_named)
 {
-        g_autoptr(GPtrArray) all = all_rows();
+        g_autoptr(GPtrArray) all = all_rows(verbs);
         g_autofree struct option *table = getopt_table(all);
         int at, status;
 
@@ -251,7 +252,7 @@ int options_parse(int argc, char **argv, Ctl *ctl, const Verb **ret_verb, bool *
         if (status != EXIT_FINE)
                 return status;
         *ret_named = at > 0;
-        *ret_verb = at > 0 ? find_verb(argv[at]) : verbs;
+        *ret_verb = at > 0 ? find_verb(verbs, argv[at]) : verbs;
         if (!*ret_verb)
                 return EXIT_USAGE;
         if (at > 0)
@@ -284,7 +285,7 @@ static void print_options(const GPtrArray *rows)
         }
 }
 
-void options_help(const Verb *verb)
+void options_help(const Verb *verbs, const Verb *verb)
 {
         g_autoptr(GPtrArray) rows = verb ? verb_rows(verb) : g_ptr_array_new();
 

@@ -7,16 +7,19 @@
 
 #include "ctl.h"
 
+/* `verbs` are all that there are: rows that end with one without name. */
+
 /* Finds the verb, verbs[0] if none is named, and reads the options into `ctl`, which comes zeroed;
  * the environment has what is left open. What is no option is left in ctl->args. `*ret_named` says
  * whether a verb was named. Returns EXIT_FINE, or EXIT_USAGE after a message. */
-int options_parse(int argc, char **argv, Ctl *ctl, const Verb **ret_verb, bool *ret_named);
+int options_parse(int argc, char **argv, const Verb *verbs, Ctl *ctl, const Verb **ret_verb,
+                  bool *ret_named);
 
 /* Checks the number of arguments and what the verb itself checks. EXIT_FINE, or EXIT_USAGE after a
  * message. */
 int options_check(const Ctl *ctl, const Verb *verb);
 
 /* Prints help about everything, or about one verb. */
-void options_help(const Verb *verb);
+void options_help(const Verb *verbs, const Verb *verb);
 
 #endif

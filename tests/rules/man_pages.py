@@ -58,7 +58,7 @@ def options(page, sources):
 
 
 def verbs(page, source):
-    table = re.search(r"^const Verb verbs\[\] = \{(.*?)^\};", source.read_text(),
+    table = re.search(r"^static const Verb verbs\[\] = \{(.*?)^\};", source.read_text(),
                       re.MULTILINE | re.DOTALL)[1]
     return compare(page.name, "the verb ",
                    set(re.findall(r'\.name = "([a-z]+)"', table)),
