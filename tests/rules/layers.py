@@ -37,6 +37,7 @@ LAYERS = {
     "policies/ondemand": [*DECIDE, "ondemand/", "words.h"],
     "policies/cstates": [*DECIDE, "cstates/", "words.h"],
     "policies/cpufreq": [*DECIDE, "cpufreq/", "words.h"],
+    "governors": ["base/", "model/idle-table.h", "governors/"],
     # What reads the configuration and reaches a bus, but never the manager.
     "ctl": [*SHARED, "sense/", "act/", "config/", "systemd/", "./"],
 }

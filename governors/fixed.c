@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Always the same state: what a limit on idle states costs, and what the deepest would save.
+ *
+ * 1. Take the state given, or the deepest if there are fewer.
+ * 2. While it is off or its exit latency is above the limit, take the next shallower one.
+ * 3. If none is left take the shallowest enabled state, else state 0.
+ */
+#include "governors/governor.h"
+
+typedef struct FixedOptions {
+        uint64_t state;
+} FixedOptions;
+
+typedef struct Fixed {
+        int state;
+} Fixed;
+
+static const Setting fixed_settings[] = {
+        { "fixed", "state", SETTING_COUNT, offsetof(FixedOptions, state), "0", 0,
+          IDLE_STATES_MAX - 1, NULL, "The index of the state to enter" },
+        { 0 },
+};
+
+static void fixed_init(void *state, const StateTable *table, const void *options, int cpu)
+{
+        const FixedOptions *fixed = options;
+
+        ((Fixed *)state)->state = (int)fixed->state < table->n ? (int)fixed->state : table->n - 1;
+}
+
+static int fixed_select(void *state, const StateTable *table, const Period *period)
+{
+        for (int i = ((Fixed *)state)->state; i >= 0; i--)
+                if (!table->states[i].off && table->states[i].latency_ns <= period->limit_ns)
+                        return i;
+        return state_table_shallowest(table);
+}
+
+const Governor governor_fixed = {
+        .name = "fixed",
+        .summary = "the same state always: fixed:N",
+        .settings = fixed_settings,
+        .options_size = sizeof(FixedOptions),
+        .state_size = sizeof(Fixed),
+        .init = fixed_init,
+        .select = fixed_select,
+};

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The list of all governors.
+ */
+#include <string.h>
+
+#include "governors/governors.h"
+
+const Governor *const governors[] = {
+        &governor_fixed,
+        NULL,
+};
+
+const Governor *governor_find(const char *name)
+{
+        size_t length = strcspn(name, ":");
+
+        for (int i = 0; governors[i]; i++)
+                if (strlen(governors[i]->name) == length &&
+                    strncmp(governors[i]->name, name, length) == 0)
+                        return governors[i];
+        return NULL;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The list of all governors.
+ */
+#ifndef IDLED_GOVERNORS_GOVERNORS_H
+#define IDLED_GOVERNORS_GOVERNORS_H
+
+#include "governors/governor.h"
+
+extern const Governor governor_fixed;
+
+/* All governors, in the order of the help text; ends with NULL. */
+extern const Governor *const governors[];
+
+/* The governor of this name; of "fixed:2" only what is before the colon counts. NULL: none. */
+const Governor *governor_find(const char *name);
+
+#endif
