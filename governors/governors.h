@@ -7,7 +7,9 @@
 
 #include "governors/governor.h"
 
-extern const Governor governor_fixed;
+extern const Governor governor_ladder, governor_menu_6_1, governor_menu_6_12, governor_teo_6_1,
+        governor_teo_6_12, governor_teo_6_18, governor_teo_util, governor_omniscient,
+        governor_timer_only, governor_fixed;
 
 /* All governors, in the order of the help text; ends with NULL. */
 extern const Governor *const governors[];

@@ -30,10 +30,13 @@ typedef struct StateTable {
         ReplayState states[IDLE_STATES_MAX];
 } StateTable;
 
-/* Reads the text of a table; `name` is for messages. Fills the entry energies: E_0 = 0,
- * E_s = E_(s-1) + (P_(s-1) - P_s) * residency_s, so that each target residency is the break-even
- * point. Returns 0, or -EINVAL with a message "name:line:column: ..." in `ret_error`. */
+/* Reads the text of a table, priced; `name` is for messages. Returns 0, or -EINVAL with a message
+ * "name:line:column: ..." in `ret_error`. */
 int state_table_parse(const char *text, const char *name, StateTable *ret_table, char **ret_error);
+
+/* Fills `has_power` and the entry energies: E_0 = 0, E_s = E_(s-1) + (P_(s-1) - P_s) * residency_s,
+ * so that each target residency is the break-even point. */
+void state_table_price(StateTable *table);
 
 /* The state that would have been right: the deepest enabled one whose target residency is at most
  * `idle_ns` and whose exit latency is at most `limit_ns`. The shallowest enabled state if there is

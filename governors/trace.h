@@ -35,4 +35,7 @@ int trace_read(Trace *trace, Record *ret_records, int max, char **ret_error);
 /* How much of the file has been read, and its size in bytes; 0 if the size is not known. */
 uint64_t trace_bytes(const Trace *trace, uint64_t *ret_size);
 
+/* How many records so far began before the last one of the same CPU. */
+uint64_t trace_backwards(const Trace *trace);
+
 #endif

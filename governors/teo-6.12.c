@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * teo of Linux 6.12 (the timer events oriented governor).
+ *
+ * Each state has a bin: periods at least as long as its target residency, and shorter than that of
+ * the next. A bin counts hits (the CPU slept into the bin of the next timer) and intercepts (it
+ * woke up in this bin, which is shallower). If even the deepest state pays within a tick period,
+ * periods of a tick and more have another bin, for hits only.
+ *
+ * After a period:
+ * 1. All hits and intercepts lose an eighth.
+ * 2. The length is infinite if the CPU slept until the timer, or to a tick before a timer that is
+ *    more than a tick away. Else it is what was measured, less half of the exit latency.
+ * 3. If length and timer are in one bin, it gets a hit, else the length's bin gets an intercept.
+ *
+ * Before a period; until step 8 the time to the next timer is not asked for, which is costly, and
+ * counts as infinite:
+ * 4. The candidate is the deepest enabled state; remember also the deepest that is fast enough for
+ *    the latency limit. If only one is enabled, take it.
+ * 5. If the intercepts above the candidate outweigh all that speaks for it and deeper states, go
+ *    shallower until over half of these intercepts lie at or below the state. If that ends at state
+ *    0, ask for the timer, to learn from it, and take state 0.
+ * 6. Be no deeper than the latency limit allows. State 0 is taken at once.
+ * 7. If state 0 polls and the candidate pays within 15 us, take it at once.
+ * 8. Ask for the timer; go shallower until the state pays before it.
+ * 9. If the state pays within a tick and over 5/8 of the events are intercepts, the expected length
+ *    is half a tick, else the time to the timer. If that is below a tick or the state polls, the
+ * tick is kept: go shallower until the state pays before it.
+ */
+#include "governors/governors.h"
+#include "governors/teo.h"
+
+#define SOON_NS 15000 /* states that pay within this are not worth asking for the timer */
+#define NONE    -1
+
+typedef struct Teo {
+        uint64_t entered_ns;
+        int64_t span_ns, sleep_ns; /* of the last period: its length, and the timer before it */
+        int64_t residency_ns;
+        uint32_t hits[IDLE_STATES_MAX], intercepts[IDLE_STATES_MAX], total, tick_hits;
+        int8_t last; /* state */
+} Teo;
+
+/* Steps 1 to 3 for the bin of a tick and more. True: the period was in it. */
+static bool learn_tick(Teo *teo, uint64_t length, int *timer, int beyond)
+{
+        teo_decay(&teo->tick_hits);
+        teo->total += teo->tick_hits;
+        if (teo->sleep_ns < TICK_NS)
+                return false;
+        *timer = beyond;
+        if (length < (uint64_t)TICK_NS)
+                return false;
+        teo->tick_hits += TEO_PULSE;
+        return true;
+}
+
+static void learn(Teo *teo, const StateTable *table)
+{
+        uint64_t length = UINT64_MAX;
+        int timer = 0, woken = 0;
+
+        if (teo->span_ns < teo->sleep_ns)
+                length = teo_adjust(teo->residency_ns, table->states[teo->last].latency_ns);
+        teo->total = TEO_PULSE;
+        for (int i = 0; i < table->n; i++) {
+                int64_t residency_ns = table->states[i].residency_ns;
+
+                teo_decay(&teo->hits[i]);
+                teo_decay(&teo->intercepts[i]);
+                teo->total += teo->hits[i] + teo->intercepts[i];
+                if (residency_ns > teo->sleep_ns)
+                        continue;
+                timer = i;
+                if ((uint64_t)residency_ns <= length)
+                        woken = i;
+        }
+        if (table->states[table->n - 1].residency_ns < TICK_NS &&
+            learn_tick(teo, length, &timer, table->n))
+                return;
+        if (timer == woken)
+                teo->hits[timer] += TEO_PULSE;
+        else
+                teo->intercepts[woken] += TEO_PULSE;
+}
+
+/* What step 4 finds. The sums are over all bins above the candidate's. */
+typedef struct Candidate {
+        int state, first, allowed;
+        uint32_t intercepts, hits;
+        uint32_t all_intercepts; /* over all bins */
+} Candidate;
+
+static Candidate find_candidate(const Teo *teo, const StateTable *table, int64_t limit_ns)
+{
+        Candidate found = { .state = table->states[0].off ? NONE : 0 };
+        uint32_t intercepts = 0, hits = 0;
+
+        for (int i = 1; i < table->n; i++) {
+                intercepts += teo->intercepts[i - 1];
+                hits += teo->hits[i - 1];
+                if (table->states[i].off)
+                        continue;
+                if (found.state == NONE)
+                        found.first = i;
+                found.state = i;
+                if (table->states[i].latency_ns <= limit_ns)
+                        found.allowed = i;
+                found.intercepts = intercepts;
+                found.hits = hits;
+        }
+        found.all_intercepts = intercepts + teo->intercepts[table->n - 1];
+        return found;
+}
+
+/* Step 5 but for its end. */
+static int expect_early(const Teo *teo, const StateTable *table, const Candidate *from)
+{
+        uint32_t intercepts = 0;
+        int state = from->state;
+
+        if (2 * from->intercepts <= teo->total - from->hits)
+                return from->state;
+        for (int i = from->state - 1; i >= 0; i--) {
+                bool is_off = table->states[i].off;
+
+                intercepts += teo->intercepts[i];
+                if (2 * intercepts > from->intercepts)
+                        return is_off ? state : i;
+                if (!is_off)
+                        state = i;
+        }
+        return from->state;
+}
+
+/* Steps 8 and 9. */
+static int ask_timer(Teo *teo, const StateTable *table, const Candidate *candidate, int state,
+                     const Period *period)
+{
+        int64_t length_ns = period->sleep_ns;
+
+        teo->sleep_ns = length_ns;
+        if (table->states[state].residency_ns > length_ns)
+                state = teo_shallower(table, state, length_ns, false);
+        if (table->states[state].residency_ns < TICK_NS &&
+            candidate->all_intercepts > teo->total / 2 + teo->total / 8)
+                length_ns = TICK_NS / 2;
+        return teo_fit_tick(table, state, candidate->first, length_ns, period->tick_ns);
+}
+
+static int teo_select(void *data, const StateTable *table, const Period *period)
+{
+        Teo *teo = data;
+        Candidate candidate;
+        int state;
+
+        learn(teo, table);
+        teo->entered_ns = period->time_ns;
+        teo->sleep_ns = INT64_MAX;
+        if (table->n < 2)
+                return 0;
+        candidate = find_candidate(teo, table, period->limit_ns);
+        if (candidate.state == NONE)
+                return 0;
+        if (candidate.state == candidate.first)
+                return candidate.state;
+        state = expect_early(teo, table, &candidate);
+        if (state == 0) {
+                teo->sleep_ns = period->sleep_ns;
+                return 0;
+        }
+        if (state > candidate.allowed)
+                state = candidate.allowed;
+        if (state == 0 || (table->states[0].polling && table->states[state].residency_ns < SOON_NS))
+                return state;
+        return ask_timer(teo, table, &candidate, state, period);
+}
+
+static void teo_reflect(void *state, const StateTable *table, const Outcome *outcome)
+{
+        Teo *teo = state;
+
+        teo->last = (int8_t)outcome->state;
+        teo->residency_ns = outcome->residency_ns;
+        if (outcome->got_tick && teo->sleep_ns > TICK_NS)
+                teo->span_ns = teo->sleep_ns;
+        else
+                teo->span_ns = (int64_t)(outcome->time_ns - teo->entered_ns);
+}
+
+const Governor governor_teo_6_12 = {
+        .name = "teo-6.12",
+        .summary = "teo of Linux 6.12",
+        .state_size = sizeof(Teo),
+        .select = teo_select,
+        .reflect = teo_reflect,
+};

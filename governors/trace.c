@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Reading traces: blocks of the file, decompressed if it is xz, are cut into lines and these into
+ * records. The line that a block ends in is moved to the front of the next one, so memory is the
+ * same for every trace.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <glib.h>
+#include <lzma.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "governors/governor.h"
+#include "governors/trace.h"
+
+#define BLOCK_BYTES (256u << 10)
+#define LINE_BYTES  4096u /* the longest line that is read */
+#define XZ_MEMORY   (256u << 20)
+#define N_COLUMNS   10
+#define N_MANDATORY 4
+#define TIME_MAX    (INT64_MAX / 4) /* sums with exit latencies stay in range */
+#define LIMIT_MAX   (TIME_MAX / 1000)
+
+/* In the order of a trace without a header. */
+typedef enum Column {
+        COLUMN_CPU,
+        COLUMN_ENTER,
+        COLUMN_SLEEP,
+        COLUMN_IDLE,
+        COLUMN_WAKE_TIMER,
+        COLUMN_UTIL,
+        COLUMN_LIMIT,
+        COLUMN_IOWAIT,
+        COLUMN_RESCHED,
+        COLUMN_GOT_TICK,
+} Column;
+
+static const struct {
+        const char *name, *what;
+        uint64_t max;
+        bool can_be_negative;
+} columns[N_COLUMNS] = {
+        [COLUMN_CPU] = { "cpu", "a CPU number, 0 to 8191", TRACE_CPUS_MAX - 1, false },
+        [COLUMN_ENTER] = { "t_enter_ns", "the time of the idle entry in ns", UINT64_MAX, false },
+        [COLUMN_SLEEP] = { "sleep_len_ns", "the time to the next timer in ns", INT64_MAX, true },
+        [COLUMN_IDLE] = { "idle_ns", "the length of the idle period in ns, 0 or more", TIME_MAX,
+                          false },
+        [COLUMN_WAKE_TIMER] = { "wake_timer", "0 or 1", 1, false },
+        [COLUMN_UTIL] = { "util", "the utilisation, 0 to 1024", CPU_CAPACITY, false },
+        [COLUMN_LIMIT] = { "lat_us", "the latency limit in us, or -1 for none", LIMIT_MAX, true },
+        [COLUMN_IOWAIT] = { "iowait", "the number of tasks that wait for I/O", UINT32_MAX, false },
+        [COLUMN_RESCHED] = { "resched", "0 or 1", 1, false },
+        [COLUMN_GOT_TICK] = { "got_tick", "0 or 1", 1, false },
+};
+
+struct Trace {
+        char *path; /* for messages */
+        int fd;
+        uint64_t size, bytes; /* of the file; read of it */
+        bool is_xz, ended;    /* the file has been read to its end */
+        lzma_stream xz;
+        uint8_t *packed;    /* a block as in the file, if it is xz */
+        char *block;        /* LINE_BYTES + BLOCK_BYTES */
+        char *next, *ready; /* what is not parsed yet, and the end of the last whole line */
+        char *filled;
+        uint64_t line; /* of `next`, from 1 */
+        int n_columns; /* 0: not known yet */
+        Column order[N_COLUMNS];
+        bool has_wake_timer;
+        uint64_t *last_enter_ns; /* by CPU */
+        uint64_t backwards;
+};
+
+static int __attribute__((format(printf, 3, 4)))
+failed(int r, char **ret_error, const char *format, ...)
+{
+        va_list list;
+
+        va_start(list, format);
+        *ret_error = g_strdup_vprintf(format, list);
+        va_end(list);
+        return r;
+}
+
+/* Reads from the file until `size` bytes or its end. */
+static ssize_t read_fully(Trace *trace, void *to, size_t size, char **ret_error)
+{
+        size_t n = 0;
+
+        while (n < size) {
+                ssize_t r = read(trace->fd, (char *)to + n, size - n);
+
+                if (r < 0 && errno == EINTR)
+                        continue;
+                if (r < 0) {
+                        r = -errno;
+                        return failed((int)r, ret_error, "%s: cannot read: %s", trace->path,
+                                      g_strerror((int)-r));
+                }
+                if (r == 0)
+                        break;
+                n += (size_t)r;
+        }
+        trace->bytes += n;
+        return (ssize_t)n;
+}
+
+static const char *xz_problem(lzma_ret r)
+{
+        switch (r) {
+        case LZMA_BUF_ERROR:
+                return "the xz data end too early, the file is truncated";
+        case LZMA_DATA_ERROR:
+                return "the xz data are corrupt";
+        case LZMA_FORMAT_ERROR:
+                return "what follows the xz data is not xz";
+        case LZMA_MEMLIMIT_ERROR:
+                return "the xz data need more than 256 MiB to decompress";
+        case LZMA_OPTIONS_ERROR:
+                return "the xz data use an option that liblzma does not support";
+        default:
+                return "the xz data cannot be decompressed";
+        }
+}
+
+/* Decompresses until `to` is full or the data end. */
+static ssize_t unpack(Trace *trace, char *to, size_t size, char **ret_error)
+{
+        trace->xz.next_out = (uint8_t *)to;
+        trace->xz.avail_out = size;
+        while (trace->xz.avail_out > 0) {
+                lzma_ret r;
+
+                if (trace->xz.avail_in == 0 && !trace->ended) {
+                        ssize_t n = read_fully(trace, trace->packed, BLOCK_BYTES, ret_error);
+
+                        if (n < 0)
+                                return n;
+                        trace->ended = n < (ssize_t)BLOCK_BYTES;
+                        trace->xz.next_in = trace->packed;
+                        trace->xz.avail_in = (size_t)n;
+                }
+                r = lzma_code(&trace->xz, trace->ended ? LZMA_FINISH : LZMA_RUN);
+                if (r == LZMA_STREAM_END)
+                        break;
+                if (r != LZMA_OK)
+                        return failed(-EBADMSG, ret_error, "%s: %s", trace->path, xz_problem(r));
+        }
+        return (ssize_t)(size - trace->xz.avail_out);
+}
+
+static ssize_t read_block(Trace *trace, char *to, size_t size, char **ret_error)
+{
+        return trace->is_xz ? unpack(trace, to, size, ret_error)
+                            : read_fully(trace, to, size, ret_error);
+}
+
+/* Makes `next` .. `ready` whole lines, each with its '\n'. 0: there are no more. */
+static int fill(Trace *trace, char **ret_error)
+{
+        size_t rest = (size_t)(trace->filled - trace->next);
+        ssize_t n;
+
+        if (rest >= LINE_BYTES)
+                return failed(-EINVAL, ret_error,
+                              "%s:%" PRIu64 ":1: the line is longer than %u bytes", trace->path,
+                              trace->line, LINE_BYTES - 1);
+        memmove(trace->block, trace->next, rest);
+        trace->next = trace->block;
+        trace->filled = trace->block + rest;
+        n = read_block(trace, trace->filled, BLOCK_BYTES - 1, ret_error);
+        if (n < 0)
+                return (int)n;
+        trace->filled += n;
+        if (n < (ssize_t)BLOCK_BYTES - 1 && trace->filled > trace->next &&
+            trace->filled[-1] != '\n')
+                *trace->filled++ = '\n';
+        trace->ready = trace->filled;
+        while (trace->ready > trace->next && trace->ready[-1] != '\n')
+                trace->ready--;
+        if (trace->ready == trace->next && n > 0)
+                return fill(trace, ret_error);
+        return trace->ready > trace->next;
+}
+
+static int wrong_field(Trace *trace, const char *field, Column column, char **ret_error)
+{
+        g_autofree char *found = g_strndup(field, strcspn(field, ",\r\n"));
+        g_autofree char *shown = g_strescape(found, NULL);
+
+        return failed(-EINVAL, ret_error, "%s:%" PRIu64 ":%zu: found '%.40s', expected %s, %s",
+                      trace->path, trace->line, (size_t)(field - trace->next) + 1, shown,
+                      columns[column].name, columns[column].what);
+}
+
+static int wrong_count(Trace *trace, const char *at, int found, char **ret_error)
+{
+        return failed(-EINVAL, ret_error, "%s:%" PRIu64 ":%zu: found %d fields, expected %d",
+                      trace->path, trace->line, (size_t)(at - trace->next) + 1, found,
+                      trace->n_columns);
+}
+
+/* Takes the digits of a number off `*at`. False: there are none, or too many. */
+static inline bool take_number(const char **at, uint64_t *ret_value)
+{
+        const char *c = *at;
+        unsigned digit = (unsigned)*c - '0';
+        uint64_t value = digit;
+        int n;
+
+        if (digit > 9)
+                return false;
+        for (n = 1, c++; (digit = (unsigned)*c - '0') <= 9; n++, c++) {
+                if (n >= 19 && (value > UINT64_MAX / 10 || value * 10 > UINT64_MAX - digit))
+                        return false;
+                value = value * 10 + digit;
+        }
+        *at = c;
+        *ret_value = value;
+        return true;
+}
+
+static inline void store(Record *record, Column column, uint64_t value, bool negative)
+{
+        switch (column) {
+        case COLUMN_CPU:
+                record->cpu = (uint16_t)value;
+                break;
+        case COLUMN_ENTER:
+                record->enter_ns = value;
+                break;
+        case COLUMN_SLEEP:
+                record->sleep_ns = negative ? -(int64_t)value : (int64_t)value;
+                break;
+        case COLUMN_IDLE:
+                record->idle_ns = (int64_t)value;
+                break;
+        case COLUMN_WAKE_TIMER:
+                record->wake_timer = value;
+                break;
+        case COLUMN_UTIL:
+                record->util = (uint16_t)value;
+                break;
+        case COLUMN_LIMIT:
+                record->limit_ns = negative ? NO_LATENCY_LIMIT : (int64_t)value * 1000;
+                break;
+        case COLUMN_IOWAIT:
+                record->iowait = (uint32_t)value;
+                break;
+        case COLUMN_RESCHED:
+                record->resched = value;
+                break;
+        case COLUMN_GOT_TICK:
+                record->got_tick = value;
+                break;
+        }
+}
+
+/* One line into `ret_record`, `next` moved behind it. */
+static int parse_record(Trace *trace, Record *ret_record, char **ret_error)
+{
+        Record record = { .limit_ns = NO_LATENCY_LIMIT, .resched = true };
+        const char *c = trace->next;
+
+        for (int i = 0; i < trace->n_columns; i++) {
+                Column column = trace->order[i];
+                const char *field = c;
+                bool negative = *c == '-' && columns[column].can_be_negative;
+                uint64_t value;
+
+                c += negative;
+                if (!take_number(&c, &value) || value > columns[column].max ||
+                    (negative && column == COLUMN_LIMIT && value != 1))
+                        return wrong_field(trace, field, column, ret_error);
+                store(&record, column, value, negative);
+                if (*c == ',') {
+                        if (i + 1 == trace->n_columns)
+                                return wrong_count(trace, c, i + 2, ret_error);
+                        c++;
+                } else if (*c != '\n' && (*c != '\r' || c[1] != '\n')) {
+                        return wrong_field(trace, field, column, ret_error);
+                } else if (i + 1 < trace->n_columns) {
+                        return wrong_count(trace, c, i + 1, ret_error);
+                }
+        }
+        if (!trace->has_wake_timer)
+                record.wake_timer = record.idle_ns >= record.sleep_ns;
+        trace->next = (char *)c + 1 + (*c == '\r');
+        trace->line++;
+        *ret_record = record;
+        return 0;
+}
+
+static int find_column(const char *name)
+{
+        for (int i = 0; i < N_COLUMNS; i++)
+                if (strcmp(columns[i].name, name) == 0)
+                        return i;
+        return -1;
+}
+
+/* The line at `next` names the columns. */
+static int parse_header(Trace *trace, const char *line, char **ret_error)
+{
+        g_auto(GStrv) names = g_strsplit(line, ",", -1);
+        bool seen[N_COLUMNS] = { false };
+        size_t at = 1;
+
+        for (int i = 0; names[i]; at += strlen(names[i]) + 1, i++) {
+                int column = find_column(g_strstrip(names[i]));
+                g_autofree char *shown = g_strescape(names[i], NULL);
+
+                if (column < 0 || seen[column])
+                        return failed(-EINVAL, ret_error,
+                                      "%s:%" PRIu64 ":%zu: found '%.40s', expected %s", trace->path,
+                                      trace->line, at, shown,
+                                      column < 0 ? "cpu, t_enter_ns, sleep_len_ns, idle_ns, "
+                                                   "wake_timer, util, lat_us, iowait, resched or "
+                                                   "got_tick"
+                                                 : "each column once");
+                seen[column] = true;
+                trace->order[trace->n_columns++] = (Column)column;
+        }
+        for (int i = 0; i < N_MANDATORY; i++)
+                if (!seen[i])
+                        return failed(-EINVAL, ret_error,
+                                      "%s:%" PRIu64 ":1: the header has no %s, which is mandatory",
+                                      trace->path, trace->line, columns[i].name);
+        trace->has_wake_timer = seen[COLUMN_WAKE_TIMER];
+        return 0;
+}
+
+static void skip_line(Trace *trace)
+{
+        char *end = memchr(trace->next, '\n', (size_t)(trace->ready - trace->next));
+
+        trace->next = end + 1;
+        trace->line++;
+}
+
+/* The first line that is no comment: a header, or a record with the first columns. */
+static int parse_first(Trace *trace, char **ret_error)
+{
+        size_t length = strcspn(trace->next, "\r\n");
+        g_autofree char *line = g_strndup(trace->next, length);
+        int n = 1;
+
+        if (g_ascii_isalpha(*line)) {
+                int r = parse_header(trace, line, ret_error);
+
+                skip_line(trace);
+                return r;
+        }
+        for (const char *c = line; *c; c++)
+                n += *c == ',';
+        if (n < N_MANDATORY || n > N_COLUMNS)
+                return failed(-EINVAL, ret_error,
+                              "%s:%" PRIu64 ":1: found %d fields, expected %d to %d", trace->path,
+                              trace->line, n, N_MANDATORY, N_COLUMNS);
+        for (int i = 0; i < n; i++)
+                trace->order[i] = (Column)i;
+        trace->n_columns = n;
+        trace->has_wake_timer = n > COLUMN_WAKE_TIMER;
+        return 0;
+}
+
+static void note_time(Trace *trace, const Record *record)
+{
+        trace->backwards += record->enter_ns < trace->last_enter_ns[record->cpu];
+        trace->last_enter_ns[record->cpu] = record->enter_ns;
+}
+
+int trace_read(Trace *trace, Record *ret_records, int max, char **ret_error)
+{
+        int n = 0, r;
+
+        while (n < max) {
+                if (trace->next == trace->ready) {
+                        r = fill(trace, ret_error);
+                        if (r < 0)
+                                return r;
+                        if (r == 0)
+                                break;
+                }
+                if (*trace->next == '#' || *trace->next == '\n' || *trace->next == '\r') {
+                        skip_line(trace);
+                        continue;
+                }
+                if (trace->n_columns == 0) {
+                        r = parse_first(trace, ret_error);
+                        if (r < 0)
+                                return r;
+                        continue;
+                }
+                r = parse_record(trace, &ret_records[n], ret_error);
+                if (r < 0)
+                        return r;
+                note_time(trace, &ret_records[n++]);
+        }
+        return n;
+}
+
+/* Reads as much as tells an xz file, and begins with that. */
+static int start(Trace *trace, char **ret_error)
+{
+        static const uint8_t magic[] = { 0xfd, '7', 'z', 'X', 'Z', 0 };
+        ssize_t n = read_fully(trace, trace->packed, sizeof(magic), ret_error);
+
+        if (n < 0)
+                return (int)n;
+        trace->is_xz = n == sizeof(magic) && memcmp(trace->packed, magic, sizeof(magic)) == 0;
+        if (!trace->is_xz) {
+                memcpy(trace->block, trace->packed, (size_t)n);
+                trace->filled = trace->block + n;
+                return 0;
+        }
+        trace->xz.next_in = trace->packed;
+        trace->xz.avail_in = (size_t)n;
+        if (lzma_stream_decoder(&trace->xz, XZ_MEMORY, LZMA_CONCATENATED) == LZMA_OK)
+                return 0;
+        return failed(-ENOMEM, ret_error, "%s: cannot start to decompress", trace->path);
+}
+
+Trace *trace_open(const char *path, char **ret_error)
+{
+        bool is_stdin = strcmp(path, "-") == 0;
+        Trace *trace = g_new0(Trace, 1);
+        struct stat st;
+
+        trace->path = g_strdup(is_stdin ? "standard input" : path);
+        trace->fd = is_stdin ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        trace->line = 1;
+        trace->packed = g_malloc(BLOCK_BYTES);
+        trace->block = g_malloc(LINE_BYTES + BLOCK_BYTES);
+        trace->next = trace->ready = trace->filled = trace->block;
+        trace->last_enter_ns = g_new0(uint64_t, TRACE_CPUS_MAX);
+        if (trace->fd < 0 || fstat(trace->fd, &st) < 0) {
+                failed(-errno, ret_error, "%s: cannot open: %s", trace->path, g_strerror(errno));
+                trace_free(trace);
+                return NULL;
+        }
+        trace->size = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+        if (start(trace, ret_error) < 0) {
+                trace_free(trace);
+                return NULL;
+        }
+        return trace;
+}
+
+void trace_free(Trace *trace)
+{
+        if (!trace)
+                return;
+        lzma_end(&trace->xz);
+        if (trace->fd >= 0)
+                close(trace->fd);
+        g_free(trace->last_enter_ns);
+        g_free(trace->block);
+        g_free(trace->packed);
+        g_free(trace->path);
+        g_free(trace);
+}
+
+uint64_t trace_bytes(const Trace *trace, uint64_t *ret_size)
+{
+        *ret_size = trace->size;
+        return trace->bytes;
+}
+
+uint64_t trace_backwards(const Trace *trace)
+{
+        return trace->backwards;
+}
