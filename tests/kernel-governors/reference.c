@@ -30,7 +30,8 @@ static void read_table(const char *path)
 
                 line[strcspn(line, "#")] = '\0';
                 *flags = '\0';
-                n = sscanf(line, "%63s %lld %lld %lf %63s", name, &latency, &residency, &power, flags);
+                n = sscanf(line, "%63s %lld %lld %lf %63s", name, &latency, &residency, &power,
+                           flags);
                 if (n < 4)
                         continue;
                 state->exit_latency_ns = latency * 1000;
