@@ -28,6 +28,14 @@ typedef struct HoldWishes {
         uint64_t for_usec;
 } HoldWishes;
 
+/* Of replay; what was not given is NULL. */
+typedef struct ReplayAsks {
+        const char *table, *governors, *html;
+        const char *options[32]; /* "NAME=VALUE" */
+        int n_options;
+        bool decisions, csv;
+} ReplayAsks;
+
 typedef struct Client Client;
 
 typedef struct Ctl {
@@ -38,6 +46,7 @@ typedef struct Ctl {
         uint64_t interval_usec;
         bool history, knobs;
         HoldWishes hold;
+        ReplayAsks replay;
         int root;    /* the machine's root directory */
         char **args; /* behind the verb, NULL at the end */
         int n_args;
@@ -76,6 +85,9 @@ typedef struct Verb {
         bool mute;    /* it has no answer, and so takes no --json */
 } Verb;
 
+extern const VerbOption replay_options[];
+int replay_check(const Ctl *ctl, const Verb *verb);
+
 json_object *status_ask(Ctl *ctl, int *ret_status);
 void status_show(const Ctl *ctl, json_object *answer);
 json_object *cpus_ask(Ctl *ctl, int *ret_status);
@@ -98,6 +110,8 @@ json_object *hold_ask(Ctl *ctl, int *ret_status);
 json_object *run_ask(Ctl *ctl, int *ret_status);
 json_object *holds_ask(Ctl *ctl, int *ret_status);
 void holds_show(const Ctl *ctl, json_object *answer);
+json_object *replay_ask(Ctl *ctl, int *ret_status);
+void replay_show(const Ctl *ctl, json_object *answer);
 json_object *dump_ask(Ctl *ctl, int *ret_status);
 void dump_show(const Ctl *ctl, json_object *answer);
 

@@ -139,6 +139,21 @@ static const Verb verbs[] = {
           .summary = "Show the holds and their owners",
           .ask = holds_ask,
           .show = holds_show },
+        { .name = "replay",
+          .arguments = "TRACE...",
+          .summary = "Show how idle governors do with recorded idle periods",
+          .help = "Correct% is how often a governor chose the deepest state that paid and kept to\n"
+                  "the latency limit; Energy is that of its choices, by that of those. A TRACE of "
+                  "-\n"
+                  "is standard input. Governors: ladder, menu-6.1, menu-6.12, teo-6.1, teo-6.12,\n"
+                  "teo-6.18, teo-util, omniscient, timer-only, fixed:N.\n"
+                  "  idlectl replay --table laptop.tbl --governor menu-6.12,teo-6.18 trace.csv.xz",
+          .options = { replay_options },
+          .check = replay_check,
+          .min_args = 1,
+          .max_args = INT_MAX,
+          .ask = replay_ask,
+          .show = replay_show },
         { .name = "dump",
           .arguments = "",
           .summary = "Print everything, for a report",

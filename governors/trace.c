@@ -70,7 +70,8 @@ struct Trace {
         Column order[N_COLUMNS];
         bool has_wake_timer;
         uint64_t *last_enter_ns; /* by CPU */
-        uint64_t backwards;
+        bool *has_cpu;
+        TraceFacts facts;
 };
 
 static int __attribute__((format(printf, 3, 4)))
@@ -366,10 +367,16 @@ static int parse_first(Trace *trace, char **ret_error)
         return 0;
 }
 
-static void note_time(Trace *trace, const Record *record)
+static void note(Trace *trace, const Record *record)
 {
-        trace->backwards += record->enter_ns < trace->last_enter_ns[record->cpu];
-        trace->last_enter_ns[record->cpu] = record->enter_ns;
+        TraceFacts *facts = &trace->facts;
+        uint64_t *last_ns = &trace->last_enter_ns[record->cpu];
+
+        facts->records++;
+        facts->backwards += record->enter_ns < *last_ns;
+        facts->cpus += !trace->has_cpu[record->cpu];
+        trace->has_cpu[record->cpu] = true;
+        *last_ns = record->enter_ns;
 }
 
 int trace_read(Trace *trace, Record *ret_records, int max, char **ret_error)
@@ -397,7 +404,7 @@ int trace_read(Trace *trace, Record *ret_records, int max, char **ret_error)
                 r = parse_record(trace, &ret_records[n], ret_error);
                 if (r < 0)
                         return r;
-                note_time(trace, &ret_records[n++]);
+                note(trace, &ret_records[n++]);
         }
         return n;
 }
@@ -436,6 +443,7 @@ Trace *trace_open(const char *path, char **ret_error)
         trace->block = g_malloc(LINE_BYTES + BLOCK_BYTES);
         trace->next = trace->ready = trace->filled = trace->block;
         trace->last_enter_ns = g_new0(uint64_t, TRACE_CPUS_MAX);
+        trace->has_cpu = g_new0(bool, TRACE_CPUS_MAX);
         if (trace->fd < 0 || fstat(trace->fd, &st) < 0) {
                 failed(-errno, ret_error, "%s: cannot open: %s", trace->path, g_strerror(errno));
                 trace_free(trace);
@@ -456,6 +464,7 @@ void trace_free(Trace *trace)
         lzma_end(&trace->xz);
         if (trace->fd >= 0)
                 close(trace->fd);
+        g_free(trace->has_cpu);
         g_free(trace->last_enter_ns);
         g_free(trace->block);
         g_free(trace->packed);
@@ -469,7 +478,7 @@ uint64_t trace_bytes(const Trace *trace, uint64_t *ret_size)
         return trace->bytes;
 }
 
-uint64_t trace_backwards(const Trace *trace)
+TraceFacts trace_facts(const Trace *trace)
 {
-        return trace->backwards;
+        return trace->facts;
 }

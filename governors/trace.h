@@ -35,7 +35,13 @@ int trace_read(Trace *trace, Record *ret_records, int max, char **ret_error);
 /* How much of the file has been read, and its size in bytes; 0 if the size is not known. */
 uint64_t trace_bytes(const Trace *trace, uint64_t *ret_size);
 
-/* How many records so far began before the last one of the same CPU. */
-uint64_t trace_backwards(const Trace *trace);
+typedef struct TraceFacts {
+        uint64_t records;
+        uint64_t backwards; /* records that began before the last one of their CPU */
+        int cpus;           /* that have any */
+} TraceFacts;
+
+/* Of what has been read so far. */
+TraceFacts trace_facts(const Trace *trace);
 
 #endif

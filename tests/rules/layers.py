@@ -39,7 +39,7 @@ LAYERS = {
     "policies/cpufreq": [*DECIDE, "cpufreq/", "words.h"],
     "governors": ["base/", "model/idle-table.h", "governors/"],
     # What reads the configuration and reaches a bus, but never the manager.
-    "ctl": [*SHARED, "sense/", "act/", "config/", "systemd/", "./"],
+    "ctl": [*SHARED, "sense/", "act/", "config/", "systemd/", "governors/", "./"],
 }
 
 # Header of a library: the layers that may use it, and in how many files at most.
@@ -52,6 +52,7 @@ LIBRARIES = {
     "cpuidle.h": (["daemon/act"], 1),
     "gmodule.h": (["daemon/config"], None),
     "json": (["ctl"], None),
+    "lzma.h": (["governors"], 1),
 }
 
 # What a plugin is built with: these stay free of everything that is not installed beside them.

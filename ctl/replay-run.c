@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Replaying traces: a thread per CPU takes one after the other through all governors, while the
+ * first thread shows how far they are.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "replay.h"
+
+#define BATCH       512 /* records that are read, and then go through each governor */
+#define PROGRESS_US 200000
+#define BAR_COLUMNS 40
+
+typedef struct Work {
+        const GPtrArray *choices;
+        const StateTable *table;
+        GAsyncQueue *done;
+} Work;
+
+static void run_free(void *data)
+{
+        Run *run = data;
+
+        for (int i = 0; run->replays && run->replays[i]; i++)
+                replay_free(run->replays[i]);
+        g_free(run->replays);
+        g_free(run->error);
+        g_free(run);
+}
+
+static void replay_trace(Run *run, Trace *trace)
+{
+        Record records[BATCH];
+        int n;
+
+        while ((n = trace_read(trace, records, BATCH, &run->error)) > 0) {
+                uint64_t size, bytes = trace_bytes(trace, &size);
+
+                __atomic_store_n(&run->bytes, bytes, __ATOMIC_RELAXED);
+                for (int i = 0; run->replays[i]; i++)
+                        replay_run(run->replays[i], records, n, NULL);
+        }
+        run->facts = trace_facts(trace);
+}
+
+static void replay_one(gpointer data, gpointer user)
+{
+        const Work *work = user;
+        Run *run = data;
+        Trace *trace = trace_open(run->path, &run->error);
+        uint64_t size;
+
+        run->replays = g_new0(Replay *, work->choices->len + 1);
+        for (guint i = 0; i < work->choices->len; i++) {
+                const Choice *choice = g_ptr_array_index(work->choices, i);
+
+                run->replays[i] = replay_new(choice->governor, choice->options, work->table);
+        }
+        if (trace) {
+                trace_bytes(trace, &size);
+                __atomic_store_n(&run->size, size, __ATOMIC_RELAXED);
+                replay_trace(run, trace);
+        }
+        trace_free(trace);
+        g_async_queue_push(work->done, run);
+}
+
+/* The share of all files that has been read, by their sizes; 0 if none is known. */
+static double progress(const GPtrArray *runs)
+{
+        double bytes = 0, size = 0;
+
+        for (guint i = 0; i < runs->len; i++) {
+                const Run *run = g_ptr_array_index(runs, i);
+
+                bytes += (double)__atomic_load_n(&run->bytes, __ATOMIC_RELAXED);
+                size += (double)__atomic_load_n(&run->size, __ATOMIC_RELAXED);
+        }
+        return size > 0 ? MIN(bytes / size, 1) : 0;
+}
+
+static void draw(const GPtrArray *runs, guint done)
+{
+        double share = progress(runs);
+        char bar[BAR_COLUMNS + 1];
+
+        for (int i = 0; i < BAR_COLUMNS; i++)
+                bar[i] = i < (int)(share * BAR_COLUMNS) ? '#' : '.';
+        bar[BAR_COLUMNS] = '\0';
+        fprintf(stderr, "\r[%s] %3.0f %%  %u of %u traces", bar, 100 * share, done, runs->len);
+        fflush(stderr);
+}
+
+static void wait_for_all(GAsyncQueue *queue, const GPtrArray *runs)
+{
+        bool shows = isatty(STDERR_FILENO), drawn = false;
+
+        for (guint done = 0; done < runs->len;) {
+                if (g_async_queue_timeout_pop(queue, PROGRESS_US)) {
+                        done++;
+                } else if (shows) {
+                        draw(runs, done);
+                        drawn = true;
+                }
+        }
+        if (drawn)
+                fputs("\r\033[K", stderr);
+}
+
+GPtrArray *replay_runs(char *const *paths, int n, const GPtrArray *choices, const StateTable *table)
+{
+        g_autoptr(GAsyncQueue) done = g_async_queue_new();
+        Work work = { choices, table, done };
+        GPtrArray *runs = g_ptr_array_new_with_free_func(run_free);
+        GThreadPool *pool;
+
+        pool = g_thread_pool_new(replay_one, &work, (int)g_get_num_processors(), TRUE, NULL);
+        for (int i = 0; i < n; i++) {
+                Run *run = g_new0(Run, 1);
+
+                run->path = paths[i];
+                g_ptr_array_add(runs, run);
+        }
+        for (guint i = 0; i < runs->len; i++)
+                g_thread_pool_push(pool, g_ptr_array_index(runs, i), NULL);
+        wait_for_all(done, runs);
+        g_thread_pool_free(pool, FALSE, TRUE);
+        return runs;
+}
+
+/* The digits of a number and a separator. */
+static char *put_number(char *to, uint64_t value, char end)
+{
+        char digits[20];
+        int n = 0;
+
+        do
+                digits[n++] = (char)('0' + value % 10);
+        while ((value /= 10) > 0);
+        while (n > 0)
+                *to++ = digits[--n];
+        *to++ = end;
+        return to;
+}
+
+int replay_decisions(const char *path, const Choice *choice, const StateTable *table)
+{
+        g_autofree char *error = NULL;
+        Trace *trace = trace_open(path, &error);
+        Replay *replay = replay_new(choice->governor, choice->options, table);
+        char text[BATCH * 32];
+        int8_t states[BATCH];
+        Record records[BATCH];
+        uint64_t record = 0;
+        int n = trace ? 0 : -1;
+
+        while (trace && (n = trace_read(trace, records, BATCH, &error)) > 0) {
+                char *to = text;
+
+                replay_run(replay, records, n, states);
+                for (int i = 0; i < n; i++) {
+                        to = put_number(to, record++, ' ');
+                        to = put_number(to, records[i].cpu, ' ');
+                        to = put_number(to, (uint64_t)states[i], '\n');
+                }
+                if (fwrite(text, 1, (size_t)(to - text), stdout) < (size_t)(to - text))
+                        break; /* main() says why */
+        }
+        replay_free(replay);
+        trace_free(trace);
+        return n < 0 ? complain("%s", error) : EXIT_FINE;
+}
