@@ -258,6 +258,8 @@ GPtrArray *replay_choices(const Ctl *ctl, const char *list, const StateTable *ta
         g_autofree char *every = g_strjoinv(",", (char **)all);
         g_auto(GStrv) names = g_strsplit(list ? list : every, ",", -1);
 
+        if (!names[0])
+                return complain_governor(""), NULL;
         for (int i = 0; names[i]; i++) {
                 Choice *choice;
 
@@ -397,7 +399,7 @@ json_object *replay_ask(Ctl *ctl, int *ret_status)
 {
         const ReplayAsks *asks = &ctl->replay;
         g_autoptr(GPtrArray) choices = NULL, runs = NULL;
-        json_object *answer;
+        g_autoptr(json_object) answer = NULL;
         StateTable table;
 
         *ret_status = EXIT_FAILED;
@@ -418,8 +420,10 @@ json_object *replay_ask(Ctl *ctl, int *ret_status)
         if (check_runs(runs) != EXIT_FINE)
                 return NULL;
         answer = describe(asks->table ? asks->table : "this", &table, choices, runs);
-        *ret_status = asks->html ? replay_page(answer, asks->html) : EXIT_FINE;
-        return answer;
+        if (asks->html && replay_page(answer, asks->html) != EXIT_FINE)
+                return NULL;
+        *ret_status = EXIT_FINE;
+        return g_steal_pointer(&answer);
 }
 
 static void add_number(Table *table, json_object *row, const char *key, int decimals)

@@ -114,9 +114,7 @@ static const char *xz_problem(lzma_ret r)
         case LZMA_BUF_ERROR:
                 return "the xz data end too early, the file is truncated";
         case LZMA_DATA_ERROR:
-                return "the xz data are corrupt";
-        case LZMA_FORMAT_ERROR:
-                return "what follows the xz data is not xz";
+                return "the xz data are corrupt, or something else follows them";
         case LZMA_MEMLIMIT_ERROR:
                 return "the xz data need more than 256 MiB to decompress";
         case LZMA_OPTIONS_ERROR:
@@ -430,26 +428,20 @@ static int start(Trace *trace, char **ret_error)
         return failed(-ENOMEM, ret_error, "%s: cannot start to decompress", trace->path);
 }
 
-Trace *trace_open(const char *path, char **ret_error)
+Trace *trace_new(int fd, const char *name, char **ret_error)
 {
-        bool is_stdin = strcmp(path, "-") == 0;
         Trace *trace = g_new0(Trace, 1);
         struct stat st;
 
-        trace->path = g_strdup(is_stdin ? "standard input" : path);
-        trace->fd = is_stdin ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        trace->path = g_strdup(name);
+        trace->fd = fd;
         trace->line = 1;
         trace->packed = g_malloc(BLOCK_BYTES);
         trace->block = g_malloc(LINE_BYTES + BLOCK_BYTES);
         trace->next = trace->ready = trace->filled = trace->block;
         trace->last_enter_ns = g_new0(uint64_t, TRACE_CPUS_MAX);
         trace->has_cpu = g_new0(bool, TRACE_CPUS_MAX);
-        if (trace->fd < 0 || fstat(trace->fd, &st) < 0) {
-                failed(-errno, ret_error, "%s: cannot open: %s", trace->path, g_strerror(errno));
-                trace_free(trace);
-                return NULL;
-        }
-        trace->size = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+        trace->size = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
         if (start(trace, ret_error) < 0) {
                 trace_free(trace);
                 return NULL;
@@ -457,13 +449,24 @@ Trace *trace_open(const char *path, char **ret_error)
         return trace;
 }
 
+Trace *trace_open(const char *path, char **ret_error)
+{
+        bool is_stdin = strcmp(path, "-") == 0;
+        int fd = is_stdin ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+        if (fd < 0) {
+                failed(-errno, ret_error, "%s: cannot open: %s", path, g_strerror(errno));
+                return NULL;
+        }
+        return trace_new(fd, is_stdin ? "standard input" : path, ret_error);
+}
+
 void trace_free(Trace *trace)
 {
         if (!trace)
                 return;
         lzma_end(&trace->xz);
-        if (trace->fd >= 0)
-                close(trace->fd);
+        close(trace->fd);
         g_free(trace->has_cpu);
         g_free(trace->last_enter_ns);
         g_free(trace->block);

@@ -26,6 +26,9 @@ typedef struct Trace Trace;
 
 /* Opens a trace; "-" is standard input. NULL with a message for people in `ret_error`. */
 Trace *trace_open(const char *path, char **ret_error);
+
+/* The same of a descriptor, which it takes, with a name for messages. */
+Trace *trace_new(int fd, const char *name, char **ret_error);
 void trace_free(Trace *trace);
 
 /* Reads up to `max` records. Returns how many, 0 at the end, or a negative errno with a message

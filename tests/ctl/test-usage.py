@@ -9,7 +9,7 @@ import unittest
 from ctltest import IDLECTL, TestCase, environment
 
 VERBS = ["status", "cpus", "why", "policies", "set", "check", "settings", "verify",
-         "hold", "run", "holds", "dump"]
+         "hold", "run", "holds", "replay", "dump"]
 
 # Arguments, and what must be said about them.
 BAD = [
@@ -108,7 +108,7 @@ class Usage(TestCase):
                   "--vendor-dir", self.directory, "--policy-dir", self.directory]
         for verb in VERBS:
             more = {"set": ["userspace", "IdleMask=1"], "hold": ["--cores=1"],
-                    "run": ["--cores=1", "true"]}.get(verb, [])
+                    "run": ["--cores=1", "true"], "replay": ["/nonexistent"]}.get(verb, [])
             for bus in (["--bus-address", "unix:path=/nonexistent"], ["--session-bus"]):
                 result = self.run_ctl(verb, *more, *places, *bus)
                 self.assertNotEqual(result.returncode, 2, result.stderr)

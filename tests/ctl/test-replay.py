@@ -1,0 +1,257 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""idlectl replay: decisions that were thought through, answers of every kind, bad input, flat memory."""
+import csv
+import io
+import json
+import lzma
+import math
+import os
+import subprocess
+import unittest
+from pathlib import Path
+from xml.etree import ElementTree
+
+from ctltest import IDLECTL, HERE, TestCase, environment, machine
+
+SMALL = HERE.parent / "traces" / "idle"
+GOLDEN = SMALL / "golden"
+TABLE = str(SMALL / "client.tbl")
+TRACES = sorted(str(path) for path in SMALL.glob("*.csv.xz"))
+
+
+class Decisions(TestCase):
+    def decide(self, table, governor, trace, *more):
+        result = self.run_ctl("replay", "--table", str(table), "--governor", governor, "--decisions",
+                              str(trace), *more)
+        self.assertEqual(result.stderr, "")
+        return result.stdout
+
+    def test_golden(self):
+        """Files TRACE.TABLE.GOVERNOR: decisions with their reasons."""
+        expected = [path for path in GOLDEN.iterdir() if path.suffix != ".csv"]
+        self.assertGreater(len(expected), 9)
+        for path in expected:
+            trace, table, governor = path.name.split(".", 2)
+            lines = [line.split("#")[0].strip() for line in path.read_text().splitlines()]
+            with self.subTest(path.name):
+                found = self.decide(SMALL / f"{table}.tbl", governor, GOLDEN / f"{trace}.csv")
+                self.assertEqual(found.splitlines(), [line for line in lines if line])
+
+    def test_fixed(self):
+        trace = GOLDEN / "limits.csv"
+        by_name = self.decide(TABLE, "fixed:4", trace)
+        self.assertEqual([line.split()[2] for line in by_name.splitlines()], list("44431004"))
+        self.assertEqual(self.decide(TABLE, "fixed", trace, "--option", "state=4"), by_name)
+        self.assertEqual(self.decide(TABLE, "fixed:9", trace), self.decide(TABLE, "fixed:5", trace))
+        self.assertEqual(self.decide(SMALL / "server.tbl", "fixed:2", trace).split()[2], "1")  # is off
+
+    def test_records_and_cpus(self):
+        """Records are counted over all CPUs, comments and the header left out; xz and standard input too."""
+        text = "# a\ncpu,t_enter_ns,sleep_len_ns,idle_ns\n575,0,9,3000\n# b\n0,1,9,3000\n575,9,9,3000\n"
+        packed, plain = Path(self.directory, "t.csv.xz"), Path(self.directory, "t.csv")
+        packed.write_bytes(lzma.compress(text.encode()))
+        plain.write_text(text)
+        expected = "0 575 1\n1 0 1\n2 575 1\n"
+        self.assertEqual(self.decide(TABLE, "omniscient", packed), expected)
+        self.assertEqual(self.decide(TABLE, "omniscient", plain), expected)
+        result = subprocess.run([IDLECTL, "replay", "--table", TABLE, "--governor", "omniscient",
+                                 "--decisions", "-"], input=text, capture_output=True, text=True,
+                                env=environment(), check=True)
+        self.assertEqual(result.stdout, expected)
+
+
+class Answers(TestCase):
+    def ask(self, *arguments):
+        result = self.run_ctl("replay", *arguments)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        return result.stdout
+
+    def test_json(self):
+        answer = json.loads(self.ask("--table", TABLE, "--governor", "teo-6.18,omniscient", "--json",
+                                     *TRACES))
+        self.assertEqual([state["name"] for state in answer["table"]["states"]],
+                         ["POLL", "C1", "C1E", "C3", "C6", "C7s"])
+        self.assertEqual([trace["trace"] for trace in answer["traces"]], TRACES)
+        for trace in answer["traces"]:
+            teo, best = trace["governors"]
+            self.assertEqual((teo["governor"], best["governor"]), ("teo-6.18", "omniscient"))
+            self.assertEqual((best["correct_percent"], best["energy_ratio"]), (100, 1))
+            self.assertGreater(teo["energy_ratio"], 1)
+            self.assertAlmostEqual(teo["energy_ratio"] * best["energy_joules"], teo["energy_joules"], 4)
+            self.assertEqual(sum(teo["entered"]), trace["periods"])
+            self.assertAlmostEqual(teo["correct_percent"] + teo["too_deep_percent"] +
+                                   teo["too_shallow_percent"], 100, 3)
+        mean = answer["means"][0]
+        ratios = [trace["governors"][0]["energy_ratio"] for trace in answer["traces"]]
+        self.assertAlmostEqual(mean["energy_ratio"], math.prod(ratios) ** (1 / len(ratios)), 4)
+        shares = [trace["governors"][0]["correct_percent"] for trace in answer["traces"]]
+        self.assertAlmostEqual(mean["correct_percent"], sum(shares) / len(shares), 3)
+
+    def test_traces_do_not_disturb_each_other(self):
+        together = json.loads(self.ask("--table", TABLE, "--json", *TRACES, *TRACES))["traces"]
+        for trace in together:
+            alone = json.loads(self.ask("--table", TABLE, "--json", trace["trace"]))["traces"]
+            self.assertEqual(alone, [trace])
+
+    def test_csv_and_table(self):
+        rows = list(csv.DictReader(io.StringIO(self.ask("--table", TABLE, "--csv", *TRACES))))
+        names = list(dict.fromkeys(row["governor"] for row in rows))
+        self.assertEqual(len(rows), len(names) * len(TRACES))
+        self.assertNotIn("fixed", names)
+        self.assertTrue({"ladder", "menu-6.1", "menu-6.12", "teo-6.1", "teo-6.12", "teo-6.18", "teo-util",
+                         "omniscient", "timer-only"} <= set(names))
+        text = self.ask("--table", TABLE, *TRACES)
+        self.assertIn("Mean of 4 traces", text)
+        for row in rows[:len(names)]:
+            line = next(line for line in text.splitlines() if line.startswith(row["governor"] + " "))
+            self.assertIn(f"{float(row['correct_percent']):.1f}", line)
+
+    def test_page(self):
+        page = Path(self.directory, "page.html")
+        self.ask("--table", TABLE, "--html", str(page), *TRACES)
+        text = page.read_text()
+        self.assertNotRegex(text, r"(src|href)=|<script|url\(|nan|inf\b")  # nothing from elsewhere
+        plots = [ElementTree.fromstring(part.split("</svg>")[0].join(["<svg", "</svg>"]))
+                 for part in text.split("<svg")[1:]]
+        bars, points = (sum(len(plot.findall(kind)) for plot in plots) for kind in ("rect", "circle"))
+        n = len(json.loads(self.ask("--table", TABLE, "--json", TRACES[0]))["means"])
+        self.assertEqual(bars, 3 + 3 * n * (len(TRACES) + 1))  # and the three of the legend
+        self.assertEqual(points, n * (len(TRACES) + 1))
+
+    def test_machine(self):
+        """The states of a machine, whose powers sysfs does not tell."""
+        root = machine(self.directory, "hswep0")
+        answer = json.loads(self.ask("--root", root, "--table", "this", "--json", TRACES[0]))
+        states = answer["table"]["states"]
+        expected = sorted(Path(root, "sys/devices/system/cpu/cpu0/cpuidle").glob("state*"))
+        self.assertEqual([state["name"] for state in states],
+                         [(path / "name").read_text().strip() for path in expected])
+        self.assertEqual([state["polling"] for state in states], [True] + [False] * (len(states) - 1))
+        self.assertEqual({state["power_mw"] for state in states}, {None})
+        for row in answer["means"]:
+            self.assertIsNone(row["energy_ratio"])
+            self.assertIsNotNone(row["correct_percent"])
+        self.assertEqual(json.loads(self.ask("--root", root, "--json", TRACES[0])), answer)
+        page = Path(self.directory, "page.html")
+        self.ask("--root", root, "--html", str(page), TRACES[0])
+        self.assertIn("no energy", page.read_text())
+
+    def test_no_states(self):
+        os.makedirs(os.path.join(self.directory, "empty/sys"))
+        result = self.run_ctl("replay", "--root", os.path.join(self.directory, "empty"), TRACES[0])
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn("no idle states, expected --table FILE", result.stderr)
+
+    def test_nothing_in_it(self):
+        empty = Path(self.directory, "empty.csv")
+        empty.touch()
+        answer = json.loads(self.ask("--table", TABLE, "--json", str(empty)))
+        self.assertEqual(answer["traces"][0]["periods"], 0)
+        self.assertEqual({row["correct_percent"] for row in answer["means"]}, {None})
+        self.ask("--table", TABLE, "--html", str(Path(self.directory, "page.html")), str(empty))
+
+    def test_backwards(self):
+        trace = Path(self.directory, "t.csv")
+        trace.write_text("0,5000000,1,1\n0,1,1,1\n")
+        self.assertIn("1 periods begin before", self.ask("--table", TABLE, str(trace)))
+
+
+class Errors(TestCase):
+    def refuse(self, *arguments, status=1):
+        result = self.run_ctl("replay", *arguments)
+        self.assertEqual((result.returncode, result.stdout), (status, ""))
+        self.assertTrue(all(line.startswith("idlectl: ") for line in result.stderr.splitlines()))
+        return result.stderr
+
+    def test_command_line(self):
+        good = ["--table", TABLE, TRACES[0]]
+        for arguments, status, words in (
+                ([], 2, "expected TRACE..."),
+                ([*good, "--governor", "teo-6.11"], 1, '"teo-6.11" (did you mean teo-6.1'),
+                ([*good, "--governor", ""], 1, 'governor ""'),
+                ([*good, "--governor", "teo-6.1:3"], 1, '"teo-6.1:3"'),
+                ([*good, "--governor", "fixed:x"], 1, "fixed:x"),
+                ([*good, "--governor", "fixed:10"], 1, "9"),
+                ([*good, "--governor", "fixed", "--option", "state"], 2, "NAME=VALUE"),
+                ([*good, "--governor", "fixed", "--option", "stat=1"], 1, '"stat"'),
+                ([*good, "--governor", "fixed", "--option", "state=-1"], 1, '"-1"'),
+                ([*good, "--decisions"], 1, "expected one"),
+                ([*good, TRACES[1], "--governor", "ladder", "--decisions"], 2, "found 2 traces"),
+                ([*good, "--json", "--csv"], 2, "expected one of them"),
+                ([*good, "--decisions", "--html", "x"], 2, "--html"),
+                ([*good, "--html", "/nonexistent/page"], 1, "/nonexistent/page"),
+                (["--table", "/nonexistent/t", TRACES[0]], 1, "/nonexistent/t"),
+                (["--table", TRACES[0], TRACES[0]], 1, ":1:"),
+                (["--table", TABLE, "/nonexistent/t"], 1, "/nonexistent/t: cannot open"),
+                (["--table", TABLE, "/"], 1, "/: cannot read")):
+            with self.subTest(arguments):
+                self.assertIn(words, self.refuse(*arguments, status=status))
+
+    def test_every_bad_trace_is_named(self):
+        cut, wrong = Path(self.directory, "cut.csv.xz"), Path(self.directory, "wrong.csv")
+        cut.write_bytes(Path(TRACES[0]).read_bytes()[:5000])
+        wrong.write_text("0,1,2,3\n0,1,two,3\n")
+        said = self.refuse("--table", TABLE, TRACES[0], str(cut), str(wrong))
+        self.assertIn(f"{cut}: the xz data end too early", said)
+        self.assertIn(f"{wrong}:2:5: found 'two', expected sleep_len_ns", said)
+
+    def test_decisions_until_the_error(self):
+        wrong = Path(self.directory, "wrong.csv")
+        wrong.write_text("0,1,2,3\n0,1,two,3\n")
+        result = self.run_ctl("replay", "--table", TABLE, "--governor", "ladder", "--decisions", str(wrong))
+        self.assertEqual(result.returncode, 1)
+        self.assertIn(":2:5: ", result.stderr)
+
+
+class Size(TestCase):
+    """Traces that are made while they are read. The times in a piece begin again, which is allowed."""
+
+    def replay_pieces(self, n, governor):
+        lines = "".join(f"{i % 576},{i * 50000},{i * 977 % 1000000},{i * 611 % 900000},0,{i % 1025},-1,0,1,0\n"
+                        for i in range(25000)).encode()
+        with subprocess.Popen([IDLECTL, "replay", "--table", TABLE, "--governor", governor, "--json", "-"],
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment()) as process:
+            for _ in range(n):
+                process.stdin.write(lines)
+            process.stdin.close()
+            answer = json.loads(process.stdout.read())
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = status
+        self.assertEqual(status, 0)
+        self.assertEqual(answer["traces"][0]["periods"], n * 25000)
+        self.assertEqual(answer["traces"][0]["cpus"], 576)
+        return n * len(lines), usage.ru_maxrss
+
+    def test_memory_is_flat(self):
+        """Of a gigabyte as of a megabyte; sanitizers keep memory that was given back for a while."""
+        _, small = self.replay_pieces(1, "teo-6.18")
+        pieces = 40 if "ASAN_OPTIONS" in os.environ else 1000
+        size, large = self.replay_pieces(pieces, "teo-6.18")
+        if pieces == 1000:
+            self.assertGreater(size, 10**9)
+            self.assertLess(large, small + 1024)
+
+
+class Recordings(TestCase):
+    """What is known of the full recordings, if they are there: the kernels' order, and figures near those
+    that were found on these and more traces."""
+
+    def test_scores(self):
+        directory = Path(os.environ["IDLED_TRACES"])
+        traces = sorted(str(path) for path in directory.glob("*.csv.xz"))
+        if not traces:
+            self.skipTest(f"no recordings in {directory}")
+        answer = json.loads(self.run_ctl("replay", "--table", str(directory / "../tables/hsw.tbl"), "--json",
+                                         *traces).stdout)
+        found = {row["governor"]: row for row in answer["means"]}
+        near = {"ladder": (41.6, 1.496), "menu-6.1": (48.9, 1.514), "menu-6.12": (80.9, 1.075),
+                "teo-6.1": (82.0, 1.140), "teo-6.18": (82.2, 1.123), "teo-util": (23.5, 1.449)}
+        for name, (correct, energy) in near.items():
+            with self.subTest(name):
+                self.assertLess(abs(found[name]["correct_percent"] - correct), 15)
+                self.assertLess(abs(found[name]["energy_ratio"] / energy - 1), 0.4)
+
+
+if __name__ == "__main__":
+    unittest.main()
