@@ -4,8 +4,10 @@
  * first thread shows how far they are.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "replay.h"
@@ -37,9 +39,7 @@ static void replay_trace(Run *run, Trace *trace)
         int n;
 
         while ((n = trace_read(trace, records, BATCH, &run->error)) > 0) {
-                uint64_t size, bytes = trace_bytes(trace, &size);
-
-                __atomic_store_n(&run->bytes, bytes, __ATOMIC_RELAXED);
+                __atomic_store_n(&run->bytes, trace_bytes(trace), __ATOMIC_RELAXED);
                 for (int i = 0; run->replays[i]; i++)
                         replay_run(run->replays[i], records, n, NULL);
         }
@@ -51,7 +51,6 @@ static void replay_one(gpointer data, gpointer user)
         const Work *work = user;
         Run *run = data;
         Trace *trace = trace_open(run->path, &run->error);
-        uint64_t size;
 
         run->replays = g_new0(Replay *, work->choices->len + 1);
         for (guint i = 0; i < work->choices->len; i++) {
@@ -59,38 +58,43 @@ static void replay_one(gpointer data, gpointer user)
 
                 run->replays[i] = replay_new(choice->governor, choice->options, work->table);
         }
-        if (trace) {
-                trace_bytes(trace, &size);
-                __atomic_store_n(&run->size, size, __ATOMIC_RELAXED);
+        if (trace)
                 replay_trace(run, trace);
-        }
         trace_free(trace);
         g_async_queue_push(work->done, run);
 }
 
-/* The share of all files that has been read, by their sizes; 0 if none is known. */
-static double progress(const GPtrArray *runs)
+/* How much of all files has been read; `ret_size` is their size, 0 if one's is not known. */
+static uint64_t count_bytes(const GPtrArray *runs, uint64_t *ret_size)
 {
-        double bytes = 0, size = 0;
+        uint64_t bytes = 0, size = 0;
+        bool known = true;
 
         for (guint i = 0; i < runs->len; i++) {
                 const Run *run = g_ptr_array_index(runs, i);
 
-                bytes += (double)__atomic_load_n(&run->bytes, __ATOMIC_RELAXED);
-                size += (double)__atomic_load_n(&run->size, __ATOMIC_RELAXED);
+                bytes += __atomic_load_n(&run->bytes, __ATOMIC_RELAXED);
+                size += run->size;
+                known &= run->size > 0;
         }
-        return size > 0 ? MIN(bytes / size, 1) : 0;
+        *ret_size = known ? size : 0;
+        return bytes;
 }
 
 static void draw(const GPtrArray *runs, guint done)
 {
-        double share = progress(runs);
-        char bar[BAR_COLUMNS + 1];
+        uint64_t size, bytes = count_bytes(runs, &size);
+        char bar[BAR_COLUMNS + 1] = "";
+        uint64_t full = size ? MIN(bytes, size) * BAR_COLUMNS / size : 0;
 
-        for (int i = 0; i < BAR_COLUMNS; i++)
-                bar[i] = i < (int)(share * BAR_COLUMNS) ? '#' : '.';
-        bar[BAR_COLUMNS] = '\0';
-        fprintf(stderr, "\r[%s] %3.0f %%  %u of %u traces", bar, 100 * share, done, runs->len);
+        for (uint64_t i = 0; i < BAR_COLUMNS; i++)
+                bar[i] = i < full ? '#' : '.';
+        if (size)
+                fprintf(stderr, "\r[%s] %3" PRIu64 " %%", bar, MIN(bytes, size) * 100 / size);
+        else
+                fprintf(stderr, "\r%" PRIu64 " MB read", bytes / 1000000);
+        if (runs->len > 1)
+                fprintf(stderr, ", %u of %u traces", done, runs->len);
         fflush(stderr);
 }
 
@@ -110,6 +114,14 @@ static void wait_for_all(GAsyncQueue *queue, const GPtrArray *runs)
                 fputs("\r\033[K", stderr);
 }
 
+/* 0 if it is not known, as of a pipe. */
+static uint64_t file_size(const char *path)
+{
+        struct stat st;
+
+        return stat(path, &st) == 0 && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+}
+
 GPtrArray *replay_runs(char *const *paths, int n, const GPtrArray *choices, const StateTable *table)
 {
         g_autoptr(GAsyncQueue) done = g_async_queue_new();
@@ -122,6 +134,7 @@ GPtrArray *replay_runs(char *const *paths, int n, const GPtrArray *choices, cons
                 Run *run = g_new0(Run, 1);
 
                 run->path = paths[i];
+                run->size = file_size(paths[i]);
                 g_ptr_array_add(runs, run);
         }
         for (guint i = 0; i < runs->len; i++)

@@ -22,7 +22,7 @@ typedef struct Run {
         TraceFacts facts;
         Replay **replays;     /* by choice */
         char *error;          /* NULL: it is read to its end */
-        uint64_t bytes, size; /* read of the file, changed while it runs */
+        uint64_t bytes, size; /* read of the file, changed while it runs; its size, 0: not known */
 } Run;
 
 /* The table that --table= names: a file, or "this" (or NULL) for the machine below ctl->root. 0, or

@@ -9,7 +9,6 @@
 #include <glib.h>
 #include <lzma.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "governors/governor.h"
@@ -58,8 +57,8 @@ static const struct {
 struct Trace {
         char *path; /* for messages */
         int fd;
-        uint64_t size, bytes; /* of the file; read of it */
-        bool is_xz, ended;    /* the file has been read to its end */
+        uint64_t bytes;    /* read of the file */
+        bool is_xz, ended; /* the file has been read to its end */
         lzma_stream xz;
         uint8_t *packed;    /* a block as in the file, if it is xz */
         char *block;        /* LINE_BYTES + BLOCK_BYTES, and what eight_digits() reads beyond */
@@ -524,7 +523,6 @@ static int start(Trace *trace, char **ret_error)
 Trace *trace_new(int fd, const char *name, char **ret_error)
 {
         Trace *trace = g_new0(Trace, 1);
-        struct stat st;
 
         trace->path = g_strdup(name);
         trace->fd = fd;
@@ -534,7 +532,6 @@ Trace *trace_new(int fd, const char *name, char **ret_error)
         trace->next = trace->ready = trace->filled = trace->block;
         trace->last_enter_ns = g_new0(uint64_t, TRACE_CPUS_MAX);
         trace->has_cpu = g_new0(bool, TRACE_CPUS_MAX);
-        trace->size = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
         if (start(trace, ret_error) < 0) {
                 trace_free(trace);
                 return NULL;
@@ -568,9 +565,8 @@ void trace_free(Trace *trace)
         g_free(trace);
 }
 
-uint64_t trace_bytes(const Trace *trace, uint64_t *ret_size)
+uint64_t trace_bytes(const Trace *trace)
 {
-        *ret_size = trace->size;
         return trace->bytes;
 }
 

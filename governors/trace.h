@@ -35,8 +35,8 @@ void trace_free(Trace *trace);
  * "path:line:column: ..." in `ret_error`. */
 int trace_read(Trace *trace, Record *ret_records, int max, char **ret_error);
 
-/* How much of the file has been read, and its size in bytes; 0 if the size is not known. */
-uint64_t trace_bytes(const Trace *trace, uint64_t *ret_size);
+/* How many bytes of the file have been read. */
+uint64_t trace_bytes(const Trace *trace);
 
 typedef struct TraceFacts {
         uint64_t records;

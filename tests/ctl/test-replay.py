@@ -7,6 +7,8 @@ import json
 import lzma
 import math
 import os
+import pty
+import re
 import subprocess
 import unittest
 from pathlib import Path
@@ -87,6 +89,19 @@ class Answers(TestCase):
         self.assertAlmostEqual(mean["energy_ratio"], math.prod(ratios) ** (1 / len(ratios)), 4)
         shares = [trace["governors"][0]["correct_percent"] for trace in answer["traces"]]
         self.assertAlmostEqual(mean["correct_percent"], sum(shares) / len(shares), 3)
+
+    def test_documented(self):
+        """Help, manual page and README know every governor."""
+        known = self.run_ctl("replay", "--table", TABLE, "--governor", "?", TRACES[0]).stderr
+        names = re.findall(r"[\w.-]+", known.rsplit("expected ", 1)[1])
+        self.assertIn("teo-6.18", names)
+        top = HERE.parents[1]
+        pages = {"--help": self.run_ctl("replay", "--help").stdout,
+                 "man": (top / "man/idlectl.1.scd").read_text(),
+                 "README": (top / "governors/README.md").read_text()}
+        for name in names:
+            for where, text in pages.items():
+                self.assertRegex(text, rf"[\s*`]{re.escape(name)}\b", where)
 
     def test_traces_do_not_disturb_each_other(self):
         together = json.loads(self.ask("--table", TABLE, "--json", *TRACES, *TRACES))["traces"]
@@ -231,6 +246,24 @@ class Size(TestCase):
         if pieces == 1000:
             self.assertGreater(size, 10**9)
             self.assertLess(large, small + 1024)
+
+
+class Progress(TestCase):
+    def test_bar(self):
+        """On a terminal, while it reads; then it is gone. What is read has no end that is known."""
+        master, slave = pty.openpty()
+        with subprocess.Popen([IDLECTL, "replay", "--table", TABLE, "--csv", "-"], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, stderr=slave, env=environment()) as process:
+            os.close(slave)
+            said = b""
+            while b"MB read" not in said:
+                said += os.read(master, 1000)
+            process.stdin.close()
+            self.assertIn(b"teo-6.18", process.stdout.read())
+        while not said.endswith(b"\r\x1b[K"):
+            said += os.read(master, 1000)
+        os.close(master)
+        self.assertEqual(process.returncode, 0)
 
 
 class Recordings(TestCase):
