@@ -12,7 +12,7 @@
 #define BAR_WIDTH  480
 #define BAR_STEP   24
 #define PLOT_LEFT  60
-#define PLOT_TOP   12
+#define PLOT_TOP   26
 #define PLOT_W     420
 #define PLOT_H     280
 #define LABEL_STEP 15
@@ -137,9 +137,8 @@ static void put_grid(GString *page, const Axis *x, const Axis *y)
         }
         g_string_append_printf(page,
                                "<text class=\"middle\" x=\"%d\" y=\"%d\">mean exit latency, us"
-                               "</text>\n<text x=\"4\" y=\"%d\">energy / omniscient's</text>\n",
-                               PLOT_LEFT + PLOT_W / 2, PLOT_TOP + PLOT_H + 34,
-                               PLOT_TOP + PLOT_H + 34);
+                               "</text>\n<text x=\"4\" y=\"12\">energy / omniscient's</text>\n",
+                               PLOT_LEFT + PLOT_W / 2, PLOT_TOP + PLOT_H + 34);
 }
 
 typedef struct Point {
@@ -162,7 +161,7 @@ static void put_points(GString *page, Point *points, int n)
         qsort(points, (size_t)n, sizeof(*points), by_height);
         for (int i = 0; i < n; i++)
                 last = points[i].label_y = fmax(points[i].y, last + LABEL_STEP);
-        last = fmax(last, PLOT_TOP + PLOT_H) + LABEL_STEP;
+        last = PLOT_TOP + fmax(PLOT_H, (n - 1) * LABEL_STEP) + LABEL_STEP;
         for (int i = n; i-- > 0;)
                 last = points[i].label_y = fmin(points[i].label_y, last - LABEL_STEP);
         for (int i = 0; i < n; i++) {
