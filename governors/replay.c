@@ -11,7 +11,9 @@ struct Replay {
         const Governor *governor;
         const void *options;
         const StateTable *table;
-        void **cpus; /* by CPU number: its state, NULL before its first period */
+        void **cpus; /* by CPU number, up to the highest seen: its state, NULL before its first
+                        period */
+        int n_cpus;
         Score score;
 };
 
@@ -22,7 +24,6 @@ Replay *replay_new(const Governor *governor, const void *options, const StateTab
         replay->governor = governor;
         replay->options = options;
         replay->table = table;
-        replay->cpus = g_new0(void *, TRACE_CPUS_MAX);
         return replay;
 }
 
@@ -30,7 +31,7 @@ void replay_free(Replay *replay)
 {
         if (!replay)
                 return;
-        for (int cpu = 0; cpu < TRACE_CPUS_MAX; cpu++)
+        for (int cpu = 0; cpu < replay->n_cpus; cpu++)
                 g_free(replay->cpus[cpu]);
         g_free(replay->cpus);
         g_free(replay);
@@ -41,6 +42,11 @@ static void *new_cpu(Replay *replay, int cpu)
         const Governor *governor = replay->governor;
         void *state = g_malloc0(governor->state_size);
 
+        if (cpu >= replay->n_cpus) {
+                replay->cpus = g_renew(void *, replay->cpus, cpu + 1);
+                while (replay->n_cpus <= cpu)
+                        replay->cpus[replay->n_cpus++] = NULL;
+        }
         if (governor->init)
                 governor->init(state, replay->table, replay->options, cpu);
         replay->cpus[cpu] = state;
@@ -57,7 +63,7 @@ static int64_t next_tick(const Record *record)
 static int run_one(Replay *replay, const Record *record)
 {
         const Governor *governor = replay->governor;
-        void *state = replay->cpus[record->cpu] ?: new_cpu(replay, record->cpu);
+        void *state = record->cpu < replay->n_cpus ? replay->cpus[record->cpu] : NULL;
         Period period = {
                 .time_ns = record->enter_ns,
                 .sleep_ns = record->sleep_ns,
@@ -67,14 +73,17 @@ static int run_one(Replay *replay, const Record *record)
                 .util = record->util,
                 .iowait = record->iowait,
         };
-        int entered = governor->select(state, replay->table, &period);
         Outcome outcome = {
-                .state = entered,
-                .residency_ns = record->idle_ns + replay->table->states[entered].latency_ns,
                 .got_tick = record->got_tick,
                 .resched = record->resched,
         };
+        int entered;
 
+        if (!state)
+                state = new_cpu(replay, record->cpu);
+        entered = governor->select(state, replay->table, &period);
+        outcome.state = entered;
+        outcome.residency_ns = record->idle_ns + replay->table->states[entered].latency_ns;
         outcome.time_ns = record->enter_ns + (uint64_t)outcome.residency_ns;
         if (governor->reflect)
                 governor->reflect(state, replay->table, &outcome);
