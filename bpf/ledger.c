@@ -6,11 +6,13 @@
 
 #include <gmodule.h>
 #include <math.h>
+#include <stdlib.h>
 
 const LedgerBackend *ledger_backend(const char *directory, char **ret_error)
 {
         static const LedgerBackend *loaded;
-        g_autofree char *path = g_build_filename(directory, "ledger.so", NULL);
+        const char *elsewhere = secure_getenv("IDLED_LEDGER_DIR");
+        g_autofree char *path = g_build_filename(elsewhere ?: directory, "ledger.so", NULL);
         const LedgerBackend *backend = NULL;
         GModule *module;
 

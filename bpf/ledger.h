@@ -88,7 +88,8 @@ static inline bool sleep_goes_on(const struct sleeper *s)
         return s->entered_ns && !s->left_ns;
 }
 
-/* The module below `directory`, loaded once. NULL, and in `*ret_error` why as a new string. */
+/* The module below `directory`, loaded once; the environment's IDLED_LEDGER_DIR comes first, for a
+ * build that is not installed. NULL, and in `*ret_error` why as a new string. */
 const LedgerBackend *ledger_backend(const char *directory, char **ret_error);
 
 /* Pure. NaN where there is nothing. */

@@ -28,6 +28,12 @@ typedef struct HoldWishes {
         uint64_t for_usec;
 } HoldWishes;
 
+/* What verbs about sleeps were given. */
+typedef struct SleepsWishes {
+        uint64_t usec; /* 0: not given */
+        const char *cpus;
+} SleepsWishes;
+
 typedef struct Client Client;
 
 typedef struct Ctl {
@@ -38,6 +44,7 @@ typedef struct Ctl {
         uint64_t interval_usec;
         bool history, knobs;
         HoldWishes hold;
+        SleepsWishes sleeps;
         int root;    /* the machine's root directory */
         char **args; /* behind the verb, NULL at the end */
         int n_args;
@@ -98,6 +105,8 @@ json_object *hold_ask(Ctl *ctl, int *ret_status);
 json_object *run_ask(Ctl *ctl, int *ret_status);
 json_object *holds_ask(Ctl *ctl, int *ret_status);
 void holds_show(const Ctl *ctl, json_object *answer);
+json_object *sleeps_ask(Ctl *ctl, int *ret_status);
+void sleeps_show(const Ctl *ctl, json_object *answer);
 json_object *dump_ask(Ctl *ctl, int *ret_status);
 void dump_show(const Ctl *ctl, json_object *answer);
 

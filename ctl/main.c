@@ -12,6 +12,7 @@
 #include "client.h"
 #include "hold-options.h"
 #include "options.h"
+#include "sleeps.h"
 
 static int take_history(Ctl *ctl, const char *text)
 {
@@ -139,6 +140,19 @@ static const Verb verbs[] = {
           .summary = "Show the holds and their owners",
           .ask = holds_ask,
           .show = holds_show },
+        { .name = "sleeps",
+          .arguments = "[-- COMMAND...]",
+          .summary = "Show how long CPUs sleep, and what ends their sleeps",
+          .help = "Measures for 10 s, or while COMMAND runs; its exit status is then that of\n"
+                  "COMMAND. Interrupted, it shows what it has. Lost is what the sleeps lacked to\n"
+                  "the target residency of the deepest state; Asleep, how long a sleep has lasted\n"
+                  "that goes on. It needs root, or idled; else it shows the kernel's counters.\n"
+                  "  idlectl sleeps --cpus 2-3 --seconds 60",
+          .options = { sleeps_seconds_option, sleeps_options },
+          .max_args = INT_MAX,
+          .ask = sleeps_ask,
+          .show = sleeps_show,
+          .command = true },
         { .name = "dump",
           .arguments = "",
           .summary = "Print everything, for a report",
