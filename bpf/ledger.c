@@ -136,6 +136,7 @@ static const struct {
         [CAUSE_VECTOR] = { "vector", "interrupt" },
         [CAUSE_TASK] = { "task", "task" },
         [CAUSE_LOCAL_TIMER] = { "timer-interrupt", "timer interrupt" },
+        [CAUSE_POLL] = { "poll-limit", "end of polling" },
         [CAUSE_UNSTORED] = { "other", "other (table of causes full)" },
 };
 

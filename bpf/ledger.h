@@ -21,6 +21,7 @@ typedef struct Ledger Ledger;
 
 /* Per CPU, up to `n_cpus`; CPUs behind count as 0. */
 typedef struct LedgerCpu {
+        uint32_t polling;    /* mask of the states that poll, which end by themselves */
         uint64_t deepest_ns; /* target residency of the deepest state that is enabled; 0: unknown */
         uint64_t limit_ns;   /* of wake-up latency, for `violations`; 0: none */
         int64_t latency_us;  /* PM QoS limit of its sleep; -1: none. Only for kernels where the
@@ -73,9 +74,10 @@ typedef struct LedgerBackend {
 
         void (*read)(Ledger *ledger, LedgerTotals *ret_totals);
 
-        /* Takes the sleeps that are recorded, in no particular order. Before stop() those of sleeps
-         * that are over, except for each CPU's last. */
-        void (*take)(Ledger *ledger, LedgerRecord take, void *data);
+        /* Takes the sleeps that are recorded, in no particular order: all that are over, except for
+         * each CPU's last. Returns a time (monotonic, ns): of those that began before it, sleeps
+         * of more than 60 s excepted, none will come any more. */
+        uint64_t (*take)(Ledger *ledger, LedgerRecord take, void *data);
 
         /* Removes the programs; then read() and take() have every sleep that is over. */
         void (*stop)(Ledger *ledger);

@@ -27,6 +27,7 @@
 #define CAUSES_MOST    131072
 #define RECORDS_BYTES  (1u << 20) /* for each of up to RECORDS_CPUS CPUs: 8 s of 1000 sleeps */
 #define RECORDS_CPUS   32
+#define LONGEST_NS     60000000000u /* what begins later does not wait for longer sleeps */
 
 struct Ledger {
         struct sleeps_bpf *programs;
@@ -38,6 +39,7 @@ struct Ledger {
         struct sleep_stats *sleeps, *latencies;
         uint64_t began_ns, ended_ns; /* 0: it has not ended */
         bool with_causes;
+        uint32_t *polling; /* by CPU, masks of states */
 
         struct sleeper *current;
         struct sleep_stats *sleeps_total, *latencies_total;
@@ -274,6 +276,7 @@ static void ledger_close(Ledger *ledger)
         ring_buffer__free(ledger->ring);
         sleeps_bpf__destroy(ledger->programs);
         g_string_free(ledger->missing, TRUE);
+        g_free(ledger->polling);
         g_free(ledger->current);
         g_free(ledger->sleeps_total);
         g_free(ledger->latencies_total);
@@ -293,6 +296,9 @@ static Ledger *ledger_new(const LedgerConfig *config)
         n = (size_t)ledger->n_cpus;
         ledger->with_causes = config->causes;
         ledger->missing = g_string_new(NULL);
+        ledger->polling = g_new0(uint32_t, n);
+        for (int cpu = 0; cpu < MIN(ledger->n_cpus, config->n_cpus); cpu++)
+                ledger->polling[cpu] = config->cpus[cpu].polling;
         ledger->current = g_new0(struct sleeper, n);
         ledger->sleeps_total = g_new0(struct sleep_stats, n * SLEEPS_STATES);
         ledger->latencies_total = g_new0(struct sleep_stats, n);
@@ -354,6 +360,7 @@ static int ledger_open(const LedgerConfig *config, Ledger **ret_ledger, char **r
                 return r;
         }
         ledger->began_ns = now_ns();
+        ledger->programs->bss->active = 1;
         *ret_ledger = ledger;
         return 0;
 }
@@ -480,11 +487,17 @@ static const char *unit_name(Ledger *ledger, uint64_t cgroup)
         return known && *known ? known : NULL;
 }
 
-static LedgerCause describe(Ledger *ledger, const struct cause *cause, unsigned kind)
+static LedgerCause describe(Ledger *ledger, const struct cause *cause, unsigned cpu, unsigned state,
+                            unsigned kind)
 {
         bool irq = kind == CAUSE_IRQ;
 
+        if (kind == CAUSE_UNKNOWN && cpu < (unsigned)ledger->n_cpus &&
+            ledger->polling[cpu] >> state & 1)
+                kind = CAUSE_POLL;
         return (LedgerCause){
+                .cpu = (int)cpu,
+                .state = (int)state,
                 .kind = kind,
                 .irq = irq ? (int)cause->function : -1,
                 .function = irq ? NULL : function_name(ledger, cause->function),
@@ -504,9 +517,7 @@ static void list_causes(Ledger *ledger)
         g_array_set_size(ledger->causes, 0);
         g_hash_table_iter_init(&i, ledger->causes_total);
         while (g_hash_table_iter_next(&i, (gpointer *)&key, (gpointer *)&value)) {
-                row = describe(ledger, &key->cause, key->kind);
-                row.cpu = (int)key->cpu;
-                row.state = key->state;
+                row = describe(ledger, &key->cause, key->cpu, key->state, key->kind);
                 row.value = *value;
                 g_array_append_val(ledger->causes, row);
         }
@@ -552,19 +563,34 @@ static int hear_record(void *data, void *record, size_t size)
 {
         Ledger *ledger = data;
         const struct sleep_record *r = record;
-        LedgerCause cause = describe(ledger, &r->cause, r->kind);
+        LedgerCause cause = describe(ledger, &r->cause, r->cpu, r->state, r->kind);
 
-        cause.cpu = (int)r->cpu;
-        cause.state = r->state;
         ledger->take(r, &cause, ledger->take_data);
         return 0;
 }
 
-static void ledger_take(Ledger *ledger, LedgerRecord take, void *data)
+/* A sleep that is over but not yet recorded began before the CPU's next one. */
+static uint64_t find_horizon(const Ledger *ledger)
 {
+        uint64_t now = now_ns(), horizon = now;
+
+        for (int cpu = 0; cpu < ledger->n_cpus; cpu++) {
+                uint64_t entered = ledger->sleepers[cpu].entered_ns;
+
+                if (entered && entered < horizon && now - entered < LONGEST_NS)
+                        horizon = entered;
+        }
+        return horizon;
+}
+
+static uint64_t ledger_take(Ledger *ledger, LedgerRecord take, void *data)
+{
+        uint64_t horizon = find_horizon(ledger);
+
         ledger->take = take;
         ledger->take_data = data;
         ring_buffer__consume(ledger->ring);
+        return horizon;
 }
 
 /* The sleep of a CPU that ended, which its next one would have counted. */
@@ -589,9 +615,10 @@ static void ledger_stop(Ledger *ledger)
 {
         if (ledger->ended_ns)
                 return;
-        sleeps_bpf__detach(ledger->programs);
+        ledger->programs->bss->active = 0;
         ledger->ended_ns = now_ns();
         let_programs_end();
+        sleeps_bpf__detach(ledger->programs);
         for (int cpu = 0; ledger->with_causes && cpu < ledger->n_cpus; cpu++)
                 finish(ledger, cpu);
 }

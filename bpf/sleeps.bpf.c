@@ -35,6 +35,8 @@ const volatile __u32 n_cpus;
 
 /* Read and written by the loader. */
 volatile __u32 epoch;
+volatile __u32
+        active; /* nothing counts until all programs are attached: attaching them wakes CPUs */
 __u64 records_lost;
 __u64 unpaired; /* sleeps that had begun before the programs were loaded */
 
@@ -112,7 +114,7 @@ struct {
 
 static struct sleeper *sleeper_of(__u32 cpu)
 {
-        return bpf_map_lookup_elem(&sleepers, &cpu);
+        return active ? bpf_map_lookup_elem(&sleepers, &cpu) : NULL;
 }
 
 /* This CPU's, if its idle task has it and the cause of its sleep may still be found; else NULL. */

@@ -44,6 +44,7 @@ enum cause_kind {
         CAUSE_TASK,        /* name: the task that was woken up */
         CAUSE_LOCAL_TIMER, /* the timer's interrupt, and no timer that expired */
         CAUSE_UNSTORED,    /* the table of causes is full */
+        CAUSE_POLL,        /* nothing happened, and the state was one that polls for a while */
         CAUSE_KINDS,
 };
 

@@ -30,8 +30,9 @@ typedef struct HoldWishes {
 
 /* What verbs about sleeps were given. */
 typedef struct SleepsWishes {
-        uint64_t usec; /* 0: not given */
-        const char *cpus;
+        uint64_t usec;           /* 0: not given */
+        const char *cpus, *file; /* NULL: not given */
+        bool causes;
 } SleepsWishes;
 
 typedef struct Client Client;
@@ -105,6 +106,8 @@ json_object *hold_ask(Ctl *ctl, int *ret_status);
 json_object *run_ask(Ctl *ctl, int *ret_status);
 json_object *holds_ask(Ctl *ctl, int *ret_status);
 void holds_show(const Ctl *ctl, json_object *answer);
+json_object *record_ask(Ctl *ctl, int *ret_status);
+void record_show(const Ctl *ctl, json_object *answer);
 json_object *sleeps_ask(Ctl *ctl, int *ret_status);
 void sleeps_show(const Ctl *ctl, json_object *answer);
 json_object *dump_ask(Ctl *ctl, int *ret_status);

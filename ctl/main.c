@@ -12,6 +12,7 @@
 #include "client.h"
 #include "hold-options.h"
 #include "options.h"
+#include "record.h"
 #include "sleeps.h"
 
 static int take_history(Ctl *ctl, const char *text)
@@ -140,6 +141,20 @@ static const Verb verbs[] = {
           .summary = "Show the holds and their owners",
           .ask = holds_ask,
           .show = holds_show },
+        { .name = "record",
+          .arguments = "--idle FILE [-- COMMAND...]",
+          .summary = "Record every idle period of this machine",
+          .help = "Writes a trace as CSV, for 10 s or while COMMAND runs; what was lost is "
+                  "counted. "
+                  "It\n"
+                  "needs root.\n"
+                  "  idlectl record --idle trace.csv --seconds 60",
+          .options = { sleeps_seconds_option, record_options },
+          .check = record_check,
+          .max_args = INT_MAX,
+          .ask = record_ask,
+          .show = record_show,
+          .command = true },
         { .name = "sleeps",
           .arguments = "[-- COMMAND...]",
           .summary = "Show how long CPUs sleep, and what ends their sleeps",

@@ -92,10 +92,14 @@ LedgerCpu *sleeps_cpus(int root, const IdleTable *tables, int n_cpus)
 
         for (int cpu = 0; cpu < n_cpus; cpu++) {
                 cpus[cpu].latency_us = latency_limit(root, cpu);
-                for (int state = 0; state < tables[cpu].n_states; state++)
+                for (int state = 0; state < tables[cpu].n_states; state++) {
+                        const IdleState *info = &tables[cpu].states[state];
+
+                        if (g_str_equal(info->name, "POLL"))
+                                cpus[cpu].polling |= 1u << state;
                         if (is_enabled(root, cpu, state))
-                                cpus[cpu].deepest_ns =
-                                        tables[cpu].states[state].target_residency_us * 1000ull;
+                                cpus[cpu].deepest_ns = info->target_residency_us * 1000ull;
+                }
         }
         return cpus;
 }

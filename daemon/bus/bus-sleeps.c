@@ -120,6 +120,9 @@ static LedgerCpu *describe_cpus(Bus *bus, int *ret_n)
                 const IdleStates *states = bus_idle_states(bus, cpu);
 
                 cpus[cpu].latency_us = -1;
+                for (int state = 0; states && state < states->n; state++)
+                        if (g_str_equal(states->info[state].name, "POLL"))
+                                cpus[cpu].polling |= 1u << state;
                 if (states && states->n > 0)
                         cpus[cpu].deepest_ns = states->info[states->n - 1].target_residency_us *
                                                UINT64_C(1000);

@@ -195,6 +195,7 @@ START_TEST(no_module)
 {
         g_autofree char *error = NULL;
 
+        g_unsetenv("IDLED_LEDGER_DIR");
         ck_assert_ptr_null(ledger_backend("/nonexistent", &error));
         ck_assert_ptr_nonnull(strstr(error, "/nonexistent/ledger.so"));
 }

@@ -7,11 +7,13 @@
  *   list   a timer of the kernel's wheel on the CPU (lab_wake_list), whose period is in ticks
  *   call   a function called from another CPU (lab_wake_call)
  *
- * Reading it shows how many are left. The pace is kept by a timer on CPU 0, or on the CPU itself.
+ * Reading it shows how many are left; `woken`, how many of them found the CPU's idle task. The pace
+ * is kept by a timer on CPU 0, or on the CPU itself.
  */
 #include <linux/cpu.h>
 #include <linux/hrtimer.h>
 #include <linux/module.h>
+#include <linux/sched.h>
 #include <linux/smp.h>
 #include <linux/timer.h>
 #include <linux/version.h>
@@ -27,29 +29,35 @@ static int target;
 static u64 period_ns;
 static atomic_t left;
 
+static int woken;
+module_param(woken, int, 0444);
+MODULE_PARM_DESC(woken, "how many of these found the CPU idle");
+
 static struct hrtimer pace;
 static struct timer_list wheel;
 
 static void lab_wake_call(void *unused)
 {
+        woken += is_idle_task(current);
 }
 
 static call_single_data_t call = CSD_INIT(lab_wake_call, NULL);
 
 static enum hrtimer_restart lab_wake_timer(struct hrtimer *timer)
 {
-        if (atomic_dec_return(&left) < 0) {
-                atomic_set(&left, 0);
-                return HRTIMER_NORESTART;
-        }
         if (kind == KIND_CALL)
                 smp_call_function_single_async(target, &call);
+        else
+                woken += is_idle_task(current);
+        if (atomic_dec_return(&left) <= 0)
+                return HRTIMER_NORESTART;
         hrtimer_forward_now(timer, ns_to_ktime(period_ns));
         return HRTIMER_RESTART;
 }
 
 static void lab_wake_list(struct timer_list *timer)
 {
+        woken += is_idle_task(current);
         if (atomic_dec_return(&left) <= 0)
                 return;
         mod_timer(timer, jiffies + nsecs_to_jiffies(period_ns));
@@ -82,6 +90,7 @@ static int wake_set(const char *text, const struct kernel_param *unused)
         if (atomic_read(&left) > 0)
                 return -EBUSY;
         kind = i;
+        woken = 0;
         target = cpu;
         period_ns = usec * (u64)NSEC_PER_USEC;
         atomic_set(&left, count);

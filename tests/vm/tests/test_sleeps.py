@@ -33,26 +33,38 @@ class SleepsTest(lab.IdledTest):
 
 
 class Causes(SleepsTest):
+    """What finds the CPU idle has ended its sleep, unless something else was first: on a busy host
+    interrupts come late, and two at once. The module counts the former."""
+
     def injected(self, kind, count=300, period_us=20000):
         answer = self.measure(f"echo {kind} {TARGET} {period_us} {count} >{WAKE}; "
                               f"while [ $(cat {WAKE}) -gt 0 ]; do sleep 0.5; done")
         self.assertEqual(answer["source"], "bpf", answer["source_error"])
         self.assert_sums(answer)
         found = self.causes(answer, KINDS[kind])
-        print(f"{kind}: {found} of {count} wake-ups found, {answer['cpus'][0]['sleeps']} sleeps")
-        return answer, found
+        woken = int(self.guest.read(f"cat {PARAMETERS}/woken"))
+        print(f"{kind}: {found} of {woken} wake-ups found ({count} in all), "
+              f"{answer['cpus'][0]['sleeps']} sleeps")
+        return answer, found, woken
 
     def test_what_is_injected_is_found(self):
+        names_calls = self.guest.run("grep -qw __probestub_csd_function_entry /proc/kallsyms",
+                                     check=False).status == 0
         for kind in KINDS:
             with self.subTest(kind):
-                answer, found = self.injected(kind)
-                self.assertGreaterEqual(found, 297, answer["causes"])
-                # Functions that the kernel itself calls come on top.
-                self.assertLessEqual(found, 300 if kind in ("timer", "list") else 315,
-                                     answer["causes"])
+                answer, found, woken = self.injected(kind)
+                # Timers of the wheel share a tick, and the first of them is the cause.
+                least = 0.96 if kind == "list" else 0.99
+                self.assertGreaterEqual(found, least * woken, answer["causes"])
+                if kind != "call":
+                    self.assertLessEqual(found, woken, answer["causes"])
+                elif names_calls:
+                    named = self.causes(answer, lambda c: c["function"] and
+                                        c["function"].startswith("lab_wake_call"))
+                    self.assertTrue(0.99 * woken <= named <= woken, answer["causes"])
 
     def test_hardly_anything_is_unknown(self):
-        answer, _ = self.injected("timer", 300, 10000)
+        answer, _, _ = self.injected("timer", 300, 10000)
         unknown = self.causes(answer, lambda c: c["kind"] == "unknown")
         self.assertLessEqual(unknown, 0.01 * answer["cpus"][0]["sleeps"], answer["causes"])
 
@@ -71,7 +83,7 @@ class Causes(SleepsTest):
         """At 1 ms every sleep falls short of C7's 1.6 ms by 0.6 ms; at 20 ms none does."""
         for period_us, low, high in (1000, 400, 1500), (20000, 0, 100):
             with self.subTest(period_us):
-                answer, _ = self.injected("timer", 300, period_us)
+                answer, _, _ = self.injected("timer", 300, period_us)
                 row = next(c for c in answer["causes"] if KINDS["timer"](c))
                 lost = row["residency_lost_us"] / row["sleeps"]
                 self.assertTrue(low <= lost <= high, f"{lost} us a sleep")
