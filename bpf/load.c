@@ -116,8 +116,10 @@ static int choose_programs(Ledger *ledger, const LedgerConfig *config, const str
 
         bpf_object__for_each_program(program, skeleton->obj)
         {
-                bool wanted = program == skeleton->progs.on_cpu_idle ||
-                              (is_watch_of_governor(program) ? watch_governor : config->causes);
+                bool wanted = program == skeleton->progs.on_cpu_idle       ? true
+                              : program == skeleton->progs.on_sched_waking ? config->latencies
+                              : is_watch_of_governor(program)              ? watch_governor
+                                                                           : config->causes;
                 bool there = wanted && kernel_has(kernel, program);
 
                 bpf_program__set_autoload(program, there);

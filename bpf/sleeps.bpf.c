@@ -184,6 +184,17 @@ static bool count_cause(const struct sleeper *s, __u32 cpu, __u32 half, __u64 sl
         return bpf_map_update_elem(&causes, &key, &first, BPF_ANY) == 0;
 }
 
+static void count_latency(struct sleeper *s, __u32 cpu, __u64 ns)
+{
+        struct sleep_stats *stats = stats_of(&latencies, cpu, epoch & 1, 1, 0);
+
+        if (!stats)
+                return;
+        sleep_stats_add(stats, ns);
+        if (s->limit_ns && ns > s->limit_ns)
+                stats->violations++;
+}
+
 /* Counts the sleep that is over. */
 static void finish(struct sleeper *s, __u32 cpu)
 {
@@ -196,6 +207,8 @@ static void finish(struct sleeper *s, __u32 cpu)
         sleep_stats_add(stats, slept);
         if (with_causes && !count_cause(s, cpu, half, slept))
                 stats->unstored++;
+        if (with_latencies && s->kind == CAUSE_TASK && s->sent_ns && s->left_ns > s->sent_ns)
+                count_latency(s, cpu, s->left_ns - s->sent_ns);
         if (with_records)
                 record(s, cpu);
 }
@@ -237,17 +250,6 @@ static void note_circumstances(struct sleeper *s)
         s->switches = switches_of(s);
 }
 
-static void count_latency(struct sleeper *s, __u32 cpu, __u64 ns)
-{
-        struct sleep_stats *stats = stats_of(&latencies, cpu, epoch & 1, 1, 0);
-
-        if (!stats)
-                return;
-        sleep_stats_add(stats, ns);
-        if (s->limit_ns && ns > s->limit_ns)
-                stats->violations++;
-}
-
 static void begin(struct sleeper *s, __u32 state, __u64 now)
 {
         s->left_ns = 0;
@@ -283,8 +285,6 @@ int BPF_PROG(on_cpu_idle, unsigned int state, unsigned int unused)
                 return 0;
         }
         s->left_ns = now;
-        if (with_latencies && s->sent_ns && s->kind == CAUSE_TASK && now > s->sent_ns)
-                count_latency(s, cpu, now - s->sent_ns);
         if (!with_causes) {
                 finish(s, cpu);
                 s->entered_ns = 0;
@@ -536,13 +536,15 @@ int on_csd_function(struct bpf_raw_tracepoint_args *args)
 /* An interrupt for this alone is only how the wake-up came. */
 static void wake_target(struct sleeper *s, const struct task_struct *task)
 {
-        if (set_kind(s, CAUSE_TASK)) {
-                s->sent_ns = s->woken_ns;
-        } else if ((s->kind == CAUSE_RESCHEDULE || s->kind == CAUSE_FUNCTION_CALL) &&
-                   !s->cause.function && !s->cause.name[0]) {
-                s->kind = CAUSE_TASK;
-        } else {
+        if (s->kind == CAUSE_TASK)
                 return;
+        if (s->sent_pid != (__u32)BPF_CORE_READ(task, pid))
+                s->sent_ns = 0;
+        if (!set_kind(s, CAUSE_TASK)) {
+                if ((s->kind != CAUSE_RESCHEDULE && s->kind != CAUSE_FUNCTION_CALL) ||
+                    s->cause.function || s->cause.name[0])
+                        return;
+                s->kind = CAUSE_TASK;
         }
         set_task(s, task);
 }
@@ -562,6 +564,19 @@ static int on_wakeup(const struct task_struct *task)
         s = sleeper_of(target);
         if (s && s->entered_ns)
                 wake_target(s, task);
+        return 0;
+}
+
+/* The CPU that the task was on is most often the one that it will run on; wake_target() sees. */
+SEC("tp_btf/sched_waking")
+int BPF_PROG(on_sched_waking, struct task_struct *task)
+{
+        struct sleeper *s = sleeper_of(BPF_CORE_READ(task, thread_info.cpu));
+
+        if (s && s->entered_ns && !s->left_ns && s->kind == CAUSE_UNKNOWN && !s->sent_ns) {
+                s->sent_pid = BPF_CORE_READ(task, pid);
+                s->sent_ns = bpf_ktime_get_ns();
+        }
         return 0;
 }
 

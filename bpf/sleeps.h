@@ -74,9 +74,10 @@ struct sleeper {
         __u64 entered_ns; /* when the sleep began, monotonic; 0: no sleep seen or it is counted */
         __u64 left_ns;    /* when it ended; 0: it goes on */
         __u64 woken_ns;   /* when the first thing happened; 0: nothing yet */
-        __u64 sent_ns;    /* when another CPU woke a task for this one; 0: none did */
+        __u64 sent_ns;    /* when another CPU began to wake a task for this one; 0: none did */
         __u32 state;
         __u32 kind;
+        __u32 sent_pid; /* that task */
         struct cause cause;
         __u64 deepest_ns; /* target residency of the deepest state; by the loader */
         __u64 limit_ns;   /* of wake-up latency; by the loader; 0: none */

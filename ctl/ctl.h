@@ -32,7 +32,7 @@ typedef struct HoldWishes {
 typedef struct SleepsWishes {
         uint64_t usec;           /* 0: not given */
         const char *cpus, *file; /* NULL: not given */
-        bool causes;
+        bool causes, measure;
 } SleepsWishes;
 
 typedef struct Client Client;

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "client.h"
 #include "hold-options.h"
+#include "holds-measure.h"
 #include "options.h"
 #include "record.h"
 #include "sleeps.h"
@@ -139,6 +140,11 @@ static const Verb verbs[] = {
         { .name = "holds",
           .arguments = "",
           .summary = "Show the holds and their owners",
+          .help = "With --measure also the wake-up latency that the CPUs of each hold had within\n"
+                  "10 s, and Late, how often it was above the hold's limit. That needs root, or\n"
+                  "polkit's consent.",
+          .options = { holds_options, sleeps_seconds_option },
+          .check = holds_check,
           .ask = holds_ask,
           .show = holds_show },
         { .name = "record",

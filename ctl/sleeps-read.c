@@ -179,6 +179,11 @@ SleepsReader *sleeps_begin(Ctl *ctl, const uint64_t *limits_ns, int n_limits)
         return reader;
 }
 
+SleepsSource sleeps_source(const SleepsReader *reader)
+{
+        return reader->result.source;
+}
+
 static struct sleep_stats *stats_new(int n)
 {
         return g_new0(struct sleep_stats, (size_t)n);

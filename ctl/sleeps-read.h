@@ -29,6 +29,8 @@ typedef struct Sleeps {
  * fails: something can always be read. */
 SleepsReader *sleeps_begin(Ctl *ctl, const uint64_t *limits_ns, int n_limits);
 
+SleepsSource sleeps_source(const SleepsReader *reader);
+
 /* Ends the measurement; valid until sleeps_free(). */
 const Sleeps *sleeps_end(SleepsReader *reader);
 

@@ -283,8 +283,7 @@ json_object *sleeps_ask(Ctl *ctl, int *ret_status)
         return describe(ctl, sleeps_end(reader), &cpus);
 }
 
-/* A time in the unit that suits it. */
-static void add_time(Table *table, json_object *object, const char *key, Style style)
+void sleeps_cell(Table *table, json_object *object, const char *key, Style style)
 {
         double us = json_number(object, key, NAN);
 
@@ -316,7 +315,7 @@ static void show_cpus(const Screen *screen, json_object *cpus)
                 table_cellf(table, STYLE_PLAIN, "%d", (int)json_int(cpu, "cpu", -1));
                 table_cellf(table, STYLE_PLAIN, "%" PRId64, json_int(cpu, "sleeps", 0));
                 for (size_t i = 0; i < G_N_ELEMENTS(times); i++)
-                        add_time(table, cpu, times[i].key, STYLE_PLAIN);
+                        sleeps_cell(table, cpu, times[i].key, STYLE_PLAIN);
         }
         table_print(table, screen);
 }
@@ -345,8 +344,8 @@ static void show_causes(const Screen *screen, json_object *causes)
                         break;
                 table_cellf(table, STYLE_PLAIN, "%" PRId64, json_int(cause, "sleeps", 0));
                 table_cellf(table, STYLE_PLAIN, "%.1f%%", json_number(cause, "share_percent", 0));
-                add_time(table, cause, "mean_us", STYLE_PLAIN);
-                add_time(table, cause, "residency_lost_us", STYLE_WARN);
+                sleeps_cell(table, cause, "mean_us", STYLE_PLAIN);
+                sleeps_cell(table, cause, "residency_lost_us", STYLE_WARN);
                 add_text(table, cause, "cpus");
                 add_text(table, cause, "cause");
                 add_text(table, cause, "unit");

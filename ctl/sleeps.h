@@ -13,4 +13,7 @@ extern const VerbOption sleeps_seconds_option[], sleeps_options[];
 /* How long to measure: --seconds, else 10 s. */
 uint64_t sleeps_usec(const Ctl *ctl);
 
+/* A cell with the time of a member in us, in the unit that suits it; - if it is null. */
+void sleeps_cell(Table *table, json_object *object, const char *key, Style style);
+
 #endif

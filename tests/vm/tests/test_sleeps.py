@@ -101,6 +101,14 @@ class Counts(SleepsTest):
         self.assertAlmostEqual(answer["cpus"][0]["sleeps"], after - before,
                                delta=0.01 * (after - before) + 5)
 
+    def test_through_idled(self):
+        """idled's sandbox lets it load the programs; root without capabilities asks it."""
+        self.start()
+        answer = json.loads(self.guest.read(
+            "setpriv --bounding-set=-all --inh-caps=-all idlectl sleeps --seconds 2 --json"))
+        self.assertEqual(answer["source"], "idled", answer["source_error"])
+        self.assert_sums(answer)
+
     def test_a_sleep_in_progress_is_seen(self):
         answer = self.measure("sleep 2", "0-3")
         asleep = [c for c in answer["cpus"] if c["asleep_us"]]
@@ -119,6 +127,59 @@ class Counts(SleepsTest):
         finally:
             self.guest.run(f"echo 1 >{CPU}/cpu{TARGET}/online")
         self.assert_sums(answer)
+
+
+class Traces(SleepsTest):
+    def test_every_period_is_there(self):
+        """With what the governor was told: menu asks for the next timer, which is that of cyclictest."""
+        usage = f"{CPU}/cpu*/cpuidle/state*/usage"
+        self.guest.run("systemd-run -q --unit=waker cyclictest --default-system -q -t 1 -a 3 -i 20000 "
+                       "-l 100000")
+        self.addCleanup(self.guest.run, "systemctl stop waker", check=False)
+        answer = json.loads(self.guest.read(
+            "idlectl record --json --idle /run/trace.csv --causes -- "
+            f"sh -c 'cat {usage} >/run/before; sleep 4; cat {usage} >/run/after'"))
+        before, after = (sum(map(int, self.guest.read(f"cat /run/{name}").split()))
+                         for name in ("before", "after"))
+        self.assertEqual(answer["lost"], 0)
+        self.assertGreaterEqual(answer["periods"], after - before - 8)
+        lines = self.guest.read("cat /run/trace.csv").split("\n")
+        rows = [list(map(int, line.split(","))) for line in lines if line[0].isdigit()]
+        self.assertEqual(len(rows), answer["periods"])
+        self.assertEqual([row[1] for row in rows], sorted(row[1] for row in rows))
+        self.assertEqual(len([line for line in lines if line.startswith("# state") and
+                              "exit latency" not in line]), len(rows))
+        timers = [row for row in rows if row[0] == 3 and row[4] and 15e6 < row[3] < 25e6]
+        self.assertGreater(len(timers), 100, rows[:50])
+        for row in timers:
+            self.assertAlmostEqual(row[2], row[3], delta=2e6)
+        self.assertLess(answer["sleep_len_guessed"], 0.5 * len(rows), answer)
+
+
+class Delivered(SleepsTest):
+    def test_latency_of_holds(self):
+        """Leaving C6 takes 5 ms here: a hold of 100 us forbids it and its CPU is in time; one of 20 ms
+        does not, and is never violated either."""
+        self.guest.run("rmmod pmlab; insmod /share/pmlab.ko exit_wait=Y state_names=C1,C6 "
+                       "latency_us=2,5000 residency_us=2,6000 gated_from=2")
+        self.addCleanup(self.guest.run, "rmmod pmlab; insmod /share/pmlab.ko")
+        self.configure("[Daemon]\nPolicies=latency\n")
+        self.start()
+        for cpu, limit in (2, "20ms"), (3, "100us"):
+            self.guest.run(f"systemd-run -q --unit=waker{cpu} cyclictest --default-system -q -t 1 -a {cpu} "
+                           "-i 50000 -l 100000")
+            self.addCleanup(self.guest.run, f"systemctl stop waker{cpu} hold{cpu}", check=False)
+            self.guest.run(f"systemd-run -q --unit=hold{cpu} idlectl hold --latency {limit} --cpus {cpu}")
+        self.wait_for("two holds", lambda: len(self.string("Holds").split()) >= 3)
+        answer = json.loads(self.guest.read("idlectl holds --measure --seconds 5 --json"))
+        found = {hold["cpus"]: hold["measured"] for hold in answer["holds"]}
+        print({cpu: (m["wakeups"], m["p50_us"], m["p99_us"], m["violations"])
+               for cpu, m in found.items()})
+        for measured in found.values():
+            self.assertGreater(measured["wakeups"], 50)
+        self.assertGreater(found["2"]["p50_us"], 4000)
+        self.assertLess(found["3"]["p50_us"], 1000)
+        self.assertLess(found["2"]["violations"], 0.1 * found["2"]["wakeups"])
 
 
 class Refused(SleepsTest):
