@@ -28,6 +28,7 @@
 #define RECORDS_BYTES  (1u << 20) /* for each of up to RECORDS_CPUS CPUs: 8 s of 1000 sleeps */
 #define RECORDS_CPUS   32
 #define LONGEST_NS     60000000000u /* what begins later does not wait for longer sleeps */
+#define CHOICE_NS      10000000u    /* a governor has entered the state that it chose by then */
 
 struct Ledger {
         struct sleeps_bpf *programs;
@@ -582,7 +583,7 @@ static uint64_t find_horizon(const Ledger *ledger)
                 if (entered && entered < horizon && now - entered < LONGEST_NS)
                         horizon = entered;
         }
-        return horizon;
+        return horizon - CHOICE_NS;
 }
 
 static uint64_t ledger_take(Ledger *ledger, LedgerRecord take, void *data)

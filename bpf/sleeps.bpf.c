@@ -149,8 +149,8 @@ static void record(struct sleeper *s, __u32 cpu)
                 __sync_fetch_and_add(&records_lost, 1);
                 return;
         }
-        r->entered_ns = s->entered_ns;
-        r->idle_ns = woken - s->entered_ns;
+        r->entered_ns = s->chosen_ns;
+        r->idle_ns = woken - s->chosen_ns;
         r->length_ns = s->length_ns;
         r->latency_us = s->latency_us;
         r->cause = s->cause;
@@ -233,6 +233,7 @@ static void note_circumstances(struct sleeper *s)
 
         s->length_ns = s->told_length_ns;
         s->latency_us = s->told_latency_us;
+        s->chosen_ns = s->length_told ? s->told_ns : s->entered_ns;
         s->length_guessed = !s->length_told;
         if (!s->length_told && timers) {
                 __s64 length = BPF_CORE_READ(timers, expires_next) - s->entered_ns;
@@ -600,6 +601,7 @@ int BPF_PROG(on_sleep_length, __s64 *unused, __s64 length)
 
         if (s) {
                 s->told_length_ns = length > 0 ? length : 0;
+                s->told_ns = bpf_ktime_get_ns();
                 s->length_told = 1;
         }
         return 0;

@@ -83,8 +83,10 @@ struct sleeper {
         __u64 limit_ns;   /* of wake-up latency; by the loader; 0: none */
         /* For traces. */
         __u64 told_length_ns;  /* to the next timer, as the governor of the next sleep was told */
+        __u64 told_ns;         /* when it was told */
         __s64 told_latency_us; /* PM QoS limit, the same; -1: none */
         __u64 length_ns;       /* of this sleep's governor */
+        __u64 chosen_ns;       /* when it chose */
         __s64 latency_us;
         __u64 switches;          /* the CPU's context switches at entry */
         __u64 run_queue, timers; /* the kernel's own objects of this CPU; 0: not seen yet */

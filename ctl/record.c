@@ -97,10 +97,11 @@ static char *put_number(char *to, uint64_t number)
         return to;
 }
 
+/* Whether the timer that the governor was told of ended it: the tick may come before. */
 static bool is_timer(const struct sleep_record *record)
 {
-        return record->kind == CAUSE_TIMER || record->kind == CAUSE_TICK ||
-               record->kind == CAUSE_LOCAL_TIMER;
+        return record->kind == CAUSE_TIMER || record->kind == CAUSE_LOCAL_TIMER ||
+               (record->kind == CAUSE_TICK && record->idle_ns >= record->length_ns);
 }
 
 static void write_line(Recorder *recorder, const Line *line)

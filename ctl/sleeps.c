@@ -364,10 +364,12 @@ void sleeps_show(const Ctl *ctl, json_object *answer)
                    *missing = json_text(answer, "missing");
 
         if (*error) {
-                screen_sentence(screen, STYLE_WARN, error);
+                g_autofree char *text = g_strdup_printf("No sleep ledger: %s.", error);
+
+                screen_sentence(screen, STYLE_WARN, text);
                 screen_sentence(screen, STYLE_WARN,
-                                "From the kernel's counters, which have neither spread nor causes "
-                                "and omit sleeps that have not ended:");
+                                "These are the kernel's counters, which have neither spread nor "
+                                "causes and omit sleeps that have not ended.");
         }
         if (*missing) {
                 g_autofree char *text = g_strconcat("This kernel does not offer: ", missing, NULL);

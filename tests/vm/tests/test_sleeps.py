@@ -34,9 +34,10 @@ class SleepsTest(lab.IdledTest):
 
 class Causes(SleepsTest):
     """What finds the CPU idle has ended its sleep, unless something else was first: on a busy host
-    interrupts come late, and two at once. The module counts the former."""
+    interrupts come late, and two at once. The module counts the former. Periods are no multiples of
+    the tick, which would always be first."""
 
-    def injected(self, kind, count=300, period_us=20000):
+    def injected(self, kind, count=300, period_us=21300):
         answer = self.measure(f"echo {kind} {TARGET} {period_us} {count} >{WAKE}; "
                               f"while [ $(cat {WAKE}) -gt 0 ]; do sleep 0.5; done")
         self.assertEqual(answer["source"], "bpf", answer["source_error"])
@@ -80,8 +81,8 @@ class Causes(SleepsTest):
         self.assertEqual({c["function"] for c in found}, {"hrtimer_wakeup"})
 
     def test_sleeps_cut_short_are_lost_residency(self):
-        """At 1 ms every sleep falls short of C7's 1.6 ms by 0.6 ms; at 20 ms none does."""
-        for period_us, low, high in (1000, 400, 1500), (20000, 0, 100):
+        """At 1.1 ms every sleep falls short of C7's 1.6 ms by 0.5 ms; at 21 ms none does."""
+        for period_us, low, high in (1100, 300, 1500), (21300, 0, 100):
             with self.subTest(period_us):
                 answer, _, _ = self.injected("timer", 300, period_us)
                 row = next(c for c in answer["causes"] if KINDS["timer"](c))
@@ -149,10 +150,11 @@ class Traces(SleepsTest):
         self.assertEqual([row[1] for row in rows], sorted(row[1] for row in rows))
         self.assertEqual(len([line for line in lines if line.startswith("# state") and
                               "exit latency" not in line]), len(rows))
-        timers = [row for row in rows if row[0] == 3 and row[4] and 15e6 < row[3] < 25e6]
+        timers = [row for row in rows if row[0] == 3 and row[4]]
         self.assertGreater(len(timers), 100, rows[:50])
-        for row in timers:
-            self.assertAlmostEqual(row[2], row[3], delta=2e6)
+        close = [row for row in timers if abs(row[2] - row[3]) < 1e6]
+        print(f"{len(rows)} periods; {len(close)} of {len(timers)} timers came when menu was told they would")
+        self.assertGreater(len(close), 0.9 * len(timers), timers[:50])
         self.assertLess(answer["sleep_len_guessed"], 0.5 * len(rows), answer)
 
 
@@ -192,6 +194,13 @@ class Refused(SleepsTest):
         self.assertIn("sudo", answer["source_error"])
         self.assertIsNone(answer["causes"])
         self.assertIsNone(answer["cpus"][0]["p99_us"])
+
+    def test_without_btf(self):
+        answer = json.loads(self.guest.read(
+            "unshare -m sh -c 'mount -t tmpfs none /sys/kernel/btf && "
+            "idlectl sleeps --seconds 1 --json'"))
+        self.assertEqual(answer["source"], "sysfs")
+        self.assertIn("CONFIG_DEBUG_INFO_BTF", answer["source_error"])
 
     def test_status_of_the_command(self):
         self.assertEqual(self.guest.run("idlectl sleeps -- sh -c \"exit 3\"", check=False).status, 3)
