@@ -14,6 +14,8 @@
 #define BUS_NAME "org.idled1"
 #define BUS_PATH "/org/idled1"
 
+#define SLEEPS_INTERFACE "org.idled1.Sleeps"
+
 /* How long somebody may take to find his password: idled waits two minutes for polkit. */
 #define PASSWORD_USEC (150 * G_USEC_PER_SEC)
 
@@ -236,8 +238,9 @@ static int call_new(Client *client, const char *interface, const char *method,
  * time, but what is only read asks for none. */
 static uint64_t patience(const Client *client, sd_bus_message *message)
 {
-        bool asks = client->authorize &&
-                    g_strcmp0(sd_bus_message_get_interface(message), MANAGER_INTERFACE) == 0;
+        const char *interface = sd_bus_message_get_interface(message);
+        bool asks = client->authorize && (g_strcmp0(interface, MANAGER_INTERFACE) == 0 ||
+                                          g_strcmp0(interface, SLEEPS_INTERFACE) == 0);
 
         return asks ? PASSWORD_USEC : 0;
 }
@@ -358,6 +361,44 @@ int client_hold(Client *client, const HoldWishes *wishes, char **ret_path, int *
         *ret_path = g_strdup(path);
         *ret_fd = fd;
         return 0;
+}
+
+int client_sleeps_start(Client *client, bool latencies, uint32_t *ret_number, int *ret_fd,
+                        char **ret_error)
+{
+        _message_ sd_bus_message *message = NULL, *reply = NULL;
+        int fd = -1, r;
+
+        client_manager(client);
+        r = call_new(client, SLEEPS_INTERFACE, "Start", &message, ret_error);
+        if (r < 0)
+                return r;
+        r = sd_bus_message_append(message, "a{sv}", 1, "Latencies", "b", (int)latencies);
+        r = call_send(client, message, r, &reply, ret_error);
+        if (r < 0)
+                return r;
+        if (sd_bus_message_read(reply, "uh", ret_number, &fd) >= 0)
+                fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+        if (fd < 0) {
+                *ret_error = g_strdup("the answer has no descriptor in it");
+                return -EREMOTEIO;
+        }
+        *ret_fd = fd;
+        return 0;
+}
+
+int client_sleeps_read(Client *client, uint32_t number, json_object **ret_answer, char **ret_error)
+{
+        _message_ sd_bus_message *message = NULL, *reply = NULL;
+        int r = call_new(client, SLEEPS_INTERFACE, "Read", &message, ret_error);
+
+        if (r < 0)
+                return r;
+        r = call_send(client, message, sd_bus_message_append(message, "u", number), &reply,
+                      ret_error);
+        if (r >= 0)
+                *ret_answer = read_value(reply);
+        return r;
 }
 
 /* A text of the hold, new; NULL if it is empty or unknown. */

@@ -42,6 +42,14 @@ char *client_hold_obstacle(Client *client, const char *path);
 /* The CPUs that it is about, as a new string; NULL if that cannot be told. */
 char *client_hold_cpus(Client *client, const char *path);
 
+/* Begins a sleep ledger of idled's, which ends when the descriptor is closed; its number. Errors as
+ * those of client_call(). */
+int client_sleeps_start(Client *client, bool latencies, uint32_t *ret_number, int *ret_fd,
+                        char **ret_error);
+
+/* What it has counted, as org.idled1.Sleeps.Read() says it. */
+int client_sleeps_read(Client *client, uint32_t number, json_object **ret_answer, char **ret_error);
+
 /* All objects below the manager by path, each with its properties; NULL if it is not there. */
 json_object *client_objects(Client *client);
 

@@ -35,6 +35,12 @@ typedef struct ReplayAsks {
         int n_options;
         bool decisions, csv;
 } ReplayAsks;
+/* What verbs about sleeps were given. */
+typedef struct SleepsWishes {
+        uint64_t usec;           /* 0: not given */
+        const char *cpus, *file; /* NULL: not given */
+        bool causes, measure;
+} SleepsWishes;
 
 typedef struct Client Client;
 
@@ -48,8 +54,9 @@ typedef struct Ctl {
         HoldWishes hold;
         ReplayAsks replay;
         uint64_t advise_usec; /* longest exit latency; 0: any */
-        int root;             /* the machine's root directory */
-        char **args;          /* behind the verb, NULL at the end */
+        SleepsWishes sleeps;
+        int root;    /* the machine's root directory */
+        char **args; /* behind the verb, NULL at the end */
         int n_args;
         Screen screen;
         Client *client;
@@ -118,6 +125,10 @@ json_object *replay_ask(Ctl *ctl, int *ret_status);
 void replay_show(const Ctl *ctl, json_object *answer);
 json_object *advise_ask(Ctl *ctl, int *ret_status);
 void advise_show(const Ctl *ctl, json_object *answer);
+json_object *record_ask(Ctl *ctl, int *ret_status);
+void record_show(const Ctl *ctl, json_object *answer);
+json_object *sleeps_ask(Ctl *ctl, int *ret_status);
+void sleeps_show(const Ctl *ctl, json_object *answer);
 json_object *dump_ask(Ctl *ctl, int *ret_status);
 void dump_show(const Ctl *ctl, json_object *answer);
 

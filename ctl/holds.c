@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "client.h"
 #include "facts.h"
+#include "holds-measure.h"
 
 #define HOLD_PREFIX    "/org/idled1/hold/"
 #define HOLD_INTERFACE "org.idled1.Hold"
@@ -80,6 +81,8 @@ json_object *holds_ask(Ctl *ctl, int *ret_status)
                         json_object_array_add(holds, describe(ctl, hold));
         }
         json_object_array_sort(holds, compare);
+        if (ctl->sleeps.measure)
+                *ret_status = holds_measure(ctl, holds);
         answer = answer_new(ctl);
         json_put(answer, "holds", holds);
         return answer;
@@ -102,7 +105,7 @@ static void add_text(Table *table, json_object *hold, const char *key)
         table_cell(table, *text ? STYLE_PLAIN : STYLE_DIM, *text ? text : "-");
 }
 
-static void add_row(Table *table, json_object *hold)
+static void add_row(Table *table, json_object *hold, bool measured)
 {
         double since = json_number(hold, "since_usec", 0) / 1e6;
         g_autofree char *age = text_duration(MAX((double)time(NULL) - since, 0));
@@ -118,6 +121,8 @@ static void add_row(Table *table, json_object *hold)
         add_number(table, hold, "min_frequency_khz", 1e3, "");
         add_text(table, hold, "profile");
         table_cell(table, STYLE_PLAIN, age);
+        if (measured)
+                holds_measured_cells(table, hold);
         table_note(table, STYLE_PLAIN, json_text(hold, "reason"));
         if (json_get(hold, "obstacle")) {
                 who = g_strdup_printf("Not wholly in force: %s.", json_text(hold, "obstacle"));
@@ -145,7 +150,9 @@ void holds_show(const Ctl *ctl, json_object *answer)
         }
         for (size_t i = 0; i < G_N_ELEMENTS(columns); i++)
                 table_column(table, columns[i].title, columns[i].right);
+        if (ctl->sleeps.measure)
+                holds_measured_columns(table);
         JSON_FOREACH(hold, holds)
-                add_row(table, hold);
+                add_row(table, hold, ctl->sleeps.measure);
         table_print(table, &ctl->screen);
 }

@@ -11,7 +11,10 @@
 #include "base/log.h"
 #include "client.h"
 #include "hold-options.h"
+#include "holds-measure.h"
 #include "options.h"
+#include "record.h"
+#include "sleeps.h"
 
 static int take_history(Ctl *ctl, const char *text)
 {
@@ -137,6 +140,11 @@ static const Verb verbs[] = {
         { .name = "holds",
           .arguments = "",
           .summary = "Show the holds and their owners",
+          .help = "With --measure also the wake-up latency that the CPUs of each hold had within\n"
+                  "10 s, and Late, how often it was above the hold's limit. That needs root, or\n"
+                  "polkit's consent.",
+          .options = { holds_options, sleeps_seconds_option },
+          .check = holds_check,
           .ask = holds_ask,
           .show = holds_show },
         { .name = "replay",
@@ -168,6 +176,33 @@ static const Verb verbs[] = {
           .max_args = INT_MAX,
           .ask = advise_ask,
           .show = advise_show },
+        { .name = "record",
+          .arguments = "--idle FILE [-- COMMAND...]",
+          .summary = "Record every idle period of this machine",
+          .help = "Writes a trace as CSV, for 10 s or while COMMAND runs; what was lost is "
+                  "counted. "
+                  "It\n"
+                  "needs root.\n"
+                  "  idlectl record --idle trace.csv --seconds 60",
+          .options = { sleeps_seconds_option, record_options },
+          .check = record_check,
+          .max_args = INT_MAX,
+          .ask = record_ask,
+          .show = record_show,
+          .command = true },
+        { .name = "sleeps",
+          .arguments = "[-- COMMAND...]",
+          .summary = "Show how long CPUs sleep, and what ends their sleeps",
+          .help = "Measures for 10 s, or while COMMAND runs; its exit status is then that of\n"
+                  "COMMAND. Interrupted, it shows what it has. Lost is what the sleeps lacked to\n"
+                  "the target residency of the deepest state; Asleep, how long a sleep has lasted\n"
+                  "that goes on. It needs root, or idled; else it shows the kernel's counters.\n"
+                  "  idlectl sleeps --cpus 2-3 --seconds 60",
+          .options = { sleeps_seconds_option, sleeps_options },
+          .max_args = INT_MAX,
+          .ask = sleeps_ask,
+          .show = sleeps_show,
+          .command = true },
         { .name = "dump",
           .arguments = "",
           .summary = "Print everything, for a report",

@@ -15,6 +15,7 @@
  *   bus-energy.c       /org/idled1/energy/NAME
  *   bus-hold.c         /org/idled1/hold/ID; bus-hold-methods.c makes and ends them by what
  *   bus-hold-request.c reads
+ *   bus-sleeps.c       the sleep ledger, on /org/idled1
  *   bus-log-control.c  /org/freedesktop/LogControl1
  *
  * Objects below /org/idled1 are not registered one by one: their vtables are for all paths below a
@@ -43,6 +44,7 @@
 #define BUS_INTERFACE_POLICY "org.idled1.Policy"
 #define BUS_INTERFACE_ENERGY "org.idled1.Energy"
 #define BUS_INTERFACE_HOLD   "org.idled1.Hold"
+#define BUS_INTERFACE_SLEEPS "org.idled1.Sleeps"
 
 #define BUS_ERROR_INVALID_VALUE   "org.idled1.Error.InvalidValue"
 #define BUS_ERROR_NO_SUCH_OPTION  "org.idled1.Error.NoSuchOption"
@@ -67,6 +69,10 @@ typedef struct CpuSeen {
         bool parked, online;
 } CpuSeen;
 
+/* The sleep ledgers of clients. */
+typedef struct BusSleeps BusSleeps;
+void bus_sleeps_free(BusSleeps *sleeps);
+
 struct Bus {
         sd_event *event;
         char *address;
@@ -81,6 +87,7 @@ struct Bus {
         bool owned;          /* the name is ours, or was when the bus went away */
         int yielded;         /* the pause held while it is someone else's, -1 none */
 
+        BusSleeps *sleeps;      /* NULL until the first connection is served */
         struct BusPower *power; /* NULL: the power-profiles names are not served */
 
         sd_event_source *publish, *publish_later;
@@ -133,6 +140,7 @@ int bus_export_limits(Bus *bus);
 int bus_export_policies(Bus *bus);
 int bus_export_energy(Bus *bus);
 int bus_export_holds(Bus *bus);
+int bus_export_sleeps(Bus *bus);
 int bus_export_log_control(Bus *bus);
 
 /* Serves the power-profiles names, if the configuration wants that. */

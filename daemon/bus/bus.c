@@ -203,6 +203,8 @@ static int serve_connection(Bus *bus)
         if (r >= 0)
                 r = bus_export_holds(bus);
         if (r >= 0)
+                r = bus_export_sleeps(bus);
+        if (r >= 0)
                 r = bus_export_log_control(bus);
         if (r >= 0)
                 r = bus_export_power(bus);
@@ -329,6 +331,7 @@ void bus_free(Bus *bus)
                 sd_bus_flush(bus->connection);
         bus->manager = NULL; /* gone before the bus, which it gave things back by */
         drop_connection(bus);
+        bus_sleeps_free(bus->sleeps);
         units_free(bus->units);
         sd_event_unref(bus->event);
         g_free(bus->address);

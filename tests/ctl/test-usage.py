@@ -9,7 +9,7 @@ import unittest
 from ctltest import IDLECTL, TestCase, environment
 
 VERBS = ["status", "cpus", "why", "policies", "set", "check", "settings", "verify",
-         "hold", "run", "holds", "replay", "dump"]
+         "hold", "run", "holds", "replay", "dump", "sleeps"]
 
 # Arguments, and what must be said about them.
 BAD = [

@@ -30,10 +30,12 @@ GUARDED = (
 # Every method that changes nothing and tells no secret. Whatever else the interfaces have must be
 # refused to those who may not: a new method is either here, or guarded.
 READING = {MANAGER: {'Explain', 'History', 'GetSettings', 'Verify'},
-           'org.idled1.Policy': set(), 'org.idled1.Hold': set()}
+           'org.idled1.Policy': set(), 'org.idled1.Hold': set(), 'org.idled1.Sleeps': set()}
 
 # Arguments of methods that are not guarded by polkit but are for the owner alone.
-OWNED = {'ReleaseHold': lambda hold: ('o', hold), 'Release': lambda hold: ()}
+OWNED = {'ReleaseHold': lambda hold: ('o', hold), 'Release': lambda hold: (),
+         'Start': lambda hold: ('a{sv}', '0'), 'Read': lambda hold: ('u', '1'),
+         'Stop': lambda hold: ('u', '1')}
 
 HOLDS_TOO = '[Daemon]\nPolicies=userspace latency\n'
 

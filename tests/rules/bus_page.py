@@ -16,6 +16,7 @@ SECTIONS = {
     "POLICIES": ["bus-policy.c"],
     "ENERGY": ["bus-energy.c"],
     "HOLDS": ["bus-hold.c"],
+    "SLEEPS": ["bus-sleeps.c"],
     "LOGGING": ["bus-log-control.c"],
     "POWER PROFILES": ["bus-power.c"],
 }

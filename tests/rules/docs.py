@@ -8,7 +8,7 @@ from source import TOP, finish
 
 README_MAX = 120   # lines
 HACKING_MAX = 200
-PATH = re.compile(r"(?:daemon|policies|ctl|conf|units|man|tools|tests)/[\w./*-]*[\w*]")
+PATH = re.compile(r"(?:bpf|daemon|policies|ctl|conf|units|man|tools|tests)/[\w./*-]*[\w*]")
 # Not in the source tree.
 ELSEWHERE = re.compile(r"\bbuild[\w-]*/\S*|/(?:etc|usr)/\S*")
 # The README's own commands, and those of the machine that it may use.

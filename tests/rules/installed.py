@@ -62,6 +62,9 @@ EXPECTED = """
     {mandir}/man8/idled.8
 """.split()
 
+# With the sleep ledger.
+LEDGER = "{libdir}/idled/ledger.so"
+
 # With -Dpower_profiles=true.
 TOGETHER = {"{vendordir}/idled.conf.d/power-profiles.conf",
             "{unitdir}/idled.service.d/power-profiles.conf"}
@@ -73,6 +76,8 @@ def check_files(dest, places):
     found = {"/" + str(p.relative_to(dest)) for p in dest.rglob("*") if not p.is_dir()}
     if places["power_profiles"] == "true":
         expected |= {t.format(**places) for t in TOGETHER}
+    if places["bpf"] == "true":
+        expected.add(LEDGER.format(**places))
     problems = [f"{f}: is not installed" for f in sorted(expected - found)]
     problems += [f"{f}: is installed, but not in the list of tests/rules/installed.py"
                  for f in sorted(found - expected)]

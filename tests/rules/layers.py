@@ -18,6 +18,8 @@ SHARED = ["base/", "model/"]
 
 # Folder: prefixes that its files may include. A file belongs to the longest folder that fits.
 LAYERS = {
+    # What runs in the kernel, its loader, and what reads it without libbpf.
+    "bpf": ["base/", "bpf/ledger.h", "bpf/sleeps.h", "sleeps.skel.h", "./"],
     "daemon/base": ["base/"],
     "daemon/model": SHARED,
     "daemon/sense": [*SHARED, "sense/"],
@@ -30,7 +32,7 @@ LAYERS = {
     "daemon/manager": [*SHARED, "sense/", "act/", "config/", "systemd/", "holds/", "apps/",
                        "manager/", "idled-policy.h"],
     "daemon/bus": [*SHARED, "sense/", "act/", "config/", "systemd/", "holds/", "apps/", "manager/",
-                   "bus/", "idled-policy.h"],
+                   "bus/", "bpf/ledger.h", "idled-policy.h"],
     "daemon": [*SHARED, "sense/", "act/", "config/", "systemd/", "holds/", "apps/", "manager/",
                "bus/", "idled-policy.h", "arguments.h"],
     "policies": DECIDE,
@@ -39,7 +41,7 @@ LAYERS = {
     "policies/cpufreq": [*DECIDE, "cpufreq/", "words.h"],
     "governors": ["base/", "model/idle-table.h", "model/random.h", "model/weights.h", "governors/"],
     # What reads the configuration and reaches a bus, but never the manager.
-    "ctl": [*SHARED, "sense/", "act/", "config/", "systemd/", "governors/", "./"],
+    "ctl": [*SHARED, "sense/", "act/", "config/", "systemd/", "governors/", "bpf/ledger.h", "./"],
 }
 
 # Header of a library: the layers that may use it, and in how many files at most.
@@ -50,7 +52,8 @@ LIBRARIES = {
     "libcgroup.h": (["daemon/act"], 1),
     "cpufreq.h": (["daemon/act"], 1),
     "cpuidle.h": (["daemon/act"], 1),
-    "gmodule.h": (["daemon/config"], None),
+    "gmodule.h": (["daemon/config", "bpf"], None),
+    "bpf/": (["bpf"], None),
     "json": (["ctl"], None),
     "lzma.h": (["governors"], 1),
 }

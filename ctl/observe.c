@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Waiting: one poll() on a descriptor of signals, and a process if there is a command.
+ */
+#include "observe.h"
+
+#include <errno.h>
+#include <glib.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "ctl.h"
+
+#define EXIT_NO_EXECUTABLE 126
+#define EXIT_NOT_FOUND     127
+#define EXIT_BY_SIGNAL     128 /* plus its number */
+
+static const int ends[] = { SIGINT, SIGTERM, SIGHUP };
+
+typedef struct Wait {
+        int signals;
+        sigset_t before; /* what was blocked */
+        pid_t pid;       /* of the command; 0: none */
+        int status;
+} Wait;
+
+static void begin_command(Wait *wait, char *const *command)
+{
+        wait->pid = fork();
+        if (wait->pid == 0) {
+                sigprocmask(SIG_SETMASK, &wait->before, NULL);
+                execvp(command[0], command);
+                complain("%s: %s", command[0], g_strerror(errno));
+                _exit(errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NO_EXECUTABLE);
+        }
+        if (wait->pid < 0)
+                wait->status = complain("%s cannot be started: %s", command[0], g_strerror(errno));
+}
+
+/* True if the command ended. */
+static bool reap(Wait *wait)
+{
+        int status;
+
+        if (wait->pid <= 0 || waitpid(wait->pid, &status, WNOHANG) != wait->pid)
+                return false;
+        wait->status = WIFSIGNALED(status) ? EXIT_BY_SIGNAL + WTERMSIG(status)
+                                           : WEXITSTATUS(status);
+        return true;
+}
+
+/* True if it ends the wait. */
+static bool take_signal(Wait *wait)
+{
+        struct signalfd_siginfo info;
+
+        if (read(wait->signals, &info, sizeof(info)) != sizeof(info))
+                return false;
+        if (info.ssi_signo == SIGCHLD)
+                return reap(wait);
+        if (wait->pid > 0 &&
+            info.ssi_code <= 0) /* what a terminal sends, the command has as well */
+                kill(wait->pid, (int)info.ssi_signo);
+        return wait->pid <= 0;
+}
+
+static void follow(Wait *wait, uint64_t usec, uint64_t period_usec, void (*meanwhile)(void *data),
+                   void *data)
+{
+        int64_t now = g_get_monotonic_time(), end = now + (int64_t)usec, next = now;
+        struct pollfd fd = { .fd = wait->signals, .events = POLLIN };
+
+        for (;;) {
+                int64_t until = wait->pid > 0 ? INT64_MAX : end;
+
+                if (period_usec)
+                        until = MIN(until, next + (int64_t)period_usec);
+                now = g_get_monotonic_time();
+                if (wait->pid <= 0 && now >= end)
+                        return;
+                if (poll(&fd, 1,
+                         until == INT64_MAX
+                                 ? -1
+                                 : (int)MIN((MAX(until - now, 0) + 999) / 1000, INT32_MAX)) > 0 &&
+                    take_signal(wait))
+                        return;
+                now = g_get_monotonic_time();
+                if (period_usec && now - next >= (int64_t)period_usec) {
+                        meanwhile(data);
+                        next = now;
+                }
+        }
+}
+
+int observe(uint64_t usec, char *const *command, uint64_t period_usec,
+            void (*meanwhile)(void *data), void *data)
+{
+        const struct sigaction usual = { .sa_handler = SIG_DFL };
+        struct sigaction child;
+        Wait wait = { 0 };
+        sigset_t signals;
+
+        sigaction(SIGCHLD, &usual, &child); /* who started us may ignore it */
+        sigemptyset(&signals);
+        sigaddset(&signals, SIGCHLD);
+        for (size_t i = 0; i < G_N_ELEMENTS(ends); i++)
+                sigaddset(&signals, ends[i]);
+        sigprocmask(SIG_BLOCK, &signals, &wait.before);
+        wait.signals = signalfd(-1, &signals, SFD_CLOEXEC);
+        if (command && command[0])
+                begin_command(&wait, command);
+        if (wait.status == 0)
+                follow(&wait, usec, period_usec, meanwhile, data);
+        fd_close(&wait.signals);
+        sigprocmask(SIG_SETMASK, &wait.before, NULL);
+        sigaction(SIGCHLD, &child, NULL);
+        return wait.status;
+}

@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""idlectl sleeps and record without BPF, on described machines, and their bad days."""
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import unittest
+
+from ctltest import IDLECTL, environment, machine
+
+STATE = "sys/devices/system/cpu/cpu%d/cpuidle/state%d/%s"
+NOWHERE = {"IDLED_LEDGER_DIR": "/nonexistent", "IDLED_BUS_ADDRESS": "unix:path=/nonexistent"}
+
+
+def run(*arguments, **more):
+    return subprocess.run([IDLECTL, *arguments], env=environment(**NOWHERE), text=True, timeout=60,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, **more)
+
+
+class OfMachines(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory(prefix="idled-sleeps.")
+        self.addCleanup(directory.cleanup)
+        self.directory = directory.name
+
+    def sleeps(self, name, *arguments):
+        root = machine(self.directory, name)
+        result = run("sleeps", "--root", root, "--seconds", "0.1", "--json", *arguments)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout)
+
+    def test_a_laptop(self):
+        answer = self.sleeps("synthetic-laptop")
+        self.assertEqual(answer["source"], "sysfs")
+        self.assertIn("--root is another machine", answer["source_error"])
+        self.assertIsNone(answer["causes"])
+        for cpu in answer["cpus"]:
+            self.assertEqual(cpu["sleeps"], 0)
+            self.assertIsNone(cpu["mean_us"])
+            self.assertIsNone(cpu["p99_us"])
+
+    def test_hundreds_of_cpus_with_all_states_that_there_can_be(self):
+        cpus = os.path.join(self.directory, "many/sys/devices/system/cpu")
+        os.makedirs(cpus)
+        for name in "possible", "online":
+            with open(os.path.join(cpus, name), "w", encoding="ascii") as file:
+                file.write("0-575\n")
+        for cpu in range(576):
+            for state in range(10):
+                directory = os.path.join(cpus, f"cpu{cpu}/cpuidle/state{state}")
+                os.makedirs(directory)
+                for name, value in ("name", f"C{state}"), ("usage", "7"), ("time", "900"):
+                    with open(os.path.join(directory, name), "w", encoding="ascii") as file:
+                        file.write(value + "\n")
+        result = run("sleeps", "--root", os.path.join(self.directory, "many"), "--json", "--", "sh", "-c",
+                     f"echo 9 >{cpus}/cpu575/cpuidle/state9/usage")
+        found = json.loads(result.stdout)["cpus"]
+        self.assertEqual(len(found), 576)
+        self.assertEqual([(row["state"], row["sleeps"]) for row in found[575]["states"]], [("C9", 2)])
+        self.assertEqual(sum(cpu["sleeps"] for cpu in found), 2)
+
+    def test_no_idle_states(self):
+        for cpu in self.sleeps("synthetic-bare")["cpus"]:
+            self.assertEqual(cpu["states"], [])
+
+    def test_offline_cpus_are_left_out(self):
+        found = [cpu["cpu"] for cpu in self.sleeps("synthetic-offline")["cpus"]]
+        root = os.path.join(self.directory, "root")
+        online = subprocess.run(["sh", "-c", f"cat {root}/sys/devices/system/cpu/online"], text=True,
+                                stdout=subprocess.PIPE, check=True).stdout.strip()
+        expected = [cpu for part in online.split(",") for first, _, last in [part.partition("-")]
+                    for cpu in range(int(first), int(last or first) + 1)]
+        self.assertEqual(found, expected)
+
+    def test_counters_that_grow_and_go_back(self):
+        root = machine(self.directory, "synthetic-laptop")
+        script = ("cd $0; echo 5000 >" + STATE % (0, 1, "usage") + "; echo 10000000 >" +
+                  STATE % (0, 1, "time") + "; echo 0 >" + STATE % (1, 1, "usage") +
+                  "; rm -r sys/devices/system/cpu/cpu2/cpuidle")
+        for name, value in ("usage", "4000"), ("time", "5000000"):
+            for cpu in 0, 1:
+                with open(os.path.join(root, STATE % (cpu, 1, name)), "w", encoding="ascii") as file:
+                    file.write(value + "\n")
+        result = run("sleeps", "--root", root, "--json", "--", "sh", "-c", script, root)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        cpus = {cpu["cpu"]: cpu for cpu in json.loads(result.stdout)["cpus"]}
+        self.assertEqual((cpus[0]["sleeps"], cpus[0]["mean_us"]), (1000, 5000))
+        self.assertEqual((cpus[1]["sleeps"], cpus[2]["sleeps"]), (0, 0))
+
+
+class BadDays(unittest.TestCase):
+    def test_usage(self):
+        for arguments, said in (
+                (("sleeps", "--seconds", "0"), 'found "0", expected a number from 0.1 to 86400'),
+                (("sleeps", "--seconds", "1s"), 'found "1s", expected a number'),
+                (("sleeps", "--cpus", "x"), 'found "x", expected a list of CPUs'),
+                (("sleeps", "--cpus", ""), "expected a list of CPUs"),
+                (("record",), "record: expected --idle FILE"),
+                (("holds", "--seconds", "1"), "holds: --seconds is for --measure")):
+            result = run(*arguments)
+            self.assertEqual((result.returncode, result.stdout), (2, ""), arguments)
+            self.assertIn(said, result.stderr)
+
+    def test_no_such_cpu(self):
+        result = run("sleeps", "--cpus", "8000")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("none of the CPUs 8000 is online", result.stderr)
+
+    def test_no_module(self):
+        result = run("sleeps", "--seconds", "0.1")
+        self.assertEqual(result.returncode, 0)
+        self.assertIn("/nonexistent/ledger.so is not installed", result.stdout)
+        result = run("record", "--idle", "/dev/null", "--seconds", "0.1")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("/nonexistent/ledger.so is not installed", result.stderr)
+
+    def test_the_command(self):
+        for command, status in (("sh", "-c", "exit 7"), 7), (("sh", "-c", "kill -TERM $$"), 143), \
+                (("/nonexistent",), 127), (("/etc/passwd",), 126):
+            self.assertEqual(run("sleeps", "--", *command).returncode, status, command)
+
+    def test_interrupted(self):
+        """What was measured until then is shown."""
+        for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
+            with subprocess.Popen([IDLECTL, "sleeps", "--seconds", "600", "--json", "--", "sh", "-c",
+                                   "echo begun; exec sleep 600"], env=environment(**NOWHERE),
+                                  text=True, stdout=subprocess.PIPE) as process:
+                self.assertEqual(process.stdout.readline(), "begun\n")
+                process.send_signal(number)
+                answer = json.loads(process.communicate(timeout=30)[0])
+                self.assertEqual(process.returncode, 128 + number)
+            self.assertLess(answer["seconds"], 60)
+
+    def test_a_reader_that_leaves(self):
+        result = subprocess.run(["sh", "-c", f"'{IDLECTL}' sleeps --seconds 0.1 | true"],
+                                env=environment(**NOWHERE), timeout=60, check=False,
+                                stderr=subprocess.PIPE)
+        self.assertEqual(result.stderr, b"")
+
+
+unittest.main()
