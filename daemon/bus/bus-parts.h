@@ -15,6 +15,7 @@
  *   bus-energy.c       /org/idled1/energy/NAME
  *   bus-hold.c         /org/idled1/hold/ID; bus-hold-methods.c makes and ends them by what
  *   bus-hold-request.c reads
+ *   turns.c            whose call is answered next
  *   bus-log-control.c  /org/freedesktop/LogControl1
  *
  * Objects below /org/idled1 are not registered one by one: their vtables are for all paths below a
@@ -29,6 +30,7 @@
 #include "bus/authorize.h"
 #include "systemd/bus-connect.h"
 #include "bus/bus.h"
+#include "bus/turns.h"
 #include "systemd/unit-control.h"
 
 #define BUS_NAME        "org.idled1"
@@ -76,6 +78,7 @@ struct Bus {
 
         sd_bus *connection; /* NULL between two attempts */
         Authorizer *authorizer;
+        Turns *turns;
         sd_event_source *retry;
         uint64_t retry_usec; /* how long the next attempt is put off */
         bool owned;          /* the name is ours, or was when the bus went away */

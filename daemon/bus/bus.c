@@ -138,6 +138,8 @@ static int on_disconnected(sd_bus_message *message, void *userdata, sd_bus_error
 static void drop_connection(Bus *bus)
 {
         bus_drop_power(bus);
+        turns_free(bus->turns);
+        bus->turns = NULL;
         authorizer_free(bus->authorizer);
         bus->authorizer = NULL;
         if (bus->manager)
@@ -188,6 +190,8 @@ static int serve_connection(Bus *bus)
 
         bus->authorizer = authorizer_new(bus->connection, bus->is_system);
         r = listen(bus);
+        if (r >= 0)
+                r = turns_new(bus->connection, bus->event, bus->authorizer, &bus->turns);
         if (r >= 0)
                 r = sd_bus_add_object_manager(bus->connection, NULL, BUS_PATH);
         if (r >= 0)

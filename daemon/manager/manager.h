@@ -163,6 +163,7 @@ typedef struct Manager {
         bool standby;      /* another daemon serves our name */
 
         uint64_t n_ticks;
+        uint64_t late_usec; /* the most that a tick came after the time and slack of its timer */
         uint64_t interval_usec; /* to the next tick as set; 0: no timer */
         uint64_t stretch;       /* how many periods that is */
         bool pressed;           /* the fast pressure trigger fired */
