@@ -13,6 +13,9 @@
 #include "manager/manager-parts.h"
 #include "manager/profile-state.h"
 
+/* Clients choose as often as they like. */
+static LogLimit profile_log;
+
 /* What holds ask for, as an array of HeldProfile. */
 static GArray *held_profiles(const Manager *manager)
 {
@@ -113,7 +116,7 @@ static void log_switch(const ActiveProfile *active, const ProfileChoice *choice)
         if (choice->why == PROFILE_HELD || active->held)
                 log_debug("Profile %s: %s", choice->profile->name, active->reason);
         else
-                log_info("Profile %s: %s", choice->profile->name, active->reason);
+                log_limited(&profile_log, "Profile %s: %s", choice->profile->name, active->reason);
 }
 
 bool manager_follow_profile(Manager *manager)
@@ -195,10 +198,10 @@ int manager_set_profile(Manager *manager, const char *name, char **ret_error)
         keep(manager);
         explain(manager, &choice);
         if (choice.why == PROFILE_HELD)
-                log_info("Profile %s is chosen; %s stays, %s", automatic ? PROFILE_AUTO : name,
-                         choice.profile->name, active->reason);
+                log_limited(&profile_log, "Profile %s is chosen; %s stays, %s",
+                            automatic ? PROFILE_AUTO : name, choice.profile->name, active->reason);
         else
-                log_info("Profile %s: %s", choice.profile->name, active->reason);
+                log_limited(&profile_log, "Profile %s: %s", choice.profile->name, active->reason);
         active->held = choice.why == PROFILE_HELD;
         manager_changed(manager, CHANGE_PROFILE | (r > 0 ? CHANGE_CONFIG : 0));
         manager_tick(manager);

@@ -4,6 +4,8 @@
 import os
 import signal
 
+import dbus
+
 from idledtest import MANAGER, NAME, PATH, TestCase, main, wait_until
 
 
@@ -32,6 +34,18 @@ class Life(TestCase):
         seen = self.signals(PATH)
         self.call('SetIdleMask', '')
         wait_until(lambda: seen, 'signals on the new connection')
+
+    def test_clients_do_not_flood_the_log(self):
+        self.start('--dry-run', '--log-level', 'info')
+        for i in range(50):
+            os.close(self.call('Pause', 'a test').take())
+            self.call('SetProfile', 'balanced' if i % 2 else 'auto')
+            _, fd = self.call('Hold', dbus.Dictionary({'profile': 'balanced'}, signature='sv'))
+            os.close(fd.take())
+        wait_until(lambda: not self.get('Paused') and not self.get('Holds'), 'the end of all')
+        self.daemon.stop()
+        self.assertLess(self.daemon.count_log('Paus|Profile|[Hh]old'), 40)
+        self.assertGreater(self.daemon.count_log('Paused by'), 1)
 
     def test_socket_file_gone_too(self):
         self.start('--dry-run')
