@@ -84,6 +84,8 @@ struct Bus {
         bool owned;          /* the name is ours, or was when the bus went away */
         int yielded;         /* the pause held while it is someone else's, -1 none */
 
+        GPtrArray *keeping; /* of calls that are answered when the chosen profile is kept */
+
         struct BusPower *power; /* NULL: the power-profiles names are not served */
 
         sd_event_source *publish, *publish_later;
@@ -123,6 +125,9 @@ int bus_append_figures_key(sd_bus_message *message, const Manager *manager, int 
 
 /* As manager_set_profile(), its errors as those of the bus. Returns 0 or what to return. */
 int bus_set_profile(Bus *bus, const char *name, sd_bus_error *error);
+
+/* Answers those who chose a profile: it is kept, or cannot be. */
+void bus_answer_kept(Bus *bus);
 
 /* Appends a CPU set in list format. */
 int bus_append_cpus(sd_bus_message *message, const CpuSet *set);

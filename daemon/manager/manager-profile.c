@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "manager/manager-parts.h"
+#include "manager/profile-keeper.h"
 #include "manager/profile-state.h"
 
 /* Clients choose as often as they like. */
@@ -162,6 +163,23 @@ static void set_chosen(ActiveProfile *active, const char *name)
         active->chosen = copy;
 }
 
+/* The last choice is on the disk, or cannot be: then the reason of the profile says so. */
+static void on_kept(int error, void *userdata)
+{
+        Manager *manager = userdata;
+        ActiveProfile *active = &manager->profile;
+        ProfileChoice choice = choose(manager, manager->config);
+        unsigned changes = CHANGE_KEPT;
+
+        active->keep_error = error;
+        if (error < 0)
+                log_error_errno(error, "%s: the chosen profile cannot be kept over a restart: %m",
+                                manager->setup.state);
+        if (explain(manager, &choice))
+                changes |= CHANGE_PROFILE;
+        manager_changed(manager, changes);
+}
+
 /* Keeps the choice over a restart, as far as that is possible. */
 static void keep(Manager *manager)
 {
@@ -170,11 +188,16 @@ static void keep(Manager *manager)
         active->keep_error = 0;
         if (manager->setup.dry_run || !manager->setup.state)
                 return;
-        active->keep_error = profile_state_write(manager->setup.state, active->chosen);
-        if (active->keep_error < 0)
-                log_error_errno(active->keep_error,
-                                "%s: the chosen profile cannot be kept over a restart: %m",
-                                manager->setup.state);
+        if (!active->keeper)
+                active->keep_error = profile_keeper_new(manager->event, manager->setup.state,
+                                                        on_kept, manager, &active->keeper);
+        if (active->keeper)
+                profile_keeper_keep(active->keeper, active->chosen);
+}
+
+bool manager_is_keeping(const Manager *manager)
+{
+        return manager->profile.keeper && profile_keeper_is_busy(manager->profile.keeper);
 }
 
 int manager_set_profile(Manager *manager, const char *name, char **ret_error)
@@ -222,6 +245,7 @@ void manager_recall_profile(Manager *manager)
 
 void manager_drop_profile(Manager *manager)
 {
+        g_clear_pointer(&manager->profile.keeper, profile_keeper_free);
         g_clear_pointer(&manager->profile.chosen, g_free);
         g_clear_pointer(&manager->profile.reason, g_free);
         g_clear_pointer(&manager->profile.problem, g_free);

@@ -82,11 +82,13 @@ typedef enum Change {
         CHANGE_HOLDS = 1 << 6,    /* holds came or went, or are about other CPUs */
         CHANGE_PROFILE = 1 << 7,  /* the profile in force, or why */
         CHANGE_LIMITS = 1 << 8,   /* what single CPUs are held to: governor, latency, idle states */
+        CHANGE_KEPT = 1 << 10,    /* the chosen profile is on the disk, or cannot be */
         CHANGE_OBSTACLES = 1 << 9, /* perhaps: what stands in the way of holds */
 } Change;
 
 /* The profile in force is that of the configuration; here is how it came to be. */
 typedef struct ActiveProfile {
+        struct ProfileKeeper *keeper; /* NULL: nothing was chosen since the start */
         char *chosen;           /* by somebody, until somebody chooses another; NULL: nobody did */
         int keep_error;         /* why `chosen` is forgotten when the daemon ends; 0: it is not */
         char *reason;           /* why this one, for people; NULL before the first decision */
@@ -229,6 +231,9 @@ int manager_set_option(Manager *manager, const char *section, const char *key, c
  * restart. What a hold asks for stays stronger. -ENOENT: there is no such profile; -EINVAL: it
  * contradicts what was set at run time, and all is as it was. `*ret_error` says more. */
 int manager_set_profile(Manager *manager, const char *name, char **ret_error);
+
+/* True while the chosen profile is being written; CHANGE_KEPT follows. */
+bool manager_is_keeping(const Manager *manager);
 
 /* Why nothing comes of the profile in force ("paused by ..."), or which other one cannot be put in
  * force, as a new string; NULL if all is well. */
