@@ -119,6 +119,17 @@ typedef struct EnergyTotal {
         uint64_t dropped; /* readings that could not be true */
 } EnergyTotal;
 
+/* A scan of tasks' affinities that goes on while the event loop does. */
+typedef struct PinsLook {
+        PinsScan *scan; /* NULL: none */
+        sd_event_source *source;
+        uint64_t time_usec;    /* when it began */
+        int64_t budget_usec;   /* what it might cost then */
+        uint64_t cost_usec;    /* what it did */
+        CpuSet parked, online; /* what it took for granted */
+        bool is_new;           /* what it found has not been used yet */
+} PinsLook;
+
 typedef struct Manager {
         ManagerSetup setup;
         sd_event *event;
@@ -134,9 +145,10 @@ typedef struct Manager {
         GArray *policies;  /* of ActivePolicy, by rank */
         GArray *actuators; /* of ActuatorState */
         Knobs *knobs;
-        Pins *pins;               /* of the last scan */
-        uint64_t pins_time_usec;  /* of that scan; 0: none yet */
-        int64_t pins_left_usec;   /* what scans might have cost after it */
+        Pins *pins;              /* of the last scan */
+        uint64_t pins_time_usec; /* of that scan; 0: none yet */
+        int64_t pins_left_usec;  /* what scans might have cost after it */
+        PinsLook pins_look;
         uint64_t look_again_usec; /* when to scan again, for who is bound to CPUs keeps some in use
                                      that would be parked; 0: nobody does */
 
