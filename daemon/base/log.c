@@ -97,6 +97,23 @@ void log_message(int level, const char *format, ...)
         va_end(arguments);
 }
 
+void log_limited(LogLimit *limit, const char *format, ...)
+{
+        uint64_t now = (uint64_t)g_get_monotonic_time();
+        va_list arguments;
+        bool more;
+
+        if (limit->n == 0 || now - limit->since_usec >= LOG_LIMIT_USEC)
+                *limit = (LogLimit){ .since_usec = now };
+        limit->n++;
+        more = limit->n > LOG_LIMIT_MESSAGES;
+        if (limit->n == LOG_LIMIT_MESSAGES + 1)
+                log_message(LOG_INFO, "More messages like the last one are at level debug");
+        va_start(arguments, format);
+        put_message(more ? LOG_DEBUG : LOG_INFO, errno, format, arguments);
+        va_end(arguments);
+}
+
 int log_error_errno(int error, const char *format, ...)
 {
         va_list arguments;

@@ -10,6 +10,7 @@
 #define IDLED_LOG_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <syslog.h>
 
 /* Messages above this syslog priority are dropped; LOG_INFO at start. */
@@ -32,6 +33,18 @@ const char *log_level_name(int level);
 
 /* One line; errno is kept, and %m works. */
 void log_message(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* How many messages of one kind clients may cause: the first LOG_LIMIT_MESSAGES of each
+ * LOG_LIMIT_USEC are at LOG_INFO, the others at LOG_DEBUG. Zeros at the start. */
+typedef struct LogLimit {
+        uint64_t since_usec;
+        unsigned n;
+} LogLimit;
+#define LOG_LIMIT_USEC     10000000
+#define LOG_LIMIT_MESSAGES 10
+
+/* One line, at LOG_INFO as long as `limit` permits. */
+void log_limited(LogLimit *limit, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* A copy of at most 256 bytes in which every byte that is not printable UTF-8 is an escape such as
  * \x0a; free with g_free(). */

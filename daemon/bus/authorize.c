@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Asking polkit.
+ * Asking the bus who a sender is, and polkit what a user may do.
  *
  * One Question lives from the client's call to polkit's answer. It ends early, and polkit is told
  * so, when the client leaves the bus: whatever is answered then is nobody's permission.
@@ -14,12 +14,15 @@
 #include "base/log.h"
 #include "systemd/bus-connect.h"
 
+#define DRIVER_NAME "org.freedesktop.DBus"
+#define DRIVER_PATH "/org/freedesktop/DBus"
+
 #define POLKIT_NAME      "org.freedesktop.PolicyKit1"
 #define POLKIT_PATH      "/org/freedesktop/PolicyKit1/Authority"
 #define POLKIT_INTERFACE "org.freedesktop.PolicyKit1.Authority"
 
-/* So many senders are remembered before all are forgotten. */
-#define SENDERS_MAX 256
+/* So many senders are remembered before all are forgotten: as many as a system bus has. */
+#define SENDERS_MAX 2048
 
 /* Someone may have to type a password first. */
 #define ANSWER_USEC             (25u * 1000 * 1000)
@@ -29,6 +32,7 @@ struct Authorizer {
         sd_bus *connection;
         bool is_system_bus;
         GPtrArray *questions; /* of Question, owned */
+        GPtrArray *lookups;   /* of Lookup, owned */
         GHashTable *senders;  /* name -> Sender */
         unsigned n_asked;
 };
@@ -43,6 +47,24 @@ typedef struct Question {
         sd_bus_slot *slot;
         sd_bus_track *track;
 } Question;
+
+/* A question to the bus itself: who has a name. */
+typedef struct Lookup {
+        Authorizer *authorizer;
+        char *name;
+        AuthorizerTold told;
+        void *userdata;
+        sd_bus_slot *slot;
+} Lookup;
+
+static void lookup_free(gpointer data)
+{
+        Lookup *lookup = data;
+
+        sd_bus_slot_unref(lookup->slot);
+        g_free(lookup->name);
+        g_free(lookup);
+}
 
 static void question_free(gpointer data)
 {
@@ -62,6 +84,7 @@ Authorizer *authorizer_new(sd_bus *connection, bool is_system_bus)
         authorizer->connection = connection;
         authorizer->is_system_bus = is_system_bus;
         authorizer->questions = g_ptr_array_new_with_free_func(question_free);
+        authorizer->lookups = g_ptr_array_new_with_free_func(lookup_free);
         authorizer->senders = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         return authorizer;
 }
@@ -71,6 +94,7 @@ void authorizer_free(Authorizer *authorizer)
         if (!authorizer)
                 return;
         g_ptr_array_unref(authorizer->questions);
+        g_ptr_array_unref(authorizer->lookups);
         g_hash_table_unref(authorizer->senders);
         g_free(authorizer);
 }
@@ -91,24 +115,101 @@ static int ask_bus(sd_bus_message *message, Sender *ret_sender)
         return r < 0 ? r : 0;
 }
 
-int authorizer_sender(Authorizer *authorizer, sd_bus_message *message, Sender *ret_sender)
+static void remember(Authorizer *authorizer, const char *name, const Sender *sender)
 {
-        const char *name = sd_bus_message_get_sender(message);
-        const Sender *known = name ? g_hash_table_lookup(authorizer->senders, name) : NULL;
-        int r;
-
-        if (known) {
-                *ret_sender = *known;
-                return 0;
-        }
-        r = ask_bus(message, ret_sender);
-        if (r < 0 || !name)
-                return r;
         if (g_hash_table_size(authorizer->senders) >= SENDERS_MAX)
                 g_hash_table_remove_all(authorizer->senders);
         g_hash_table_insert(authorizer->senders, g_strdup(name),
-                            g_memdup2(ret_sender, sizeof(*ret_sender)));
+                            g_memdup2(sender, sizeof(*sender)));
+}
+
+bool authorizer_knows(const Authorizer *authorizer, const char *name, Sender *ret_sender)
+{
+        const Sender *known = name ? g_hash_table_lookup(authorizer->senders, name) : NULL;
+
+        if (known)
+                *ret_sender = *known;
+        return known;
+}
+
+int authorizer_sender(Authorizer *authorizer, sd_bus_message *message, Sender *ret_sender)
+{
+        const char *name = sd_bus_message_get_sender(message);
+        int r;
+
+        if (authorizer_knows(authorizer, name, ret_sender))
+                return 0;
+        r = ask_bus(message, ret_sender);
+        if (r >= 0 && name)
+                remember(authorizer, name, ret_sender);
+        return r;
+}
+
+/* Reads the credentials' (a{sv}); -ENODATA: the user is not among them. */
+static int credentials_read(sd_bus_message *answer, Sender *ret_sender)
+{
+        Sender sender = { 0 };
+        bool has_uid = false;
+        const char *key;
+        int r = sd_bus_message_enter_container(answer, 'a', "{sv}");
+
+        while (r >= 0 && (r = sd_bus_message_enter_container(answer, 'e', "sv")) > 0) {
+                uint32_t number = 0;
+
+                r = sd_bus_message_read(answer, "s", &key);
+                if (r < 0)
+                        return r;
+                if (g_str_equal(key, "UnixUserID") || g_str_equal(key, "ProcessID")) {
+                        r = sd_bus_message_read(answer, "v", "u", &number);
+                        if (*key == 'U') {
+                                sender.uid = number;
+                                has_uid = r >= 0;
+                        } else {
+                                sender.pid = (pid_t)number;
+                        }
+                } else {
+                        r = sd_bus_message_skip(answer, "v");
+                }
+                if (r >= 0)
+                        r = sd_bus_message_exit_container(answer);
+        }
+        if (r >= 0 && has_uid)
+                *ret_sender = sender;
+        return r < 0 ? r : has_uid ? 0 : -ENODATA;
+}
+
+static int lookup_answered(sd_bus_message *answer, void *userdata, sd_bus_error *unused)
+{
+        Lookup *lookup = userdata;
+        Sender sender;
+        int r = sd_bus_message_is_method_error(answer, NULL) ? -sd_bus_message_get_errno(answer)
+                                                             : credentials_read(answer, &sender);
+
+        if (r < 0)
+                log_debug("The bus does not say who %s is: %s", lookup->name, g_strerror(-r));
+        else
+                remember(lookup->authorizer, lookup->name, &sender);
+        lookup->told(lookup->name, r < 0 ? NULL : &sender, lookup->userdata);
+        g_ptr_array_remove_fast(lookup->authorizer->lookups, lookup);
         return 0;
+}
+
+int authorizer_ask(Authorizer *authorizer, const char *name, AuthorizerTold told, void *userdata)
+{
+        Lookup *lookup = g_new0(Lookup, 1);
+        int r;
+
+        lookup->authorizer = authorizer;
+        lookup->name = g_strdup(name);
+        lookup->told = told;
+        lookup->userdata = userdata;
+        g_ptr_array_add(authorizer->lookups, lookup);
+        r = sd_bus_call_method_async(authorizer->connection, &lookup->slot, DRIVER_NAME,
+                                     DRIVER_PATH, DRIVER_NAME, "GetConnectionCredentials",
+                                     lookup_answered, lookup, "s", name);
+        if (r < 0)
+                g_ptr_array_remove_fast(authorizer->lookups, lookup);
+        return r;
 }
 
 static int question_refuse(sd_bus_error *error)

@@ -41,4 +41,12 @@ typedef struct Sender {
 /* Asks the bus once for every name: it never gives one to somebody else. */
 int authorizer_sender(Authorizer *authorizer, sd_bus_message *message, Sender *ret_sender);
 
+/* True if the bus has said who has the unique name. */
+bool authorizer_knows(const Authorizer *authorizer, const char *name, Sender *ret_sender);
+
+/* Asks the bus who has the unique name, without blocking, and calls `told` with the answer; NULL:
+ * there is none, as the name may be gone. Not called after authorizer_free(). */
+typedef void (*AuthorizerTold)(const char *name, const Sender *sender, void *userdata);
+int authorizer_ask(Authorizer *authorizer, const char *name, AuthorizerTold told, void *userdata);
+
 #endif

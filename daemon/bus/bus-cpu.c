@@ -169,12 +169,14 @@ BUS_GETTER(get_reason)
         const Bus *bus = userdata;
         const Manager *manager = bus->manager;
         int cpu = bus_path_cpu(bus, path);
-        g_autofree char *text = NULL, *obstacle = manager_obstacle(manager);
+        bool wanted = !cpuset_has(&manager->plan.allowed, cpu);
+        bool parked = cpuset_has(&manager->parked, cpu);
+        g_autofree char *text = NULL, *obstacle = NULL;
 
+        if (wanted && !parked)
+                obstacle = manager_obstacle(manager);
         if (cpuset_has(&manager->topology->online, cpu))
-                text = cpu_sentence(cpu, !cpuset_has(&manager->plan.allowed, cpu),
-                                    cpuset_has(&manager->parked, cpu), manager_cause(manager, cpu),
-                                    obstacle);
+                text = cpu_sentence(cpu, wanted, parked, manager_cause(manager, cpu), obstacle);
         else
                 text = g_strdup_printf("CPU %d is offline.", cpu);
         return sd_bus_message_append(reply, "s", text);
@@ -187,7 +189,8 @@ BUS_GETTER(get_figures)
         return bus_append_figures(reply, bus->manager, bus_path_cpu(bus, path));
 }
 
-#define CHANGES SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE
+#define CHANGES  SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE
+#define EXPLICIT SD_BUS_VTABLE_PROPERTY_EXPLICIT
 
 static const sd_bus_vtable vtable[] = {
         SD_BUS_VTABLE_START(0),
@@ -207,7 +210,7 @@ static const sd_bus_vtable vtable[] = {
         SD_BUS_PROPERTY("Residency", "a(sdtttt)", get_residency, 0, 0),
         SD_BUS_PROPERTY("Estimated", "s", get_estimated, 0, 0),
         SD_BUS_PROPERTY("Reason", "s", get_reason, 0, CHANGES),
-        SD_BUS_PROPERTY("Figures", "a(sssd)", get_figures, 0, 0),
+        SD_BUS_PROPERTY("Figures", "a(sssd)", get_figures, 0, EXPLICIT),
         SD_BUS_VTABLE_END,
 };
 

@@ -10,13 +10,14 @@
 #include "bus/bus-parts.h"
 #include "manager/sentence.h"
 
-static int append_cpu(sd_bus_message *m, const Manager *manager, int cpu)
+/* `obstacle` is the same for all CPUs. */
+static int append_cpu(sd_bus_message *m, const Manager *manager, int cpu, const char *obstacle)
 {
         const CpuCause *why = manager_cause(manager, cpu);
         bool parked = cpuset_has(&manager->parked, cpu);
         bool wanted = !cpuset_has(&manager->plan.allowed, cpu);
-        g_autofree char *obstacle = wanted && !parked ? manager_obstacle(manager) : NULL;
-        g_autofree char *text = cpu_sentence(cpu, wanted, parked, why, obstacle);
+        const char *problem = wanted && !parked ? obstacle : NULL;
+        g_autofree char *text = cpu_sentence(cpu, wanted, parked, why, problem);
         int r = sd_bus_message_open_container(m, 'a', "{sv}");
 
         if (r >= 0)
@@ -25,7 +26,7 @@ static int append_cpu(sd_bus_message *m, const Manager *manager, int cpu)
         if (r >= 0)
                 r = bus_append_why(m, why->policy, &why->reason, &why->option_source);
         if (r >= 0)
-                r = bus_append_text(m, "obstacle", obstacle);
+                r = bus_append_text(m, "obstacle", problem);
         if (r >= 0)
                 r = bus_append_reasons(m, manager, cpu);
         if (r >= 0)
@@ -53,12 +54,13 @@ static int begin(sd_bus_message *message, const char *type, sd_bus_message **ret
 int bus_method_explain(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
         const Bus *bus = userdata;
+        g_autofree char *obstacle = manager_obstacle(bus->manager);
         _message_ sd_bus_message *reply = NULL;
         int r = begin(message, "a{sv}", &reply);
 
         CPUSET_FOREACH(cpu, &bus->manager->topology->online)
                 if (r >= 0)
-                        r = append_cpu(reply, bus->manager, cpu);
+                        r = append_cpu(reply, bus->manager, cpu, obstacle);
         return finish(reply, r);
 }
 

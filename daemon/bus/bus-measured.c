@@ -73,6 +73,13 @@ BUS_GETTER(get_period)
         return sd_bus_message_append(reply, "t", bus->manager->interval_usec);
 }
 
+BUS_GETTER(get_late)
+{
+        const Bus *bus = userdata;
+
+        return sd_bus_message_append(reply, "t", bus->manager->late_usec);
+}
+
 /* CpuUSec, Wakeups. */
 BUS_GETTER(get_usage)
 {
@@ -116,6 +123,7 @@ static const sd_bus_vtable vtable[] = {
         SD_BUS_PROPERTY("ObservedUSec", "t", get_observed, 0, 0),
         SD_BUS_PROPERTY("TransitionsLastMinute", "u", get_transitions_last_minute, 0, 0),
         SD_BUS_PROPERTY("Ticks", "t", get_ticks, 0, 0),
+        SD_BUS_PROPERTY("LateUSec", "t", get_late, 0, 0),
         SD_BUS_PROPERTY("CpuUSec", "t", get_usage, 0, 0),
         SD_BUS_PROPERTY("Wakeups", "t", get_usage, 0, 0),
         SD_BUS_PROPERTY("PeriodUSec", "t", get_period, 0, 0),

@@ -16,6 +16,7 @@
  *   bus-hold.c         /org/idled1/hold/ID; bus-hold-methods.c makes and ends them by what
  *   bus-hold-request.c reads
  *   bus-sleeps.c       the sleep ledger, on /org/idled1
+ *   turns.c            whose call is answered next
  *   bus-log-control.c  /org/freedesktop/LogControl1
  *
  * Objects below /org/idled1 are not registered one by one: their vtables are for all paths below a
@@ -30,6 +31,7 @@
 #include "bus/authorize.h"
 #include "systemd/bus-connect.h"
 #include "bus/bus.h"
+#include "bus/turns.h"
 #include "systemd/unit-control.h"
 
 #define BUS_NAME        "org.idled1"
@@ -82,12 +84,15 @@ struct Bus {
 
         sd_bus *connection; /* NULL between two attempts */
         Authorizer *authorizer;
+        Turns *turns;
         sd_event_source *retry;
         uint64_t retry_usec; /* how long the next attempt is put off */
         bool owned;          /* the name is ours, or was when the bus went away */
         int yielded;         /* the pause held while it is someone else's, -1 none */
 
         BusSleeps *sleeps;      /* NULL until the first connection is served */
+        GPtrArray *keeping; /* of calls that are answered when the chosen profile is kept */
+
         struct BusPower *power; /* NULL: the power-profiles names are not served */
 
         sd_event_source *publish, *publish_later;
@@ -127,6 +132,9 @@ int bus_append_figures_key(sd_bus_message *message, const Manager *manager, int 
 
 /* As manager_set_profile(), its errors as those of the bus. Returns 0 or what to return. */
 int bus_set_profile(Bus *bus, const char *name, sd_bus_error *error);
+
+/* Answers those who chose a profile: it is kept, or cannot be. */
+void bus_answer_kept(Bus *bus);
 
 /* Appends a CPU set in list format. */
 int bus_append_cpus(sd_bus_message *message, const CpuSet *set);

@@ -8,6 +8,9 @@
 #include "bus/bus-parts.h"
 #include "config/profile.h"
 
+/* So many calls wait for the disk; others are answered before their choice is kept. */
+#define KEEPING_MAX 64
+
 BUS_GETTER(get_profile)
 {
         const Bus *bus = userdata;
@@ -63,7 +66,19 @@ static int do_set_profile(sd_bus_message *message, void *userdata, sd_bus_error 
 
         if (r >= 0)
                 r = bus_set_profile(bus, name, error);
-        return r < 0 ? r : sd_bus_reply_method_return(message, NULL);
+        if (r < 0)
+                return r;
+        if (!manager_is_keeping(bus->manager) || bus->keeping->len >= KEEPING_MAX)
+                return sd_bus_reply_method_return(message, NULL);
+        g_ptr_array_add(bus->keeping, sd_bus_message_ref(message));
+        return 1;
+}
+
+void bus_answer_kept(Bus *bus)
+{
+        for (guint i = 0; i < bus->keeping->len; i++)
+                sd_bus_reply_method_return(bus->keeping->pdata[i], NULL);
+        g_ptr_array_set_size(bus->keeping, 0);
 }
 
 int bus_set_profile(Bus *bus, const char *name, sd_bus_error *error)

@@ -133,7 +133,11 @@ void bus_changed(Manager *manager, unsigned changes, void *userdata)
         Bus *bus = userdata;
         int r;
 
-        bus->changes |= changes;
+        if (changes & CHANGE_KEPT)
+                bus_answer_kept(bus);
+        bus->changes |= changes & ~(unsigned)CHANGE_KEPT;
+        if (!bus->changes)
+                return;
         units_watch(bus->units, needs_units(manager), units_came, bus);
         r = publish_soon(bus);
         if (r < 0)

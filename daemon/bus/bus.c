@@ -138,6 +138,9 @@ static int on_disconnected(sd_bus_message *message, void *userdata, sd_bus_error
 static void drop_connection(Bus *bus)
 {
         bus_drop_power(bus);
+        g_ptr_array_set_size(bus->keeping, 0);
+        turns_free(bus->turns);
+        bus->turns = NULL;
         authorizer_free(bus->authorizer);
         bus->authorizer = NULL;
         if (bus->manager)
@@ -188,6 +191,8 @@ static int serve_connection(Bus *bus)
 
         bus->authorizer = authorizer_new(bus->connection, bus->is_system);
         r = listen(bus);
+        if (r >= 0)
+                r = turns_new(bus->connection, bus->event, bus->authorizer, &bus->turns);
         if (r >= 0)
                 r = sd_bus_add_object_manager(bus->connection, NULL, BUS_PATH);
         if (r >= 0)
@@ -266,12 +271,18 @@ static int connect_first(Bus *bus)
         return 0;
 }
 
+static void unref_message(gpointer message)
+{
+        sd_bus_message_unref(message);
+}
+
 int bus_new(sd_event *event, const char *address, Bus **ret_bus)
 {
         g_autoptr(Bus) bus = g_new0(Bus, 1);
         int r;
 
         bus->yielded = -1;
+        bus->keeping = g_ptr_array_new_with_free_func(unref_message);
         bus->retry_usec = RETRY_FIRST_USEC;
         bus->event = sd_event_ref(event);
         bus->is_system = !address;
@@ -332,6 +343,7 @@ void bus_free(Bus *bus)
         bus->manager = NULL; /* gone before the bus, which it gave things back by */
         drop_connection(bus);
         bus_sleeps_free(bus->sleeps);
+        g_ptr_array_unref(bus->keeping);
         units_free(bus->units);
         sd_event_unref(bus->event);
         g_free(bus->address);

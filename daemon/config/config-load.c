@@ -199,12 +199,17 @@ static void load_hidden(Config *config, const ConfigPaths *paths, GPtrArray *err
         }
 }
 
+/* A list that is longer has been damaged, and each of its words would be an error. */
+#define POLICIES_MAX 64
+
 /* `suspect`: idled.conf has mistakes, one of which may be why it has no Policies=. */
 static void load_policies(Config *config, const ConfigPaths *paths, bool suspect, GPtrArray *errors)
 {
         const Section *daemon = config_section(config, "Daemon");
         const DaemonOptions *options = daemon->options;
         Source source = section_source(daemon, "Policies");
+        g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
+        g_autoptr(GHashTable) repeated = g_hash_table_new(g_str_hash, g_str_equal);
         bool wrong = suspect && !source.file;
 
         if (!source.file)
@@ -215,11 +220,20 @@ static void load_policies(Config *config, const ConfigPaths *paths, bool suspect
                 g_autofree char *error = NULL;
                 int r;
 
-                if (config_section(config, name) && config_section(config, name)->policy) {
-                        config_error_add(errors, source.file, source.line,
-                                         "Policies: found \"%s\" twice, expected it once", name);
+                if (!g_hash_table_add(seen, (gpointer)name)) {
+                        if (g_hash_table_add(repeated, (gpointer)name)) /* once is enough */
+                                config_error_add(errors, source.file, source.line,
+                                                 "Policies: found \"%s\" more than once, "
+                                                 "expected it once",
+                                                 name);
                         wrong = true;
                         continue;
+                }
+                if (g_hash_table_size(seen) > POLICIES_MAX) {
+                        config_error_add(errors, source.file, source.line,
+                                         "Policies: found more than %d, expected fewer",
+                                         POLICIES_MAX);
+                        return;
                 }
                 r = policy_load(paths->policy_dir, name, &policy, &error);
                 if (r == 0) {

@@ -12,6 +12,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <gmodule.h>
 #include <math.h>
 #include <stdbool.h>
@@ -22,6 +23,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/setting-value.h"
+#include "config/plugin-elf.h"
 #include "config/plugin-file.h"
 
 #define SUFFIX           ".so"
@@ -69,12 +71,29 @@ static char *linker_message(const char *opened)
         return g_strdup(message);
 }
 
+/* `opened` names the file that was found safe, whose descriptor cannot be read. */
+static int check_whole(const char *path, const char *opened, uint64_t size, char **ret_error)
+{
+        _fd_ int fd = open(opened, O_RDONLY | O_CLOEXEC);
+        uint64_t expected;
+        int r = fd < 0 ? -errno : plugin_elf_check(fd, &expected);
+
+        if (r == -ENODATA)
+                *ret_error = g_strdup_printf("%s: found %" G_GUINT64_FORMAT " bytes, expected at "
+                                             "least %" G_GUINT64_FORMAT ": the file is truncated",
+                                             path, size, expected);
+        else if (r < 0)
+                *ret_error = g_strdup_printf("%s: %s", path, g_strerror(-r));
+        return r == -ENODATA ? -EPROTO : r;
+}
+
 static int load_module(const char *path, GModule **ret_module, char **ret_error)
 {
         _fd_ int fd = safe_open(path, ret_error);
         g_autofree char *opened = g_strdup_printf("/proc/self/fd/%d", fd), *message = NULL;
         struct stat st;
         Loaded entry;
+        int r;
 
         if (fd < 0)
                 return fd;
@@ -85,6 +104,9 @@ static int load_module(const char *path, GModule **ret_module, char **ret_error)
         *ret_module = find_loaded(&st);
         if (*ret_module)
                 return 0;
+        r = check_whole(path, opened, (uint64_t)st.st_size, ret_error);
+        if (r < 0)
+                return r;
         entry = (Loaded){ st.st_dev, st.st_ino, g_module_open(opened, G_MODULE_BIND_LOCAL) };
         if (!entry.module) {
                 message = linker_message(opened);

@@ -55,6 +55,9 @@ void manager_make_safe(Manager *manager, Plan *plan, uint8_t *ret_safety);
  * in use for them could be parked by now. A tick comes in time for that. */
 bool manager_should_look_again(const Manager *manager);
 
+/* Frees what is known of tasks' affinities. */
+void manager_drop_pins(Manager *manager);
+
 /* Notes for every CPU why it is parked or not, and a transition if the set of parked CPUs differs
  * from that before. */
 void manager_note_causes(Manager *manager, const CpuSet *parked_before, const uint8_t *safety);

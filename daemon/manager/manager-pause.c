@@ -12,6 +12,9 @@
 #include "base/log.h"
 #include "manager/manager-parts.h"
 
+/* Clients come and go as often as they like. */
+static LogLimit pause_log;
+
 static void pause_free(Pause *pause)
 {
         sd_event_source_disable_unref(pause->source);
@@ -32,7 +35,7 @@ static int on_hangup(sd_event_source *source, int fd, uint32_t revents, void *us
         Pause *pause = userdata;
         Manager *manager = pause->manager;
 
-        log_info("Pause by %s is over: %s", pause->owner, pause->reason);
+        log_limited(&pause_log, "Pause by %s is over: %s", pause->owner, pause->reason);
         g_ptr_array_remove(manager->pauses, pause);
         pause_free(pause);
         pauses_changed(manager);
@@ -61,7 +64,7 @@ int manager_pause(Manager *manager, const char *reason, const char *owner, uid_t
         pause->reason = g_steal_pointer(&clean_reason);
         pause->owner = g_steal_pointer(&clean_owner);
         g_ptr_array_add(manager->pauses, pause);
-        log_info("Paused by %s: %s", pause->owner, pause->reason);
+        log_limited(&pause_log, "Paused by %s: %s", pause->owner, pause->reason);
         pauses_changed(manager);
         *ret_fd = ends[1];
         return 0;

@@ -11,7 +11,11 @@
 
 #include "base/log.h"
 #include "manager/manager-parts.h"
+#include "manager/profile-keeper.h"
 #include "manager/profile-state.h"
+
+/* Clients choose as often as they like. */
+static LogLimit profile_log;
 
 /* What holds ask for, as an array of HeldProfile. */
 static GArray *held_profiles(const Manager *manager)
@@ -113,7 +117,7 @@ static void log_switch(const ActiveProfile *active, const ProfileChoice *choice)
         if (choice->why == PROFILE_HELD || active->held)
                 log_debug("Profile %s: %s", choice->profile->name, active->reason);
         else
-                log_info("Profile %s: %s", choice->profile->name, active->reason);
+                log_limited(&profile_log, "Profile %s: %s", choice->profile->name, active->reason);
 }
 
 bool manager_follow_profile(Manager *manager)
@@ -159,6 +163,23 @@ static void set_chosen(ActiveProfile *active, const char *name)
         active->chosen = copy;
 }
 
+/* The last choice is on the disk, or cannot be: then the reason of the profile says so. */
+static void on_kept(int error, void *userdata)
+{
+        Manager *manager = userdata;
+        ActiveProfile *active = &manager->profile;
+        ProfileChoice choice = choose(manager, manager->config);
+        unsigned changes = CHANGE_KEPT;
+
+        active->keep_error = error;
+        if (error < 0)
+                log_error_errno(error, "%s: the chosen profile cannot be kept over a restart: %m",
+                                manager->setup.state);
+        if (explain(manager, &choice))
+                changes |= CHANGE_PROFILE;
+        manager_changed(manager, changes);
+}
+
 /* Keeps the choice over a restart, as far as that is possible. */
 static void keep(Manager *manager)
 {
@@ -167,11 +188,16 @@ static void keep(Manager *manager)
         active->keep_error = 0;
         if (manager->setup.dry_run || !manager->setup.state)
                 return;
-        active->keep_error = profile_state_write(manager->setup.state, active->chosen);
-        if (active->keep_error < 0)
-                log_error_errno(active->keep_error,
-                                "%s: the chosen profile cannot be kept over a restart: %m",
-                                manager->setup.state);
+        if (!active->keeper)
+                active->keep_error = profile_keeper_new(manager->event, manager->setup.state,
+                                                        on_kept, manager, &active->keeper);
+        if (active->keeper)
+                profile_keeper_keep(active->keeper, active->chosen);
+}
+
+bool manager_is_keeping(const Manager *manager)
+{
+        return manager->profile.keeper && profile_keeper_is_busy(manager->profile.keeper);
 }
 
 int manager_set_profile(Manager *manager, const char *name, char **ret_error)
@@ -195,10 +221,10 @@ int manager_set_profile(Manager *manager, const char *name, char **ret_error)
         keep(manager);
         explain(manager, &choice);
         if (choice.why == PROFILE_HELD)
-                log_info("Profile %s is chosen; %s stays, %s", automatic ? PROFILE_AUTO : name,
-                         choice.profile->name, active->reason);
+                log_limited(&profile_log, "Profile %s is chosen; %s stays, %s",
+                            automatic ? PROFILE_AUTO : name, choice.profile->name, active->reason);
         else
-                log_info("Profile %s: %s", choice.profile->name, active->reason);
+                log_limited(&profile_log, "Profile %s: %s", choice.profile->name, active->reason);
         active->held = choice.why == PROFILE_HELD;
         manager_changed(manager, CHANGE_PROFILE | (r > 0 ? CHANGE_CONFIG : 0));
         manager_tick(manager);
@@ -219,6 +245,7 @@ void manager_recall_profile(Manager *manager)
 
 void manager_drop_profile(Manager *manager)
 {
+        g_clear_pointer(&manager->profile.keeper, profile_keeper_free);
         g_clear_pointer(&manager->profile.chosen, g_free);
         g_clear_pointer(&manager->profile.reason, g_free);
         g_clear_pointer(&manager->profile.problem, g_free);

@@ -41,7 +41,14 @@ void manager_set_timer(sd_event_source *timer, uint64_t usec)
 
 static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 {
-        manager_tick(userdata);
+        Manager *manager = userdata;
+        uint64_t slack = 0, now = manager_now();
+
+        /* A time of 0 means "soon": manager_wake(). */
+        sd_event_source_get_time_accuracy(source, &slack);
+        if (usec > 0 && now > usec + slack)
+                manager->late_usec = MAX(manager->late_usec, now - usec - slack);
+        manager_tick(manager);
         return 0;
 }
 

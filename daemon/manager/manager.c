@@ -378,7 +378,7 @@ void manager_free(Manager *manager)
         manager_drop_profile(manager);
         manager_observers_done(manager);
         knobs_free(manager->knobs);
-        pins_free(manager->pins);
+        manager_drop_pins(manager);
         snapshot_free(manager->snapshot);
         counters_free(manager->current);
         counters_free(manager->previous);

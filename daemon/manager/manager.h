@@ -82,11 +82,13 @@ typedef enum Change {
         CHANGE_HOLDS = 1 << 6,    /* holds came or went, or are about other CPUs */
         CHANGE_PROFILE = 1 << 7,  /* the profile in force, or why */
         CHANGE_LIMITS = 1 << 8,   /* what single CPUs are held to: governor, latency, idle states */
+        CHANGE_KEPT = 1 << 10,    /* the chosen profile is on the disk, or cannot be */
         CHANGE_OBSTACLES = 1 << 9, /* perhaps: what stands in the way of holds */
 } Change;
 
 /* The profile in force is that of the configuration; here is how it came to be. */
 typedef struct ActiveProfile {
+        struct ProfileKeeper *keeper; /* NULL: nothing was chosen since the start */
         char *chosen;           /* by somebody, until somebody chooses another; NULL: nobody did */
         int keep_error;         /* why `chosen` is forgotten when the daemon ends; 0: it is not */
         char *reason;           /* why this one, for people; NULL before the first decision */
@@ -117,6 +119,17 @@ typedef struct EnergyTotal {
         uint64_t dropped; /* readings that could not be true */
 } EnergyTotal;
 
+/* A scan of tasks' affinities that goes on while the event loop does. */
+typedef struct PinsLook {
+        PinsScan *scan; /* NULL: none */
+        sd_event_source *source;
+        uint64_t time_usec;    /* when it began */
+        int64_t budget_usec;   /* what it might cost then */
+        uint64_t cost_usec;    /* what it did */
+        CpuSet parked, online; /* what it took for granted */
+        bool is_new;           /* what it found has not been used yet */
+} PinsLook;
+
 typedef struct Manager {
         ManagerSetup setup;
         sd_event *event;
@@ -132,9 +145,10 @@ typedef struct Manager {
         GArray *policies;  /* of ActivePolicy, by rank */
         GArray *actuators; /* of ActuatorState */
         Knobs *knobs;
-        Pins *pins;               /* of the last scan */
-        uint64_t pins_time_usec;  /* of that scan; 0: none yet */
-        int64_t pins_left_usec;   /* what scans might have cost after it */
+        Pins *pins;              /* of the last scan */
+        uint64_t pins_time_usec; /* of that scan; 0: none yet */
+        int64_t pins_left_usec;  /* what scans might have cost after it */
+        PinsLook pins_look;
         uint64_t look_again_usec; /* when to scan again, for who is bound to CPUs keeps some in use
                                      that would be parked; 0: nobody does */
 
@@ -163,6 +177,7 @@ typedef struct Manager {
         bool standby;      /* another daemon serves our name */
 
         uint64_t n_ticks;
+        uint64_t late_usec; /* the most that a tick came after the time and slack of its timer */
         uint64_t interval_usec; /* to the next tick as set; 0: no timer */
         uint64_t stretch;       /* how many periods that is */
         bool pressed;           /* the fast pressure trigger fired */
@@ -228,6 +243,9 @@ int manager_set_option(Manager *manager, const char *section, const char *key, c
  * restart. What a hold asks for stays stronger. -ENOENT: there is no such profile; -EINVAL: it
  * contradicts what was set at run time, and all is as it was. `*ret_error` says more. */
 int manager_set_profile(Manager *manager, const char *name, char **ret_error);
+
+/* True while the chosen profile is being written; CHANGE_KEPT follows. */
+bool manager_is_keeping(const Manager *manager);
 
 /* Why nothing comes of the profile in force ("paused by ..."), or which other one cannot be put in
  * force, as a new string; NULL if all is well. */

@@ -24,6 +24,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -32,9 +33,12 @@
 #include "base/log.h"
 #include "base/number.h"
 
-typedef struct Scan {
+struct PinsScan {
         int root, proc;
-        const Topology *topology;
+        DIR *processes, *threads; /* where the scan is; NULL: at the end, or in no process */
+        int pid;                  /* whose threads these are */
+        unsigned left;            /* how many tasks more in this step */
+        CpuSet online;
         CpuSet usable;                     /* a list that holds all of these restricts nothing */
         CpuSet confined;                   /* empty: nobody is confined */
         CpuSet memory;                     /* numbers of the nodes that have memory */
@@ -45,7 +49,7 @@ typedef struct Scan {
         bool forgets, forgotten; /* what the kernel does with affinities; there are any */
         char *buffer;
         size_t size;
-} Scan;
+};
 
 /* What matters of a status file; the strings lie in the scan's buffer. */
 typedef struct Status {
@@ -81,7 +85,7 @@ static void end_line(char *value)
 }
 
 /* Reads the status file in the directory `path`. */
-static int status_read(Scan *scan, const char *path)
+static int status_read(PinsScan *scan, const char *path)
 {
         _fd_ int fd = -1;
         char file[80];
@@ -101,7 +105,7 @@ static int status_read(Scan *scan, const char *path)
         return n;
 }
 
-static int status_parse(Scan *scan, const char *path, Status *ret_status)
+static int status_parse(PinsScan *scan, const char *path, Status *ret_status)
 {
         char *text, *threads;
         int r = status_read(scan, path);
@@ -133,14 +137,14 @@ static bool is_new(GHashTable *lists, const char *list)
 }
 
 /* True if a task with this set, offline CPUs left out, is kept from CPUs by others than us. */
-static bool restricts(const Scan *scan, const CpuSet *set)
+static bool restricts(const PinsScan *scan, const CpuSet *set)
 {
         return !cpuset_is_empty(set) && !cpuset_is_subset(&scan->usable, set) &&
                !cpuset_equal(set, &scan->confined);
 }
 
 /* True if `set` is what the task's cpuset lets it have; `path` leads to the task's files. */
-static bool is_of_cpuset(const Scan *scan, const char *path, const CpuSet *set)
+static bool is_of_cpuset(const PinsScan *scan, const char *path, const CpuSet *set)
 {
         static const char *const files[] = { "sys/fs/cgroup%s/cpuset.cpus.effective",
                                              "sys/fs/cgroup/cpuset%s/cpuset.effective_cpus" };
@@ -156,31 +160,31 @@ static bool is_of_cpuset(const Scan *scan, const char *path, const CpuSet *set)
 
                 if (file_read(scan->root, file, &text) < 0 || cpuset_parse(text, &effective) < 0)
                         continue;
-                cpuset_and(&effective, &scan->topology->online);
+                cpuset_and(&effective, &scan->online);
                 return cpuset_equal(&effective, set);
         }
         return false;
 }
 
 /* Whether the list is one that the kernel would forget. */
-static void note_affinity(Scan *scan, const char *path, const char *list)
+static void note_affinity(PinsScan *scan, const char *path, const char *list)
 {
         CpuSet set;
 
         if (!scan->forgets || scan->forgotten || cpuset_parse(list, &set) < 0)
                 return;
-        cpuset_and(&set, &scan->topology->online);
+        cpuset_and(&set, &scan->online);
         scan->forgotten = restricts(scan, &set) && !is_of_cpuset(scan, path, &set);
 }
 
-static void note_cpus(Scan *scan, const char *list, const char *name, int tid)
+static void note_cpus(PinsScan *scan, const char *list, const char *name, int tid)
 {
         g_autofree char *clean = NULL;
         CpuSet set;
 
         if (!is_new(scan->cpu_lists, list) || cpuset_parse(list, &set) < 0)
                 return;
-        cpuset_and(&set, &scan->topology->online);
+        cpuset_and(&set, &scan->online);
         if (!restricts(scan, &set))
                 return;
         /* Lists that differ only in CPUs that are offline. */
@@ -192,7 +196,7 @@ static void note_cpus(Scan *scan, const char *list, const char *name, int tid)
         g_ptr_array_add(scan->owners, g_strdup_printf("task %d (%s)", tid, clean));
 }
 
-static void note_mems(Scan *scan, const char *list)
+static void note_mems(PinsScan *scan, const char *list)
 {
         CpuSet nodes;
 
@@ -202,7 +206,7 @@ static void note_mems(Scan *scan, const char *list)
 }
 
 /* `path` is the task's directory below /proc. */
-static void note_task(Scan *scan, const Status *status, const char *path, int tid)
+static void note_task(PinsScan *scan, const Status *status, const char *path, int tid)
 {
         if (!status->has_memory)
                 return;
@@ -214,39 +218,47 @@ static void note_task(Scan *scan, const Status *status, const char *path, int ti
                 note_mems(scan, status->mems);
 }
 
-/* The threads of process `pid` but the one that has the same number, which was looked at. */
-static void scan_threads(Scan *scan, int pid)
+/* Goes on with the threads of a process; the one that has the same number was looked at. */
+static void scan_threads(PinsScan *scan)
 {
         char path[64];
-        _dir_ DIR *dir = NULL;
         Status status;
 
-        snprintf(path, sizeof(path), "%d/task", pid);
-        dir = dir_open(scan->proc, path);
-        if (!dir)
-                return;
-        for (int tid; (tid = next_number(dir)) >= 0;) {
-                snprintf(path, sizeof(path), "%d/task/%d", pid, tid);
-                if (tid != pid && status_parse(scan, path, &status) >= 0)
+        while (scan->left > 0) {
+                int tid = next_number(scan->threads);
+
+                if (tid < 0) {
+                        g_clear_pointer(&scan->threads, closedir);
+                        return;
+                }
+                if (tid == scan->pid)
+                        continue;
+                scan->left--;
+                snprintf(path, sizeof(path), "%d/task/%d", scan->pid, tid);
+                if (status_parse(scan, path, &status) >= 0)
                         note_task(scan, &status, path, tid);
         }
 }
 
-static void scan_process(Scan *scan, int pid)
+static void scan_process(PinsScan *scan, int pid)
 {
         char path[64];
         Status status;
 
+        scan->left--;
         snprintf(path, sizeof(path), "%d", pid);
         if (status_parse(scan, path, &status) < 0)
                 return;
         note_task(scan, &status, path, pid);
-        if (status.threads > 1)
-                scan_threads(scan, pid);
+        if (status.threads <= 1)
+                return;
+        snprintf(path, sizeof(path), "%d/task", pid);
+        scan->pid = pid;
+        scan->threads = dir_open(scan->proc, path);
 }
 
 /* The nodes that have memory: what a task's memory is restricted to if it is not restricted. */
-static void read_memory_nodes(Scan *scan, int root)
+static void read_memory_nodes(PinsScan *scan, const Topology *topology)
 {
         static const char *const files[] = { "sys/devices/system/node/has_memory",
                                              "sys/devices/system/node/online" };
@@ -254,12 +266,12 @@ static void read_memory_nodes(Scan *scan, int root)
         for (size_t i = 0; i < G_N_ELEMENTS(files); i++) {
                 g_autofree char *text = NULL;
 
-                if (file_read(root, files[i], &text) >= 0 &&
+                if (file_read(scan->root, files[i], &text) >= 0 &&
                     cpuset_parse(text, &scan->memory) >= 0 && !cpuset_is_empty(&scan->memory))
                         return;
         }
-        for (int node = 0; node < scan->topology->n_nodes; node++)
-                cpuset_add(&scan->memory, scan->topology->node_ids[node]);
+        for (int node = 0; node < topology->n_nodes; node++)
+                cpuset_add(&scan->memory, topology->node_ids[node]);
 }
 
 /* Kernels before 6.2 set a task's mask to that of its cpuset when this changes, and do not know
@@ -275,59 +287,98 @@ static bool forgets_affinities(int root)
         return major < 6 || (major == 6 && minor < 2);
 }
 
-static void scan_init(Scan *scan, int root, int proc, const Topology *topology,
-                      const CpuSet *confined)
+int pins_scan_new(int root, const Topology *topology, const CpuSet *confined, PinsScan **ret_scan)
 {
-        *scan = (Scan){
+        g_autoptr(PinsScan) scan = g_new(PinsScan, 1);
+
+        *scan = (PinsScan){
                 .root = root,
-                .proc = proc,
+                .proc = openat(root, "proc", O_PATH | O_DIRECTORY | O_CLOEXEC),
                 .forgets = forgets_affinities(root),
-                .topology = topology,
+                .online = topology->online,
                 .usable = topology_usable(topology),
                 .cpu_lists = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL),
                 .mem_lists = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL),
                 .sets = g_array_new(FALSE, FALSE, sizeof(CpuSet)),
-                .owners = g_ptr_array_new(),
+                .owners = g_ptr_array_new_with_free_func(g_free),
                 .size = 16384,
         };
         scan->buffer = g_malloc(scan->size);
+        scan->processes = scan->proc < 0 ? NULL : dir_open(scan->proc, ".");
+        if (!scan->processes)
+                return -errno;
         if (confined) {
                 scan->confined = *confined;
                 cpuset_and(&scan->confined, &topology->online);
         }
-        read_memory_nodes(scan, root);
+        read_memory_nodes(scan, topology);
+        *ret_scan = g_steal_pointer(&scan);
+        return 0;
 }
 
-/* Hands what was found over and frees the rest. */
-static Pins *scan_finish(Scan *scan)
+bool pins_scan_step(PinsScan *scan, unsigned tasks)
+{
+        scan->left = tasks;
+        while (scan->left > 0 && scan->processes) {
+                int pid;
+
+                if (scan->threads) {
+                        scan_threads(scan);
+                        continue;
+                }
+                pid = next_number(scan->processes);
+                if (pid >= 0)
+                        scan_process(scan, pid);
+                else
+                        g_clear_pointer(&scan->processes, closedir);
+        }
+        return scan->processes;
+}
+
+Pins *pins_scan_end(PinsScan *scan)
 {
         Pins *pins = g_new0(Pins, 1);
 
         pins->forgotten = scan->forgotten;
         pins->n_sets = (int)scan->sets->len;
-        pins->sets = (CpuSet *)(void *)g_array_free(scan->sets, FALSE);
-        pins->owners = (char **)g_ptr_array_free(scan->owners, FALSE);
+        pins->sets = (CpuSet *)(void *)g_array_free(g_steal_pointer(&scan->sets), FALSE);
+        pins->owners = (char **)g_ptr_array_free(g_steal_pointer(&scan->owners), FALSE);
         pins->nodes = g_new(int, cpuset_count(&scan->bound));
         CPUSET_FOREACH(node, &scan->bound)
                 pins->nodes[pins->n_nodes++] = node;
+        pins_scan_free(scan);
+        return pins;
+}
+
+void pins_scan_free(PinsScan *scan)
+{
+        if (!scan)
+                return;
+        if (scan->threads)
+                closedir(scan->threads);
+        if (scan->processes)
+                closedir(scan->processes);
+        fd_close(&scan->proc);
+        if (scan->sets)
+                g_array_unref(scan->sets);
+        if (scan->owners)
+                g_ptr_array_unref(scan->owners);
         g_hash_table_unref(scan->cpu_lists);
         g_hash_table_unref(scan->mem_lists);
         g_free(scan->buffer);
-        return pins;
+        g_free(scan);
 }
 
 int pins_read(int root, const Topology *topology, const CpuSet *confined, Pins **ret_pins)
 {
-        _fd_ int proc = openat(root, "proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-        _dir_ DIR *dir = proc < 0 ? NULL : dir_open(proc, ".");
-        Scan scan;
+        PinsScan *scan;
+        int r = pins_scan_new(root, topology, confined, &scan);
 
-        if (!dir)
-                return -errno;
-        scan_init(&scan, root, proc, topology, confined);
-        for (int pid; (pid = next_number(dir)) >= 0;)
-                scan_process(&scan, pid);
-        *ret_pins = scan_finish(&scan);
+        if (r < 0)
+                return r;
+        while (pins_scan_step(scan, UINT_MAX))
+                continue;
+        *ret_pins = pins_scan_end(scan);
         return 0;
 }
 

@@ -3,7 +3,8 @@
  * Who depends on particular CPUs: affinity masks of tasks, and memory bound to NUMA nodes.
  *
  * The scan visits every thread in /proc and is too dear for every tick: the manager asks before
- * CPUs are to be parked, and no more often than keeps the cost under one percent.
+ * CPUs are to be parked, and no more often than keeps the cost under one percent. Where there are
+ * many threads it takes longer than anybody may wait, so it can be made in steps.
  */
 #ifndef IDLED_PINS_H
 #define IDLED_PINS_H
@@ -21,6 +22,19 @@
 int pins_read(int root, const Topology *topology, const CpuSet *confined, Pins **ret_pins);
 
 void pins_free(Pins *pins);
+
+/* The same some tasks at a time. Errors as above. */
+typedef struct PinsScan PinsScan;
+int pins_scan_new(int root, const Topology *topology, const CpuSet *confined, PinsScan **ret_scan);
+
+/* Looks at so many tasks more, 1 or more; true if that may not have been all. */
+bool pins_scan_step(PinsScan *scan, unsigned tasks);
+
+/* What was found; frees the scan. */
+Pins *pins_scan_end(PinsScan *scan);
+void pins_scan_free(PinsScan *scan);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(PinsScan, pins_scan_free)
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Pins, pins_free)
 

@@ -21,10 +21,80 @@
 #define MANY   1000
 #define CYCLES 10000
 
+static int n_cpus, *limits; /* the CPUs' files, open */
+static unsigned n_wrong;
+static bool has_limits;
+
 /* Between the caller and who watches the limit. */
 static _Atomic int awaited_us; /* 0: none, or it was seen */
 static _Atomic bool done;
 static double seen_usec;
+
+static void open_limits(void)
+{
+        cpu_set_t set;
+
+        sched_getaffinity(0, sizeof(set), &set);
+        limits = g_new0(int, CPU_COUNT(&set));
+        for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+                char path[96];
+
+                if (!CPU_ISSET(cpu, &set))
+                        continue;
+                snprintf(path, sizeof(path),
+                         "/sys/devices/system/cpu/cpu%d/power/pm_qos_resume_latency_us", cpu);
+                limits[n_cpus] = open(path, O_RDWR | O_CLOEXEC);
+                if (limits[n_cpus] >= 0)
+                        n_cpus++;
+        }
+}
+
+/* True if every CPU of ours has this limit. */
+static bool is_in_force(const char *expected)
+{
+        for (int i = 0; i < n_cpus; i++) {
+                char text[16] = "";
+
+                if (pread(limits[i], text, sizeof(text) - 1, 0) < 0)
+                        return false;
+                g_strchomp(text);
+                if (!g_str_equal(text, expected))
+                        return false;
+        }
+        return n_cpus > 0;
+}
+
+static void ping(void)
+{
+        int r = sd_bus_call_method(bus, NAME, PATH, "org.freedesktop.DBus.Peer", "Ping", NULL, NULL,
+                                   "");
+
+        if (r < 0)
+                fail("Ping", r, NULL);
+}
+
+static unsigned count_holds(void)
+{
+        sd_bus_error error = SD_BUS_ERROR_NULL;
+        sd_bus_message *reply = NULL;
+        const char *path;
+        unsigned n = 0;
+        int r = sd_bus_get_property(bus, NAME, PATH, MANAGER, "Holds", &error, &reply, "ao");
+
+        if (r < 0)
+                fail("Holds", r, &error);
+        sd_bus_message_enter_container(reply, 'a', "o");
+        while (sd_bus_message_read(reply, "o", &path) > 0)
+                n++;
+        sd_bus_message_unref(reply);
+        return n;
+}
+
+static void wait_for_none(void)
+{
+        while (count_holds() > 0)
+                g_usleep(1000);
+}
 
 /* The other doors: what the bus costs, and what the kernel does. */
 static void bench_references(void)

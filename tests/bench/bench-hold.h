@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Holds as a client has them, for the benchmark: calls that wait, and the kernel's files.
+ * Holds as a client has them, for the benchmarks: calls that wait.
  */
 #ifndef IDLED_TESTS_BENCH_HOLD_H
 #define IDLED_TESTS_BENCH_HOLD_H
@@ -21,9 +21,6 @@
 #define MANAGER "org.idled1.Manager"
 
 static sd_bus *bus;
-static int n_cpus, *limits; /* the CPUs' files, open */
-static unsigned n_wrong;
-static bool has_limits;
 
 static double now_usec(void)
 {
@@ -62,40 +59,6 @@ static void print_times(const char *what, double *times, int n, double p50_targe
         putchar('\n');
 }
 
-static void open_limits(void)
-{
-        cpu_set_t set;
-
-        sched_getaffinity(0, sizeof(set), &set);
-        limits = g_new0(int, CPU_COUNT(&set));
-        for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-                char path[96];
-
-                if (!CPU_ISSET(cpu, &set))
-                        continue;
-                snprintf(path, sizeof(path),
-                         "/sys/devices/system/cpu/cpu%d/power/pm_qos_resume_latency_us", cpu);
-                limits[n_cpus] = open(path, O_RDWR | O_CLOEXEC);
-                if (limits[n_cpus] >= 0)
-                        n_cpus++;
-        }
-}
-
-/* True if every CPU of ours has this limit. */
-static bool is_in_force(const char *expected)
-{
-        for (int i = 0; i < n_cpus; i++) {
-                char text[16] = "";
-
-                if (pread(limits[i], text, sizeof(text) - 1, 0) < 0)
-                        return false;
-                g_strchomp(text);
-                if (!g_str_equal(text, expected))
-                        return false;
-        }
-        return n_cpus > 0;
-}
-
 /* Returns the descriptor; `ret_path`, if not NULL, is a new string. */
 static int hold(uint32_t latency_us, char **ret_path)
 {
@@ -124,38 +87,6 @@ static void release(const char *path)
 
         if (r < 0)
                 fail("ReleaseHold", r, &error);
-}
-
-static void ping(void)
-{
-        int r = sd_bus_call_method(bus, NAME, PATH, "org.freedesktop.DBus.Peer", "Ping", NULL, NULL,
-                                   "");
-
-        if (r < 0)
-                fail("Ping", r, NULL);
-}
-
-static unsigned count_holds(void)
-{
-        sd_bus_error error = SD_BUS_ERROR_NULL;
-        sd_bus_message *reply = NULL;
-        const char *path;
-        unsigned n = 0;
-        int r = sd_bus_get_property(bus, NAME, PATH, MANAGER, "Holds", &error, &reply, "ao");
-
-        if (r < 0)
-                fail("Holds", r, &error);
-        sd_bus_message_enter_container(reply, 'a', "o");
-        while (sd_bus_message_read(reply, "o", &path) > 0)
-                n++;
-        sd_bus_message_unref(reply);
-        return n;
-}
-
-static void wait_for_none(void)
-{
-        while (count_holds() > 0)
-                g_usleep(1000);
 }
 
 #endif

@@ -23,14 +23,16 @@ def start_bus(directory):
     return bus, address
 
 
-def start_daemon(directory, *arguments):
-    """With what it keeps in the directory; returns when it is ready."""
+def start_daemon(directory, *arguments, prefix=()):
+    """With what it keeps in the directory; returns when it is ready. `prefix` is a command that
+    runs it, such as setpriv."""
     path = os.path.join(directory, 'notify')
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify:
         notify.bind(path)
+        os.chmod(path, 0o666)  # the daemon may be another user's
         notify.settimeout(TIMEOUT)
         daemon = subprocess.Popen(
-            [os.environ['IDLED'], '--policy-dir', os.environ['IDLED_POLICIES'], '--run',
+            [*prefix, os.environ['IDLED'], '--policy-dir', os.environ['IDLED_POLICIES'], '--run',
              os.path.join(directory, 'run'), '--log-level', 'warning', *arguments],
             env=dict(os.environ, NOTIFY_SOCKET=path))
         try:

@@ -99,6 +99,35 @@ class WhileRunning(TestCase):
         self.assertEqual(self.daemon.wait_exit(), 0)
 
 
+class Fifos(TestCase):
+    """In place of what idled keeps: opening one would wait for its other end."""
+
+    def make(self, *parts):
+        path = os.path.join(self.directory, *parts)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        os.mkfifo(path)
+
+    def test_record(self):
+        self.make('run', 'undo')
+        self.start()
+        self.set_idle_mask('6-7')
+        self.assertTrue(any('record' in line for line in self.daemon.log), self.daemon.log)
+
+    def test_record_and_restore(self):
+        self.make('run', 'undo')
+        done = subprocess.run([os.environ['IDLED'], '--restore', *self.arguments()],
+                              stderr=subprocess.PIPE, timeout=TIMEOUT, text=True, check=False)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn('record', done.stderr)
+
+    def test_chosen_profile(self):
+        self.make('root', 'var', 'lib', 'idled', 'profile')
+        self.start()
+        self.assertEqual(self.get('ChosenProfile'), '')
+        self.call('SetProfile', 'balanced')
+        self.assertEqual(self.get('ChosenProfile'), 'balanced')
+
+
 class AtTheStart(TestCase):
     CONFIG = '[Daemon]\nPolicies=userspace ondemand\n'
     WORKERS = 20

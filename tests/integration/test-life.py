@@ -4,7 +4,9 @@
 import os
 import signal
 
-from idledtest import MANAGER, NAME, PATH, TestCase, main, wait_until
+import dbus
+
+from idledtest import MANAGER, NAME, PATH, TestCase, main, needs_root, wait_until
 
 
 class Life(TestCase):
@@ -32,6 +34,39 @@ class Life(TestCase):
         seen = self.signals(PATH)
         self.call('SetIdleMask', '')
         wait_until(lambda: seen, 'signals on the new connection')
+
+    def assert_works(self):
+        self.start()
+        self.call('SetIdleMask', '6-7')
+        self.assertEqual(self.get('IdleMask'), '6-7')
+        _, fd = self.call('Hold', dbus.Dictionary({'profile': 'balanced'}, signature='sv'))
+        os.close(fd.take())
+        wait_until(lambda: not self.get('Holds'), 'the end of the hold')
+        self.assertEqual(self.call('Verify'), [])
+
+    @needs_root
+    def test_without_capabilities(self):
+        """As units/no-app-rules.conf has it run."""
+        self.PREFIX = ('setpriv', '--bounding-set=-sys_ptrace,-net_admin')
+        self.assert_works()
+
+    @needs_root
+    def test_without_network(self):
+        """As units/no-network.conf has it run."""
+        self.PREFIX = ('unshare', '--net')
+        self.assert_works()
+
+    def test_clients_do_not_flood_the_log(self):
+        self.start('--dry-run', '--log-level', 'info')
+        for i in range(50):
+            os.close(self.call('Pause', 'a test').take())
+            self.call('SetProfile', 'balanced' if i % 2 else 'auto')
+            _, fd = self.call('Hold', dbus.Dictionary({'profile': 'balanced'}, signature='sv'))
+            os.close(fd.take())
+        wait_until(lambda: not self.get('Paused') and not self.get('Holds'), 'the end of all')
+        self.daemon.stop()
+        self.assertLess(self.daemon.count_log('Paus|Profile|[Hh]old'), 40)
+        self.assertGreater(self.daemon.count_log('Paused by'), 1)
 
     def test_socket_file_gone_too(self):
         self.start('--dry-run')

@@ -4,11 +4,12 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 
 import dbus
 
-from idledtest import NAME, PATH, TestCase, main, wait_until
+from idledtest import MANAGER, NAME, PATH, TestCase, main, wait_until
 
 ERROR = NAME + '.Error.'
 NIGHT = '[Profile]\nSummary=Nobody is here\n\n[userspace]\nIdleMask=6-7\n'
@@ -116,6 +117,54 @@ class Choices(ProfileCase):
         self.assertEqual(self.get('ChosenProfile'), '')
         self.restart()
         self.assertEqual(self.get('Profile'), 'balanced')
+
+    def test_slow_disk_delays_nobody_else(self):
+        self.start()
+        self.call('SetProfile', 'night')
+        tracer = self.delay_fsync(3)
+        answers = []
+        self.object().SetProfile('day', dbus_interface=MANAGER,
+                                 reply_handler=lambda: answers.append('kept'),
+                                 error_handler=answers.append)
+        wait_until(lambda: self.get('ChosenProfile') == 'day', 'the choice')
+        self.assertEqual(self.read_state(), 'night\n')
+        self.assertEqual(answers, [], 'the answer says that it is kept')
+        for name in ('night', 'day', 'night'):
+            self.object().SetProfile(name, dbus_interface=MANAGER,
+                                     reply_handler=lambda: answers.append('kept'),
+                                     error_handler=answers.append)
+        wait_until(lambda: self.get('ChosenProfile') == 'night', 'the last choice')
+        self.assertEqual(answers, [])
+        tracer.terminate()
+        wait_until(lambda: answers == ['kept'] * 4, 'answers')
+        self.assertEqual(self.read_state(), 'night\n')
+
+    def test_slow_disk_and_the_end(self):
+        self.start()
+        self.call('SetProfile', 'night')
+        self.delay_fsync(1)
+        answers = []
+        for name in ('day', 'night', 'day'):
+            self.object().SetProfile(name, dbus_interface=MANAGER,
+                                     reply_handler=lambda: answers.append('kept'),
+                                     error_handler=answers.append)
+        wait_until(lambda: self.get('ChosenProfile') == 'day', 'the choice')
+        self.daemon.send(signal.SIGTERM)
+        self.assertEqual(self.daemon.wait_exit(), 0)
+        wait_until(lambda: len(answers) == 3, 'the end of all calls')
+        self.assertEqual(self.read_state(), 'day\n')
+
+    def delay_fsync(self, seconds):
+        """The disk of the daemon becomes slow; what makes it so is returned."""
+        tracer = subprocess.Popen(
+            ['strace', '-f', '-e', 'trace=fsync', '-e',
+             'inject=fsync:delay_enter=%d' % (seconds * 1000000), '-o', '/dev/null', '-p',
+             str(self.daemon.process.pid)], stderr=subprocess.PIPE, text=True)
+        self.addCleanup(tracer.stderr.close)
+        self.addCleanup(tracer.wait)
+        self.addCleanup(tracer.kill)
+        self.assertIn('attached', tracer.stderr.readline())
+        return tracer
 
     def test_kept_after_kill(self):
         self.start()

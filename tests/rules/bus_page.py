@@ -36,7 +36,7 @@ def members(name):
         result = "".join(re.findall(r'"([^"]*)"', m[3] or ""))
         found[m[1]] = f"({arguments(m[2] or '')})" + (f" -> {result}" if result else "")
     for m in re.finditer(r'SD_BUS_(?:WRITABLE_)?PROPERTY\( ?"(\w+)", "([^"]+)", ([^)]*)\)', code):
-        measured = m[3].split(",")[-1].strip() == "0"
+        measured = m[3].split(",")[-1].strip() in ("0", "EXPLICIT")
         found[m[1]] = f" ({m[2]})" + ("~" if measured else "")
     for m in re.finditer(r'SD_BUS_SIGNAL_WITH_ARGS\("(\w+)", SD_BUS_ARGS\((.*?)\)', code):
         found[m[1]] = f"({arguments(m[2])})"

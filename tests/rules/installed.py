@@ -50,6 +50,8 @@ EXPECTED = """
     {datadir}/dbus-1/system-services/org.idled1.service
     {datadir}/dbus-1/system.d/org.idled1.conf
     {datadir}/dbus-1/system.d/org.idled1.power-profiles.conf
+    {datadir}/doc/idled/no-app-rules.conf
+    {datadir}/doc/idled/no-network.conf
     {datadir}/doc/idled/power-profiles.conf
     {datadir}/polkit-1/actions/org.idled1.policy
     {datadir}/bash-completion/completions/idlectl
@@ -102,6 +104,41 @@ def check_unit(dest, places):
     for name, section in re.findall(r"man:([\w.-]+)\((\d)\)", text):
         if not (dest / places["mandir"][1:] / f"man{section}" / f"{name}.{section}").exists():
             problems.append(f"idled.service: refers to {name}({section}), which is not installed")
+    return problems
+
+
+# What "systemd-analyze security" may say, without drop-ins and with them.
+EXPOSURE = {(): 2.2, ("no-app-rules",): 1.7, ("no-network",): 1.8,
+            ("no-app-rules", "no-network"): 1.5}
+
+
+def exposure_of(directory, text, dropins):
+    """The overall exposure of the unit with these drop-ins; None: this systemd cannot say."""
+    unit = directory / "exposed.service"
+    unit.write_text("\n[Service]\n".join([text.replace("[Install]", "[X-Install]"), *dropins]))
+    run = subprocess.run(["systemd-analyze", "security", "--offline=true", "--no-pager",
+                          str(unit)], text=True, stdout=subprocess.PIPE,
+                         stderr=subprocess.DEVNULL)
+    unit.unlink()
+    found = re.search(r"Overall exposure level for \S+: ([\d.]+)", run.stdout)
+    return float(found[1]) if found else None
+
+
+def check_exposure(dest, places):
+    """The drop-ins lower the exposure as far as idled(8) says."""
+    if not shutil.which("systemd-analyze"):
+        return []
+    text = (dest / places["unitdir"][1:] / "idled.service").read_text()
+    docs = dest / places["datadir"][1:] / "doc/idled"
+    problems = []
+    for names, most in EXPOSURE.items():
+        level = exposure_of(dest, text, [(docs / f"{name}.conf").read_text() for name in names])
+        if level is None:
+            print("this systemd-analyze does not know --offline: no exposure is looked at")
+            return []
+        if level > most:
+            problems.append(f"idled.service with {names}: found an exposure of {level}, expected "
+                            f"at most {most}")
     return problems
 
 
@@ -160,7 +197,7 @@ def main():
                        stdout=subprocess.DEVNULL)
         problems = check_files(dest, places)
         if not problems:
-            problems = [*check_unit(dest, places), *check_xml(dest, places),
+            problems = [*check_unit(dest, places), *check_exposure(dest, places), *check_xml(dest, places),
                         *check_example(dest, places, sys.argv[2].split())]
     finish(problems, len(EXPECTED))
 

@@ -152,15 +152,23 @@ static int read_file(KnobEntry *entry, char text[VALUE_SIZE])
 
 int knob_entry_read(Knobs *knobs, KnobEntry *entry, char **ret_value)
 {
+        const KnobKind *kind = entry->knob.kind;
+        g_autofree char *value = NULL;
         char text[VALUE_SIZE];
+        int r;
 
         if (entry->fd >= 0 && (!entry->kept || is_there(knobs, entry)) &&
-            read_file(entry, text) >= 0) {
-                *ret_value = g_strdup(g_strchomp(text));
+            read_file(entry, text) >= 0 && *g_strchomp(text)) {
+                *ret_value = g_strdup(text);
                 return 0;
         }
         knob_entry_close(knobs, entry);
-        return entry->knob.kind->read(&knobs->context, entry->knob.name, ret_value);
+        r = kind->read(&knobs->context, entry->knob.name, &value);
+        if (r >= 0 && kind->dir && !*value) /* of no such file the value is empty */
+                return -ENODATA;
+        if (r >= 0)
+                *ret_value = g_steal_pointer(&value);
+        return r;
 }
 
 bool knob_entry_has(KnobEntry *entry, const char *value)

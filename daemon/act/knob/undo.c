@@ -47,14 +47,28 @@ struct Undo {
         unsigned compactor; /* after a failure: the number of lines at which it is rewritten next */
 };
 
+/* Opens a file of the record. What is no file, as a FIFO, would have us wait for its other end. */
+static int file_open(int run, const char *name, int flags)
+{
+        int fd = openat(run, name, flags | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW, 0600);
+        struct stat st = { 0 };
+
+        if (fd < 0)
+                return errno == ENXIO ? -EBADMSG : -errno;
+        if (fstat(fd, &st) >= 0 && S_ISREG(st.st_mode))
+                return fd;
+        close(fd);
+        return S_ISDIR(st.st_mode) ? -EISDIR : -EBADMSG;
+}
+
 static int record_load(Undo *undo)
 {
-        _fd_ int fd = openat(undo->run, RECORD, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        _fd_ int fd = file_open(undo->run, RECORD, O_RDONLY);
         UndoLoad load;
         int r;
 
         if (fd < 0)
-                return errno == ENOENT ? 0 : -errno;
+                return fd == -ENOENT ? 0 : fd;
         r = undo_load(fd, undo->header, &undo->entries, &load);
         if (r < 0)
                 return r;
@@ -118,15 +132,13 @@ static int write_whole(int fd, const GString *text)
 /* Puts a file with only the necessary lines in the record's place. */
 static int record_rewrite(Undo *undo)
 {
-        _fd_ int fd = openat(undo->run, RECORD_NEW,
-                             O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
-                             0600);
+        _fd_ int fd = file_open(undo->run, RECORD_NEW, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND);
         g_autoptr(GString) text = g_string_new(undo->header);
         unsigned lines;
         int r;
 
         if (fd < 0)
-                return -errno;
+                return fd;
         g_string_append_c(text, '\n');
         lines = undo_entries_append(&undo->entries, text);
         r = write_whole(fd, text);
@@ -167,10 +179,11 @@ static int record_ready(Undo *undo)
         if (undo->run < 0)
                 return 0;
         if (undo->fd < 0) {
-                undo->fd = openat(undo->run, RECORD,
-                                  O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
-                if (undo->fd < 0)
-                        return -errno;
+                int fd = file_open(undo->run, RECORD, O_WRONLY | O_CREAT | O_APPEND);
+
+                if (fd < 0)
+                        return fd;
+                undo->fd = fd;
         }
         if (fstat(undo->fd, &st) < 0)
                 return -errno;

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/cpuset-text.h"
+#include "base/file.h"
 
 #define SYSTEMD "run/systemd"
 #define ABSENT  "absent "
@@ -49,6 +50,12 @@ static int is_present(int root, const char *unit, bool *ret_present)
         return 0;
 }
 
+/* The record could have been damaged: of what is no name of a unit no file is removed. */
+static bool is_unit(const char *name)
+{
+        return *name && path_is_below(name) && !strchr(name, '/');
+}
+
 static int limit_of(const ActContext *context, const char *unit, CpuSet *ret_limit)
 {
         const UnitControl *units = context->units;
@@ -63,6 +70,8 @@ static int dropin_read(const ActContext *context, const char *name, char **ret_v
         CpuSet limit;
         int r;
 
+        if (!is_unit(name))
+                return -ENOENT;
         r = is_present(context->root, name, &present);
         if (r < 0)
                 return r;
@@ -118,6 +127,8 @@ static int dropin_write(const ActContext *context, const char *name, const char 
         const UnitControl *units = context->units;
         int r, first = 0;
 
+        if (!is_unit(name))
+                return -ENOENT;
         if (!g_str_has_prefix(value, ABSENT))
                 return make(context, name);
         r = may_remove(context, name, value + strlen(ABSENT));

@@ -142,7 +142,10 @@ static int do_set_active(sd_bus_message *message, void *userdata, sd_bus_error *
         holds_defer(holds, true);
         r = bus_set_profile(bus, name, error);
         if (r >= 0 && bus->power->holds->len > 0) {
-                log_info("Holds under the power-profiles names end, for %s is chosen", name);
+                static LogLimit limit;
+
+                log_limited(&limit, "Holds under the power-profiles names end, for %s is chosen",
+                            name);
                 power_holds_cancel(bus->power);
         }
         holds_defer(holds, false);

@@ -142,7 +142,10 @@ static const struct {
         { "default policies that are not there", { { NULL } }, DEFAULTS },
         { "policy twice",
           { { IDLED, "[Daemon]\nPolicies=alpha beta alpha\n" } },
-          AT_IDLED ":2: Policies: found \"alpha\" twice, expected it once" },
+          AT_IDLED ":2: Policies: found \"alpha\" more than once, expected it once" },
+        { "three times",
+          { { IDLED, "[Daemon]\nPolicies=alpha alpha beta alpha\n" } },
+          AT_IDLED ":2: Policies: found \"alpha\" more than once, expected it once" },
         { "the file of a policy whose name is misspelt",
           { { IDLED, "[Daemon]\nPolicies=alhpa\n" }, { ALPHA, "[Policy]\nMinCores=0\n" } },
           AT_IDLED ":2: Policies: found \"alhpa\", expected policies in MODULES: " ALL

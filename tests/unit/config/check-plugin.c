@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glib/gstdio.h>
+#include <link.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -175,6 +176,40 @@ static void make_empty(void)
         ck_assert_int_eq(truncate(file, 0), 0);
 }
 
+/* Where the last segment that is loaded ends. */
+static off_t loaded_size(void)
+{
+        g_autofree char *data = NULL;
+        const ElfW(Ehdr) * header;
+        const ElfW(Phdr) * segments;
+        off_t end = 0;
+
+        ck_assert(g_file_get_contents(file, &data, NULL, NULL));
+        header = (const void *)data;
+        segments = (const void *)(data + header->e_phoff);
+        for (int i = 0; i < header->e_phnum; i++)
+                if (segments[i].p_type == PT_LOAD)
+                        end = MAX(end, (off_t)(segments[i].p_offset + segments[i].p_filesz));
+        ck_assert_int_gt(end, 0);
+        return end;
+}
+
+/* Without the check these are a SIGBUS in the linker. */
+static void make_half(void)
+{
+        ck_assert_int_eq(truncate(file, loaded_size() / 2), 0);
+}
+
+static void make_short(void)
+{
+        ck_assert_int_eq(truncate(file, loaded_size() - 1), 0);
+}
+
+static void make_header(void)
+{
+        ck_assert_int_eq(truncate(file, sizeof(ElfW(Ehdr)) + 10), 0);
+}
+
 static void make_truncated(void)
 {
         ck_assert_int_eq(truncate(file, 200), 0);
@@ -232,8 +267,11 @@ static const struct {
           "TEMP/above/dir/alpha.so: cannot be loaded: invalid ELF header" },
         { "empty", false, make_empty, -EPROTO,
           "TEMP/above/dir/alpha.so: cannot be loaded: file too short" },
-        { "truncated", false, make_truncated, -EPROTO,
-          "TEMP/above/dir/alpha.so: cannot be loaded: " },
+        { "truncated in half", false, make_half, -EPROTO, "TEMP/above/dir/alpha.so: found " },
+        { "truncated by a byte", false, make_short, -EPROTO, "TEMP/above/dir/alpha.so: found " },
+        { "only a header", false, make_header, -EPROTO, "TEMP/above/dir/alpha.so: found " },
+        { "truncated in its headers", false, make_truncated, -EPROTO,
+          "TEMP/above/dir/alpha.so: found 200 bytes, expected at least " },
 };
 
 START_TEST(safety)

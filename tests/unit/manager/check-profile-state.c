@@ -2,6 +2,8 @@
 /*
  * The chosen profile: which of those that are asked for is taken, and how it is kept.
  */
+#include <sys/stat.h>
+
 #include "config-tree.h"
 #include "manager/profile-choice.h"
 #include "manager/profile-state.h"
@@ -358,6 +360,20 @@ START_TEST(keep)
 }
 END_TEST
 
+/* Waiting for the other end of a FIFO would be for ever. */
+START_TEST(no_file)
+{
+        g_autofree char *dir = g_build_filename(temp, "state", NULL), *name = NULL;
+        g_autofree char *file = g_build_filename(dir, "profile", NULL);
+
+        put("state/other", "");
+        ck_assert_int_eq(mkfifo(file, 0600), 0);
+        ck_assert_int_eq(profile_state_read(dir, &name), -EBADMSG);
+        ck_assert_int_eq(profile_state_write(dir, "night"), 0);
+        check_kept(dir, "night");
+}
+END_TEST
+
 /* What cannot be written leaves the old one. */
 START_TEST(cannot_keep)
 {
@@ -383,6 +399,7 @@ int main(void)
         tcase_add_loop_test(tcase, kept_text, 0, G_N_ELEMENTS(kept));
         tcase_add_test(tcase, forced_to_disk);
         tcase_add_test(tcase, keep);
+        tcase_add_test(tcase, no_file);
         tcase_add_test(tcase, cannot_keep);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);

@@ -313,6 +313,41 @@ START_TEST(long_status)
 }
 END_TEST
 
+/* In steps of any size the same is found, and no step looks at more tasks than it may. */
+START_TEST(steps)
+{
+        Tree tree = tree_make();
+        g_autoptr(Topology) topology = machine_make(8, 2, 4, "0-7", "");
+        g_autoptr(Pins) pins = NULL;
+        PinsScan *scan;
+        int n = 1;
+
+        for (int pid = 1; pid <= 20; pid++)
+                for (int tid = pid * 100; tid < pid * 100 + 5; tid++) {
+                        g_autofree char *text = g_strdup_printf(
+                                "Name:\tx\nVmSize:\t1 kB\nThreads:\t5\n"
+                                "Cpus_allowed_list:\t%d\nMems_allowed_list:\t0\n",
+                                pid == 20 && tid == 2004 ? 6 : pid % 3);
+                        g_autofree char *file = g_strdup_printf("proc/%d/task/%d/status", pid * 100,
+                                                                tid);
+                        g_autofree char *first = g_strdup_printf("proc/%d/status", pid * 100);
+
+                        tree_put(&tree, file, text);
+                        tree_put(&tree, first, text);
+                }
+        ck_assert_int_eq(pins_scan_new(tree.root, topology, NULL, &scan), 0);
+        while (pins_scan_step(scan, (unsigned)_i))
+                n++;
+        ck_assert_int_ge(n, 100 / _i);
+        pins = pins_scan_end(scan);
+        ck_assert_int_eq(pins->n_sets, 4);
+        ck_assert_int_eq(pins_scan_new(tree.root, topology, NULL, &scan), 0);
+        pins_scan_step(scan, (unsigned)_i);
+        pins_scan_free(scan); /* in the middle */
+        tree_done(&tree);
+}
+END_TEST
+
 /* A child of ours with an affinity of one CPU is found in the kernel's own /proc. */
 START_TEST(live)
 {
@@ -361,6 +396,7 @@ int main(void)
         Suite *suite = suite_create("pins");
         TCase *tcase = tcase_create("pins");
 
+        tcase_add_loop_test(tcase, steps, 1, 9);
         tcase_add_loop_test(tcase, trees, 0, G_N_ELEMENTS(cases));
         tcase_add_loop_test(tcase, memory_nodes, 0, G_N_ELEMENTS(node_cases));
         tcase_add_loop_test(tcase, kernel_forgets, 0, G_N_ELEMENTS(kernels));

@@ -217,6 +217,29 @@ START_TEST(replaced_and_verified)
 }
 END_TEST
 
+/* A file of sysfs that reads as empty is one whose driver is busy or gone: the empty text is no
+ * value that could be restored. */
+START_TEST(empty_is_no_value)
+{
+        const ActContext context = { .root = scratch_fd };
+        g_autoptr(Knobs) knobs = open_knobs();
+        g_autofree char *text = NULL;
+
+        put("f0", "");
+        put("f1", "\n");
+        ck_assert_int_eq(knob_set(knobs, &plain_kind, "f0", "ours"), -ENODATA);
+        ck_assert_int_eq(knob_set(knobs, &plain_kind, "f1", "ours"), -ENODATA);
+        ck_assert_int_eq(read_plain(&context, "f0", &text), 0);
+        ck_assert_str_eq(text, "");
+        ck_assert_int_eq(knob_set(knobs, &plain_kind, "f2", "ours"), 1);
+        put("f2", "");
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), -ENODATA);
+        put("f2", "ours\n");
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+        expect("f2", "found");
+}
+END_TEST
+
 /* Writing to a knob that disturbs others, and adopting, read the files that are open. */
 START_TEST(kept_while_disturbed)
 {
@@ -311,6 +334,7 @@ int main(void)
         tcase_add_loop_test(tcase, replaced_and_verified, SOME, SOME + 1);
         tcase_add_loop_test(tcase, replaced_and_verified, MANY, MANY + 1);
         tcase_add_test(tcase, kept_while_disturbed);
+        tcase_add_test(tcase, empty_is_no_value);
         tcase_add_test(tcase, full_record);
         tcase_add_test(tcase, killed_anywhere);
         suite_add_tcase(suite, tcase);

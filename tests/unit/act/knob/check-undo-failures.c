@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The record of originals where there is no room for it, or whoever writes it dies. */
 #include <errno.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "undo-fixture.h"
@@ -73,6 +74,21 @@ START_TEST(full_file_system)
 
                 put_done(undo, name); /* some lines fit, some do not */
         }
+}
+END_TEST
+
+/* Waiting for the other end of a FIFO would be for ever. */
+START_TEST(no_file)
+{
+        Undo *undo = NULL;
+
+        ck_assert_int_eq(mkfifoat(scratch_fd, "undo", 0600), 0);
+        ck_assert_int_eq(undo_open(scratch_fd, "b", &undo), -EBADMSG);
+        ck_assert_int_eq(unlinkat(scratch_fd, "undo", 0), 0);
+        ck_assert_int_eq(undo_open(scratch_fd, "b", &undo), 0);
+        ck_assert_int_eq(mkfifoat(scratch_fd, "undo", 0600), 0);
+        ck_assert_int_lt(put_found(undo, "a", "0-3", "0"), 0);
+        undo_free(undo);
 }
 END_TEST
 
@@ -242,6 +258,7 @@ int main(void)
         tcase_add_loop_test(tcase, nothing_fits, 0, 29);
         if (scratch_may_mount("tmpfs", "size=4k", "full_file_system"))
                 tcase_add_test(tcase, full_file_system);
+        tcase_add_test(tcase, no_file);
         if (scratch_may_mount(NULL, NULL, "read_only"))
                 tcase_add_test(tcase, read_only);
         tcase_add_test(tcase, killed_anywhere);

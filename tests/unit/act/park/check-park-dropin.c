@@ -194,6 +194,28 @@ START_TEST(killed_anywhere)
 }
 END_TEST
 
+/* A record that was damaged, or made by somebody, names no unit. */
+START_TEST(no_name_of_a_unit)
+{
+        static const char *const names[] = { "../../../etc/systemd/system/some.slice",
+                                             "../transient/some.slice", "some/other.slice", "..",
+                                             "" };
+        const ActContext c = context();
+
+        for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+                g_autofree char *file = g_strdup_printf(
+                        "run/systemd/system.control/%s.d/50-AllowedCPUs.conf", names[i]);
+                g_autofree char *value = NULL;
+
+                scratch_file("run/systemd/system.control/placeholder", "");
+                scratch_file(file, "[Slice]\nAllowedCPUs=1\n");
+                ck_assert_int_eq(park_dropin_kind.read(&c, names[i], &value), -ENOENT);
+                ck_assert_int_eq(park_dropin_kind.write(&c, names[i], "absent 0-3"), -ENOENT);
+                ck_assert_int_eq(faccessat(scratch_fd, file, F_OK, 0), 0);
+        }
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("park-dropin");
@@ -205,6 +227,7 @@ int main(void)
         tcase_add_test(tcase, those_of_others_stay);
         tcase_add_test(tcase, limit_set_by_the_administrator_stays);
         tcase_add_test(tcase, unit_is_gone);
+        tcase_add_test(tcase, no_name_of_a_unit);
         tcase_add_test(tcase, none_where_nothing_changes);
         tcase_add_test(tcase, killed_anywhere);
         suite_add_tcase(suite, tcase);

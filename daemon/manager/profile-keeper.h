@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Keeps the chosen profile on the disk without waiting for it.
+ */
+#ifndef IDLED_PROFILE_KEEPER_H
+#define IDLED_PROFILE_KEEPER_H
+
+#include <stdbool.h>
+#include <systemd/sd-event.h>
+
+typedef struct ProfileKeeper ProfileKeeper;
+
+/* Told of the last choice that was written: 0, or why it cannot be kept, as of
+ * profile_state_write(). */
+typedef void (*ProfileKept)(int error, void *userdata);
+
+/* Keeps choices in directory `dir`, which is copied. */
+int profile_keeper_new(sd_event *event, const char *dir, ProfileKept kept, void *userdata,
+                       ProfileKeeper **ret_keeper);
+
+/* Waits until the last choice is written, without telling, and frees. */
+void profile_keeper_free(ProfileKeeper *keeper);
+
+/* Has the name (NULL: none) written, and returns at once. Of choices that come while one is being
+ * written only the last is. */
+void profile_keeper_keep(ProfileKeeper *keeper, const char *name);
+
+/* True until all that was chosen is written, and told. */
+bool profile_keeper_is_busy(const ProfileKeeper *keeper);
+
+#endif

@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Who is pinned where is found among thousands of threads, and nobody waits for that."""
+import os
+
+from idledtest import TestCase, main, wait_until
+
+STATUS = ('Name:\t%s\nVmSize:\t1 kB\nThreads:\t1\nCpus_allowed_list:\t%s\n'
+          'Mems_allowed_list:\t0\n')
+TASKS = 3000
+
+
+class ManyTasks(TestCase):
+    def setUp(self):
+        super().setUp()
+        for pid in range(1000, 1000 + TASKS):
+            self.put(pid, STATUS % ('usual', '0-7'))
+
+    def put(self, pid, text):
+        directory = os.path.join(self.root, 'proc/%d' % pid)
+        os.makedirs(directory, exist_ok=True)
+        with open(os.path.join(directory, 'status'), 'w', encoding='ascii') as file:
+            file.write(text)
+
+    def test_found_in_the_end(self):
+        self.put(1000 + TASKS, STATUS % ('pinned', '7'))
+        self.start('--dry-run')
+        self.set_idle_mask('6-7')
+        self.assertEqual(self.get('IdleMask'), '', 'nothing is parked before all are seen')
+        wait_until(lambda: self.get('IdleMask') == '6', 'the plan without the CPU of the task')
+        self.assertIn('affinity', self.call('Explain')[7]['text'])
+
+    def test_mind_changed_meanwhile(self):
+        self.start('--dry-run')
+        for cpus in ('6-7', '', '5', '4-6'):
+            self.set_idle_mask(cpus)
+        wait_until(lambda: self.get('IdleMask') == '4-6', 'the last mask')
+        self.set_idle_mask('')
+        self.assertEqual(self.get('IdleMask'), '')
+
+    def test_ends_meanwhile(self):
+        self.start('--dry-run')
+        self.set_idle_mask('6-7')
+        self.daemon.stop()
+        self.assertEqual(self.daemon.process.returncode, 0)
+
+
+if __name__ == '__main__':
+    main()

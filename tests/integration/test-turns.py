@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The calls of one user do not delay those of another."""
+import os
+import signal
+
+from idledtest import MANAGER, NAME, NOBODY, PATH, TestCase, main, needs_root, wait_until
+
+OBJECTS = 'org.freedesktop.DBus.ObjectManager'
+PEER = 'org.freedesktop.DBus.Peer'
+LIMITS = 'org.freedesktop.DBus.Error.LimitsExceeded'
+
+
+@needs_root
+class Turns(TestCase):
+    CONFIG = '[Daemon]\nPolicies=latency\n'
+
+    def setUp(self):
+        super().setUp()
+        self.start('--dry-run')
+        self.answers = []
+
+    def connect_as(self, user):
+        """A connection of that user, as the bus sees it."""
+        os.seteuid(user)
+        try:
+            connection = self.bus.connect()
+        finally:
+            os.seteuid(0)
+        self.addCleanup(connection.close)
+        return connection
+
+    def ask(self, connection, what, member, interface, path=PATH, arguments=()):
+        """Sends a call; `what` is in self.answers when its answer is there."""
+        self.object(path, connection).get_dbus_method(member, interface)(
+            *arguments, reply_handler=lambda *_: self.answers.append(what),
+            error_handler=lambda error: self.answers.append((what, error.get_dbus_name())))
+        connection.flush()
+
+    def flood(self, connections, calls, member, interface, **more):
+        for connection in connections:
+            for _ in range(calls):
+                self.ask(connection, 'flood', member, interface, **more)
+
+    def position_of_victim(self, victim, interface_of_victim, **flood):
+        """How many calls of the flood, which came first, are answered before the victim's."""
+        connections = [self.connect_as(NOBODY) for _ in range(4)]
+        for connection in connections:
+            connection.get_name_owner(NAME)
+        self.sync()
+        self.daemon.send(signal.SIGSTOP)
+        self.flood(connections, 100, **flood)
+        for connection in connections:
+            connection.get_name_owner(NAME)  # the bus daemon has passed on what came before
+        self.ask(self.connection, 'victim', victim, interface_of_victim)
+        self.connection.get_name_owner(NAME)
+        self.daemon.send(signal.SIGCONT)
+        wait_until(lambda: 'victim' in self.answers, 'the answer')
+        return self.answers.index('victim')
+
+    def test_call_overtakes_large_answers(self):
+        position = self.position_of_victim('Ping', PEER, member='GetManagedObjects',
+                                           interface=OBJECTS)
+        self.assertLess(position, 100)
+
+    def test_large_answer_takes_its_turn(self):
+        position = self.position_of_victim('Explain', MANAGER, member='GetManagedObjects',
+                                           interface=OBJECTS)
+        self.assertLess(position, 100)
+
+    def test_everybody_is_answered(self):
+        self.position_of_victim('Ping', PEER, member='Explain', interface=MANAGER)
+        wait_until(lambda: len(self.answers) == 401, 'all answers')
+        self.assertEqual(self.answers.count('flood'), 400)
+
+    def test_calls_of_a_user_stay_in_order(self):
+        connection = self.connect_as(NOBODY)
+        for i in range(50):
+            self.ask(connection, 2 * i, 'Explain', MANAGER)
+            self.ask(connection, 2 * i + 1, 'Ping', PEER)
+        wait_until(lambda: len(self.answers) == 100, 'all answers')
+        self.assertEqual(self.answers, list(range(100)))
+
+    def test_long_arguments_do_not_pile_up(self):
+        connection = self.connect_as(NOBODY)
+        self.sync()
+        self.daemon.send(signal.SIGSTOP)
+        self.ask(connection, 'first', 'GetManagedObjects', OBJECTS)
+        for _ in range(20):
+            self.ask(connection, 'long', 'GetAll', 'org.freedesktop.DBus.Properties',
+                     arguments=('x.' * 100000 + 'y',))
+        connection.get_name_owner(NAME)
+        self.daemon.send(signal.SIGCONT)
+        wait_until(lambda: len(self.answers) == 21, 'all answers')
+        self.assertGreaterEqual(self.answers.count(('long', LIMITS)), 10)
+
+    def test_client_that_leaves(self):
+        connection = self.connect_as(NOBODY)
+        self.daemon.send(signal.SIGSTOP)
+        self.flood([connection], 100, 'GetManagedObjects', OBJECTS)
+        connection.close()
+        self.daemon.send(signal.SIGCONT)
+        self.sync()
+        self.assertEqual(self.get('Parked'), '')
+
+    def test_bus_goes_while_calls_wait(self):
+        connection = self.connect_as(NOBODY)
+        self.daemon.send(signal.SIGSTOP)
+        self.flood([connection], 100, 'GetManagedObjects', OBJECTS)
+        self.daemon.send(signal.SIGCONT)
+        self.bus.stop()
+        self.bus_returns()
+        self.assertEqual(self.get('Parked'), '')
+
+
+if __name__ == '__main__':
+    main()
