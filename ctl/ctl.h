@@ -31,6 +31,7 @@ typedef struct HoldWishes {
 typedef struct Client Client;
 
 typedef struct Ctl {
+        const struct Verb *verbs; /* all of them */
         bool json, no_colour, help, version;
         const char *root_path, *run_path, *config_dir, *vendor_dir,
                 *policy_dir; /* NULL: not given */
@@ -74,6 +75,7 @@ typedef struct Verb {
         int (*check)(const Ctl *ctl, const struct Verb *verb); /* of all options; may be NULL */
         bool command; /* its arguments are a command: options end with the first of them */
         bool mute;    /* it has no answer, and so takes no --json */
+        bool alone;   /* it needs neither the machine nor the daemon */
 } Verb;
 
 json_object *status_ask(Ctl *ctl, int *ret_status);
@@ -100,6 +102,8 @@ json_object *holds_ask(Ctl *ctl, int *ret_status);
 void holds_show(const Ctl *ctl, json_object *answer);
 json_object *dump_ask(Ctl *ctl, int *ret_status);
 void dump_show(const Ctl *ctl, json_object *answer);
+json_object *help_ask(Ctl *ctl, int *ret_status);
+json_object *version_ask(Ctl *ctl, int *ret_status);
 
 /* "idlectl: ..." on standard error, one line. Returns EXIT_FAILED. */
 int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -146,6 +146,19 @@ static const Verb verbs[] = {
           .options = { dump_options },
           .ask = dump_ask,
           .show = dump_show },
+        { .name = "help",
+          .arguments = "[VERB]",
+          .summary = "Print help about idlectl or a verb",
+          .max_args = 1,
+          .ask = help_ask,
+          .mute = true,
+          .alone = true },
+        { .name = "version",
+          .arguments = "",
+          .summary = "Print the version",
+          .ask = version_ask,
+          .mute = true,
+          .alone = true },
         { 0 },
 };
 
@@ -161,6 +174,10 @@ static int run(Ctl *ctl, const Verb *verb)
         g_autoptr(json_object) answer = NULL;
         int status = EXIT_FINE;
 
+        if (verb->alone) {
+                verb->ask(ctl, &status);
+                return status;
+        }
         ctl->root = root_open(ctl->root_path ? ctl->root_path : "/");
         if (ctl->root < 0)
                 return complain("%s: %s", ctl->root_path, g_strerror(-ctl->root));
@@ -186,7 +203,7 @@ static int finish_output(int status)
 
 int main(int argc, char **argv)
 {
-        Ctl ctl = { .root = -1 };
+        Ctl ctl = { .verbs = verbs, .root = -1 };
         const Verb *verb;
         bool named;
         int status;

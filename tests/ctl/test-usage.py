@@ -9,7 +9,8 @@ import unittest
 from ctltest import IDLECTL, TestCase, environment
 
 VERBS = ["status", "cpus", "why", "policies", "set", "check", "settings", "verify",
-         "hold", "run", "holds", "dump"]
+         "hold", "run", "holds", "dump", "help", "version"]
+MUTE = ["run", "help", "version"]
 
 # Arguments, and what must be said about them.
 BAD = [
@@ -68,6 +69,9 @@ BAD = [
     (["status", "--jsno"], "unknown option --jsno (did you mean --json?)"),
     (["status", "--json=yes"], "--json: takes no argument"),
     (["status", "-x"], "unknown option -x"),
+    (["help", "statsu"], 'unknown verb "statsu" (did you mean status?)'),
+    (["help", "a", "b"], 'help: found an unexpected argument "b"'),
+    (["version", "1"], 'version: found an unexpected argument "1"'),
     (["status", "--session-bus", "--bus-address", "unix:path=/x"], "expected one of them"),
 ]
 
@@ -100,7 +104,19 @@ class Usage(TestCase):
                 self.assertEqual((result.returncode, result.stderr), (0, ""))
                 self.assertTrue(result.stdout.startswith(f"Usage: idlectl {verb} "))
                 self.assertIn("--no-colour", result.stdout)
-                self.assertEqual("--json" in result.stdout, verb != "run")
+                self.assertEqual("--json" in result.stdout, verb not in MUTE)
+
+    def test_ways_to_help(self):
+        """-h, --help and the verb help print the same, of idlectl and of each verb."""
+        whole = self.run_ctl("--help").stdout
+        for arguments in (["-h"], ["help"]):
+            result = self.run_ctl(*arguments)
+            self.assertEqual((result.returncode, result.stderr, result.stdout), (0, "", whole))
+        for verb in VERBS:
+            text = self.run_ctl(verb, "--help").stdout
+            for arguments in ([verb, "-h"], ["-h", verb], ["help", verb]):
+                result = self.run_ctl(*arguments)
+                self.assertEqual((result.returncode, result.stdout), (0, text), arguments)
 
     def test_places_everywhere(self):
         """A set of options that says where things are fits every verb."""
@@ -115,7 +131,7 @@ class Usage(TestCase):
                 self.assertNotIn("does not take", result.stderr)
 
     def test_version(self):
-        for arguments in (["--version"], ["status", "--version"]):
+        for arguments in (["--version"], ["status", "--version"], ["version"]):
             result = self.run_ctl(*arguments)
             self.assertEqual(result.returncode, 0)
             self.assertRegex(result.stdout, r"^idlectl [0-9.]+\n$")
