@@ -102,6 +102,14 @@ json_object *holds_ask(Ctl *ctl, int *ret_status);
 void holds_show(const Ctl *ctl, json_object *answer);
 json_object *dump_ask(Ctl *ctl, int *ret_status);
 void dump_show(const Ctl *ctl, json_object *answer);
+json_object *pause_ask(Ctl *ctl, int *ret_status);
+void pause_show(const Ctl *ctl, json_object *answer);
+json_object *resume_ask(Ctl *ctl, int *ret_status);
+void resume_show(const Ctl *ctl, json_object *answer);
+json_object *reload_ask(Ctl *ctl, int *ret_status);
+void reload_show(const Ctl *ctl, json_object *answer);
+json_object *release_ask(Ctl *ctl, int *ret_status);
+void release_show(const Ctl *ctl, json_object *answer);
 json_object *help_ask(Ctl *ctl, int *ret_status);
 json_object *version_ask(Ctl *ctl, int *ret_status);
 

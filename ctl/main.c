@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "client.h"
+#include "control.h"
 #include "hold-options.h"
 #include "options.h"
 
@@ -79,12 +80,33 @@ static const Verb verbs[] = {
           .ask = set_ask,
           .show = set_show },
         { .name = "profile",
-          .arguments = "[list | get | set NAME]",
+          .arguments = "[list | get | [set] NAME]",
           .summary = "Show the profiles, or choose one",
           .help = "The choice is kept over restarts; auto removes it, so that idled.conf decides.",
           .max_args = 2,
           .ask = profile_ask,
           .show = profile_show },
+        { .name = "pause",
+          .arguments = "",
+          .summary = "Restore the machine until idlectl resume",
+          .help = "The pause outlives idlectl. It ends with idlectl resume, after --for, or when\n"
+                  "the daemon ends. A second pause of the same user replaces the first.\n"
+                  "  idlectl pause --for 10min --reason \"a benchmark\"",
+          .options = { pause_options },
+          .ask = pause_ask,
+          .show = pause_show },
+        { .name = "resume",
+          .arguments = "",
+          .summary = "End the pauses of idlectl pause",
+          .help = "Exit status 1 if programs still pause idled: their pauses end with them.",
+          .ask = resume_ask,
+          .show = resume_show },
+        { .name = "reload",
+          .arguments = "",
+          .summary = "Have the daemon read its configuration again",
+          .help = "With any error in the files the running configuration stays in effect.",
+          .ask = reload_ask,
+          .show = reload_show },
         { .name = "check",
           .arguments = "[DIR]",
           .summary = "Check the configuration's files, without the daemon",
@@ -139,6 +161,15 @@ static const Verb verbs[] = {
           .summary = "Show the holds and their owners",
           .ask = holds_ask,
           .show = holds_show },
+        { .name = "release",
+          .arguments = "ID",
+          .summary = "End a hold",
+          .help = "ID is the number that idlectl holds shows. Only root may end the holds of "
+                  "others.",
+          .min_args = 1,
+          .max_args = 1,
+          .ask = release_ask,
+          .show = release_show },
         { .name = "dump",
           .arguments = "",
           .summary = "Print everything, for a report",

@@ -67,7 +67,7 @@ static json_object *list(Ctl *ctl, int *ret_status)
 /* Chooses, then tells what came of it. */
 static json_object *set(Ctl *ctl, int *ret_status)
 {
-        const char *const arguments[] = { ctl->args[1], NULL };
+        const char *const arguments[] = { ctl->args[ctl->n_args - 1], NULL };
         g_autofree char *error = NULL;
 
         if (client_call(ctl->client, "SetProfile", arguments, NULL, &error) < 0) {
@@ -83,25 +83,23 @@ static bool is_word(const Ctl *ctl, const char *word)
         return ctl->n_args > 0 && g_str_equal(ctl->args[0], word);
 }
 
+/* "profile set NAME", or "profile NAME" with a name that is no word of this verb. */
+static bool is_choice(const Ctl *ctl)
+{
+        return ctl->n_args > 0 && !is_word(ctl, "get") && !is_word(ctl, "list");
+}
+
 json_object *profile_ask(Ctl *ctl, int *ret_status)
 {
         int expected = is_word(ctl, "set") ? 2 : 1;
 
-        if (ctl->n_args > 0 && !is_word(ctl, "set") && !is_word(ctl, "get") &&
-            !is_word(ctl, "list")) {
-                *ret_status = complain_usage(NULL,
-                                             "profile: found \"%s\", expected list, get or set "
-                                             "NAME",
-                                             ctl->args[0]);
-                return NULL;
-        }
         if (ctl->n_args > expected || (is_word(ctl, "set") && ctl->n_args < expected)) {
                 *ret_status = complain_usage(NULL, is_word(ctl, "set")
                                                            ? "profile set: expected NAME, or auto"
                                                            : "profile: too many arguments");
                 return NULL;
         }
-        if (is_word(ctl, "set"))
+        if (is_choice(ctl))
                 return set(ctl, ret_status);
         if (is_word(ctl, "get") && !client_manager(ctl->client)) {
                 *ret_status = complain("%s", client_problem(ctl->client));
@@ -151,6 +149,6 @@ void profile_show(const Ctl *ctl, json_object *answer)
         answer_show_daemon(ctl, answer);
         if (json_get(answer, "active"))
                 show_active(ctl, answer);
-        if (!is_word(ctl, "set"))
+        if (!is_choice(ctl))
                 show_list(ctl, answer);
 }

@@ -4,6 +4,7 @@
  */
 #include <stdio.h>
 
+#include "control.h"
 #include "cpus.h"
 #include "facts.h"
 
@@ -70,9 +71,11 @@ static void show_daemon(const Screen *screen, json_object *daemon)
 
         line(screen, STYLE_PLAIN, "Daemon", "idled %s%s", json_text(daemon, "version"),
              json_true(daemon, "dry_run") ? ", dry run: nothing is changed" : "");
-        JSON_FOREACH(pause, pauses)
-                line(screen, STYLE_WARN, "Paused", "by %s: %s", json_text(pause, "owner"),
-                     json_text(pause, "reason"));
+        JSON_FOREACH(pause, pauses) {
+                g_autofree char *text = pause_text(pause);
+
+                line(screen, STYLE_WARN, "Paused", "%s", text);
+        }
         if (json_int(daemon, "holds", 0) > 0)
                 line(screen, STYLE_PLAIN, "Holds", "%d (see idlectl holds)",
                      (int)json_int(daemon, "holds", 0));

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "client.h"
+#include "control.h"
 #include "cpus.h"
 #include "facts.h"
 
@@ -25,7 +26,6 @@ static json_object *name_elements(json_object *rows, const char *const *keys)
 
 static void describe_daemon(json_object *daemon, json_object *manager)
 {
-        static const char *const pause[] = { "owner", "reason", NULL };
         static const char *const same[][2] = {
                 { "policies", "Policies" },
                 { "park_backend", "ParkBackend" },
@@ -40,7 +40,7 @@ static void describe_daemon(json_object *daemon, json_object *manager)
 
         json_put_text_any(daemon, "profile", json_text(manager, "Profile"));
         json_put_text_any(daemon, "profile_reason", json_text(manager, "ProfileReason"));
-        json_put(daemon, "pauses", name_elements(json_get(manager, "Pauses"), pause));
+        json_put(daemon, "pauses", pauses_describe(manager));
         json_put_int(daemon, "holds", (int64_t)json_length(json_get(manager, "Holds")));
         for (size_t i = 0; i < G_N_ELEMENTS(same); i++)
                 json_put_same(daemon, same[i][0], manager, same[i][1]);

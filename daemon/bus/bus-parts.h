@@ -189,6 +189,8 @@ int bus_method_get_settings(sd_bus_message *message, void *userdata, sd_bus_erro
 int bus_method_verify(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_get_energy(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_pause(sd_bus_message *message, void *userdata, sd_bus_error *error);
+int bus_method_pause_for(sd_bus_message *message, void *userdata, sd_bus_error *error);
+int bus_method_resume(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_set_idle_mask(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_set_option(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_reload(sd_bus_message *message, void *userdata, sd_bus_error *error);

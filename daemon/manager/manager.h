@@ -63,13 +63,16 @@ typedef struct Transition {
 
 #define TRANSITIONS_KEPT 32
 
-/* A client that wants the machine left alone for as long as it holds its descriptor. */
+/* The machine is left alone: for as long as a client keeps its descriptor open, or, if the pause
+ * lasts, until it is resumed or its time is over. */
 typedef struct Pause {
         struct Manager *manager;
-        char *reason;            /* clean */
-        char *owner;             /* who, for people */
-        uid_t uid;               /* whose; (uid_t)-1: the daemon's own */
-        sd_event_source *source; /* tells when the client's end closes */
+        char *reason; /* clean */
+        char *owner;  /* who, for people */
+        uid_t uid;    /* whose; (uid_t)-1: the daemon's own */
+        bool lasting;
+        uint64_t until_usec;     /* of one that lasts, CLOCK_REALTIME; 0: until it is resumed */
+        sd_event_source *source; /* its end: the client's descriptor closes, or time is over */
 } Pause;
 
 typedef enum Change {
@@ -236,6 +239,15 @@ char *manager_profile_inhibited(const Manager *manager);
 /* Leaves the machine as found until the other end of the returned descriptor is closed. `reason`
  * and `owner` are cleaned here; `uid` is for who limits the number of pauses of a user. */
 int manager_pause(Manager *manager, const char *reason, const char *owner, uid_t uid, int *ret_fd);
+
+/* Leaves the machine as found until manager_resume(), or until `usec` (CLOCK_BOOTTIME; 0: no limit)
+ * are over, whatever becomes of the client. A user has one such pause: a later one replaces it. */
+int manager_pause_lasting(Manager *manager, const char *reason, const char *owner, uid_t uid,
+                          uint64_t usec);
+
+/* Ends the pauses that last, of this user or with (uid_t)-1 of all, and returns how many there
+ * were. */
+unsigned manager_resume(Manager *manager, uid_t uid);
 
 /* While another daemon serves our name the machine is left as found; false: decide again. */
 void manager_set_standby(Manager *manager, bool standby);

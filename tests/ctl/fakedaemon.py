@@ -26,7 +26,7 @@ SIGNATURES = {
         "Running": "u", "Pressure": "d", "OnBattery": "b", "BatteryLevel": "d",
         "ObservedUSec": "t", "TransitionsLastMinute": "u", "Ticks": "t", "CpuUSec": "t",
         "Wakeups": "t", "PeriodUSec": "t", "Holds": "ao",
-        "Profile": "s", "ProfileReason": "s",
+        "Profile": "s", "ProfileReason": "s", "PauseDetails": "aa{sv}",
     },
     "org.idled1.Hold": {
         "Id": "t", "Owner": "s", "User": "u", "Pid": "u", "Bound": "b", "SinceUSec": "t",
@@ -53,6 +53,7 @@ SIGNATURES = {
         "threshold_unit": "s", "source": "s", "text": "s", "section": "s", "key": "s",
         "value": "s", "default": "s", "expects": "s", "help": "s", "runtime": "b",
         "obstacle": "s", "reasons": "aa{sv}", "figures": "a(sssd)",
+        "owner": "s", "reason": "s", "lasting": "b", "until_usec": "t", "user": "u",
     },
 }
 BASIC = {"s": dbus.String, "b": dbus.Boolean, "u": dbus.UInt32, "i": dbus.Int32,

@@ -185,7 +185,14 @@ def paused():
     says = unparked()
     says["manager"].update(DryRun=True, Paused=True,
                            Pauses=[("user 1000 (:1.5)", "a backup\x1b[31m runs"),
-                                   ("root (:1.7)", "measuring")])
+                                   ("user 0", "measuring")],
+                           PauseDetails=[
+                               {"owner": "user 1000 (:1.5)", "reason": "a backup\x1b[31m runs",
+                                "user": 1000, "lasting": False, "until_usec": 0},
+                               {"owner": "user 0", "reason": "measuring", "user": 0,
+                                "lasting": True, "until_usec": usec_ago(-630)},
+                               {"owner": "user 7", "reason": "idlectl pause", "user": 7,
+                                "lasting": True, "until_usec": 0}])
     for row in says["explain"]:
         row.update(policy="pause", because="a backup runs")
     return says

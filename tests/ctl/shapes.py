@@ -39,11 +39,12 @@ SETTING = {"section": str, "key": str, "value": str, "default": str, "source": s
            "expects": str, "help": str, "runtime": bool}
 PROFILE = {"name": str, "summary": optional(str), "file": optional(str), "active": bool}
 PROBLEM = {"kind": str, "name": str, "expected": str, "found": optional(str), "problem": str}
+PAUSE = {"owner": str, "reason": str, "lasting": bool, "until_usec": optional(int)}
 SHAPES = {
     "status": {
         "daemon": optional(dict(
             DAEMON, profile=optional(str), profile_reason=optional(str),
-            pauses=[{"owner": str, "reason": str}], holds=int, policies=[str],
+            pauses=[PAUSE], holds=int, policies=[str],
             park_backend=str,
             config_files=[str], transitions=int, transitions_last_minute=int, ticks=int,
             cpu_usec=int, wakeups=int, next_tick_usec=optional(int))),

@@ -9,7 +9,8 @@ import unittest
 from ctltest import IDLECTL, TestCase, environment
 
 VERBS = ["status", "cpus", "why", "policies", "set", "check", "settings", "verify",
-         "hold", "run", "holds", "dump", "help", "version"]
+         "hold", "run", "holds", "dump", "help", "version", "profile", "pause", "resume", "reload",
+         "release"]
 MUTE = ["run", "help", "version"]
 
 # Arguments, and what must be said about them.
@@ -37,7 +38,17 @@ BAD = [
     (["status", "--interval", "1s"], "status does not take --interval"),
     (["check", "--history"], "check does not take --history"),
     (["--knobs"], "status does not take --knobs"),
-    (["profile", "show"], 'profile: found "show", expected list, get or set NAME'),
+    (["profile", "a", "b"], "profile: too many arguments"),
+    (["pause", "now"], 'pause: found an unexpected argument "now"'),
+    (["pause", "--for", "0"], '--for: found "0", expected a duration such as 10min'),
+    (["pause", "--for", "soon"], '--for: found "soon", expected a duration'),
+    (["pause", "--latency", "5us"], "pause does not take --latency"),
+    (["resume", "all"], 'resume: found an unexpected argument "all"'),
+    (["reload", "--for", "5s"], "reload does not take --for"),
+    (["release"], "release: expected ID"),
+    (["release", "x"], 'release: found "x", expected the number of a hold'),
+    (["release", "-1"], "unknown option -1"),
+    (["release", "1", "2"], 'release: found an unexpected argument "2"'),
     (["profile", "set"], "profile set: expected NAME, or auto"),
     (["profile", "get", "x"], "profile: too many arguments"),
     (["profile", "set", "a", "b"], 'unexpected argument "b"'),
@@ -124,7 +135,7 @@ class Usage(TestCase):
                   "--vendor-dir", self.directory, "--policy-dir", self.directory]
         for verb in VERBS:
             more = {"set": ["userspace", "IdleMask=1"], "hold": ["--cores=1"],
-                    "run": ["--cores=1", "true"]}.get(verb, [])
+                    "run": ["--cores=1", "true"], "release": ["1"]}.get(verb, [])
             for bus in (["--bus-address", "unix:path=/nonexistent"], ["--session-bus"]):
                 result = self.run_ctl(verb, *more, *places, *bus)
                 self.assertNotEqual(result.returncode, 2, result.stderr)

@@ -10,6 +10,7 @@ from idledtest import MANAGER, NAME, PATH, TestCase, main
 CHANGES, CONST, MEASURED = 'true', 'const', 'false'
 METHODS = {
     'Explain': ('', 'aa{sv}'), 'History': ('', 'aa{sv}'), 'Pause': ('s', 'h'),
+    'PauseFor': ('st', ''), 'Resume': ('', 'u'),
     'SetIdleMask': ('s', ''), 'SetOption': ('sss', ''), 'SetProfile': ('s', ''),
     'Reload': ('', ''),
     'GetSettings': ('', 'aa{sv}'), 'Verify': ('', 'a(sssss)'), 'GetEnergy': ('', 'a(st)'),
@@ -17,7 +18,8 @@ METHODS = {
 }
 MANAGER_PROPERTIES = {
     'Version': ('s', CONST), 'DryRun': ('b', CONST), 'Paused': ('b', CHANGES),
-    'Pauses': ('a(ss)', CHANGES), 'Holds': ('ao', CHANGES), 'Online': ('s', CHANGES), 'Isolated': ('s', CHANGES),
+    'Pauses': ('a(ss)', CHANGES), 'PauseDetails': ('aa{sv}', CHANGES),
+    'Holds': ('ao', CHANGES), 'Online': ('s', CHANGES), 'Isolated': ('s', CHANGES),
     'Parked': ('s', CHANGES), 'Allowed': ('s', CHANGES), 'IdleMask': ('s', CHANGES),
     'WantedCores': ('u', CHANGES), 'ActiveCores': ('u', CHANGES), 'Cores': ('u', CHANGES),
     'Policies': ('as', CHANGES), 'ParkBackend': ('s', CHANGES), 'Missing': ('a(ss)', CHANGES),
