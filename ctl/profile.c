@@ -111,14 +111,18 @@ json_object *profile_ask(Ctl *ctl, int *ret_status)
 static void show_active(const Ctl *ctl, json_object *answer)
 {
         const char *chosen = json_text(answer, "chosen");
+        g_autofree char *active = g_strdup_printf("%s (%s)", json_text(answer, "active"),
+                                                  json_text(answer, "reason"));
 
-        screen_line(&ctl->screen, STYLE_PLAIN, "%s (%s)", json_text(answer, "active"),
-                    json_text(answer, "reason"));
+        screen_sentence(&ctl->screen, STYLE_PLAIN, active);
         if (*chosen && !g_str_equal(chosen, json_text(answer, "active")))
                 screen_line(&ctl->screen, STYLE_WARN, "chosen: %s", chosen);
-        if (json_get(answer, "inhibited"))
-                screen_line(&ctl->screen, STYLE_WARN, "not in force: %s",
-                            json_text(answer, "inhibited"));
+        if (json_get(answer, "inhibited")) {
+                g_autofree char *text = g_strconcat(
+                        "not in effect: ", json_text(answer, "inhibited"), NULL);
+
+                screen_sentence(&ctl->screen, STYLE_WARN, text);
+        }
 }
 
 static void show_list(const Ctl *ctl, json_object *answer)
@@ -137,6 +141,7 @@ static void show_list(const Ctl *ctl, json_object *answer)
                 table_cell(table, active ? STYLE_GOOD : STYLE_PLAIN, json_text(profile, "name"));
                 table_cell(table, STYLE_PLAIN, *summary ? summary : "-");
         }
+        table_wrap_last(table);
         table_print(table, &ctl->screen);
 }
 

@@ -15,17 +15,15 @@ static void line(const Screen *screen, Style style, const char *label, const cha
 
 static void line(const Screen *screen, Style style, const char *label, const char *format, ...)
 {
-        g_autofree char *text = NULL, *fit = NULL, *padded = NULL;
+        g_autofree char *text = NULL, *padded = NULL;
         va_list arguments;
 
         va_start(arguments, format);
         text = g_strdup_vprintf(format, arguments);
         va_end(arguments);
         padded = g_strdup_printf("%-*s", LABEL_WIDTH, label);
-        fit = text_fit(screen, text, screen->width ? MAX(screen->width - LABEL_WIDTH, 1) : 0);
         screen_print(screen, STYLE_TITLE, padded);
-        screen_print(screen, style, fit);
-        putchar('\n');
+        screen_wrapped(screen, style, LABEL_WIDTH, text);
 }
 
 /* A set of CPUs, "none" if it is empty, "-" if it is not known. */

@@ -27,6 +27,7 @@ SIGNATURES = {
         "ObservedUSec": "t", "TransitionsLastMinute": "u", "Ticks": "t", "CpuUSec": "t",
         "Wakeups": "t", "PeriodUSec": "t", "Holds": "ao",
         "Profile": "s", "ProfileReason": "s", "PauseDetails": "aa{sv}",
+        "Profiles": "a(sss)", "ChosenProfile": "s", "ProfileInhibited": "s",
     },
     "org.idled1.Hold": {
         "Id": "t", "Owner": "s", "User": "u", "Pid": "u", "Bound": "b", "SinceUSec": "t",

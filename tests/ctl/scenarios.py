@@ -47,6 +47,13 @@ def normal():
             "ObservedUSec": 2500000, "TransitionsLastMinute": 2, "Ticks": 40, "CpuUSec": 12345,
             "Wakeups": 55, "PeriodUSec": 250000, "Profile": "power-saver",
             "ProfileReason": "the default on battery power",
+            "Profiles": [("power-saver", "Less power, less speed", ""),
+                         ("balanced", "As the machine was found, with the cores parked that the "
+                          "load does not need, and everything else left alone", ""),
+                         ("game", "", "/etc/idled/profiles/game.conf")],
+            "ChosenProfile": "game",
+            "ProfileInhibited": "profile game contradicts the option MaxCores= of ondemand, which "
+                                "was set over D-Bus while idled ran",
         },
         "cpus": [cpu(0), cpu(1), cpu(2, True), cpu(3, True)],
         "policies": [

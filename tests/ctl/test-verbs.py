@@ -246,7 +246,8 @@ class Terminal(TestCase):
 
     def test_width(self):
         for width in (20, 40, 60, 200):
-            for verb in ("status", "cpus", "settings", "settings ondemand", "policies"):
+            for verb in ("status", "cpus", "why", "profile", "settings", "settings ondemand",
+                         "policies"):
                 text = self.ESCAPE.sub("", self.run_terminal(*verb.split(), width=width))
                 self.assertLessEqual(max(map(len, text.splitlines())), width, verb)
         self.assertIn("…", self.run_terminal("settings", width=40))
@@ -271,6 +272,16 @@ class Terminal(TestCase):
         for verb in ("settings", "settings ondemand", "policies"):
             text = self.ESCAPE.sub("", self.run_terminal(*verb.split()))
             self.assertNotIn("…", text)
+
+    def test_wraps_between_words(self):
+        """At 80 columns why, profile and status lose nothing and break no word."""
+        for verb in ("why", "why --history", "profile", "status"):
+            whole = self.ESCAPE.sub("", self.run_terminal(*verb.split(), width=400))
+            for width in (80, 60):
+                text = self.ESCAPE.sub("", self.run_terminal(*verb.split(), width=width))
+                self.assertLessEqual(max(map(len, text.splitlines())), width, verb)
+                self.assertNotIn("…", text)
+                self.assertEqual(text.split(), whole.split(), verb)
 
     def test_bars(self):
         self.assertIn("█▎", self.run_terminal("cpus", width=200))
