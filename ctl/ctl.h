@@ -86,6 +86,7 @@ json_object *why_ask(Ctl *ctl, int *ret_status);
 void why_show(const Ctl *ctl, json_object *answer);
 json_object *policies_ask(Ctl *ctl, int *ret_status);
 void policies_show(const Ctl *ctl, json_object *answer);
+extern const VerbOption set_options[];
 json_object *set_ask(Ctl *ctl, int *ret_status);
 void set_show(const Ctl *ctl, json_object *answer);
 json_object *check_ask(Ctl *ctl, int *ret_status);

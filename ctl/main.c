@@ -73,8 +73,10 @@ static const Verb verbs[] = {
           .help = "SECTION is a section of idled.conf or the name of a policy. An empty VALUE\n"
                   "restores the value of the files. Either all options change or none. Changes "
                   "are\n"
-                  "lost when the daemon ends.\n"
-                  "  idlectl set userspace IdleMask=2-3",
+                  "lost when the daemon ends, but for --save, which takes root.\n"
+                  "  idlectl set userspace IdleMask=2-3\n"
+                  "  idlectl set ondemand MinCores=2 --save",
+          .options = { set_options },
           .min_args = 2,
           .max_args = INT_MAX,
           .ask = set_ask,

@@ -78,6 +78,10 @@ typedef struct ConfigPaths {
         const char *vendor_dir; /* "usr/lib/idled" */
         const char *admin_dir;  /* "etc/idled" */
         const char *policy_dir; /* absolute directory of plugins: code is never read below root */
+
+        /* A drop-in to try, which need not exist: instead of the file at this path, which begins
+         * with vendor_dir or admin_dir, `trial_text` is read. NULL: none. */
+        const char *trial_path, *trial_text;
 } ConfigPaths;
 
 /* Reads and checks everything. All errors found are appended to `errors` (of ConfigError), in the

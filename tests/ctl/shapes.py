@@ -80,7 +80,7 @@ SHAPES = {
         {"loaded": bool, "name": str, "summary": optional(str), "problem": optional(str)}, p)]),
     "settings": dict(HEAD, settings=[SETTING]),
     "profile": dict(HEAD, active=optional(str), reason=optional(str), chosen=optional(str),
-                    inhibited=optional(str), profiles=[PROFILE]),
+                    inhibited=optional(str), not_loaded=[str], profiles=[PROFILE]),
     "holds": dict(HEAD, holds=[{
         "hold": int, "owner": str, "user": int, "pid": optional(int), "process": optional(str),
         "ends_with_process": bool, "since_usec": int, "reason": str, "latency_us": optional(int),

@@ -142,6 +142,111 @@ class Reload(Control):
         self.assertEqual(self.get('IdleMask'), '6')
 
 
+class Save(Control):
+    """set --save: a drop-in that the daemon has loaded, or nothing at all."""
+    CONFIG = '[Daemon]\nPolicies=userspace ondemand\n'
+
+    def ctl(self, *arguments, status=0):
+        return super().ctl(*arguments, '--root', self.root, '--config-dir', self.config,
+                           '--vendor-dir', '/nonexistent', '--policy-dir',
+                           os.environ['IDLED_POLICIES'], status=status)
+
+    def drop_in(self, name='policies/ondemand.conf.d'):
+        return os.path.join(self.config, name, '90-idlectl.conf')
+
+    def files(self):
+        return sorted(os.path.join(d, n) for d, _, names in os.walk(self.config) for n in names)
+
+    def text(self, path):
+        with open(path, encoding='utf-8') as file:
+            return file.read()
+
+    def value(self, section, key):
+        row, = [s for s in self.call('GetSettings') if (s['section'], s['key']) == (section, key)]
+        return str(row['value']), str(row['source'])
+
+    def test_save(self):
+        self.start('--dry-run')
+        self.assertEqual(self.ctl('set', 'ondemand', 'MinCores=2', '--save'),
+                         'saved in %s\n' % self.drop_in())
+        value, source = self.value('ondemand', 'MinCores')
+        self.assertEqual(value, '2')
+        self.assertTrue(source.startswith(self.drop_in() + ':'), source)
+        with open(self.drop_in(), 'a', encoding='utf-8') as file:
+            file.write('# kept\n')
+        self.ctl('set', 'ondemand', 'Dwell=7s', 'MinCores=', '--save')
+        self.assertIn('# kept\n', self.text(self.drop_in()))
+        self.assertEqual((self.value('ondemand', 'MinCores')[1], self.value('ondemand', 'Dwell')[0]),
+                         ('default', '7s'))
+        self.ctl('set', 'Daemon', 'LogLevel=notice', '--save')
+        self.assertIn('[Daemon]\nLogLevel=notice', self.text(self.drop_in('idled.conf.d')))
+        self.daemon.stop()
+        self.start('--dry-run')
+        self.assertEqual(self.value('ondemand', 'Dwell')[0], '7s')
+
+    def test_bad(self):
+        """Bad values of every kind: an error that names the line, and no file more or other."""
+        self.start('--dry-run')
+        self.ctl('set', 'ondemand', 'MinCores=2', '--save')
+        files, text = self.files(), self.text(self.drop_in())
+        for arguments, error in ((('ondemand', 'Dwell=7'), 'Dwell: found "7", expected a duration'),
+                                 (('ondemand', 'Dwel=7s'), 'Dwel'),
+                                 (('ondemand', 'MinCores=4', 'MaxCores=3'), 'MinCores'),
+                                 (('ondemand', 'Dwell=7s\nMinCores=3'), 'control character'),
+                                 (('userspace', 'IdleMask=4711'), '4711'),
+                                 (('odemand', 'Dwell=7s'), 'found section "odemand"'),
+                                 (('Daemon', 'Policies=nobody'), 'nobody')):
+            self.assertIn(error, self.ctl('set', *arguments, '--save', status=1), arguments)
+            self.assertEqual((self.files(), self.text(self.drop_in())), (files, text), arguments)
+        self.assertEqual(self.value('ondemand', 'MinCores')[0], '2')
+
+    def test_replaces_what_was_set(self):
+        """A value set at run time would hide the saved one."""
+        self.start('--dry-run')
+        self.ctl('set', 'userspace', 'IdleMask=7')
+        self.ctl('set', 'userspace', 'IdleMask=6', '--save')
+        self.assertEqual(self.value('userspace', 'IdleMask')[0], '6')
+
+    def test_hidden(self):
+        self.write_config('policies/ondemand.conf.d/99-mine.conf', '[Policy]\nDwell=9s\n')
+        self.start('--dry-run')
+        text = self.ctl('set', 'ondemand', 'Dwell=7s', '--save')
+        self.assertRegex(text, r'Dwell stays 9s \(.*99-mine.conf:2\): that is stronger')
+
+    def test_daemon_refuses(self):
+        """It reads other files, and they are wrong: the drop-in is as it was."""
+        self.start('--dry-run')
+        self.ctl('set', 'ondemand', 'Dwell=7s', '--save')
+        text = self.text(self.drop_in())
+        other = os.path.join(self.root, 'usr/lib/idled/policies')
+        os.makedirs(other)
+        with open(os.path.join(other, 'userspace.conf'), 'w', encoding='utf-8') as file:
+            file.write('[Policy]\nIdleMask=x\n')
+        self.assertIn('userspace.conf:2', self.ctl('set', 'ondemand', 'Dwell=8s', '--save', status=1))
+        self.assertEqual(self.text(self.drop_in()), text)
+
+    def test_without_daemon(self):
+        text = self.ctl('set', 'ondemand', 'Dwell=7s', '--save')
+        self.assertIn('idled is not running', text)
+        self.assertIn('saved in', text)
+
+    @needs_root
+    def test_needs_root(self):
+        program = os.path.join(self.directory, 'idlectl')
+        with open(os.environ['IDLECTL'], 'rb') as source, open(program, 'wb') as copy:
+            copy.write(source.read())
+        os.chmod(program, 0o755)
+        files = self.files()
+        done = subprocess.run(
+            command_as(NOBODY, program, 'set', 'ondemand', 'Dwell=7s', '--save', '--bus-address',
+                       self.bus.address, '--config-dir', self.config, '--policy-dir',
+                       os.environ['IDLED_POLICIES'], '--vendor-dir', '/nonexistent'),
+            capture_output=True, text=True, timeout=TIMEOUT, check=False)
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn('run idlectl as root', done.stderr)
+        self.assertEqual(self.files(), files)
+
+
 class Release(Control):
     CONFIG = '[Daemon]\nPolicies=latency\n'
 
@@ -192,6 +297,22 @@ class Profile(Control):
         self.assertEqual(self.get('ChosenProfile'), '')
         self.assertIn('gaem', self.ctl('profile', 'gaem', status=1))
         self.assertEqual(self.ctl('profile', 'get'), 'balanced\n')
+
+    def ctl(self, *arguments, status=0):
+        return super().ctl(*arguments, '--config-dir', self.config, '--vendor-dir', '/nonexistent',
+                           status=status)
+
+    def test_not_loaded(self):
+        """A file that came after the start: the list and the refusal say how to load it."""
+        self.start('--dry-run')
+        self.write_config('profiles/game.conf', '[Profile]\nSummary=For games\n')
+        self.assertEqual(self.ask('profile')['not_loaded'], ['game'])
+        for text in (self.ctl('profile'), self.ctl('profile', 'game', status=1)):
+            self.assertIn('profiles/game.conf exists but is not loaded: run "idlectl reload"', text)
+        self.ctl('reload')
+        self.assertEqual(self.ask('profile')['not_loaded'], [])
+        self.ctl('profile', 'game')
+        self.assertEqual(self.get('Profile'), 'game')
 
 
 main()
