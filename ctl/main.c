@@ -27,7 +27,7 @@ static int take_knobs(Ctl *ctl, const char *text)
 }
 
 static const VerbOption why_options[] = {
-        { "history", NULL, "show the last transitions", take_history },
+        { "history", NULL, "show the last changes, and how long CPUs were parked", take_history },
         { 0 },
 };
 

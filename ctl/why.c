@@ -93,6 +93,7 @@ static json_object *describe_history(json_object *history)
         JSON_FOREACH(row, history) {
                 json_object *object = json_object_new_object();
 
+                json_put_same(object, "number", row, "number");
                 json_put_same(object, "time_usec", row, "time_usec");
                 json_put_same(object, "parked", row, "parked");
                 describe_reason(object, row);
@@ -129,31 +130,89 @@ static bool take_cpus(const Ctl *ctl, CpuSet *ret_asked, int *ret_status)
         return true;
 }
 
+/* So many changes are asked for at once: what a call may at most. */
+#define CHANGES_AT_ONCE 64
+
+/* All changes that the daemon keeps, the newest first. NULL with `*ret_error`. */
+static json_object *all_changes(Ctl *ctl, char **ret_error)
+{
+        g_autoptr(json_object) all = json_object_new_array();
+        uint64_t number = 0;
+        size_t n;
+
+        do {
+                const ClientArgument arguments[] = { { .t = number }, { .u = CHANGES_AT_ONCE } };
+                g_autoptr(json_object) some = NULL;
+                json_object *row;
+
+                if (client_call_typed(ctl->client, "HistoryBefore", "tu", arguments, &some,
+                                      ret_error) < 0)
+                        return NULL;
+                n = json_length(some);
+                JSON_FOREACH(row, some) {
+                        number = (uint64_t)json_int(row, "number", 0);
+                        json_object_array_add(all, json_object_get(row));
+                }
+        } while (n == CHANGES_AT_ONCE && number > 1);
+        return g_steal_pointer(&all);
+}
+
+/* How long every CPU was parked. */
+static json_object *describe_times(json_object *explained)
+{
+        static const char *const keys[] = { "cpu", "parked", "parked_usec" };
+        json_object *answer = json_object_new_array(), *row;
+
+        JSON_FOREACH(row, explained) {
+                json_object *object = json_object_new_object();
+
+                for (size_t i = 0; i < G_N_ELEMENTS(keys); i++)
+                        json_put_same(object, keys[i], row, keys[i]);
+                json_object_array_add(answer, object);
+        }
+        return answer;
+}
+
+static json_object *history_ask(Ctl *ctl, json_object *explained, int *ret_status)
+{
+        g_autofree char *error = NULL;
+        g_autoptr(json_object) changes = all_changes(ctl, &error);
+        json_object *answer;
+
+        if (!changes) {
+                *ret_status = complain("%s", error);
+                return NULL;
+        }
+        answer = answer_new(ctl);
+        json_put(answer, "history", describe_history(changes));
+        json_put_same(answer, "uptime_usec", client_manager(ctl->client), "UptimeUSec");
+        json_put(answer, "cpus", describe_times(explained));
+        return answer;
+}
+
 json_object *why_ask(Ctl *ctl, int *ret_status)
 {
-        bool history = ctl->history;
-        g_autoptr(json_object) told = NULL;
+        g_autoptr(json_object) explained = NULL;
         g_autofree char *error = NULL;
         CpuSet asked = { 0 };
         json_object *answer;
 
-        if (history && ctl->n_args > 0) {
+        if (ctl->history && ctl->n_args > 0) {
                 *ret_status = complain_usage(NULL, "why: --history is about all CPUs");
                 return NULL;
         }
         if (!take_cpus(ctl, &asked, ret_status))
                 return NULL;
-        if (client_call(ctl->client, history ? "History" : "Explain", NULL, &told, &error) < 0) {
+        if (client_call(ctl->client, "Explain", NULL, &explained, &error) < 0) {
                 *ret_status = complain("%s", error);
                 return NULL;
         }
+        if (ctl->history)
+                return history_ask(ctl, explained, ret_status);
         answer = answer_new(ctl);
-        if (history)
-                json_put(answer, "history", describe_history(told));
-        else
-                json_put(answer, "cpus",
-                         describe_cpus(client_manager(ctl->client), told,
-                                       ctl->n_args ? &asked : NULL));
+        json_put(
+                answer, "cpus",
+                describe_cpus(client_manager(ctl->client), explained, ctl->n_args ? &asked : NULL));
         return answer;
 }
 
@@ -321,6 +380,13 @@ static void show_group(const Screen *screen, const Said *said, guint first)
         screen_sentence(screen, g_str_has_prefix(text, "parked") ? STYLE_GOOD : STYLE_PLAIN, line);
 }
 
+static void show_groups(const Screen *screen, const Said *said)
+{
+        for (guint i = 0; i < said->texts->len; i++)
+                if (said->texts->pdata[i])
+                        show_group(screen, said, i);
+}
+
 static void show_cpus(const Screen *screen, json_object *cpus)
 {
         g_autoptr(GPtrArray) texts = g_ptr_array_new();
@@ -332,9 +398,7 @@ static void show_cpus(const Screen *screen, json_object *cpus)
                 say(&said, (int)json_int(row, "cpu", 0), cpu_text(row));
         JSON_FOREACH(row, cpus)
                 say_rest(&said, (int)json_int(row, "cpu", 0), row);
-        for (guint i = 0; i < texts->len; i++)
-                if (texts->pdata[i])
-                        show_group(screen, &said, i);
+        show_groups(screen, &said);
 }
 
 static void show_transition(const Screen *screen, json_object *row)
@@ -350,6 +414,37 @@ static void show_transition(const Screen *screen, json_object *row)
         g_string_free(text, TRUE);
 }
 
+/* "parked for 3 h in all (41 % of the time)". */
+static char *time_text(json_object *row, double uptime)
+{
+        double usec = json_number(row, "parked_usec", 0);
+        g_autofree char *duration = text_duration(usec / 1e6);
+
+        if (usec <= 0)
+                return g_strdup("never parked");
+        if (uptime <= 0)
+                return g_strdup_printf("parked for %s in all", duration);
+        return g_strdup_printf("parked for %s in all (%.0f %% of the time)", duration,
+                               MIN(usec / uptime, 1) * 100);
+}
+
+/* How long CPUs were parked since idled started. */
+static void show_times(const Screen *screen, json_object *answer)
+{
+        double uptime = json_number(answer, "uptime_usec", 0);
+        g_autofree char *running = text_duration(uptime / 1e6);
+        g_autoptr(GPtrArray) texts = g_ptr_array_new();
+        g_autoptr(GArray) numbers = g_array_new(FALSE, FALSE, sizeof(int));
+        Said said = { texts, numbers };
+        json_object *row;
+
+        if (uptime > 0)
+                screen_line(screen, STYLE_PLAIN, "idled has run for %s:", running);
+        JSON_FOREACH(row, json_get(answer, "cpus"))
+                say(&said, (int)json_int(row, "cpu", 0), time_text(row, uptime));
+        show_groups(screen, &said);
+}
+
 void why_show(const Ctl *ctl, json_object *answer)
 {
         json_object *history = json_get(answer, "history"), *row;
@@ -362,4 +457,5 @@ void why_show(const Ctl *ctl, json_object *answer)
                 screen_line(&ctl->screen, STYLE_PLAIN, "Nothing was parked or unparked yet.");
         JSON_FOREACH(row, history)
                 show_transition(&ctl->screen, row);
+        show_times(&ctl->screen, answer);
 }

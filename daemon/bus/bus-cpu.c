@@ -110,6 +110,14 @@ const IdleStates *bus_idle_states(Bus *bus, int cpu)
         return states;
 }
 
+BUS_GETTER(get_parked_usec)
+{
+        const Bus *bus = userdata;
+
+        return sd_bus_message_append(reply, "t",
+                                     manager_parked_usec(bus->manager, bus_path_cpu(bus, path)));
+}
+
 BUS_GETTER(get_idle_states)
 {
         Bus *bus = userdata;
@@ -203,6 +211,7 @@ static const sd_bus_vtable vtable[] = {
         SD_BUS_PROPERTY("Thread", "i", get_place, 0, CHANGES),
         SD_BUS_PROPERTY("Capacity", "u", get_capacity, 0, CHANGES),
         SD_BUS_PROPERTY("Utilization", "d", get_utilization, 0, 0),
+        SD_BUS_PROPERTY("ParkedUSec", "t", get_parked_usec, 0, 0),
         SD_BUS_PROPERTY("IdleStates", "a(suu)", get_idle_states, 0, SD_BUS_VTABLE_PROPERTY_CONST),
         SD_BUS_PROPERTY("Residency", "a(sdtttt)", get_residency, 0, 0),
         SD_BUS_PROPERTY("Estimated", "s", get_estimated, 0, 0),

@@ -264,7 +264,7 @@ BUS_GETTER(get_transitions)
 {
         const Bus *bus = userdata;
 
-        return sd_bus_message_append(reply, "t", bus->manager->n_transitions);
+        return sd_bus_message_append(reply, "t", history_count(bus->manager->history));
 }
 
 static void collect_files(gpointer key, gpointer value, gpointer userdata)
@@ -300,6 +300,9 @@ static const sd_bus_vtable vtable[] = {
                                 bus_method_explain, METHOD),
         SD_BUS_METHOD_WITH_ARGS("History", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", transitions),
                                 bus_method_history, METHOD),
+        SD_BUS_METHOD_WITH_ARGS("HistoryBefore", SD_BUS_ARGS("t", number, "u", most),
+                                SD_BUS_RESULT("aa{sv}", transitions), bus_method_history_before,
+                                METHOD),
         SD_BUS_METHOD_WITH_ARGS("Pause", SD_BUS_ARGS("s", reason), SD_BUS_RESULT("h", fd),
                                 bus_method_pause, METHOD),
         SD_BUS_METHOD_WITH_ARGS("PauseFor", SD_BUS_ARGS("s", reason, "t", usec), SD_BUS_NO_RESULT,

@@ -185,6 +185,7 @@ void bus_changed(Manager *manager, unsigned changes, void *userdata);
 /* Handlers of the manager's methods. */
 int bus_method_explain(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_history(sd_bus_message *message, void *userdata, sd_bus_error *error);
+int bus_method_history_before(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_get_settings(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_verify(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_get_energy(sd_bus_message *message, void *userdata, sd_bus_error *error);

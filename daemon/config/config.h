@@ -25,6 +25,7 @@ typedef struct DaemonOptions {
         uint64_t max_stretch; /* how many periods a tick may be put off while all is settled */
         char *profile_ac, *profile_battery; /* "": none in particular */
         bool power_profiles_names;
+        bool log_decisions;
 } DaemonOptions;
 
 /* Section [Daemon] of idled.conf. */

@@ -10,7 +10,9 @@
  */
 #include <errno.h>
 
+#include "base/cpuset-text.h"
 #include "base/log.h"
+#include "manager/decision-log.h"
 #include "manager/manager-parts.h"
 
 #define PINS_COST_FACTOR 100
@@ -289,15 +291,19 @@ static CpuCause cause_of_transition(const Manager *manager, int index, bool park
 static void note_transition(Manager *manager, const CpuSet *parked, const CpuCause *cause,
                             uint64_t now)
 {
-        Transition *t = &manager->transitions[manager->n_transitions++ % TRANSITIONS_KEPT];
+        const DaemonOptions *options = config_section(manager->config, "Daemon")->options;
+        g_autofree char *text = cpuset_format(parked);
+        const Transition *added = history_add(manager->history,
+                                              &(Transition){
+                                                      .time_usec = now,
+                                                      .parked = text,
+                                                      .policy = cause->policy,
+                                                      .reason = cause->reason,
+                                                      .option_source = cause->option_source,
+                                              });
 
-        *t = (Transition){
-                .time_usec = now,
-                .parked = *parked,
-                .policy = cause->policy,
-                .reason = cause->reason,
-                .option_source = cause->option_source,
-        };
+        if (options->log_decisions)
+                decision_log(manager->setup.root, added);
 }
 
 /* A CPU that moved, and who wished it. */

@@ -15,6 +15,7 @@
 #include "act/actuator.h"
 #include "config/config.h"
 #include "holds/holds.h"
+#include "manager/history.h"
 #include "model/frequency.h"
 #include "model/plan.h"
 #include "sense/pins.h"
@@ -51,17 +52,6 @@ typedef struct CpuCause {
         Source option_source; /* of reason.option */
         Safety safety;        /* SAFETY_NONE: as the policies wished */
 } CpuCause;
-
-/* One change of the set of parked CPUs. */
-typedef struct Transition {
-        uint64_t time_usec; /* CLOCK_REALTIME */
-        CpuSet parked;      /* after it */
-        const char *policy;
-        Reason reason;
-        Source option_source;
-} Transition;
-
-#define TRANSITIONS_KEPT 32
 
 /* The machine is left alone: for as long as a client keeps its descriptor open, or, if the pause
  * lasts, until it is resumed or its time is over. */
@@ -156,8 +146,8 @@ typedef struct Manager {
         Plan plan;               /* merged and safe */
         CpuSet parked;           /* online CPUs that are kept free of work now */
         CpuCause *causes;        /* by CPU number */
-        Transition transitions[TRANSITIONS_KEPT]; /* ring; newest at (n_transitions - 1) % KEPT */
-        uint64_t n_transitions;
+        History *history;
+        uint64_t start_usec; /* CLOCK_MONOTONIC */
 
         Holds *holds;
         ActiveProfile profile;
@@ -271,6 +261,11 @@ const CpuCause *manager_cause(const Manager *manager, int cpu);
  * tick. */
 int manager_reasons(const Manager *manager, const ActivePolicy *active, int cpu,
                     Reason *ret_reasons);
+
+/* How long the CPU was parked since the start, and how long ago that was, in microseconds in which
+ * the machine did not sleep. */
+uint64_t manager_parked_usec(const Manager *manager, int cpu);
+uint64_t manager_uptime_usec(const Manager *manager);
 
 /* Compares every knob with what it should be: one that someone changed is theirs from then on. Logs
  * and tells what changed. */

@@ -104,10 +104,10 @@ char *reason_sentence(const char *policy, const Reason *reason, const Source *op
 
 char *transition_sentence(const Transition *transition)
 {
-        g_autofree char *parked = cpuset_format(&transition->parked);
+        const char *parked = transition->parked;
         GString *text = g_string_new(*parked ? parked : "Nothing");
 
-        g_string_append(text, cpuset_count(&transition->parked) > 1 ? " are parked" : " is parked");
+        g_string_append(text, strpbrk(parked, ",-") ? " are parked" : " is parked");
         if (transition->policy)
                 g_string_append_printf(text, " by %s", transition->policy);
         return finish(text, &transition->reason, &transition->option_source);

@@ -67,12 +67,15 @@ SHAPES = {
     "cpus": dict(HEAD, interval_usec=optional(int), cpus=[{
         "cpu": int, "core": optional(int), "cluster": optional(int), "die": optional(int),
         "package": optional(int), "node": optional(int), "thread": optional(int),
-        "capacity": optional(int), "state": str, "busy_percent": optional(number),
+        "capacity": optional(int), "state": str, "parked_usec": optional(int), "busy_percent": optional(number),
         "states": [STATE], "limits": optional(LIMITS)}]),
     "why": dict(HEAD, cpus=[dict(REASON, cpu=int, parked=bool, in_idle_mask=bool,
                                  obstacle=optional(str), since_usec=optional(int),
                                  reasons=[REASON], figures=[FIGURE])]),
-    "why --history": dict(HEAD, history=[dict(REASON, time_usec=int, parked=str)]),
+    "why --history": dict(HEAD, history=[dict(REASON, number=optional(int), time_usec=int,
+                                              parked=str)],
+                          uptime_usec=optional(int),
+                          cpus=[{"cpu": int, "parked": bool, "parked_usec": optional(int)}]),
     "policies": dict(HEAD, policy_dir=str, policies=[lambda p: matches(
         {"loaded": bool, "name": str, "rank": int, "summary": str, "allowed": str,
          "reason": str, "settled": bool, "options": lambda o: isinstance(o, dict),

@@ -53,7 +53,7 @@ class Verbs(TestCase):
         lines = self.run_ctl("cpus").stdout.splitlines()
         self.assertEqual(len(lines), 289)
         self.assertEqual(len({len(line) for line in lines}), 1)
-        self.assertRegex(lines[288], r"^287 +143 +0 +0 +1 +1 +1024  parked +0\.0 ")
+        self.assertRegex(lines[288], r"^287 +143 +0 +0 +1 +1 +1024  parked +3 h +0\.0 ")
         why = self.run_ctl("why").stdout.splitlines()
         self.assertEqual([line.split()[0] for line in why], ["0-143", "144-287"])
 
@@ -98,10 +98,21 @@ class Verbs(TestCase):
         self.assertEqual(rows[1]["figures"][1],
                          {"policy": "cstates", "name": "share", "unit": "%", "value": 93.5})
 
+    def test_whole_history(self):
+        """More than one call to the daemon tells: each change once, the newest first."""
+        self.start("long")
+        answer = json.loads(self.run_ctl("why", "--history", "--json").stdout)
+        self.assertEqual([row["number"] for row in answer["history"]], list(range(150, 0, -1)))
+        self.assertEqual([row["parked_usec"] for row in answer["cpus"]][2:], [12960000000] * 2)
+        text = self.run_ctl("why", "--history").stdout
+        self.assertEqual(text.count(" ago: "), 150)
+        self.assertIn("2-3 parked for 3 h in all (72 % of the time)\n", text)
+
     def test_why_without_change(self):
         self.start("unparked")
         self.assertEqual(self.run_ctl("why", "--history").stdout,
-                         "Nothing was parked or unparked yet.\n")
+                         "Nothing was parked or unparked yet.\nidled has run for 5 h:\n"
+                         "0-3 never parked\n")
 
     def test_holds(self):
         self.start("held")

@@ -10,6 +10,7 @@ from idledtest import MANAGER, NAME, PATH, TestCase, main
 CHANGES, CONST, MEASURED = 'true', 'const', 'false'
 METHODS = {
     'Explain': ('', 'aa{sv}'), 'History': ('', 'aa{sv}'), 'Pause': ('s', 'h'),
+    'HistoryBefore': ('tu', 'aa{sv}'),
     'PauseFor': ('st', ''), 'Resume': ('', 'u'),
     'SetIdleMask': ('s', ''), 'SetOption': ('sss', ''), 'SetProfile': ('s', ''),
     'Reload': ('', ''),
@@ -30,7 +31,7 @@ MANAGER_PROPERTIES = {
     'LoadAverage': ('(ddd)', MEASURED), 'Load': ('d', MEASURED), 'Utilization': ('d', MEASURED),
     'Running': ('u', MEASURED), 'Pressure': ('d', MEASURED), 'OnBattery': ('b', MEASURED),
     'BatteryLevel': ('d', MEASURED), 'ObservedUSec': ('t', MEASURED),
-    'TransitionsLastMinute': ('u', MEASURED), 'Ticks': ('t', MEASURED),
+    'TransitionsLastMinute': ('u', MEASURED), 'UptimeUSec': ('t', MEASURED), 'Ticks': ('t', MEASURED),
     'CpuUSec': ('t', MEASURED), 'Wakeups': ('t', MEASURED), 'PeriodUSec': ('t', MEASURED),
 }
 CPU_PROPERTIES = {
@@ -38,7 +39,7 @@ CPU_PROPERTIES = {
     'Isolated': ('b', CHANGES), 'Core': ('i', CHANGES), 'Cluster': ('i', CHANGES),
     'Die': ('i', CHANGES), 'Package': ('i', CHANGES), 'Node': ('i', CHANGES),
     'Thread': ('i', CHANGES), 'Capacity': ('u', CHANGES), 'Utilization': ('d', MEASURED),
-    'IdleStates': ('a(suu)', CONST), 'Residency': ('a(sdtttt)', MEASURED),
+    'ParkedUSec': ('t', MEASURED), 'IdleStates': ('a(suu)', CONST), 'Residency': ('a(sdtttt)', MEASURED),
     'Estimated': ('s', MEASURED), 'Reason': ('s', CHANGES), 'Figures': ('a(sssd)', MEASURED),
     'Governor': ('s', CHANGES), 'EnergyPreference': ('s', CHANGES), 'EnergyBias': ('i', CHANGES),
     'Boost': ('i', CHANGES), 'MinFrequency': ('u', CHANGES), 'MaxFrequency': ('u', CHANGES),

@@ -127,23 +127,20 @@ START_TEST(cpu)
 END_TEST
 
 static const struct {
-        int first, last; /* CPUs parked; last < first: none */
-        const char *policy, *text;
+        const char *parked, *policy, *text;
 } transition_cases[] = {
-        { 2, 3, "ondemand", "2-3 are parked by ondemand: " FEWER "." },
-        { 2, 2, "ondemand", "2 is parked by ondemand: " FEWER "." },
-        { 0, -1, "pause", "Nothing is parked by pause: " FEWER "." },
-        { 0, -1, NULL, "Nothing is parked: " FEWER "." },
+        { "2-3", "ondemand", "2-3 are parked by ondemand: " FEWER "." },
+        { "2", "ondemand", "2 is parked by ondemand: " FEWER "." },
+        { "", "pause", "Nothing is parked by pause: " FEWER "." },
+        { "", NULL, "Nothing is parked: " FEWER "." },
 };
 
 START_TEST(transition)
 {
         typeof(transition_cases[0]) *c = &transition_cases[_i];
-        Transition t = { .policy = c->policy, .reason = { .because = FEWER } };
-        g_autofree char *text = NULL;
+        Transition t = { .parked = c->parked, .policy = c->policy, .reason = { .because = FEWER } };
+        g_autofree char *text = transition_sentence(&t);
 
-        cpuset_add_range(&t.parked, c->first, c->last);
-        text = transition_sentence(&t);
         ck_assert_str_eq(text, c->text);
 }
 END_TEST
