@@ -90,8 +90,12 @@ static void show_cpus(const Screen *screen, json_object *cpus)
                 line(screen, STYLE_PLAIN, "Cores", "%d", (int)json_int(cpus, "cores", 0));
                 return;
         }
-        line(screen, *json_text(cpus, "parked") ? STYLE_GOOD : STYLE_PLAIN, "Parked",
-             "%s (idle mask: %s)", set_text(cpus, "parked"), set_text(cpus, "idle_mask"));
+        if (json_get(cpus, "nothing_parked_because"))
+                line(screen, STYLE_PLAIN, "Parked", "none: %s",
+                     json_text(cpus, "nothing_parked_because"));
+        else
+                line(screen, STYLE_GOOD, "Parked", "%s (idle mask: %s)", set_text(cpus, "parked"),
+                     set_text(cpus, "idle_mask"));
         line(screen, STYLE_PLAIN, "Cores", "%d wanted, %d active of %d",
              (int)json_int(cpus, "wanted_cores", 0), (int)json_int(cpus, "active_cores", 0),
              (int)json_int(cpus, "cores", 0));

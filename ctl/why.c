@@ -9,6 +9,7 @@
 #include "base/cpuset-text.h"
 #include "base/number.h"
 #include "client.h"
+#include "explained.h"
 #include "facts.h"
 
 /* The part that CPUs and transitions have in common. */
@@ -216,92 +217,6 @@ json_object *why_ask(Ctl *ctl, int *ret_status)
         return answer;
 }
 
-static void add_value(GString *text, double value, const char *unit)
-{
-        g_autofree char *formatted = value_format(value, unit);
-
-        g_string_append_printf(text, " %s", formatted);
-}
-
-/* " (load 0.4 CPUs, battery 20 %)", or nothing. */
-static void add_inputs(GString *text, json_object *inputs)
-{
-        json_object *input;
-        const char *separator = " (";
-
-        JSON_FOREACH(input, inputs) {
-                const char *name = json_text(input, "name"), *unit = json_text(input, "unit");
-
-                g_string_append_printf(text, "%s%s", separator, name);
-                /* "wanted cores 2", without saying cores twice */
-                add_value(text, json_number(input, "value", 0), strstr(name, unit) ? "" : unit);
-                separator = ", ";
-        }
-        if (json_length(inputs) > 0)
-                g_string_append_c(text, ')');
-}
-
-/* ": because (inputs); OPTION is THRESHOLD (FILE:LINE)". */
-static void add_because(GString *text, json_object *row)
-{
-        const char *because = json_text(row, "because");
-        const char *option = json_text(row, "option"), *unit = json_text(row, "threshold_unit");
-
-        if (*because)
-                g_string_append_printf(text, ": %s", because);
-        add_inputs(text, json_get(row, "inputs"));
-        if (!*option) {
-                g_string_append(text, *unit ? "; no option decides this" : "");
-                return;
-        }
-        g_string_append_printf(text, "; %s%s", *unit ? "" : "see ", option);
-        if (*unit) {
-                g_string_append(text, " is");
-                add_value(text, json_number(row, "threshold", 0), unit);
-        }
-        g_string_append_printf(text, " (%s)", json_text(row, "source"));
-}
-
-/* " by POLICY", and why. A policy that leaves things as they are does nothing to be named by: "
- * (POLICY)". */
-static void add_reason(GString *text, json_object *row, bool done)
-{
-        const char *policy = json_text(row, "policy");
-
-        if (g_str_equal(policy, "pause"))
-                g_string_append(text, " while paused");
-        else if (g_str_equal(policy, "safety"))
-                g_string_append(text, " for safety");
-        else if (*policy)
-                g_string_append_printf(text, done ? " by %s" : " (%s)", policy);
-        add_because(text, row);
-}
-
-/* Why a CPU is in use is told as it is now, which may be another reason than that for which it was
- * unparked: the history has that. */
-static char *cpu_text(json_object *row)
-{
-        bool parked = json_true(row, "parked"), wanted = json_true(row, "in_idle_mask");
-        double since = json_number(row, "since_usec", 0);
-        GString *text = g_string_new(parked != wanted
-                                             ? wanted ? "should be parked" : "should be unparked"
-                                     : parked ? "parked"
-                                              : "in use");
-
-        if (since > 0 && parked == wanted) {
-                g_autofree char *past = text_duration(((double)g_get_real_time() - since) / 1e6);
-
-                g_string_append_printf(text, parked ? " %s ago" : " for %s", past);
-        }
-        add_reason(text, row, parked || wanted);
-        if (json_get(row, "obstacle"))
-                g_string_append_printf(text, ", but nobody is kept off: %s",
-                                       json_text(row, "obstacle"));
-        if (!json_get(row, "policy") && !json_get(row, "because"))
-                g_string_append(text, ": no policy wishes otherwise");
-        return g_string_free(text, FALSE);
-}
-
 /* Sentences about CPUs, each about one. */
 typedef struct Said {
         GPtrArray *texts; /* char *; NULL: said already */
@@ -314,15 +229,6 @@ static void say(Said *said, int cpu, char *text)
         g_array_append_val(said->numbers, cpu);
 }
 
-/* "cstates: because (inputs); OPTION is THRESHOLD (FILE:LINE)". */
-static char *reason_text(json_object *row)
-{
-        GString *text = g_string_new(json_text(row, "policy"));
-
-        add_because(text, row);
-        return g_string_free(text, FALSE);
-}
-
 /* "cstates counted: correct 812, too deep 31"; NULL if `policy` counted nothing. */
 static char *figures_text(json_object *figures, const char *policy)
 {
@@ -330,14 +236,16 @@ static char *figures_text(json_object *figures, const char *policy)
         json_object *row;
 
         JSON_FOREACH(row, figures) {
+                g_autofree char *value = NULL;
+
                 if (!g_str_equal(json_text(row, "policy"), policy))
                         continue;
                 if (text)
                         g_string_append(text, ", ");
                 else
                         g_string_append_printf(text = g_string_new(policy), " counted: ");
-                g_string_append(text, json_text(row, "name"));
-                add_value(text, json_number(row, "value", 0), json_text(row, "unit"));
+                value = value_format(json_number(row, "value", 0), json_text(row, "unit"));
+                g_string_append_printf(text, "%s %s", json_text(row, "name"), value);
         }
         return text ? g_string_free(text, FALSE) : NULL;
 }
@@ -348,8 +256,11 @@ static void say_rest(Said *said, int cpu, json_object *row)
         json_object *reason, *figure, *figures = json_get(row, "figures");
         const char *last = "";
 
-        JSON_FOREACH(reason, json_get(row, "reasons"))
-                say(said, cpu, reason_text(reason));
+        JSON_FOREACH(reason, json_get(row, "reasons")) {
+                Explanation why = explained_why(reason);
+
+                say(said, cpu, explain_reason(&why));
+        }
         JSON_FOREACH(figure, figures) {
                 const char *policy = json_text(figure, "policy");
 
@@ -395,7 +306,8 @@ static void show_cpus(const Screen *screen, json_object *cpus)
         json_object *row;
 
         JSON_FOREACH(row, cpus)
-                say(&said, (int)json_int(row, "cpu", 0), cpu_text(row));
+                say(&said, (int)json_int(row, "cpu", 0),
+                    explained_cpu(row, json_true(row, "in_idle_mask")));
         JSON_FOREACH(row, cpus)
                 say_rest(&said, (int)json_int(row, "cpu", 0), row);
         show_groups(screen, &said);
@@ -404,14 +316,12 @@ static void show_cpus(const Screen *screen, json_object *cpus)
 static void show_transition(const Screen *screen, json_object *row)
 {
         double past = ((double)g_get_real_time() - json_number(row, "time_usec", 0)) / 1e6;
-        g_autofree char *ago = text_duration(past);
         const char *parked = json_text(row, "parked");
-        GString *text = g_string_new(NULL);
+        Explanation why = explained_why(row);
+        g_autofree char *ago = text_duration(past), *change = explain_change(parked, &why);
+        g_autofree char *text = g_strdup_printf("%s ago: %s", ago, change);
 
-        g_string_append_printf(text, "%s ago: %s parked", ago, *parked ? parked : "nothing");
-        add_reason(text, row, true);
-        screen_sentence(screen, *parked ? STYLE_GOOD : STYLE_PLAIN, text->str);
-        g_string_free(text, TRUE);
+        screen_sentence(screen, *parked ? STYLE_GOOD : STYLE_PLAIN, text);
 }
 
 /* "parked for 3 h in all (41 % of the time)". */

@@ -6,7 +6,7 @@
 
 #include "base/number.h"
 #include "bus/bus-parts.h"
-#include "manager/sentence.h"
+#include "manager/manager-explain.h"
 
 int bus_path_cpu(const Bus *bus, const char *path)
 {
@@ -175,16 +175,8 @@ BUS_GETTER(get_estimated)
 BUS_GETTER(get_reason)
 {
         const Bus *bus = userdata;
-        const Manager *manager = bus->manager;
-        int cpu = bus_path_cpu(bus, path);
-        g_autofree char *text = NULL, *obstacle = manager_obstacle(manager);
+        g_autofree char *text = manager_explain_cpu(bus->manager, bus_path_cpu(bus, path));
 
-        if (cpuset_has(&manager->topology->online, cpu))
-                text = cpu_sentence(cpu, !cpuset_has(&manager->plan.allowed, cpu),
-                                    cpuset_has(&manager->parked, cpu), manager_cause(manager, cpu),
-                                    obstacle);
-        else
-                text = g_strdup_printf("CPU %d is offline.", cpu);
         return sd_bus_message_append(reply, "s", text);
 }
 

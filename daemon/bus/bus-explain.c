@@ -8,15 +8,15 @@
 #include "base/cpuset-text.h"
 #include "base/setting-value.h"
 #include "bus/bus-parts.h"
-#include "manager/sentence.h"
+#include "manager/manager-explain.h"
 
-static int append_cpu(sd_bus_message *m, const Manager *manager, int cpu)
+static int append_cpu(sd_bus_message *m, Manager *manager, int cpu)
 {
         const CpuCause *why = manager_cause(manager, cpu);
         bool parked = cpuset_has(&manager->parked, cpu);
         bool wanted = !cpuset_has(&manager->plan.allowed, cpu);
         g_autofree char *obstacle = wanted && !parked ? manager_obstacle(manager) : NULL;
-        g_autofree char *text = cpu_sentence(cpu, wanted, parked, why, obstacle);
+        g_autofree char *text = manager_explain_cpu(manager, cpu);
         int r = sd_bus_message_open_container(m, 'a', "{sv}");
 
         if (r >= 0)
@@ -65,7 +65,7 @@ int bus_method_explain(sd_bus_message *message, void *userdata, sd_bus_error *er
 
 static int append_transition(sd_bus_message *m, const Transition *transition)
 {
-        g_autofree char *text = transition_sentence(transition);
+        g_autofree char *text = transition_explain(transition);
         int r = sd_bus_message_open_container(m, 'a', "{sv}");
 
         if (r >= 0)

@@ -16,7 +16,6 @@
 
 #include "base/log.h"
 #include "base/number.h"
-#include "manager/sentence.h"
 
 #define FIELDS_MAX 12
 
@@ -92,7 +91,7 @@ static int send_fields(const GPtrArray *fields)
 
 void decision_log(int root, const Transition *transition)
 {
-        g_autofree char *text = transition_sentence(transition);
+        g_autofree char *text = transition_explain(transition);
         g_autoptr(GPtrArray) fields = NULL;
 
         if (log_get_level() < LOG_INFO)

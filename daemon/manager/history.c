@@ -8,6 +8,8 @@
 
 #include <glib.h>
 
+#include "model/explain.h"
+
 struct History {
         GArray *ring; /* of Transition; number n is at (n - 1) % HISTORY_KEPT */
         uint64_t count;
@@ -84,4 +86,15 @@ uint64_t history_parked_usec(const History *history, int cpu, uint64_t now_usec)
         bool is_parked = cpuset_has(&history->parked, cpu);
 
         return history->parked_usec[cpu] + (is_parked ? now_usec - history->parked_since_usec : 0);
+}
+
+char *transition_explain(const Transition *transition)
+{
+        g_autofree char *source = source_format(&transition->option_source);
+        g_autofree char *text = explain_change(
+                transition->parked,
+                &(Explanation){ transition->policy, transition->reason, source });
+
+        *text = g_ascii_toupper(*text);
+        return g_strconcat(text, ".", NULL);
 }

@@ -24,6 +24,9 @@ typedef struct Transition {
         Source option_source;
 } Transition;
 
+/* "2-3 parked by ondemand: ...", "Nothing parked while paused: ...", as a new string. */
+char *transition_explain(const Transition *transition);
+
 typedef struct History History;
 
 History *history_new(int n_cpus);

@@ -49,6 +49,19 @@ class Fake(Idlectl):
         self.assertEqual(status['power'], {'source': 'battery', 'battery_percent': 76.0})
         self.assertIn('package-0', [domain['name'] for domain in status['energy']])
 
+    def parked_line(self):
+        return [line for line in self.ctl('status').splitlines() if line.startswith('Parked')]
+
+    def test_nothing_parked(self):
+        """One line says why, whatever the reason is."""
+        self.assertEqual(self.parked_line(), ['Parked      none: no policy requests it'])
+        self.set_idle_mask('7')
+        self.assertRegex(self.parked_line()[0], r'^Parked +none: 7 should be parked: .*dry run')
+        self.ctl('pause', '--reason', 'a benchmark')
+        wait_until(lambda: self.get('IdleMask') == '', 'the pause')
+        self.assertRegex(self.parked_line()[0], r'^Parked +none: paused by user \d+: a benchmark$')
+        self.assertIn('a benchmark', self.ask('status')['cpus']['nothing_parked_because'])
+
     def test_same_with_and_without(self):
         """The machine is described alike by the daemon and by idlectl itself."""
         alone = json.loads(subprocess.run(
@@ -158,7 +171,7 @@ class Refused(Idlectl):
              'problem': row[2]}])
         self.assertEqual(self.ask('why', '7')['cpus'][0]['obstacle'], 'park: ' + why)
         self.assertIsNone(self.ask('why', '6')['cpus'][0]['obstacle'])
-        self.assertIn(', but nobody is kept off: park: ' + why, self.ctl('why', '7'))
+        self.assertIn(', but tasks may still run there: park: ' + why, self.ctl('why', '7'))
         self.set_idle_mask('')
         self.assertEqual(self.get('Degraded'), [])
         wait_until(lambda: seen[-1][2].get('Degraded') == [], 'a signal of its end')
