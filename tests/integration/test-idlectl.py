@@ -137,6 +137,33 @@ class KeptInUse(Idlectl):
                          'pinned tasks: kernels before 6.2 forget it\n')
 
 
+class KeptByHold(Idlectl):
+    """A hold is in the way: why says which, and of which process."""
+
+    CONFIG = '[Daemon]\nPolicies=userspace latency\n'
+
+    def hold(self, *options):
+        process = subprocess.Popen([os.environ['IDLECTL'], '--bus-address', self.bus.address, 'hold',
+                                    *options], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        process.stdout.readline()
+        return process.pid
+
+    def test_named(self):
+        self.start('--dry-run')
+        self.set_idle_mask('6-7')
+        by_cores = self.hold('--cores', '6')
+        by_name = self.hold('--cpus', '7')
+        for cpu, number, pid in (('7', 2, by_name), ('6', 1, by_cores)):
+            self.assertEqual(self.ctl('why', cpu).splitlines()[0].split(' (')[1],
+                             'hold %d, PID %d)' % (number, pid))
+            row, = self.ask('why', cpu)['cpus']
+            self.assertEqual([(i['name'], i['value']) for i in row['inputs']],
+                             [('hold', number), ('PID', pid)])
+
+
 class Refused(Idlectl):
     """The plan cannot be carried out at all, and no knob is left to tell of it."""
 
