@@ -253,9 +253,7 @@ static void cause_of_cpu(const Manager *manager, int cpu, Safety safety, CpuCaus
         cause->safety = safety;
         if (manager_is_paused(manager)) {
                 cause->policy = "pause";
-                cause->reason.because = manager->standby
-                                                ? "another daemon owns the name org.idled1"
-                                                : "a client asked to leave the machine alone";
+                cause->reason.because = manager_pause_text(manager);
         } else if (safety != SAFETY_NONE) {
                 cause->policy = "safety";
                 cause->reason.because = safety_text(safety);

@@ -127,6 +127,22 @@ void manager_set_standby(Manager *manager, bool standby)
         pauses_changed(manager);
 }
 
+const char *manager_pause_text(const Manager *manager)
+{
+        bool endless = false;
+
+        if (manager->standby)
+                return "another daemon owns the name org.idled1";
+        for (guint i = 0; i < manager->pauses->len; i++) {
+                const Pause *pause = g_ptr_array_index(manager->pauses, i);
+
+                if (!pause->lasting)
+                        return "a client asked to leave the machine alone";
+                endless |= pause->until_usec == 0;
+        }
+        return endless ? "idled is paused until idlectl resume" : "idled is paused for some time";
+}
+
 bool manager_is_paused(const Manager *manager)
 {
         return manager->standby || manager->pauses->len > 0;

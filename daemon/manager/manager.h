@@ -242,8 +242,9 @@ unsigned manager_resume(Manager *manager, uid_t uid);
 /* While another daemon serves our name the machine is left as found; false: decide again. */
 void manager_set_standby(Manager *manager, bool standby);
 
-/* True while the machine is to be left alone. */
+/* True while the machine is to be left alone, and why, static. */
 bool manager_is_paused(const Manager *manager);
+const char *manager_pause_text(const Manager *manager);
 
 /* What the machine did since somebody last asked for the same, at least 100 ms (for energy 1 s)
  * ago. Soon after the start the first interval may be as

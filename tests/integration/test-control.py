@@ -35,6 +35,7 @@ class Pause(Control):
         self.assertEqual((row['user'], row['lasting'], row['until_usec'], row['reason']),
                          (os.geteuid(), True, 0, 'a test'))
         self.assertIn('a test', self.ctl('status'))
+        self.assertIn('while paused: idled is paused until idlectl resume', self.ctl('why', '7'))
         self.assertEqual(self.ctl('resume'), 'Resumed.\n')
         wait_until(lambda: self.get('IdleMask') == '7', 'control again')
         self.assertEqual(self.ctl('resume'), 'Nothing is paused.\n')
@@ -43,6 +44,8 @@ class Pause(Control):
         pause, = self.ask('pause', '--for', '10min')['pauses']
         self.assertTrue(pause['lasting'])
         self.assertGreater(pause['until_usec'], 0)
+        wait_until(lambda: self.get('IdleMask') == '', 'the machine restored')
+        self.assertIn('while paused: idled is paused for some time', self.ctl('why', '7'))
         changes = self.signals()
         self.ctl('pause', '--for', '50ms')
         wait_until(lambda: not self.get('Paused'), 'the end of the time')
