@@ -37,8 +37,11 @@ LAYERS = {
     "policies/ondemand": [*DECIDE, "ondemand/", "words.h"],
     "policies/cstates": [*DECIDE, "cstates/", "words.h"],
     "policies/cpufreq": [*DECIDE, "cpufreq/", "words.h"],
-    # What reads the configuration and reaches a bus, but never the manager.
-    "ctl": [*SHARED, "sense/", "act/", "config/", "systemd/", "./"],
+    # What idlectl shares with the daemon, and readers of the machine and of the record.
+    "ctl": [*SHARED, "config/", "systemd/", "sense/sensor.h", "sense/topology-read.h",
+            "act/knob/undo-load.h", "./"],
+    # The tables of options.
+    "man": [*SHARED, "config/", "act/park/park.h", "act/tune/tuning.h", "idled-policy.h"],
 }
 
 # Header of a library: the layers that may use it, and in how many files at most.
@@ -49,7 +52,7 @@ LIBRARIES = {
     "libcgroup.h": (["daemon/act"], 1),
     "cpufreq.h": (["daemon/act"], 1),
     "cpuidle.h": (["daemon/act"], 1),
-    "gmodule.h": (["daemon/config"], None),
+    "gmodule.h": (["daemon/config", "man"], None),
     "json": (["ctl"], None),
 }
 
