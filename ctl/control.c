@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Verbs that tell the daemon to do one thing: pause and resume, reload, release.
+ * Verbs that have the daemon do one thing: pause and resume, reload, release.
  *
  * A pause outlives idlectl: the daemon keeps it until it is resumed, its time is over, or the
- * daemon ends. Pauses that programs hold by a descriptor are theirs, and only listed here.
+ * daemon ends. A program that pauses idled holds a descriptor: that pause is only listed here.
  */
 #include <string.h>
 

@@ -39,8 +39,7 @@ Explanation explained_why(json_object *row)
         return why;
 }
 
-/* Why a CPU is in use is told as it is now, which may be another reason than that for which it was
- * unparked: the history has that. */
+/* The reason of a CPU in use is that of now; the history has that for which it was unparked. */
 char *explained_cpu(json_object *row, bool wanted)
 {
         double since = json_number(row, "since_usec", 0);

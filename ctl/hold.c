@@ -4,9 +4,9 @@
  * that it is for ends.
  *
  * The descriptor is the hold: it closes with this process, whatever becomes of that. If the daemon
- * ends or somebody releases the hold it hangs up, and that is a failure; it also hangs up when the
- * process of --pid ends, which a descriptor of that process tells apart. Until it is in force
- * signals do what they do to any program, for it may take a password to get there.
+ * ends or the hold is released it hangs up, and that is a failure; it also hangs up when the
+ * process of --pid ends, which a descriptor of that process shows. Until it is in force signals do
+ * what they do to any program, for it may take a password to get there.
  */
 #include <errno.h>
 #include <poll.h>
@@ -54,7 +54,7 @@ static int watch_process(const Ctl *ctl)
         return ctl->hold.pid ? (int)syscall(SYS_pidfd_open, (pid_t)ctl->hold.pid, 0) : -1;
 }
 
-/* The hold hung up, and nobody asked for that here. */
+/* The hold hung up before its time. */
 static int complain_over(Ctl *ctl)
 {
         client_forget(ctl->client);

@@ -80,7 +80,7 @@ static int append_transition(sd_bus_message *m, const Transition *transition)
         return r < 0 ? r : sd_bus_message_close_container(m);
 }
 
-/* Changes that one call tells at most, for the sake of other callers. */
+/* How many changes one call returns at most, so that others need not wait. */
 #define CHANGES_MAX 64
 #define CHANGES     32
 

@@ -221,9 +221,7 @@ class Kernel(OwnGroup, Idlectl):
     def park(self):
         self.start()
         self.ctl('set', 'userspace', 'IdleMask=1')
-        wait_until(lambda: self.get('IdleMask') == '1', 'the mask')
-        parked = self.get('Parked')
-        if not parked:
+        if not self.get('Parked'):
             self.skipTest('this machine keeps CPU 1: ' + self.ctl('why', '1'))
 
     def test_park(self):
