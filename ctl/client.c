@@ -305,6 +305,26 @@ int client_call(Client *client, const char *method, const char *const *arguments
         return call(client, MANAGER_INTERFACE, method, arguments, ret_answer, ret_error);
 }
 
+int client_call_typed(Client *client, const char *method, const char *types,
+                      const ClientArgument *arguments, json_object **ret_answer, char **ret_error)
+{
+        _message_ sd_bus_message *message = NULL, *reply = NULL;
+        int r;
+
+        client_manager(client); /* so that an error tells whether the daemon is there */
+        r = call_new(client, MANAGER_INTERFACE, method, &message, ret_error);
+        if (r < 0)
+                return r;
+        for (size_t i = 0; r >= 0 && types[i]; i++)
+                r = sd_bus_message_append_basic(
+                        message, types[i],
+                        strchr("so", types[i]) ? arguments[i].s : (const void *)&arguments[i]);
+        r = call_send(client, message, r, &reply, ret_error);
+        if (r >= 0 && ret_answer)
+                *ret_answer = read_value(reply);
+        return r;
+}
+
 static int append_number(sd_bus_message *m, const char *key, uint32_t number, bool given)
 {
         return given ? sd_bus_message_append(m, "{sv}", key, "u", number) : 0;

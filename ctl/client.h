@@ -31,6 +31,15 @@ const char *client_problem(const Client *client);
 int client_call(Client *client, const char *method, const char *const *arguments,
                 json_object **ret_answer, char **ret_error);
 
+/* The same with `n` arguments, each of the basic D-Bus type that its letter in `types` says. */
+typedef union ClientArgument {
+        const char *s; /* s, o */
+        uint64_t t;
+        uint32_t u;
+} ClientArgument;
+int client_call_typed(Client *client, const char *method, const char *types,
+                      const ClientArgument *arguments, json_object **ret_answer, char **ret_error);
+
 /* Begins a hold: its object, a new string, and the descriptor whose closing ends it. Errors as
  * those of client_call(). */
 int client_hold(Client *client, const HoldWishes *wishes, char **ret_path, int *ret_fd,

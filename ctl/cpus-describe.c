@@ -96,6 +96,7 @@ static json_object *describe_cpu(json_object *cpu, bool observed)
         else
                 json_put(answer, "capacity", NULL);
         json_put_text(answer, "state", state_of(cpu));
+        json_put_same(answer, "parked_usec", cpu, "ParkedUSec");
         json_put_real(answer, "busy_percent", busy * 100, 2);
         json_put(answer, "states", describe_states(cpu, known));
         json_put(answer, "limits", cpus_describe_limits(cpu));

@@ -45,7 +45,13 @@ json_object *cpus_ask(Ctl *ctl, int *ret_status)
         return answer;
 }
 
-static void add_columns(Table *table, const Screen *screen, json_object *names, bool limits)
+/* What there are columns for beside those that every machine has. */
+typedef struct Shown {
+        bool limits; /* idled holds a CPU to something */
+        bool times;  /* how long CPUs were parked is known */
+} Shown;
+
+static void add_columns(Table *table, const Screen *screen, json_object *names, const Shown *shown)
 {
         static const char *const first[] = { "CPU", "Core", "Clus", "Die", "Pkg", "Node", "Cap" };
         json_object *name;
@@ -53,10 +59,12 @@ static void add_columns(Table *table, const Screen *screen, json_object *names, 
         for (size_t i = 0; i < G_N_ELEMENTS(first); i++)
                 table_column(table, first[i], true);
         table_column(table, "State", false);
+        if (shown->times)
+                table_column(table, "Parked", true);
         table_column(table, "Busy%", true);
         if (screen->terminal)
                 table_column(table, "", false);
-        if (limits)
+        if (shown->limits)
                 table_column(table, "Limits", false);
         JSON_FOREACH(name, names) {
                 g_autofree char *title = g_strconcat(json_object_get_string(name), "%", NULL);
@@ -97,8 +105,17 @@ static void add_limits(Table *table, json_object *cpu)
         table_cell(table, *text ? STYLE_PLAIN : STYLE_DIM, *text ? text : "-");
 }
 
+/* How long the CPU was parked since idled started. */
+static void add_time(Table *table, json_object *cpu)
+{
+        double seconds = json_number(cpu, "parked_usec", 0) / 1e6;
+        g_autofree char *text = text_duration(seconds);
+
+        table_cell(table, seconds > 0 ? STYLE_PLAIN : STYLE_DIM, seconds > 0 ? text : "-");
+}
+
 static void add_row(Table *table, const Screen *screen, json_object *cpu, json_object *names,
-                    bool limits)
+                    const Shown *shown)
 {
         static const char *const groups[] = { "cpu",     "core", "cluster", "die",
                                               "package", "node", "capacity" };
@@ -112,10 +129,12 @@ static void add_row(Table *table, const Screen *screen, json_object *cpu, json_o
         for (size_t i = 0; i < G_N_ELEMENTS(groups); i++)
                 add_number(table, cpu, groups[i]);
         table_cell(table, style, state);
+        if (shown->times)
+                add_time(table, cpu);
         table_cell(table, STYLE_PLAIN, busy);
         if (screen->terminal)
                 table_cell(table, STYLE_WARN, bar);
-        if (limits)
+        if (shown->limits)
                 add_limits(table, cpu);
         add_states(table, cpu, names);
 }
@@ -123,13 +142,15 @@ static void add_row(Table *table, const Screen *screen, json_object *cpu, json_o
 void cpus_show(const Ctl *ctl, json_object *answer)
 {
         json_object *cpus = json_get(answer, "cpus"), *cpu;
-        bool limits = cpus_have_limits(cpus);
+        Shown shown = { .limits = cpus_have_limits(cpus) };
         g_autoptr(json_object) names = cpus_state_names(cpus);
         g_autoptr(Table) table = table_new();
 
         answer_show_daemon(ctl, answer);
-        add_columns(table, &ctl->screen, names, limits);
         JSON_FOREACH(cpu, cpus)
-                add_row(table, &ctl->screen, cpu, names, limits);
+                shown.times |= json_get(cpu, "parked_usec") != NULL;
+        add_columns(table, &ctl->screen, names, &shown);
+        JSON_FOREACH(cpu, cpus)
+                add_row(table, &ctl->screen, cpu, names, &shown);
         table_print(table, &ctl->screen);
 }

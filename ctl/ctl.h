@@ -45,6 +45,7 @@ typedef struct SleepsWishes {
 typedef struct Client Client;
 
 typedef struct Ctl {
+        const struct Verb *verbs; /* all of them */
         bool json, no_colour, help, version;
         const char *root_path, *run_path, *config_dir, *vendor_dir,
                 *policy_dir; /* NULL: not given */
@@ -91,6 +92,7 @@ typedef struct Verb {
         int (*check)(const Ctl *ctl, const struct Verb *verb); /* of all options; may be NULL */
         bool command; /* its arguments are a command: options end with the first of them */
         bool mute;    /* it has no answer, and so takes no --json */
+        bool alone;   /* it needs neither the machine nor the daemon */
 } Verb;
 
 extern const VerbOption replay_options[];
@@ -107,6 +109,7 @@ json_object *why_ask(Ctl *ctl, int *ret_status);
 void why_show(const Ctl *ctl, json_object *answer);
 json_object *policies_ask(Ctl *ctl, int *ret_status);
 void policies_show(const Ctl *ctl, json_object *answer);
+extern const VerbOption set_options[];
 json_object *set_ask(Ctl *ctl, int *ret_status);
 void set_show(const Ctl *ctl, json_object *answer);
 json_object *check_ask(Ctl *ctl, int *ret_status);
@@ -131,6 +134,16 @@ json_object *sleeps_ask(Ctl *ctl, int *ret_status);
 void sleeps_show(const Ctl *ctl, json_object *answer);
 json_object *dump_ask(Ctl *ctl, int *ret_status);
 void dump_show(const Ctl *ctl, json_object *answer);
+json_object *pause_ask(Ctl *ctl, int *ret_status);
+void pause_show(const Ctl *ctl, json_object *answer);
+json_object *resume_ask(Ctl *ctl, int *ret_status);
+void resume_show(const Ctl *ctl, json_object *answer);
+json_object *reload_ask(Ctl *ctl, int *ret_status);
+void reload_show(const Ctl *ctl, json_object *answer);
+json_object *release_ask(Ctl *ctl, int *ret_status);
+void release_show(const Ctl *ctl, json_object *answer);
+json_object *help_ask(Ctl *ctl, int *ret_status);
+json_object *version_ask(Ctl *ctl, int *ret_status);
 
 /* "idlectl: ..." on standard error, one line. Returns EXIT_FAILED. */
 int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -164,3 +164,23 @@ char *hold_where(const Ctl *ctl, const char *path)
         return g_strdup_printf("CPU%s %s%s", strpbrk(cpus, ",-") ? "s" : "", cpus,
                                g_str_equal(cpus, online) ? ", all of them" : "");
 }
+
+int hold_complain(const char *error)
+{
+        static const struct {
+                const char *key, *option;
+        } rows[] = {
+                { "latency_us: ", "--latency: " },
+                { "min_cores: ", "--cores: " },
+                { "min_frequency_khz: ", "--min-frequency: " },
+                { "cpus: ", "--cpus: " },
+                { "profile: ", "--profile: " },
+                { "reason: ", "--reason: " },
+                { "pid: ", "--pid: " },
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(rows); i++)
+                if (g_str_has_prefix(error, rows[i].key))
+                        return complain("%s%s", rows[i].option, error + strlen(rows[i].key));
+        return complain("%s", error);
+}

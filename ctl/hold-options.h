@@ -17,4 +17,8 @@ int hold_options_check(const Ctl *ctl, const Verb *verb);
  * is asked of single CPUs, or that cannot be told. */
 char *hold_where(const Ctl *ctl, const char *path);
 
+/* Prints why the daemon refuses the hold, with idlectl's option in place of the bus's key. Returns
+ * EXIT_FAILED. */
+int hold_complain(const char *error);
+
 #endif

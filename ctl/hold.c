@@ -4,14 +4,16 @@
  * that it is for ends.
  *
  * The descriptor is the hold: it closes with this process, whatever becomes of that. If the daemon
- * ends it hangs up, and the hold is over without our doing. Until it is in force signals do what
- * they do to any program, for it may take a password to get there.
+ * ends or the hold is released it hangs up, and that is a failure; it also hangs up when the
+ * process of --pid ends, which a descriptor of that process shows. Until it is in force signals do
+ * what they do to any program, for it may take a password to get there.
  */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -45,10 +47,29 @@ static struct timespec *time_left(uint64_t end_usec, struct timespec *left)
         return left;
 }
 
-/* Waits for a signal, the end of the time, or that of the hold, which is a failure. */
-static int keep(int hold, int signals, uint64_t for_usec)
+/* A descriptor that is readable when the process of --pid has ended; -1: there is none, or the
+ * kernel has no such descriptors. */
+static int watch_process(const Ctl *ctl)
 {
-        struct pollfd fds[] = { { .fd = signals, .events = POLLIN }, { .fd = hold } };
+        return ctl->hold.pid ? (int)syscall(SYS_pidfd_open, (pid_t)ctl->hold.pid, 0) : -1;
+}
+
+/* The hold hung up before its time. */
+static int complain_over(Ctl *ctl)
+{
+        client_forget(ctl->client);
+        return complain("the hold is over: %s",
+                        client_manager(ctl->client) ? "it was released" : "idled ended");
+}
+
+/* Waits for a signal, the end of the time or of the process, or that of the hold, which is a
+ * failure. */
+static int keep(Ctl *ctl, int hold, int signals, int process)
+{
+        struct pollfd fds[] = { { .fd = signals, .events = POLLIN },
+                                { .fd = process, .events = POLLIN },
+                                { .fd = hold } };
+        uint64_t for_usec = ctl->hold.for_usec;
         uint64_t end = for_usec ? (uint64_t)g_get_monotonic_time() + for_usec : 0;
         struct timespec left;
         int r;
@@ -58,9 +79,8 @@ static int keep(int hold, int signals, uint64_t for_usec)
         while (r < 0 && errno == EINTR);
         if (r < 0)
                 return complain("cannot wait: %s", g_strerror(errno));
-        if (fds[1].revents && !fds[0].revents)
-                return complain("the hold is over: its process ended, it was released, or idled "
-                                "ended");
+        if (fds[2].revents && !fds[0].revents && !fds[1].revents)
+                return complain_over(ctl);
         return EXIT_FINE;
 }
 
@@ -92,10 +112,10 @@ static void tell(const Ctl *ctl, const char *path)
 json_object *hold_ask(Ctl *ctl, int *ret_status)
 {
         g_autofree char *path = NULL, *error = NULL;
-        _fd_ int signals = -1, hold = -1;
+        _fd_ int process = watch_process(ctl), signals = -1, hold = -1;
 
         if (client_hold(ctl->client, &ctl->hold, &path, &hold, &error) < 0) {
-                *ret_status = complain("%s", error);
+                *ret_status = hold_complain(error);
                 return NULL;
         }
         signals = catch_signals();
@@ -104,6 +124,6 @@ json_object *hold_ask(Ctl *ctl, int *ret_status)
                 return NULL;
         }
         tell(ctl, path);
-        *ret_status = keep(hold, signals, ctl->hold.for_usec);
+        *ret_status = keep(ctl, hold, signals, process);
         return NULL;
 }

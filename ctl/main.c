@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "client.h"
+#include "control.h"
 #include "hold-options.h"
 #include "holds-measure.h"
 #include "options.h"
@@ -29,7 +30,7 @@ static int take_knobs(Ctl *ctl, const char *text)
 }
 
 static const VerbOption why_options[] = {
-        { "history", NULL, "show the last transitions", take_history },
+        { "history", NULL, "show the last changes, and how long CPUs were parked", take_history },
         { 0 },
 };
 
@@ -75,19 +76,42 @@ static const Verb verbs[] = {
           .help = "SECTION is a section of idled.conf or the name of a policy. An empty VALUE\n"
                   "restores the value of the files. Either all options change or none. Changes "
                   "are\n"
-                  "lost when the daemon ends.\n"
-                  "  idlectl set userspace IdleMask=2-3",
+                  "lost when the daemon ends, but for --save, which takes root.\n"
+                  "  idlectl set userspace IdleMask=2-3\n"
+                  "  idlectl set ondemand MinCores=2 --save",
+          .options = { set_options },
           .min_args = 2,
           .max_args = INT_MAX,
           .ask = set_ask,
           .show = set_show },
         { .name = "profile",
-          .arguments = "[list | get | set NAME]",
+          .arguments = "[list | get | [set] NAME]",
           .summary = "Show the profiles, or choose one",
           .help = "The choice is kept over restarts; auto removes it, so that idled.conf decides.",
           .max_args = 2,
           .ask = profile_ask,
           .show = profile_show },
+        { .name = "pause",
+          .arguments = "",
+          .summary = "Restore the machine until idlectl resume",
+          .help = "The pause outlives idlectl. It ends with idlectl resume, after --for, or when\n"
+                  "the daemon ends. A second pause of the same user replaces the first.\n"
+                  "  idlectl pause --for 10min --reason \"a benchmark\"",
+          .options = { pause_options },
+          .ask = pause_ask,
+          .show = pause_show },
+        { .name = "resume",
+          .arguments = "",
+          .summary = "End the pauses of idlectl pause",
+          .help = "Exit status 1 if programs still pause idled: their pauses end with them.",
+          .ask = resume_ask,
+          .show = resume_show },
+        { .name = "reload",
+          .arguments = "",
+          .summary = "Have the daemon read its configuration again",
+          .help = "With any error in the files the running configuration stays in effect.",
+          .ask = reload_ask,
+          .show = reload_show },
         { .name = "check",
           .arguments = "[DIR]",
           .summary = "Check the configuration's files, without the daemon",
@@ -203,6 +227,15 @@ static const Verb verbs[] = {
           .ask = sleeps_ask,
           .show = sleeps_show,
           .command = true },
+        { .name = "release",
+          .arguments = "ID",
+          .summary = "End a hold",
+          .help = "ID is the number that idlectl holds shows. Only root may end the holds of "
+                  "others.",
+          .min_args = 1,
+          .max_args = 1,
+          .ask = release_ask,
+          .show = release_show },
         { .name = "dump",
           .arguments = "",
           .summary = "Print everything, for a report",
@@ -210,6 +243,19 @@ static const Verb verbs[] = {
           .options = { dump_options },
           .ask = dump_ask,
           .show = dump_show },
+        { .name = "help",
+          .arguments = "[VERB]",
+          .summary = "Print help about idlectl or a verb",
+          .max_args = 1,
+          .ask = help_ask,
+          .mute = true,
+          .alone = true },
+        { .name = "version",
+          .arguments = "",
+          .summary = "Print the version",
+          .ask = version_ask,
+          .mute = true,
+          .alone = true },
         { 0 },
 };
 
@@ -225,6 +271,10 @@ static int run(Ctl *ctl, const Verb *verb)
         g_autoptr(json_object) answer = NULL;
         int status = EXIT_FINE;
 
+        if (verb->alone) {
+                verb->ask(ctl, &status);
+                return status;
+        }
         ctl->root = root_open(ctl->root_path ? ctl->root_path : "/");
         if (ctl->root < 0)
                 return complain("%s: %s", ctl->root_path, g_strerror(-ctl->root));
@@ -250,7 +300,7 @@ static int finish_output(int status)
 
 int main(int argc, char **argv)
 {
-        Ctl ctl = { .root = -1 };
+        Ctl ctl = { .verbs = verbs, .root = -1 };
         const Verb *verb;
         bool named;
         int status;

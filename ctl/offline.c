@@ -150,25 +150,53 @@ static json_object *tell_warnings(const Ctl *ctl, const Config *config)
         return tell_errors(warnings);
 }
 
+void offline_paths_init(OfflinePaths *offline, const Ctl *ctl, const char *config_dir)
+{
+        offline->vendor = directory(ctl, ctl->vendor_dir, VENDOR_DIR + 1);
+        offline->admin = directory(ctl, config_dir ? config_dir : ctl->config_dir, ADMIN_DIR + 1);
+        offline->policies = g_canonicalize_filename(offline_policy_dir(ctl), NULL);
+        offline->top = root_open("/");
+        offline->paths = (ConfigPaths){
+                .root = offline->top,
+                .root_path = "/",
+                .vendor_dir = offline->vendor,
+                .admin_dir = offline->admin,
+                .policy_dir = offline->policies,
+        };
+}
+
+void offline_paths_done(OfflinePaths *offline)
+{
+        g_free(offline->vendor);
+        g_free(offline->admin);
+        g_free(offline->policies);
+        fd_close(&offline->top);
+}
+
+char **offline_profiles(const Ctl *ctl)
+{
+        g_auto(OfflinePaths) offline = { .top = -1 };
+
+        offline_paths_init(&offline, ctl, NULL);
+        return profiles_list(&offline.paths);
+}
+
 json_object *offline_config(const Ctl *ctl, const char *config_dir)
 {
-        g_autofree char *vendor = directory(ctl, ctl->vendor_dir, VENDOR_DIR + 1);
-        g_autofree char *admin = directory(ctl, config_dir ? config_dir : ctl->config_dir,
-                                           ADMIN_DIR + 1);
-        g_autofree char *policies = g_canonicalize_filename(offline_policy_dir(ctl), NULL);
+        g_auto(OfflinePaths) offline = { .top = -1 };
+        const ConfigPaths *paths = &offline.paths;
         g_autoptr(GPtrArray)
                 errors = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
         g_autoptr(Config) config = NULL;
-        _fd_ int top = root_open("/");
-        const ConfigPaths paths = { top, "/", vendor, admin, policies };
         json_object *answer = json_object_new_object();
 
-        config_load(&paths, errors, &config);
+        offline_paths_init(&offline, ctl, config_dir);
+        config_load(paths, errors, &config);
         json_put(answer, "settings", config ? tell_settings(config) : NULL);
         json_put(answer, "profiles", config ? tell_profiles(config) : NULL);
         json_put(answer, "errors", tell_errors(errors));
-        json_put(answer, "unread", tell_unread(&paths));
+        json_put(answer, "unread", tell_unread(paths));
         json_put(answer, "warnings", tell_warnings(ctl, config));
-        json_put(answer, "files", tell_all_files(&paths, config));
+        json_put(answer, "files", tell_all_files(paths, config));
         return answer;
 }

@@ -5,10 +5,25 @@
 #ifndef IDLED_OFFLINE_H
 #define IDLED_OFFLINE_H
 
+#include "config/config.h"
 #include "ctl.h"
 
 /* The directory of policies. */
 const char *offline_policy_dir(const Ctl *ctl);
+
+/* Where the configuration is, as the command line says; `config_dir` as below. */
+typedef struct OfflinePaths {
+        ConfigPaths paths;
+        char *vendor, *admin, *policies;
+        int top;
+} OfflinePaths;
+
+void offline_paths_init(OfflinePaths *offline, const Ctl *ctl, const char *config_dir);
+void offline_paths_done(OfflinePaths *offline);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(OfflinePaths, offline_paths_done)
+
+/* The names of the profiles that have a file, as a new vector. */
+char **offline_profiles(const Ctl *ctl);
 
 /* Reads and checks the configuration; `config_dir` NULL: as the command line says. An object with
  * "settings" as org.idled1.Manager.GetSettings() tells them (null if there are errors), "errors"

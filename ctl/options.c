@@ -207,8 +207,8 @@ static int verb_index(int argc, char **argv, const GPtrArray *all, const struct 
         int c;
 
         *ret_status = EXIT_FINE;
-        while ((c = getopt_long(argc, argv, "+:", table, NULL)) >= 0)
-                if (c != 'o') {
+        while ((c = getopt_long(argc, argv, "+:h", table, NULL)) >= 0)
+                if (c != 'o' && c != 'h') {
                         *ret_status = complain_option(all, argv[optind - 1], c);
                         return 0;
                 }
@@ -222,12 +222,12 @@ static int take_options(int argc, char **argv, const GPtrArray *all, const struc
         int c, index, status;
 
         optind = 0; /* GNU's way to begin again */
-        while ((c = getopt_long(argc, argv, verb->command ? "+:" : ":", table, &index)) >= 0) {
+        while ((c = getopt_long(argc, argv, verb->command ? "+:h" : ":h", table, &index)) >= 0) {
                 const VerbOption *row;
 
-                if (c != 'o')
+                if (c != 'o' && c != 'h')
                         return complain_option(all, argv[optind - 1], c);
-                row = find_row(rows, table[index].name);
+                row = find_row(rows, c == 'h' ? "help" : table[index].name);
                 if (!row)
                         return complain_usage(verb, "%s does not take --%s", verb->name,
                                               table[index].name);
@@ -304,7 +304,24 @@ void options_help(const Verb *verbs, const Verb *verb)
         add_rows(rows, json_option);
         add_rows(rows, everywhere);
         print_options(rows);
-        puts("\nWithout a verb: status. \"idlectl VERB --help\" explains one.\n"
+        puts("\nWithout a verb: status. \"idlectl help VERB\" explains one; -h is --help.\n"
              "Exit status: 0 fine, 1 the answer is no or there is none, 2 wrong usage.\n"
              "See idlectl(1).");
+}
+
+json_object *help_ask(Ctl *ctl, int *ret_status)
+{
+        const Verb *verb = ctl->n_args ? find_verb(ctl->verbs, ctl->args[0]) : NULL;
+
+        if (ctl->n_args && !verb)
+                *ret_status = EXIT_USAGE;
+        else
+                options_help(ctl->verbs, verb);
+        return NULL;
+}
+
+json_object *version_ask(Ctl *ctl, int *ret_status)
+{
+        puts("idlectl " IDLED_VERSION);
+        return NULL;
 }

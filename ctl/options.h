@@ -9,9 +9,9 @@
 
 /* `verbs` are all that there are: rows that end with one without name. */
 
-/* Finds the verb, verbs[0] if none is named, and reads the options into `ctl`, which comes zeroed;
- * the environment has what is left open. What is no option is left in ctl->args. `*ret_named` says
- * whether a verb was named. Returns EXIT_FINE, or EXIT_USAGE after a message. */
+/* Finds the verb, verbs[0] if none is named, and reads the options into `ctl`, whose options come
+ * zeroed; the environment has what is left open. What is no option is left in ctl->args.
+ * `*ret_named` says whether a verb was named. Returns EXIT_FINE, or EXIT_USAGE after a message. */
 int options_parse(int argc, char **argv, const Verb *verbs, Ctl *ctl, const Verb **ret_verb,
                   bool *ret_named);
 

@@ -205,7 +205,7 @@ static int run(Ctl *ctl, Command *command)
 
         ctl->hold.pid = (uint32_t)command->pid;
         if (client_hold(ctl->client, &ctl->hold, &path, &hold, &error) < 0) {
-                complain("%s", error);
+                hold_complain(error);
                 return give_up(command);
         }
         r = catch_signals(command);

@@ -115,14 +115,6 @@ void screen_line(const Screen *screen, Style style, const char *format, ...)
         putchar('\n');
 }
 
-void screen_sentence(const Screen *screen, Style style, const char *text)
-{
-        g_autofree char *clean = text_clean(text);
-
-        screen_print(screen, style, clean);
-        putchar('\n');
-}
-
 /* How many bytes of the text, which is not empty, stand on a line of so many columns. */
 static size_t line_bytes(const char *text, int columns)
 {
@@ -140,19 +132,34 @@ static size_t line_bytes(const char *text, int columns)
         return (size_t)(MAX(end, g_utf8_next_char(text)) - text);
 }
 
-void screen_paragraph(const Screen *screen, Style style, int indent, const char *text)
+void screen_wrapped(const Screen *screen, Style style, int column, const char *text)
 {
         g_autofree char *clean = text_clean(text);
-        int columns = screen->width ? MAX(screen->width - indent, 1) : G_MAXINT;
+        int columns = screen->width ? MAX(screen->width - column, 1) : G_MAXINT;
+        int indent = MIN(column, screen->width ? screen->width - 1 : column);
 
         for (const char *p = clean; *p; p += strspn(p, " ")) {
                 g_autofree char *line = g_strndup(p, line_bytes(p, columns));
 
-                p += strlen(line);
-                printf("%*s", MIN(indent, screen->width ? screen->width - 1 : indent), "");
+                if (p > clean)
+                        printf("\n%*s", indent, "");
                 screen_print(screen, style, line);
-                putchar('\n');
+                p += strlen(line);
         }
+        putchar('\n');
+}
+
+void screen_sentence(const Screen *screen, Style style, const char *text)
+{
+        screen_wrapped(screen, style, 0, text);
+}
+
+void screen_paragraph(const Screen *screen, Style style, int indent, const char *text)
+{
+        if (!*text)
+                return;
+        printf("%*s", MIN(indent, screen->width ? screen->width - 1 : indent), "");
+        screen_wrapped(screen, style, indent, text);
 }
 
 char *text_duration(double seconds)

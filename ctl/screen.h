@@ -34,8 +34,12 @@ void screen_print(const Screen *screen, Style style, const char *text);
 void screen_line(const Screen *screen, Style style, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
 
-/* Text that is of no use if it is cut: a line on its own, that a terminal wraps as it likes. */
+/* Text that is of no use if it is cut: a line on its own, on a terminal wrapped between words. */
 void screen_sentence(const Screen *screen, Style style, const char *text);
+
+/* The same behind `column` columns of a line that is begun: the lines that follow are indented by
+ * as many. */
+void screen_wrapped(const Screen *screen, Style style, int column, const char *text);
 
 /* Indented text, on a terminal wrapped between words at its width. */
 void screen_paragraph(const Screen *screen, Style style, int indent, const char *text);

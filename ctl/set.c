@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * idlectl set: options changed while the daemon runs, all of them or none.
+ * idlectl set: options changed while the daemon runs, or with --save in the configuration's files,
+ * all of them or none.
  *
  * The daemon takes one option at a time and refuses what contradicts another, so several are tried
  * in whatever order they fit in. If some fit in none, those that were set are taken back.
@@ -10,6 +11,20 @@
 #include "base/cpuset-text.h"
 #include "client.h"
 #include "facts.h"
+#include "save.h"
+
+static bool save;
+
+static int take_save(Ctl *ctl, const char *text)
+{
+        save = true;
+        return EXIT_FINE;
+}
+
+const VerbOption set_options[] = {
+        { "save", NULL, "write a drop-in that outlives the daemon, and reload", take_save },
+        { 0 },
+};
 
 typedef struct Change {
         char *key;
@@ -154,6 +169,27 @@ static json_object *answer_changes(Ctl *ctl, const GArray *changes)
         return answer;
 }
 
+/* As set_ask(), with --save. */
+static json_object *save_changes(Ctl *ctl, const GArray *changes, int *ret_status)
+{
+        g_autofree SavedValue *values = g_new0(SavedValue, changes->len);
+        g_autofree char *path = NULL;
+        json_object *answer;
+
+        for (guint i = 0; i < changes->len; i++) {
+                const Change *change = &g_array_index(changes, Change, i);
+
+                values[i] = (SavedValue){ change->key, change->value };
+        }
+        *ret_status = settings_save(ctl, ctl->args[0], values, changes->len, &path);
+        if (*ret_status != EXIT_FINE)
+                return NULL;
+        answer = answer_changes(ctl, changes);
+        json_put_text(answer, "saved_in", path);
+        json_put(answer, "hidden", settings_hidden(ctl, ctl->args[0], values, changes->len, path));
+        return answer;
+}
+
 json_object *set_ask(Ctl *ctl, int *ret_status)
 {
         g_autoptr(GArray) changes = parse_changes(ctl, ret_status);
@@ -163,6 +199,8 @@ json_object *set_ask(Ctl *ctl, int *ret_status)
 
         if (!changes)
                 return NULL;
+        if (save)
+                return save_changes(ctl, changes, ret_status);
         if (changes->len > 1 &&
             client_call(ctl->client, "GetSettings", NULL, &settings, &error) < 0) {
                 *ret_status = complain("%s", error);
@@ -184,7 +222,16 @@ void set_show(const Ctl *ctl, json_object *answer)
 {
         const Screen *screen = &ctl->screen;
         json_object *set = json_get(answer, "set"), *row;
+        json_object *hidden = json_get(answer, "hidden");
 
+        if (json_get(answer, "saved_in")) {
+                answer_show_daemon(ctl, answer);
+                screen_line(screen, STYLE_GOOD, "saved in %s", json_text(answer, "saved_in"));
+                for (size_t i = 0; i < json_length(hidden); i++)
+                        screen_line(screen, STYLE_WARN, "%s: that is stronger",
+                                    json_element_text(hidden, i));
+                return;
+        }
         JSON_FOREACH(row, set) {
                 if (json_get(row, "value"))
                         screen_line(screen, STYLE_PLAIN, "%s %s is now %s",

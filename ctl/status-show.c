@@ -4,6 +4,7 @@
  */
 #include <stdio.h>
 
+#include "control.h"
 #include "cpus.h"
 #include "facts.h"
 
@@ -14,17 +15,15 @@ static void line(const Screen *screen, Style style, const char *label, const cha
 
 static void line(const Screen *screen, Style style, const char *label, const char *format, ...)
 {
-        g_autofree char *text = NULL, *fit = NULL, *padded = NULL;
+        g_autofree char *text = NULL, *padded = NULL;
         va_list arguments;
 
         va_start(arguments, format);
         text = g_strdup_vprintf(format, arguments);
         va_end(arguments);
         padded = g_strdup_printf("%-*s", LABEL_WIDTH, label);
-        fit = text_fit(screen, text, screen->width ? MAX(screen->width - LABEL_WIDTH, 1) : 0);
         screen_print(screen, STYLE_TITLE, padded);
-        screen_print(screen, style, fit);
-        putchar('\n');
+        screen_wrapped(screen, style, LABEL_WIDTH, text);
 }
 
 /* A set of CPUs, "none" if it is empty, "-" if it is not known. */
@@ -70,9 +69,11 @@ static void show_daemon(const Screen *screen, json_object *daemon)
 
         line(screen, STYLE_PLAIN, "Daemon", "idled %s%s", json_text(daemon, "version"),
              json_true(daemon, "dry_run") ? ", dry run: nothing is changed" : "");
-        JSON_FOREACH(pause, pauses)
-                line(screen, STYLE_WARN, "Paused", "by %s: %s", json_text(pause, "owner"),
-                     json_text(pause, "reason"));
+        JSON_FOREACH(pause, pauses) {
+                g_autofree char *text = pause_text(pause);
+
+                line(screen, STYLE_WARN, "Paused", "%s", text);
+        }
         if (json_int(daemon, "holds", 0) > 0)
                 line(screen, STYLE_PLAIN, "Holds", "%d (see idlectl holds)",
                      (int)json_int(daemon, "holds", 0));
@@ -89,8 +90,12 @@ static void show_cpus(const Screen *screen, json_object *cpus)
                 line(screen, STYLE_PLAIN, "Cores", "%d", (int)json_int(cpus, "cores", 0));
                 return;
         }
-        line(screen, *json_text(cpus, "parked") ? STYLE_GOOD : STYLE_PLAIN, "Parked",
-             "%s (idle mask: %s)", set_text(cpus, "parked"), set_text(cpus, "idle_mask"));
+        if (json_get(cpus, "nothing_parked_because"))
+                line(screen, STYLE_PLAIN, "Parked", "none: %s",
+                     json_text(cpus, "nothing_parked_because"));
+        else
+                line(screen, STYLE_GOOD, "Parked", "%s (idle mask: %s)", set_text(cpus, "parked"),
+                     set_text(cpus, "idle_mask"));
         line(screen, STYLE_PLAIN, "Cores", "%d wanted, %d active of %d",
              (int)json_int(cpus, "wanted_cores", 0), (int)json_int(cpus, "active_cores", 0),
              (int)json_int(cpus, "cores", 0));

@@ -5,7 +5,9 @@
 #include <math.h>
 
 #include "client.h"
+#include "control.h"
 #include "cpus.h"
+#include "explained.h"
 #include "facts.h"
 
 /* An array of objects with these keys, from an array of arrays. */
@@ -25,7 +27,6 @@ static json_object *name_elements(json_object *rows, const char *const *keys)
 
 static void describe_daemon(json_object *daemon, json_object *manager)
 {
-        static const char *const pause[] = { "owner", "reason", NULL };
         static const char *const same[][2] = {
                 { "policies", "Policies" },
                 { "park_backend", "ParkBackend" },
@@ -40,7 +41,7 @@ static void describe_daemon(json_object *daemon, json_object *manager)
 
         json_put_text_any(daemon, "profile", json_text(manager, "Profile"));
         json_put_text_any(daemon, "profile_reason", json_text(manager, "ProfileReason"));
-        json_put(daemon, "pauses", name_elements(json_get(manager, "Pauses"), pause));
+        json_put(daemon, "pauses", pauses_describe(manager));
         json_put_int(daemon, "holds", (int64_t)json_length(json_get(manager, "Holds")));
         for (size_t i = 0; i < G_N_ELEMENTS(same); i++)
                 json_put_same(daemon, same[i][0], manager, same[i][1]);
@@ -64,6 +65,20 @@ static json_object *describe_cpus(json_object *manager)
         for (size_t i = 0; i < G_N_ELEMENTS(same); i++)
                 json_put_same(answer, same[i][0], manager, same[i][1]);
         return answer;
+}
+
+/* Why nothing is parked; null while something is, or without the daemon. */
+static void put_nothing_parked(Ctl *ctl, json_object *cpus)
+{
+        json_object *manager = client_manager(ctl->client);
+        g_autofree char *error = NULL, *text = NULL;
+        g_autoptr(json_object) explained = NULL;
+
+        if (manager && json_get(manager, "Parked") && !*json_text(manager, "Parked")) {
+                client_call(ctl->client, "Explain", NULL, &explained, &error);
+                text = explained_nothing_parked(manager, explained);
+        }
+        json_put_text(cpus, "nothing_parked_because", text);
 }
 
 /* A property that is only known once something was measured. */
@@ -142,6 +157,7 @@ json_object *status_ask(Ctl *ctl, int *ret_status)
                 describe_daemon(json_get(answer, "daemon"), manager);
         cpus = cpus_describe(facts);
         json_put(answer, "cpus", describe_cpus(manager));
+        put_nothing_parked(ctl, json_get(answer, "cpus"));
         json_put(answer, "load", describe_load(manager));
         json_put(answer, "power", describe_power(manager));
         json_put(answer, "energy", describe_energy(facts));

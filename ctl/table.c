@@ -9,6 +9,9 @@
 #define GAP         2
 #define NOTE_INDENT 6
 
+/* A column of texts narrower than this is cut and not wrapped. */
+#define WRAP_COLUMNS 16
+
 typedef struct Column {
         char *title;
         bool right;
@@ -29,6 +32,7 @@ struct Table {
         GArray *columns; /* of Column */
         GArray *cells;   /* of Cell, row by row */
         GArray *notes;   /* of Note, by row */
+        bool wrap_last;
 };
 
 static void column_clear(gpointer data)
@@ -102,6 +106,11 @@ void table_note(Table *table, Style style, const char *text)
         g_array_append_val(table->notes, note);
 }
 
+void table_wrap_last(Table *table)
+{
+        table->wrap_last = true;
+}
+
 /* Prints one cell where there is room for so many columns. Returns how many it took. */
 static int print_cell(const Table *table, const Screen *screen, guint number, const Cell *cell,
                       bool last, int room)
@@ -125,6 +134,11 @@ static void print_row(const Table *table, const Screen *screen, const Cell *cell
         while (n > 1 && !*cells[n - 1].text)
                 n--;
         for (guint i = 0; i < n; i++) {
+                if (table->wrap_last && i == table->columns->len - 1 && screen->width &&
+                    room >= WRAP_COLUMNS) {
+                        screen_wrapped(screen, cells[i].style, screen->width - room, cells[i].text);
+                        return;
+                }
                 room -= print_cell(table, screen, i, &cells[i], i == n - 1, room);
                 if (room <= GAP)
                         break;

@@ -23,6 +23,9 @@ void table_cellf(Table *table, Style style, const char *format, ...)
 /* Adds a line of its own below the row that is full now, for text that no column has room for. */
 void table_note(Table *table, Style style, const char *text);
 
+/* On a terminal the last column, of texts, is wrapped between words instead of cut. */
+void table_wrap_last(Table *table);
+
 /* Prints titles and rows; on a terminal lines are cut to its width, notes wrapped. */
 void table_print(const Table *table, const Screen *screen);
 

@@ -9,6 +9,7 @@
 #include "base/cpuset-text.h"
 #include "base/number.h"
 #include "client.h"
+#include "explained.h"
 #include "facts.h"
 
 /* The part that CPUs and transitions have in common. */
@@ -93,6 +94,7 @@ static json_object *describe_history(json_object *history)
         JSON_FOREACH(row, history) {
                 json_object *object = json_object_new_object();
 
+                json_put_same(object, "number", row, "number");
                 json_put_same(object, "time_usec", row, "time_usec");
                 json_put_same(object, "parked", row, "parked");
                 describe_reason(object, row);
@@ -129,118 +131,90 @@ static bool take_cpus(const Ctl *ctl, CpuSet *ret_asked, int *ret_status)
         return true;
 }
 
+/* So many changes are asked for at once: what a call may at most. */
+#define CHANGES_AT_ONCE 64
+
+/* All changes that the daemon keeps, the newest first. NULL with `*ret_error`. */
+static json_object *all_changes(Ctl *ctl, char **ret_error)
+{
+        g_autoptr(json_object) all = json_object_new_array();
+        uint64_t number = 0;
+        size_t n;
+
+        do {
+                const ClientArgument arguments[] = { { .t = number }, { .u = CHANGES_AT_ONCE } };
+                g_autoptr(json_object) some = NULL;
+                json_object *row;
+
+                if (client_call_typed(ctl->client, "HistoryBefore", "tu", arguments, &some,
+                                      ret_error) < 0)
+                        return NULL;
+                n = json_length(some);
+                JSON_FOREACH(row, some) {
+                        number = (uint64_t)json_int(row, "number", 0);
+                        json_object_array_add(all, json_object_get(row));
+                }
+        } while (n == CHANGES_AT_ONCE && number > 1);
+        return g_steal_pointer(&all);
+}
+
+/* How long every CPU was parked. */
+static json_object *describe_times(json_object *explained)
+{
+        static const char *const keys[] = { "cpu", "parked", "parked_usec" };
+        json_object *answer = json_object_new_array(), *row;
+
+        JSON_FOREACH(row, explained) {
+                json_object *object = json_object_new_object();
+
+                for (size_t i = 0; i < G_N_ELEMENTS(keys); i++)
+                        json_put_same(object, keys[i], row, keys[i]);
+                json_object_array_add(answer, object);
+        }
+        return answer;
+}
+
+static json_object *history_ask(Ctl *ctl, json_object *explained, int *ret_status)
+{
+        g_autofree char *error = NULL;
+        g_autoptr(json_object) changes = all_changes(ctl, &error);
+        json_object *answer;
+
+        if (!changes) {
+                *ret_status = complain("%s", error);
+                return NULL;
+        }
+        answer = answer_new(ctl);
+        json_put(answer, "history", describe_history(changes));
+        json_put_same(answer, "uptime_usec", client_manager(ctl->client), "UptimeUSec");
+        json_put(answer, "cpus", describe_times(explained));
+        return answer;
+}
+
 json_object *why_ask(Ctl *ctl, int *ret_status)
 {
-        bool history = ctl->history;
-        g_autoptr(json_object) told = NULL;
+        g_autoptr(json_object) explained = NULL;
         g_autofree char *error = NULL;
         CpuSet asked = { 0 };
         json_object *answer;
 
-        if (history && ctl->n_args > 0) {
+        if (ctl->history && ctl->n_args > 0) {
                 *ret_status = complain_usage(NULL, "why: --history is about all CPUs");
                 return NULL;
         }
         if (!take_cpus(ctl, &asked, ret_status))
                 return NULL;
-        if (client_call(ctl->client, history ? "History" : "Explain", NULL, &told, &error) < 0) {
+        if (client_call(ctl->client, "Explain", NULL, &explained, &error) < 0) {
                 *ret_status = complain("%s", error);
                 return NULL;
         }
+        if (ctl->history)
+                return history_ask(ctl, explained, ret_status);
         answer = answer_new(ctl);
-        if (history)
-                json_put(answer, "history", describe_history(told));
-        else
-                json_put(answer, "cpus",
-                         describe_cpus(client_manager(ctl->client), told,
-                                       ctl->n_args ? &asked : NULL));
+        json_put(
+                answer, "cpus",
+                describe_cpus(client_manager(ctl->client), explained, ctl->n_args ? &asked : NULL));
         return answer;
-}
-
-static void add_value(GString *text, double value, const char *unit)
-{
-        g_autofree char *formatted = value_format(value, unit);
-
-        g_string_append_printf(text, " %s", formatted);
-}
-
-/* " (load 0.4 CPUs, battery 20 %)", or nothing. */
-static void add_inputs(GString *text, json_object *inputs)
-{
-        json_object *input;
-        const char *separator = " (";
-
-        JSON_FOREACH(input, inputs) {
-                const char *name = json_text(input, "name"), *unit = json_text(input, "unit");
-
-                g_string_append_printf(text, "%s%s", separator, name);
-                /* "wanted cores 2", without saying cores twice */
-                add_value(text, json_number(input, "value", 0), strstr(name, unit) ? "" : unit);
-                separator = ", ";
-        }
-        if (json_length(inputs) > 0)
-                g_string_append_c(text, ')');
-}
-
-/* ": because (inputs); OPTION is THRESHOLD (FILE:LINE)". */
-static void add_because(GString *text, json_object *row)
-{
-        const char *because = json_text(row, "because");
-        const char *option = json_text(row, "option"), *unit = json_text(row, "threshold_unit");
-
-        if (*because)
-                g_string_append_printf(text, ": %s", because);
-        add_inputs(text, json_get(row, "inputs"));
-        if (!*option) {
-                g_string_append(text, *unit ? "; no option decides this" : "");
-                return;
-        }
-        g_string_append_printf(text, "; %s%s", *unit ? "" : "see ", option);
-        if (*unit) {
-                g_string_append(text, " is");
-                add_value(text, json_number(row, "threshold", 0), unit);
-        }
-        g_string_append_printf(text, " (%s)", json_text(row, "source"));
-}
-
-/* " by POLICY", and why. A policy that leaves things as they are does nothing to be named by: "
- * (POLICY)". */
-static void add_reason(GString *text, json_object *row, bool done)
-{
-        const char *policy = json_text(row, "policy");
-
-        if (g_str_equal(policy, "pause"))
-                g_string_append(text, " while paused");
-        else if (g_str_equal(policy, "safety"))
-                g_string_append(text, " for safety");
-        else if (*policy)
-                g_string_append_printf(text, done ? " by %s" : " (%s)", policy);
-        add_because(text, row);
-}
-
-/* Why a CPU is in use is told as it is now, which may be another reason than that for which it was
- * unparked: the history has that. */
-static char *cpu_text(json_object *row)
-{
-        bool parked = json_true(row, "parked"), wanted = json_true(row, "in_idle_mask");
-        double since = json_number(row, "since_usec", 0);
-        GString *text = g_string_new(parked != wanted
-                                             ? wanted ? "should be parked" : "should be unparked"
-                                     : parked ? "parked"
-                                              : "in use");
-
-        if (since > 0 && parked == wanted) {
-                g_autofree char *past = text_duration(((double)g_get_real_time() - since) / 1e6);
-
-                g_string_append_printf(text, parked ? " %s ago" : " for %s", past);
-        }
-        add_reason(text, row, parked || wanted);
-        if (json_get(row, "obstacle"))
-                g_string_append_printf(text, ", but nobody is kept off: %s",
-                                       json_text(row, "obstacle"));
-        if (!json_get(row, "policy") && !json_get(row, "because"))
-                g_string_append(text, ": no policy wishes otherwise");
-        return g_string_free(text, FALSE);
 }
 
 /* Sentences about CPUs, each about one. */
@@ -255,15 +229,6 @@ static void say(Said *said, int cpu, char *text)
         g_array_append_val(said->numbers, cpu);
 }
 
-/* "cstates: because (inputs); OPTION is THRESHOLD (FILE:LINE)". */
-static char *reason_text(json_object *row)
-{
-        GString *text = g_string_new(json_text(row, "policy"));
-
-        add_because(text, row);
-        return g_string_free(text, FALSE);
-}
-
 /* "cstates counted: correct 812, too deep 31"; NULL if `policy` counted nothing. */
 static char *figures_text(json_object *figures, const char *policy)
 {
@@ -271,14 +236,16 @@ static char *figures_text(json_object *figures, const char *policy)
         json_object *row;
 
         JSON_FOREACH(row, figures) {
+                g_autofree char *value = NULL;
+
                 if (!g_str_equal(json_text(row, "policy"), policy))
                         continue;
                 if (text)
                         g_string_append(text, ", ");
                 else
                         g_string_append_printf(text = g_string_new(policy), " counted: ");
-                g_string_append(text, json_text(row, "name"));
-                add_value(text, json_number(row, "value", 0), json_text(row, "unit"));
+                value = value_format(json_number(row, "value", 0), json_text(row, "unit"));
+                g_string_append_printf(text, "%s %s", json_text(row, "name"), value);
         }
         return text ? g_string_free(text, FALSE) : NULL;
 }
@@ -289,8 +256,11 @@ static void say_rest(Said *said, int cpu, json_object *row)
         json_object *reason, *figure, *figures = json_get(row, "figures");
         const char *last = "";
 
-        JSON_FOREACH(reason, json_get(row, "reasons"))
-                say(said, cpu, reason_text(reason));
+        JSON_FOREACH(reason, json_get(row, "reasons")) {
+                Explanation why = explained_why(reason);
+
+                say(said, cpu, explain_reason(&why));
+        }
         JSON_FOREACH(figure, figures) {
                 const char *policy = json_text(figure, "policy");
 
@@ -321,6 +291,13 @@ static void show_group(const Screen *screen, const Said *said, guint first)
         screen_sentence(screen, g_str_has_prefix(text, "parked") ? STYLE_GOOD : STYLE_PLAIN, line);
 }
 
+static void show_groups(const Screen *screen, const Said *said)
+{
+        for (guint i = 0; i < said->texts->len; i++)
+                if (said->texts->pdata[i])
+                        show_group(screen, said, i);
+}
+
 static void show_cpus(const Screen *screen, json_object *cpus)
 {
         g_autoptr(GPtrArray) texts = g_ptr_array_new();
@@ -329,25 +306,53 @@ static void show_cpus(const Screen *screen, json_object *cpus)
         json_object *row;
 
         JSON_FOREACH(row, cpus)
-                say(&said, (int)json_int(row, "cpu", 0), cpu_text(row));
+                say(&said, (int)json_int(row, "cpu", 0),
+                    explained_cpu(row, json_true(row, "in_idle_mask")));
         JSON_FOREACH(row, cpus)
                 say_rest(&said, (int)json_int(row, "cpu", 0), row);
-        for (guint i = 0; i < texts->len; i++)
-                if (texts->pdata[i])
-                        show_group(screen, &said, i);
+        show_groups(screen, &said);
 }
 
 static void show_transition(const Screen *screen, json_object *row)
 {
         double past = ((double)g_get_real_time() - json_number(row, "time_usec", 0)) / 1e6;
-        g_autofree char *ago = text_duration(past);
         const char *parked = json_text(row, "parked");
-        GString *text = g_string_new(NULL);
+        Explanation why = explained_why(row);
+        g_autofree char *ago = text_duration(past), *change = explain_change(parked, &why);
+        g_autofree char *text = g_strdup_printf("%s ago: %s", ago, change);
 
-        g_string_append_printf(text, "%s ago: %s parked", ago, *parked ? parked : "nothing");
-        add_reason(text, row, true);
-        screen_sentence(screen, *parked ? STYLE_GOOD : STYLE_PLAIN, text->str);
-        g_string_free(text, TRUE);
+        screen_sentence(screen, *parked ? STYLE_GOOD : STYLE_PLAIN, text);
+}
+
+/* "parked for 3 h in all (41 % of the time)". */
+static char *time_text(json_object *row, double uptime)
+{
+        double usec = json_number(row, "parked_usec", 0);
+        g_autofree char *duration = text_duration(usec / 1e6);
+
+        if (usec <= 0)
+                return g_strdup("never parked");
+        if (uptime <= 0)
+                return g_strdup_printf("parked for %s in all", duration);
+        return g_strdup_printf("parked for %s in all (%.0f %% of the time)", duration,
+                               MIN(usec / uptime, 1) * 100);
+}
+
+/* How long CPUs were parked since idled started. */
+static void show_times(const Screen *screen, json_object *answer)
+{
+        double uptime = json_number(answer, "uptime_usec", 0);
+        g_autofree char *running = text_duration(uptime / 1e6);
+        g_autoptr(GPtrArray) texts = g_ptr_array_new();
+        g_autoptr(GArray) numbers = g_array_new(FALSE, FALSE, sizeof(int));
+        Said said = { texts, numbers };
+        json_object *row;
+
+        if (uptime > 0)
+                screen_line(screen, STYLE_PLAIN, "idled has run for %s:", running);
+        JSON_FOREACH(row, json_get(answer, "cpus"))
+                say(&said, (int)json_int(row, "cpu", 0), time_text(row, uptime));
+        show_groups(screen, &said);
 }
 
 void why_show(const Ctl *ctl, json_object *answer)
@@ -362,4 +367,5 @@ void why_show(const Ctl *ctl, json_object *answer)
                 screen_line(&ctl->screen, STYLE_PLAIN, "Nothing was parked or unparked yet.");
         JSON_FOREACH(row, history)
                 show_transition(&ctl->screen, row);
+        show_times(&ctl->screen, answer);
 }

@@ -30,7 +30,7 @@
 #include "base/memory.h"
 #include "bus/bus.h"
 #include "manager/manager.h"
-#include "manager/sentence.h"
+#include "manager/manager-explain.h"
 #include "systemd/unit-control.h"
 #include "sense/topology-read.h"
 #include "arguments.h"
@@ -240,9 +240,7 @@ static void print_decision(const Manager *manager)
         cpuset_subtract(&parked, &manager->plan.allowed);
         for (guint i = 0; i < manager->policies->len; i++) {
                 const ActivePolicy *p = &g_array_index(manager->policies, ActivePolicy, i);
-                Source source = section_source(p->section, p->wish.allowed_reason.option);
-                g_autofree char *wish = wish_sentence(&p->wish, &manager->topology->online,
-                                                      &source);
+                g_autofree char *wish = policy_explain_wish(p, &manager->topology->online);
 
                 printf("%s: %s\n", p->policy->name, wish);
         }

@@ -6,7 +6,7 @@
 
 #include "base/number.h"
 #include "bus/bus-parts.h"
-#include "manager/sentence.h"
+#include "manager/manager-explain.h"
 
 int bus_path_cpu(const Bus *bus, const char *path)
 {
@@ -110,6 +110,14 @@ const IdleStates *bus_idle_states(Bus *bus, int cpu)
         return states;
 }
 
+BUS_GETTER(get_parked_usec)
+{
+        const Bus *bus = userdata;
+
+        return sd_bus_message_append(reply, "t",
+                                     manager_parked_usec(bus->manager, bus_path_cpu(bus, path)));
+}
+
 BUS_GETTER(get_idle_states)
 {
         Bus *bus = userdata;
@@ -167,18 +175,10 @@ BUS_GETTER(get_estimated)
 BUS_GETTER(get_reason)
 {
         const Bus *bus = userdata;
-        const Manager *manager = bus->manager;
-        int cpu = bus_path_cpu(bus, path);
-        bool wanted = !cpuset_has(&manager->plan.allowed, cpu);
-        bool parked = cpuset_has(&manager->parked, cpu);
-        g_autofree char *text = NULL, *obstacle = NULL;
+        Manager *manager = bus->manager;
+        g_autofree char *obstacle = manager_obstacle(manager);
+        g_autofree char *text = manager_explain_cpu(manager, bus_path_cpu(bus, path), obstacle);
 
-        if (wanted && !parked)
-                obstacle = manager_obstacle(manager);
-        if (cpuset_has(&manager->topology->online, cpu))
-                text = cpu_sentence(cpu, wanted, parked, manager_cause(manager, cpu), obstacle);
-        else
-                text = g_strdup_printf("CPU %d is offline.", cpu);
         return sd_bus_message_append(reply, "s", text);
 }
 
@@ -206,6 +206,7 @@ static const sd_bus_vtable vtable[] = {
         SD_BUS_PROPERTY("Thread", "i", get_place, 0, CHANGES),
         SD_BUS_PROPERTY("Capacity", "u", get_capacity, 0, CHANGES),
         SD_BUS_PROPERTY("Utilization", "d", get_utilization, 0, 0),
+        SD_BUS_PROPERTY("ParkedUSec", "t", get_parked_usec, 0, 0),
         SD_BUS_PROPERTY("IdleStates", "a(suu)", get_idle_states, 0, SD_BUS_VTABLE_PROPERTY_CONST),
         SD_BUS_PROPERTY("Residency", "a(sdtttt)", get_residency, 0, 0),
         SD_BUS_PROPERTY("Estimated", "s", get_estimated, 0, 0),

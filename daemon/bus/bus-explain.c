@@ -8,21 +8,22 @@
 #include "base/cpuset-text.h"
 #include "base/setting-value.h"
 #include "bus/bus-parts.h"
-#include "manager/sentence.h"
+#include "manager/manager-explain.h"
 
 /* `obstacle` is the same for all CPUs. */
-static int append_cpu(sd_bus_message *m, const Manager *manager, int cpu, const char *obstacle)
+static int append_cpu(sd_bus_message *m, Manager *manager, int cpu, const char *obstacle)
 {
         const CpuCause *why = manager_cause(manager, cpu);
         bool parked = cpuset_has(&manager->parked, cpu);
         bool wanted = !cpuset_has(&manager->plan.allowed, cpu);
         const char *problem = wanted && !parked ? obstacle : NULL;
-        g_autofree char *text = cpu_sentence(cpu, wanted, parked, why, problem);
+        g_autofree char *text = manager_explain_cpu(manager, cpu, obstacle);
         int r = sd_bus_message_open_container(m, 'a', "{sv}");
 
         if (r >= 0)
-                r = sd_bus_message_append(m, "{sv}{sv}{sv}", "cpu", "u", cpu, "parked", "b", parked,
-                                          "since_usec", "t", why->since_usec);
+                r = sd_bus_message_append(m, "{sv}{sv}{sv}{sv}", "cpu", "u", cpu, "parked", "b",
+                                          parked, "since_usec", "t", why->since_usec, "parked_usec",
+                                          "t", manager_parked_usec(manager, cpu));
         if (r >= 0)
                 r = bus_append_why(m, why->policy, &why->reason, &why->option_source);
         if (r >= 0)
@@ -66,13 +67,13 @@ int bus_method_explain(sd_bus_message *message, void *userdata, sd_bus_error *er
 
 static int append_transition(sd_bus_message *m, const Transition *transition)
 {
-        g_autofree char *text = transition_sentence(transition);
-        g_autofree char *parked = cpuset_format(&transition->parked);
+        g_autofree char *text = transition_explain(transition);
         int r = sd_bus_message_open_container(m, 'a', "{sv}");
 
         if (r >= 0)
-                r = sd_bus_message_append(m, "{sv}{sv}", "time_usec", "t", transition->time_usec,
-                                          "parked", "s", parked);
+                r = sd_bus_message_append(m, "{sv}{sv}{sv}", "number", "t", transition->number,
+                                          "time_usec", "t", transition->time_usec, "parked", "s",
+                                          transition->parked);
         if (r >= 0)
                 r = bus_append_why(m, transition->policy, &transition->reason,
                                    &transition->option_source);
@@ -81,17 +82,46 @@ static int append_transition(sd_bus_message *m, const Transition *transition)
         return r < 0 ? r : sd_bus_message_close_container(m);
 }
 
+/* How many changes one call returns at most, so that others need not wait. */
+#define CHANGES_MAX 64
+#define CHANGES     32
+
+/* Replies with the change `number` and those before it, `most` at most. */
+static int reply_history(sd_bus_message *message, const Manager *manager, uint64_t number,
+                         uint32_t most)
+{
+        _message_ sd_bus_message *reply = NULL;
+        int r = begin(message, "a{sv}", &reply);
+        const Transition *transition;
+
+        for (; r >= 0 && most > 0 && (transition = history_find(manager->history, number));
+             number--, most--)
+                r = append_transition(reply, transition);
+        return finish(reply, r);
+}
+
 int bus_method_history(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
         const Bus *bus = userdata;
-        const Manager *manager = bus->manager;
-        uint64_t n = manager->n_transitions;
-        _message_ sd_bus_message *reply = NULL;
-        int r = begin(message, "a{sv}", &reply);
 
-        for (uint64_t i = 0; r >= 0 && i < MIN(n, TRANSITIONS_KEPT); i++)
-                r = append_transition(reply, &manager->transitions[(n - 1 - i) % TRANSITIONS_KEPT]);
-        return finish(reply, r);
+        return reply_history(message, bus->manager, history_count(bus->manager->history), CHANGES);
+}
+
+int bus_method_history_before(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        const Bus *bus = userdata;
+        uint64_t count = history_count(bus->manager->history), number;
+        uint32_t most;
+        int r = sd_bus_message_read(message, "tu", &number, &most);
+
+        if (r < 0)
+                return r;
+        if (most < 1 || most > CHANGES_MAX)
+                return sd_bus_error_setf(error, BUS_ERROR_INVALID_VALUE,
+                                         "most: found %u, expected 1 to %d", most, CHANGES_MAX);
+        if (number == 0 || number > count)
+                number = count + 1;
+        return reply_history(message, bus->manager, number - 1, most);
 }
 
 static int append_setting(sd_bus_message *m, const Section *section, const Setting *row)

@@ -47,6 +47,32 @@ BUS_GETTER(get_pauses)
         return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 
+static int append_pause(sd_bus_message *reply, const Pause *pause)
+{
+        int r = sd_bus_message_open_container(reply, 'a', "{sv}");
+
+        if (r >= 0)
+                r = bus_append_text(reply, "owner", pause->owner);
+        if (r >= 0)
+                r = bus_append_text(reply, "reason", pause->reason);
+        if (r >= 0)
+                r = sd_bus_message_append(reply, "{sv}{sv}{sv}", "user", "u", pause->uid, "lasting",
+                                          "b", pause->lasting, "until_usec", "t",
+                                          pause->until_usec);
+        return r < 0 ? r : sd_bus_message_close_container(reply);
+}
+
+BUS_GETTER(get_pause_details)
+{
+        const Bus *bus = userdata;
+        const GPtrArray *pauses = bus->manager->pauses;
+        int r = sd_bus_message_open_container(reply, 'a', "a{sv}");
+
+        for (guint i = 0; r >= 0 && i < pauses->len; i++)
+                r = append_pause(reply, g_ptr_array_index(pauses, i));
+        return r < 0 ? r : sd_bus_message_close_container(reply);
+}
+
 BUS_GETTER(get_holds)
 {
         return bus_append_holds(reply, ((const Bus *)userdata)->manager->holds);
@@ -238,7 +264,7 @@ BUS_GETTER(get_transitions)
 {
         const Bus *bus = userdata;
 
-        return sd_bus_message_append(reply, "t", bus->manager->n_transitions);
+        return sd_bus_message_append(reply, "t", history_count(bus->manager->history));
 }
 
 static void collect_files(gpointer key, gpointer value, gpointer userdata)
@@ -274,8 +300,15 @@ static const sd_bus_vtable vtable[] = {
                                 bus_method_explain, METHOD),
         SD_BUS_METHOD_WITH_ARGS("History", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", transitions),
                                 bus_method_history, METHOD),
+        SD_BUS_METHOD_WITH_ARGS("HistoryBefore", SD_BUS_ARGS("t", number, "u", most),
+                                SD_BUS_RESULT("aa{sv}", transitions), bus_method_history_before,
+                                METHOD),
         SD_BUS_METHOD_WITH_ARGS("Pause", SD_BUS_ARGS("s", reason), SD_BUS_RESULT("h", fd),
                                 bus_method_pause, METHOD),
+        SD_BUS_METHOD_WITH_ARGS("PauseFor", SD_BUS_ARGS("s", reason, "t", usec), SD_BUS_NO_RESULT,
+                                bus_method_pause_for, METHOD),
+        SD_BUS_METHOD_WITH_ARGS("Resume", SD_BUS_NO_ARGS, SD_BUS_RESULT("u", ended),
+                                bus_method_resume, METHOD),
         SD_BUS_METHOD_WITH_ARGS("SetIdleMask", SD_BUS_ARGS("s", cpus), SD_BUS_NO_RESULT,
                                 bus_method_set_idle_mask, METHOD),
         SD_BUS_METHOD_WITH_ARGS("SetOption", SD_BUS_ARGS("s", section, "s", key, "s", value),
@@ -296,6 +329,7 @@ static const sd_bus_vtable vtable[] = {
         SD_BUS_PROPERTY("DryRun", "b", get_dry_run, 0, CONST),
         SD_BUS_PROPERTY("Paused", "b", get_paused, 0, CHANGES),
         SD_BUS_PROPERTY("Pauses", "a(ss)", get_pauses, 0, CHANGES),
+        SD_BUS_PROPERTY("PauseDetails", "aa{sv}", get_pause_details, 0, CHANGES),
         SD_BUS_PROPERTY("Holds", "ao", get_holds, 0, CHANGES),
         SD_BUS_PROPERTY("Online", "s", get_online, 0, CHANGES),
         SD_BUS_PROPERTY("Isolated", "s", get_isolated, 0, CHANGES),
@@ -333,6 +367,7 @@ void bus_publish_manager(Bus *bus, unsigned changes)
         } rows[] = {
                 { "Paused", CHANGE_PAUSED },
                 { "Pauses", CHANGE_PAUSED },
+                { "PauseDetails", CHANGE_PAUSED },
                 { "Holds", CHANGE_HOLDS },
                 { "Online", CHANGE_TOPOLOGY },
                 { "Isolated", CHANGE_TOPOLOGY },

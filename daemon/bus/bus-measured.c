@@ -96,17 +96,23 @@ BUS_GETTER(get_usage)
         return sd_bus_message_append(reply, "t", value);
 }
 
+BUS_GETTER(get_uptime)
+{
+        const Bus *bus = userdata;
+
+        return sd_bus_message_append(reply, "t", manager_uptime_usec(bus->manager));
+}
+
 BUS_GETTER(get_transitions_last_minute)
 {
         const Bus *bus = userdata;
         const Manager *manager = bus->manager;
         uint64_t now = (uint64_t)g_get_real_time();
+        const Transition *t;
         uint32_t n = 0;
 
-        while (n < MIN(manager->n_transitions, TRANSITIONS_KEPT) &&
-               manager->transitions[(manager->n_transitions - 1 - n) % TRANSITIONS_KEPT].time_usec +
-                               60 * G_USEC_PER_SEC >
-                       now)
+        while ((t = history_find(manager->history, history_count(manager->history) - n)) &&
+               t->time_usec + 60 * G_USEC_PER_SEC > now)
                 n++;
         return sd_bus_message_append(reply, "u", n);
 }
@@ -122,6 +128,7 @@ static const sd_bus_vtable vtable[] = {
         SD_BUS_PROPERTY("BatteryLevel", "d", get_share, 0, 0),
         SD_BUS_PROPERTY("ObservedUSec", "t", get_observed, 0, 0),
         SD_BUS_PROPERTY("TransitionsLastMinute", "u", get_transitions_last_minute, 0, 0),
+        SD_BUS_PROPERTY("UptimeUSec", "t", get_uptime, 0, 0),
         SD_BUS_PROPERTY("Ticks", "t", get_ticks, 0, 0),
         SD_BUS_PROPERTY("LateUSec", "t", get_late, 0, 0),
         SD_BUS_PROPERTY("CpuUSec", "t", get_usage, 0, 0),

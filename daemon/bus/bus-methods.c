@@ -4,6 +4,7 @@
  * work in a second function, which may run much later: it looks everything up anew.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -14,6 +15,9 @@
 #define VALUE_MAX  32768
 #define REASON_MAX 256
 #define PAUSES_MAX 16
+
+/* No pause with a time lasts longer: a year. */
+#define PAUSE_MAX_USEC (366ull * 24 * 3600 * 1000 * 1000)
 
 /* One option, and the words for what is wrong with it. */
 static int set_option(Bus *bus, const char *section, const char *key, const char *value,
@@ -119,6 +123,16 @@ static unsigned pauses_of(const Manager *manager, uid_t uid)
         return n;
 }
 
+/* 0, or the error for a reason that is too long. */
+static int check_pause_reason(const char *reason, sd_bus_error *error)
+{
+        if (strlen(reason) <= REASON_MAX)
+                return 0;
+        return sd_bus_error_setf(error, BUS_ERROR_INVALID_VALUE,
+                                 "reason: found %zu bytes, expected at most %d", strlen(reason),
+                                 REASON_MAX);
+}
+
 static int do_pause(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
         Bus *bus = userdata;
@@ -132,10 +146,9 @@ static int do_pause(sd_bus_message *message, void *userdata, sd_bus_error *error
                 r = authorizer_sender(bus->authorizer, message, &sender);
         if (r < 0)
                 return r;
-        if (strlen(reason) > REASON_MAX)
-                return sd_bus_error_setf(error, BUS_ERROR_INVALID_VALUE,
-                                         "reason: found %zu bytes, expected at most %d",
-                                         strlen(reason), REASON_MAX);
+        r = check_pause_reason(reason, error);
+        if (r < 0)
+                return r;
         if (pauses_of(bus->manager, sender.uid) >= PAUSES_MAX)
                 return sd_bus_error_setf(error, BUS_ERROR_TOO_MANY_PAUSES,
                                          "User %u holds %d pauses already, which is the limit",
@@ -151,4 +164,80 @@ int bus_method_pause(sd_bus_message *message, void *userdata, sd_bus_error *erro
         Bus *bus = userdata;
 
         return authorize(bus->authorizer, message, "org.idled1.pause", do_pause, bus, error);
+}
+
+static int do_pause_for(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        Bus *bus = userdata;
+        g_autofree char *owner = NULL;
+        const char *reason;
+        Sender sender;
+        uint64_t usec;
+        int r = sd_bus_message_read(message, "st", &reason, &usec);
+
+        if (r >= 0)
+                r = authorizer_sender(bus->authorizer, message, &sender);
+        if (r >= 0)
+                r = check_pause_reason(reason, error);
+        if (r < 0)
+                return r;
+        if (usec > PAUSE_MAX_USEC)
+                return sd_bus_error_setf(error, BUS_ERROR_INVALID_VALUE,
+                                         "usec: found %" PRIu64 ", expected at most %llu", usec,
+                                         PAUSE_MAX_USEC);
+        owner = g_strdup_printf("user %u", (unsigned)sender.uid);
+        r = manager_pause_lasting(bus->manager, reason, owner, sender.uid, usec);
+        return r < 0 ? r : sd_bus_reply_method_return(message, NULL);
+}
+
+int bus_method_pause_for(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        Bus *bus = userdata;
+
+        return authorize(bus->authorizer, message, "org.idled1.pause", do_pause_for, bus, error);
+}
+
+static int do_resume_all(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        const Bus *bus = userdata;
+
+        return sd_bus_reply_method_return(message, "u", manager_resume(bus->manager, (uid_t)-1));
+}
+
+/* Another user may have paused since this was allowed: that needs more. */
+static int do_resume_own(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        const Bus *bus = userdata;
+        Sender sender;
+        int r = authorizer_sender(bus->authorizer, message, &sender);
+
+        return r < 0 ? r
+                     : sd_bus_reply_method_return(message, "u",
+                                                  manager_resume(bus->manager, sender.uid));
+}
+
+/* True if a pause of another user lasts. */
+static bool others_pause(const Manager *manager, uid_t uid)
+{
+        for (guint i = 0; i < manager->pauses->len; i++) {
+                const Pause *pause = g_ptr_array_index(manager->pauses, i);
+
+                if (pause->lasting && pause->uid != uid)
+                        return true;
+        }
+        return false;
+}
+
+int bus_method_resume(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        Bus *bus = userdata;
+        Sender sender;
+        int r = authorizer_sender(bus->authorizer, message, &sender);
+
+        if (r < 0)
+                return r;
+        if (others_pause(bus->manager, sender.uid))
+                return authorize(bus->authorizer, message, "org.idled1.resume", do_resume_all, bus,
+                                 error);
+        return authorize(bus->authorizer, message, "org.idled1.pause", do_resume_own, bus, error);
 }

@@ -90,7 +90,7 @@ struct Bus {
         bool owned;          /* the name is ours, or was when the bus went away */
         int yielded;         /* the pause held while it is someone else's, -1 none */
 
-        BusSleeps *sleeps;      /* NULL until the first connection is served */
+        BusSleeps *sleeps;  /* NULL until the first connection is served */
         GPtrArray *keeping; /* of calls that are answered when the chosen profile is kept */
 
         struct BusPower *power; /* NULL: the power-profiles names are not served */
@@ -201,10 +201,13 @@ void bus_changed(Manager *manager, unsigned changes, void *userdata);
 /* Handlers of the manager's methods. */
 int bus_method_explain(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_history(sd_bus_message *message, void *userdata, sd_bus_error *error);
+int bus_method_history_before(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_get_settings(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_verify(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_get_energy(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_pause(sd_bus_message *message, void *userdata, sd_bus_error *error);
+int bus_method_pause_for(sd_bus_message *message, void *userdata, sd_bus_error *error);
+int bus_method_resume(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_set_idle_mask(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_set_option(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_reload(sd_bus_message *message, void *userdata, sd_bus_error *error);

@@ -10,7 +10,7 @@
 #include "base/cpuset-text.h"
 #include "base/setting-value.h"
 #include "bus/bus-parts.h"
-#include "manager/sentence.h"
+#include "manager/manager-explain.h"
 
 /* The rank of the policy that the path names, -1 if there is none such. */
 static int path_rank(const Bus *bus, const char *path)
@@ -88,14 +88,12 @@ BUS_GETTER(get_reason)
 {
         const Bus *bus = userdata;
         const ActivePolicy *p = path_policy(bus, path);
-        const char *option = p->wish.allowed_reason.option;
-        Source source = option ? section_source(p->section, option) : (Source){ 0 };
         g_autofree char *text = NULL;
 
         if (bus->manager->pauses->len > 0)
                 text = g_strdup("Not asked while paused.");
         else
-                text = wish_sentence(&p->wish, &bus->manager->topology->online, &source);
+                text = policy_explain_wish(p, &bus->manager->topology->online);
         return sd_bus_message_append(reply, "s", text);
 }
 

@@ -6,7 +6,8 @@
 #include <math.h>
 
 #include "bus/bus-parts.h"
-#include "manager/sentence.h"
+#include "manager/manager-explain.h"
+#include "model/explain.h"
 
 /* A NULL string and a number that is none are not sent; the keys are always there. */
 int bus_append_text(sd_bus_message *m, const char *key, const char *value)
@@ -60,7 +61,7 @@ static int append_reason(sd_bus_message *m, const ActivePolicy *active, const Re
 {
         const char *option = reason->option;
         Source source = option ? section_source(active->section, option) : (Source){ 0 };
-        g_autofree char *text = reason_sentence(active->policy->name, reason, &source);
+        g_autofree char *text = policy_explain_reason(active->policy->name, reason, &source);
         int r = sd_bus_message_open_container(m, 'a', "{sv}");
 
         if (r >= 0)

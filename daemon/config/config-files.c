@@ -101,6 +101,16 @@ static bool is_absent(int dir, const char *path)
         return fstatat(dir, path, &st, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT;
 }
 
+static void add_text(GPtrArray *files, const char *shown, char *text, size_t length)
+{
+        ConfigFile *file = g_new0(ConfigFile, 1);
+
+        file->path = shown;
+        file->length = length;
+        file->text = text;
+        g_ptr_array_add(files, file);
+}
+
 /* Appends the file to `files` if it is there, an error if it cannot be read. Returns true if it is
  * there, readable or not. */
 static bool read_file(const ConfigPaths *paths, const char *path, GPtrArray *files,
@@ -132,12 +142,9 @@ static bool read_file(const ConfigPaths *paths, const char *path, GPtrArray *fil
         } else if (r < 0) {
                 config_error_add(errors, shown, 0, "cannot be read: %s", g_strerror(-r));
         } else {
-                ConfigFile *file = g_new0(ConfigFile, 1);
+                size_t length = text->len;
 
-                file->path = shown;
-                file->length = text->len;
-                file->text = g_string_free(g_steal_pointer(&text), FALSE);
-                g_ptr_array_add(files, file);
+                add_text(files, shown, g_string_free(g_steal_pointer(&text), FALSE), length);
         }
         return true;
 }
@@ -193,6 +200,21 @@ char **config_files_list(const ConfigPaths *paths, const char *name, GPtrArray *
         return (char **)g_ptr_array_free(names, FALSE);
 }
 
+static bool is_trial(const ConfigPaths *paths, const char *path)
+{
+        return paths->trial_path && g_str_equal(paths->trial_path, path);
+}
+
+/* Puts the drop-in to try into `names` if it belongs into the directory. */
+static void list_trial(const ConfigPaths *paths, const char *path, GTree *names)
+{
+        g_autofree char *dir = paths->trial_path ? g_path_get_dirname(paths->trial_path) : NULL;
+
+        if (dir && g_str_equal(dir, path))
+                g_tree_insert(names, g_path_get_basename(paths->trial_path),
+                              g_strdup(paths->trial_path));
+}
+
 GPtrArray *config_files_read(const ConfigPaths *paths, const char *name, GPtrArray *errors)
 {
         /* The later directory wins. */
@@ -210,8 +232,16 @@ GPtrArray *config_files_read(const ConfigPaths *paths, const char *name, GPtrArr
                 g_autofree char *path = g_strdup_printf("%s/%s.d", dirs[i], name);
 
                 list_files(paths, path, names, errors);
+                list_trial(paths, path, names);
         }
-        for (GTreeNode *node = g_tree_node_first(names); node; node = g_tree_node_next(node))
-                read_file(paths, g_tree_node_value(node), files, errors);
+        for (GTreeNode *node = g_tree_node_first(names); node; node = g_tree_node_next(node)) {
+                const char *path = g_tree_node_value(node);
+
+                if (is_trial(paths, path))
+                        add_text(files, display_path(paths, path), g_strdup(paths->trial_text),
+                                 strlen(paths->trial_text));
+                else
+                        read_file(paths, path, files, errors);
+        }
         return files;
 }

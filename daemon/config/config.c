@@ -54,6 +54,12 @@ const Setting daemon_settings[] = {
           .offset = offsetof(DaemonOptions, power_profiles_names),
           .fallback = "no",
           .help = "Serve the clients of power-profiles-daemon under its names" },
+        { .section = "Daemon",
+          .key = "LogDecisions",
+          .type = SETTING_BOOL,
+          .offset = offsetof(DaemonOptions, log_decisions),
+          .fallback = "no",
+          .help = "Log every change of the set of parked CPUs with its reason, at level info" },
         { .key = NULL },
 };
 

@@ -25,6 +25,7 @@ typedef struct DaemonOptions {
         uint64_t max_stretch; /* how many periods a tick may be put off while all is settled */
         char *profile_ac, *profile_battery; /* "": none in particular */
         bool power_profiles_names;
+        bool log_decisions;
 } DaemonOptions;
 
 /* Section [Daemon] of idled.conf. */
@@ -78,6 +79,10 @@ typedef struct ConfigPaths {
         const char *vendor_dir; /* "usr/lib/idled" */
         const char *admin_dir;  /* "etc/idled" */
         const char *policy_dir; /* absolute directory of plugins: code is never read below root */
+
+        /* A drop-in to try, which need not exist: instead of the file at this path, which begins
+         * with vendor_dir or admin_dir, `trial_text` is read. NULL: none. */
+        const char *trial_path, *trial_text;
 } ConfigPaths;
 
 /* Reads and checks everything. All errors found are appended to `errors` (of ConfigError), in the

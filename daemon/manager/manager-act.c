@@ -148,6 +148,7 @@ static unsigned note_parked(Manager *manager)
         CpuSet before = manager->parked;
 
         manager->parked = parked_now(manager);
+        history_note_parked(manager->history, &manager->parked, manager_now());
         return cpuset_equal(&before, &manager->parked) ? 0 : CHANGE_PARKED;
 }
 
@@ -175,6 +176,16 @@ char *manager_obstacle(const Manager *manager)
                 return g_strdup_printf("%s %s is somebody else's", knob->kind->name, knob->name);
         return g_strdup_printf("%s %s could not be changed: %s", knob->kind->name, knob->name,
                                g_strerror(-knob->error));
+}
+
+uint64_t manager_parked_usec(const Manager *manager, int cpu)
+{
+        return history_parked_usec(manager->history, cpu, manager_now());
+}
+
+uint64_t manager_uptime_usec(const Manager *manager)
+{
+        return manager_now() - manager->start_usec;
 }
 
 static unsigned count_degraded(const Manager *manager)

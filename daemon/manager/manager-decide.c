@@ -10,7 +10,9 @@
  */
 #include <errno.h>
 
+#include "base/cpuset-text.h"
 #include "base/log.h"
+#include "manager/decision-log.h"
 #include "manager/manager-parts.h"
 
 #define PINS_COST_FACTOR 100
@@ -292,6 +294,42 @@ static bool is_set_aside(const Topology *topology, int cpu)
         return cpuset_has(&topology->isolated, cpu) || cpuset_has(&topology->nohz_full, cpu);
 }
 
+/* The hold that keeps the CPU in use: one that names it, else one of those that ask for the most
+ * cores. NULL: a policy does so by itself. */
+static const Held *keeping_hold(const Manager *manager, int cpu)
+{
+        const Held *most = NULL;
+
+        for (unsigned i = 0; i < holds_count(manager->holds); i++) {
+                const Held *held = holds_nth(manager->holds, i);
+                const Hold *hold = holds_hold(held);
+
+                if (hold->keep && cpuset_has(&hold->cpus, cpu))
+                        return held;
+                if (hold->min_cores > (most ? holds_hold(most)->min_cores : 0))
+                        most = held;
+        }
+        return most;
+}
+
+/* Says which hold it is, and of which process. */
+static void name_hold(const Manager *manager, int cpu, Reason *reason)
+{
+        const Held *held = keeping_hold(manager, cpu);
+        pid_t pid = held ? held_pid(held) : 0;
+
+        if (!held)
+                return;
+        reason->inputs[0].name = "hold";
+        reason->inputs[0].unit = "";
+        reason->inputs[0].value = (double)held->id;
+        if (pid <= 0)
+                return;
+        reason->inputs[1].name = "PID";
+        reason->inputs[1].unit = "";
+        reason->inputs[1].value = pid;
+}
+
 static void cause_of_cpu(const Manager *manager, int cpu, Safety safety, CpuCause *cause)
 {
         int index = parked_by(manager, cpu);
@@ -303,12 +341,12 @@ static void cause_of_cpu(const Manager *manager, int cpu, Safety safety, CpuCaus
         cause->safety = safety;
         if (manager_is_paused(manager)) {
                 cause->policy = "pause";
-                cause->reason.because = manager->standby
-                                                ? "another daemon owns the name org.idled1"
-                                                : "a client asked to leave the machine alone";
+                cause->reason.because = manager_pause_text(manager);
         } else if (safety != SAFETY_NONE) {
                 cause->policy = "safety";
                 cause->reason.because = safety_text(safety);
+                if (safety == SAFETY_KEPT)
+                        name_hold(manager, cpu, &cause->reason);
         } else {
                 index = index >= 0 ? index : last_with_reason(manager);
                 if (index >= 0)
@@ -377,15 +415,19 @@ static CpuCause cause_of_transition(const Manager *manager, int index, bool park
 static void note_transition(Manager *manager, const CpuSet *parked, const CpuCause *cause,
                             uint64_t now)
 {
-        Transition *t = &manager->transitions[manager->n_transitions++ % TRANSITIONS_KEPT];
+        const DaemonOptions *options = config_section(manager->config, "Daemon")->options;
+        g_autofree char *text = cpuset_format(parked);
+        const Transition *added = history_add(manager->history,
+                                              &(Transition){
+                                                      .time_usec = now,
+                                                      .parked = text,
+                                                      .policy = cause->policy,
+                                                      .reason = cause->reason,
+                                                      .option_source = cause->option_source,
+                                              });
 
-        *t = (Transition){
-                .time_usec = now,
-                .parked = *parked,
-                .policy = cause->policy,
-                .reason = cause->reason,
-                .option_source = cause->option_source,
-        };
+        if (options->log_decisions)
+                decision_log(manager->setup.root, added);
 }
 
 /* A CPU that moved, and who wished it. */

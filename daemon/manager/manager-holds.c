@@ -59,10 +59,8 @@ static char *whole_obstacle(const Manager *manager, const Held *held)
 {
         const Profile *refused = manager->profile.refused;
 
-        if (manager->standby)
-                return g_strdup("another daemon owns the name org.idled1");
         if (manager_is_paused(manager))
-                return g_strdup("a client asked to leave the machine alone");
+                return g_strdup(manager_pause_text(manager));
         if (manager->setup.dry_run)
                 return g_strdup("this is a dry run");
         if (!held->profile)

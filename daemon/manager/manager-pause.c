@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Pauses. A client gets the writing end of a pipe; when the last copy of it is closed, by the
- * client or by its death, the reading end hangs up and the pause is over. Nothing can leak or be
- * guessed.
+ * Pauses, of two kinds.
+ *
+ * A program's pause is a descriptor: the client gets the writing end of a pipe; when the last copy
+ * of it is closed, by the client or by its death, the reading end hangs up and the pause is over.
+ * Nothing can leak or be guessed. An administrator's pause lasts: it outlives the command that
+ * asked for it, until it is resumed, its time is over, or the daemon ends.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,21 +33,42 @@ static void pauses_changed(Manager *manager)
         manager_changed(manager, CHANGE_PAUSED);
 }
 
-static int on_hangup(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+static void pause_end(Pause *pause)
 {
-        Pause *pause = userdata;
         Manager *manager = pause->manager;
 
         log_limited(&pause_log, "Pause by %s is over: %s", pause->owner, pause->reason);
         g_ptr_array_remove(manager->pauses, pause);
         pause_free(pause);
         pauses_changed(manager);
+}
+
+static int on_hangup(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+        pause_end(userdata);
         return 0;
+}
+
+static int on_time_over(sd_event_source *source, uint64_t usec, void *userdata)
+{
+        pause_end(userdata);
+        return 0;
+}
+
+static void pause_begin(Manager *manager, Pause *pause, const char *reason, const char *owner,
+                        uid_t uid)
+{
+        pause->manager = manager;
+        pause->uid = uid;
+        pause->reason = log_clean(reason);
+        pause->owner = log_clean(owner);
+        g_ptr_array_add(manager->pauses, pause);
+        log_limited(&pause_log, "Paused by %s: %s", pause->owner, pause->reason);
+        pauses_changed(manager);
 }
 
 int manager_pause(Manager *manager, const char *reason, const char *owner, uid_t uid, int *ret_fd)
 {
-        g_autofree char *clean_reason = log_clean(reason), *clean_owner = log_clean(owner);
         Pause *pause;
         int ends[2], r;
 
@@ -59,14 +83,42 @@ int manager_pause(Manager *manager, const char *reason, const char *owner, uid_t
                 return r;
         }
         sd_event_source_set_io_fd_own(pause->source, true);
-        pause->manager = manager;
-        pause->uid = uid;
-        pause->reason = g_steal_pointer(&clean_reason);
-        pause->owner = g_steal_pointer(&clean_owner);
-        g_ptr_array_add(manager->pauses, pause);
-        log_limited(&pause_log, "Paused by %s: %s", pause->owner, pause->reason);
-        pauses_changed(manager);
+        pause_begin(manager, pause, reason, owner, uid);
         *ret_fd = ends[1];
+        return 0;
+}
+
+unsigned manager_resume(Manager *manager, uid_t uid)
+{
+        unsigned n = 0;
+
+        for (guint i = manager->pauses->len; i-- > 0;) {
+                Pause *pause = g_ptr_array_index(manager->pauses, i);
+
+                if (!pause->lasting || (uid != (uid_t)-1 && pause->uid != uid))
+                        continue;
+                pause_end(pause);
+                n++;
+        }
+        return n;
+}
+
+int manager_pause_lasting(Manager *manager, const char *reason, const char *owner, uid_t uid,
+                          uint64_t usec)
+{
+        g_autofree Pause *pause = g_new0(Pause, 1);
+        int r = 0;
+
+        pause->lasting = true;
+        if (usec > 0) {
+                pause->until_usec = (uint64_t)g_get_real_time() + usec;
+                r = sd_event_add_time_relative(manager->event, &pause->source, CLOCK_BOOTTIME, usec,
+                                               0, on_time_over, pause);
+        }
+        if (r < 0)
+                return r;
+        manager_resume(manager, uid);
+        pause_begin(manager, g_steal_pointer(&pause), reason, owner, uid);
         return 0;
 }
 
@@ -76,6 +128,22 @@ void manager_set_standby(Manager *manager, bool standby)
                 return;
         manager->standby = standby;
         pauses_changed(manager);
+}
+
+const char *manager_pause_text(const Manager *manager)
+{
+        bool endless = false;
+
+        if (manager->standby)
+                return "another daemon owns the name org.idled1";
+        for (guint i = 0; i < manager->pauses->len; i++) {
+                const Pause *pause = g_ptr_array_index(manager->pauses, i);
+
+                if (!pause->lasting)
+                        return "a client asked to leave the machine alone";
+                endless |= pause->until_usec == 0;
+        }
+        return endless ? "idled is paused until idlectl resume" : "idled is paused for some time";
 }
 
 bool manager_is_paused(const Manager *manager)

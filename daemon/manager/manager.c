@@ -267,6 +267,8 @@ int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
         manager->current = counters_new(manager->topology->n_cpus);
         manager->snapshot = snapshot_new(manager->topology->n_cpus);
         manager->causes = g_new0(CpuCause, (gsize)manager->topology->n_cpus);
+        manager->history = history_new(manager->topology->n_cpus);
+        manager->start_usec = manager_now();
         manager->knobs = knobs_new(&(ActContext){ setup->root, setup->units, setup->live },
                                    setup->run, setup->dry_run);
         manager_observers_init(manager);
@@ -388,6 +390,7 @@ void manager_free(Manager *manager)
         g_free(manager->cpu_wishes[0]);
         g_free(manager->cpu_wishes[1]);
         g_free(manager->causes);
+        history_free(manager->history);
         g_ptr_array_unref(manager->pauses);
         g_array_unref(manager->actuators);
         g_array_unref(manager->policies);

@@ -15,6 +15,7 @@
 #include "act/actuator.h"
 #include "config/config.h"
 #include "holds/holds.h"
+#include "manager/history.h"
 #include "model/frequency.h"
 #include "model/plan.h"
 #include "sense/pins.h"
@@ -52,24 +53,16 @@ typedef struct CpuCause {
         Safety safety;        /* SAFETY_NONE: as the policies wished */
 } CpuCause;
 
-/* One change of the set of parked CPUs. */
-typedef struct Transition {
-        uint64_t time_usec; /* CLOCK_REALTIME */
-        CpuSet parked;      /* after it */
-        const char *policy;
-        Reason reason;
-        Source option_source;
-} Transition;
-
-#define TRANSITIONS_KEPT 32
-
-/* A client that wants the machine left alone for as long as it holds its descriptor. */
+/* The machine is left alone: for as long as a client keeps its descriptor open, or, if the pause
+ * lasts, until it is resumed or its time is over. */
 typedef struct Pause {
         struct Manager *manager;
-        char *reason;            /* clean */
-        char *owner;             /* who, for people */
-        uid_t uid;               /* whose; (uid_t)-1: the daemon's own */
-        sd_event_source *source; /* tells when the client's end closes */
+        char *reason; /* clean */
+        char *owner;  /* who, for people */
+        uid_t uid;    /* whose; (uid_t)-1: the daemon's own */
+        bool lasting;
+        uint64_t until_usec;     /* of one that lasts, CLOCK_REALTIME; 0: until it is resumed */
+        sd_event_source *source; /* its end: the client's descriptor closes, or time is over */
 } Pause;
 
 typedef enum Change {
@@ -167,8 +160,8 @@ typedef struct Manager {
         Plan plan;               /* merged and safe */
         CpuSet parked;           /* online CPUs that are kept free of work now */
         CpuCause *causes;        /* by CPU number */
-        Transition transitions[TRANSITIONS_KEPT]; /* ring; newest at (n_transitions - 1) % KEPT */
-        uint64_t n_transitions;
+        History *history;
+        uint64_t start_usec; /* CLOCK_MONOTONIC */
 
         Holds *holds;
         ActiveProfile profile;
@@ -255,11 +248,21 @@ char *manager_profile_inhibited(const Manager *manager);
  * and `owner` are cleaned here; `uid` is for who limits the number of pauses of a user. */
 int manager_pause(Manager *manager, const char *reason, const char *owner, uid_t uid, int *ret_fd);
 
+/* Leaves the machine as found until manager_resume(), or until `usec` (CLOCK_BOOTTIME; 0: no limit)
+ * are over, whatever becomes of the client. A user has one such pause: a later one replaces it. */
+int manager_pause_lasting(Manager *manager, const char *reason, const char *owner, uid_t uid,
+                          uint64_t usec);
+
+/* Ends the pauses that last, of this user or with (uid_t)-1 of all, and returns how many there
+ * were. */
+unsigned manager_resume(Manager *manager, uid_t uid);
+
 /* While another daemon serves our name the machine is left as found; false: decide again. */
 void manager_set_standby(Manager *manager, bool standby);
 
-/* True while the machine is to be left alone. */
+/* True while the machine is to be left alone, and why, static. */
 bool manager_is_paused(const Manager *manager);
+const char *manager_pause_text(const Manager *manager);
 
 /* What the machine did since somebody last asked for the same, at least 100 ms (for energy 1 s)
  * ago. Soon after the start the first interval may be as
@@ -277,6 +280,11 @@ const CpuCause *manager_cause(const Manager *manager, int cpu);
  * tick. */
 int manager_reasons(const Manager *manager, const ActivePolicy *active, int cpu,
                     Reason *ret_reasons);
+
+/* How long the CPU was parked since the start, and how long ago that was, in microseconds in which
+ * the machine did not sleep. */
+uint64_t manager_parked_usec(const Manager *manager, int cpu);
+uint64_t manager_uptime_usec(const Manager *manager);
 
 /* Compares every knob with what it should be: one that someone changed is theirs from then on. Logs
  * and tells what changed. */

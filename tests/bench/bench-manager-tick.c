@@ -48,13 +48,13 @@ static Manager *manager_make(const char *path)
 /* CPU time of one tick, the last reading being 100 ms old; negative if it changed something. */
 static double tick_once(Manager *manager)
 {
-        uint64_t transitions = manager->n_transitions;
+        uint64_t transitions = history_count(manager->history);
         double start;
 
         manager->current->time_usec -= 100000;
         start = cpu_usec();
         manager_tick(manager);
-        return transitions == manager->n_transitions ? cpu_usec() - start : -1;
+        return transitions == history_count(manager->history) ? cpu_usec() - start : -1;
 }
 
 static double median(double *values, int n)

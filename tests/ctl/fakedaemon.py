@@ -24,9 +24,10 @@ SIGNATURES = {
         "Missing": "a(ss)", "Degraded": "a(sss)", "Knobs": "a(sssss)", "Transitions": "t",
         "ConfigFiles": "as", "LoadAverage": "(ddd)", "Load": "d", "Utilization": "d",
         "Running": "u", "Pressure": "d", "OnBattery": "b", "BatteryLevel": "d",
-        "ObservedUSec": "t", "TransitionsLastMinute": "u", "Ticks": "t", "CpuUSec": "t",
+        "ObservedUSec": "t", "UptimeUSec": "t", "TransitionsLastMinute": "u", "Ticks": "t", "CpuUSec": "t",
         "Wakeups": "t", "PeriodUSec": "t", "Holds": "ao",
-        "Profile": "s", "ProfileReason": "s",
+        "Profile": "s", "ProfileReason": "s", "PauseDetails": "aa{sv}",
+        "Profiles": "a(sss)", "ChosenProfile": "s", "ProfileInhibited": "s",
     },
     "org.idled1.Hold": {
         "Id": "t", "Owner": "s", "User": "u", "Pid": "u", "Bound": "b", "SinceUSec": "t",
@@ -36,7 +37,7 @@ SIGNATURES = {
     "org.idled1.Cpu": {
         "Number": "u", "Online": "b", "Parked": "b", "Isolated": "b", "Core": "i",
         "Cluster": "i", "Die": "i", "Package": "i", "Node": "i", "Thread": "i", "Capacity": "u",
-        "Utilization": "d", "IdleStates": "a(suu)", "Residency": "a(sdtttt)", "Estimated": "s",
+        "Utilization": "d", "ParkedUSec": "t", "IdleStates": "a(suu)", "Residency": "a(sdtttt)", "Estimated": "s",
         "Reason": "s", "Figures": "a(sssd)", "Governor": "s", "EnergyPreference": "s",
         "EnergyBias": "i", "Boost": "i", "MinFrequency": "u", "MaxFrequency": "u",
         "LatencyLimit": "i", "DisabledStates": "as",
@@ -48,11 +49,12 @@ SIGNATURES = {
     "org.idled1.Energy": {"Name": "s", "Parent": "s", "RangeUJ": "t", "Power": "d",
                           "Dropped": "t"},
     "dict": {
-        "cpu": "u", "parked": "b", "since_usec": "t", "time_usec": "t", "policy": "s",
+        "cpu": "u", "parked": "b", "parked_usec": "t", "number": "t", "since_usec": "t", "time_usec": "t", "policy": "s",
         "because": "s", "inputs": "a(sds)", "option": "s", "threshold": "d",
         "threshold_unit": "s", "source": "s", "text": "s", "section": "s", "key": "s",
         "value": "s", "default": "s", "expects": "s", "help": "s", "runtime": "b",
         "obstacle": "s", "reasons": "aa{sv}", "figures": "a(sssd)",
+        "owner": "s", "reason": "s", "lasting": "b", "until_usec": "t", "user": "u",
     },
 }
 BASIC = {"s": dbus.String, "b": dbus.Boolean, "u": dbus.UInt32, "i": dbus.Int32,
@@ -125,6 +127,12 @@ class Daemon(dbus.service.Object):
     @dbus.service.method(MANAGER, "", "aa{sv}")
     def History(self):
         return dictionaries(self.says["history"])
+
+    @dbus.service.method(MANAGER, "tu", "aa{sv}")
+    def HistoryBefore(self, number, most):
+        rows = self.says["history"]
+        numbered = [dict(row, number=len(rows) - i) for i, row in enumerate(rows)]
+        return dictionaries([r for r in numbered if not number or r["number"] < number][:most])
 
     @dbus.service.method(MANAGER, "", "aa{sv}")
     def GetSettings(self):

@@ -25,6 +25,7 @@ def cpu(number, parked=False, core=None, **more):
         "Core": number // 2 if core is None else core, "Cluster": 0, "Die": 0, "Package": 0,
         "Node": 0, "Thread": number % 2, "Capacity": 1024, "Utilization": busy,
         "IdleStates": states,
+        "ParkedUSec": 12960000000 if parked else 0,
         "Residency": [("C0", busy, 0, 0, 0, 0), ("POLL", 0.0, 1, 0, 1, 0),
                       ("C1", 0.125, 20, 2, 3, 0), ("C6", 0.875 - busy, 5, 1, 0, 4)],
         "Estimated": "C6" if parked else "", "Reason": f"CPU {number} is told of.",
@@ -44,9 +45,16 @@ def normal():
             "Transitions": 7, "ConfigFiles": ["/etc/idled/idled.conf"],
             "LoadAverage": (0.5, 0.25, 0.125), "Load": 0.5, "Utilization": 0.125, "Running": 1,
             "Pressure": 0.03, "OnBattery": True, "BatteryLevel": 0.755,
-            "ObservedUSec": 2500000, "TransitionsLastMinute": 2, "Ticks": 40, "CpuUSec": 12345,
+            "ObservedUSec": 2500000, "UptimeUSec": 18000000000, "TransitionsLastMinute": 2, "Ticks": 40, "CpuUSec": 12345,
             "Wakeups": 55, "PeriodUSec": 250000, "Profile": "power-saver",
             "ProfileReason": "the default on battery power",
+            "Profiles": [("power-saver", "Less power, less speed", ""),
+                         ("balanced", "As the machine was found, with the cores parked that the "
+                          "load does not need, and everything else left alone", ""),
+                         ("game", "", "/etc/idled/profiles/game.conf")],
+            "ChosenProfile": "game",
+            "ProfileInhibited": "profile game contradicts the option MaxCores= of ondemand, which "
+                                "was set over D-Bus while idled ran",
         },
         "cpus": [cpu(0), cpu(1), cpu(2, True), cpu(3, True)],
         "policies": [
@@ -65,8 +73,8 @@ def normal():
         ],
         "explain": [dict(NOBODY, cpu=0, parked=False, since_usec=0, text="CPU 0 is in use."),
                     dict(NOBODY, cpu=1, parked=False, since_usec=0, text="CPU 1 is in use."),
-                    dict(BY, cpu=2, parked=True, since_usec=usec_ago(210), text="CPU 2."),
-                    dict(BY, cpu=3, parked=True, since_usec=usec_ago(210), text="CPU 3.")],
+                    dict(BY, cpu=2, parked=True, since_usec=usec_ago(210), parked_usec=12960000000, text="CPU 2."),
+                    dict(BY, cpu=3, parked=True, since_usec=usec_ago(210), parked_usec=12960000000, text="CPU 3.")],
         "history": [dict(BY, time_usec=usec_ago(210), parked="2-3", text="2-3 are parked."),
                     dict(NOBODY, time_usec=usec_ago(7300), parked="", text="Nothing is parked.")],
         "settings": [
@@ -87,6 +95,14 @@ def normal():
     }
 
 
+def long():
+    """A history of 150 changes."""
+    says = normal()
+    says["history"] = [dict(BY, time_usec=usec_ago(60 * i), parked="2-3" if i % 2 else "",
+                            text="A change.") for i in range(150)]
+    return says
+
+
 def unparked():
     says = normal()
     says["manager"].update(Parked="", Allowed="0-3", IdleMask="", WantedCores=2, ActiveCores=2,
@@ -98,7 +114,7 @@ def unparked():
                                     ("idle states", "it cannot be used here")])
     says["cpus"] = [cpu(i, IdleStates=[], Residency=[], Estimated="") for i in range(4)]
     for row in says["explain"]:
-        row.update(NOBODY, parked=False, since_usec=0)
+        row.update(NOBODY, parked=False, since_usec=0, parked_usec=0)
     says["history"] = []
     says["energy"] = []
     return says
@@ -185,7 +201,14 @@ def paused():
     says = unparked()
     says["manager"].update(DryRun=True, Paused=True,
                            Pauses=[("user 1000 (:1.5)", "a backup\x1b[31m runs"),
-                                   ("root (:1.7)", "measuring")])
+                                   ("user 0", "measuring")],
+                           PauseDetails=[
+                               {"owner": "user 1000 (:1.5)", "reason": "a backup\x1b[31m runs",
+                                "user": 1000, "lasting": False, "until_usec": 0},
+                               {"owner": "user 0", "reason": "measuring", "user": 0,
+                                "lasting": True, "until_usec": usec_ago(-630)},
+                               {"owner": "user 7", "reason": "idlectl pause", "user": 7,
+                                "lasting": True, "until_usec": 0}])
     for row in says["explain"]:
         row.update(policy="pause", because="a backup runs")
     return says
@@ -237,4 +260,4 @@ def large():
 
 
 SCENARIOS = {f.__name__: f for f in (normal, unparked, dry, paused, degraded, strange, large,
-                                   busy, single, limited, held)}
+                                   busy, single, limited, held, long)}

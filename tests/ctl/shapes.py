@@ -39,18 +39,20 @@ SETTING = {"section": str, "key": str, "value": str, "default": str, "source": s
            "expects": str, "help": str, "runtime": bool}
 PROFILE = {"name": str, "summary": optional(str), "file": optional(str), "active": bool}
 PROBLEM = {"kind": str, "name": str, "expected": str, "found": optional(str), "problem": str}
+PAUSE = {"owner": str, "reason": str, "lasting": bool, "until_usec": optional(int)}
 SHAPES = {
     "status": {
         "daemon": optional(dict(
             DAEMON, profile=optional(str), profile_reason=optional(str),
-            pauses=[{"owner": str, "reason": str}], holds=int, policies=[str],
+            pauses=[PAUSE], holds=int, policies=[str],
             park_backend=str,
             config_files=[str], transitions=int, transitions_last_minute=int, ticks=int,
             cpu_usec=int, wakeups=int, next_tick_usec=optional(int))),
         "daemon_error": optional(str),
         "cpus": {"online": str, "isolated": str, "parked": optional(str),
                  "allowed": optional(str), "idle_mask": optional(str), "cores": int,
-                 "wanted_cores": optional(int), "active_cores": optional(int)},
+                 "wanted_cores": optional(int), "active_cores": optional(int),
+                 "nothing_parked_because": optional(str)},
         "load": {"interval_usec": optional(int), "load_average_1min": optional(number),
                  "load_average_5min": optional(number), "load_average_15min": optional(number),
                  "busy_cpus": optional(number), "utilization_percent": optional(number),
@@ -66,12 +68,15 @@ SHAPES = {
     "cpus": dict(HEAD, interval_usec=optional(int), cpus=[{
         "cpu": int, "core": optional(int), "cluster": optional(int), "die": optional(int),
         "package": optional(int), "node": optional(int), "thread": optional(int),
-        "capacity": optional(int), "state": str, "busy_percent": optional(number),
+        "capacity": optional(int), "state": str, "parked_usec": optional(int), "busy_percent": optional(number),
         "states": [STATE], "limits": optional(LIMITS)}]),
     "why": dict(HEAD, cpus=[dict(REASON, cpu=int, parked=bool, in_idle_mask=bool,
                                  obstacle=optional(str), since_usec=optional(int),
                                  reasons=[REASON], figures=[FIGURE])]),
-    "why --history": dict(HEAD, history=[dict(REASON, time_usec=int, parked=str)]),
+    "why --history": dict(HEAD, history=[dict(REASON, number=optional(int), time_usec=int,
+                                              parked=str)],
+                          uptime_usec=optional(int),
+                          cpus=[{"cpu": int, "parked": bool, "parked_usec": optional(int)}]),
     "policies": dict(HEAD, policy_dir=str, policies=[lambda p: matches(
         {"loaded": bool, "name": str, "rank": int, "summary": str, "allowed": str,
          "reason": str, "settled": bool, "options": lambda o: isinstance(o, dict),
@@ -79,7 +84,7 @@ SHAPES = {
         {"loaded": bool, "name": str, "summary": optional(str), "problem": optional(str)}, p)]),
     "settings": dict(HEAD, settings=[SETTING]),
     "profile": dict(HEAD, active=optional(str), reason=optional(str), chosen=optional(str),
-                    inhibited=optional(str), profiles=[PROFILE]),
+                    inhibited=optional(str), not_loaded=[str], profiles=[PROFILE]),
     "holds": dict(HEAD, holds=[{
         "hold": int, "owner": str, "user": int, "pid": optional(int), "process": optional(str),
         "ends_with_process": bool, "since_usec": int, "reason": str, "latency_us": optional(int),

@@ -59,7 +59,7 @@ class Completions(TestCase):
     def test_verbs(self):
         self.assertEqual(sorted(self.complete("")), sorted(self.verbs()))
         self.assertEqual(self.complete("se"), ["set", "settings"])
-        self.assertEqual(self.complete("--json", "ver"), ["verify"])
+        self.assertEqual(self.complete("--json", "veri"), ["verify"])
         self.assertEqual(self.complete("--bus-address", "x", "che"), ["check"])
 
     def test_options(self):

@@ -9,7 +9,9 @@ import unittest
 from ctltest import IDLECTL, TestCase, environment
 
 VERBS = ["status", "cpus", "why", "policies", "set", "check", "settings", "verify",
-         "hold", "run", "holds", "replay", "dump", "sleeps"]
+         "hold", "run", "holds", "replay", "dump", "sleeps", "help", "version", "profile", "pause",
+         "resume", "reload", "release"]
+MUTE = ["run", "help", "version"]
 
 # Arguments, and what must be said about them.
 BAD = [
@@ -36,7 +38,17 @@ BAD = [
     (["status", "--interval", "1s"], "status does not take --interval"),
     (["check", "--history"], "check does not take --history"),
     (["--knobs"], "status does not take --knobs"),
-    (["profile", "show"], 'profile: found "show", expected list, get or set NAME'),
+    (["profile", "a", "b"], "profile: too many arguments"),
+    (["pause", "now"], 'pause: found an unexpected argument "now"'),
+    (["pause", "--for", "0"], '--for: found "0", expected a duration such as 10min'),
+    (["pause", "--for", "soon"], '--for: found "soon", expected a duration'),
+    (["pause", "--latency", "5us"], "pause does not take --latency"),
+    (["resume", "all"], 'resume: found an unexpected argument "all"'),
+    (["reload", "--for", "5s"], "reload does not take --for"),
+    (["release"], "release: expected ID"),
+    (["release", "x"], 'release: found "x", expected the number of a hold'),
+    (["release", "-1"], "unknown option -1"),
+    (["release", "1", "2"], 'release: found an unexpected argument "2"'),
     (["profile", "set"], "profile set: expected NAME, or auto"),
     (["profile", "get", "x"], "profile: too many arguments"),
     (["profile", "set", "a", "b"], 'unexpected argument "b"'),
@@ -68,6 +80,9 @@ BAD = [
     (["status", "--jsno"], "unknown option --jsno (did you mean --json?)"),
     (["status", "--json=yes"], "--json: takes no argument"),
     (["status", "-x"], "unknown option -x"),
+    (["help", "statsu"], 'unknown verb "statsu" (did you mean status?)'),
+    (["help", "a", "b"], 'help: found an unexpected argument "b"'),
+    (["version", "1"], 'version: found an unexpected argument "1"'),
     (["status", "--session-bus", "--bus-address", "unix:path=/x"], "expected one of them"),
 ]
 
@@ -100,7 +115,19 @@ class Usage(TestCase):
                 self.assertEqual((result.returncode, result.stderr), (0, ""))
                 self.assertTrue(result.stdout.startswith(f"Usage: idlectl {verb} "))
                 self.assertIn("--no-colour", result.stdout)
-                self.assertEqual("--json" in result.stdout, verb != "run")
+                self.assertEqual("--json" in result.stdout, verb not in MUTE)
+
+    def test_ways_to_help(self):
+        """-h, --help and the verb help print the same, of idlectl and of each verb."""
+        whole = self.run_ctl("--help").stdout
+        for arguments in (["-h"], ["help"]):
+            result = self.run_ctl(*arguments)
+            self.assertEqual((result.returncode, result.stderr, result.stdout), (0, "", whole))
+        for verb in VERBS:
+            text = self.run_ctl(verb, "--help").stdout
+            for arguments in ([verb, "-h"], ["-h", verb], ["help", verb]):
+                result = self.run_ctl(*arguments)
+                self.assertEqual((result.returncode, result.stdout), (0, text), arguments)
 
     def test_places_everywhere(self):
         """A set of options that says where things are fits every verb."""
@@ -108,14 +135,15 @@ class Usage(TestCase):
                   "--vendor-dir", self.directory, "--policy-dir", self.directory]
         for verb in VERBS:
             more = {"set": ["userspace", "IdleMask=1"], "hold": ["--cores=1"],
-                    "run": ["--cores=1", "true"], "replay": ["/nonexistent"]}.get(verb, [])
+                    "run": ["--cores=1", "true"], "replay": ["/nonexistent"],
+                    "release": ["1"]}.get(verb, [])
             for bus in (["--bus-address", "unix:path=/nonexistent"], ["--session-bus"]):
                 result = self.run_ctl(verb, *more, *places, *bus)
                 self.assertNotEqual(result.returncode, 2, result.stderr)
                 self.assertNotIn("does not take", result.stderr)
 
     def test_version(self):
-        for arguments in (["--version"], ["status", "--version"]):
+        for arguments in (["--version"], ["status", "--version"], ["version"]):
             result = self.run_ctl(*arguments)
             self.assertEqual(result.returncode, 0)
             self.assertRegex(result.stdout, r"^idlectl [0-9.]+\n$")

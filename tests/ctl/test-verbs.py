@@ -53,7 +53,7 @@ class Verbs(TestCase):
         lines = self.run_ctl("cpus").stdout.splitlines()
         self.assertEqual(len(lines), 289)
         self.assertEqual(len({len(line) for line in lines}), 1)
-        self.assertRegex(lines[288], r"^287 +143 +0 +0 +1 +1 +1024  parked +0\.0 ")
+        self.assertRegex(lines[288], r"^287 +143 +0 +0 +1 +1 +1024  parked +3 h +0\.0 ")
         why = self.run_ctl("why").stdout.splitlines()
         self.assertEqual([line.split()[0] for line in why], ["0-143", "144-287"])
 
@@ -98,10 +98,21 @@ class Verbs(TestCase):
         self.assertEqual(rows[1]["figures"][1],
                          {"policy": "cstates", "name": "share", "unit": "%", "value": 93.5})
 
+    def test_whole_history(self):
+        """More than one call to the daemon tells: each change once, the newest first."""
+        self.start("long")
+        answer = json.loads(self.run_ctl("why", "--history", "--json").stdout)
+        self.assertEqual([row["number"] for row in answer["history"]], list(range(150, 0, -1)))
+        self.assertEqual([row["parked_usec"] for row in answer["cpus"]][2:], [12960000000] * 2)
+        text = self.run_ctl("why", "--history").stdout
+        self.assertEqual(text.count(" ago: "), 150)
+        self.assertIn("2-3 parked for 3 h in all (72 % of the time)\n", text)
+
     def test_why_without_change(self):
         self.start("unparked")
         self.assertEqual(self.run_ctl("why", "--history").stdout,
-                         "Nothing was parked or unparked yet.\n")
+                         "Nothing was parked or unparked yet.\nidled has run for 5 h:\n"
+                         "0-3 never parked\n")
 
     def test_holds(self):
         self.start("held")
@@ -246,7 +257,8 @@ class Terminal(TestCase):
 
     def test_width(self):
         for width in (20, 40, 60, 200):
-            for verb in ("status", "cpus", "settings", "settings ondemand", "policies"):
+            for verb in ("status", "cpus", "why", "profile", "settings", "settings ondemand",
+                         "policies"):
                 text = self.ESCAPE.sub("", self.run_terminal(*verb.split(), width=width))
                 self.assertLessEqual(max(map(len, text.splitlines())), width, verb)
         self.assertIn("…", self.run_terminal("settings", width=40))
@@ -271,6 +283,16 @@ class Terminal(TestCase):
         for verb in ("settings", "settings ondemand", "policies"):
             text = self.ESCAPE.sub("", self.run_terminal(*verb.split()))
             self.assertNotIn("…", text)
+
+    def test_wraps_between_words(self):
+        """At 80 columns why, profile and status lose nothing and break no word."""
+        for verb in ("why", "why --history", "profile", "status"):
+            whole = self.ESCAPE.sub("", self.run_terminal(*verb.split(), width=400))
+            for width in (80, 60):
+                text = self.ESCAPE.sub("", self.run_terminal(*verb.split(), width=width))
+                self.assertLessEqual(max(map(len, text.splitlines())), width, verb)
+                self.assertNotIn("…", text)
+                self.assertEqual(text.split(), whole.split(), verb)
 
     def test_bars(self):
         self.assertIn("█▎", self.run_terminal("cpus", width=200))

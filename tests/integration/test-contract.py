@@ -10,6 +10,8 @@ from idledtest import MANAGER, NAME, PATH, TestCase, main
 CHANGES, CONST, MEASURED = 'true', 'const', 'false'
 METHODS = {
     'Explain': ('', 'aa{sv}'), 'History': ('', 'aa{sv}'), 'Pause': ('s', 'h'),
+    'HistoryBefore': ('tu', 'aa{sv}'),
+    'PauseFor': ('st', ''), 'Resume': ('', 'u'),
     'SetIdleMask': ('s', ''), 'SetOption': ('sss', ''), 'SetProfile': ('s', ''),
     'Reload': ('', ''),
     'GetSettings': ('', 'aa{sv}'), 'Verify': ('', 'a(sssss)'), 'GetEnergy': ('', 'a(st)'),
@@ -17,7 +19,8 @@ METHODS = {
 }
 MANAGER_PROPERTIES = {
     'Version': ('s', CONST), 'DryRun': ('b', CONST), 'Paused': ('b', CHANGES),
-    'Pauses': ('a(ss)', CHANGES), 'Holds': ('ao', CHANGES), 'Online': ('s', CHANGES), 'Isolated': ('s', CHANGES),
+    'Pauses': ('a(ss)', CHANGES), 'PauseDetails': ('aa{sv}', CHANGES),
+    'Holds': ('ao', CHANGES), 'Online': ('s', CHANGES), 'Isolated': ('s', CHANGES),
     'Parked': ('s', CHANGES), 'Allowed': ('s', CHANGES), 'IdleMask': ('s', CHANGES),
     'WantedCores': ('u', CHANGES), 'ActiveCores': ('u', CHANGES), 'Cores': ('u', CHANGES),
     'Policies': ('as', CHANGES), 'ParkBackend': ('s', CHANGES), 'Missing': ('a(ss)', CHANGES),
@@ -28,7 +31,7 @@ MANAGER_PROPERTIES = {
     'LoadAverage': ('(ddd)', MEASURED), 'Load': ('d', MEASURED), 'Utilization': ('d', MEASURED),
     'Running': ('u', MEASURED), 'Pressure': ('d', MEASURED), 'OnBattery': ('b', MEASURED),
     'BatteryLevel': ('d', MEASURED), 'ObservedUSec': ('t', MEASURED),
-    'TransitionsLastMinute': ('u', MEASURED), 'Ticks': ('t', MEASURED),
+    'TransitionsLastMinute': ('u', MEASURED), 'UptimeUSec': ('t', MEASURED), 'Ticks': ('t', MEASURED),
     'LateUSec': ('t', MEASURED), 'CpuUSec': ('t', MEASURED), 'Wakeups': ('t', MEASURED),
     'PeriodUSec': ('t', MEASURED),
 }
@@ -37,7 +40,7 @@ CPU_PROPERTIES = {
     'Isolated': ('b', CHANGES), 'Core': ('i', CHANGES), 'Cluster': ('i', CHANGES),
     'Die': ('i', CHANGES), 'Package': ('i', CHANGES), 'Node': ('i', CHANGES),
     'Thread': ('i', CHANGES), 'Capacity': ('u', CHANGES), 'Utilization': ('d', MEASURED),
-    'IdleStates': ('a(suu)', CONST), 'Residency': ('a(sdtttt)', MEASURED),
+    'ParkedUSec': ('t', MEASURED), 'IdleStates': ('a(suu)', CONST), 'Residency': ('a(sdtttt)', MEASURED),
     'Estimated': ('s', MEASURED), 'Reason': ('s', CHANGES), 'Figures': ('a(sssd)', MEASURED),
     'Governor': ('s', CHANGES), 'EnergyPreference': ('s', CHANGES), 'EnergyBias': ('i', CHANGES),
     'Boost': ('i', CHANGES), 'MinFrequency': ('u', CHANGES), 'MaxFrequency': ('u', CHANGES),

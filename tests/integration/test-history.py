@@ -1,106 +1,119 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The limits that cstates learns: live, over D-Bus, it does as well with a recorded trace as replayed.
-
-CPU 0 sleeps as recorded. It takes the deepest state that the daemon allows, and counts as the kernel
-does. The replay (tests/unit/policies/cstates/check-cstates-replay.c) has the same in C.
-"""
-import glob
+"""What was decided: the history on the bus and in idlectl, and LogDecisions= in log and journal."""
+import json
 import os
-import re
+import socket
 import subprocess
-import time
+from pathlib import Path
 
-from idledtest import NAME, PATH, TestCase, main
+import dbus
 
-TRACES = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../traces')
-CPUIDLE = 'sys/devices/system/cpu/cpu0/cpuidle'
-MIN_INTERVAL = 0.052  # seconds; readings closer than 50 ms are one to the daemon
-COUNTERS = 'usage', 'above', 'below'
+from idledtest import PROPERTIES, TestCase, main, needs_root, wait_until
+
+LOG_PATH, LOG = '/org/freedesktop/LogControl1', 'org.freedesktop.LogControl1'
 
 
-class Live(TestCase):
-    CONFIG = '[Daemon]\nPolicies=cstates\nMaxStretch=1\n'
-
-    def path(self, state, name):
-        return os.path.join(self.root, CPUIDLE, 'state%d' % state, name)
-
-    def read(self, state, name):
-        with open(self.path(state, name), encoding='ascii') as file:
-            return file.read().strip()
-
-    def write_counters(self):
-        for state, counts in enumerate(self.counts):
-            for name in COUNTERS:
-                path = self.path(state, name)
-                if os.path.exists(path):
-                    os.chmod(path, 0o644)
-                with open(path, 'w', encoding='ascii') as file:
-                    file.write('%d\n' % counts[name])
-
-    def look(self):
-        """An option that is set to what it is makes the daemon look."""
-        time.sleep(max(0, self.looked + MIN_INTERVAL - time.monotonic()))
-        self.call('SetOption', 'cstates', 'HistoryForget', '0.5%')
-        self.looked = time.monotonic()
-
-    def allowed(self):
-        """The deepest state that the daemon lets CPU 0 take."""
-        inputs = [str(i[0]) for reason in self.call('Explain')[0]['reasons'] for i in reason['inputs']]
-        return self.names.index(inputs[0]) if inputs else len(self.names) - 1
-
-    def sleep(self, state, length_us):
-        residency = self.residency[state]
-        slept = length_us + self.latency[state]
-        self.counts[state]['usage'] += 1
-        if slept < residency:
-            self.counts[state]['above'] += state > 0
-        elif state + 1 < len(self.names) and length_us >= self.residency[state + 1]:
-            self.counts[state]['below'] += 1
-
-    def prepare(self):
-        n = len(glob.glob(os.path.join(self.root, CPUIDLE, 'state*')))
-        self.names = [self.read(state, 'name') for state in range(n)]
-        self.latency = [int(self.read(state, 'latency')) for state in range(n)]
-        self.residency = [int(self.read(state, 'residency')) for state in range(n)]
-        self.counts = [dict.fromkeys(COUNTERS, 0) for _ in range(n)]
-        self.write_counters()
-
-    def play(self, series):
-        with open(os.path.join(TRACES, 'sleeps-%s.txt' % series), encoding='ascii') as file:
-            lines = file.read().splitlines()
-        self.look()
-        for line in lines:
-            state = self.allowed()
-            for part in line.split():
-                length, count = part.split('*')
-                for _ in range(int(count)):
-                    self.sleep(state, int(length))
-            self.write_counters()
-            self.look()
-
-    def replayed(self, series, draw):
-        table = ' '.join('%s:%d:%d' % row for row in zip(self.names, self.latency, self.residency))
-        answer = subprocess.run(
-            [os.environ['CSTATES_REPLAY']], check=True, capture_output=True, text=True, timeout=60,
-            env={**os.environ, 'IDLED_REPLAY_ONE': '%s|%s|HistoryDraw=%s' % (table, series, draw)})
-        return float(re.search(r'^accuracy (\S+)$', answer.stdout, re.M)[1])
-
-    def check(self, series, draw):
-        self.prepare()
-        self.write_config('policies/cstates.conf', '[Policy]\nHistory=yes\nPeriod=1h\nHistoryDraw=%s\n' % draw)
+class History(TestCase):
+    def setUp(self):
+        super().setUp()
         self.start('--dry-run')
-        self.looked = time.monotonic()
-        self.play(series)
-        figures = {str(f[1]): float(f[3]) for f in self.get('Figures', PATH + '/cpu/0', NAME + '.Cpu')}
-        self.assertAlmostEqual(figures['accuracy'], self.replayed(series, draw), places=3)
 
-    def test_database_by_weight(self):
-        self.check('database', 'weight')
+    def change(self, times):
+        for i in range(times):
+            self.set_idle_mask('' if i % 2 else '7')
+        wait_until(lambda: self.get('Transitions') == times, '%d changes' % times)
 
-    def test_timers_by_fourth_power(self):
-        self.check('timers', 'fourth')
+    def before(self, number, most):
+        return self.call('HistoryBefore', dbus.UInt64(number), dbus.UInt32(most))
+
+    def test_pages(self):
+        self.change(70)
+        self.assertEqual(len(self.call('History')), 32)
+        first = self.before(0, 64)
+        self.assertEqual([int(row['number']) for row in first], list(range(70, 6, -1)))
+        second = self.before(7, 64)
+        self.assertEqual([int(row['number']) for row in second], list(range(6, 0, -1)))
+        self.assertEqual(second[-1]['parked'], '7')
+        self.assertEqual(self.before(1, 64), [])
+        self.assertEqual(len(self.before(2**40, 1)), 1)
+        for most in (0, 65):
+            self.assert_fails('org.idled1.Error.InvalidValue', 'HistoryBefore', dbus.UInt64(0),
+                              dbus.UInt32(most))
+
+    def test_idlectl(self):
+        self.change(70)
+        done = self.idlectl('why', '--history', '--json')
+        answer = json.loads(done.stdout)
+        self.assertEqual([row['number'] for row in answer['history']], list(range(70, 0, -1)))
+        self.assertEqual([row['parked_usec'] for row in answer['cpus']], [0] * 8, 'a dry run')
+        self.assertGreater(answer['uptime_usec'], 0)
+        self.assertIn('0-7 never parked', self.idlectl('why', '--history').stdout)
 
 
-if __name__ == '__main__':
-    main()
+class Log(TestCase):
+    CONFIG = '[Daemon]\nPolicies=userspace\nLogDecisions=yes\n'
+
+    def test_lines(self):
+        self.start('--dry-run')
+        self.set_idle_mask('7')
+        self.daemon.wait_log(r'7 parked by userspace: .*IdleMask')
+        self.set_idle_mask('')
+        self.daemon.wait_log('Nothing parked by userspace')
+
+    def test_on_request(self):
+        """Off by default; it can be set while idled runs."""
+        self.write_config('idled.conf', '[Daemon]\nPolicies=userspace\n')
+        self.start('--dry-run')
+        self.set_idle_mask('7')
+        self.call('SetOption', 'Daemon', 'LogDecisions', 'yes')
+        self.set_idle_mask('6')
+        self.daemon.wait_log('6 parked by userspace')
+        self.assertEqual(self.daemon.count_log('^7 parked'), 0)
+
+
+@needs_root
+class Journal(TestCase):
+    """In a mount namespace of its own, where the test is journald."""
+    CONFIG = '[Daemon]\nPolicies=userspace\nLogDecisions=yes\n'
+
+    def setUp(self):
+        super().setUp()
+        journal = os.path.join(self.directory, 'journal')
+        os.mkdir(journal)
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.addCleanup(self.socket.close)
+        self.socket.bind(os.path.join(journal, 'socket'))
+        self.socket.settimeout(20)
+        there = os.path.join(self.root, 'run/systemd/journal')
+        os.makedirs(there)
+        with open(os.path.join(there, 'socket'), 'wb'):
+            pass
+        script = ('mount -t tmpfs none /run && mkdir -p /run/systemd/journal && '
+                  'mount --bind "$0" /run/systemd/journal && exec "$@"')
+        self.PREFIX = ['unshare', '--mount', 'sh', '-c', script, journal]
+        if subprocess.run([*self.PREFIX, 'true'], check=False,
+                          stderr=subprocess.DEVNULL).returncode != 0:
+            self.skipTest('no mount namespaces')
+
+    def test_fields(self):
+        self.start('--dry-run')
+        self.object(LOG_PATH).Set(LOG, 'LogTarget', 'journal', dbus_interface=PROPERTIES,
+                                  signature='ssv')
+        self.set_idle_mask('6-7')
+        fields = dict(line.split('=', 1) for line in
+                      self.socket.recv(65536).decode().splitlines())
+        self.assertEqual((fields['IDLED_PARKED'], fields['IDLED_POLICY'], fields['IDLED_OPTION'],
+                          fields['IDLED_SOURCE'], fields['IDLED_TRANSITION'], fields['PRIORITY'],
+                          fields['SYSLOG_IDENTIFIER']),
+                         ('6-7', 'userspace', 'IdleMask', 'set over D-Bus', '1', '6', 'idled'))
+        self.assertTrue(fields['MESSAGE'].startswith('6-7 parked by userspace: '))
+        page = Path(__file__).resolve().parents[2] / 'man/idled.8.scd'
+        self.assertIn('MESSAGE_ID=' + fields['MESSAGE_ID'], page.read_text(encoding='utf-8'))
+        self.assertEqual(fields['IDLED_INPUTS'], 'CPUs in IdleMask=2')
+        self.set_idle_mask('')
+        self.assertIn(b'IDLED_PARKED=\n', self.socket.recv(65536))
+        self.assertEqual(self.daemon.count_log('parked by'), 0, 'not twice')
+
+
+main()

@@ -5,6 +5,8 @@ import os
 import signal
 import subprocess
 
+import dbus
+
 import holdstest
 from holdstest import HOLD
 from idledtest import TIMEOUT, main, wait_until
@@ -203,9 +205,39 @@ class Hold(Case):
         process = self.begin('hold', '--cores', '1', '--pid', str(sleeper.pid))
         self.assertIn('is in force', process.stdout.readline())
         sleeper.kill()
-        status, errors = self.finish(process)
+        self.assertEqual(self.finish(process), (0, ''))
+        self.wait_holds(0)
+
+    def test_over_before_its_time(self):
+        """Released, or the daemon ended: a failure that says which, with and without --pid."""
+        for more in ((), ('--pid', str(os.getpid()))):
+            process = self.begin('hold', '--cores', '1', *more)
+            process.stdout.readline()
+            path, = self.holds()
+            self.call('ReleaseHold', dbus.ObjectPath(path))
+            self.assertEqual(self.finish(process),
+                             (1, 'idlectl: the hold is over: it was released\n'))
+        process = self.begin('hold', '--cores', '1', '--pid', str(os.getpid()))
+        process.stdout.readline()
+        self.daemon.stop()
+        self.assertEqual(self.finish(process), (1, 'idlectl: the hold is over: idled ended\n'))
+
+    def test_no_such_process(self):
+        status, errors = self.finish(self.begin('hold', '--cores', '1', '--pid', '2147483647'))
         self.assertEqual(status, 1)
-        self.assertIn('the hold is over', errors)
+        self.assertIn('no such process', errors)
+
+    def test_refused_by_option(self):
+        """What the daemon refuses is told of the option, not of a key that nobody typed."""
+        for option, value, key in (('--cores', '99', 'min_cores'),
+                                   ('--min-frequency', '101GHz', 'min_frequency'),
+                                   ('--cpus', '500', 'cpus:'), ('--profile', 'gaem', 'profile:')):
+            for verb in (('hold',), ('run', '--')):
+                process = self.begin(verb[0], option, value, *verb[1:], *(['true'] if verb[1:] else []))
+                status, errors = self.finish(process)
+                self.assertIn(status, (1, 2, 125))
+                self.assertTrue(errors.startswith('idlectl: %s: ' % option), errors)
+                self.assertNotIn(key + ':', errors.replace(option + ':', ''))
 
     def test_refused(self):
         status, errors = self.finish(self.begin('hold', '--cpus', '500'))

@@ -49,6 +49,19 @@ class Fake(Idlectl):
         self.assertEqual(status['power'], {'source': 'battery', 'battery_percent': 76.0})
         self.assertIn('package-0', [domain['name'] for domain in status['energy']])
 
+    def parked_line(self):
+        return [line for line in self.ctl('status').splitlines() if line.startswith('Parked')]
+
+    def test_nothing_parked(self):
+        """One line says why, whatever the reason is."""
+        self.assertEqual(self.parked_line(), ['Parked      none: no policy requests it'])
+        self.set_idle_mask('7')
+        self.assertRegex(self.parked_line()[0], r'^Parked +none: 7 should be parked: .*dry run')
+        self.ctl('pause', '--reason', 'a benchmark')
+        wait_until(lambda: self.get('IdleMask') == '', 'the pause')
+        self.assertRegex(self.parked_line()[0], r'^Parked +none: paused by user \d+: a benchmark$')
+        self.assertIn('a benchmark', self.ask('status')['cpus']['nothing_parked_because'])
+
     def test_same_with_and_without(self):
         """The machine is described alike by the daemon and by idlectl itself."""
         alone = json.loads(subprocess.run(
@@ -124,6 +137,33 @@ class KeptInUse(Idlectl):
                          'pinned tasks: kernels before 6.2 forget it\n')
 
 
+class KeptByHold(Idlectl):
+    """A hold is in the way: why says which, and of which process."""
+
+    CONFIG = '[Daemon]\nPolicies=userspace latency\n'
+
+    def hold(self, *options):
+        process = subprocess.Popen([os.environ['IDLECTL'], '--bus-address', self.bus.address, 'hold',
+                                    *options], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        process.stdout.readline()
+        return process.pid
+
+    def test_named(self):
+        self.start('--dry-run')
+        self.set_idle_mask('6-7')
+        by_cores = self.hold('--cores', '6')
+        by_name = self.hold('--cpus', '7')
+        for cpu, number, pid in (('7', 2, by_name), ('6', 1, by_cores)):
+            self.assertEqual(self.ctl('why', cpu).splitlines()[0].split(' (')[1],
+                             'hold %d, PID %d)' % (number, pid))
+            row, = self.ask('why', cpu)['cpus']
+            self.assertEqual([(i['name'], i['value']) for i in row['inputs']],
+                             [('hold', number), ('PID', pid)])
+
+
 class Refused(Idlectl):
     """The plan cannot be carried out at all, and no knob is left to tell of it."""
 
@@ -158,7 +198,7 @@ class Refused(Idlectl):
              'problem': row[2]}])
         self.assertEqual(self.ask('why', '7')['cpus'][0]['obstacle'], 'park: ' + why)
         self.assertIsNone(self.ask('why', '6')['cpus'][0]['obstacle'])
-        self.assertIn(', but nobody is kept off: park: ' + why, self.ctl('why', '7'))
+        self.assertIn(', but tasks may still run there: park: ' + why, self.ctl('why', '7'))
         self.set_idle_mask('')
         self.assertEqual(self.get('Degraded'), [])
         wait_until(lambda: seen[-1][2].get('Degraded') == [], 'a signal of its end')
@@ -181,9 +221,7 @@ class Kernel(OwnGroup, Idlectl):
     def park(self):
         self.start()
         self.ctl('set', 'userspace', 'IdleMask=1')
-        wait_until(lambda: self.get('IdleMask') == '1', 'the mask')
-        parked = self.get('Parked')
-        if not parked:
+        if not self.get('Parked'):
             self.skipTest('this machine keeps CPU 1: ' + self.ctl('why', '1'))
 
     def test_park(self):

@@ -87,9 +87,9 @@ class Methods(TestCase):
         self.assertTrue(row['text'].startswith('CPU 7 should be parked by userspace: '),
                         row['text'])
         self.assertTrue(row['text'].endswith('.'), row['text'])
-        self.assertEqual(set(row), {'cpu', 'parked', 'since_usec', 'policy', 'because', 'inputs',
-                                    'option', 'threshold', 'threshold_unit', 'source', 'obstacle',
-                                    'text', 'reasons', 'figures'})
+        self.assertEqual(set(row), {'cpu', 'parked', 'since_usec', 'parked_usec', 'policy', 'because',
+                                    'inputs', 'option', 'threshold', 'threshold_unit', 'source',
+                                    'obstacle', 'text', 'reasons', 'figures'})
         self.assertEqual((row['reasons'], row['figures']), ([], []))
         self.assertEqual(row['obstacle'], 'this is a dry run')
         self.assertEqual(rows[0]['obstacle'], '', 'nothing stands in the way of what is so')

@@ -7,8 +7,9 @@ import os
 import signal
 
 from cpuset import OwnGroup, main_on_cpusets
-from idledtest import TestCase
+from idledtest import PATH, TestCase, wait_until
 
+CPU, CPU_1 = 'org.idled1.Cpu', PATH + '/cpu/1'
 GROUP = 'idled-parked-%d' % os.getpid()
 
 
@@ -48,6 +49,18 @@ class Parked(OwnGroup, TestCase):
         self.configure('')
         self.call('Reload')
         self.assertEqual(self.knob(), '0')
+        self.assert_still_works()
+
+    def test_lasting_pause(self):
+        """idlectl pause restores the kernel's value though idlectl has ended; resume parks again."""
+        self.assertEqual(self.idlectl('pause').returncode, 0)
+        wait_until(lambda: self.knob() == self.before, 'the original value')
+        parked = self.get('ParkedUSec', CPU_1, CPU)
+        self.assertGreater(parked, 0)
+        self.assertEqual(self.get('ParkedUSec', CPU_1, CPU), parked, 'it is not parked now')
+        self.assertEqual(self.idlectl('resume').returncode, 0)
+        wait_until(lambda: self.knob() == '0', 'parked again')
+        wait_until(lambda: self.get('ParkedUSec', CPU_1, CPU) > parked, 'time that is parked')
         self.assert_still_works()
 
     def test_auto(self):

@@ -54,7 +54,7 @@ class Units(WithSystemd, TestCase):
         self.call('SetIdleMask', '6-7')
         self.assertEqual((self.get('Parked'), self.get('IdleMask')), ('', '6-7'))
         self.assertRegex(self.get('Reason', PATH + '/cpu/7', 'org.idled1.Cpu'),
-                         "CPU 7 should be parked by userspace: .*, but nobody is kept off it: unit "
+                         "CPU 7 should be parked by userspace: .*, but tasks may still run there: unit "
                          ".* is somebody else's")
         row = self.call('Explain')[7]
         self.assertFalse(row['parked'])

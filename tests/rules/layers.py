@@ -40,8 +40,11 @@ LAYERS = {
     "policies/cstates": [*DECIDE, "cstates/", "words.h"],
     "policies/cpufreq": [*DECIDE, "cpufreq/", "words.h"],
     "governors": ["base/", "model/idle-table.h", "model/random.h", "model/weights.h", "governors/"],
-    # What reads the configuration and reaches a bus, but never the manager.
-    "ctl": [*SHARED, "sense/", "act/", "config/", "systemd/", "governors/", "bpf/ledger.h", "./"],
+    # What idlectl shares with the daemon, and readers of the machine and of the record.
+    "ctl": [*SHARED, "config/", "systemd/", "sense/sensor.h", "sense/topology-read.h",
+            "act/knob/undo-load.h", "governors/", "bpf/ledger.h", "./"],
+    # The tables of options.
+    "man": [*SHARED, "config/", "act/park/park.h", "act/tune/tuning.h", "idled-policy.h"],
 }
 
 # Header of a library: the layers that may use it, and in how many files at most.
@@ -52,7 +55,7 @@ LIBRARIES = {
     "libcgroup.h": (["daemon/act"], 1),
     "cpufreq.h": (["daemon/act"], 1),
     "cpuidle.h": (["daemon/act"], 1),
-    "gmodule.h": (["daemon/config", "bpf"], None),
+    "gmodule.h": (["daemon/config", "bpf", "man"], None),
     "bpf/": (["bpf"], None),
     "json": (["ctl"], None),
     "lzma.h": (["governors"], 1),

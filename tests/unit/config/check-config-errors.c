@@ -129,7 +129,7 @@ static const struct {
           "alert, crit, err, warning, notice, info or debug\n"
           "/etc/idled/idled.conf.d/10-a.conf:3: X: found an unknown key, expected one of "
           "[Daemon]: Policies, LogLevel, MaxStretch, ProfileAC, ProfileBattery, "
-          "PowerProfilesNames\n" AT_ALPHA
+          "PowerProfilesNames, LogDecisions\n" AT_ALPHA
           ":2: Share: found \"80\", expected a percentage from 1% to 100%, such as 80%\n"
           "/usr/lib/idled/policies/beta.conf:4: Order: found \"none\", expected one of "
           "efficiency, performance or package\n"

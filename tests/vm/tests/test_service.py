@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """idled as its users have it: installed, enabled, asked, configured, killed, rebooted, stopped."""
 
+import json
+
 import lab
 
 CALL = "busctl --system call org.idled1 /org/idled1 org.idled1.Manager"
@@ -41,6 +43,39 @@ class Service(lab.IdledTest):
             self.guest.read("systemctl show -P InvocationID idled")
         self.assertRegex(self.guest.read(f"journalctl {since}"), r"(?m)^idled [0-9.]+$")
         self.assertEqual(self.guest.read(f"journalctl -p warning {since}"), "")
+
+    def test_decisions_in_the_journal(self):
+        """On request, with fields that journalctl filters by; set by idlectl, and kept by --save."""
+        self.configure(ONLY_USERSPACE)
+        self.start()
+        self.addCleanup(self.guest.run, "rm -f /etc/idled/idled.conf.d/90-idlectl.conf")
+        self.guest.run("idlectl set userspace IdleMask=3")
+        self.guest.run("idlectl set Daemon LogDecisions=yes --save")
+        self.guest.run("systemctl restart idled")
+        self.guest.run("idlectl set userspace IdleMask=2-3")
+        entries = [json.loads(line) for line in self.guest.read(
+            "journalctl --sync; journalctl -u idled -b -o json --no-pager IDLED_POLICY=userspace"
+        ).splitlines()]
+        self.assertEqual([entry["IDLED_PARKED"] for entry in entries], ["2-3"])
+        self.assertEqual((entries[0]["IDLED_OPTION"], entries[0]["IDLED_SOURCE"],
+                          entries[0]["PRIORITY"]), ("IdleMask", "set over D-Bus", "6"))
+
+    def test_pause_and_resume(self):
+        """A pause outlives idlectl, is limited in time on request, and ends with the daemon."""
+        self.configure(ONLY_USERSPACE)
+        self.start()
+        self.guest.run("idlectl set userspace IdleMask=2-3")
+        self.wait_for("parking", lambda: self.string("Parked") == "2-3")
+        self.guest.run("idlectl pause")
+        self.wait_for("the pause", lambda: self.string("Parked") == "")
+        self.guest.run("systemctl reload idled")
+        self.assertEqual(self.property("Paused"), "b true")
+        self.guest.run("idlectl resume")
+        self.wait_for("parking again", lambda: self.string("Parked") == "2-3")
+        self.guest.run("idlectl pause --for 1s")
+        self.wait_for("the end of the time", lambda: self.property("Paused") == "b false")
+        self.guest.run("idlectl pause; systemctl restart idled")
+        self.assertEqual(self.property("Paused"), "b false")
 
     def test_own_libraries(self):
         """It is run with those of the guest, but for what that has not."""
@@ -103,7 +138,7 @@ class Service(lab.IdledTest):
 
         before = changeable()
         for call in ("Reload", "SetIdleMask s 3", "SetOption sss ondemand MinCores 2", "Pause s why",
-                     "GetEnergy", "SetProfile s performance", "Hold a{sv} 1 latency_us u 50",
+                     "PauseFor st why 0", "Resume", "GetEnergy", "SetProfile s performance", "Hold a{sv} 1 latency_us u 50",
                      "Hold a{sv} 2 latency_us u 50 global b true"):
             with self.subTest(call):
                 result = ask(f"call {manager} {call}")

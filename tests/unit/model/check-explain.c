@@ -1,29 +1,26 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Decisions as sentences: every part that may be missing, missing. */
+/* Explanations: every part that may be missing, missing. */
 #include <math.h>
 
-#include "manager/sentence.h"
+#include "model/explain.h"
 #include "table.h"
 
-#define FILE_SOURCE                                                                                \
-        {                                                                                          \
-                .file = "/etc/idled/policies/ondemand.conf", .line = 12                            \
-        }
-#define FEWER "the load needs fewer cores"
+#define FILE_SOURCE "/etc/idled/policies/ondemand.conf:12"
+#define FEWER       "the load needs fewer cores"
 
 static const struct {
         const char *name;
         bool wanted, parked;
-        CpuCause why;
-        const char *text, *obstacle;
+        Explanation why;
+        const char *text, *obstacle, *since;
 } cpu_cases[] = {
-        { "no policy", false, false, { 0 }, "CPU 3 is in use: no policy wishes otherwise." },
-        { "no reason", true, true, { .policy = "other" }, "CPU 3 is parked by other." },
+        { "no policy", false, false, { 0 }, "in use: no policy wishes otherwise" },
+        { "no reason", true, true, { .policy = "other" }, "parked by other" },
         { "reason alone",
           true,
           true,
           { .policy = "ondemand", .reason = { .because = FEWER } },
-          "CPU 3 is parked by ondemand: " FEWER "." },
+          "parked by ondemand: " FEWER },
         { "all of it",
           true,
           true,
@@ -33,14 +30,14 @@ static const struct {
                         .option = "DownThreshold",
                         .threshold = 30,
                         .threshold_unit = "%" },
-            .option_source = FILE_SOURCE },
-          "CPU 3 is parked by ondemand: " FEWER " (load 0.4 CPUs, tasks 3); DownThreshold is 30 % "
-          "(/etc/idled/policies/ondemand.conf:12)." },
+            .source = FILE_SOURCE },
+          "parked by ondemand: " FEWER " (load 0.4 CPUs, tasks 3); DownThreshold is 30 % "
+          "(/etc/idled/policies/ondemand.conf:12)" },
         { "default, without a threshold",
           false,
           false,
           { .policy = "ondemand", .reason = { .because = FEWER, .option = "MaxCores" } },
-          "CPU 3 is in use by ondemand: " FEWER "; see MaxCores (default)." },
+          "in use (ondemand): " FEWER "; see MaxCores" },
         { "inputs that are no numbers",
           true,
           true,
@@ -50,7 +47,7 @@ static const struct {
                         .option = "MaxCores",
                         .threshold = NAN,
                         .threshold_unit = "" } },
-          "CPU 3 is parked by ondemand: " FEWER " (b 1); see MaxCores (default)." },
+          "parked by ondemand: " FEWER " (b 1); see MaxCores" },
         { "a threshold that no option sets",
           false,
           false,
@@ -59,13 +56,13 @@ static const struct {
                         .inputs = { { "runnable", "tasks", 3 } },
                         .threshold = 2,
                         .threshold_unit = "tasks" } },
-          "CPU 3 is in use by ondemand: more tasks are runnable than CPUs are in use (runnable 3 "
-          "tasks); no option decides this." },
+          "in use (ondemand): more tasks are runnable than CPUs are in use (runnable 3 "
+          "tasks); no option decides this" },
         { "no input left",
           true,
           true,
           { .policy = "ondemand", .reason = { .because = FEWER, .inputs = { { "a", "x", NAN } } } },
-          "CPU 3 is parked by ondemand: " FEWER "." },
+          "parked by ondemand: " FEWER },
         { "one of each thing",
           false,
           false,
@@ -78,8 +75,8 @@ static const struct {
                         .option = "MinCores",
                         .threshold = 1,
                         .threshold_unit = "cores" } },
-          "CPU 3 is in use by p: b (wanted 1 core, tried 1 time, mean 1.5 tasks, for 1 s); "
-          "MinCores is 1 core (default)." },
+          "in use (p): b (wanted 1 core, tried 1 time, mean 1.5 tasks, for 1 s); "
+          "MinCores is 1 core" },
         { "four inputs",
           true,
           true,
@@ -89,61 +86,84 @@ static const struct {
                                     { "b", "", 2 },
                                     { "c", "", 3 },
                                     { "d", "s", 4 } } } },
-          "CPU 3 is parked by p: b (a 1, b 2, c 3, d 4 s)." },
+          "parked by p: b (a 1, b 2, c 3, d 4 s)" },
         { "wanted, not done",
           true,
           false,
           { .policy = "userspace", .reason = { .because = "x" } },
-          "CPU 3 should be parked by userspace: x." },
+          "should be parked by userspace: x" },
         { "wanted, taken over",
           true,
           false,
           { .policy = "userspace",
             .reason = { .because = "x", .option = "IdleMask" },
-            .option_source = { .file = "D-Bus" } },
-          "CPU 3 should be parked by userspace: x; see IdleMask (set over D-Bus), but nobody is "
-          "kept off it: cgroup a is somebody else's.",
+            .source = "set over D-Bus" },
+          "should be parked by userspace: x; see IdleMask (set over D-Bus), but tasks may "
+          "still run there: cgroup a is somebody else's",
           "cgroup a is somebody else's" },
         { "an obstacle to nothing",
           false,
           false,
           { .policy = "userspace", .reason = { .because = "x" } },
-          "CPU 3 is in use by userspace: x.",
+          "in use (userspace): x",
           "cgroup a is somebody else's" },
+        { "for some time",
+          true,
+          true,
+          { .policy = "ondemand" },
+          "parked 3 min ago by ondemand",
+          .since = "3 min" },
+        { "in use for some time",
+          false,
+          false,
+          { .policy = "safety", .reason = { .because = "x" } },
+          "in use for 3 min for safety: x",
+          .since = "3 min" },
+        { "the time of what is not done",
+          true,
+          false,
+          { .policy = "ondemand" },
+          "should be parked by ondemand",
+          .since = "3 min" },
+        { "paused", false, false, { .policy = "pause" }, "in use while paused" },
+        { "empty texts",
+          false,
+          false,
+          { "", { .because = "", .option = "", .threshold = 1 }, "" },
+          "in use: no policy wishes otherwise" },
         { "no longer wanted, not done",
           false,
           true,
           { .policy = "userspace", .reason = { .because = "x" } },
-          "CPU 3 should be in use by userspace: x." },
+          "should be unparked by userspace: x" },
 };
 
 START_TEST(cpu)
 {
         typeof(cpu_cases[0]) *c = &cpu_cases[_i];
-        g_autofree char *text = cpu_sentence(3, c->wanted, c->parked, &c->why, c->obstacle);
+        CpuState state = { c->wanted, c->parked, c->since, c->obstacle };
+        g_autofree char *text = explain_cpu(&state, &c->why);
 
         ck_case(c->name, g_str_equal(text, c->text), "\"%s\", expected \"%s\"", text, c->text);
 }
 END_TEST
 
 static const struct {
-        int first, last; /* CPUs parked; last < first: none */
-        const char *policy, *text;
-} transition_cases[] = {
-        { 2, 3, "ondemand", "2-3 are parked by ondemand: " FEWER "." },
-        { 2, 2, "ondemand", "2 is parked by ondemand: " FEWER "." },
-        { 0, -1, "pause", "Nothing is parked by pause: " FEWER "." },
-        { 0, -1, NULL, "Nothing is parked: " FEWER "." },
+        const char *parked, *policy, *text;
+} change_cases[] = {
+        { "2-3", "ondemand", "2-3 parked by ondemand: " FEWER },
+        { "", "pause", "nothing parked while paused: " FEWER },
+        { NULL, "safety", "nothing parked for safety: " FEWER },
+        { "", NULL, "nothing parked: " FEWER },
+        { "", "", "nothing parked: " FEWER },
 };
 
-START_TEST(transition)
+START_TEST(change)
 {
-        typeof(transition_cases[0]) *c = &transition_cases[_i];
-        Transition t = { .policy = c->policy, .reason = { .because = FEWER } };
-        g_autofree char *text = NULL;
+        typeof(change_cases[0]) *c = &change_cases[_i];
+        Explanation why = { .policy = c->policy, .reason = { .because = FEWER } };
+        g_autofree char *text = explain_change(c->parked, &why);
 
-        cpuset_add_range(&t.parked, c->first, c->last);
-        text = transition_sentence(&t);
         ck_assert_str_eq(text, c->text);
 }
 END_TEST
@@ -152,47 +172,48 @@ static const struct {
         int first, last;
         const char *text;
 } wish_cases[] = {
-        { 0, 7, "Wishes all CPUs in use: x." },
-        { 0, 100, "Wishes all CPUs in use: x." },
-        { 0, 3, "Wishes 0-3 in use: x." },
-        { 8, 9, "Wishes none in use: x." },
+        { 0, 7, "Wishes all CPUs in use: x" },
+        { 0, 100, "Wishes all CPUs in use: x" },
+        { 0, 3, "Wishes 0-3 in use: x" },
+        { 8, 9, "Wishes none in use: x" },
 };
 
 START_TEST(wish)
 {
         typeof(wish_cases[0]) *c = &wish_cases[_i];
-        Wish w = { .allowed_reason = { .because = "x" } };
-        CpuSet online = { 0 };
+        CpuSet online = { 0 }, allowed = { 0 };
         g_autofree char *text = NULL;
 
         cpuset_add_range(&online, 0, 7);
-        cpuset_add_range(&w.allowed, c->first, c->last);
-        text = wish_sentence(&w, &online, &(Source){ 0 });
+        cpuset_add_range(&allowed, c->first, c->last);
+        text = explain_wish(&allowed, &online, &(Explanation){ .reason = { .because = "x" } });
         ck_assert_str_eq(text, c->text);
 }
 END_TEST
 
 START_TEST(reason_alone)
 {
-        Reason reason = { .because = "it is used more than a little",
-                          .inputs = { { "utilisation", "%", 7 } },
-                          .option = "UtilizationThreshold",
-                          .threshold = 1.5625,
-                          .threshold_unit = "%" };
-        g_autofree char *text = reason_sentence("cstates", &reason, &(Source){ 0 });
+        Explanation why = { .policy = "cstates",
+                            .source = "default",
+                            .reason = { .because = "it is used more than a little",
+                                        .inputs = { { "utilisation", "%", 7 } },
+                                        .option = "UtilizationThreshold",
+                                        .threshold = 1.5625,
+                                        .threshold_unit = "%" } };
+        g_autofree char *text = explain_reason(&why);
 
         ck_assert_str_eq(text, "cstates: it is used more than a little (utilisation 7 %); "
-                               "UtilizationThreshold is 1.562 % (default).");
+                               "UtilizationThreshold is 1.562 % (default)");
 }
 END_TEST
 
 int main(void)
 {
-        Suite *suite = suite_create("sentence");
-        TCase *tcase = tcase_create("sentence");
+        Suite *suite = suite_create("explain");
+        TCase *tcase = tcase_create("explain");
 
         tcase_add_loop_test(tcase, cpu, 0, G_N_ELEMENTS(cpu_cases));
-        tcase_add_loop_test(tcase, transition, 0, G_N_ELEMENTS(transition_cases));
+        tcase_add_loop_test(tcase, change, 0, G_N_ELEMENTS(change_cases));
         tcase_add_loop_test(tcase, wish, 0, G_N_ELEMENTS(wish_cases));
         tcase_add_test(tcase, reason_alone);
         suite_add_tcase(suite, tcase);

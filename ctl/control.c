@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Verbs that have the daemon do one thing: pause and resume, reload, release.
+ *
+ * A pause outlives idlectl: the daemon keeps it until it is resumed, its time is over, or the
+ * daemon ends. A program that pauses idled holds a descriptor: that pause is only listed here.
+ */
+#include <string.h>
+
+#include "base/number.h"
+#include "client.h"
+#include "control.h"
+#include "facts.h"
+
+#define HOLD_PREFIX    "/org/idled1/hold/"
+#define REASON_DEFAULT "idlectl pause"
+
+static uint64_t pause_usec;
+static const char *pause_reason = REASON_DEFAULT;
+
+static int take_for(Ctl *ctl, const char *text)
+{
+        if (duration_parse(text, &pause_usec) < 0 || pause_usec == 0)
+                return complain_usage(
+                        NULL, "--for: found \"%s\", expected a duration such as 10min", text);
+        return EXIT_FINE;
+}
+
+static int take_reason(Ctl *ctl, const char *text)
+{
+        pause_reason = text;
+        return EXIT_FINE;
+}
+
+const VerbOption pause_options[] = {
+        { "for", "TIME", "resume after this time, such as 10min", take_for },
+        { "reason", "TEXT", "what for, for people", take_reason },
+        { 0 },
+};
+
+json_object *pauses_describe(json_object *manager)
+{
+        json_object *answer = json_object_new_array(), *row;
+
+        JSON_FOREACH(row, json_get(manager, "PauseDetails")) {
+                json_object *object = json_object_new_object();
+                int64_t until = json_int(row, "until_usec", 0);
+
+                json_put_text(object, "owner", json_text(row, "owner"));
+                json_put_text(object, "reason", json_text(row, "reason"));
+                json_put_bool(object, "lasting", json_true(row, "lasting"));
+                json_put(object, "until_usec", until > 0 ? json_object_new_int64(until) : NULL);
+                json_object_array_add(answer, object);
+        }
+        return answer;
+}
+
+char *pause_text(json_object *pause)
+{
+        double left = json_number(pause, "until_usec", 0) / 1e6 - (double)g_get_real_time() / 1e6;
+        g_autofree char *duration = text_duration(left);
+        g_autofree char *end = json_get(pause, "until_usec")
+                                       ? g_strdup_printf("for %s more", duration)
+                               : json_true(pause, "lasting")
+                                       ? g_strdup("until idlectl resume")
+                                       : g_strdup("until its program ends it");
+
+        return g_strdup_printf("by %s, %s: %s", json_text(pause, "owner"), end,
+                               json_text(pause, "reason"));
+}
+
+/* What is paused now, as the daemon says after the call. */
+static json_object *answer_pauses(Ctl *ctl)
+{
+        json_object *answer;
+
+        client_forget(ctl->client);
+        answer = answer_new(ctl);
+        json_put(answer, "pauses", pauses_describe(client_manager(ctl->client)));
+        return answer;
+}
+
+static void show_pauses(const Ctl *ctl, json_object *answer)
+{
+        json_object *pause;
+
+        JSON_FOREACH(pause, json_get(answer, "pauses")) {
+                g_autofree char *text = pause_text(pause);
+
+                screen_line(&ctl->screen, STYLE_WARN, "Paused %s", text);
+        }
+}
+
+json_object *pause_ask(Ctl *ctl, int *ret_status)
+{
+        const ClientArgument arguments[] = { { .s = pause_reason }, { .t = pause_usec } };
+        g_autofree char *error = NULL;
+
+        if (client_call_typed(ctl->client, "PauseFor", "st", arguments, NULL, &error) < 0) {
+                *ret_status = complain("%s", error);
+                return NULL;
+        }
+        return answer_pauses(ctl);
+}
+
+void pause_show(const Ctl *ctl, json_object *answer)
+{
+        show_pauses(ctl, answer);
+}
+
+/* Fails if another program's pause is left: idled is not resumed then. */
+json_object *resume_ask(Ctl *ctl, int *ret_status)
+{
+        g_autoptr(json_object) ended = NULL;
+        g_autofree char *error = NULL;
+        json_object *answer;
+
+        if (client_call_typed(ctl->client, "Resume", "", NULL, &ended, &error) < 0) {
+                *ret_status = complain("%s", error);
+                return NULL;
+        }
+        answer = answer_pauses(ctl);
+        json_put(answer, "ended", json_object_get(ended));
+        if (json_length(json_get(answer, "pauses")) > 0)
+                *ret_status = EXIT_FAILED;
+        return answer;
+}
+
+void resume_show(const Ctl *ctl, json_object *answer)
+{
+        if (json_length(json_get(answer, "pauses")) == 0)
+                screen_line(&ctl->screen, STYLE_GOOD, "%s",
+                            json_int(answer, "ended", 0) > 0 ? "Resumed." : "Nothing is paused.");
+        show_pauses(ctl, answer);
+}
+
+/* The daemon's error is one line for each thing that is wrong. */
+static int complain_lines(const char *text)
+{
+        g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+
+        for (char **line = lines; *line; line++)
+                complain("%s", *line);
+        return EXIT_FAILED;
+}
+
+int control_reload(Ctl *ctl)
+{
+        g_autofree char *error = NULL;
+        int status = EXIT_FINE;
+
+        if (client_call(ctl->client, "Reload", NULL, NULL, &error) < 0)
+                status = complain_lines(error);
+        client_forget(ctl->client);
+        return status;
+}
+
+json_object *reload_ask(Ctl *ctl, int *ret_status)
+{
+        json_object *answer;
+
+        *ret_status = control_reload(ctl);
+        if (*ret_status != EXIT_FINE)
+                return NULL;
+        answer = answer_new(ctl);
+        json_put_same(answer, "config_files", client_manager(ctl->client), "ConfigFiles");
+        return answer;
+}
+
+void reload_show(const Ctl *ctl, json_object *answer)
+{
+        screen_line(&ctl->screen, STYLE_GOOD, "The configuration is reloaded.");
+}
+
+json_object *release_ask(Ctl *ctl, int *ret_status)
+{
+        const char *name = ctl->args[0];
+        const char *number = g_str_has_prefix(name, HOLD_PREFIX) ? name + strlen(HOLD_PREFIX)
+                                                                 : name;
+        g_autofree char *path = NULL, *error = NULL;
+        json_object *answer;
+        uint64_t id;
+
+        if (u64_parse(number, &id) < 0) {
+                *ret_status = complain_usage(NULL,
+                                             "release: found \"%s\", expected the number of a "
+                                             "hold, as idlectl holds shows it",
+                                             name);
+                return NULL;
+        }
+        path = g_strdup_printf(HOLD_PREFIX "%" G_GUINT64_FORMAT, id);
+        if (client_call_typed(ctl->client, "ReleaseHold", "o", &(ClientArgument){ .s = path }, NULL,
+                              &error) < 0) {
+                *ret_status = complain("%s", error);
+                return NULL;
+        }
+        answer = answer_new(ctl);
+        json_put(answer, "released", json_object_new_uint64(id));
+        return answer;
+}
+
+void release_show(const Ctl *ctl, json_object *answer)
+{
+        screen_line(&ctl->screen, STYLE_PLAIN, "Hold %s is released.",
+                    json_object_get_string(json_get(answer, "released")));
+}

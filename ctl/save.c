@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Saving options: one drop-in per file of the configuration, 90-idlectl.conf, is idlectl's.
+ *
+ * What else stands in it, comments included, stays. The text is checked as part of the whole
+ * configuration before anything is written, so that the daemon finds either the old file or one
+ * that it can load.
+ */
+#include "save.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "client.h"
+#include "control.h"
+#include "offline.h"
+#include "sense/topology-read.h"
+
+#define DROP_IN "90-idlectl.conf"
+
+static int complain_errors(const GPtrArray *errors)
+{
+        for (guint i = 0; i < errors->len; i++) {
+                g_autofree char *text = config_error_format(errors->pdata[i]);
+
+                complain("%s", text);
+        }
+        return EXIT_FAILED;
+}
+
+static GPtrArray *errors_new(void)
+{
+        return g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
+}
+
+/* The section as the files have it. NULL after messages. */
+static const Section *find_section(const Config *config, const char *name)
+{
+        const Section *section = config_section(config, name);
+        GString *names;
+
+        if (section)
+                return section;
+        names = g_string_new(NULL);
+        for (guint i = 0; i < config->sections->len; i++)
+                g_string_append_printf(names, "%s%s", i > 0 ? ", " : "",
+                                       ((const Section *)config->sections->pdata[i])->name);
+        complain("set: found section \"%s\", expected one of %s", name, names->str);
+        g_string_free(names, TRUE);
+        return NULL;
+}
+
+static char *drop_in_path(const OfflinePaths *offline, const Section *section)
+{
+        g_autofree char *dir = section->policy
+                                       ? g_strdup_printf("policies/%s.conf.d", section->name)
+                                       : g_strdup("idled.conf.d");
+
+        return g_build_filename(offline->admin, dir, DROP_IN, NULL);
+}
+
+/* The drop-in as it is, NULL if there is none, in `*ret_text`. */
+static int read_drop_in(const char *path, char **ret_text)
+{
+        g_autoptr(GError) error = NULL;
+        struct stat st;
+
+        *ret_text = NULL;
+        if (lstat(path, &st) < 0)
+                return errno == ENOENT ? EXIT_FINE : complain("%s: %s", path, g_strerror(errno));
+        if (!S_ISREG(st.st_mode))
+                return complain(
+                        "%s: found something else, expected a file that idlectl may replace", path);
+        if (!g_file_get_contents(path, ret_text, NULL, &error))
+                return complain("%s", error->message);
+        return EXIT_FINE;
+}
+
+/* The drop-in with the values in it. NULL after a message. */
+static char *edit(const char *path, const char *text, const Section *section,
+                  const SavedValue *values, guint n)
+{
+        const char *heading = section->policy ? "Policy" : section->name;
+        g_autoptr(GKeyFile) file = g_key_file_new();
+        g_autoptr(GError) error = NULL;
+
+        if (!g_key_file_load_from_data(file, text ? text : "# Written by idlectl set --save.\n",
+                                       (gsize)-1, G_KEY_FILE_KEEP_COMMENTS, &error)) {
+                complain("%s: %s", path, error->message);
+                return NULL;
+        }
+        for (guint i = 0; i < n; i++) {
+                for (const char *p = values[i].value; *p; p++)
+                        if (g_ascii_iscntrl(*p)) {
+                                complain("%s: found a control character, expected one line of text",
+                                         values[i].key);
+                                return NULL;
+                        }
+                if (*values[i].value)
+                        g_key_file_set_value(file, heading, values[i].key, values[i].value);
+                else
+                        g_key_file_remove_key(file, heading, values[i].key, NULL);
+        }
+        return g_key_file_to_data(file, NULL, NULL);
+}
+
+/* Loads the configuration as it would be. EXIT_FAILED after messages. */
+static int check(const Ctl *ctl, OfflinePaths *offline, const char *path, const char *text)
+{
+        g_autoptr(GPtrArray) errors = errors_new();
+        g_autoptr(GPtrArray) absent = errors_new();
+        g_autoptr(Config) config = NULL;
+        Topology *topology;
+
+        offline->paths.trial_path = path;
+        offline->paths.trial_text = text;
+        if (config_load(&offline->paths, errors, &config) < 0)
+                return complain_errors(errors);
+        if (topology_read(ctl->root, &topology) < 0)
+                return EXIT_FINE;
+        config_find_absent(config, &topology->possible, absent);
+        topology_free(topology);
+        for (guint i = absent->len; i-- > 0;)
+                if (!g_str_equal(((const ConfigError *)absent->pdata[i])->file, path))
+                        g_ptr_array_remove_index(absent, i);
+        return absent->len > 0 ? complain_errors(absent) : EXIT_FINE;
+}
+
+/* In one step, and on the disk when this returns; NULL removes it. */
+static int write_drop_in(const char *path, const char *text)
+{
+        g_autofree char *dir = g_path_get_dirname(path);
+        g_autoptr(GError) error = NULL;
+
+        if (!text)
+                return unlink(path) < 0 && errno != ENOENT
+                               ? complain("%s: %s", path, g_strerror(errno))
+                               : EXIT_FINE;
+        if (g_mkdir_with_parents(dir, 0755) < 0)
+                return complain("%s: %s%s", dir, g_strerror(errno),
+                                errno == EACCES ? "; run idlectl as root to save" : "");
+        if (g_file_set_contents_full(path, text, -1,
+                                     G_FILE_SET_CONTENTS_CONSISTENT | G_FILE_SET_CONTENTS_DURABLE,
+                                     0644, &error))
+                return EXIT_FINE;
+        return complain("%s%s", error->message,
+                        g_error_matches(error, G_FILE_ERROR, G_FILE_ERROR_ACCES)
+                                ? "; run idlectl as root to save"
+                                : "");
+}
+
+/* Has the daemon take the values from the file: what was set at run time would hide them. */
+static int activate(Ctl *ctl, const char *section, const SavedValue *values, guint n)
+{
+        g_autoptr(json_object) settings = NULL;
+        g_autofree char *error = NULL;
+        int status = control_reload(ctl);
+        json_object *row;
+
+        if (status != EXIT_FINE ||
+            client_call(ctl->client, "GetSettings", NULL, &settings, &error) < 0)
+                return status;
+        JSON_FOREACH(row, settings)
+                for (guint i = 0; i < n; i++) {
+                        const char *const arguments[] = { section, values[i].key, "", NULL };
+                        g_autofree char *problem = NULL;
+
+                        if (json_true(row, "runtime") &&
+                            g_str_equal(json_text(row, "section"), section) &&
+                            g_str_equal(json_text(row, "key"), values[i].key) &&
+                            client_call(ctl->client, "SetOption", arguments, NULL, &problem) < 0)
+                                complain("%s", problem);
+                }
+        return EXIT_FINE;
+}
+
+int settings_save(Ctl *ctl, const char *section, const SavedValue *values, guint n, char **ret_path)
+{
+        g_auto(OfflinePaths) offline = { .top = -1 };
+        g_autoptr(GPtrArray) errors = errors_new();
+        g_autoptr(Config) config = NULL;
+        g_autofree char *path = NULL, *before = NULL, *text = NULL;
+        const Section *found;
+        int status;
+
+        offline_paths_init(&offline, ctl, NULL);
+        if (config_load(&offline.paths, errors, &config) < 0)
+                return complain_errors(errors);
+        found = find_section(config, section);
+        if (!found)
+                return EXIT_FAILED;
+        path = drop_in_path(&offline, found);
+        status = read_drop_in(path, &before);
+        if (status == EXIT_FINE)
+                text = edit(path, before, found, values, n);
+        if (!text)
+                return EXIT_FAILED;
+        status = check(ctl, &offline, path, text);
+        if (status == EXIT_FINE)
+                status = write_drop_in(path, text);
+        if (status == EXIT_FINE && client_manager(ctl->client)) {
+                status = activate(ctl, section, values, n);
+                if (status != EXIT_FINE)
+                        write_drop_in(path, before);
+        }
+        if (status == EXIT_FINE)
+                *ret_path = g_steal_pointer(&path);
+        return status;
+}
+
+json_object *settings_hidden(Ctl *ctl, const char *section, const SavedValue *values, guint n,
+                             const char *path)
+{
+        json_object *hidden = json_object_new_array(), *row;
+        g_autoptr(json_object) settings = NULL;
+        g_autofree char *error = NULL, *prefix = g_strconcat(path, ":", NULL);
+
+        if (client_call(ctl->client, "GetSettings", NULL, &settings, &error) < 0)
+                return hidden;
+        JSON_FOREACH(row, settings)
+                for (guint i = 0; i < n; i++) {
+                        g_autofree char *text = NULL;
+
+                        if (!*values[i].value || !g_str_equal(json_text(row, "section"), section) ||
+                            !g_str_equal(json_text(row, "key"), values[i].key) ||
+                            g_str_has_prefix(json_text(row, "source"), prefix))
+                                continue;
+                        text = g_strdup_printf("%s stays %s (%s)", values[i].key,
+                                               json_text(row, "value"), json_text(row, "source"));
+                        json_object_array_add(hidden, json_object_new_string(text));
+                }
+        return hidden;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What was parked when: the last changes of the set of parked CPUs, and how long each CPU was
+ * parked in all.
+ */
+#ifndef IDLED_HISTORY_H
+#define IDLED_HISTORY_H
+
+#include "base/cpuset.h"
+#include "config/config.h"
+#include "model/wish.h"
+
+/* So many changes are kept, at about 200 bytes each. */
+#define HISTORY_KEPT 1000
+
+/* One change of the set of parked CPUs. Its strings belong to the history, but for those that are
+ * static in a policy. */
+typedef struct Transition {
+        uint64_t number;    /* from 1, the first since the start */
+        uint64_t time_usec; /* CLOCK_REALTIME */
+        const char *parked; /* after it, in list format; "" for none */
+        const char *policy; /* NULL: none */
+        Reason reason;
+        Source option_source;
+} Transition;
+
+/* "2-3 parked by ondemand: ...", "Nothing parked while paused: ...", as a new string. */
+char *transition_explain(const Transition *transition);
+
+typedef struct History History;
+
+History *history_new(int n_cpus);
+void history_free(History *history);
+
+/* Adds a change; `number` is given here, strings are copied. Returns what was added, valid until
+ * the next one is. */
+const Transition *history_add(History *history, const Transition *transition);
+
+/* Changes since the start, whether kept or not: the number of the last. */
+uint64_t history_count(const History *history);
+
+/* The change with this number, NULL if there is none or it is no longer kept. */
+const Transition *history_find(const History *history, uint64_t number);
+
+/* From `now_usec` (CLOCK_MONOTONIC) on, these CPUs are parked. */
+void history_note_parked(History *history, const CpuSet *parked, uint64_t now_usec);
+
+/* How long the CPU was parked until `now_usec`, in microseconds, the time now included. */
+uint64_t history_parked_usec(const History *history, int cpu, uint64_t now_usec);
+
+#endif

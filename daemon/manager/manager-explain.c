@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Decisions as sentences: what the manager knows, put into the words of model/explain.c.
+ */
+#include "manager/manager-explain.h"
+
+#include "model/explain.h"
+
+/* Ends the text with a full stop; takes it over. */
+static char *sentence(const char *subject, char *text)
+{
+        g_autofree char *predicate = text;
+
+        return g_strconcat(subject, predicate, ".", NULL);
+}
+
+char *manager_explain_cpu(Manager *manager, int cpu, const char *obstacle)
+{
+        CpuState state = { .wanted = !cpuset_has(&manager->plan.allowed, cpu),
+                           .parked = cpuset_has(&manager->parked, cpu) };
+        const CpuCause *cause = manager_cause(manager, cpu);
+        g_autofree char *source = source_format(&cause->option_source), *subject = NULL;
+
+        if (!cpuset_has(&manager->topology->online, cpu))
+                return g_strdup_printf("CPU %d is offline.", cpu);
+        if (state.wanted && !state.parked)
+                state.obstacle = obstacle;
+        subject = g_strdup_printf(state.wanted == state.parked ? "CPU %d is " : "CPU %d ", cpu);
+        return sentence(subject, explain_cpu(&state, &(Explanation){ cause->policy, cause->reason,
+                                                                     source }));
+}
+
+char *policy_explain_reason(const char *policy, const Reason *reason, const Source *source)
+{
+        g_autofree char *where = source_format(source);
+
+        return sentence("", explain_reason(&(Explanation){ policy, *reason, where }));
+}
+
+char *policy_explain_wish(const ActivePolicy *active, const CpuSet *online)
+{
+        const Wish *wish = &active->wish;
+        Source source = section_source(active->section, wish->allowed_reason.option);
+        g_autofree char *where = source_format(&source);
+
+        return sentence("", explain_wish(&wish->allowed, online,
+                                         &(Explanation){ NULL, wish->allowed_reason, where }));
+}

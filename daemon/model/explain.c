@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Explanations. All are built alike: what is so, by which policy, why, from which inputs, and which
+ * line of which file would have to be changed for it to be otherwise.
+ */
+#include "model/explain.h"
+
+#include <glib.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/cpuset-text.h"
+#include "base/number.h"
+
+static bool is_text(const char *text)
+{
+        return text && *text;
+}
+
+static void add_value(GString *text, double value, const char *unit)
+{
+        g_autofree char *formatted = value_format(value, unit);
+
+        g_string_append_printf(text, " %s", formatted);
+}
+
+/* " (load 0.4 CPUs, battery 20 %)", or nothing. A name that holds its unit needs none behind it. */
+static void add_inputs(GString *text, const Reason *reason)
+{
+        const char *separator = " (";
+
+        for (int i = 0; i < REASON_INPUTS && reason->inputs[i].name; i++) {
+                const char *unit = reason->inputs[i].unit;
+
+                if (!isfinite(reason->inputs[i].value))
+                        continue;
+                g_string_append_printf(text, "%s%s", separator, reason->inputs[i].name);
+                add_value(text, reason->inputs[i].value,
+                          unit && !strstr(reason->inputs[i].name, unit) ? unit : "");
+                separator = ", ";
+        }
+        if (separator[0] == ',')
+                g_string_append_c(text, ')');
+}
+
+bool reason_lacks_option(const Reason *reason)
+{
+        return !is_text(reason->option) && reason->threshold_unit && isfinite(reason->threshold);
+}
+
+/* "; DownThreshold is 30 % (FILE:LINE)", "; see IdleMask (FILE:LINE)" if its value is no number, ";
+ * no option decides this" if the inputs were compared with something else, or nothing. */
+static void add_option(GString *text, const Reason *reason, const char *source)
+{
+        const char *unit = reason->threshold_unit;
+
+        if (!is_text(reason->option)) {
+                g_string_append(text,
+                                reason_lacks_option(reason) ? "; no option decides this" : "");
+                return;
+        }
+        if (unit && isfinite(reason->threshold)) {
+                g_string_append_printf(text, "; %s is", reason->option);
+                add_value(text, reason->threshold, unit);
+        } else {
+                g_string_append_printf(text, "; see %s", reason->option);
+        }
+        if (is_text(source))
+                g_string_append_printf(text, " (%s)", source);
+}
+
+static void add_reason(GString *text, const Explanation *why)
+{
+        if (!is_text(why->reason.because))
+                return;
+        g_string_append_printf(text, ": %s", why->reason.because);
+        add_inputs(text, &why->reason);
+        add_option(text, &why->reason, why->source);
+}
+
+/* " by POLICY". A policy that leaves things as they are does nothing to be named by: " (POLICY)".
+ */
+static void add_policy(GString *text, const char *policy, bool acts)
+{
+        if (!is_text(policy))
+                return;
+        if (g_str_equal(policy, "pause"))
+                g_string_append(text, " while paused");
+        else if (g_str_equal(policy, "safety"))
+                g_string_append(text, " for safety");
+        else
+                g_string_append_printf(text, acts ? " by %s" : " (%s)", policy);
+}
+
+char *explain_cpu(const CpuState *state, const Explanation *why)
+{
+        bool done = state->wanted == state->parked;
+        GString *text = g_string_new(!done           ? state->wanted ? "should be parked"
+                                                                     : "should be unparked"
+                                     : state->parked ? "parked"
+                                                     : "in use");
+
+        if (done && state->since)
+                g_string_append_printf(text, state->parked ? " %s ago" : " for %s", state->since);
+        add_policy(text, why->policy, state->wanted || state->parked);
+        if (!is_text(why->policy) && !is_text(why->reason.because))
+                g_string_append(text, ": no policy wishes otherwise");
+        add_reason(text, why);
+        if (state->wanted && !state->parked && is_text(state->obstacle))
+                g_string_append_printf(text, ", but tasks may still run there: %s",
+                                       state->obstacle);
+        return g_string_free(text, FALSE);
+}
+
+char *explain_change(const char *parked, const Explanation *why)
+{
+        GString *text = g_string_new(is_text(parked) ? parked : "nothing");
+
+        g_string_append(text, " parked");
+        add_policy(text, why->policy, true);
+        add_reason(text, why);
+        return g_string_free(text, FALSE);
+}
+
+char *explain_reason(const Explanation *why)
+{
+        GString *text = g_string_new(why->policy);
+
+        add_reason(text, why);
+        return g_string_free(text, FALSE);
+}
+
+char *explain_wish(const CpuSet *allowed, const CpuSet *online, const Explanation *why)
+{
+        CpuSet used = *allowed;
+        g_autofree char *cpus = NULL;
+        GString *text = g_string_new("Wishes ");
+
+        cpuset_and(&used, online);
+        cpus = cpuset_format(&used);
+        g_string_append(text, cpuset_is_subset(online, allowed) ? "all CPUs"
+                              : *cpus                           ? cpus
+                                                                : "none");
+        g_string_append(text, " in use");
+        add_reason(text, why);
+        return g_string_free(text, FALSE);
+}

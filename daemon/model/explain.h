@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Explanations of decisions as text: the one formatter, for the daemon and for idlectl. All results
+ * are new strings without a newline and without a full stop; pure.
+ */
+#ifndef IDLED_EXPLAIN_H
+#define IDLED_EXPLAIN_H
+
+#include "model/wish.h"
+
+/* Why something was decided. */
+typedef struct Explanation {
+        const char *policy; /* by which; "pause" and "safety" are none; NULL or "": nothing did */
+        Reason reason;      /* empty texts count as NULL */
+        const char *source; /* where reason.option is set, such as "FILE:LINE"; NULL: not known */
+} Explanation;
+
+/* What is said of a CPU, or of several of which the same can be said. */
+typedef struct CpuState {
+        bool wanted;          /* parked by the plan */
+        bool parked;          /* in fact */
+        const char *since;    /* for how long, such as "3 min"; NULL: nothing of that */
+        const char *obstacle; /* why it is not parked although it is wanted; NULL: not known */
+} CpuState;
+
+/* "parked 3 min ago by ondemand: the load needs fewer cores (load 0.4 CPUs); DownThreshold is 30 %
+ * (/etc/idled/policies/ondemand.conf:12)", without a subject. Where plan and fact differ, as in a
+ * dry run: "should be parked by ..., but tasks may still run there: OBSTACLE". */
+char *explain_cpu(const CpuState *state, const Explanation *why);
+
+/* "2-3 parked by ondemand: ...", "nothing parked while paused: ..."; `parked` in list format. */
+char *explain_change(const char *parked, const Explanation *why);
+
+/* "cstates: the deepest state within the limit (C1E 10 us); DeepestState is 50 us (FILE:LINE)". */
+char *explain_reason(const Explanation *why);
+
+/* "Wishes 0-1 in use: ..."; `online` are the CPUs that there are. Names no policy. */
+char *explain_wish(const CpuSet *allowed, const CpuSet *online, const Explanation *why);
+
+/* True if the inputs were compared with something that no option sets: the CPUs in use. */
+bool reason_lacks_option(const Reason *reason);
+
+#endif

@@ -1,0 +1,321 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The verbs of idlectl that tell the daemon to do one thing: pause, resume, reload, release, profile."""
+import json
+import os
+import subprocess
+
+import dbus
+
+from holdstest import HOLD
+from idledtest import NOBODY, TIMEOUT, TestCase, command_as, main, needs_root, wait_until
+from polkittest import NO, YES, WithPolkit
+
+
+class Control(TestCase):
+    def ctl(self, *arguments, status=0):
+        done = self.idlectl(*arguments)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done.stdout + done.stderr
+
+    def ask(self, *arguments, status=0):
+        return json.loads(self.ctl(*arguments, '--json', status=status))
+
+
+class Pause(Control):
+    def setUp(self):
+        super().setUp()
+        self.start('--dry-run')
+        self.set_idle_mask('7')
+
+    def test_outlives_idlectl(self):
+        self.assertIn('until idlectl resume: a test', self.ctl('pause', '--reason', 'a test'))
+        wait_until(lambda: self.get('IdleMask') == '', 'the machine restored')
+        (row,) = self.get('PauseDetails')
+        self.assertEqual((row['user'], row['lasting'], row['until_usec'], row['reason']),
+                         (os.geteuid(), True, 0, 'a test'))
+        self.assertIn('a test', self.ctl('status'))
+        self.assertIn('while paused: idled is paused until idlectl resume', self.ctl('why', '7'))
+        self.assertEqual(self.ctl('resume'), 'Resumed.\n')
+        wait_until(lambda: self.get('IdleMask') == '7', 'control again')
+        self.assertEqual(self.ctl('resume'), 'Nothing is paused.\n')
+
+    def test_for_a_time(self):
+        pause, = self.ask('pause', '--for', '10min')['pauses']
+        self.assertTrue(pause['lasting'])
+        self.assertGreater(pause['until_usec'], 0)
+        wait_until(lambda: self.get('IdleMask') == '', 'the machine restored')
+        self.assertIn('while paused: idled is paused for some time', self.ctl('why', '7'))
+        changes = self.signals()
+        self.ctl('pause', '--for', '50ms')
+        wait_until(lambda: not self.get('Paused'), 'the end of the time')
+        wait_until(lambda: self.get('IdleMask') == '7', 'control again')
+        self.assertTrue([c for c in changes if 'PauseDetails' in c[2]], 'it is signalled')
+
+    def test_replaces(self):
+        """A user's second pause takes the place of the first, and its time."""
+        self.ctl('pause', '--for', '10min', '--reason', 'first')
+        self.ctl('pause', '--reason', 'second')
+        (row,) = self.get('PauseDetails')
+        self.assertEqual((row['reason'], row['until_usec']), ('second', 0))
+
+    def test_reload_keeps_it(self):
+        self.ctl('pause')
+        self.ctl('reload')
+        self.assertTrue(self.get('Paused'))
+
+    def test_ends_with_the_daemon(self):
+        self.ctl('pause')
+        self.daemon.stop()
+        self.start('--dry-run')
+        self.assertFalse(self.get('Paused'))
+
+    def test_of_a_program(self):
+        """It ends with its program; resume says that it is left."""
+        fd = self.call('Pause', 'a backup').take()
+        self.ctl('pause')
+        text = self.ctl('resume', status=1)
+        self.assertIn('until its program ends it: a backup', text)
+        self.assertEqual([p['lasting'] for p in self.ask('resume', status=1)['pauses']], [False])
+        os.close(fd)
+        wait_until(lambda: not self.get('Paused'), 'no pause')
+
+    def test_bad(self):
+        self.assertIn('expected at most 256', self.ctl('pause', '--reason', 'x' * 257, status=1))
+        self.assert_fails('org.idled1.Error.InvalidValue', 'PauseFor', 'x',
+                          dbus.UInt64(367 * 24 * 3600 * 10**6))
+        self.assertFalse(self.get('Paused'))
+        self.daemon.stop()
+        self.assertIn('idled is not running', self.ctl('pause', status=1))
+        self.assertIn('idled is not running', self.ctl('resume', status=1))
+
+
+@needs_root
+class PauseOfOthers(WithPolkit, Control):
+    """Whoever may pause ends pauses of one's own; to end those of others is another action."""
+
+    def setUp(self):
+        super().setUp()
+        self.start('--dry-run')
+        self.start_polkit("ret = (args[1] == 'org.idled1.pause', False, {})")
+
+    def actions(self):
+        return [str(question[1]) for question in self.questions()]
+
+    def test_resume(self):
+        self.assertEqual(self.call_as_nobody('PauseFor', 'st', 'theirs', '0').returncode, 0)
+        self.assertEqual(self.call_as_nobody('Resume').stdout, 'u 1\n')
+        self.ctl('pause')
+        self.assertNotEqual(self.call_as_nobody('Resume').returncode, 0)
+        self.assertTrue(self.get('Paused'))
+        self.assertEqual(self.actions(), ['org.idled1.pause', 'org.idled1.pause',
+                                          'org.idled1.resume'])
+        self.answer(YES)
+        self.assertEqual(self.call_as_nobody('Resume').stdout, 'u 1\n')
+        self.call_as_nobody('PauseFor', 'st', 'theirs', '0')
+        self.assertEqual(self.ctl('resume'), 'Resumed.\n')
+
+    def test_refused(self):
+        self.answer(NO)
+        self.assertNotEqual(self.call_as_nobody('PauseFor', 'st', 'no', '0').returncode, 0)
+        self.assertFalse(self.get('Paused'))
+
+
+class Reload(Control):
+    def test_reload(self):
+        self.start('--dry-run')
+        self.write_config('policies/userspace.conf.d/10-mask.conf', '[Policy]\nIdleMask=6\n')
+        self.assertEqual(self.get('IdleMask'), '')
+        self.assertIn('reloaded', self.ctl('reload'))
+        wait_until(lambda: self.get('IdleMask') == '6', 'the new mask')
+        files = self.ask('reload')['config_files']
+        self.assertTrue([f for f in files if f.endswith('10-mask.conf')], files)
+
+    def test_mistakes(self):
+        """Each on a line of its own, and the old configuration stays."""
+        self.write_config('policies/userspace.conf', '[Policy]\nIdleMask=6\n')
+        self.start('--dry-run')
+        self.write_config('policies/userspace.conf', '[Policy]\nIdleMask=x\n')
+        self.write_config('idled.conf.d/1.conf', '[Daemon]\nLogLevel=loud\n')
+        lines = self.ctl('reload', status=1).splitlines()
+        self.assertEqual(len(lines), 2, lines)
+        self.assertTrue(all(line.startswith('idlectl: /') or line.startswith('idlectl: ' + self.root)
+                            for line in lines), lines)
+        self.assertTrue([line for line in lines if 'userspace.conf:2: IdleMask: ' in line], lines)
+        self.assertEqual(self.get('IdleMask'), '6')
+
+
+class Save(Control):
+    """set --save: a drop-in that the daemon has loaded, or nothing at all."""
+    CONFIG = '[Daemon]\nPolicies=userspace ondemand\n'
+
+    def ctl(self, *arguments, status=0):
+        return super().ctl(*arguments, '--root', self.root, '--config-dir', self.config,
+                           '--vendor-dir', '/nonexistent', '--policy-dir',
+                           os.environ['IDLED_POLICIES'], status=status)
+
+    def drop_in(self, name='policies/ondemand.conf.d'):
+        return os.path.join(self.config, name, '90-idlectl.conf')
+
+    def files(self):
+        return sorted(os.path.join(d, n) for d, _, names in os.walk(self.config) for n in names)
+
+    def text(self, path):
+        with open(path, encoding='utf-8') as file:
+            return file.read()
+
+    def value(self, section, key):
+        row, = [s for s in self.call('GetSettings') if (s['section'], s['key']) == (section, key)]
+        return str(row['value']), str(row['source'])
+
+    def test_save(self):
+        self.start('--dry-run')
+        self.assertEqual(self.ctl('set', 'ondemand', 'MinCores=2', '--save'),
+                         'saved in %s\n' % self.drop_in())
+        value, source = self.value('ondemand', 'MinCores')
+        self.assertEqual(value, '2')
+        self.assertTrue(source.startswith(self.drop_in() + ':'), source)
+        with open(self.drop_in(), 'a', encoding='utf-8') as file:
+            file.write('# kept\n')
+        self.ctl('set', 'ondemand', 'Dwell=7s', 'MinCores=', '--save')
+        self.assertIn('# kept\n', self.text(self.drop_in()))
+        self.assertEqual((self.value('ondemand', 'MinCores')[1], self.value('ondemand', 'Dwell')[0]),
+                         ('default', '7s'))
+        self.ctl('set', 'Daemon', 'LogLevel=notice', '--save')
+        self.assertIn('[Daemon]\nLogLevel=notice', self.text(self.drop_in('idled.conf.d')))
+        self.daemon.stop()
+        self.start('--dry-run')
+        self.assertEqual(self.value('ondemand', 'Dwell')[0], '7s')
+
+    def test_bad(self):
+        """Bad values of every kind: an error that names the line, and no file more or other."""
+        self.start('--dry-run')
+        self.ctl('set', 'ondemand', 'MinCores=2', '--save')
+        files, text = self.files(), self.text(self.drop_in())
+        for arguments, error in ((('ondemand', 'Dwell=7'), 'Dwell: found "7", expected a duration'),
+                                 (('ondemand', 'Dwel=7s'), 'Dwel'),
+                                 (('ondemand', 'MinCores=4', 'MaxCores=3'), 'MinCores'),
+                                 (('ondemand', 'Dwell=7s\nMinCores=3'), 'control character'),
+                                 (('userspace', 'IdleMask=4711'), '4711'),
+                                 (('odemand', 'Dwell=7s'), 'found section "odemand"'),
+                                 (('Daemon', 'Policies=nobody'), 'nobody')):
+            self.assertIn(error, self.ctl('set', *arguments, '--save', status=1), arguments)
+            self.assertEqual((self.files(), self.text(self.drop_in())), (files, text), arguments)
+        self.assertEqual(self.value('ondemand', 'MinCores')[0], '2')
+
+    def test_replaces_what_was_set(self):
+        """A value set at run time would hide the saved one."""
+        self.start('--dry-run')
+        self.ctl('set', 'userspace', 'IdleMask=7')
+        self.ctl('set', 'userspace', 'IdleMask=6', '--save')
+        self.assertEqual(self.value('userspace', 'IdleMask')[0], '6')
+
+    def test_hidden(self):
+        self.write_config('policies/ondemand.conf.d/99-mine.conf', '[Policy]\nDwell=9s\n')
+        self.start('--dry-run')
+        text = self.ctl('set', 'ondemand', 'Dwell=7s', '--save')
+        self.assertRegex(text, r'Dwell stays 9s \(.*99-mine.conf:2\): that is stronger')
+
+    def test_daemon_refuses(self):
+        """It reads other files, and they are wrong: the drop-in is as it was."""
+        self.start('--dry-run')
+        self.ctl('set', 'ondemand', 'Dwell=7s', '--save')
+        text = self.text(self.drop_in())
+        other = os.path.join(self.root, 'usr/lib/idled/policies')
+        os.makedirs(other)
+        with open(os.path.join(other, 'userspace.conf'), 'w', encoding='utf-8') as file:
+            file.write('[Policy]\nIdleMask=x\n')
+        self.assertIn('userspace.conf:2', self.ctl('set', 'ondemand', 'Dwell=8s', '--save', status=1))
+        self.assertEqual(self.text(self.drop_in()), text)
+
+    def test_without_daemon(self):
+        text = self.ctl('set', 'ondemand', 'Dwell=7s', '--save')
+        self.assertIn('idled is not running', text)
+        self.assertIn('saved in', text)
+
+    @needs_root
+    def test_needs_root(self):
+        program = os.path.join(self.directory, 'idlectl')
+        with open(os.environ['IDLECTL'], 'rb') as source, open(program, 'wb') as copy:
+            copy.write(source.read())
+        os.chmod(program, 0o755)
+        files = self.files()
+        done = subprocess.run(
+            command_as(NOBODY, program, 'set', 'ondemand', 'Dwell=7s', '--save', '--bus-address',
+                       self.bus.address, '--config-dir', self.config, '--policy-dir',
+                       os.environ['IDLED_POLICIES'], '--vendor-dir', '/nonexistent'),
+            capture_output=True, text=True, timeout=TIMEOUT, check=False)
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn('run idlectl as root', done.stderr)
+        self.assertEqual(self.files(), files)
+
+
+class Release(Control):
+    CONFIG = '[Daemon]\nPolicies=latency\n'
+
+    def test_release(self):
+        self.start()
+        holder = subprocess.Popen([os.environ['IDLECTL'], '--bus-address', self.bus.address, 'hold',
+                                   '--latency', '50us'], stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True)
+        self.addCleanup(lambda: (holder.stdout.close(), holder.stderr.close()))
+        self.addCleanup(holder.wait)
+        self.addCleanup(holder.kill)
+        holder.stdout.readline()
+        path, = self.get('Holds')
+        number = str(self.get('Id', path, HOLD))
+        self.assertEqual(self.ctl('release', number), 'Hold %s is released.\n' % number)
+        _, errors = holder.communicate(timeout=TIMEOUT)
+        self.assertEqual(holder.returncode, 1)
+        self.assertIn('released', errors)
+        self.assertEqual(self.get('Holds'), [])
+        self.assertIn('There is no hold', self.ctl('release', number, status=1))
+        self.assertIn('There is no hold', self.ctl('release', path, status=1))
+
+    @needs_root
+    def test_others_may_not(self):
+        self.start()
+        path, fd = self.call('Hold', dbus.Dictionary({'latency_us': dbus.UInt32(50)}, signature='sv'))
+        fd = fd.take()
+        self.addCleanup(os.close, fd)
+        program = os.path.join(self.directory, 'idlectl')
+        with open(os.environ['IDLECTL'], 'rb') as source, open(program, 'wb') as copy:
+            copy.write(source.read())
+        os.chmod(program, 0o755)
+        done = subprocess.run(
+            command_as(NOBODY, program, '--bus-address', self.bus.address, 'release', path),
+            capture_output=True, text=True, timeout=TIMEOUT, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn('you may not do that', done.stderr)
+        self.assertEqual(len(self.get('Holds')), 1)
+
+
+class Profile(Control):
+    def test_name_alone(self):
+        self.write_config('profiles/game.conf', '[Profile]\nSummary=For games\n')
+        self.start('--dry-run')
+        self.assertIn('game', self.ctl('profile', 'game'))
+        self.assertEqual(self.get('Profile'), 'game')
+        self.ctl('profile', 'auto')
+        self.assertEqual(self.get('ChosenProfile'), '')
+        self.assertIn('gaem', self.ctl('profile', 'gaem', status=1))
+        self.assertEqual(self.ctl('profile', 'get'), 'balanced\n')
+
+    def ctl(self, *arguments, status=0):
+        return super().ctl(*arguments, '--config-dir', self.config, '--vendor-dir', '/nonexistent',
+                           status=status)
+
+    def test_not_loaded(self):
+        """A file that came after the start: the list and the refusal say how to load it."""
+        self.start('--dry-run')
+        self.write_config('profiles/game.conf', '[Profile]\nSummary=For games\n')
+        self.assertEqual(self.ask('profile')['not_loaded'], ['game'])
+        for text in (self.ctl('profile'), self.ctl('profile', 'game', status=1)):
+            self.assertIn('profiles/game.conf exists but is not loaded: run "idlectl reload"', text)
+        self.ctl('reload')
+        self.assertEqual(self.ask('profile')['not_loaded'], [])
+        self.ctl('profile', 'game')
+        self.assertEqual(self.get('Profile'), 'game')
+
+
+main()

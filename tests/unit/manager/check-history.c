@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The history: what is kept of many changes, and how long CPUs were parked. */
+#include "manager/history.h"
+#include "table.h"
+
+static void add(History *history, uint64_t i)
+{
+        g_autofree char *parked = g_strdup_printf("%u", (unsigned)(i % 8));
+        g_autofree char *because = g_strdup_printf("reason %u", (unsigned)(i % 3));
+
+        history_add(history, &(Transition){ .time_usec = i,
+                                            .parked = parked,
+                                            .policy = "ondemand",
+                                            .reason = { .because = because } });
+}
+
+static const struct {
+        const char *name;
+        uint64_t added, number;
+        bool found;
+} kept_cases[] = {
+        { "nothing yet", 0, 1, false },
+        { "no number", 5, 0, false },
+        { "the first", 5, 1, true },
+        { "the last", 5, 5, true },
+        { "one that did not happen yet", 5, 6, false },
+        { "the first of a full ring", HISTORY_KEPT, 1, true },
+        { "the first that went", HISTORY_KEPT + 1, 1, false },
+        { "the oldest that stays", HISTORY_KEPT + 1, 2, true },
+        { "the last of many", 3 * HISTORY_KEPT + 7, 3 * HISTORY_KEPT + 7, true },
+        { "an old one of many", 3 * HISTORY_KEPT + 7, 2 * HISTORY_KEPT + 7, false },
+        { "the oldest of many", 3 * HISTORY_KEPT + 7, 2 * HISTORY_KEPT + 8, true },
+};
+
+START_TEST(kept)
+{
+        typeof(kept_cases[0]) *c = &kept_cases[_i];
+        History *history = history_new(8);
+        const Transition *found;
+
+        for (uint64_t i = 1; i <= c->added; i++)
+                add(history, i);
+        found = history_find(history, c->number);
+        ck_assert_uint_eq(history_count(history), c->added);
+        ck_case(c->name, (found != NULL) == c->found, "%s",
+                found ? "found, expected nothing" : "not found");
+        if (found) {
+                g_autofree char *parked = g_strdup_printf("%u", (unsigned)(c->number % 8));
+                g_autofree char *because = g_strdup_printf("reason %u", (unsigned)(c->number % 3));
+
+                ck_assert_uint_eq(found->number, c->number);
+                ck_assert_uint_eq(found->time_usec, c->number);
+                ck_assert_str_eq(found->parked, parked);
+                ck_assert_str_eq(found->reason.because, because);
+        }
+        history_free(history);
+}
+END_TEST
+
+START_TEST(times)
+{
+        History *history = history_new(8);
+        CpuSet none = { 0 }, two = { 0 }, both = { 0 };
+
+        cpuset_add_range(&two, 2, 2);
+        cpuset_add_range(&both, 2, 3);
+        ck_assert_uint_eq(history_parked_usec(history, 2, 100), 0);
+        history_note_parked(history, &both, 100);
+        ck_assert_uint_eq(history_parked_usec(history, 2, 100), 0);
+        ck_assert_uint_eq(history_parked_usec(history, 3, 150), 50);
+        history_note_parked(history, &both, 150); /* the same again */
+        history_note_parked(history, &two, 200);
+        history_note_parked(history, &none, 1000);
+        history_note_parked(history, &none, 2000);
+        ck_assert_uint_eq(history_parked_usec(history, 1, 3000), 0);
+        ck_assert_uint_eq(history_parked_usec(history, 2, 3000), 900);
+        ck_assert_uint_eq(history_parked_usec(history, 3, 3000), 100);
+        history_note_parked(history, &two, 3000);
+        ck_assert_uint_eq(history_parked_usec(history, 2, 3001), 901);
+        history_free(history);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("history");
+        TCase *tcase = tcase_create("history");
+
+        tcase_add_loop_test(tcase, kept, 0, G_N_ELEMENTS(kept_cases));
+        tcase_add_test(tcase, times);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}
