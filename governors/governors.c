@@ -16,6 +16,7 @@ const Governor *const governors[] = {
         &governor_teo_util,
         &governor_omniscient,
         &governor_timer_only,
+        &governor_learned,
         &governor_fixed,
         NULL,
 };
