@@ -17,6 +17,7 @@ const Governor *const governors[] = {
         &governor_omniscient,
         &governor_timer_only,
         &governor_learned,
+        &governor_weighted,
         &governor_fixed,
         NULL,
 };

@@ -4,7 +4,7 @@
  */
 #include "cstates/cstates.h"
 
-#include "cstates/random.h"
+#include "model/random.h"
 
 /* What became of the sleeps that entered one state. Counters of several files, read one after the
  * other, need not agree. */
@@ -36,9 +36,9 @@ static void learn(Cpu *cpu, int state, const Outcome *o, double rate)
         int deeper = row < weights->n - 1 ? row + 1 : row;
         double part = rate / o->sleeps;
 
-        weights_learn(weights, row, row, part * (o->sleeps - o->deep - o->shallow));
-        weights_learn(weights, row, shallower, part * o->deep);
-        weights_learn(weights, row, deeper, part * o->shallow);
+        weights_learn(weights, row, row, row, part * (o->sleeps - o->deep - o->shallow));
+        weights_learn(weights, row, row, shallower, part * o->deep);
+        weights_learn(weights, row, row, deeper, part * o->shallow);
 }
 
 /* Takes in the sleeps of an interval. Returns the state that most of them entered, -1 if none did
@@ -62,7 +62,8 @@ static int take_in(const Call *call, Cpu *cpu, const Residency *row)
                 }
         }
         if (state >= 0)
-                weights_forget(&cpu->history.weights, options->forget);
+                for (int r = 0; r < cpu->history.weights.n; r++)
+                        weights_forget(&cpu->history.weights, r, options->forget);
         return state;
 }
 
@@ -87,6 +88,7 @@ int history_decide(Call *call, int number, const IdleTable *table)
                 return history->drawn;
         call->settled = false;
         column = weights_draw(&history->weights, state - cpu->floor,
+                              (WeightsDraw)call->options->draw,
                               (uint32_t)random_next(&call->self->random));
         history->row = (int8_t)state;
         history->drawn = (int8_t)(column + cpu->floor);

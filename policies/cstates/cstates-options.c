@@ -30,6 +30,8 @@ const Setting cstates_settings[] = {
             .help = "How much of the weights a look may move"),
         ROW("HistoryForget", SETTING_PERCENT, forget, "0.5%", 0, 1,
             .help = "How much of what was learned a look forgets"),
+        ROW("HistoryDraw", SETTING_CHOICE, draw, "weight", .choices = weights_draws,
+            .help = "Draw a limit in proportion to its weight, or to the fourth power of it"),
         ROW("HistorySeed", SETTING_COUNT, seed, "1",
             .help = "Where the random numbers begin: the same seed draws the same"),
         ROW("Period", SETTING_DURATION, period_usec, "1s", 100e3, 3600e6,

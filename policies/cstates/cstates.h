@@ -6,13 +6,14 @@
 #define IDLED_CSTATES_H
 
 #include "idled-policy.h"
-#include "cstates/weights.h"
+#include "model/weights.h"
 
 typedef struct CstatesOptions {
         char *deepest, *deepest_battery;
         bool by_utilisation, by_history;
         double threshold, release, learn, forget;
         uint64_t dwell_usec, period_usec, seed;
+        int draw;          /* WeightsDraw */
         int idle_governor; /* index of cstates_governors[] */
 } CstatesOptions;
 

@@ -12,8 +12,8 @@ import re
 from source import TOP, blanked, files, finish, literals, relative
 
 DECIDE = ["base/cpuset.h", "base/setting.h", "model/frequency.h", "model/hold.h",
-          "model/idle-table.h", "model/snapshot.h", "model/topology.h", "model/wish.h",
-          "idled-policy.h", "./"]
+          "model/idle-table.h", "model/random.h", "model/snapshot.h", "model/topology.h",
+          "model/weights.h", "model/wish.h", "idled-policy.h", "./"]
 SHARED = ["base/", "model/"]
 
 # Folder: prefixes that its files may include. A file belongs to the longest folder that fits.
@@ -37,7 +37,7 @@ LAYERS = {
     "policies/ondemand": [*DECIDE, "ondemand/", "words.h"],
     "policies/cstates": [*DECIDE, "cstates/", "words.h"],
     "policies/cpufreq": [*DECIDE, "cpufreq/", "words.h"],
-    "governors": ["base/", "model/idle-table.h", "governors/"],
+    "governors": ["base/", "model/idle-table.h", "model/random.h", "model/weights.h", "governors/"],
     # What reads the configuration and reaches a bus, but never the manager.
     "ctl": [*SHARED, "sense/", "act/", "config/", "systemd/", "governors/", "./"],
 }

@@ -4,8 +4,8 @@
 
 #include "table.h"
 
-#include "cstates/random.h"
-#include "cstates/weights.h"
+#include "model/random.h"
+#include "model/weights.h"
 
 /* Every row adds up to the scale, and no weight is more than that. */
 static bool is_sound(const Weights *w)
@@ -66,10 +66,12 @@ START_TEST(any_sequence)
                         row = (int)(random_next(&random) % (uint64_t)n);
                         column = (int)(random_next(&random) % (uint64_t)n);
                         if (random_next(&random) % 4)
-                                weights_learn(&w, row, column, random_share(&random));
+                                weights_learn(&w, row, (int)(random_next(&random) % (uint64_t)n),
+                                              column, random_share(&random));
                         else
-                                weights_forget(&w, random_share(&random));
-                        column = weights_draw(&w, row, (uint32_t)random_next(&random));
+                                weights_forget(&w, row, random_share(&random));
+                        column = weights_draw(&w, row, (WeightsDraw)(random_next(&random) % 2),
+                                              (uint32_t)random_next(&random));
                         drawn &= column >= 0 && column < n && w.of[row][column] > 0;
                 }
                 ck_assert_msg(drawn, "a column was drawn that weighs nothing");
@@ -78,20 +80,21 @@ START_TEST(any_sequence)
 }
 END_TEST
 
-/* The others lose in proportion to what they have. */
+/* Where the choice was right the others lose in proportion to what they have; where it was wrong
+ * only the choice does. */
 START_TEST(learns_in_proportion)
 {
         Weights w;
 
         weights_init(&w, 4);
-        weights_learn(&w, 1, 1, 0.5);
+        weights_learn(&w, 1, 1, 1, 0.5);
         ck_assert_uint_eq(w.of[1][1], 850000);
         ck_assert_uint_eq(w.of[1][0], 50000);
-        weights_learn(&w, 1, 0, 0.5);
+        weights_learn(&w, 1, 1, 0, 0.5);
         ck_assert_uint_eq(w.of[1][1], 425000);
-        ck_assert_uint_eq(w.of[1][2], 25000);
-        ck_assert_uint_eq(w.of[1][3], 25000);
-        ck_assert_uint_eq(w.of[1][0], 525000);
+        ck_assert_uint_eq(w.of[1][2], 50000);
+        ck_assert_uint_eq(w.of[1][3], 50000);
+        ck_assert_uint_eq(w.of[1][0], 475000);
         ck_assert_uint_eq(w.of[0][0], WEIGHT_SELF);
 }
 END_TEST
@@ -103,44 +106,61 @@ START_TEST(forgets)
         weights_init(&w, 5);
         fresh = w;
         for (int i = 0; i < 100; i++)
-                weights_learn(&w, 2, 0, 0.3);
+                weights_learn(&w, 2, 0, 0, 0.3);
         ck_assert_uint_gt(w.of[2][0], 999000);
-        weights_forget(&w, 0.5);
+        weights_forget(&w, 2, 0.5);
         ck_assert_uint_lt(w.of[2][0], 600000);
         for (int i = 0; i < 100; i++)
-                weights_forget(&w, 0.5);
+                weights_forget(&w, 2, 0.5);
         for (int row = 0; row < 5; row++)
                 for (int column = 0; column < 5; column++)
                         ck_assert_int_lt(labs((long)w.of[row][column] - fresh.of[row][column]), 20);
 }
 END_TEST
 
-static double fourth(double x)
+static double drawn_by(WeightsDraw draw, uint32_t weight)
 {
-        return x * x * x * x;
+        double share = (double)weight / WEIGHT_SCALE;
+
+        return draw == WEIGHTS_DRAW_WEIGHT ? share : share * share * share * share;
 }
 
-/* What is drawn is drawn in proportion to the fourth power of its weight. */
+/* What is drawn is drawn in proportion to its weight, or the fourth power of it. */
 START_TEST(draws_by_weight)
 {
         enum { N = 200000 };
+        WeightsDraw draw = (WeightsDraw)_i;
         uint64_t random = 42;
         int drawn[4] = { 0 };
         double sum = 0;
         Weights w;
 
         weights_init(&w, 4);
-        weights_learn(&w, 2, 3, 0.4);
-        weights_learn(&w, 2, 0, 0.25);
+        weights_learn(&w, 2, 3, 3, 0.4);
+        weights_learn(&w, 2, 0, 0, 0.25);
         for (int column = 0; column < 4; column++)
-                sum += fourth(w.of[2][column]);
+                sum += drawn_by(draw, w.of[2][column]);
         for (int i = 0; i < N; i++)
-                drawn[weights_draw(&w, 2, (uint32_t)random_next(&random))]++;
+                drawn[weights_draw(&w, 2, draw, (uint32_t)random_next(&random))]++;
         for (int column = 0; column < 4; column++)
-                ck_assert_double_eq_tol((double)drawn[column] / N, fourth(w.of[2][column]) / sum,
-                                        0.005);
-        ck_assert_int_eq(weights_draw(&w, 2, 0), 0);
-        ck_assert_int_eq(weights_draw(&w, 2, UINT32_MAX), 3);
+                ck_assert_double_eq_tol((double)drawn[column] / N,
+                                        drawn_by(draw, w.of[2][column]) / sum, 0.005);
+        ck_assert_int_eq(weights_draw(&w, 2, draw, 0), 0);
+        ck_assert_int_eq(weights_draw(&w, 2, draw, UINT32_MAX), 3);
+}
+END_TEST
+
+/* The paper's example: a row of 12, 7, 45 and 36 %, of which 0.6 draws the third. */
+START_TEST(draws_as_the_paper)
+{
+        Weights w = { .n = 4, .of = { { 120000, 70000, 450000, 360000 } } };
+
+        ck_assert_int_eq(weights_draw(&w, 0, WEIGHTS_DRAW_WEIGHT, (uint32_t)(0.6 * 4294967296.0)),
+                         2);
+        ck_assert_int_eq(weights_draw(&w, 0, WEIGHTS_DRAW_WEIGHT, (uint32_t)(0.11 * 4294967296.0)),
+                         0);
+        ck_assert_int_eq(weights_draw(&w, 0, WEIGHTS_DRAW_WEIGHT, (uint32_t)(0.65 * 4294967296.0)),
+                         3);
 }
 END_TEST
 
@@ -166,7 +186,8 @@ int main(void)
         tcase_add_loop_test(tcase, any_sequence, 0, 10);
         tcase_add_test(tcase, learns_in_proportion);
         tcase_add_test(tcase, forgets);
-        tcase_add_test(tcase, draws_by_weight);
+        tcase_add_loop_test(tcase, draws_by_weight, 0, 2);
+        tcase_add_test(tcase, draws_as_the_paper);
         tcase_add_test(tcase, random_numbers);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
