@@ -11,9 +11,9 @@
  *    each CPU from its beginning, the low 32 bits of each.
  * 3. The column's state is entered; if it is slower than the latency limit allows, the deepest
  *    shallower one that is not.
- * 4. At the wake-up the state that would have fitted is the deepest within the limit whose
- *    target residency was slept. Was the one entered right, all others of the row lose `rate` of
- * their weights to it; was it wrong, it loses `rate` of its own to the one that fitted.
+ * 4. At the wake-up the state that would have fitted is the deepest within the limit whose target
+ *    residency was slept. If it is the one entered, that one gains `rate` of the scale, an equal
+ *    part from each of the others. If not, `rate` goes from the one entered to the one that fitted.
  * 5. The row goes `ageing` of the way back to its first weights.
  */
 #include <string.h>
@@ -44,8 +44,8 @@ typedef struct Weighted {
 static const Setting weighted_settings[] = {
         { "weighted", "base", SETTING_STRING, offsetof(WeightedOptions, base), "teo-6.1",
           .help = "The governor whose predictions are weighted" },
-        { "weighted", "rate", SETTING_PERCENT, offsetof(WeightedOptions, rate), "5%", 0, 1,
-          .help = "Share of a weight that one sleep moves" },
+        { "weighted", "rate", SETTING_PERCENT, offsetof(WeightedOptions, rate), "1%", 0, 1,
+          .help = "How much weight one sleep moves, out of 100 %" },
         { "weighted", "ageing", SETTING_PERCENT, offsetof(WeightedOptions, ageing), "0%", 0, 1,
           .help = "How far one sleep takes its row back to its first weights" },
         { "weighted", "draw", SETTING_CHOICE, offsetof(WeightedOptions, draw), "weight",

@@ -34,18 +34,28 @@ static void move(uint32_t *from, uint32_t *to, uint32_t amount, double share)
         *to += moved;
 }
 
-void weights_learn(Weights *weights, int row, int chosen, int fitted, double share)
+void weights_learn(Weights *weights, int row, int chosen, int fitted, double step)
 {
         uint32_t *of = weights->of[row];
+        int others = weights->n - 1;
 
-        if (share <= 0)
+        if (step <= 0)
                 return;
         if (chosen != fitted) {
-                move(&of[chosen], &of[fitted], of[chosen], share);
+                move(&of[chosen], &of[fitted], WEIGHT_SCALE, step);
                 return;
         }
         for (int column = 0; column < weights->n; column++)
                 if (column != fitted)
+                        move(&of[column], &of[fitted], WEIGHT_SCALE, step / others);
+}
+
+void weights_learn_many(Weights *weights, int row, int fitted, double share)
+{
+        uint32_t *of = weights->of[row];
+
+        for (int column = 0; column < weights->n; column++)
+                if (column != fitted && share > 0)
                         move(&of[column], &of[fitted], of[column], share);
 }
 

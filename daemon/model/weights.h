@@ -34,9 +34,14 @@ extern const char *const weights_draws[];
 /* The weights of `n` states of which nothing is known yet. */
 void weights_init(Weights *weights, int n);
 
-/* In `row`, column `chosen` was entered and `fitted` would have been right. If they are the same,
- * all other columns lose this share (0 .. 1) of theirs to it; else `chosen` loses it to `fitted`. */
-void weights_learn(Weights *weights, int row, int chosen, int fitted, double share);
+/* One sleep: in `row`, column `chosen` was entered and `fitted` would have been right. If they
+ * differ, `step` (0 .. 1) of the scale goes from `chosen` to `fitted`. Else `fitted` gets as much
+ * from the others, an equal part from each. No column gives more than it has. */
+void weights_learn(Weights *weights, int row, int chosen, int fitted, double step);
+
+/* Many sleeps of which only the sum is known, all of which `fitted`: every other column gives this
+ * share (0 .. 1) of what it has. */
+void weights_learn_many(Weights *weights, int row, int fitted, double share);
 
 /* The row goes this share (0 .. 1) of the way back to what it was at first. */
 void weights_forget(Weights *weights, int row, double share);

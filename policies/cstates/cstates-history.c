@@ -36,9 +36,9 @@ static void learn(Cpu *cpu, int state, const Outcome *o, double rate)
         int deeper = row < weights->n - 1 ? row + 1 : row;
         double part = rate / o->sleeps;
 
-        weights_learn(weights, row, row, row, part * (o->sleeps - o->deep - o->shallow));
-        weights_learn(weights, row, row, shallower, part * o->deep);
-        weights_learn(weights, row, row, deeper, part * o->shallow);
+        weights_learn_many(weights, row, row, part * (o->sleeps - o->deep - o->shallow));
+        weights_learn_many(weights, row, shallower, part * o->deep);
+        weights_learn_many(weights, row, deeper, part * o->shallow);
 }
 
 /* Takes in the sleeps of an interval. Returns the state that most of them entered, -1 if none did

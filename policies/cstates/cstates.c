@@ -23,8 +23,8 @@
  *     UtilizationDwell; it is let go below UtilizationRelease. So sysfs is not churned.
  *  4. History. The kernel counts for each state how often it was entered, how often that was too
  *     deep (above) and too shallow (below). A row of weights per state tells what its sleeps fitted
- *     (model/weights.h): the state itself when it was right, its neighbour on the side that was missed.
- *     At each look a row's weights move towards what its sleeps of the interval fitted, by
+ *     (model/weights.h): the state itself when it was right, its neighbour on the side that was
+ * missed. At each look a row's weights move towards what its sleeps of the interval fitted, by
  *     HistoryLearn times their share, and all rows go HistoryForget of the way back to knowing
  *     nothing. Then a state is drawn by chance, with a bias to what weighs most, from the row of
  *     the state that was entered most; the CPU may not sleep deeper until the next look.

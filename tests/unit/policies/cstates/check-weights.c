@@ -65,11 +65,17 @@ START_TEST(any_sequence)
                 for (int i = (int)(random_next(&random) % 200); i > 0; i--) {
                         row = (int)(random_next(&random) % (uint64_t)n);
                         column = (int)(random_next(&random) % (uint64_t)n);
-                        if (random_next(&random) % 4)
+                        switch (random_next(&random) % 4) {
+                        case 0:
+                                weights_forget(&w, row, random_share(&random));
+                                break;
+                        case 1:
+                                weights_learn_many(&w, row, column, random_share(&random));
+                                break;
+                        default:
                                 weights_learn(&w, row, (int)(random_next(&random) % (uint64_t)n),
                                               column, random_share(&random));
-                        else
-                                weights_forget(&w, row, random_share(&random));
+                        }
                         column = weights_draw(&w, row, (WeightsDraw)(random_next(&random) % 2),
                                               (uint32_t)random_next(&random));
                         drawn &= column >= 0 && column < n && w.of[row][column] > 0;
@@ -80,21 +86,41 @@ START_TEST(any_sequence)
 }
 END_TEST
 
-/* Where the choice was right the others lose in proportion to what they have; where it was wrong
- * only the choice does. */
-START_TEST(learns_in_proportion)
+/* A right choice gains from all others, a wrong one gives to the one that fitted; no column gives
+ * more than it has. */
+START_TEST(learns_from_one)
 {
         Weights w;
 
         weights_init(&w, 4);
-        weights_learn(&w, 1, 1, 1, 0.5);
+        weights_learn(&w, 1, 1, 1, 0.06);
+        ck_assert_uint_eq(w.of[1][1], 760000);
+        ck_assert_uint_eq(w.of[1][0], 80000);
+        weights_learn(&w, 1, 1, 0, 0.06);
+        ck_assert_uint_eq(w.of[1][1], 700000);
+        ck_assert_uint_eq(w.of[1][0], 140000);
+        ck_assert_uint_eq(w.of[1][2], 80000);
+        weights_learn(&w, 1, 2, 3, 0.5);
+        ck_assert_uint_eq(w.of[1][2], 0);
+        ck_assert_uint_eq(w.of[1][3], 160000);
+        ck_assert_uint_eq(w.of[0][0], WEIGHT_SELF);
+}
+END_TEST
+
+/* The others lose in proportion to what they have. */
+START_TEST(learns_from_many)
+{
+        Weights w;
+
+        weights_init(&w, 4);
+        weights_learn_many(&w, 1, 1, 0.5);
         ck_assert_uint_eq(w.of[1][1], 850000);
         ck_assert_uint_eq(w.of[1][0], 50000);
-        weights_learn(&w, 1, 1, 0, 0.5);
+        weights_learn_many(&w, 1, 0, 0.5);
         ck_assert_uint_eq(w.of[1][1], 425000);
-        ck_assert_uint_eq(w.of[1][2], 50000);
-        ck_assert_uint_eq(w.of[1][3], 50000);
-        ck_assert_uint_eq(w.of[1][0], 475000);
+        ck_assert_uint_eq(w.of[1][2], 25000);
+        ck_assert_uint_eq(w.of[1][3], 25000);
+        ck_assert_uint_eq(w.of[1][0], 525000);
         ck_assert_uint_eq(w.of[0][0], WEIGHT_SELF);
 }
 END_TEST
@@ -106,7 +132,7 @@ START_TEST(forgets)
         weights_init(&w, 5);
         fresh = w;
         for (int i = 0; i < 100; i++)
-                weights_learn(&w, 2, 0, 0, 0.3);
+                weights_learn_many(&w, 2, 0, 0.3);
         ck_assert_uint_gt(w.of[2][0], 999000);
         weights_forget(&w, 2, 0.5);
         ck_assert_uint_lt(w.of[2][0], 600000);
@@ -136,8 +162,8 @@ START_TEST(draws_by_weight)
         Weights w;
 
         weights_init(&w, 4);
-        weights_learn(&w, 2, 3, 3, 0.4);
-        weights_learn(&w, 2, 0, 0, 0.25);
+        weights_learn_many(&w, 2, 3, 0.4);
+        weights_learn_many(&w, 2, 0, 0.25);
         for (int column = 0; column < 4; column++)
                 sum += drawn_by(draw, w.of[2][column]);
         for (int i = 0; i < N; i++)
@@ -184,7 +210,8 @@ int main(void)
 
         tcase_add_loop_test(tcase, first, 1, IDLE_STATES_MAX + 1);
         tcase_add_loop_test(tcase, any_sequence, 0, 10);
-        tcase_add_test(tcase, learns_in_proportion);
+        tcase_add_test(tcase, learns_from_one);
+        tcase_add_test(tcase, learns_from_many);
         tcase_add_test(tcase, forgets);
         tcase_add_loop_test(tcase, draws_by_weight, 0, 2);
         tcase_add_test(tcase, draws_as_the_paper);
