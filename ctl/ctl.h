@@ -47,8 +47,9 @@ typedef struct Ctl {
         bool history, knobs;
         HoldWishes hold;
         ReplayAsks replay;
-        int root;    /* the machine's root directory */
-        char **args; /* behind the verb, NULL at the end */
+        uint64_t advise_usec; /* longest exit latency; 0: any */
+        int root;             /* the machine's root directory */
+        char **args;          /* behind the verb, NULL at the end */
         int n_args;
         Screen screen;
         Client *client;
@@ -88,6 +89,9 @@ typedef struct Verb {
 extern const VerbOption replay_options[];
 int replay_check(const Ctl *ctl, const Verb *verb);
 
+extern const VerbOption advise_options[];
+int advise_check(const Ctl *ctl, const Verb *verb);
+
 json_object *status_ask(Ctl *ctl, int *ret_status);
 void status_show(const Ctl *ctl, json_object *answer);
 json_object *cpus_ask(Ctl *ctl, int *ret_status);
@@ -112,6 +116,8 @@ json_object *holds_ask(Ctl *ctl, int *ret_status);
 void holds_show(const Ctl *ctl, json_object *answer);
 json_object *replay_ask(Ctl *ctl, int *ret_status);
 void replay_show(const Ctl *ctl, json_object *answer);
+json_object *advise_ask(Ctl *ctl, int *ret_status);
+void advise_show(const Ctl *ctl, json_object *answer);
 json_object *dump_ask(Ctl *ctl, int *ret_status);
 void dump_show(const Ctl *ctl, json_object *answer);
 

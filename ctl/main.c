@@ -146,7 +146,7 @@ static const Verb verbs[] = {
                   "the latency limit; Energy is that of its choices, by that of those. A TRACE of "
                   "-\n"
                   "is standard input. Governors: ladder, menu-6.1, menu-6.12, teo-6.1, teo-6.12,\n"
-                  "teo-6.18, teo-util, omniscient, timer-only, fixed:N.\n"
+                  "teo-6.18, teo-util, learned, weighted:BASE, omniscient, timer-only, fixed:N.\n"
                   "  idlectl replay --table laptop.tbl --governor menu-6.12,teo-6.18 trace.csv.xz",
           .options = { replay_options },
           .check = replay_check,
@@ -154,6 +154,20 @@ static const Verb verbs[] = {
           .max_args = INT_MAX,
           .ask = replay_ask,
           .show = replay_show },
+        { .name = "advise",
+          .arguments = "TRACE...",
+          .summary = "Show which governor and limit suit recorded idle periods",
+          .help = "Replays the kernel's governors with every limit on idle states, and prints the\n"
+                  "commands that apply the best. Energy is by that of the least. Of candidates\n"
+                  "that need about the same energy, the one with the shortest exit latency is\n"
+                  "best.\n"
+                  "  idlectl advise --table laptop.tbl --latency 100us trace.csv.xz",
+          .options = { advise_options },
+          .check = advise_check,
+          .min_args = 1,
+          .max_args = INT_MAX,
+          .ask = advise_ask,
+          .show = advise_show },
         { .name = "dump",
           .arguments = "",
           .summary = "Print everything, for a report",

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * idlectl advise: which of the kernel's governors, with which limit on idle states, would have been
+ * best for recorded idle periods.
+ *
+ * 1. Candidates are the governors that the kernel has, each with each state as the deepest one, as
+ *    long as it does not poll and its exit latency is within the bound; and teo with cstates'
+ * UtilizationAware=.
+ * 2. Each is replayed over all traces, with the deeper states switched off.
+ * 3. The best is, of those that need at most 1 % more energy than the least, the one with the
+ *    shortest mean exit latency.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/number.h"
+#include "replay.h"
+
+#define NEAR 1.01 /* energies that count as the same */
+
+/* One governor of the kernel, and by which model it is replayed. */
+typedef struct Candidate {
+        const char *kernel, *model;
+        bool by_utilisation;
+} Candidate;
+
+typedef struct Result {
+        const Candidate *candidate;
+        int deepest;
+        Score score;
+} Result;
+
+static int take_table(Ctl *ctl, const char *text)
+{
+        ctl->replay.table = text;
+        return EXIT_FINE;
+}
+
+static int take_latency(Ctl *ctl, const char *text)
+{
+        if (duration_parse(text, &ctl->advise_usec) < 0 || ctl->advise_usec == 0)
+                return complain_usage(
+                        NULL, "--latency: found \"%s\", expected a duration such as 50us", text);
+        return EXIT_FINE;
+}
+
+const VerbOption advise_options[] = {
+        { "table", "FILE", "the idle states; this: those of this machine", take_table },
+        { "latency", "TIME", "no wake-up may take longer than this", take_latency },
+        { 0 },
+};
+
+int advise_check(const Ctl *ctl, const Verb *verb)
+{
+        for (int i = 0; i < ctl->n_args; i++)
+                if (g_str_equal(ctl->args[i], "-"))
+                        return complain_usage(verb, "a trace is read several times: found standard "
+                                                    "input, expected a file");
+        return EXIT_FINE;
+}
+
+/* The models of the kernel with this release; the newest for one that is not known. */
+static const Candidate *candidates_of(const char *release)
+{
+        static const Candidate old[] = { { "menu", "menu-6.1", false },
+                                         { "teo", "teo-6.1", false },
+                                         { "ladder", "ladder", false },
+                                         { "teo", "teo-util", true },
+                                         { 0 } };
+        static const Candidate middle[] = { { "menu", "menu-6.12", false },
+                                            { "teo", "teo-6.12", false },
+                                            { "ladder", "ladder", false },
+                                            { "teo", "teo-util", true },
+                                            { 0 } };
+        static const Candidate newest[] = { { "menu", "menu-6.12", false },
+                                            { "teo", "teo-6.18", false },
+                                            { "ladder", "ladder", false },
+                                            { "teo", "teo-util", true },
+                                            { 0 } };
+        unsigned major = 0, minor = 0;
+
+        if (!release || sscanf(release, "%u.%u", &major, &minor) != 2)
+                return newest;
+        if (major < 6 || (major == 6 && minor < 12))
+                return old;
+        return major == 6 && minor < 18 ? middle : newest;
+}
+
+/* What the machine says; NULL if it says nothing. */
+static char *machine_text(const Ctl *ctl, const char *path)
+{
+        char *text = NULL;
+
+        return file_read(ctl->root, path, &text) == 0 ? g_strchomp(text) : NULL;
+}
+
+static bool has_word(const char *words, const char *word)
+{
+        g_auto(GStrv) parts = g_strsplit_set(words, " \n\t", -1);
+
+        return g_strv_contains((const char *const *)parts, word);
+}
+
+/* Without powers: each state needs half as much as the one before it. True if that was assumed. */
+static bool assume_powers(StateTable *table)
+{
+        if (table->has_power)
+                return false;
+        for (int i = 0; i < table->n; i++)
+                table->states[i].power_mw = 1000 / (double)(1 << i);
+        state_table_price(table);
+        return true;
+}
+
+static void add_score(Score *sum, const Score *score)
+{
+        sum->periods += score->periods;
+        sum->correct += score->correct;
+        sum->deep += score->deep;
+        sum->shallow += score->shallow;
+        sum->energy += score->energy;
+        sum->ideal_energy += score->ideal_energy;
+        sum->latency_ns += score->latency_ns;
+        sum->idle_ns += score->idle_ns;
+}
+
+/* Replays the governors of `list` with `deepest` as the deepest state. Scores are in the list's
+ * order; -1 after messages. */
+static int replay_limited(const Ctl *ctl, const StateTable *table, int deepest, const char *list,
+                          Score *ret_scores)
+{
+        StateTable limited = *table;
+        g_autoptr(GPtrArray) choices = NULL, runs = NULL;
+
+        for (int i = deepest + 1; i < limited.n; i++)
+                limited.states[i].off = true;
+        choices = replay_choices(ctl, list, &limited);
+        if (!choices)
+                return -1;
+        runs = replay_runs(ctl->args, ctl->n_args, choices, &limited);
+        for (guint r = 0; r < runs->len; r++) {
+                const Run *run = g_ptr_array_index(runs, r);
+
+                if (run->error)
+                        return complain("%s", run->error), -1;
+                for (guint i = 0; i < choices->len; i++)
+                        add_score(&ret_scores[i], replay_score(run->replays[i]));
+        }
+        return 0;
+}
+
+/* The models of the candidates, with commas; those that the machine does not have are left out. */
+static GPtrArray *pick(const Candidate *all, const char *available, char **ret_list)
+{
+        GPtrArray *picked = g_ptr_array_new();
+        g_autoptr(GString) list = g_string_new(NULL);
+
+        for (const Candidate *c = all; c->kernel; c++) {
+                if (available && !has_word(available, c->kernel))
+                        continue;
+                g_string_append_printf(list, "%s%s", picked->len ? "," : "", c->model);
+                g_ptr_array_add(picked, (gpointer)c);
+        }
+        *ret_list = g_string_free(g_steal_pointer(&list), FALSE);
+        return picked;
+}
+
+static bool is_enabled_deeper(const StateTable *table, int state)
+{
+        for (int i = state + 1; i < table->n; i++)
+                if (!table->states[i].off)
+                        return true;
+        return false;
+}
+
+/* All candidates with all limits within the bound. NULL after a message. */
+static GArray *try_all(const Ctl *ctl, const StateTable *table, const GPtrArray *picked,
+                       const char *list, bool bounded)
+{
+        g_autoptr(GArray) results = g_array_new(FALSE, FALSE, sizeof(Result));
+
+        for (int deepest = 0; deepest < table->n; deepest++) {
+                const ReplayState *state = &table->states[deepest];
+                Score scores[8] = { 0 };
+
+                if (state->off || (state->polling && is_enabled_deeper(table, deepest)) ||
+                    (bounded && state->latency_ns > (int64_t)ctl->advise_usec * INT64_C(1000)))
+                        continue;
+                if (replay_limited(ctl, table, deepest, list, scores) < 0)
+                        return NULL;
+                for (guint i = 0; i < picked->len; i++) {
+                        Result result = { g_ptr_array_index(picked, i), deepest, scores[i] };
+
+                        g_array_append_val(results, result);
+                }
+        }
+        return g_steal_pointer(&results);
+}
+
+static int by_energy(gconstpointer a, gconstpointer b)
+{
+        const Result *x = a, *y = b;
+
+        return x->score.energy < y->score.energy ? -1 : x->score.energy > y->score.energy;
+}
+
+/* Of those that need hardly more than the least, the one that wakes up soonest. Sorted before. */
+static const Result *best_of(const GArray *results)
+{
+        const Result *best = &g_array_index(results, Result, 0);
+        double most = best->score.energy * NEAR;
+
+        for (guint i = 1; i < results->len; i++) {
+                const Result *result = &g_array_index(results, Result, i);
+
+                if (result->score.energy <= most &&
+                    result->score.latency_ns < best->score.latency_ns)
+                        best = result;
+        }
+        return best;
+}
+
+/* `least` is the energy that the ratio is to. */
+static json_object *describe(const Result *result, const StateTable *table, bool assumed,
+                             double least)
+{
+        json_object *answer = json_object_new_object();
+        const Score *score = &result->score;
+        const ReplayState *state = &table->states[result->deepest];
+
+        json_put_text(answer, "governor", result->candidate->kernel);
+        json_put_text(answer, "model", result->candidate->model);
+        json_put_bool(answer, "utilization_aware", result->candidate->by_utilisation);
+        json_put_text(answer, "deepest_state", state->name);
+        json_put_int(answer, "worst_exit_latency_us", state->latency_ns / 1000);
+        json_put_real(answer, "mean_exit_latency_us",
+                      score->latency_ns / (double)score->periods / 1000, 3);
+        json_put_real(answer, "correct_percent",
+                      100 * (double)score->correct / (double)score->periods, 3);
+        json_put_real(answer, "energy_ratio", least > 0 ? score->energy / least : NAN, 6);
+        json_put_real(answer, "energy_joules", assumed ? NAN : score->energy / 1e12, 9);
+        json_put_real(answer, "idle_power_mw", assumed ? NAN : score->energy / score->idle_ns, 3);
+        return answer;
+}
+
+/* "Key=value" of each option of cstates that differs from its default. */
+static json_object *describe_settings(const Result *best, const StateTable *table)
+{
+        json_object *settings = json_object_new_object();
+        int64_t latency_us = table->states[best->deepest].latency_ns / 1000;
+        g_autofree char *latency = g_strdup_printf("%" G_GINT64_FORMAT "us", latency_us);
+
+        json_put_text(settings, "IdleGovernor", best->candidate->kernel);
+        if (is_enabled_deeper(table, best->deepest))
+                json_put_text(settings, "DeepestState", latency);
+        if (best->candidate->by_utilisation)
+                json_put_text(settings, "UtilizationAware", "yes");
+        return settings;
+}
+
+static json_object *describe_commands(json_object *settings)
+{
+        json_object *commands = json_object_new_array();
+        g_autoptr(GString) now = g_string_new("idlectl set cstates");
+        g_autoptr(GString) lasting = g_string_new("printf '[Policy]\\n");
+
+        json_object_object_foreach(settings, key, value)
+        {
+                g_string_append_printf(now, " %s=%s", key, json_object_get_string(value));
+                g_string_append_printf(lasting, "%s=%s\\n", key, json_object_get_string(value));
+        }
+        g_string_append(lasting, "' > " ADMIN_DIR "/policies/cstates.conf.d/advise.conf");
+        json_object_array_add(commands, json_object_new_string(now->str));
+        json_object_array_add(
+                commands, json_object_new_string("mkdir -p " ADMIN_DIR "/policies/cstates.conf.d"));
+        json_object_array_add(commands, json_object_new_string(lasting->str));
+        json_object_array_add(commands, json_object_new_string("systemctl reload idled"));
+        return commands;
+}
+
+/* What runs now: the machine's governor without a limit. NULL if there is no model of it. */
+static const Result *find_now(const GArray *results, const StateTable *table, const char *current)
+{
+        for (guint i = 0; i < results->len; i++) {
+                const Result *result = &g_array_index(results, Result, i);
+
+                if (!result->candidate->by_utilisation &&
+                    !is_enabled_deeper(table, result->deepest) &&
+                    g_str_equal(result->candidate->kernel, current))
+                        return result;
+        }
+        return NULL;
+}
+
+/* How much less energy `best` needs than `other`; NAN if that is not known. */
+static double saving(const Result *best, double other)
+{
+        return other > 0 ? 100 * (1 - best->score.energy / other) : NAN;
+}
+
+static json_object *describe_all(const Ctl *ctl, const GArray *within, const GArray *all,
+                                 const StateTable *table, const char *current, bool assumed)
+{
+        json_object *answer = json_object_new_object(), *rows = json_object_new_array();
+        const Result *best = best_of(within), *now = find_now(all, table, current);
+        double least = g_array_index(within, Result, 0).score.energy;
+        Score bound[1] = { 0 };
+        json_object *settings;
+
+        for (guint i = 0; i < within->len; i++)
+                json_object_array_add(
+                        rows, describe(&g_array_index(within, Result, i), table, assumed, least));
+        if (replay_limited(ctl, table, best->deepest, "omniscient", bound) < 0)
+                bound->energy = NAN;
+        json_put_int(answer, "periods", (int64_t)best->score.periods);
+        json_put(answer, "latency_us",
+                 ctl->advise_usec ? json_object_new_int64((int64_t)ctl->advise_usec) : NULL);
+        json_put_bool(answer, "powers_assumed", assumed);
+        json_put(answer, "candidates", rows);
+        json_put_text_any(answer, "governor_now", current);
+        json_put(answer, "now", now ? describe(now, table, assumed, least) : NULL);
+        json_put(answer, "best", describe(best, table, assumed, least));
+        json_put_real(answer, "saved_percent", now ? saving(best, now->score.energy) : NAN, 3);
+        json_put_real(answer, "above_ideal_percent",
+                      bound->energy > 0 ? 100 * (best->score.energy / bound->energy - 1) : NAN, 3);
+        settings = describe_settings(best, table);
+        json_put(answer, "settings", settings);
+        json_put(answer, "commands", describe_commands(settings));
+        return answer;
+}
+
+json_object *advise_ask(Ctl *ctl, int *ret_status)
+{
+        bool here = !ctl->replay.table || g_str_equal(ctl->replay.table, "this");
+        g_autofree char *release = machine_text(ctl, "proc/sys/kernel/osrelease");
+        g_autofree char *available =
+                here ? machine_text(ctl, "sys/devices/system/cpu/cpuidle/available_governors")
+                     : NULL;
+        g_autofree char *current = machine_text(ctl,
+                                                "sys/devices/system/cpu/cpuidle/current_governor");
+        g_autoptr(GPtrArray) picked = NULL;
+        g_autoptr(GArray) within = NULL, all = NULL;
+        g_autofree char *list = NULL;
+        StateTable table;
+        bool assumed;
+
+        *ret_status = EXIT_FAILED;
+        if (replay_table(ctl, ctl->replay.table, &table) < 0)
+                return NULL;
+        assumed = assume_powers(&table);
+        picked = pick(candidates_of(release), available, &list);
+        if (picked->len == 0) {
+                complain("advise: found governors \"%s\", there are models of menu, teo and ladder "
+                         "only",
+                         available);
+                return NULL;
+        }
+        all = try_all(ctl, &table, picked, list, false);
+        within = all ? try_all(ctl, &table, picked, list, ctl->advise_usec > 0) : NULL;
+        if (!within)
+                return NULL;
+        if (within->len == 0 || g_array_index(within, Result, 0).score.periods == 0) {
+                complain(within->len ? "advise: found no idle periods in the traces"
+                                     : "advise: no idle state wakes up within --latency");
+                return NULL;
+        }
+        g_array_sort(within, by_energy);
+        *ret_status = EXIT_FINE;
+        return describe_all(ctl, within, all, &table, current ? current : "", assumed);
+}
+
+/* Energy of a row by that of the best: known even where powers are assumed. */
+static void show_candidates(const Ctl *ctl, json_object *answer)
+{
+        g_autoptr(Table) table = table_new();
+        json_object *row;
+
+        table_column(table, "Governor", false);
+        table_column(table, "Deepest", false);
+        table_column(table, "Energy", true);
+        table_column(table, "Exit_us", true);
+        table_column(table, "Worst_us", true);
+        table_column(table, "Correct%", true);
+        JSON_FOREACH(row, json_get(answer, "candidates")) {
+                g_autofree char *name = g_strdup_printf(
+                        "%s%s", json_text(row, "governor"),
+                        json_true(row, "utilization_aware") ? " + UtilizationAware" : "");
+
+                table_cell(table, STYLE_PLAIN, name);
+                table_cell(table, STYLE_PLAIN, json_text(row, "deepest_state"));
+                table_cellf(table, STYLE_PLAIN, "%.3f", json_number(row, "energy_ratio", NAN));
+                table_cellf(table, STYLE_PLAIN, "%.1f",
+                            json_number(row, "mean_exit_latency_us", NAN));
+                table_cellf(table, STYLE_PLAIN, "%.0f",
+                            json_number(row, "worst_exit_latency_us", NAN));
+                table_cellf(table, STYLE_PLAIN, "%.1f", json_number(row, "correct_percent", NAN));
+        }
+        table_print(table, &ctl->screen);
+}
+
+void advise_show(const Ctl *ctl, json_object *answer)
+{
+        json_object *best = json_get(answer, "best"), *commands = json_get(answer, "commands");
+        double saved = json_number(answer, "saved_percent", NAN);
+        double power = json_number(best, "idle_power_mw", NAN);
+        const char *mark = json_true(answer, "powers_assumed") ? "~" : "";
+
+        show_candidates(ctl, answer);
+        putchar('\n');
+        screen_line(&ctl->screen, STYLE_TITLE, "Best: %s with %s as the deepest state%s",
+                    json_text(best, "governor"), json_text(best, "deepest_state"),
+                    json_true(best, "utilization_aware") ? ", UtilizationAware=yes" : "");
+        printf("Mean exit latency %.1f us, at most %.0f us.",
+               json_number(best, "mean_exit_latency_us", NAN),
+               json_number(best, "worst_exit_latency_us", NAN));
+        if (!isnan(power))
+                printf(" %.0f mW while idle.", power);
+        if (!isnan(saved))
+                printf(" %s%.1f %% %s energy while idle than now.", mark, fabs(saved),
+                       saved < 0 ? "more" : "less");
+        printf(" %s%.1f %% above the least possible.\n", mark,
+               json_number(answer, "above_ideal_percent", NAN));
+        if (!json_get(answer, "now") && json_text(answer, "governor_now"))
+                printf("There is no model of %s, which the kernel uses now.\n",
+                       json_text(answer, "governor_now"));
+        if (*mark)
+                printf("Powers are not known: each state is taken to need half of the one before "
+                       "it.\n");
+        puts("\nTo apply:");
+        for (size_t i = 0; i < json_length(commands); i++)
+                printf("  %s\n", json_element_text(commands, i));
+}

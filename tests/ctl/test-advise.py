@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""idlectl advise: advice keeps to the bound, is the best of what was tried, and can be applied."""
+import json
+import os
+import unittest
+from pathlib import Path
+
+from ctltest import TestCase
+
+TRACES = Path(__file__).resolve().parent.parent / "traces" / "idle"
+CLIENT = str(TRACES / "client.tbl")
+LOADS = ["idle", "database", "messages", "timers"]
+
+
+class Advise(TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.root = os.path.join(self.directory, "root")
+        self.machine("6.12.9", "menu", "menu teo")
+
+    def machine(self, release, current, available):
+        cpuidle = Path(self.root, "sys/devices/system/cpu/cpuidle")
+        kernel = Path(self.root, "proc/sys/kernel")
+        for directory in cpuidle, kernel:
+            directory.mkdir(parents=True, exist_ok=True)
+        (kernel / "osrelease").write_text(release + "\n")
+        (cpuidle / "current_governor").write_text(current + "\n")
+        (cpuidle / "available_governors").write_text(available + "\n")
+
+    def advise(self, *arguments):
+        result = self.run_ctl("advise", "--root", self.root, "--json", *arguments)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        return json.loads(result.stdout)
+
+    def test_keeps_to_the_bound(self):
+        for bound, slowest in (None, 166), ("133us", 133), ("50us", 33), ("2us", 2):
+            more = ["--latency", bound] if bound else []
+            answer = self.advise("--table", CLIENT, *more, str(TRACES / "idle.csv.xz"))
+            worst = [row["worst_exit_latency_us"] for row in answer["candidates"]]
+            self.assertEqual(max(worst), slowest)
+            self.assertLessEqual(answer["best"]["worst_exit_latency_us"], slowest)
+            limit = answer["settings"].get("DeepestState")
+            self.assertEqual(limit is None, answer["best"]["worst_exit_latency_us"] == 166)
+
+    def test_best_of_all(self):
+        for load in LOADS:
+            answer = self.advise("--table", CLIENT, str(TRACES / f"{load}.csv.xz"))
+            least = min(row["energy_joules"] for row in answer["candidates"])
+            near = [row for row in answer["candidates"]
+                    if row["energy_joules"] <= 1.01 * least]
+            self.assertEqual(answer["best"]["mean_exit_latency_us"],
+                             min(row["mean_exit_latency_us"] for row in near), load)
+            self.assertGreaterEqual(answer["above_ideal_percent"], 0)
+            self.assertAlmostEqual(
+                answer["saved_percent"],
+                100 * (1 - answer["best"]["energy_joules"] / answer["now"]["energy_joules"]),
+                places=2)
+
+    def test_agrees_with_replay(self):
+        trace = str(TRACES / "database.csv.xz")
+        answer = self.advise("--table", CLIENT, trace)
+        replayed = json.loads(self.run_ctl("replay", "--json", "--table", CLIENT, "--governor",
+                                           "menu-6.12,teo-6.12", trace).stdout)
+        energies = {row["governor"]: row["energy_joules"]
+                    for row in replayed["traces"][0]["governors"]}
+        for row in answer["candidates"]:
+            if row["deepest_state"] == "C7s" and row["model"] in energies:
+                self.assertAlmostEqual(row["energy_joules"], energies[row["model"]], places=6)
+
+    def test_models_of_the_kernel(self):
+        trace = str(TRACES / "timers.csv.xz")
+        for release, expected in (("6.1.0-56-amd64", "menu-6.1 teo-6.1"),
+                                  ("6.12.9", "menu-6.12 teo-6.12"),
+                                  ("6.18.2-rt", "menu-6.12 teo-6.18"), ("7.2", "menu-6.12 teo-6.18"),
+                                  ("strange", "menu-6.12 teo-6.18")):
+            self.machine(release, "menu", "menu")
+            answer = self.advise("--table", CLIENT, trace)
+            models = {row["model"] for row in answer["candidates"]}
+            self.assertEqual(models - {"ladder", "teo-util"}, set(expected.split()), release)
+
+    def test_only_what_the_machine_has(self):
+        state = Path(self.root, "sys/devices/system/cpu/cpu0/cpuidle/state0")
+        deep = Path(state.parent, "state1")
+        for directory, name, latency, residency in (state, "C1", 2, 2), (deep, "C6", 133, 400):
+            directory.mkdir(parents=True)
+            for key, value in (("name", name), ("latency", latency), ("residency", residency),
+                               ("disable", 0)):
+                (directory / key).write_text(f"{value}\n")
+        self.machine("6.18.0", "haltpoll", "menu haltpoll")
+        answer = self.advise(str(TRACES / "idle.csv.xz"))
+        self.assertEqual({row["governor"] for row in answer["candidates"]}, {"menu"})
+        self.assertTrue(answer["powers_assumed"])
+        self.assertIsNone(answer["best"]["energy_joules"])
+        self.assertIsNone(answer["now"])
+        self.assertIsNone(answer["saved_percent"])
+        self.machine("6.18.0", "haltpoll", "haltpoll")
+        result = self.run_ctl("advise", "--root", self.root, str(TRACES / "idle.csv.xz"))
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn("haltpoll", result.stderr)
+
+    def test_for_people(self):
+        result = self.run_ctl("advise", "--root", self.root, "--table", CLIENT, "--latency",
+                              "50us", str(TRACES / "idle.csv.xz"))
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertIn("DeepestState=33us", result.stdout)
+        self.assertIn("idlectl set cstates IdleGovernor=", result.stdout)
+
+    def test_wrong_input(self):
+        trace = str(TRACES / "idle.csv.xz")
+        empty = os.path.join(self.directory, "empty.csv")
+        Path(empty).write_text("cpu,t_enter_ns,sleep_len_ns,idle_ns\n")
+        broken = os.path.join(self.directory, "broken.csv")
+        Path(broken).write_text("0,1,2,x\n")
+        for status, arguments in ((2, []), (2, ["-"]), (2, ["--latency", "0", trace]),
+                                  (2, ["--latency", "soon", trace]), (1, ["/nonexistent"]),
+                                  (1, [empty]), (1, [broken]),
+                                  (1, ["--table", "/nonexistent", trace])):
+            table = [] if "--table" in arguments else ["--table", CLIENT]
+            result = self.run_ctl("advise", *table, *arguments)
+            self.assertEqual((result.returncode, result.stdout), (status, ""), arguments)
+            self.assertTrue(result.stderr.startswith("idlectl: "), arguments)
+
+
+if __name__ == "__main__":
+    unittest.main()
