@@ -31,7 +31,7 @@ enum {
         ONE = 1 << 14, /* of probabilities */
         RATES = 20,
         LATE_MAX = 200 * 1000, /* ns; whatever is later did not end by its timer */
-        WRONG = 3,             /* being wrong costs so many tenths of the deepest entry energy */
+        WRONG = 4,             /* being wrong costs so many tenths of the deepest entry energy */
         MEAN_CAP = 64,         /* mean of long sleeps: each at most that many residencies */
         DELTA = 1 << 12,       /* power that the first state saves; each deeper one half of it */
 };
