@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The limits that cstates learns: live, over D-Bus, it does as well with a recorded trace as replayed.
+
+CPU 0 sleeps as recorded. It takes the deepest state that the daemon allows, and counts as the kernel
+does. The replay (tests/unit/policies/cstates/check-cstates-replay.c) has the same in C.
+"""
+import glob
+import os
+import re
+import subprocess
+import time
+
+from idledtest import NAME, PATH, TestCase, main
+
+TRACES = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../traces')
+CPUIDLE = 'sys/devices/system/cpu/cpu0/cpuidle'
+MIN_INTERVAL = 0.052  # seconds; readings closer than 50 ms are one to the daemon
+COUNTERS = 'usage', 'above', 'below'
+
+
+class Live(TestCase):
+    CONFIG = '[Daemon]\nPolicies=cstates\nMaxStretch=1\n'
+
+    def path(self, state, name):
+        return os.path.join(self.root, CPUIDLE, 'state%d' % state, name)
+
+    def read(self, state, name):
+        with open(self.path(state, name), encoding='ascii') as file:
+            return file.read().strip()
+
+    def write_counters(self):
+        for state, counts in enumerate(self.counts):
+            for name in COUNTERS:
+                path = self.path(state, name)
+                if os.path.exists(path):
+                    os.chmod(path, 0o644)
+                with open(path, 'w', encoding='ascii') as file:
+                    file.write('%d\n' % counts[name])
+
+    def look(self):
+        """An option that is set to what it is makes the daemon look."""
+        time.sleep(max(0, self.looked + MIN_INTERVAL - time.monotonic()))
+        self.call('SetOption', 'cstates', 'HistoryForget', '0.5%')
+        self.looked = time.monotonic()
+
+    def allowed(self):
+        """The deepest state that the daemon lets CPU 0 take."""
+        inputs = [str(i[0]) for reason in self.call('Explain')[0]['reasons'] for i in reason['inputs']]
+        return self.names.index(inputs[0]) if inputs else len(self.names) - 1
+
+    def sleep(self, state, length_us):
+        residency = self.residency[state]
+        slept = length_us + self.latency[state]
+        self.counts[state]['usage'] += 1
+        if slept < residency:
+            self.counts[state]['above'] += state > 0
+        elif state + 1 < len(self.names) and length_us >= self.residency[state + 1]:
+            self.counts[state]['below'] += 1
+
+    def prepare(self):
+        n = len(glob.glob(os.path.join(self.root, CPUIDLE, 'state*')))
+        self.names = [self.read(state, 'name') for state in range(n)]
+        self.latency = [int(self.read(state, 'latency')) for state in range(n)]
+        self.residency = [int(self.read(state, 'residency')) for state in range(n)]
+        self.counts = [dict.fromkeys(COUNTERS, 0) for _ in range(n)]
+        self.write_counters()
+
+    def play(self, series):
+        with open(os.path.join(TRACES, 'sleeps-%s.txt' % series), encoding='ascii') as file:
+            lines = file.read().splitlines()
+        self.look()
+        for line in lines:
+            state = self.allowed()
+            for part in line.split():
+                length, count = part.split('*')
+                for _ in range(int(count)):
+                    self.sleep(state, int(length))
+            self.write_counters()
+            self.look()
+
+    def replayed(self, series, draw):
+        table = ' '.join('%s:%d:%d' % row for row in zip(self.names, self.latency, self.residency))
+        answer = subprocess.run(
+            [os.environ['CSTATES_REPLAY']], check=True, capture_output=True, text=True, timeout=60,
+            env={**os.environ, 'IDLED_REPLAY_ONE': '%s|%s|HistoryDraw=%s' % (table, series, draw)})
+        return float(re.search(r'^accuracy (\S+)$', answer.stdout, re.M)[1])
+
+    def check(self, series, draw):
+        self.prepare()
+        self.write_config('policies/cstates.conf', '[Policy]\nHistory=yes\nPeriod=1h\nHistoryDraw=%s\n' % draw)
+        self.start('--dry-run')
+        self.looked = time.monotonic()
+        self.play(series)
+        figures = {str(f[1]): float(f[3]) for f in self.get('Figures', PATH + '/cpu/0', NAME + '.Cpu')}
+        self.assertAlmostEqual(figures['accuracy'], self.replayed(series, draw), places=3)
+
+    def test_database_by_weight(self):
+        self.check('database', 'weight')
+
+    def test_timers_by_fourth_power(self):
+        self.check('timers', 'fourth')
+
+
+if __name__ == '__main__':
+    main()
