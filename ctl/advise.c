@@ -18,7 +18,8 @@
 #include "base/number.h"
 #include "replay.h"
 
-#define NEAR 1.01 /* energies that count as the same */
+#define NEAR           1.01 /* energies that count as the same */
+#define CANDIDATES_MAX 4
 
 /* One governor of the kernel, and by which model it is replayed. */
 typedef struct Candidate {
@@ -175,18 +176,17 @@ static bool is_enabled_deeper(const StateTable *table, int state)
         return false;
 }
 
-/* All candidates with all limits within the bound. NULL after a message. */
+/* All candidates with all limits. NULL after a message. */
 static GArray *try_all(const Ctl *ctl, const StateTable *table, const GPtrArray *picked,
-                       const char *list, bool bounded)
+                       const char *list)
 {
         g_autoptr(GArray) results = g_array_new(FALSE, FALSE, sizeof(Result));
 
         for (int deepest = 0; deepest < table->n; deepest++) {
                 const ReplayState *state = &table->states[deepest];
-                Score scores[8] = { 0 };
+                Score scores[CANDIDATES_MAX] = { 0 };
 
-                if (state->off || (state->polling && is_enabled_deeper(table, deepest)) ||
-                    (bounded && state->latency_ns > (int64_t)ctl->advise_usec * INT64_C(1000)))
+                if (state->off || (state->polling && is_enabled_deeper(table, deepest)))
                         continue;
                 if (replay_limited(ctl, table, deepest, list, scores) < 0)
                         return NULL;
@@ -197,6 +197,21 @@ static GArray *try_all(const Ctl *ctl, const StateTable *table, const GPtrArray 
                 }
         }
         return g_steal_pointer(&results);
+}
+
+/* Those that wake up within the bound; 0 is none. */
+static GArray *within_bound(const GArray *all, const StateTable *table, uint64_t bound_usec)
+{
+        GArray *within = g_array_new(FALSE, FALSE, sizeof(Result));
+
+        for (guint i = 0; i < all->len; i++) {
+                const Result *result = &g_array_index(all, Result, i);
+                int64_t latency_us = table->states[result->deepest].latency_ns / 1000;
+
+                if (bound_usec == 0 || (uint64_t)latency_us <= bound_usec)
+                        g_array_append_vals(within, result, 1);
+        }
+        return within;
 }
 
 static int by_energy(gconstpointer a, gconstpointer b)
@@ -357,10 +372,10 @@ json_object *advise_ask(Ctl *ctl, int *ret_status)
                          available);
                 return NULL;
         }
-        all = try_all(ctl, &table, picked, list, false);
-        within = all ? try_all(ctl, &table, picked, list, ctl->advise_usec > 0) : NULL;
-        if (!within)
+        all = try_all(ctl, &table, picked, list);
+        if (!all)
                 return NULL;
+        within = within_bound(all, &table, ctl->advise_usec);
         if (within->len == 0 || g_array_index(within, Result, 0).score.periods == 0) {
                 complain(within->len ? "advise: found no idle periods in the traces"
                                      : "advise: no idle state wakes up within --latency");
