@@ -13,6 +13,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/number.h"
@@ -47,14 +48,30 @@ static int take_latency(Ctl *ctl, const char *text)
         return EXIT_FINE;
 }
 
+static int take_record(Ctl *ctl, const char *text)
+{
+        double seconds;
+
+        if (real_parse(text, &seconds) < 0 || seconds < 1 || seconds > 86400)
+                return complain_usage(NULL,
+                                      "--record: found \"%s\", expected a number of seconds from 1 "
+                                      "to 86400",
+                                      text);
+        ctl->advise_record = text;
+        return EXIT_FINE;
+}
+
 const VerbOption advise_options[] = {
         { "table", "FILE", "the idle states; this: those of this machine", take_table },
         { "latency", "TIME", "no wake-up may take longer than this", take_latency },
+        { "record", "SECONDS", "record this machine instead of reading traces", take_record },
         { 0 },
 };
 
 int advise_check(const Ctl *ctl, const Verb *verb)
 {
+        if ((ctl->n_args > 0) == (ctl->advise_record != NULL))
+                return complain_usage(verb, "advise: expected either traces or --record");
         for (int i = 0; i < ctl->n_args; i++)
                 if (g_str_equal(ctl->args[i], "-"))
                         return complain_usage(verb, "a trace is read several times: found standard "
@@ -346,7 +363,7 @@ static json_object *describe_all(const Ctl *ctl, const GArray *within, const GAr
         return answer;
 }
 
-json_object *advise_ask(Ctl *ctl, int *ret_status)
+static json_object *advise(Ctl *ctl, int *ret_status)
 {
         bool here = !ctl->replay.table || g_str_equal(ctl->replay.table, "this");
         g_autofree char *release = machine_text(ctl, "proc/sys/kernel/osrelease");
@@ -384,6 +401,53 @@ json_object *advise_ask(Ctl *ctl, int *ret_status)
         g_array_sort(within, by_energy);
         *ret_status = EXIT_FINE;
         return describe_all(ctl, within, all, &table, current ? current : "", assumed);
+}
+
+/* Records by this program's own verb, which needs what a build may lack. EXIT_FAILED after a
+ * message, which may be that verb's. */
+static int record(const char *path, const char *seconds)
+{
+        g_autofree char *program = g_file_read_link("/proc/self/exe", NULL);
+        const char *arguments[] = { program,     "record", "--idle", path,
+                                    "--seconds", seconds,  "--json", NULL };
+        g_autoptr(GError) error = NULL;
+        int status;
+
+        if (!program)
+                return complain("advise: --record needs /proc");
+        if (!g_spawn_sync(NULL, (char **)arguments, NULL, G_SPAWN_STDOUT_TO_DEV_NULL, NULL, NULL,
+                          NULL, NULL, &status, &error))
+                return complain("advise: %s", error->message);
+        return g_spawn_check_wait_status(status, NULL)
+                       ? EXIT_FINE
+                       : complain("advise: idlectl record failed; expected a trace instead of "
+                                  "--record");
+}
+
+json_object *advise_ask(Ctl *ctl, int *ret_status)
+{
+        g_autofree char *path = NULL;
+        char *recorded[2] = { NULL };
+        json_object *answer = NULL;
+        g_autoptr(GError) error = NULL;
+        _fd_ int fd = -1;
+
+        if (!ctl->advise_record)
+                return advise(ctl, ret_status);
+        fd = g_file_open_tmp("idlectl-advise-XXXXXX", &path, &error);
+        if (fd < 0) {
+                *ret_status = complain("advise: %s", error->message);
+                return NULL;
+        }
+        recorded[0] = path;
+        ctl->args = recorded;
+        ctl->n_args = 1;
+        *ret_status = record(path, ctl->advise_record);
+        if (*ret_status == EXIT_FINE)
+                answer = advise(ctl, ret_status);
+        ctl->n_args = 0;
+        unlink(path);
+        return answer;
 }
 
 /* Energy of a row by that of the best: known even where powers are assumed. */

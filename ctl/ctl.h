@@ -47,9 +47,10 @@ typedef struct Ctl {
         bool history, knobs;
         HoldWishes hold;
         ReplayAsks replay;
-        uint64_t advise_usec; /* longest exit latency; 0: any */
-        int root;             /* the machine's root directory */
-        char **args;          /* behind the verb, NULL at the end */
+        uint64_t advise_usec;      /* longest exit latency; 0: any */
+        const char *advise_record; /* seconds; NULL: traces are given */
+        int root;                  /* the machine's root directory */
+        char **args;               /* behind the verb, NULL at the end */
         int n_args;
         Screen screen;
         Client *client;
