@@ -13,12 +13,14 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/number.h"
 #include "replay.h"
 
-#define NEAR 1.01 /* energies that count as the same */
+#define NEAR           1.01 /* energies that count as the same */
+#define CANDIDATES_MAX 4
 
 /* One governor of the kernel, and by which model it is replayed. */
 typedef struct Candidate {
@@ -46,14 +48,30 @@ static int take_latency(Ctl *ctl, const char *text)
         return EXIT_FINE;
 }
 
+static int take_record(Ctl *ctl, const char *text)
+{
+        double seconds;
+
+        if (real_parse(text, &seconds) < 0 || seconds < 1 || seconds > 86400)
+                return complain_usage(NULL,
+                                      "--record: found \"%s\", expected a number of seconds from 1 "
+                                      "to 86400",
+                                      text);
+        ctl->advise_record = text;
+        return EXIT_FINE;
+}
+
 const VerbOption advise_options[] = {
         { "table", "FILE", "the idle states; this: those of this machine", take_table },
         { "latency", "TIME", "no wake-up may take longer than this", take_latency },
+        { "record", "SECONDS", "record this machine instead of reading traces", take_record },
         { 0 },
 };
 
 int advise_check(const Ctl *ctl, const Verb *verb)
 {
+        if ((ctl->n_args > 0) == (ctl->advise_record != NULL))
+                return complain_usage(verb, "advise: expected either traces or --record");
         for (int i = 0; i < ctl->n_args; i++)
                 if (g_str_equal(ctl->args[i], "-"))
                         return complain_usage(verb, "a trace is read several times: found standard "
@@ -175,18 +193,17 @@ static bool is_enabled_deeper(const StateTable *table, int state)
         return false;
 }
 
-/* All candidates with all limits within the bound. NULL after a message. */
+/* All candidates with all limits. NULL after a message. */
 static GArray *try_all(const Ctl *ctl, const StateTable *table, const GPtrArray *picked,
-                       const char *list, bool bounded)
+                       const char *list)
 {
         g_autoptr(GArray) results = g_array_new(FALSE, FALSE, sizeof(Result));
 
         for (int deepest = 0; deepest < table->n; deepest++) {
                 const ReplayState *state = &table->states[deepest];
-                Score scores[8] = { 0 };
+                Score scores[CANDIDATES_MAX] = { 0 };
 
-                if (state->off || (state->polling && is_enabled_deeper(table, deepest)) ||
-                    (bounded && state->latency_ns > (int64_t)ctl->advise_usec * INT64_C(1000)))
+                if (state->off || (state->polling && is_enabled_deeper(table, deepest)))
                         continue;
                 if (replay_limited(ctl, table, deepest, list, scores) < 0)
                         return NULL;
@@ -197,6 +214,21 @@ static GArray *try_all(const Ctl *ctl, const StateTable *table, const GPtrArray 
                 }
         }
         return g_steal_pointer(&results);
+}
+
+/* Those that wake up within the bound; 0 is none. */
+static GArray *within_bound(const GArray *all, const StateTable *table, uint64_t bound_usec)
+{
+        GArray *within = g_array_new(FALSE, FALSE, sizeof(Result));
+
+        for (guint i = 0; i < all->len; i++) {
+                const Result *result = &g_array_index(all, Result, i);
+                int64_t latency_us = table->states[result->deepest].latency_ns / 1000;
+
+                if (bound_usec == 0 || (uint64_t)latency_us <= bound_usec)
+                        g_array_append_vals(within, result, 1);
+        }
+        return within;
 }
 
 static int by_energy(gconstpointer a, gconstpointer b)
@@ -331,7 +363,7 @@ static json_object *describe_all(const Ctl *ctl, const GArray *within, const GAr
         return answer;
 }
 
-json_object *advise_ask(Ctl *ctl, int *ret_status)
+static json_object *advise(Ctl *ctl, int *ret_status)
 {
         bool here = !ctl->replay.table || g_str_equal(ctl->replay.table, "this");
         g_autofree char *release = machine_text(ctl, "proc/sys/kernel/osrelease");
@@ -357,10 +389,10 @@ json_object *advise_ask(Ctl *ctl, int *ret_status)
                          available);
                 return NULL;
         }
-        all = try_all(ctl, &table, picked, list, false);
-        within = all ? try_all(ctl, &table, picked, list, ctl->advise_usec > 0) : NULL;
-        if (!within)
+        all = try_all(ctl, &table, picked, list);
+        if (!all)
                 return NULL;
+        within = within_bound(all, &table, ctl->advise_usec);
         if (within->len == 0 || g_array_index(within, Result, 0).score.periods == 0) {
                 complain(within->len ? "advise: found no idle periods in the traces"
                                      : "advise: no idle state wakes up within --latency");
@@ -369,6 +401,53 @@ json_object *advise_ask(Ctl *ctl, int *ret_status)
         g_array_sort(within, by_energy);
         *ret_status = EXIT_FINE;
         return describe_all(ctl, within, all, &table, current ? current : "", assumed);
+}
+
+/* Records by this program's own verb, which needs what a build may lack. EXIT_FAILED after a
+ * message, which may be that verb's. */
+static int record(const char *path, const char *seconds)
+{
+        g_autofree char *program = g_file_read_link("/proc/self/exe", NULL);
+        const char *arguments[] = { program,     "record", "--idle", path,
+                                    "--seconds", seconds,  "--json", NULL };
+        g_autoptr(GError) error = NULL;
+        int status;
+
+        if (!program)
+                return complain("advise: --record needs /proc");
+        if (!g_spawn_sync(NULL, (char **)arguments, NULL, G_SPAWN_STDOUT_TO_DEV_NULL, NULL, NULL,
+                          NULL, NULL, &status, &error))
+                return complain("advise: %s", error->message);
+        return g_spawn_check_wait_status(status, NULL)
+                       ? EXIT_FINE
+                       : complain("advise: idlectl record failed; expected a trace instead of "
+                                  "--record");
+}
+
+json_object *advise_ask(Ctl *ctl, int *ret_status)
+{
+        g_autofree char *path = NULL;
+        char *recorded[2] = { NULL };
+        json_object *answer = NULL;
+        g_autoptr(GError) error = NULL;
+        _fd_ int fd = -1;
+
+        if (!ctl->advise_record)
+                return advise(ctl, ret_status);
+        fd = g_file_open_tmp("idlectl-advise-XXXXXX", &path, &error);
+        if (fd < 0) {
+                *ret_status = complain("advise: %s", error->message);
+                return NULL;
+        }
+        recorded[0] = path;
+        ctl->args = recorded;
+        ctl->n_args = 1;
+        *ret_status = record(path, ctl->advise_record);
+        if (*ret_status == EXIT_FINE)
+                answer = advise(ctl, ret_status);
+        ctl->n_args = 0;
+        unlink(path);
+        return answer;
 }
 
 /* Energy of a row by that of the best: known even where powers are assumed. */

@@ -54,7 +54,8 @@ typedef struct Ctl {
         bool history, knobs;
         HoldWishes hold;
         ReplayAsks replay;
-        uint64_t advise_usec; /* longest exit latency; 0: any */
+        uint64_t advise_usec;      /* longest exit latency; 0: any */
+        const char *advise_record; /* seconds; NULL: traces are given */
         SleepsWishes sleeps;
         int root;    /* the machine's root directory */
         char **args; /* behind the verb, NULL at the end */

@@ -187,7 +187,7 @@ static const Verb verbs[] = {
           .ask = replay_ask,
           .show = replay_show },
         { .name = "advise",
-          .arguments = "TRACE...",
+          .arguments = "[TRACE...]",
           .summary = "Show which governor and limit suit recorded idle periods",
           .help = "Replays the kernel's governors with every limit on idle states, and prints the\n"
                   "commands that apply the best. Energy is by that of the least. Of candidates\n"
@@ -196,7 +196,6 @@ static const Verb verbs[] = {
                   "  idlectl advise --table laptop.tbl --latency 100us trace.csv.xz",
           .options = { advise_options },
           .check = advise_check,
-          .min_args = 1,
           .max_args = INT_MAX,
           .ask = advise_ask,
           .show = advise_show },

@@ -114,7 +114,8 @@ class Advise(TestCase):
         broken = os.path.join(self.directory, "broken.csv")
         Path(broken).write_text("0,1,2,x\n")
         for status, arguments in ((2, []), (2, ["-"]), (2, ["--latency", "0", trace]),
-                                  (2, ["--latency", "soon", trace]), (1, ["/nonexistent"]),
+                                  (2, ["--latency", "soon", trace]), (2, ["--record", "5", trace]),
+                                  (2, ["--record", "0"]), (2, ["--record", "soon"]), (1, ["/nonexistent"]),
                                   (1, [empty]), (1, [broken]),
                                   (1, ["--table", "/nonexistent", trace])):
             table = [] if "--table" in arguments else ["--table", CLIENT]

@@ -67,8 +67,8 @@ INSTALLED = ["base/cpuset.h", "base/setting.h", "model/frequency.h", "model/hold
              "model/wish.h"]
 
 ABSOLUTE = re.compile(r"^/(sys|proc|dev|run|etc)(/|$)")
-# The process's own descriptors are not part of the machine.
-OWN = ("/proc/self/fd/", "/proc/self/fdinfo/")
+# The process itself and its descriptors are not part of the machine.
+OWN = ("/proc/self/exe", "/proc/self/fd/", "/proc/self/fdinfo/")
 
 
 def layer_of(path):
