@@ -51,6 +51,7 @@ EXPECTED = """
     {datadir}/dbus-1/system.d/org.idled1.conf
     {datadir}/dbus-1/system.d/org.idled1.power-profiles.conf
     {datadir}/doc/idled/no-app-rules.conf
+    {datadir}/doc/idled/no-ledger.conf
     {datadir}/doc/idled/no-network.conf
     {datadir}/doc/idled/power-profiles.conf
     {datadir}/polkit-1/actions/org.idled1.policy
@@ -108,8 +109,8 @@ def check_unit(dest, places):
 
 
 # What "systemd-analyze security" may say, without drop-ins and with them.
-EXPOSURE = {(): 2.2, ("no-app-rules",): 1.7, ("no-network",): 1.8,
-            ("no-app-rules", "no-network"): 1.5}
+EXPOSURE = {(): 2.3, ("no-app-rules", "no-ledger"): 1.7, ("no-network", "no-ledger"): 1.8,
+            ("no-app-rules", "no-network", "no-ledger"): 1.5}
 
 
 def exposure_of(directory, text, dropins):
