@@ -30,8 +30,8 @@ typedef struct LedgerCpu {
 
 typedef struct LedgerConfig {
         bool causes;    /* what ended the sleeps */
-        bool latencies; /* how late timers and wake-ups came; with causes */
-        bool records;   /* every single sleep; with causes */
+        bool latencies; /* how late timers and wake-ups came */
+        bool records;   /* every single sleep; its cause by kind, with `causes` in full */
         int n_cpus;
         const LedgerCpu *cpus; /* read while opening */
 } LedgerConfig;

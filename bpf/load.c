@@ -39,7 +39,7 @@ struct Ledger {
         struct sleeper *sleepers;
         struct sleep_stats *sleeps, *latencies;
         uint64_t began_ns, ended_ns; /* 0: it has not ended */
-        bool with_causes;
+        bool with_events, with_causes;
         uint32_t *polling; /* by CPU, masks of states */
 
         struct sleeper *current;
@@ -107,6 +107,11 @@ static bool is_watch_of_governor(const struct bpf_program *program)
         return g_str_has_prefix(bpf_program__section_name(program), "fexit/");
 }
 
+static bool has_events(const LedgerConfig *config)
+{
+        return config->causes || config->latencies || config->records;
+}
+
 /* Switches off what the kernel does not have and what is not asked for. -EOPNOTSUPP if nothing is
  * left that would count. */
 static int choose_programs(Ledger *ledger, const LedgerConfig *config, const struct btf *kernel,
@@ -120,7 +125,7 @@ static int choose_programs(Ledger *ledger, const LedgerConfig *config, const str
                 bool wanted = program == skeleton->progs.on_cpu_idle       ? true
                               : program == skeleton->progs.on_sched_waking ? config->latencies
                               : is_watch_of_governor(program)              ? watch_governor
-                                                                           : config->causes;
+                                                                           : has_events(config);
                 bool there = wanted && kernel_has(kernel, program);
 
                 bpf_program__set_autoload(program, there);
@@ -160,6 +165,7 @@ static int open_programs(Ledger *ledger, const LedgerConfig *config, const struc
         ledger->programs = sleeps_bpf__open();
         if (!ledger->programs)
                 return -errno;
+        ledger->programs->rodata->with_events = has_events(config);
         ledger->programs->rodata->with_causes = config->causes;
         ledger->programs->rodata->with_latencies = config->latencies;
         ledger->programs->rodata->with_records = config->records;
@@ -213,6 +219,10 @@ static char *explain(int error)
         switch (error) {
         case -EPERM:
         case -EACCES:
+                if (geteuid() == 0)
+                        return g_strdup("the kernel refuses BPF programs even to root: CAP_BPF and "
+                                        "CAP_PERFMON were dropped, or the kernel is locked down "
+                                        "(/sys/kernel/security/lockdown)");
                 return g_strdup("the kernel refuses BPF programs: CAP_BPF and CAP_PERFMON are "
                                 "needed (run it with sudo)");
         case -EOPNOTSUPP:
@@ -227,14 +237,15 @@ static char *explain(int error)
         }
 }
 
-/* The last line of what libbpf said. */
+/* With the first line of what libbpf said. -EACCES is also the verifier's, if a kernel does not
+ * understand a program. */
 static char *explain_load(int error)
 {
         g_autofree char *why = explain(error);
         g_auto(GStrv) lines = g_strsplit(g_strchomp(complaints->str), "\n", -1);
         unsigned n = g_strv_length(lines);
 
-        if (error == -EPERM || error == -EACCES || n == 0 || !*lines[0])
+        if (error == -EPERM || n == 0 || !*lines[0])
                 return g_steal_pointer(&why);
         return g_strdup_printf("BPF programs cannot be loaded: %s (%s)", g_strerror(-error),
                                g_strstrip(lines[0]));
@@ -297,6 +308,7 @@ static Ledger *ledger_new(const LedgerConfig *config)
 
         ledger->n_cpus = MAX(libbpf_num_possible_cpus(), 1);
         n = (size_t)ledger->n_cpus;
+        ledger->with_events = has_events(config);
         ledger->with_causes = config->causes;
         ledger->missing = g_string_new(NULL);
         ledger->polling = g_new0(uint32_t, n);
@@ -345,16 +357,14 @@ static int load(Ledger *ledger, const LedgerConfig *config, char **ret_error)
 
 static int ledger_open(const LedgerConfig *config, Ledger **ret_ledger, char **ret_error)
 {
-        LedgerConfig whole = *config;
         Ledger *ledger;
         libbpf_print_fn_t before;
         int r;
 
-        whole.causes |= config->latencies || config->records;
-        ledger = ledger_new(&whole);
+        ledger = ledger_new(config);
         complaints = g_string_new(NULL);
         before = libbpf_set_print(hear);
-        r = load(ledger, &whole, ret_error);
+        r = load(ledger, config, ret_error);
         libbpf_set_print(before);
         g_string_free(complaints, TRUE);
         complaints = NULL;
@@ -610,7 +620,8 @@ static void finish(Ledger *ledger, int cpu)
         if (!s->entered_ns || !s->left_ns || s->state >= SLEEPS_STATES)
                 return;
         sleep_stats_add(&ledger->sleeps_total[cpu * SLEEPS_STATES + (int)s->state], slept);
-        add_cause(ledger, &key, &value);
+        if (ledger->with_causes)
+                add_cause(ledger, &key, &value);
         s->entered_ns = 0;
 }
 
@@ -622,7 +633,7 @@ static void ledger_stop(Ledger *ledger)
         ledger->ended_ns = now_ns();
         let_programs_end();
         sleeps_bpf__detach(ledger->programs);
-        for (int cpu = 0; ledger->with_causes && cpu < ledger->n_cpus; cpu++)
+        for (int cpu = 0; ledger->with_events && cpu < ledger->n_cpus; cpu++)
                 finish(ledger, cpu);
 }
 

@@ -28,7 +28,8 @@
 char LICENSE[] SEC("license") = "GPL";
 
 /* Chosen before loading. */
-const volatile bool with_causes;
+const volatile bool with_events; /* interrupts, timers and wake-ups are watched, by their kind */
+const volatile bool with_causes; /* and by name, in a table */
 const volatile bool with_latencies;
 const volatile bool with_records;
 const volatile __u32 n_cpus;
@@ -259,7 +260,7 @@ static void begin(struct sleeper *s, __u32 state, __u64 now)
         s->state = state < SLEEPS_STATES ? state : SLEEPS_STATES - 1;
         s->kind = CAUSE_UNKNOWN;
         s->got_tick = 0;
-        if (with_causes)
+        if (with_events)
                 __builtin_memset(&s->cause, 0, sizeof(s->cause));
         s->entered_ns = now;
 }
@@ -274,7 +275,7 @@ int BPF_PROG(on_cpu_idle, unsigned int state, unsigned int unused)
         if (!s)
                 return 0;
         if (state != (__u32)-1) {
-                if (with_causes && s->entered_ns && s->left_ns)
+                if (with_events && s->entered_ns && s->left_ns)
                         finish(s, cpu);
                 begin(s, state, now);
                 if (with_records)
@@ -286,7 +287,7 @@ int BPF_PROG(on_cpu_idle, unsigned int state, unsigned int unused)
                 return 0;
         }
         s->left_ns = now;
-        if (!with_causes) {
+        if (!with_events) {
                 finish(s, cpu);
                 s->entered_ns = 0;
         }
@@ -326,9 +327,13 @@ static void learn_unit(__u64 id, const struct kernfs_node *node)
 
 static void set_task(struct sleeper *s, const struct task_struct *task)
 {
-        const struct kernfs_node *node = BPF_CORE_READ(task, cgroups, dfl_cgrp, kn);
-        __u64 id = node ? BPF_CORE_READ(node, id) : 0;
+        const struct kernfs_node *node;
+        __u64 id;
 
+        if (!with_causes)
+                return;
+        node = BPF_CORE_READ(task, cgroups, dfl_cgrp, kn);
+        id = node ? BPF_CORE_READ(node, id) : 0;
         bpf_probe_read_kernel(s->cause.name, sizeof(task->comm), task->comm);
         s->cause.cgroup = id;
         if (id && !bpf_map_lookup_elem(&units, &id))

@@ -158,7 +158,9 @@ static int open_ledger(const Ctl *ctl, Recorder *recorder)
         int n = sleeps_possible_cpus(ctl->root);
         g_autofree IdleTable *tables = sleeps_tables(ctl->root, n);
         g_autofree LedgerCpu *cpus = sleeps_cpus(ctl->root, tables, n);
-        LedgerConfig config = { .causes = true, .records = true, .n_cpus = n, .cpus = cpus };
+        LedgerConfig config = {
+                .causes = ctl->sleeps.causes, .records = true, .n_cpus = n, .cpus = cpus
+        };
         g_autofree char *error = NULL;
 
         if (ctl->root_path)

@@ -151,10 +151,31 @@ static void drop(const struct sleep_record *record, const LedgerCause *cause, vo
         (*(double *)data)++;
 }
 
+typedef struct Taker {
+        const LedgerBackend *backend;
+        Ledger *ledger;
+        atomic_bool over;
+        double taken;
+} Taker;
+
+/* As idlectl record does. */
+static void *take_records(void *data)
+{
+        Taker *taker = data;
+
+        while (!taker->over) {
+                nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
+                taker->backend->take(taker->ledger, drop, &taker->taken);
+        }
+        return NULL;
+}
+
 static Result measure(const LedgerBackend *backend, const Mode *mode)
 {
         g_autofree char *error = NULL;
-        double usage, ran, causes = 0, unknown = 0, records = 0;
+        double usage, ran, causes = 0, unknown = 0;
+        Taker taker = { .backend = backend };
+        pthread_t reader;
         Ledger *ledger = NULL;
         LedgerTotals totals;
         Result result;
@@ -163,11 +184,17 @@ static Result measure(const LedgerBackend *backend, const Mode *mode)
                 fprintf(stderr, "%s\n", error);
                 exit(EXIT_FAILURE);
         }
-        usage = count_usage(2);
+        usage = count_usage((int)sysconf(_SC_NPROCESSORS_CONF));
         ran = programs_ns();
+        taker.ledger = ledger;
+        if (mode->config.records)
+                pthread_create(&reader, NULL, take_records, &taker);
         result.trip_usec = play(ROUND_SECONDS);
+        taker.over = true;
+        if (mode->config.records)
+                pthread_join(reader, NULL);
         ran = programs_ns() - ran;
-        usage = count_usage(2) - usage;
+        usage = count_usage((int)sysconf(_SC_NPROCESSORS_CONF)) - usage;
         backend->stop(ledger);
         backend->read(ledger, &totals);
         for (size_t i = 0; i < totals.n_causes; i++) {
@@ -177,8 +204,6 @@ static Result measure(const LedgerBackend *backend, const Mode *mode)
                 if (cause->kind == CAUSE_UNKNOWN)
                         unknown += (double)cause->value.count;
         }
-        if (mode->config.records)
-                backend->take(ledger, drop, &records);
         result.sleeps = sum_sleeps(&totals) / ((double)totals.duration_ns / 1e9);
         result.program_ns = ran / sum_sleeps(&totals);
         result.error_percent = (sum_sleeps(&totals) - usage) / usage * 100;
@@ -257,9 +282,7 @@ int main(int argc, char **argv)
                 { "with latencies",
                   { .causes = true, .latencies = true, .n_cpus = 2, .cpus = cpus },
                   0 },
-                { "with records",
-                  { .causes = true, .records = true, .n_cpus = 2, .cpus = cpus },
-                  2 },
+                { "with records", { .records = true, .n_cpus = 2, .cpus = cpus }, 2 },
         };
         g_autofree char *error = NULL;
         const LedgerBackend *backend = ledger_backend(need_variable("IDLED_LEDGER"), &error);
