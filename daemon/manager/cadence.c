@@ -5,6 +5,8 @@
  */
 #include "manager/cadence.h"
 
+#include "model/snapshot.h"
+
 uint64_t cadence_stretch(const Cadence *cadence, uint64_t stretch)
 {
         uint64_t most = cadence->max_stretch;
@@ -16,4 +18,17 @@ uint64_t cadence_stretch(const Cadence *cadence, uint64_t stretch)
         if (cadence->changed || !cadence->settled || stretch == 0 || most == 0)
                 return 1;
         return stretch >= most / 2 ? most : 2 * stretch;
+}
+
+uint64_t cadence_wake(uint64_t interval_usec, uint64_t wake_at_usec, uint64_t now_usec,
+                      bool *ret_exact)
+{
+        uint64_t rest = wake_at_usec > now_usec + READING_USEC ? wake_at_usec - now_usec
+                                                               : READING_USEC;
+
+        *ret_exact = wake_at_usec &&
+                     (interval_usec == 0 || rest <= interval_usec + interval_usec / 4);
+        if (*ret_exact)
+                return rest;
+        return interval_usec;
 }

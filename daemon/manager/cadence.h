@@ -22,4 +22,10 @@ typedef struct Cadence {
  * arrive unnoticed. 0: no timer, for nobody asked for a period. */
 uint64_t cadence_stretch(const Cadence *cadence, uint64_t stretch);
 
+/* The interval to the next tick, given what the period makes it (0: none) and when a policy asked
+ * to be called (CLOCK_MONOTONIC; 0: none did), READING_USEC from `now_usec` at the soonest.
+ * `*ret_exact`: that time is the next, so that the timer must have no slack. */
+uint64_t cadence_wake(uint64_t interval_usec, uint64_t wake_at_usec, uint64_t now_usec,
+                      bool *ret_exact);
+
 #endif

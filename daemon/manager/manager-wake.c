@@ -10,13 +10,19 @@
  * - Mains that is plugged in or out, told by udev too, if a policy wants to know.
  * - A driver that comes late, as far as it is a module: of drivers of frequencies and idle states
  *   nothing is told, but of modules it is.
+ * - The clock that is set, for policies that decide by the time of day.
  * - manager_wake(), for all that clients do.
  *
  * And what follows a change once, when all is quiet again: memory that it took is given back.
  */
 #include <errno.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
 #include <systemd/sd-device.h>
+#include <time.h>
+#include <unistd.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/number.h"
@@ -28,6 +34,9 @@
 
 /* Without a change for so long all is quiet; up to as much again, with some other timer. */
 #define QUIET_USEC (5 * G_USEC_PER_SEC)
+
+/* The slack of a timer that has none: 0 would mean a quarter of a second. */
+#define EXACT_USEC 1
 
 void manager_set_timer(sd_event_source *timer, uint64_t usec)
 {
@@ -88,6 +97,7 @@ void manager_arm(Manager *manager, bool changed)
                 .max_stretch = max_stretch(manager),
         };
         uint64_t interval;
+        bool exact;
         int r;
 
         manager->stretch = cadence_stretch(&cadence, manager->stretch);
@@ -98,6 +108,7 @@ void manager_arm(Manager *manager, bool changed)
                 interval = manager_check_after(manager);
         if (manager->look_again_usec > 0)
                 interval = sooner(interval, manager->look_again_usec);
+        interval = cadence_wake(interval, manager->plan.wake_at_usec, manager_now(), &exact);
         manager->interval_usec = interval;
         if (interval == 0) {
                 sd_event_source_set_enabled(manager->timer, SD_EVENT_OFF);
@@ -105,7 +116,8 @@ void manager_arm(Manager *manager, bool changed)
         }
         r = sd_event_source_set_time_relative(manager->timer, interval);
         if (r >= 0)
-                r = sd_event_source_set_time_accuracy(manager->timer, interval / 4);
+                r = sd_event_source_set_time_accuracy(manager->timer,
+                                                      exact ? EXACT_USEC : interval / 4);
         if (r >= 0)
                 r = sd_event_source_set_enabled(manager->timer, SD_EVENT_ONESHOT);
         if (r < 0)
@@ -242,6 +254,49 @@ static int on_energy(sd_event_source *source, uint64_t usec, void *userdata)
         return 0;
 }
 
+/* Arms a timer that is not to go off, but which the kernel cancels when the clock is set. */
+static int arm_clock(int fd)
+{
+        const struct itimerspec never = { .it_value.tv_sec = INT64_MAX / (int64_t)G_USEC_PER_SEC /
+                                                             1000 };
+
+        return timerfd_settime(fd, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &never, NULL) < 0
+                       ? -errno
+                       : 0;
+}
+
+/* Policies may decide by the time of day. */
+static int on_clock(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+        uint64_t count;
+        int r;
+
+        if (read(fd, &count, sizeof(count)) < 0 && errno != ECANCELED)
+                return 0;
+        log_debug("The clock was set");
+        tzset();
+        r = arm_clock(fd);
+        if (r < 0)
+                log_error_errno(r, "The timer cannot be set: %m");
+        manager_wake(userdata);
+        return 0;
+}
+
+static int listen_for_clock(Manager *manager)
+{
+        int fd = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+        int r = fd < 0 ? -errno : arm_clock(fd);
+
+        if (r >= 0)
+                r = sd_event_add_io(manager->event, &manager->clock, fd, EPOLLIN, on_clock,
+                                    manager);
+        if (r >= 0)
+                r = sd_event_source_set_io_fd_own(manager->clock, true);
+        else
+                fd_close(&fd);
+        return r;
+}
+
 void manager_listen(Manager *manager)
 {
         uint64_t period = energy_period(manager);
@@ -262,6 +317,9 @@ void manager_listen(Manager *manager)
                 r = sd_event_source_set_enabled(manager->quiet_timer, SD_EVENT_OFF);
         if (r < 0)
                 log_error_errno(r, "The timers cannot be made: %m");
+        r = listen_for_clock(manager);
+        if (r < 0)
+                log_info("The kernel does not report that the clock is set (%s)", g_strerror(-r));
         r = manager->setup.live ? listen_for_devices(manager) : 0;
         if (r < 0)
                 log_info("No events of CPUs that come and go (%s): seen at the next tick",
@@ -272,6 +330,7 @@ void manager_unlisten(Manager *manager)
 {
         manager->monitor = sd_device_monitor_unref(manager->monitor);
         manager->timer = sd_event_source_disable_unref(manager->timer);
+        manager->clock = sd_event_source_disable_unref(manager->clock);
         manager->drivers_timer = sd_event_source_disable_unref(manager->drivers_timer);
         manager_unguard(manager);
         manager->energy_timer = sd_event_source_disable_unref(manager->energy_timer);

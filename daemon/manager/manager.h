@@ -178,6 +178,7 @@ typedef struct Manager {
         bool called;            /* a new task or the slow trigger called for the next tick */
         int forks_error;        /* why new tasks are not watched for; 0: they may be */
         bool no_slow_trigger;   /* the kernel refuses that too */
+        sd_event_source *clock; /* tells that the clock was set */
         sd_event_source *timer, *pressure, *forks, *energy_timer, *quiet_timer, *drivers_timer;
         sd_event_source *groups, *groups_settle; /* cgroups that come and go, manager-groups.c */
         sd_device_monitor *monitor;

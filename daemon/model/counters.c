@@ -166,6 +166,8 @@ static void copy_momentary(const Counters *current, Snapshot *snapshot)
         bool power = current->have & SENSE_POWER, loadavg = current->have & SENSE_LOADAVG;
 
         snapshot->time_usec = current->time_usec;
+        snapshot->real_usec = current->real_usec;
+        snapshot->utc_offset_sec = current->utc_offset_sec;
         snapshot->running = current->running;
         snapshot->blocked = current->blocked;
         for (int i = 0; i < 3; i++)

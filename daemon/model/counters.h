@@ -34,8 +34,10 @@ typedef struct EnergyCounter {
 } EnergyCounter;
 
 typedef struct Counters {
-        uint64_t time_usec; /* CLOCK_MONOTONIC */
-        unsigned have;      /* Sense flags of what was read */
+        uint64_t time_usec;     /* CLOCK_MONOTONIC */
+        uint64_t real_usec;     /* CLOCK_REALTIME; 0: not known */
+        int32_t utc_offset_sec; /* of local time then */
+        unsigned have;          /* Sense flags of what was read */
 
         int n_cpus;
         CpuSet cpus; /* CPUs with a line in this reading */

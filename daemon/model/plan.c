@@ -42,6 +42,8 @@ void plan_merge(Plan *plan, const Wish *wish)
         plan->min_cores = MAX(plan->min_cores, wish->min_cores);
         if (wish->period_usec && (!plan->period_usec || wish->period_usec < plan->period_usec))
                 plan->period_usec = wish->period_usec;
+        if (wish->wake_at_usec && (!plan->wake_at_usec || wish->wake_at_usec < plan->wake_at_usec))
+                plan->wake_at_usec = wish->wake_at_usec;
         plan->settled &= wish->settled;
         plan->on_pressure |= wish->on_pressure;
         plan->reads |= wish->reads;

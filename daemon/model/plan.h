@@ -25,7 +25,7 @@ typedef struct Plan {
         CpuSet allowed; /* CPUs for ordinary work; parked are the online CPUs that are not in it */
         CpuSet kept;    /* CPUs that are in it for that reason alone, too */
         unsigned min_cores;
-        uint64_t period_usec;
+        uint64_t period_usec, wake_at_usec;
         bool settled, on_pressure;
         unsigned reads; /* Sense flags of the next reading */
         const char *idle_governor;

@@ -61,6 +61,8 @@ typedef struct EnergyUse {
 
 typedef struct Snapshot {
         uint64_t time_usec;     /* CLOCK_MONOTONIC at its end */
+        uint64_t real_usec;     /* CLOCK_REALTIME at its end; 0: not known, as in a replay */
+        int32_t utc_offset_sec; /* of local time then: snapshot_time_of_day() */
         uint64_t interval_usec; /* 0 in the first snapshot: then shares are 0 too */
         unsigned have;          /* Sense flags */
 
@@ -85,5 +87,14 @@ typedef struct Snapshot {
         int n_energy;
         EnergyUse *energy; /* in the order of the energy sensor's domains */
 } Snapshot;
+
+/* Seconds since local midnight, 0 .. 86399; -1 if not known. When the clock is set, policies are
+ * asked at once. */
+static inline int32_t snapshot_time_of_day(const Snapshot *snapshot)
+{
+        int64_t local = (int64_t)(snapshot->real_usec / 1000000) + snapshot->utc_offset_sec;
+
+        return snapshot->real_usec ? (int32_t)(local % 86400) : -1;
+}
 
 #endif

@@ -47,8 +47,15 @@ typedef struct CpuWish {
 typedef struct Wish {
         CpuSet allowed;        /* CPUs for ordinary work. No wish: all CPUs. Merge: intersection. */
         Reason allowed_reason; /* of the set as it is now */
-        uint64_t period_usec;  /* call again after this time, READING_USEC at least. No wish: 0,
-                                  never. Merge: minimum. */
+        uint64_t period_usec;  /* call again after this time, READING_USEC at least. The timer has
+                                  slack: it may go off a quarter of the period later, together
+                                  with others. While all wishes are `settled` and nothing changes
+                                  the period doubles with each call, up to MaxStretch= periods.
+                                  No wish: 0, never. Merge: minimum. */
+        uint64_t wake_at_usec; /* call at this time of CLOCK_MONOTONIC, which is that of
+                                  snapshot->time_usec, however the period stretches, and without
+                                  slack; READING_USEC from now at the soonest. Ask for it in each
+                                  call until the time has come. No wish: 0. Merge: minimum. */
         CpuSet kept;           /* CPUs that nobody may park. No wish: none. Merge: union. */
         unsigned min_cores;    /* in use, whoever parks. No wish: 0. Merge: maximum. */
         int n_cpus;            /* entries of `cpus`: 0, or the topology's number */
@@ -58,7 +65,9 @@ typedef struct Wish {
         int32_t global_latency_us; /* of all CPUs, by /dev/cpu_dma_latency, only if somebody asked
                                       for just that. No wish: -1. Merge: minimum. */
         bool settled;     /* the next calls will decide the same as long as the load stays as it
-                             is, so the period may stretch. No wish: true. Merge: and. */
+                             is, so the period may stretch. Set it to false while a dwell time
+                             runs, or if the period has to stay as it is. No wish: true. Merge:
+                             and. */
         bool on_pressure; /* call at once when tasks begin to wait for CPUs. No wish: false.
                              Merge: or. */
         unsigned reads;   /* Sense flags that the next reading shall have beside those of `needs`.

@@ -91,6 +91,17 @@ int sensors_error(const Sensors *sensors, Sense sense)
         return -EINVAL;
 }
 
+/* Local time differs from UTC by what the time zone was when idled started or the clock was set. */
+static void read_clock(Counters *counters)
+{
+        struct timespec now;
+        struct tm local;
+
+        clock_gettime(CLOCK_REALTIME, &now);
+        counters->real_usec = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+        counters->utc_offset_sec = localtime_r(&now.tv_sec, &local) ? (int32_t)local.tm_gmtoff : 0;
+}
+
 int counters_read(Sensors *sensors, unsigned senses, Counters *counters)
 {
         struct timespec now;
@@ -100,6 +111,7 @@ int counters_read(Sensors *sensors, unsigned senses, Counters *counters)
         counters->have = 0;
         clock_gettime(CLOCK_MONOTONIC, &now);
         counters->time_usec = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+        read_clock(counters);
         for (size_t i = 0; i < G_N_ELEMENTS(table); i++) {
                 bool always = table[i]->provides == SENSE_LOAD;
                 int r;

@@ -156,7 +156,10 @@ class Life(Case):
         self.write_config('idled.conf', '[Daemon]\nPolicies=userspace\n')
         self.call('Reload')
         self.assertEqual(self.value(path, 'Obstacle'), 'no policy at work looks at holds')
-        self.assert_fails('org.idled1.Error.NotAvailable', 'Hold', wishes(latency_us=50))
+        for asked in ({'latency_us': 50}, {'min_cores': 2}, {'min_frequency_khz': 1000000},
+                      {'cpus': '1'}, {'latency_us': 50, 'profile': 'balanced'}):
+            message = self.assert_fails('org.idled1.Error.NotAvailable', 'Hold', wishes(**asked))
+            self.assertIn('Policies= in idled.conf', message, 'the option to change')
         self.hold(profile='balanced')
 
     def test_bus_away(self):

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The cadence of ticks: when waits double, and what brings them back to one period. */
 #include "manager/cadence.h"
+#include "model/snapshot.h"
 #include "table.h"
 
 #define ANY    UINT64_MAX
@@ -37,12 +38,44 @@ START_TEST(stretch)
 }
 END_TEST
 
+#define NOW 1000000000
+
+static const struct {
+        const char *name;
+        uint64_t interval, wake_at, expected;
+        bool exact;
+} wakes[] = {
+        { "nothing", 0, 0, 0, false },
+        { "a period alone", 250000, 0, 250000, false },
+        { "a time alone", 0, NOW + 70000000, 70000000, true },
+        { "a time before the period is over", 4000000, NOW + 300000, 300000, true },
+        { "a time within the slack of the period", 250000, NOW + 300000, 300000, true },
+        { "a time after that", 250000, NOW + 320000, 250000, false },
+        { "both at once", 300000, NOW + 300000, 300000, true },
+        { "a time that is over", 4000000, NOW - 1, READING_USEC, true },
+        { "now", 0, NOW, READING_USEC, true },
+        { "too soon for a reading", 4000000, NOW + 1, READING_USEC, true },
+        { "shorter period than that", READING_USEC / 2, NOW, READING_USEC / 2, false },
+};
+
+START_TEST(wake)
+{
+        typeof(wakes[0]) *c = &wakes[_i];
+        bool exact = !c->exact;
+
+        ck_assert_msg(cadence_wake(c->interval, c->wake_at, NOW, &exact) == c->expected &&
+                              exact == c->exact,
+                      "%s", c->name);
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("cadence");
         TCase *tcase = tcase_create("cadence");
 
         tcase_add_loop_test(tcase, stretch, 0, G_N_ELEMENTS(cases));
+        tcase_add_loop_test(tcase, wake, 0, G_N_ELEMENTS(wakes));
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
 }

@@ -270,6 +270,23 @@ START_TEST(texts)
 }
 END_TEST
 
+/* The earliest of the times that policies asked for. */
+START_TEST(wake_at)
+{
+        static const uint64_t times[][3] = { { 0, 0, 0 }, { 5, 0, 5 }, { 0, 7, 7 }, { 9, 8, 8 } };
+        Plan plan;
+        Wish wish;
+
+        plan_init(&plan, NULL, 0);
+        for (int i = 0; i < 2; i++) {
+                wish_init(&wish);
+                wish.wake_at_usec = times[_i][i];
+                plan_merge(&plan, &wish);
+        }
+        ck_assert_uint_eq(plan.wake_at_usec, times[_i][2]);
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("plan");
@@ -281,6 +298,7 @@ int main(void)
         tcase_add_test(tcase, without_pins_or_safety);
         tcase_add_test(tcase, fewest);
         tcase_add_test(tcase, texts);
+        tcase_add_loop_test(tcase, wake_at, 0, 4);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
 }

@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The example of idled-policy(7) does what its comments say; and when policies are called."""
+import os
+import re
+import shlex
+import subprocess
+
+from idledtest import TestCase, main, wait_until
+
+PERIOD = 'wish->period_usec = 10000000;'
+
+
+class Example(TestCase):
+    CONFIG = '[Daemon]\nPolicies=halfsies\nMaxStretch=16\n'
+
+    def build(self, change=lambda code: code):
+        """Compiles the example, changed, and has the daemon load it."""
+        source = os.environ['IDLED_SOURCE']
+        with open(os.path.join(source, 'man/idled-policy.7.scd'), encoding='utf-8') as page:
+            code = change(re.search(r'^```\n(#include.*?)^```', page.read(), re.M | re.S)[1])
+        self.policies = os.path.join(self.directory, 'policies')
+        os.mkdir(self.policies, 0o755)
+        file = os.path.join(self.directory, 'halfsies.c')
+        with open(file, 'w', encoding='utf-8') as example:
+            example.write(code)
+        subprocess.run([*shlex.split(os.environ.get('CC', 'cc')), '-Wall', '-Wextra', '-Werror',
+                        '-shared', '-fPIC', '-I', os.path.join(source, 'policies'), '-I',
+                        os.path.join(source, 'daemon'), '-o',
+                        os.path.join(self.policies, 'halfsies.so'), file], check=True)
+
+    def arguments(self):
+        arguments = super().arguments()
+        arguments[arguments.index('--policy-dir') + 1] = self.policies
+        return arguments
+
+    def start_changed(self, *changes):
+        def change(code):
+            for old, new in changes:
+                self.assertIn(old, code)
+                code = code.replace(old, new)
+            return code
+        self.build(change)
+        self.start('--dry-run')
+
+    def wait_ticks(self, count):
+        ticks = self.get('Ticks')
+        wait_until(lambda: self.get('Ticks') >= ticks + count, '%d ticks' % count)
+
+    def set_battery(self, status):
+        supplies = os.path.join(self.root, 'sys/class/power_supply')
+        for name in os.listdir(supplies):
+            file = os.path.join(supplies, name, 'status')
+            if os.path.exists(file):
+                with open(file, 'w', encoding='ascii') as supply:
+                    supply.write(status + '\n')
+
+    def test_parks_on_battery(self):
+        self.start_changed()
+        self.assertEqual(self.get('IdleMask'), '4-7')
+        self.assertIn('battery', self.call('Explain')[7]['text'])
+        self.assertEqual(self.get('PeriodUSec'), 10000000)
+
+    def test_looks_again(self):
+        """With a shorter period, for the sake of the test, which must not stretch."""
+        self.start_changed((PERIOD, 'wish->period_usec = 60000;'))
+        self.wait_ticks(6)
+        self.assertEqual(self.get('PeriodUSec'), 60000)
+        self.set_battery('Full')
+        wait_until(lambda: self.get('IdleMask') == '', 'the plan without a battery')
+
+    def test_settled_period_stretches(self):
+        self.start_changed((PERIOD, 'wish->period_usec = 60000;'),
+                           ('wish->settled = false;', 'wish->settled = true;'))
+        wait_until(lambda: self.get('PeriodUSec') >= 240000, 'a longer period')
+
+    def test_exact_time(self):
+        """However the period stretches: the time that was asked for is kept."""
+        self.start_changed(
+            (PERIOD, 'wish->wake_at_usec = input->snapshot->time_usec + 300000;'
+                     'wish->period_usec = 200000;'),
+            ('wish->settled = false;', 'wish->settled = true;'))
+        self.wait_ticks(5)
+        self.assertLessEqual(self.get('PeriodUSec'), 300000)
+        self.assertGreater(self.get('PeriodUSec'), 200000)
+
+    def test_time_of_day(self):
+        self.start_changed(('if (!input->snapshot->on_battery)',
+                            'if (snapshot_time_of_day(input->snapshot) < 0 ||'
+                            'snapshot_time_of_day(input->snapshot) >= 86400)'))
+        self.assertEqual(self.get('IdleMask'), '4-7', 'a policy is told a time of the day')
+
+
+if __name__ == '__main__':
+    main()
