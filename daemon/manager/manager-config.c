@@ -25,6 +25,7 @@ static void drop_policies(GArray *policies)
 
                 g_free(p->state);
                 g_free(p->cpus);
+                g_free(p->pack);
         }
         g_array_set_size(policies, 0);
 }

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "manager/decision-log.h"
 #include "manager/manager-parts.h"
+#include "model/pack.h"
 
 #define PINS_COST_FACTOR 100
 #define PINS_SAVED_USEC  (G_USEC_PER_SEC / 2)
@@ -68,6 +69,20 @@ static CpuWish *free_cpu_wishes(const Manager *manager)
         return manager->cpu_wishes[manager->plan.cpus == manager->cpu_wishes[0]];
 }
 
+/* Takes from the policy's wish the cores that are more than it asked for. */
+static void pack_wish(const Manager *manager, ActivePolicy *p, const CpuSet *offered)
+{
+        PackSize size = { .cores = (int)MIN(p->wish.max_cores, (unsigned)CPUSET_MAX) };
+        CpuSet choice = p->wish.allowed, parked;
+
+        if (!p->pack)
+                p->pack = g_new0(Pack, 1);
+        cpuset_and(&choice, offered);
+        pack_update(p->pack, manager->topology, &choice, PACK_EFFICIENCY);
+        pack_parked(p->pack, manager->topology, size, &parked);
+        cpuset_subtract(&p->wish.allowed, &parked);
+}
+
 static void ask(Manager *manager, ActivePolicy *p, const CpuSet *offered)
 {
         PolicyInput input = manager_policy_input(manager, p);
@@ -77,6 +92,8 @@ static void ask(Manager *manager, ActivePolicy *p, const CpuSet *offered)
         if (p->cpus)
                 wish_init_cpus(&p->wish, p->cpus, manager->topology->n_cpus);
         p->policy->decide(p->state, &input, &p->wish);
+        if (p->wish.max_cores > 0)
+                pack_wish(manager, p, offered);
 }
 
 void manager_decide(Manager *manager, bool by_holds, Plan *ret_plan)

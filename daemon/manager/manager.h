@@ -39,9 +39,10 @@ typedef struct ActivePolicy {
         const IdledPolicy *policy;
         Section *section; /* its options; belongs to the configuration */
         void *state;
-        Wish wish;     /* its last one */
-        CpuSet before; /* what the one before allowed */
-        CpuWish *cpus; /* of the wish; NULL: the policy has none */
+        Wish wish;         /* its last one */
+        CpuSet before;     /* what the one before allowed */
+        CpuWish *cpus;     /* of the wish; NULL: the policy has none */
+        struct Pack *pack; /* which cores it gets that asks for so many; NULL: it never did */
 } ActivePolicy;
 
 /* Why a CPU is parked or not, as decided when that last changed. */

@@ -58,6 +58,10 @@ typedef struct Wish {
                                   call until the time has come. No wish: 0. Merge: minimum. */
         CpuSet kept;           /* CPUs that nobody may park. No wish: none. Merge: union. */
         unsigned min_cores;    /* in use, whoever parks. No wish: 0. Merge: maximum. */
+        unsigned max_cores;    /* so many cores of `allowed` and of what policies of higher rank
+                                  leave are enough: idled chooses which, whole clusters and
+                                  packages first, the cheapest capacity kept, and takes the others
+                                  out of `allowed`. No wish: 0. Merge: as `allowed`. */
         int n_cpus;            /* entries of `cpus`: 0, or the topology's number */
         CpuWish *cpus;         /* by CPU number, of policies with WISHES_CPUS; else NULL */
         const char

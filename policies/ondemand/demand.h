@@ -11,7 +11,8 @@
 #ifndef IDLED_DEMAND_H
 #define IDLED_DEMAND_H
 
-#include "ondemand/pack.h"
+#include "idled-policy.h"
+#include "model/pack.h"
 
 /* Shares of utilisation that are looked for. */
 typedef struct DemandLimits {

@@ -6,7 +6,7 @@ import re
 import shlex
 import subprocess
 
-from idledtest import TestCase, main, wait_until
+from idledtest import NAME, PATH, TestCase, main, wait_until
 
 PERIOD = 'wish->period_usec = 10000000;'
 
@@ -83,6 +83,24 @@ class Example(TestCase):
         self.wait_ticks(5)
         self.assertLessEqual(self.get('PeriodUSec'), 300000)
         self.assertGreater(self.get('PeriodUSec'), 200000)
+
+    def test_max_cores(self):
+        """The daemon chooses which cores: whole ones, and of those that are offered."""
+        self.start_changed(('for (int cpu = input->topology->n_cpus / 2; '
+                            'cpu < input->topology->n_cpus; cpu++)\n'
+                            '\t\tcpuset_remove(&wish->allowed, cpu);', 'wish->max_cores = 2;'))
+        self.assertEqual(self.get('WantedCores'), 2)
+        self.assertEqual(self.get('Allowed', PATH + '/policy/halfsies', NAME + '.Policy'), '4-5')
+        self.assertEqual(self.get('IdleMask'), '0-3,6-7')
+        self.assertIn('battery', self.call('Explain')[0]['text'])
+
+    def test_max_cores_of_what_is_left(self):
+        self.start_changed(('for (int cpu = input->topology->n_cpus / 2; '
+                            'cpu < input->topology->n_cpus; cpu++)\n'
+                            '\t\tcpuset_remove(&wish->allowed, cpu);',
+                            'cpuset_remove(&wish->allowed, 4); wish->max_cores = 3;'))
+        self.assertEqual(self.get('WantedCores'), 3)
+        self.assertIn('4', self.get('IdleMask'))
 
     def test_time_of_day(self):
         self.start_changed(('if (!input->snapshot->on_battery)',

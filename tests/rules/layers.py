@@ -36,7 +36,8 @@ LAYERS = {
     "daemon": [*SHARED, "sense/", "act/", "config/", "systemd/", "holds/", "apps/", "manager/",
                "bus/", "idled-policy.h", "arguments.h"],
     "policies": DECIDE,
-    "policies/ondemand": [*DECIDE, "ondemand/", "words.h"],
+    # Packing is idled's, too (max_cores), and compiled into the module.
+    "policies/ondemand": [*DECIDE, "ondemand/", "words.h", "model/pack.h"],
     "policies/cstates": [*DECIDE, "cstates/", "words.h"],
     "policies/cpufreq": [*DECIDE, "cpufreq/", "words.h"],
     "governors": ["base/", "model/idle-table.h", "model/random.h", "model/weights.h", "governors/"],

@@ -10,7 +10,7 @@
  * would scatter the kept cores over all clusters and packages. PackOrder=performance heeds them
  * within a cluster.
  */
-#include "ondemand/pack.h"
+#include "model/pack.h"
 
 #define CLASS_STEP_NUM 9 /* more than 9/8 of the one before: another kind of core */
 #define CLASS_STEP_DEN 8

@@ -10,7 +10,11 @@
 #ifndef IDLED_PACK_H
 #define IDLED_PACK_H
 
-#include "idled-policy.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cpuset.h"
+#include "model/topology.h"
 
 typedef enum PackOrder {
         PACK_EFFICIENCY,  /* slowest cores first */
