@@ -8,6 +8,7 @@
 
 #include "base/cpuset-text.h"
 #include "base/number.h"
+#include "benefit.h"
 #include "client.h"
 #include "explained.h"
 #include "facts.h"
@@ -18,7 +19,7 @@ static void describe_reason(json_object *answer, json_object *from)
         static const char *const texts[] = { "policy", "because", "option", "source", "text" };
         static const char *const keys[] = { "name", "value", "unit" };
         json_object *inputs = json_object_new_array(), *all = json_get(from, "inputs"), *input;
-        bool compared = *json_text(from, "threshold_unit");
+        bool compared = *json_text(from, "threshold_unit"), adjusted;
 
         for (size_t i = 0; i < G_N_ELEMENTS(texts); i++)
                 json_put_text_any(answer, texts[i], json_text(from, texts[i]));
@@ -34,6 +35,11 @@ static void describe_reason(json_object *answer, json_object *from)
                  compared ? json_object_get(json_get(from, "threshold")) : NULL);
         json_put_text_any(answer, "threshold_unit",
                           compared ? json_text(from, "threshold_unit") : NULL);
+        adjusted = compared && *json_text(from, "effective_because");
+        json_put(answer, "effective",
+                 adjusted ? json_object_get(json_get(from, "effective")) : NULL);
+        json_put_text_any(answer, "effective_because",
+                          adjusted ? json_text(from, "effective_because") : NULL);
 }
 
 /* What policies wished for the CPU beside parking, and what they counted for it. */
@@ -214,6 +220,7 @@ json_object *why_ask(Ctl *ctl, int *ret_status)
         json_put(
                 answer, "cpus",
                 describe_cpus(client_manager(ctl->client), explained, ctl->n_args ? &asked : NULL));
+        json_put(answer, "benefit", benefit_describe(client_manager(ctl->client)));
         return answer;
 }
 
@@ -355,12 +362,23 @@ static void show_times(const Screen *screen, json_object *answer)
         show_groups(screen, &said);
 }
 
+static void show_benefit(const Screen *screen, json_object *benefit)
+{
+        g_autofree char *text = benefit_text(benefit);
+
+        if (!text)
+                return;
+        *text = g_ascii_toupper(*text);
+        screen_sentence(screen, STYLE_PLAIN, text);
+}
+
 void why_show(const Ctl *ctl, json_object *answer)
 {
         json_object *history = json_get(answer, "history"), *row;
 
         if (!history) {
                 show_cpus(&ctl->screen, json_get(answer, "cpus"));
+                show_benefit(&ctl->screen, json_get(answer, "benefit"));
                 return;
         }
         if (json_length(history) == 0)

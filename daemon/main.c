@@ -20,6 +20,7 @@
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sysexits.h>
 #include <systemd/sd-daemon.h>
 #include <systemd/sd-event.h>
 #include <unistd.h>
@@ -32,7 +33,9 @@
 #include "manager/manager.h"
 #include "manager/manager-explain.h"
 #include "systemd/unit-control.h"
+#include "sense/frequency-read.h"
 #include "sense/topology-read.h"
+#include "sense/users.h"
 #include "arguments.h"
 
 /* How long --once waits for a decision. */
@@ -42,6 +45,8 @@ typedef struct Daemon {
         sd_event *event;
         Manager *manager;
         Bus *bus;
+        Units *units;       /* of --once, which has no bus to serve; else those of `bus` */
+        bool misconfigured; /* the configuration has errors, so the daemon did not start */
 } Daemon;
 
 /* A directory given on the command line, for use with openat(): absolute ones ignore the root. */
@@ -144,14 +149,22 @@ static bool has_config_directory(const Arguments *arguments)
 }
 
 /* Where the machine cannot be read there is nothing to compare with. */
-static void warn_of_absent(const ManagerSetup *setup, const Config *config)
+static void print_warnings(const ManagerSetup *setup, const Config *config)
 {
-        Topology *topology;
+        g_autoptr(GHashTable) users = users_read(setup->root);
+        ConfigMachine machine = { .root = setup->root, .users = users };
+        FreqPolicy *frequency = NULL;
+        Topology *topology = NULL;
 
-        if (topology_read(setup->root, &topology) < 0)
-                return;
-        config_warn_absent(config, &topology->possible);
-        topology_free(topology);
+        if (topology_read(setup->root, &topology) >= 0 &&
+            frequency_read(setup->root, topology, &frequency, &machine.n_frequency) < 0)
+                machine.n_frequency = 0;
+        machine.topology = topology;
+        machine.frequency = frequency;
+        config_log_warnings(&setup->paths, config, &machine);
+        frequency_free(frequency, machine.n_frequency);
+        if (topology)
+                topology_free(topology);
 }
 
 static int check(const ManagerSetup *setup, const Arguments *arguments)
@@ -163,12 +176,10 @@ static int check(const ManagerSetup *setup, const Arguments *arguments)
         if (!has_config_directory(arguments))
                 return -ENOENT;
         r = config_load(&setup->paths, errors, &config);
-        config_find_unread(&setup->paths, errors);
         print_errors(errors);
-        if (config)
-                warn_of_absent(setup, config);
-        if (errors->len > 0)
-                return r ?: -EINVAL;
+        if (r < 0)
+                return r;
+        print_warnings(setup, config);
         puts("The configuration is valid.");
         return 0;
 }
@@ -233,22 +244,34 @@ static int run(Daemon *daemon)
         return r;
 }
 
+/* "online 0-3, load 0.10, parked 2-3"; or "parked none, planned 2-3: WHY" if the plan could not be
+ * carried out, or was not meant to be. */
+static void print_parked(const Manager *manager)
+{
+        g_autofree char *online = cpuset_format(&manager->topology->online);
+        g_autofree char *parked = cpuset_format(&manager->parked), *wanted = NULL, *why = NULL;
+        CpuSet planned = manager->topology->online;
+
+        cpuset_subtract(&planned, &manager->plan.allowed);
+        printf("online %s, load %.2f, parked %s", online, manager->snapshot->load,
+               *parked ? parked : "none");
+        if (!cpuset_equal(&planned, &manager->parked)) {
+                wanted = cpuset_format(&planned);
+                why = manager_obstacle(manager);
+                printf(", planned %s: %s", *wanted ? wanted : "none", why ?: "not yet");
+        }
+        putchar('\n');
+}
+
 static void print_decision(const Manager *manager)
 {
-        CpuSet parked = manager->topology->online;
-
-        cpuset_subtract(&parked, &manager->plan.allowed);
         for (guint i = 0; i < manager->policies->len; i++) {
                 const ActivePolicy *p = &g_array_index(manager->policies, ActivePolicy, i);
                 g_autofree char *wish = policy_explain_wish(p, &manager->topology->online);
 
                 printf("%s: %s\n", p->policy->name, wish);
         }
-        g_autofree char *online = cpuset_format(&manager->topology->online);
-        g_autofree char *text = cpuset_format(&parked);
-
-        printf("online %s, load %.2f, parked %s\n", online, manager->snapshot->load,
-               *text ? text : "none");
+        print_parked(manager);
 }
 
 /* Runs the loop for `usec`, or until `is_over`. */
@@ -307,11 +330,28 @@ static int make_loop(Daemon *daemon)
         return 0;
 }
 
-/* A machine that is not ours is served on a bus only if one is named. */
-static bool wants_bus(const Arguments *arguments)
+/* A machine that is not ours has to do with a bus only if one is named. */
+static bool has_bus(const Arguments *arguments)
 {
-        return !arguments->no_bus && arguments->mode == MODE_RUN &&
-               (arguments->bus || !arguments->root);
+        return !arguments->no_bus && (arguments->bus || !arguments->root);
+}
+
+/* Connects to systemd, and to run also serves the bus. */
+static int connect_bus(Daemon *daemon, ManagerSetup *setup, const Arguments *arguments)
+{
+        int r;
+
+        if (!has_bus(arguments))
+                return 0;
+        if (arguments->mode == MODE_ONCE) {
+                daemon->units = units_new(NULL, arguments->bus);
+                setup->units = units_control(daemon->units);
+                return 0;
+        }
+        r = bus_new(daemon->event, arguments->bus, &daemon->bus);
+        if (r >= 0)
+                setup->units = bus_units(daemon->bus);
+        return r;
 }
 
 static int start(Daemon *daemon, ManagerSetup *setup, const Arguments *arguments)
@@ -322,20 +362,19 @@ static int start(Daemon *daemon, ManagerSetup *setup, const Arguments *arguments
         r = make_loop(daemon);
         if (r < 0)
                 return r;
-        if (wants_bus(arguments)) {
-                r = bus_new(daemon->event, arguments->bus, &daemon->bus);
-                if (r < 0)
-                        return r;
-                setup->units = bus_units(daemon->bus);
-        }
+        r = connect_bus(daemon, setup, arguments);
+        if (r < 0)
+                return r;
         r = manager_new(setup, daemon->event, errors, &daemon->manager);
         print_errors(errors);
+        daemon->misconfigured = errors->len > 0;
         if (r < 0)
                 return r;
         return arguments->mode == MODE_ONCE ? run_once(daemon) : run(daemon);
 }
 
-static int act_on(const Arguments *arguments)
+/* `*ret_status`: with which status to exit after a failure. */
+static int act_on(const Arguments *arguments, int *ret_status)
 {
         Daemon daemon = { 0 };
         ManagerSetup setup;
@@ -354,9 +393,14 @@ static int act_on(const Arguments *arguments)
         if (arguments->mode == MODE_RESTORE)
                 return restore(&setup, arguments);
         r = start(&daemon, &setup, arguments);
+        if (daemon.misconfigured)
+                *ret_status = EX_CONFIG;
         bus_be_patient(daemon.bus);
+        if (daemon.units)
+                units_be_patient(daemon.units);
         manager_free(daemon.manager);
         bus_free(daemon.bus);
+        units_free(daemon.units);
         sd_event_unref(daemon.event);
         return r;
 }
@@ -377,7 +421,7 @@ static void allow_descriptors(void)
 int main(int argc, char **argv)
 {
         Arguments arguments = { 0 };
-        int r;
+        int r, failure = EXIT_FAILURE;
 
         allow_descriptors();
         signal(SIGPIPE, SIG_IGN); /* nobody reads the log: no reason to leave the machine changed */
@@ -387,6 +431,6 @@ int main(int argc, char **argv)
         if (r < 0)
                 return 2;
         if (r > 0)
-                r = act_on(&arguments);
-        return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+                r = act_on(&arguments, &failure);
+        return r < 0 ? failure : EXIT_SUCCESS;
 }

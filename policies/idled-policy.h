@@ -43,6 +43,27 @@ typedef struct Figure {
         double value;
 } Figure;
 
+/* Something that options ask for and the machine does not offer. */
+typedef struct Unmet {
+        const char *key; /* of the option */
+        char text[192];  /* goes on after "which ": "is not offered here, expected one of a, b" */
+} Unmet;
+
+/* What parking was measured to save. */
+typedef enum BenefitVerdict {
+        BENEFIT_UNKNOWN, /* nothing was compared yet */
+        BENEFIT_SAVES,
+        BENEFIT_UNCLEAR, /* the difference is within the noise */
+        BENEFIT_NOTHING, /* parking saves nothing, or costs */
+} BenefitVerdict;
+
+typedef struct Benefit {
+        BenefitVerdict verdict;
+        double active_watts,
+                parked_watts;   /* of all packages, with all CPUs active and some parked */
+        uint64_t measured_usec; /* as Snapshot.time_usec */
+} Benefit;
+
 typedef struct PolicyInput {
         const Topology *topology; /* changes between calls when CPUs come and go; n_cpus never */
         const Snapshot *snapshot; /* since the last call of any policy */
@@ -77,6 +98,11 @@ typedef struct IdledPolicy {
          * option to blame. NULL instead of the function: any options fit together. */
         const char *(*check)(const void *options, const char **ret_key);
 
+        /* What `options` ask for that no CPU of the machine offers, into `ret_unmet` (room for
+         * `max`). Returns how many. NULL: they ask for nothing that a machine may lack. Of the
+         * input, topology, idle, frequency and n_frequency are set. */
+        int (*unmet)(const void *options, const PolicyInput *machine, Unmet *ret_unmet, int max);
+
         /* Makes the zeroed `state` ready. NULL: zeroes are fine. */
         void (*init)(void *state, const Topology *topology);
 
@@ -94,6 +120,10 @@ typedef struct IdledPolicy {
         /* What the policy counted for `cpu` since it began, into `ret_figures` (room for
          * FIGURES_MAX). Returns how many. NULL: nothing. Called only when somebody asks. */
         int (*figures)(const void *state, int cpu, Figure *ret_figures);
+
+        /* What the policy measured of what parking saves. NULL: it measures nothing. Called only
+         * when somebody asks. */
+        Benefit (*benefit)(const void *state);
 } IdledPolicy;
 
 /* What a module defines, and the only thing that it needs to export. */

@@ -7,10 +7,11 @@ BY = {
     "policy": "ondemand", "because": "the load needs fewer cores",
     "inputs": [("filtered load", 0.4, "CPUs"), ("wanted", 1, "cores")],
     "option": "TargetUtilization", "threshold": 70.0, "threshold_unit": "%",
+    "effective": 70.0, "effective_because": "",
     "source": "/etc/idled/policies/ondemand.conf:12",
 }
 NOBODY = {"policy": "", "because": "", "inputs": [], "option": "", "threshold": 0.0,
-          "threshold_unit": "", "source": ""}
+          "threshold_unit": "", "effective": 0.0, "effective_because": "", "source": ""}
 
 
 def usec_ago(seconds):
@@ -55,6 +56,7 @@ def normal():
             "ChosenProfile": "game",
             "ProfileInhibited": "profile game contradicts the option MaxCores= of ondemand, which "
                                 "was set over D-Bus while idled ran",
+            "ParkingBenefit": ("", 0.0, 0.0, 0),
         },
         "cpus": [cpu(0), cpu(1), cpu(2, True), cpu(3, True)],
         "policies": [
@@ -151,11 +153,19 @@ def busy():
     says["explain"][2].update(inputs=[("filtered load", 1.0, "CPUs"), ("wanted", 1, "cores"),
                                       ("CPUs in use", 2, "CPUs"), ("queue", 1, ""),
                                       ("pressure", 1, "%")],
-                              option="MinCores", threshold=1.0, threshold_unit="cores")
+                              option="Dwell", threshold=5.0, threshold_unit="s", effective=20.0,
+                              effective_because="after 2 reversals")
     says["explain"][3].update(since_usec=usec_ago(70), option="", source="no option",
                               because="more tasks are runnable than CPUs are in use",
                               inputs=[("runnable", 3, "tasks")], threshold=2.0,
                               threshold_unit="tasks")
+    return says
+
+
+def measured(verdict="saves"):
+    """Parking was compared with not parking, by what packages drew."""
+    says = normal()
+    says["manager"]["ParkingBenefit"] = (verdict, 12.5, 9.3, usec_ago(150))
     return says
 
 
@@ -260,4 +270,6 @@ def large():
 
 
 SCENARIOS = {f.__name__: f for f in (normal, unparked, dry, paused, degraded, strange, large,
-                                   busy, single, limited, held, long)}
+                                   busy, single, measured, limited, held, long)}
+SCENARIOS["measured-nothing"] = lambda: measured("saves nothing")
+SCENARIOS["measured-unclear"] = lambda: measured("unclear")

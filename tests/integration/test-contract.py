@@ -34,6 +34,7 @@ MANAGER_PROPERTIES = {
     'TransitionsLastMinute': ('u', MEASURED), 'UptimeUSec': ('t', MEASURED), 'Ticks': ('t', MEASURED),
     'LateUSec': ('t', MEASURED), 'CpuUSec': ('t', MEASURED), 'Wakeups': ('t', MEASURED),
     'PeriodUSec': ('t', MEASURED),
+    'ParkingBenefit': ('(sddt)', MEASURED),
 }
 CPU_PROPERTIES = {
     'Number': ('u', CONST), 'Online': ('b', CHANGES), 'Parked': ('b', CHANGES),
@@ -41,7 +42,7 @@ CPU_PROPERTIES = {
     'Die': ('i', CHANGES), 'Package': ('i', CHANGES), 'Node': ('i', CHANGES),
     'Thread': ('i', CHANGES), 'Capacity': ('u', CHANGES), 'Utilization': ('d', MEASURED),
     'ParkedUSec': ('t', MEASURED), 'IdleStates': ('a(suu)', CONST), 'Residency': ('a(sdtttt)', MEASURED),
-    'Estimated': ('s', MEASURED), 'Reason': ('s', CHANGES), 'Figures': ('a(sssd)', MEASURED),
+    'Estimated': ('s', MEASURED), 'Reason': ('s', MEASURED), 'Figures': ('a(sssd)', MEASURED),
     'Governor': ('s', CHANGES), 'EnergyPreference': ('s', CHANGES), 'EnergyBias': ('i', CHANGES),
     'Boost': ('i', CHANGES), 'MinFrequency': ('u', CHANGES), 'MaxFrequency': ('u', CHANGES),
     'LatencyLimit': ('i', CHANGES), 'DisabledStates': ('as', CHANGES),
@@ -50,7 +51,7 @@ CPU_PROPERTIES = {
 CPU_EXPLICIT = {'Figures'}
 POLICY_PROPERTIES = {
     'Name': ('s', CONST), 'Summary': ('s', CONST), 'Rank': ('u', CHANGES),
-    'Allowed': ('s', CHANGES), 'Reason': ('s', CHANGES), 'Settled': ('b', MEASURED),
+    'Allowed': ('s', CHANGES), 'Reason': ('s', MEASURED), 'Settled': ('b', MEASURED),
     'PeriodUSec': ('t', MEASURED), 'Options': ('a{ss}', CHANGES),
 }
 ENERGY_PROPERTIES = {
