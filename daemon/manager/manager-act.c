@@ -244,7 +244,7 @@ void manager_widen(Manager *manager)
         manager->stale = true; /* the plan that comes may be the one before, which is undone */
 }
 
-void manager_carry_out(Manager *manager, const Plan *plan, const uint8_t *safety)
+void manager_carry_out(Manager *manager, const Plan *plan, const SafetyNotes *notes)
 {
         unsigned degraded = count_degraded(manager), changes = 0;
         CpuSet parked = manager->topology->online;
@@ -256,7 +256,7 @@ void manager_carry_out(Manager *manager, const Plan *plan, const uint8_t *safety
         if (manager->stale || !plan_equal_cpus(plan, &before))
                 changes |= CHANGE_LIMITS;
         manager->plan = *plan;
-        manager_note_causes(manager, &parked, safety);
+        manager_note_causes(manager, &parked, notes);
         changes |= act(manager, &before);
         changes |= note_parked(manager);
         if (degraded || count_degraded(manager))
@@ -264,6 +264,7 @@ void manager_carry_out(Manager *manager, const Plan *plan, const uint8_t *safety
         look_for_drivers(manager);
         manager_settle_later(manager);
         manager_watch_groups(manager);
+        manager_follow_windows(manager);
         manager_changed(manager, changes);
 }
 
@@ -310,6 +311,11 @@ static bool wants_parking(const Manager *manager)
 {
         return can_park(manager) &&
                !cpuset_is_subset(&manager->topology->online, &manager->plan.allowed);
+}
+
+bool manager_follows_starts(const Manager *manager)
+{
+        return manager->setup.units && can_park(manager) && manager->policies->len > 0;
 }
 
 bool manager_follows_units(const Manager *manager)
