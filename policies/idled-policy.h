@@ -31,6 +31,9 @@ enum {
                                      taken to wish what they wished then */
         WISHES_BESIDE_HOLDS = 1 << 2, /* it is asked at once, too, but only keeps out of holds' way:
                                          it does nothing for them */
+        WISHES_NAMED_CPUS = 1 << 3,   /* the administrator named the CPUs of wish->allowed: while a
+                                         program starts or a person types, idled keeps the others
+                                         parked all the same */
 };
 
 #define EXPLAIN_MAX 6

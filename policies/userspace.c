@@ -38,5 +38,6 @@ const IdledPolicy idled_policy = {
         .summary = "keeps the CPUs idle that the administrator names",
         .settings = userspace_settings,
         .options_size = sizeof(UserspaceOptions),
+        .wishes = WISHES_NAMED_CPUS,
         .decide = userspace_decide,
 };

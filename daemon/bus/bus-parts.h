@@ -195,6 +195,9 @@ void bus_seen_hold_free(gpointer data);
 void bus_publish_init(Bus *bus);
 void bus_publish_done(Bus *bus);
 
+/* Watches those of systemd's units that the manager has to hear of, as it is configured now. */
+void bus_watch_units(Bus *bus);
+
 /* The manager's on_change: tells clients once the loop is free, everything at once. */
 void bus_changed(Manager *manager, unsigned changes, void *userdata);
 

@@ -128,9 +128,37 @@ static void units_came(bool top, void *userdata)
         manager_groups_changed(bus->manager);
 }
 
-static bool needs_units(const Manager *manager)
+static void unit_job(const char *unit, UnitJob job, void *userdata)
 {
-        return manager_follows_units(manager) || manager_apps_need_units(manager);
+        manager_unit_job(((Bus *)userdata)->manager, unit, job);
+}
+
+static void unit_cpus(const char *unit, const UnitCpus *cpus, void *userdata)
+{
+        manager_unit_cpus(((Bus *)userdata)->manager, unit, cpus);
+}
+
+static void units_listed(int error, void *userdata)
+{
+        manager_units_listed(((Bus *)userdata)->manager, error);
+}
+
+void bus_watch_units(Bus *bus)
+{
+        const UnitListener listener = {
+                .came = units_came,
+                .job = unit_job,
+                .cpus = unit_cpus,
+                .listed = units_listed,
+                .userdata = bus,
+        };
+        unsigned what = 0;
+
+        if (manager_follows_units(bus->manager) || manager_apps_need_units(bus->manager))
+                what |= UNITS_COME;
+        if (manager_follows_starts(bus->manager))
+                what |= UNITS_JOBS;
+        units_watch(bus->units, what, &listener);
 }
 
 void bus_changed(Manager *manager, unsigned changes, void *userdata)
@@ -143,7 +171,7 @@ void bus_changed(Manager *manager, unsigned changes, void *userdata)
         bus->changes |= changes & ~(unsigned)CHANGE_KEPT;
         if (!bus->changes)
                 return;
-        units_watch(bus->units, needs_units(manager), units_came, bus);
+        bus_watch_units(bus);
         r = publish_soon(bus);
         if (r < 0)
                 log_error_errno(r, "Changes will not be told on the bus: %m");

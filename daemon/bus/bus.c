@@ -324,6 +324,7 @@ int bus_serve(Bus *bus, Manager *manager)
         bus_publish_init(bus);
         manager->on_change = bus_changed;
         manager->userdata = bus;
+        bus_watch_units(bus);
         if (!bus->connection)
                 return sd_event_source_set_enabled(bus->retry, SD_EVENT_ONESHOT);
         r = serve_connection(bus);

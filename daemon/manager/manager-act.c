@@ -246,7 +246,7 @@ void manager_widen(Manager *manager)
         manager->stale = true; /* the plan that comes may be the one before, which is undone */
 }
 
-void manager_carry_out(Manager *manager, const Plan *plan, const uint8_t *safety)
+void manager_carry_out(Manager *manager, const Plan *plan, const SafetyNotes *notes)
 {
         unsigned degraded = count_degraded(manager), changes = 0;
         CpuSet parked = manager->topology->online;
@@ -258,7 +258,7 @@ void manager_carry_out(Manager *manager, const Plan *plan, const uint8_t *safety
         if (manager->stale || !plan_equal_cpus(plan, &before))
                 changes |= CHANGE_LIMITS;
         manager->plan = *plan;
-        manager_note_causes(manager, &parked, safety);
+        manager_note_causes(manager, &parked, notes);
         changes |= act(manager, &before);
         changes |= note_parked(manager);
         if (degraded || count_degraded(manager))
@@ -266,6 +266,7 @@ void manager_carry_out(Manager *manager, const Plan *plan, const uint8_t *safety
         look_for_drivers(manager);
         manager_settle_later(manager);
         manager_watch_groups(manager);
+        manager_follow_windows(manager);
         manager_changed(manager, changes);
 }
 
@@ -312,6 +313,11 @@ static bool wants_parking(const Manager *manager)
 {
         return can_park(manager) &&
                !cpuset_is_subset(&manager->topology->online, &manager->plan.allowed);
+}
+
+bool manager_follows_starts(const Manager *manager)
+{
+        return manager->setup.units && can_park(manager) && manager->policies->len > 0;
 }
 
 bool manager_follows_units(const Manager *manager)

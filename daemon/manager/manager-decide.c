@@ -106,6 +106,8 @@ void manager_decide(Manager *manager, bool by_holds, Plan *ret_plan)
                 if (!by_holds || p->policy->wishes & (WISHES_BY_HOLDS | WISHES_BESIDE_HOLDS))
                         ask(manager, p, &ret_plan->allowed);
                 plan_merge(ret_plan, &p->wish);
+                if (p->policy->wishes & WISHES_NAMED_CPUS)
+                        cpuset_and(&ret_plan->widest, &p->wish.allowed);
         }
         plan_sanitize_cpus(ret_plan, manager->idle);
         manager->wished = *ret_plan;
@@ -241,32 +243,48 @@ static uint64_t look_again_at(const Manager *manager, uint64_t now)
 }
 
 /* Parks no more than is parked. */
-static void keep_what_is_allowed(const Manager *manager, Plan *plan, uint8_t *ret_safety)
+static void keep_what_is_allowed(const Manager *manager, Plan *plan, const char *why,
+                                 const SafetyNotes *notes)
 {
         CpuSet added = *allowed_now(manager);
 
         cpuset_subtract(&added, &plan->allowed);
-        CPUSET_FOREACH(cpu, &added)
-                ret_safety[cpu] = SAFETY_UNKNOWN;
+        CPUSET_FOREACH(cpu, &added) {
+                notes->safety[cpu] = SAFETY_UNKNOWN;
+                notes->owners[cpu] = why;
+        }
         cpuset_or(&plan->allowed, &added);
 }
 
-void manager_make_safe(Manager *manager, Plan *plan, uint8_t *ret_safety)
+/* True if the plan parks CPUs that are active now, unless a window is open. */
+static bool parks_more(const Manager *manager, const Plan *plan)
 {
-        CpuSet online_wish = plan->allowed;
-        bool known = true;
+        CpuSet active = plan->allowed;
 
-        cpuset_and(&online_wish, &manager->topology->online);
-        if (!cpuset_is_subset(allowed_now(manager), &online_wish))
-                known = refresh_pins(manager);
-        else
+        if (manager_has_window(manager))
+                cpuset_or(&active, &plan->widest);
+        cpuset_and(&active, &manager->topology->online);
+        return !cpuset_is_subset(allowed_now(manager), &active);
+}
+
+void manager_make_safe(Manager *manager, Plan *plan, const SafetyNotes *notes)
+{
+        bool parks = parks_more(manager, plan), known = !parks || refresh_pins(manager);
+        bool units_known;
+        Dependents who;
+
+        if (!parks)
                 manager->pins_look.is_new = false; /* it will be old when it is wanted */
-        plan_sanitize(plan, manager->topology, manager->pins, ret_safety);
-        if (!known)
-                keep_what_is_allowed(manager, plan, ret_safety);
+        units_known = manager_dependents(manager, parks, manager_follows_starts(manager), &who);
+        plan_sanitize(plan, manager->topology, &who, notes);
+        if (!known || !units_known)
+                keep_what_is_allowed(manager, plan,
+                                     known ? "systemd is being asked what its units need" : NULL,
+                                     notes);
+        manager->unsafe = false;
         manager->look_again_usec = 0;
         for (int cpu = 0; cpu < manager->topology->n_cpus; cpu++)
-                if (depends_on_pins(ret_safety[cpu]) && !manager->pins_look.scan)
+                if (depends_on_pins(notes->safety[cpu]) && !manager->pins_look.scan)
                         manager->look_again_usec = look_again_at(manager, manager_now());
 }
 
@@ -347,7 +365,74 @@ static void name_hold(const Manager *manager, int cpu, Reason *reason)
         reason->inputs[1].value = pid;
 }
 
-static void cause_of_cpu(const Manager *manager, int cpu, Safety safety, CpuCause *cause)
+/* More texts than this, and those that nobody refers to go. */
+#define TEXTS_MAX 64
+
+static gboolean is_unused(gpointer text, gpointer value, gpointer userdata)
+{
+        const Manager *manager = userdata;
+
+        for (int cpu = 0; cpu < manager->topology->n_cpus; cpu++)
+                if (manager->causes[cpu].reason.because == text)
+                        return FALSE;
+        return TRUE;
+}
+
+/* A copy that lives for as long as a cause has it. */
+static const char *keep_text(Manager *manager, char *text)
+{
+        gpointer kept;
+
+        if (g_hash_table_lookup_extended(manager->texts, text, &kept, NULL)) {
+                g_free(text);
+                return kept;
+        }
+        if (g_hash_table_size(manager->texts) > TEXTS_MAX + (guint)manager->topology->n_cpus)
+                g_hash_table_foreach_remove(manager->texts, is_unused, manager);
+        g_hash_table_add(manager->texts, text);
+        return text;
+}
+
+/* Why the CPU was added to the plan. */
+static const char *safety_because(Manager *manager, Safety safety, const char *owner)
+{
+        if (!owner)
+                return safety_text(safety);
+        if (safety == SAFETY_FORGOTTEN)
+                return keep_text(manager, g_strdup_printf("parking would lose the affinity of %s: "
+                                                          "kernels before 6.2 forget it",
+                                                          owner));
+        if (safety == SAFETY_PINNED)
+                return keep_text(manager, g_strdup_printf("the affinity of %s has no other active "
+                                                          "CPU",
+                                                          owner));
+        if (safety == SAFETY_UNIT || safety == SAFETY_GROUP)
+                return keep_text(manager, g_strdup_printf("%s needs a CPU and names no other that "
+                                                          "is active",
+                                                          owner));
+        return keep_text(manager, g_strdup(owner));
+}
+
+static void cause_of_window(Manager *manager, const char *owner, CpuCause *cause)
+{
+        const Section *section = config_section(manager->config, "Park");
+        const ParkOptions *options = section->options;
+        const char *key = manager_window_option(manager);
+        uint64_t usec = g_str_equal(key, "StartWindow") ? options->start_window
+                                                        : options->terminal_window;
+
+        cause->policy = "window";
+        cause->reason = (Reason){
+                .because = safety_because(manager, SAFETY_WINDOW, owner),
+                .option = key,
+                .threshold = (double)usec / (double)G_USEC_PER_SEC,
+                .threshold_unit = "s",
+        };
+        cause->option_source = section_source(section, key);
+}
+
+static void cause_of_cpu(Manager *manager, int cpu, Safety safety, const char *owner,
+                         CpuCause *cause)
 {
         int index = parked_by(manager, cpu);
 
@@ -359,9 +444,11 @@ static void cause_of_cpu(const Manager *manager, int cpu, Safety safety, CpuCaus
         if (manager_is_paused(manager)) {
                 cause->policy = "pause";
                 cause->reason.because = manager_pause_text(manager);
+        } else if (safety == SAFETY_WINDOW) {
+                cause_of_window(manager, owner, cause);
         } else if (safety != SAFETY_NONE) {
                 cause->policy = "safety";
-                cause->reason.because = safety_text(safety);
+                cause->reason.because = safety_because(manager, safety, owner);
                 if (safety == SAFETY_KEPT)
                         name_hold(manager, cpu, &cause->reason);
         } else {
@@ -371,13 +458,16 @@ static void cause_of_cpu(const Manager *manager, int cpu, Safety safety, CpuCaus
         }
 }
 
-const CpuCause *manager_cause(const Manager *manager, int cpu)
+const CpuCause *manager_cause(Manager *manager, int cpu)
 {
         CpuCause *cause = &manager->causes[cpu], now = *cause;
 
-        if (!cpuset_has(&manager->topology->online, cpu))
+        /* What made a plan safe stays the cause until the next one. */
+        if (!cpuset_has(&manager->topology->online, cpu) ||
+            (cause->safety != SAFETY_NONE && cause->safety != SAFETY_KEPT &&
+             !manager_is_paused(manager)))
                 return cause;
-        cause_of_cpu(manager, cpu, cause->safety, &now);
+        cause_of_cpu(manager, cpu, cause->safety, NULL, &now);
         if (now.policy != cause->policy || memcmp(&now.reason, &cause->reason, sizeof(now.reason)))
                 *cause = now; /* else its option's source is that of the decision */
         return cause;
@@ -478,7 +568,7 @@ static void take_move(const Manager *manager, Move *move, int cpu, bool parked)
                 *move = (Move){ cpu, by };
 }
 
-void manager_note_causes(Manager *manager, const CpuSet *parked_before, const uint8_t *safety)
+void manager_note_causes(Manager *manager, const CpuSet *parked_before, const SafetyNotes *notes)
 {
         CpuSet parked = manager->topology->online;
         uint64_t now = (uint64_t)g_get_real_time();
@@ -490,7 +580,7 @@ void manager_note_causes(Manager *manager, const CpuSet *parked_before, const ui
                 CpuCause *cause = &manager->causes[cpu];
                 bool is_parked = cpuset_has(&parked, cpu);
 
-                cause_of_cpu(manager, cpu, safety[cpu], cause);
+                cause_of_cpu(manager, cpu, notes->safety[cpu], notes->owners[cpu], cause);
                 if (is_parked == cpuset_has(parked_before, cpu))
                         continue;
                 cause->since_usec = now;

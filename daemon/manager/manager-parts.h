@@ -8,6 +8,7 @@
  *   manager-facts.c    what the machine offers, for policies
  *   manager-wake.c     what makes it tick: timer, CPUs coming and going
  *   manager-guard.c    who tells of load that comes while CPUs are parked
+ *   manager-windows.c  what must not notice parking: programs that start, terminals, cpusets
  *   manager-observe.c  readings for those who ask
  *   manager-profile.c  which profile is in force
  *   manager-sleep.c    the machine falls asleep and wakes up
@@ -47,9 +48,36 @@ PolicyInput manager_policy_input(const Manager *manager, const ActivePolicy *act
  * `by_holds` only those are asked that look at holds, and the others wish what they wished last. */
 void manager_decide(Manager *manager, bool by_holds, Plan *ret_plan);
 
-/* Makes `plan` safe; who is pinned where is looked up before CPUs are parked. `ret_safety` has room
- * for every CPU number. */
-void manager_make_safe(Manager *manager, Plan *plan, uint8_t *ret_safety);
+/* Makes `plan` safe; who is pinned where is looked up before CPUs are parked. `notes` has room for
+ * every CPU number. */
+void manager_make_safe(Manager *manager, Plan *plan, const SafetyNotes *notes);
+
+/* What depends on CPUs. With `fresh` cgroups are read again. With `wait` false is returned while
+ * it is not known yet what units need. The strings are valid until the next call. */
+bool manager_dependents(Manager *manager, bool fresh, bool wait, Dependents *ret_who);
+
+/* True while a window is open, and the option that says how long. */
+bool manager_has_window(const Manager *manager);
+const char *manager_window_option(const Manager *manager);
+
+/* What makes plans safe changed: decides again with the last reading and acts, before it returns.
+ */
+void manager_act_on_safety(Manager *manager);
+
+/* Begins or ends to watch terminals and cgroups, by what is parked now. */
+void manager_follow_windows(Manager *manager);
+
+/* What windows have the manager do. */
+typedef struct WindowsCalls {
+        void (*tick)(Manager *manager);      /* soon */
+        void (*act)(Manager *manager);       /* make the plan safe again and carry it out, now */
+        void (*carry_out)(Manager *manager); /* the plan as it is, soon */
+} WindowsCalls;
+
+void manager_windows_init(Manager *manager, const WindowsCalls *calls);
+int manager_windows_listen(Manager *manager);
+void manager_windows_unlisten(Manager *manager);
+void manager_windows_done(Manager *manager);
 
 /* Who is bound to CPUs may go, and nothing tells: whether it is time to look if CPUs that are kept
  * in use for them could be parked by now. A tick comes in time for that. */
@@ -60,13 +88,13 @@ void manager_drop_pins(Manager *manager);
 
 /* Notes for every CPU why it is parked or not, and a transition if the set of parked CPUs differs
  * from that before. */
-void manager_note_causes(Manager *manager, const CpuSet *parked_before, const uint8_t *safety);
+void manager_note_causes(Manager *manager, const CpuSet *parked_before, const SafetyNotes *notes);
 
 /* Gives all CPUs back for a moment, so that who is pinned shows; a plan is carried out next. */
 void manager_widen(Manager *manager);
 
 /* Puts `plan` in force, and on record why. */
-void manager_carry_out(Manager *manager, const Plan *plan, const uint8_t *safety);
+void manager_carry_out(Manager *manager, const Plan *plan, const SafetyNotes *notes);
 
 /* Watches for cgroups that come and go if the plan in force makes that necessary, else no longer.
  */

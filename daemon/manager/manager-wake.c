@@ -315,6 +315,8 @@ void manager_listen(Manager *manager)
                                       QUIET_USEC, on_quiet, manager);
         if (r >= 0)
                 r = sd_event_source_set_enabled(manager->quiet_timer, SD_EVENT_OFF);
+        if (r >= 0)
+                r = manager_windows_listen(manager);
         if (r < 0)
                 log_error_errno(r, "The timers cannot be made: %m");
         r = listen_for_clock(manager);
@@ -336,4 +338,5 @@ void manager_unlisten(Manager *manager)
         manager->energy_timer = sd_event_source_disable_unref(manager->energy_timer);
         manager->quiet_timer = sd_event_source_disable_unref(manager->quiet_timer);
         manager_unwatch_groups(manager);
+        manager_windows_unlisten(manager);
 }

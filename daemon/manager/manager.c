@@ -115,21 +115,25 @@ static bool leaves_all(const Manager *manager, const Plan *plan)
 /* Decides, and acts if the plan is another one: then true. */
 static bool decide_and_act(Manager *manager, bool by_holds)
 {
+        g_autofree const char **owners = NULL;
         g_autofree uint8_t *safety = NULL;
         Plan wished = manager->wished, plan;
 
         manager_decide(manager, by_holds, &plan);
-        if (!manager->stale && plan_equal(&wished, &manager->wished) &&
+        if (!manager->stale && !manager->unsafe && plan_equal(&wished, &manager->wished) &&
             !manager_should_look_again(manager)) {
                 plan.allowed = manager->plan.allowed;
                 manager->plan = plan;
                 return false;
         }
+        manager->acting = true;
         if (leaves_all(manager, &plan))
                 manager_widen(manager);
         safety = g_new0(uint8_t, (gsize)manager->topology->n_cpus);
-        manager_make_safe(manager, &plan, safety);
-        manager_carry_out(manager, &plan, safety);
+        owners = g_new0(const char *, (gsize)manager->topology->n_cpus);
+        manager_make_safe(manager, &plan, &(SafetyNotes){ safety, owners });
+        manager_carry_out(manager, &plan, &(SafetyNotes){ safety, owners });
+        manager->acting = false;
         return true;
 }
 
@@ -166,7 +170,7 @@ void manager_tick(Manager *manager)
         if (!changed)
                 manager_check_knobs(manager);
         manager_arm(manager, changed);
-        if (manager->stale) /* acting has shown that the machine is another */
+        if (manager->stale || manager->unsafe) /* acting has shown that the machine is another */
                 manager_wake(manager);
 }
 
@@ -175,6 +179,12 @@ void manager_act_on_holds(Manager *manager)
         bool by_holds = !manager_follow_profile(manager);
 
         if (settle(manager, by_holds))
+                manager_arm_sooner(manager);
+}
+
+void manager_act_on_safety(Manager *manager)
+{
+        if (settle(manager, true))
                 manager_arm_sooner(manager);
 }
 
@@ -252,6 +262,9 @@ int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
         manager->policies = g_array_new(FALSE, TRUE, sizeof(ActivePolicy));
         manager->actuators = g_array_new(FALSE, TRUE, sizeof(ActuatorState));
         manager->pauses = g_ptr_array_new();
+        manager->texts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        manager_windows_init(manager, &(WindowsCalls){ manager_wake, manager_act_on_safety,
+                                                       manager_groups_changed });
         r = manager_read_config(manager, errors, &config);
         if (r < 0)
                 return r;
@@ -378,6 +391,8 @@ void manager_free(Manager *manager)
                 knobs_restore(manager->knobs, manager_report_restored, NULL);
         manager_drop_config(manager);
         manager_drop_profile(manager);
+        manager_windows_done(manager);
+        g_hash_table_unref(manager->texts);
         manager_observers_done(manager);
         knobs_free(manager->knobs);
         manager_drop_pins(manager);

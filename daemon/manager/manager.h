@@ -21,6 +21,7 @@
 #include "model/plan.h"
 #include "sense/pins.h"
 #include "sense/sensor.h"
+#include "systemd/unit-control.h"
 
 /* Where the daemon lives and what it may do; from the command line. */
 typedef struct ManagerSetup {
@@ -152,16 +153,20 @@ typedef struct Manager {
         IdleTable *idle;        /* by CPU number; NULL: no CPU has idle states */
         FreqPolicy *frequency;  /* of cpufreq, n_frequency of them; NULL: there is none */
         int n_frequency;
-        struct FreqReach *reach; /* the same; what manager-holds.c knows of each */
-        bool stale;              /* carry out the plan anew even if it is the same */
-        uint64_t slept_usec;     /* how long the machine had slept when that was last looked at */
-        CpuSet counted;          /* the CPUs of /proc/stat at the last tick */
-        unsigned n_counted;      /* for so many ticks in a row they were not those online */
-        CpuSet returned;         /* CPUs that came online since then: the kernel set their knobs */
-        uint64_t checked_usec;   /* when the knobs were last compared with what they should be */
-        Plan plan;               /* merged and safe */
-        CpuSet parked;           /* online CPUs that are kept free of work now */
-        CpuCause *causes;        /* by CPU number */
+        struct FreqReach *reach;   /* the same; what manager-holds.c knows of each */
+        bool stale;                /* carry out the plan anew even if it is the same */
+        bool acting;               /* a plan is being made and carried out: not again meanwhile */
+        bool unsafe;               /* what depends on CPUs changed: make the plan safe again */
+        struct Watching *watching; /* what must not notice parking; manager-windows.c */
+        GHashTable *texts;         /* of causes, as their own keys */
+        uint64_t slept_usec;       /* how long the machine had slept when that was last looked at */
+        CpuSet counted;            /* the CPUs of /proc/stat at the last tick */
+        unsigned n_counted;        /* for so many ticks in a row they were not those online */
+        CpuSet returned;       /* CPUs that came online since then: the kernel set their knobs */
+        uint64_t checked_usec; /* when the knobs were last compared with what they should be */
+        Plan plan;             /* merged and safe */
+        CpuSet parked;         /* online CPUs that are kept free of work now */
+        CpuCause *causes;      /* by CPU number */
         History *history;
         uint64_t start_usec; /* CLOCK_MONOTONIC */
 
@@ -277,7 +282,7 @@ const Snapshot *manager_observe(Manager *manager, unsigned senses);
 
 /* Why `cpu` is parked or in use, with the inputs of the last decision. Valid until the next call.
  */
-const CpuCause *manager_cause(const Manager *manager, int cpu);
+const CpuCause *manager_cause(Manager *manager, int cpu);
 
 /* Why `active` wished for `cpu` what it did beside parking, each part with its reason, into
  * `ret_reasons` (room for EXPLAIN_MAX). Returns how many; 0 while paused. Valid until the next
@@ -301,6 +306,12 @@ int manager_apps_error(const Manager *manager);
  * manager_units_came(). */
 bool manager_apps_need_units(const Manager *manager);
 void manager_units_came(Manager *manager);
+
+/* True while jobs and CPUs of systemd's units have to be told, by the three functions below. */
+bool manager_follows_starts(const Manager *manager);
+void manager_unit_job(Manager *manager, const char *unit, UnitJob job);
+void manager_unit_cpus(Manager *manager, const char *unit, const UnitCpus *cpus);
+void manager_units_listed(Manager *manager, int error);
 
 /* True while units and cgroups that come have to be told: manager_groups_changed(). */
 bool manager_follows_units(const Manager *manager);

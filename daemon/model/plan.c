@@ -11,12 +11,11 @@
  */
 #include "model/plan.h"
 
-#include <glib.h>
-
 /* A set of CPUs of which one must be allowed. */
 typedef struct Demand {
         CpuSet cpus;
         Safety safety;
+        const char *owner; /* what demands it, NULL: not known */
         bool met;
 } Demand;
 
@@ -28,6 +27,7 @@ void plan_init(Plan *plan, CpuWish *cpus, int n_cpus)
         wish_init_cpus(&nothing, cpus, cpus ? n_cpus : 0);
         *plan = (Plan){
                 .allowed = nothing.allowed,
+                .widest = nothing.allowed,
                 .settled = true,
                 .global_latency_us = nothing.global_latency_us,
                 .cpus = nothing.cpus,
@@ -51,9 +51,10 @@ void plan_merge(Plan *plan, const Wish *wish)
 }
 
 /* Notes a demand unless it is met already or `cpus` has nobody online who could meet it. */
-static void add_demand(GArray *demands, const Plan *plan, const CpuSet *cpus, Safety safety)
+static void add_demand(GArray *demands, const Plan *plan, const CpuSet *cpus, Safety safety,
+                       const char *owner)
 {
-        Demand demand = { .cpus = *cpus, .safety = safety };
+        Demand demand = { .cpus = *cpus, .safety = safety, .owner = owner };
 
         if (!cpuset_intersects(cpus, &plan->allowed) && !cpuset_is_empty(cpus))
                 g_array_append_val(demands, demand);
@@ -73,34 +74,58 @@ static CpuSet node_cpus(const Topology *topology, const CpuSet *usable, int id)
         return cpus;
 }
 
+static void add_sets(GArray *demands, const Plan *plan, const Topology *topology, const Pins *pins,
+                     Safety safety)
+{
+        for (int i = 0; pins && i < pins->n_sets; i++) {
+                CpuSet cpus = pins->sets[i];
+
+                cpuset_and(&cpus, &topology->online);
+                add_demand(demands, plan, &cpus, safety, pins->owners ? pins->owners[i] : NULL);
+        }
+}
+
 /* All demands that the plan does not meet, those first whose reason says most. */
-static GArray *collect_demands(const Plan *plan, const Topology *topology, const Pins *pins)
+static GArray *collect_demands(const Plan *plan, const Topology *topology, const Dependents *who)
 {
         GArray *demands = g_array_new(FALSE, FALSE, sizeof(Demand));
         CpuSet usable = topology_usable(topology), cpus;
 
-        for (int i = 0; pins && i < pins->n_sets; i++) {
-                cpus = pins->sets[i];
-                cpuset_and(&cpus, &topology->online);
-                add_demand(demands, plan, &cpus, SAFETY_PINNED);
+        add_sets(demands, plan, topology, who->units, SAFETY_UNIT);
+        add_sets(demands, plan, topology, who->groups, SAFETY_GROUP);
+        add_sets(demands, plan, topology, who->tasks, SAFETY_PINNED);
+        for (int i = 0; who->tasks && i < who->tasks->n_nodes; i++) {
+                cpus = node_cpus(topology, &usable, who->tasks->nodes[i]);
+                add_demand(demands, plan, &cpus, SAFETY_NODE, NULL);
         }
-        for (int i = 0; pins && i < pins->n_nodes; i++) {
-                cpus = node_cpus(topology, &usable, pins->nodes[i]);
-                add_demand(demands, plan, &cpus, SAFETY_NODE);
-        }
-        add_demand(demands, plan, &usable, SAFETY_LAST);
+        add_demand(demands, plan, &usable, SAFETY_LAST, NULL);
         return demands;
 }
 
-static void allow(Plan *plan, int cpu, Safety why, uint8_t *safety)
+static void allow(Plan *plan, int cpu, Safety why, const char *owner, const SafetyNotes *notes)
 {
         cpuset_add(&plan->allowed, cpu);
-        if (safety)
-                safety[cpu] = why;
+        if (!notes)
+                return;
+        notes->safety[cpu] = (uint8_t)why;
+        if (notes->owners)
+                notes->owners[cpu] = owner;
+}
+
+/* Allows what is online of `cpus` and not allowed yet. */
+static void allow_all(Plan *plan, const Topology *topology, const CpuSet *cpus, Safety why,
+                      const char *owner, const SafetyNotes *notes)
+{
+        CpuSet more = *cpus;
+
+        cpuset_and(&more, &topology->online);
+        cpuset_subtract(&more, &plan->allowed);
+        CPUSET_FOREACH(cpu, &more)
+                allow(plan, cpu, why, owner, notes);
 }
 
 /* Meets the demands that only one CPU can meet, and keeps in `demands` those that are open then. */
-static void meet_single(Plan *plan, GArray *demands, uint8_t *safety)
+static void meet_single(Plan *plan, GArray *demands, const SafetyNotes *notes)
 {
         guint open = 0;
 
@@ -109,7 +134,7 @@ static void meet_single(Plan *plan, GArray *demands, uint8_t *safety)
                 int first = cpuset_next(&demand->cpus, -1);
 
                 if (cpuset_next(&demand->cpus, first) < 0 && !cpuset_has(&plan->allowed, first))
-                        allow(plan, first, demand->safety, safety);
+                        allow(plan, first, demand->safety, demand->owner, notes);
         }
         for (guint i = 0; i < demands->len; i++) {
                 const Demand *demand = &g_array_index(demands, Demand, i);
@@ -150,9 +175,9 @@ static bool is_better(const Plan *plan, const Topology *topology, const int *cou
 
 /* Allows `cpu` for the first demand that it meets. `counts` are kept at the number of open demands
  * that each CPU would meet. Returns how many were met. */
-static guint meet(Plan *plan, GArray *demands, int cpu, int *counts, uint8_t *safety)
+static guint meet(Plan *plan, GArray *demands, int cpu, int *counts, const SafetyNotes *notes)
 {
-        Safety why = SAFETY_NONE;
+        const Demand *first = NULL;
         guint n = 0;
 
         for (guint i = 0; i < demands->len; i++) {
@@ -161,17 +186,19 @@ static guint meet(Plan *plan, GArray *demands, int cpu, int *counts, uint8_t *sa
                 if (demand->met || !cpuset_has(&demand->cpus, cpu))
                         continue;
                 if (n++ == 0)
-                        why = demand->safety;
+                        first = demand;
                 demand->met = true;
                 CPUSET_FOREACH(member, &demand->cpus)
                         counts[member]--;
         }
-        allow(plan, cpu, why, safety);
+        if (first)
+                allow(plan, cpu, first->safety, first->owner, notes);
         return n;
 }
 
 /* Meets the demands that leave a choice. */
-static void meet_best(Plan *plan, GArray *demands, const Topology *topology, uint8_t *safety)
+static void meet_best(Plan *plan, GArray *demands, const Topology *topology,
+                      const SafetyNotes *notes)
 {
         g_autofree int *counts = g_new0(int, topology->n_cpus);
 
@@ -185,7 +212,7 @@ static void meet_best(Plan *plan, GArray *demands, const Topology *topology, uin
                         if (counts[cpu] &&
                             (best < 0 || is_better(plan, topology, counts, cpu, best)))
                                 best = cpu;
-                open -= meet(plan, demands, best, counts, safety);
+                open -= meet(plan, demands, best, counts, notes);
         }
 }
 
@@ -212,17 +239,14 @@ static int count_cores(const Plan *plan, const Topology *topology, const CpuSet 
         return n;
 }
 
-/* Allows what policies wish to be kept, and whole cores until there are enough. */
-static void keep(Plan *plan, const Topology *topology, uint8_t *safety)
+/* Allows what policies request to be kept, and whole cores until there are enough. */
+static void keep(Plan *plan, const Topology *topology, const SafetyNotes *notes)
 {
         CpuSet usable = topology_usable(topology), more = plan->kept;
         int next;
 
         while (true) {
-                cpuset_and(&more, &topology->online);
-                cpuset_subtract(&more, &plan->allowed);
-                CPUSET_FOREACH(cpu, &more)
-                        allow(plan, cpu, SAFETY_KEPT, safety);
+                allow_all(plan, topology, &more, SAFETY_KEPT, NULL, notes);
                 if (!plan->min_cores ||
                     count_cores(plan, topology, &usable, &next) >= (int)plan->min_cores || next < 0)
                         return;
@@ -232,39 +256,72 @@ static void keep(Plan *plan, const Topology *topology, uint8_t *safety)
         }
 }
 
-/* Leaves every CPU in use. */
-static void add_all(Plan *plan, const Topology *topology, Safety why, uint8_t *safety)
+/* Allows everything if the kernel would forget an affinity. */
+static void allow_forgotten(Plan *plan, const Topology *topology, const Pins *pins,
+                            const SafetyNotes *notes)
 {
-        CPUSET_FOREACH(cpu, &topology->online) {
-                if (safety && !cpuset_has(&plan->allowed, cpu))
-                        safety[cpu] = (uint8_t)why;
-                cpuset_add(&plan->allowed, cpu);
-        }
+        if (pins && pins->forgotten && pins->n_sets > 0)
+                allow_all(plan, topology, &topology->online, SAFETY_FORGOTTEN,
+                          pins->forgotten_owner, notes);
 }
 
-void plan_sanitize(Plan *plan, const Topology *topology, const Pins *pins, uint8_t *ret_safety)
+static void forget_notes(const SafetyNotes *notes, int n_cpus)
 {
+        if (!notes)
+                return;
+        memset(notes->safety, SAFETY_NONE, (size_t)n_cpus);
+        for (int cpu = 0; notes->owners && cpu < n_cpus; cpu++)
+                notes->owners[cpu] = NULL;
+}
+
+void plan_sanitize(Plan *plan, const Topology *topology, const Dependents *who,
+                   const SafetyNotes *notes)
+{
+        static const Dependents nobody = { 0 };
         g_autoptr(GArray) demands = NULL;
         CpuSet aside = topology->isolated;
 
-        if (ret_safety)
-                memset(ret_safety, SAFETY_NONE, topology->n_cpus);
+        who = who ?: &nobody;
+        forget_notes(notes, topology->n_cpus);
         cpuset_and(&plan->allowed, &topology->online);
         cpuset_or(&aside, &topology->nohz_full);
-        cpuset_and(&aside, &topology->online);
-        cpuset_subtract(&aside, &plan->allowed);
-        cpuset_or(&plan->allowed, &aside);
-        if (ret_safety)
-                CPUSET_FOREACH(cpu, &aside)
-                        ret_safety[cpu] = SAFETY_ISOLATED;
-
-        keep(plan, topology, ret_safety);
-        if (pins && pins->forgotten && pins->n_sets > 0)
-                add_all(plan, topology, SAFETY_FORGOTTEN, ret_safety);
-        demands = collect_demands(plan, topology, pins);
-        meet_single(plan, demands, ret_safety);
+        allow_all(plan, topology, &aside, SAFETY_ISOLATED, NULL, notes);
+        keep(plan, topology, notes);
+        if (who->window)
+                allow_all(plan, topology, &plan->widest, SAFETY_WINDOW, who->window, notes);
+        allow_forgotten(plan, topology, who->units, notes);
+        allow_forgotten(plan, topology, who->tasks, notes);
+        demands = collect_demands(plan, topology, who);
+        meet_single(plan, demands, notes);
         if (demands->len)
-                meet_best(plan, demands, topology, ret_safety);
+                meet_best(plan, demands, topology, notes);
+}
+
+void pins_add(Pins *pins, const CpuSet *set, char *owner)
+{
+        for (int i = 0; i < pins->n_sets; i++)
+                if (cpuset_equal(&pins->sets[i], set)) {
+                        g_free(owner);
+                        return;
+                }
+        pins->n_sets++;
+        pins->sets = g_renew(CpuSet, pins->sets, pins->n_sets);
+        pins->owners = g_renew(char *, pins->owners, pins->n_sets);
+        pins->sets[pins->n_sets - 1] = *set;
+        pins->owners[pins->n_sets - 1] = owner;
+}
+
+void pins_free(Pins *pins)
+{
+        if (!pins)
+                return;
+        for (int i = 0; i < pins->n_sets; i++)
+                g_free(pins->owners[i]);
+        g_free(pins->owners);
+        g_free(pins->sets);
+        g_free(pins->nodes);
+        g_free(pins->forgotten_owner);
+        g_free(pins);
 }
 
 const char *safety_text(Safety safety)
@@ -281,6 +338,9 @@ const char *safety_text(Safety safety)
                         "would cost more than 1 % of a CPU",
                 [SAFETY_KEPT] = "an application holds it, or so many cores",
                 [SAFETY_NODE] = "the last CPU of a NUMA node that tasks' memory is bound to",
+                [SAFETY_UNIT] = "the last CPU of those that a unit of systemd names",
+                [SAFETY_GROUP] = "the last CPU of those that a cgroup's cpuset names",
+                [SAFETY_WINDOW] = "a program starts or a person types: all CPUs are active",
         };
 
         return (size_t)safety < G_N_ELEMENTS(texts) ? texts[safety] : "";

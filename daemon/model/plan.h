@@ -5,6 +5,8 @@
 #ifndef IDLED_PLAN_H
 #define IDLED_PLAN_H
 
+#include <glib.h>
+
 #include "model/idle-table.h"
 #include "model/topology.h"
 #include "model/wish.h"
@@ -19,11 +21,15 @@ typedef enum Safety {
         SAFETY_FORGOTTEN, /* parking anything would make the kernel forget an affinity */
         SAFETY_UNKNOWN,   /* who depends on it is not known yet */
         SAFETY_KEPT,      /* a policy wishes that nobody parks it, or so many cores in use */
+        SAFETY_UNIT,      /* the last CPU of those that a loaded unit names */
+        SAFETY_GROUP,     /* the last CPU of those that a cgroup names */
+        SAFETY_WINDOW,    /* a program starts, or a person types */
 } Safety;
 
 typedef struct Plan {
         CpuSet allowed; /* CPUs for ordinary work; parked are the online CPUs that are not in it */
         CpuSet kept;    /* CPUs that are in it for that reason alone, too */
+        CpuSet widest; /* what a window makes of it; all CPUs unless the administrator named some */
         unsigned min_cores;
         uint64_t period_usec, wake_at_usec;
         bool settled, on_pressure;
@@ -34,16 +40,32 @@ typedef struct Plan {
         CpuWish *cpus; /* by CPU number, merged; NULL: no policy wishes anything for single CPUs */
 } Plan;
 
-/* Sets of CPUs that tasks or cpusets are restricted to, each a proper subset of the online CPUs,
- * without repetition, and the nodes that tasks' memory is bound to. What sense/pins.c reads. */
+/* Sets of CPUs that tasks, units or cgroups are restricted to, without repetition, and the nodes
+ * that tasks' memory is bound to. */
 typedef struct Pins {
         int n_sets;
         CpuSet *sets;
-        char **owners; /* one for each set, for people: "task 123 (name)", "cpuset /x" */
+        char **owners; /* one for each set, for people: "process 123 (sleep) may run on CPUs 2-3
+                          only", "a.service has CPUAffinity=3". NULL: not known */
         int n_nodes;
-        bool forgotten; /* some are affinities, which this kernel forgets when a cpuset changes */
         int *nodes;     /* node numbers as the kernel gives them */
+        bool forgotten; /* some are affinities, which this kernel forgets when a cpuset changes */
+        char *forgotten_owner; /* of one of these, as "process 123 (sleep)"; NULL: not known */
 } Pins;
+
+/* What depends on particular CPUs. Each may be NULL: nothing does. */
+typedef struct Dependents {
+        const Pins *tasks;  /* that run: sense/pins.h */
+        const Pins *units;  /* that systemd has loaded: model/unit-cpus.h */
+        const Pins *groups; /* whose cpuset names CPUs: sense/cpusets.h */
+        const char *window; /* what opened the window that is open; NULL: none is */
+} Dependents;
+
+/* Adds a set, unless it is there; `owner` is taken over. */
+void pins_add(Pins *pins, const CpuSet *set, char *owner);
+void pins_free(Pins *pins);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Pins, pins_free)
 
 /* A plan without any wish in it. `cpus`, with room for `n_cpus` entries, takes the wishes for
  * single CPUs and stays the caller's; NULL: they are left out. */
@@ -74,19 +96,27 @@ bool plan_equal_cpus(const Plan *a, const Plan *b);
 /* True if both ask for the same, whatever their periods. */
 bool plan_equal(const Plan *a, const Plan *b);
 
+/* Why a CPU was added to the plan: by CPU number, each with room for topology->n_cpus entries. */
+typedef struct SafetyNotes {
+        uint8_t *safety;     /* SAFETY_NONE: it was not added */
+        const char **owners; /* what needs it, a string of the Dependents; NULL: nothing names it.
+                                May be NULL itself */
+} SafetyNotes;
+
 /*
- * Makes the plan one that hurts nobody, whatever the policies wished:
+ * Makes the plan one that hurts nobody, whatever the policies requested:
  * - only online CPUs are in `allowed`; isolated and nohz_full CPUs always are (not ours to park);
  * - it holds at least one usable CPU (topology_usable());
- * - all online CPUs, if there is any set in `pins` and this kernel would forget affinities;
+ * - while a window is open, all online CPUs of `widest`;
+ * - all online CPUs, if tasks or units have affinities that this kernel would forget;
  * - the online CPUs of `kept` are, and as many cores as `min_cores` says if there are so many;
- * - of every set of `pins` at least one online CPU;
- * - of every node of `pins` at least one usable CPU.
+ * - of every set of `who` at least one online CPU;
+ * - of every node at least one usable CPU.
  * A CPU that is added is the one whose core is allowed already, else the fastest, else the first.
- * `pins` may be NULL: nobody restricts anything. If `ret_safety` is not NULL it has
- * topology->n_cpus entries and receives for each CPU that was added the reason.
+ * `who` may be NULL: nothing restricts anything. `notes` may be NULL.
  */
-void plan_sanitize(Plan *plan, const Topology *topology, const Pins *pins, uint8_t *ret_safety);
+void plan_sanitize(Plan *plan, const Topology *topology, const Dependents *who,
+                   const SafetyNotes *notes);
 
 /* Why, for people, static: "the last CPU of a task's affinity or of a cpuset". "" for SAFETY_NONE.
  */

@@ -44,9 +44,9 @@ struct PinsScan {
         CpuSet memory;                     /* numbers of the nodes that have memory */
         CpuSet bound;                      /* and of those that tasks are bound to */
         GHashTable *cpu_lists, *mem_lists; /* texts seen */
-        GArray *sets;                      /* of CpuSet */
-        GPtrArray *owners;
-        bool forgets, forgotten; /* what the kernel does with affinities; there are any */
+        Pins *pins;                        /* what was found so far */
+        int process;                       /* whose threads are read */
+        bool forgets;                      /* the kernel forgets affinities */
         char *buffer;
         size_t size;
 };
@@ -166,34 +166,39 @@ static bool is_of_cpuset(const PinsScan *scan, const char *path, const CpuSet *s
         return false;
 }
 
+/* "process 9 (dpdk)", "thread 12 (worker) of process 9", as a new string. */
+static char *owner_of(const PinsScan *scan, const char *name, int tid)
+{
+        g_autofree char *clean = log_clean(name ? name : "?");
+
+        return tid == scan->process
+                       ? g_strdup_printf("process %d (%s)", tid, clean)
+                       : g_strdup_printf("thread %d (%s) of process %d", tid, clean, scan->process);
+}
+
 /* Whether the list is one that the kernel would forget. */
-static void note_affinity(PinsScan *scan, const char *path, const char *list)
+static void note_affinity(PinsScan *scan, const char *path, const Status *status, int tid)
 {
         CpuSet set;
 
-        if (!scan->forgets || scan->forgotten || cpuset_parse(list, &set) < 0)
+        if (!scan->forgets || scan->pins->forgotten || cpuset_parse(status->cpus, &set) < 0)
                 return;
         cpuset_and(&set, &scan->online);
-        scan->forgotten = restricts(scan, &set) && !is_of_cpuset(scan, path, &set);
+        if (!restricts(scan, &set) || is_of_cpuset(scan, path, &set))
+                return;
+        scan->pins->forgotten = true;
+        scan->pins->forgotten_owner = owner_of(scan, status->name, tid);
 }
 
 static void note_cpus(PinsScan *scan, const char *list, const char *name, int tid)
 {
-        g_autofree char *clean = NULL;
         CpuSet set;
 
         if (!is_new(scan->cpu_lists, list) || cpuset_parse(list, &set) < 0)
                 return;
         cpuset_and(&set, &scan->online);
-        if (!restricts(scan, &set))
-                return;
-        /* Lists that differ only in CPUs that are offline. */
-        for (guint i = 0; i < scan->sets->len; i++)
-                if (cpuset_equal(&g_array_index(scan->sets, CpuSet, i), &set))
-                        return;
-        clean = log_clean(name ? name : "?");
-        g_array_append_val(scan->sets, set);
-        g_ptr_array_add(scan->owners, g_strdup_printf("task %d (%s)", tid, clean));
+        if (restricts(scan, &set)) /* lists may differ only in CPUs that are offline */
+                pins_add(scan->pins, &set, owner_of(scan, name, tid));
 }
 
 static void note_mems(PinsScan *scan, const char *list)
@@ -211,7 +216,7 @@ static void note_task(PinsScan *scan, const Status *status, const char *path, in
         if (!status->has_memory)
                 return;
         if (status->cpus) {
-                note_affinity(scan, path, status->cpus);
+                note_affinity(scan, path, status, tid);
                 note_cpus(scan, status->cpus, status->name, tid);
         }
         if (status->mems)
@@ -246,6 +251,7 @@ static void scan_process(PinsScan *scan, int pid)
         Status status;
 
         scan->left--;
+        scan->process = pid;
         snprintf(path, sizeof(path), "%d", pid);
         if (status_parse(scan, path, &status) < 0)
                 return;
@@ -276,7 +282,7 @@ static void read_memory_nodes(PinsScan *scan, const Topology *topology)
 
 /* Kernels before 6.2 set a task's mask to that of its cpuset when this changes, and do not know
  * afterwards what the task had asked for. A kernel that does not tell its version is a new one. */
-static bool forgets_affinities(int root)
+bool pins_are_forgotten(int root)
 {
         char release[128];
         int major, minor;
@@ -294,13 +300,12 @@ int pins_scan_new(int root, const Topology *topology, const CpuSet *confined, Pi
         *scan = (PinsScan){
                 .root = root,
                 .proc = openat(root, "proc", O_PATH | O_DIRECTORY | O_CLOEXEC),
-                .forgets = forgets_affinities(root),
+                .forgets = pins_are_forgotten(root),
                 .online = topology->online,
                 .usable = topology_usable(topology),
                 .cpu_lists = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL),
                 .mem_lists = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL),
-                .sets = g_array_new(FALSE, FALSE, sizeof(CpuSet)),
-                .owners = g_ptr_array_new_with_free_func(g_free),
+                .pins = g_new0(Pins, 1),
                 .size = 16384,
         };
         scan->buffer = g_malloc(scan->size);
@@ -337,12 +342,8 @@ bool pins_scan_step(PinsScan *scan, unsigned tasks)
 
 Pins *pins_scan_end(PinsScan *scan)
 {
-        Pins *pins = g_new0(Pins, 1);
+        Pins *pins = g_steal_pointer(&scan->pins);
 
-        pins->forgotten = scan->forgotten;
-        pins->n_sets = (int)scan->sets->len;
-        pins->sets = (CpuSet *)(void *)g_array_free(g_steal_pointer(&scan->sets), FALSE);
-        pins->owners = (char **)g_ptr_array_free(g_steal_pointer(&scan->owners), FALSE);
         pins->nodes = g_new(int, cpuset_count(&scan->bound));
         CPUSET_FOREACH(node, &scan->bound)
                 pins->nodes[pins->n_nodes++] = node;
@@ -359,10 +360,7 @@ void pins_scan_free(PinsScan *scan)
         if (scan->processes)
                 closedir(scan->processes);
         fd_close(&scan->proc);
-        if (scan->sets)
-                g_array_unref(scan->sets);
-        if (scan->owners)
-                g_ptr_array_unref(scan->owners);
+        pins_free(scan->pins);
         g_hash_table_unref(scan->cpu_lists);
         g_hash_table_unref(scan->mem_lists);
         g_free(scan->buffer);
@@ -380,16 +378,4 @@ int pins_read(int root, const Topology *topology, const CpuSet *confined, Pins *
                 continue;
         *ret_pins = pins_scan_end(scan);
         return 0;
-}
-
-void pins_free(Pins *pins)
-{
-        if (!pins)
-                return;
-        for (int i = 0; i < pins->n_sets; i++)
-                g_free(pins->owners[i]);
-        g_free(pins->owners);
-        g_free(pins->sets);
-        g_free(pins->nodes);
-        g_free(pins);
 }

@@ -9,8 +9,6 @@
 #ifndef IDLED_PINS_H
 #define IDLED_PINS_H
 
-#include <glib.h>
-
 #include "model/plan.h"
 
 /* Scans the tasks below `root`/proc. `confined` are the CPUs that are allowed now, NULL if nobody
@@ -20,8 +18,6 @@
  * are those of tasks whose cpuset leaves out some node that has memory; what a task asked for with
  * mbind(2) or set_mempolicy(2) is not seen. Fails only if there is no `root`/proc. */
 int pins_read(int root, const Topology *topology, const CpuSet *confined, Pins **ret_pins);
-
-void pins_free(Pins *pins);
 
 /* The same some tasks at a time. Errors as above. */
 typedef struct PinsScan PinsScan;
@@ -36,6 +32,7 @@ void pins_scan_free(PinsScan *scan);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PinsScan, pins_scan_free)
 
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(Pins, pins_free)
+/* True if this kernel forgets the affinity of a task when its cpuset changes. */
+bool pins_are_forgotten(int root);
 
 #endif

@@ -30,8 +30,7 @@
 
 static void disconnect(Units *units)
 {
-        units->match = sd_bus_slot_unref(units->match);
-        units->owner = sd_bus_slot_unref(units->owner);
+        units_watch_forget(units);
         if (units->connection)
                 sd_bus_detach_event(units->connection);
         units->connection = sd_bus_close_unref(units->connection);
@@ -243,21 +242,14 @@ static int list_children(void *userdata, const char *slice, char ***ret_units)
         return 0;
 }
 
-static int get_cpus(Units *units, const char *unit, const char *property, CpuSet *ret_cpus)
+int unit_read_cpus(sd_bus_message *message, CpuSet *ret_cpus)
 {
-        _message_ sd_bus_message *reply = NULL;
-        const char *interface = unit_interface(unit);
         const uint8_t *bytes;
         CpuSet cpus = { 0 };
         const void *data;
         size_t size;
-        int r;
+        int r = sd_bus_message_read_array(message, 'y', &data, &size);
 
-        if (!interface)
-                return -ENOENT;
-        r = get_property(units, unit, interface, property, "ay", &reply);
-        if (r >= 0)
-                r = sd_bus_message_read_array(reply, 'y', &data, &size);
         if (r < 0)
                 return r;
         bytes = data;
@@ -266,6 +258,18 @@ static int get_cpus(Units *units, const char *unit, const char *property, CpuSet
                         cpuset_add(&cpus, (int)cpu);
         *ret_cpus = cpus;
         return 0;
+}
+
+static int get_cpus(Units *units, const char *unit, const char *property, CpuSet *ret_cpus)
+{
+        _message_ sd_bus_message *reply = NULL;
+        const char *interface = unit_interface(unit);
+        int r;
+
+        if (!interface)
+                return -ENOENT;
+        r = get_property(units, unit, interface, property, "ay", &reply);
+        return r < 0 ? r : unit_read_cpus(reply, ret_cpus);
 }
 
 static int get_allowed(void *userdata, const char *unit, CpuSet *ret_cpus)
@@ -350,6 +354,7 @@ Units *units_new(sd_event *event, const char *bus)
         units->address = bus_address(bus);
         units->timeout_usec = BUS_TIMEOUT_USEC;
         units->event = event ? sd_event_ref(event) : NULL;
+        units_read_init(units);
         units_watch_init(units);
         units->control = (UnitControl){
                 .list_children = list_children,
@@ -380,6 +385,7 @@ void units_free(Units *units)
                 reload(units);
         disconnect(units);
         units_watch_done(units);
+        units_read_done(units);
         sd_event_unref(units->event);
         g_free(units->address);
         g_free(units);

@@ -14,6 +14,7 @@
 #include <systemd/sd-event.h>
 
 #include "act/knob/knob.h"
+#include "model/unit-cpus.h"
 
 typedef struct Units Units;
 
@@ -28,9 +29,35 @@ void units_be_patient(Units *units);
 /* The table of functions over `units`, valid as long as it is. */
 const UnitControl *units_control(const Units *units);
 
-/* While on: calls `came` a moment after units came, with whether one of them is directly below the
- * root slice; also when systemd itself did. */
-void units_watch(Units *units, bool on, void (*came)(bool top, void *userdata), void *userdata);
+/* What systemd does with a unit. */
+typedef enum UnitJob {
+        UNIT_JOB_BEGINS, /* something was queued for it, mostly its start; nothing was done yet */
+        UNIT_JOB_OTHER,  /* that is no start */
+        UNIT_JOB_ENDS,   /* that is done, or was cancelled */
+} UnitJob;
+
+/* What is called while units are watched; each may be NULL. */
+typedef struct UnitListener {
+        /* Units came a moment ago, one of them directly below the root slice; or systemd itself. */
+        void (*came)(bool top, void *userdata);
+        /* Of services, scopes and slices. */
+        void (*job)(const char *unit, UnitJob job, void *userdata);
+        /* What the unit says of CPUs; NULL: it was unloaded. `unit` NULL: all were. */
+        void (*cpus)(const char *unit, const UnitCpus *cpus, void *userdata);
+        /* cpus() was called for all units there are; or, with a negative errno, they cannot be
+         * listed. */
+        void (*listed)(int error, void *userdata);
+        void *userdata;
+} UnitListener;
+
+/* What is wanted of the watch. */
+typedef enum UnitsWatch {
+        UNITS_COME = 1 << 0, /* came() */
+        UNITS_JOBS = 1 << 1, /* job(), cpus() and listed() */
+} UnitsWatch;
+
+/* Watches units while `what` is not 0. The listener is copied. */
+void units_watch(Units *units, unsigned what, const UnitListener *listener);
 
 /* To be called when the bus is back after it was away: listens again, if it did. */
 void units_listen_again(Units *units);

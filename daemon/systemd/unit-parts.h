@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The parts of units, for each other: unit-control.c asks and changes, unit-job.c starts and stops,
- * unit-watch.c listens.
+ * unit-watch.c listens, unit-read.c reads what units say of CPUs.
  */
 #ifndef IDLED_UNIT_PARTS_H
 #define IDLED_UNIT_PARTS_H
@@ -14,6 +14,7 @@
 #define SYSTEMD_PATH    "/org/freedesktop/systemd1"
 #define UNITS_PATH      SYSTEMD_PATH "/unit"
 #define SYSTEMD_MANAGER "org.freedesktop.systemd1.Manager"
+#define SYSTEMD_JOB     "org.freedesktop.systemd1.Job"
 #define SYSTEMD_UNIT    "org.freedesktop.systemd1.Unit"
 
 struct Units {
@@ -23,13 +24,16 @@ struct Units {
         uint64_t timeout_usec; /* of a call, and of a job */
         gint64 silent_until;   /* CLOCK_MONOTONIC: it did not answer, and is not asked before */
         UnitControl control;
-        bool reload; /* systemd has to read its files anew */
-        bool watching;
-        sd_bus_slot *match, *owner; /* while watching and connected */
-        sd_event_source *settle;    /* goes off a moment after units came */
-        GPtrArray *arrived;         /* names of these */
-        void (*came)(bool top, void *userdata);
-        void *userdata;
+        bool reload;             /* systemd has to read its files anew */
+        unsigned watching;       /* UnitsWatch flags */
+        GPtrArray *matches;      /* of sd_bus_slot, while watching and connected */
+        GQueue *unread;          /* names of units whose CPUs are still to be read */
+        GHashTable *readings;    /* name -> Reading: those that are being read */
+        GPtrArray *slots;        /* of sd_bus_slot: other questions without an answer yet */
+        bool listing;            /* all units are being read */
+        sd_event_source *settle; /* goes off a moment after units came */
+        GPtrArray *arrived;      /* names of these */
+        UnitListener listener;
 };
 
 /* Makes the connection if there is none, and listens on it if that is wanted. -ENOTCONN. */
@@ -53,6 +57,24 @@ int unit_stop(void *userdata, const char *unit);
 
 /* Listens on a connection that was just made. */
 void units_subscribe(Units *units);
+
+/* Forgets matches and all that was asked for; the connection broke or is not watched any more. */
+void units_watch_forget(Units *units);
+
+/* Reads all units that are loaded, and then calls listed(). */
+void units_read_all(Units *units);
+
+/* Reads one, before all others. */
+void units_read(Units *units, const char *unit);
+void units_read_forget(Units *units);
+void units_read_init(Units *units);
+void units_read_done(Units *units);
+
+/* What kind of job it is; calls job() if it is no start. */
+void units_read_job(Units *units, const char *unit, const char *job);
+
+/* The CPUs of an array of bytes, which the message has next. */
+int unit_read_cpus(sd_bus_message *message, CpuSet *ret_cpus);
 
 void units_watch_init(Units *units);
 void units_watch_done(Units *units);

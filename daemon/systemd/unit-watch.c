@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Noticing units that come, so that a new slice beside system.slice does not stay unconfined.
+ * Noticing units: those that come, so that a new slice next to system.slice does not stay
+ * unconfined; those that start, so that they find all CPUs; and what they say of CPUs.
  *
- * systemd announces units only to who subscribed, and announces every unit that is loaded; so this
- * is on only while CPUs are parked or rules of applications are about units, names that can have no
- * cgroup are dropped at once, and the others are looked at together a moment later.
+ * systemd announces units only to subscribers, and announces every unit that is loaded. Names that
+ * can have no cgroup are dropped at once. For came() the others are checked together a moment
+ * later.
+ *
+ * A job is announced before systemd does anything for it (JobNew), so it is handed on before
+ * anything else is asked, even what kind of job it is. Measured in guests with four emulated CPUs,
+ * ten starts each, from the signal's arrival in another process to sched_setaffinity(2) in that of
+ * the unit: 16 to 76 ms with systemd 252 on Linux 6.1, 144 to 365 ms with 257 on 6.12, whose
+ * executor starts first. The cgroup is made 1 to 20 ms after the signal. Nothing guarantees that
+ * order, so CPUs that only a loaded unit names are never parked (model/unit-cpus.h).
  */
 #include <errno.h>
 
@@ -34,18 +42,15 @@ static int on_settled(sd_event_source *source, uint64_t usec, void *userdata)
         for (guint i = 0; i < units->arrived->len && !interesting; i++)
                 interesting = is_child_of_root(units, g_ptr_array_index(units->arrived, i));
         g_ptr_array_set_size(units->arrived, 0);
-        units->came(interesting, units->userdata);
+        if (units->listener.came)
+                units->listener.came(interesting, units->listener.userdata);
         return 0;
 }
 
-static int on_unit_new(sd_bus_message *message, void *userdata, sd_bus_error *error)
+static int note_arrival(Units *units, const char *unit)
 {
-        Units *units = userdata;
-        const char *unit;
-        int r = sd_bus_message_read(message, "s", &unit);
+        int r = 0;
 
-        if (r < 0 || !unit_interface(unit))
-                return 0;
         if (units->arrived->len <= ARRIVED_MAX)
                 g_ptr_array_add(units->arrived, g_strdup(unit));
         if (units->arrived->len == 1) {
@@ -54,6 +59,71 @@ static int on_unit_new(sd_bus_message *message, void *userdata, sd_bus_error *er
                         r = sd_event_source_set_enabled(units->settle, SD_EVENT_ONESHOT);
         }
         return r;
+}
+
+static int on_unit_new(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        Units *units = userdata;
+        const char *unit;
+
+        if (sd_bus_message_read(message, "s", &unit) < 0 || !unit_interface(unit))
+                return 0;
+        if (units->watching & UNITS_JOBS)
+                units_read(units, unit);
+        return units->watching & UNITS_COME ? note_arrival(units, unit) : 0;
+}
+
+static int on_unit_removed(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        Units *units = userdata;
+        const char *unit;
+
+        if (sd_bus_message_read(message, "s", &unit) >= 0 && unit_interface(unit) &&
+            units->listener.cpus)
+                units->listener.cpus(unit, NULL, units->listener.userdata);
+        return 0;
+}
+
+static void tell_job(const Units *units, const char *unit, UnitJob job)
+{
+        if (units->listener.job)
+                units->listener.job(unit, job, units->listener.userdata);
+}
+
+/* The unit may be one whose CPUs were changed since they were read. */
+static int on_job_new(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        Units *units = userdata;
+        const char *job, *unit;
+        uint32_t id;
+
+        if (sd_bus_message_read(message, "uos", &id, &job, &unit) < 0 || !unit_interface(unit))
+                return 0;
+        tell_job(units, unit, UNIT_JOB_BEGINS);
+        units_read_job(units, unit, job);
+        units_read(units, unit);
+        return 0;
+}
+
+static int on_job_removed(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        Units *units = userdata;
+        const char *job, *unit;
+        uint32_t id;
+
+        if (sd_bus_message_read(message, "uos", &id, &job, &unit) >= 0 && unit_interface(unit))
+                tell_job(units, unit, UNIT_JOB_ENDS);
+        return 0;
+}
+
+/* systemd has read its files again. */
+static int on_reloading(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        int active;
+
+        if (sd_bus_message_read(message, "b", &active) >= 0 && !active)
+                units_read_all(userdata);
+        return 0;
 }
 
 static int ask_for_signals(Units *units)
@@ -73,27 +143,71 @@ static int on_owner_changed(sd_bus_message *message, void *userdata, sd_bus_erro
                 return 0;
         units->silent_until = 0;
         r = ask_for_signals(units);
-        units->came(true, units->userdata);
+        if (units->watching & UNITS_JOBS)
+                units_read_all(units);
+        if (units->watching & UNITS_COME && units->listener.came)
+                units->listener.came(true, units->listener.userdata);
         return r < 0 ? r : 0;
+}
+
+static int match(Units *units, const char *signal, sd_bus_message_handler_t handler)
+{
+        sd_bus_slot *slot = NULL;
+        int r = sd_bus_match_signal_async(units->connection, &slot, SYSTEMD_NAME, SYSTEMD_PATH,
+                                          SYSTEMD_MANAGER, signal, handler, NULL, units);
+
+        if (r >= 0)
+                g_ptr_array_add(units->matches, slot);
+        return r;
+}
+
+static int match_owner(Units *units)
+{
+        sd_bus_slot *slot = NULL;
+        int r = sd_bus_add_match_async(units->connection, &slot,
+                                       "type='signal',sender='org.freedesktop.DBus',"
+                                       "member='NameOwnerChanged',arg0='" SYSTEMD_NAME "'",
+                                       on_owner_changed, NULL, units);
+
+        if (r >= 0)
+                g_ptr_array_add(units->matches, slot);
+        return r;
+}
+
+static int match_jobs(Units *units)
+{
+        static const struct {
+                const char *signal;
+                sd_bus_message_handler_t handler;
+        } signals[] = {
+                { "JobNew", on_job_new },
+                { "JobRemoved", on_job_removed },
+                { "UnitRemoved", on_unit_removed },
+                { "Reloading", on_reloading },
+        };
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < G_N_ELEMENTS(signals); i++)
+                r = match(units, signals[i].signal, signals[i].handler);
+        return r;
 }
 
 void units_subscribe(Units *units)
 {
-        int r = sd_bus_attach_event(units->connection, units->event, SD_EVENT_PRIORITY_NORMAL);
+        int r = sd_bus_attach_event(units->connection, units->event, SD_EVENT_PRIORITY_IMPORTANT);
 
         if (r >= 0)
-                r = sd_bus_match_signal_async(units->connection, &units->match, SYSTEMD_NAME,
-                                              SYSTEMD_PATH, SYSTEMD_MANAGER, "UnitNew", on_unit_new,
-                                              NULL, units);
+                r = match(units, "UnitNew", on_unit_new);
+        if (r >= 0 && units->watching & UNITS_JOBS)
+                r = match_jobs(units);
         if (r >= 0)
-                r = sd_bus_add_match_async(units->connection, &units->owner,
-                                           "type='signal',sender='org.freedesktop.DBus',"
-                                           "member='NameOwnerChanged',arg0='" SYSTEMD_NAME "'",
-                                           on_owner_changed, NULL, units);
+                r = match_owner(units);
         if (r >= 0)
                 r = ask_for_signals(units);
         if (r < 0)
                 log_debug("Units that come are not noticed: %s", g_strerror(-r));
+        else if (units->watching & UNITS_JOBS)
+                units_read_all(units);
 }
 
 void units_listen_again(Units *units)
@@ -102,12 +216,18 @@ void units_listen_again(Units *units)
                 units_connect(units);
 }
 
+void units_watch_forget(Units *units)
+{
+        g_ptr_array_set_size(units->matches, 0);
+        g_ptr_array_set_size(units->arrived, 0);
+        units_read_forget(units);
+        if (units->settle)
+                sd_event_source_set_enabled(units->settle, SD_EVENT_OFF);
+}
+
 static void unsubscribe(Units *units)
 {
-        units->match = sd_bus_slot_unref(units->match);
-        units->owner = sd_bus_slot_unref(units->owner);
-        g_ptr_array_set_size(units->arrived, 0);
-        sd_event_source_set_enabled(units->settle, SD_EVENT_OFF);
+        units_watch_forget(units);
         if (!units->connection)
                 return;
         sd_bus_call_method_async(units->connection, NULL, SYSTEMD_NAME, SYSTEMD_PATH,
@@ -116,24 +236,38 @@ static void unsubscribe(Units *units)
         sd_bus_detach_event(units->connection);
 }
 
-void units_watch(Units *units, bool on, void (*came)(bool top, void *userdata), void *userdata)
+void units_watch(Units *units, unsigned what, const UnitListener *listener)
 {
-        if (!units->settle || on == units->watching)
+        int r;
+
+        if (!units->settle || what == units->watching)
                 return;
-        units->watching = on;
-        units->came = came;
-        units->userdata = userdata;
-        if (!on)
+        if (what & units->watching & UNITS_JOBS) { /* listens to all of it already */
+                units->watching = what;
+                return;
+        }
+        if (units->watching)
                 unsubscribe(units);
-        else if (units->connection)
+        units->watching = what;
+        units->listener = *listener;
+        if (!what)
+                return;
+        r = units->connection ? 0 : units_connect(units);
+        if (units->connection && units->matches->len == 0)
                 units_subscribe(units);
-        else
-                units_connect(units);
+        if (r < 0 && what & UNITS_JOBS && listener->listed)
+                listener->listed(r, listener->userdata);
+}
+
+static void unref_slot(void *slot)
+{
+        sd_bus_slot_unref(slot);
 }
 
 void units_watch_init(Units *units)
 {
         units->arrived = g_ptr_array_new_with_free_func(g_free);
+        units->matches = g_ptr_array_new_with_free_func(unref_slot);
         if (units->event && sd_event_add_time(units->event, &units->settle, CLOCK_MONOTONIC, 0, 0,
                                               on_settled, units) >= 0)
                 sd_event_source_set_enabled(units->settle, SD_EVENT_OFF);
@@ -143,4 +277,5 @@ void units_watch_done(Units *units)
 {
         sd_event_source_disable_unref(units->settle);
         g_ptr_array_unref(units->arrived);
+        g_ptr_array_unref(units->matches);
 }

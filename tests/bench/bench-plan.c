@@ -45,7 +45,7 @@ static double measure(const Topology *topology, int width)
 
                 plan_init(&plan, NULL, 0);
                 plan.allowed = (CpuSet){ .bits = { 1 } };
-                plan_sanitize(&plan, topology, &pins, NULL);
+                plan_sanitize(&plan, topology, &(Dependents){ .tasks = &pins }, NULL);
                 best = MIN(best, now_usec() - start);
         }
         return best;

@@ -115,6 +115,11 @@ def ListUnitsByNames(self, names):
     return found
 
 
+@dbus.service.method(MAIN_IFACE, in_signature='', out_signature='a(ssssssouso)')
+def ListUnits(self):
+    return ListUnitsByNames(self, list(self.units))
+
+
 @dbus.service.method(MAIN_IFACE, in_signature='sba(sv)', out_signature='')
 def SetUnitProperties(self, name, runtime, properties):
     if name not in self.units:
@@ -184,6 +189,30 @@ def AddUnit(self, name, parent):
     add(self, name, parent)
     if self.subscribers:
         self.EmitSignal(MAIN_IFACE, 'UnitNew', 'so', [name, dbus.ObjectPath(unit_path(name))])
+
+
+@dbus.service.method(MOCK_IFACE, in_signature='sa{sv}', out_signature='')
+def LoadUnit(self, name, properties):
+    """A unit of system.slice, whose file says this; subscribers are told."""
+    add(self, name, 'system.slice')
+    mockobject.objects[unit_path(name)].AddProperties(interface_of(name), properties)
+    if self.subscribers:
+        self.EmitSignal(MAIN_IFACE, 'UnitNew', 'so', [name, dbus.ObjectPath(unit_path(name))])
+
+
+@dbus.service.method(MOCK_IFACE, in_signature='ss', out_signature='')
+def EmitJob(self, signal, name):
+    """JobNew or JobRemoved."""
+    job = dbus.ObjectPath(MAIN_OBJ + '/job/77')
+    more = ['done'] if signal == 'JobRemoved' else []
+    self.EmitSignal(MAIN_IFACE, signal, 'uos' + 's' * len(more), [dbus.UInt32(77), job, name, *more])
+
+
+@dbus.service.method(MOCK_IFACE, in_signature='s', out_signature='')
+def RemoveUnit(self, name):
+    """systemd forgets it."""
+    del self.units[name]
+    self.EmitSignal(MAIN_IFACE, 'UnitRemoved', 'so', [name, dbus.ObjectPath(unit_path(name))])
 
 
 @dbus.service.method(MOCK_IFACE, in_signature='s', out_signature='')

@@ -125,8 +125,8 @@ class KeptInUse(Idlectl):
 
     def test_pinned(self):
         self.start('--dry-run')
-        self.assertEqual(self.why('7'), "7 in use for safety: the last CPU of a task's affinity "
-                         "or of a cpuset\n")
+        self.assertEqual(self.why('7'), '7 in use for safety: the affinity of process 9 '
+                         '(pinned) has no other active CPU\n')
 
     def test_affinities_would_be_forgotten(self):
         release = Path(self.root, 'proc/sys/kernel/osrelease')
@@ -134,7 +134,7 @@ class KeptInUse(Idlectl):
         release.write_text('6.1.0-56-amd64\n')
         self.start('--dry-run')
         self.assertEqual(self.why('6'), '6 in use for safety: parking would lose the affinity of '
-                         'pinned tasks: kernels before 6.2 forget it\n')
+                         'process 9 (pinned): kernels before 6.2 forget it\n')
 
 
 class KeptByHold(Idlectl):

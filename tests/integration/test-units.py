@@ -96,9 +96,8 @@ class Units(WithSystemd, TestCase):
             self.assertEqual(self.history(unit), ['7f', 'ff', ''])
 
     def test_new_slice_is_confined(self):
-        self.assertEqual(self.mocked('Subscribers'), 0, 'nothing is parked')
         self.set_idle_mask('7')
-        self.wait_subscribed()
+        self.wait_parked('7')
         self.mocked('AddUnit', 'cron.service', 'system.slice')
         self.mocked('AddUnit', 'system-getty.slice', 'system.slice')
         self.mocked('AddUnit', 'custom.slice', '-.slice')
@@ -107,7 +106,10 @@ class Units(WithSystemd, TestCase):
         self.mocked('AddUnit', 'top.service', '-.slice')
         wait_until(lambda: self.history('top.service') == ['7f'], 'top.service confined')
         self.set_idle_mask('')
-        self.wait_subscribed(0)
+        self.wait_parked('')
+        self.mocked('AddUnit', 'late.slice', '-.slice')
+        self.mocked('AddUnit', 'later.slice', '-.slice')
+        self.assertEqual(self.history('late.slice'), [])
 
     def test_systemd_restarts(self):
         self.set_idle_mask('7')
@@ -142,6 +144,10 @@ class Units(WithSystemd, TestCase):
         self.confines_what_comes()
 
     def test_systemd_hangs(self):
+        self.set_idle_mask('7')
+        self.wait_parked('7')
+        self.set_idle_mask('')
+        self.wait_parked('')
         self.systemd.send_signal(signal.SIGSTOP)
         self.call('SetIdleMask', '7')
         self.assertEqual(self.get('IdleMask'), '7')

@@ -4,8 +4,12 @@
  *
  * The units directly below the root slice are confined, and all that is in them follows; where one
  * that is excluded is among these, its neighbours are confined instead of the slice. The value
- * found is what is configured, not what is in force: a unit with AllowedCPUs= of its own gets its
- * own set back.
+ * found is what is configured, not what is in force. A unit with AllowedCPUs= of its own is left
+ * alone, and so is all that is in it: whoever gave it CPUs meant these.
+ *
+ * CPUs that come back have to be there before a program that starts asks for them, and systemd,
+ * which starts it, has no time for calls meanwhile. So lists that grow are first written into the
+ * cgroups of the units, where systemd then writes the same.
  *
  * systemd answers "done" to values that the kernel then refuses, so after each change the CPUs in
  * force are asked for. It takes a limit away by writing an empty list, which the kernel refuses for
@@ -19,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/cpuset-text.h"
+#include "base/file.h"
 
 typedef struct State {
         ActContext context;
@@ -139,6 +144,14 @@ static int open_systemd(const ActContext *context, const ParkOptions *options, v
         return 0;
 }
 
+/* True if the unit has CPUs of its own. */
+static bool has_own(const char *original)
+{
+        CpuSet own;
+
+        return cpuset_parse(original, &own) < 0 || !cpuset_is_empty(&own);
+}
+
 static int confine(State *state, Knobs *knobs, const char *unit, const CpuSet *allowed,
                    const CpuSet *online)
 {
@@ -148,6 +161,8 @@ static int confine(State *state, Knobs *knobs, const char *unit, const CpuSet *a
         r = knob_original(knobs, &park_unit_kind, unit, &original);
         if (r < 0)
                 return r;
+        if (has_own(original))
+                return 0;
         wanted = park_wanted(original, allowed, online);
         if (!park_cpus_equal(wanted, original) && park_has_systemd(state->context.root)) {
                 r = knob_set(knobs, &park_dropin_kind, unit, "present");
@@ -157,12 +172,45 @@ static int confine(State *state, Knobs *knobs, const char *unit, const CpuSet *a
         return knob_set(knobs, &park_unit_kind, unit, wanted);
 }
 
+/* Adds `cpus` to the list in the cgroup of a unit that is confined; nothing, if it is not where
+ * units of the root slice are. systemd does the same a moment later, and reports what fails. */
+static void widen_group(int root, const char *unit, const CpuSet *cpus)
+{
+        g_autofree char *path = g_build_filename(PARK_UNIFIED, unit, "cpuset.cpus", NULL);
+        g_autofree char *text = NULL, *wide = NULL;
+        CpuSet now, both;
+
+        if (file_read(root, path, &text) < 0 || cpuset_parse(text, &now) < 0 ||
+            cpuset_is_empty(&now))
+                return;
+        both = now;
+        cpuset_or(&both, cpus);
+        wide = cpuset_format(&both);
+        if (!cpuset_equal(&both, &now))
+                file_write(root, path, wide);
+}
+
+static void widen_groups(State *state, const Knobs *knobs, const CpuSet *allowed,
+                         const CpuSet *online)
+{
+        const Knob *const *list;
+        CpuSet cpus = *allowed;
+
+        cpuset_and(&cpus, online);
+        for (int i = 0, n = knobs_list(knobs, &list); i < n; i++)
+                if (list[i]->kind == &park_unit_kind && list[i]->state == KNOB_OURS &&
+                    !has_own(list[i]->original))
+                        widen_group(state->context.root, list[i]->name, &cpus);
+}
+
 static int apply_systemd(void *data, Knobs *knobs, const CpuSet *allowed, const Topology *topology)
 {
         State *state = data;
         g_auto(GStrv) chosen = NULL;
         int first = 0, r;
 
+        if (!knobs_is_dry_run(knobs))
+                widen_groups(state, knobs, allowed, &topology->online);
         if (cpuset_is_subset(&topology->online, allowed))
                 return park_release(knobs, &park_unit_kind, (const char *const[]){ NULL });
         r = park_select(state->options, list_units, state, &chosen);

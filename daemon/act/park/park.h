@@ -25,8 +25,10 @@ typedef enum ParkBackend {
 
 typedef struct ParkOptions {
         int backend;
-        char **units;   /* globs of units or cgroups that may be confined; "*": all */
-        char **exclude; /* globs of units or cgroups that never are */
+        char **units;             /* globs of units or cgroups that may be confined; "*": all */
+        char **exclude;           /* globs of units or cgroups that never are */
+        uint64_t start_window;    /* all CPUs are active for so long after a unit started; 0: not */
+        uint64_t terminal_window; /* and after input to a terminal */
 } ParkOptions;
 
 /* Section [Park] of idled.conf. */

@@ -169,7 +169,7 @@ START_TEST(keep)
         plan.allowed = set_of(c->wished);
         plan.kept = set_of(c->kept);
         plan.min_cores = c->min_cores;
-        plan_sanitize(&plan, topology, NULL, safety);
+        plan_sanitize(&plan, topology, NULL, &(SafetyNotes){ .safety = safety });
         found = cpuset_format(&plan.allowed);
         ck_case(c->name, cpuset_equal(&plan.allowed, &expected), "%s", found);
 }

@@ -103,7 +103,8 @@ START_TEST(random_plans)
                 plan.allowed = random_set(rand, 128, g_rand_double_range(rand, -0.2, 1));
                 wished = plan.allowed;
                 random_pins(rand, topology->n_cpus, &random);
-                plan_sanitize(&plan, topology, &random.pins, safety);
+                plan_sanitize(&plan, topology, &(Dependents){ .tasks = &random.pins },
+                              &(SafetyNotes){ .safety = safety });
 
                 assert_safe(&plan, topology, &random.pins);
                 assert_explained(&plan, &wished, topology, &random.pins, safety);
@@ -111,7 +112,8 @@ START_TEST(random_plans)
                 cpuset_and(&kept, &topology->online);
                 ck_assert(cpuset_is_subset(&kept, &plan.allowed));
                 again = plan;
-                plan_sanitize(&again, topology, &random.pins, safety);
+                plan_sanitize(&again, topology, &(Dependents){ .tasks = &random.pins },
+                              &(SafetyNotes){ .safety = safety });
                 ck_assert(cpuset_equal(&again.allowed, &plan.allowed));
                 for (int cpu = 0; cpu < topology->n_cpus; cpu++)
                         ck_assert_int_eq(safety[cpu], SAFETY_NONE);

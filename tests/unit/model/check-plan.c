@@ -195,7 +195,8 @@ START_TEST(sanitize)
         memset(safety, 0xee, sizeof(safety));
         plan_init(&plan, NULL, 0);
         plan.allowed = set_of(c->wished);
-        plan_sanitize(&plan, topology, &pins, safety);
+        plan_sanitize(&plan, topology, &(Dependents){ .tasks = &pins },
+                      &(SafetyNotes){ .safety = safety });
 
         g_autofree char *text = cpuset_format(&plan.allowed);
 
@@ -219,7 +220,8 @@ START_TEST(forgotten)
 
         plan_init(&plan, NULL, 0);
         plan.allowed = set_of("2");
-        plan_sanitize(&plan, topology, &pins, safety);
+        plan_sanitize(&plan, topology, &(Dependents){ .tasks = &pins },
+                      &(SafetyNotes){ .safety = safety });
         if (_i == 0)
                 expected = set_of("2");
         ck_assert(cpuset_equal(&plan.allowed, &expected));
@@ -256,7 +258,7 @@ START_TEST(fewest)
                 }
         plan_init(&plan, NULL, 0);
         plan.allowed = (CpuSet){ 0 };
-        plan_sanitize(&plan, topology, &pins, NULL);
+        plan_sanitize(&plan, topology, &(Dependents){ .tasks = &pins }, NULL);
         ck_assert_int_eq(cpuset_count(&plan.allowed), 16);
 }
 END_TEST
@@ -264,7 +266,7 @@ END_TEST
 START_TEST(texts)
 {
         ck_assert_str_eq(safety_text(SAFETY_NONE), "");
-        for (Safety safety = SAFETY_LAST; safety <= SAFETY_KEPT; safety++)
+        for (Safety safety = SAFETY_LAST; safety <= SAFETY_WINDOW; safety++)
                 ck_assert_str_ne(safety_text(safety), "");
         ck_assert_str_eq(safety_text((Safety)99), "");
 }

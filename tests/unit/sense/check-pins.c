@@ -32,13 +32,18 @@ static const struct {
         { "unrestricted", { { 1, 1, "init", "0-7", "0-1", USER, 1 } }, NULL, "", "", NULL },
         { "all that are online", { { 1, 1, "init", "0-6", "0-1", USER, 1 } }, NULL, "", "", NULL },
         { "more than exist", { { 1, 1, "init", "0-63", "0-63", USER, 1 } }, NULL, "", "", NULL },
-        { "one CPU", { { 9, 9, "dpdk", "3", "0-1", USER, 1 } }, NULL, "3 ", "", "task 9 (dpdk)" },
+        { "one CPU",
+          { { 9, 9, "dpdk", "3", "0-1", USER, 1 } },
+          NULL,
+          "3 ",
+          "",
+          "process 9 (dpdk)" },
         { "a few CPUs",
           { { 9, 9, "a b", "1,4-5", "0-1", USER, 1 } },
           NULL,
           "1,4-5 ",
           "",
-          "task 9 (a b)" },
+          "process 9 (a b)" },
         { "kernel thread", { { 9, 9, "migration/3", "3", "0-1", KERNEL, 1 } }, NULL, "", "", NULL },
         { "ending", { { 9, 9, "zombie", "3", "0-1", ENDED, 1 } }, NULL, "", "", NULL },
         { "vanished",
@@ -46,7 +51,7 @@ static const struct {
           NULL,
           "2 ",
           "",
-          "task 10 (x)" },
+          "process 10 (x)" },
         { "same set twice",
           { { 9, 9, "a", "3", "0-1", USER, 1 }, { 10, 10, "b", "3", "0-1", USER, 1 } },
           NULL,
@@ -65,13 +70,13 @@ static const struct {
           NULL,
           "5 ",
           "",
-          "task 12 (worker)" },
+          "thread 12 (worker) of process 9" },
         { "thread of an ended leader",
           { { 9, 9, "main", "0-7", "0-1", ENDED, 2 }, { 9, 12, "worker", "5", "0-1", USER, 2 } },
           NULL,
           "5 ",
           "",
-          "task 12 (worker)" },
+          "thread 12 (worker) of process 9" },
         { "confined by us", { { 9, 9, "a", "0-3", "0-1", USER, 1 } }, "0-3", "", "", NULL },
         { "confined by us, offline CPU",
           { { 9, 9, "a", "4-6", "0-1", USER, 1 } },
@@ -84,13 +89,13 @@ static const struct {
           "0-3",
           "2 ",
           "",
-          "task 9 (a)" },
+          "process 9 (a)" },
         { "pinned beyond our confinement",
           { { 9, 9, "a", "0-4", "0-1", USER, 1 } },
           "0-3",
           "0-4 ",
           "",
-          "task 9 (a)" },
+          "process 9 (a)" },
         { "confined to one CPU", { { 9, 9, "a", "0", "0-1", USER, 1 } }, "0", "", "", NULL },
         { "node", { { 9, 9, "a", "0-7", "1", USER, 1 } }, NULL, "", "1", NULL },
         { "node of a kernel thread", { { 9, 9, "a", "0-7", "1", KERNEL, 1 } }, NULL, "", "", NULL },
@@ -113,14 +118,14 @@ static const struct {
           NULL,
           "3 ",
           "",
-          "task 9 (\\x1b[31mred)" },
-        { "empty name", { { 9, 9, "", "3", "0-1", USER, 1 } }, NULL, "3 ", "", "task 9 ()" },
+          "process 9 (\\x1b[31mred)" },
+        { "empty name", { { 9, 9, "", "3", "0-1", USER, 1 } }, NULL, "3 ", "", "process 9 ()" },
         { "name that looks like a line",
           { { 9, 9, "x\\nThreads:\t9", "3", "0-1", USER, 1 } },
           NULL,
           "3 ",
           "",
-          "task 9 (x\\nThreads:\\x099)" },
+          "process 9 (x\\nThreads:\\x099)" },
 };
 
 static char *status_text(const Task *task)
@@ -308,7 +313,7 @@ START_TEST(long_status)
         ck_assert_int_eq(pins_read(tree.root, topology, NULL, &pins), 0);
         ck_assert_int_eq(pins->n_sets, 1);
         ck_assert_int_eq(cpuset_next(&pins->sets[0], -1), 6);
-        ck_assert_str_eq(pins->owners[0], "task 5 (big)");
+        ck_assert_str_eq(pins->owners[0], "process 5 (big)");
         tree_done(&tree);
 }
 END_TEST

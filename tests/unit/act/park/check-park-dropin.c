@@ -54,7 +54,7 @@ static void setup(void)
         scratch_file("run/systemd/system/some.service", "");
         systemd_new();
         systemd_unit("init.scope", "-.slice", "");
-        systemd_unit("user.slice", "-.slice", "1-3");
+        systemd_unit("user.slice", "-.slice", "");
         reloads = 0;
 }
 
@@ -122,15 +122,15 @@ START_TEST(those_of_others_stay)
         g_autoptr(Knobs) knobs = open_knobs();
         g_autofree char *text = NULL;
 
-        scratch_file("run/systemd/system.control/user.slice.d/50-AllowedCPUs.conf", "1-3");
+        systemd_unit("batch.slice", "-.slice", "1-3"); /* it is not touched at all */
+        scratch_file("run/systemd/system.control/batch.slice.d/50-AllowedCPUs.conf", "1-3");
         scratch_file("run/systemd/transient/init.scope.d/50-CPUWeight.conf", "50");
         ck_assert_int_eq(apply(knobs, "0-1"), 0);
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
-        expect_file("user.slice", true);
         expect_file("init.scope", false);
         ck_assert(has("run/systemd/transient/init.scope.d/50-CPUWeight.conf"));
-        text = scratch_text("run/systemd/system.control/user.slice.d/50-AllowedCPUs.conf");
-        ck_assert_str_eq(text, "[Slice]\nAllowedCPUs=1-3\n");
+        text = scratch_text("run/systemd/system.control/batch.slice.d/50-AllowedCPUs.conf");
+        ck_assert_str_eq(text, "1-3");
 }
 END_TEST
 
@@ -159,13 +159,14 @@ START_TEST(unit_is_gone)
 }
 END_TEST
 
-/* A unit of which nothing can be taken away is not touched at all. */
-START_TEST(none_where_nothing_changes)
+/* A unit that has CPUs of its own is not touched. */
+START_TEST(none_of_units_with_their_own)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
-        ck_assert_int_eq(apply(knobs, "1-3"), 0);
-        expect_file("user.slice", false);
+        systemd_unit("batch.slice", "-.slice", "1-3");
+        ck_assert_int_eq(apply(knobs, "1"), 0);
+        expect_file("batch.slice", false);
         expect_file("init.scope", true);
 }
 END_TEST
@@ -181,11 +182,9 @@ static void run_all(void)
 
 static void expect_as_found(void)
 {
-        const CpuSet limit = cpus_of("1-3");
-
         expect_file("init.scope", false);
         expect_file("user.slice", false);
-        ck_assert(cpuset_equal(&systemd_find("user.slice")->allowed, &limit));
+        ck_assert(cpuset_is_empty(&systemd_find("user.slice")->allowed));
 }
 
 START_TEST(killed_anywhere)
@@ -228,7 +227,7 @@ int main(void)
         tcase_add_test(tcase, limit_set_by_the_administrator_stays);
         tcase_add_test(tcase, unit_is_gone);
         tcase_add_test(tcase, no_name_of_a_unit);
-        tcase_add_test(tcase, none_where_nothing_changes);
+        tcase_add_test(tcase, none_of_units_with_their_own);
         tcase_add_test(tcase, killed_anywhere);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);

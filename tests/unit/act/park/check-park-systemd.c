@@ -90,12 +90,12 @@ START_TEST(all_top_level_units)
         ck_assert_int_eq(apply(knobs, "0-3"), 0);
         expect_log("");
         ck_assert_int_eq(apply(knobs, "0-2"), 0);
-        expect_log("init.scope=0-2 system.slice=0-2 user.slice=0-2 batch.slice=2 ");
+        expect_log("init.scope=0-2 system.slice=0-2 user.slice=0-2 "); /* batch.slice has its own */
         ck_assert_int_eq(systemd->listed, 1);
         ck_assert_int_eq(apply(knobs, "0-2"), 0);
         expect_log("");
-        ck_assert_int_eq(apply(knobs, "1"), 0); /* batch.slice would be left with nothing */
-        expect_log("init.scope=1 system.slice=1 user.slice=1 batch.slice=2-3 ");
+        ck_assert_int_eq(apply(knobs, "1"), 0);
+        expect_log("init.scope=1 system.slice=1 user.slice=1 ");
         ck_assert_int_eq(apply(knobs, "0-3"), 0);
         expect_log("user.slice=0-3 user.slice= system.slice=0-3 system.slice= "
                    "init.scope=0-3 init.scope= ");
@@ -111,7 +111,7 @@ START_TEST(restored)
         ck_assert_int_eq(apply(knobs, "0,3"), 0);
         systemd->log[0] = '\0';
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
-        expect_log("batch.slice=2-3 user.slice=0-3 user.slice= system.slice=0-3 system.slice= "
+        expect_log("user.slice=0-3 user.slice= system.slice=0-3 system.slice= "
                    "init.scope=0-3 init.scope= ");
         expect_as_found();
 }

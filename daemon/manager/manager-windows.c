@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What parking must not be noticed by: programs that start or pin themselves, people at terminals,
+ * and cgroups with cpusets of their own.
+ *
+ * A cpuset is a wall, and programs look at the wall when they start: nproc and a Go runtime count
+ * the active CPUs, sched_setaffinity(2) to a parked CPU fails. So
+ *
+ * 1. while systemd starts a unit, and StartWindow= after, all CPUs are active. The signal of the
+ *    job comes before systemd makes the unit's cgroup, so CPUs are given back at once, before
+ *    policies are asked;
+ * 2. from the first key that a program reads from a terminal until TerminalWindow= after the last,
+ *    all CPUs are active. While nothing is parked idled does not listen; when the window is to
+ *    close, access times say whether there was more input;
+ * 3. of the CPUs that a loaded unit or a cgroup names one is never parked (plan_sanitize()). A unit
+ *    that was loaded before its start needs no race to be won.
+ *
+ * A one-shot service runs for a moment and opens no window; its CPUs count by 3. What a window
+ * gives, CPUs that the administrator named (`userspace`) aside, a plan does not take back before
+ * the window closes. The tick that follows then looks at all tasks again.
+ */
+#include <errno.h>
+#include <sys/epoll.h>
+
+#include "base/cpuset-text.h"
+#include "base/log.h"
+#include "manager/manager-parts.h"
+#include "manager/windows.h"
+#include "sense/cpusets.h"
+#include "sense/terminals.h"
+
+/* Cgroups seldom change alone. */
+#define SETTLE_USEC (G_USEC_PER_SEC / 4)
+
+/* For so long after the start parking waits for systemd to say what units need. */
+#define UNITS_USEC (5 * G_USEC_PER_SEC)
+
+typedef struct Watching {
+        Manager *manager;
+        WindowsCalls calls;
+        Windows windows;
+        UnitTable *units;
+        bool listed;          /* `units` is complete, or never will be */
+        uint64_t begun_usec;  /* when listing was first waited for; 0: never */
+        Pins *unit_pins;      /* of `units`; NULL: they have to be computed again */
+        Pins *group_pins;     /* NULL: they have to be read again */
+        char *why;            /* what opened the window that the plan was made for; NULL: none */
+        Terminals *terminals; /* NULL: none are watched yet */
+        CpusetWatch *cpusets;
+        bool no_terminals, no_cpusets; /* they cannot be watched here */
+        sd_event_source *close, *terminal, *groups, *groups_settle;
+} Watching;
+
+static const ParkOptions *options_of(const Manager *manager)
+{
+        return config_section(manager->config, "Park")->options;
+}
+
+static uint64_t now_usec(void)
+{
+        return (uint64_t)g_get_monotonic_time();
+}
+
+/* What is made safe has to be made again: at the next tick, which is now. Before the manager
+ * listens its first tick is still to come, and afterwards there is none. */
+static void decide_soon(Watching *w)
+{
+        w->manager->unsafe = true;
+        if (w->close)
+                w->calls.tick(w->manager);
+}
+
+/* At once, with the reading that there is; unless this is called while idled acts and waits for
+ * systemd. */
+static void decide_now(Watching *w)
+{
+        if (!w->close || w->manager->acting) {
+                decide_soon(w);
+                return;
+        }
+        w->manager->unsafe = true;
+        w->calls.act(w->manager);
+}
+
+static int on_close(sd_event_source *source, uint64_t usec, void *userdata);
+
+static void set_close_timer(Watching *w)
+{
+        uint64_t now = now_usec(), at = windows_close_at(&w->windows, now);
+        int r;
+
+        if (!w->close)
+                return;
+        if (at == 0) {
+                sd_event_source_set_enabled(w->close, SD_EVENT_OFF);
+                return;
+        }
+        r = sd_event_source_set_time(w->close, at);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(w->close, SD_EVENT_ONESHOT);
+        if (r < 0)
+                log_error_errno(r, "The timer cannot be set: %m");
+}
+
+/* More input since the window opened keeps it open. */
+static void follow_terminals(Watching *w, uint64_t now)
+{
+        uint64_t window = options_of(w->manager)->terminal_window, last, ago;
+        uint64_t real = (uint64_t)g_get_real_time();
+
+        if (!w->terminals || !window || !w->windows.terminal_until ||
+            w->windows.terminal_until > now)
+                return;
+        last = terminals_last_input(w->terminals);
+        ago = real > last ? real - last : 0;
+        if (ago < window)
+                windows_input(&w->windows, w->windows.terminal, now + window - ago);
+}
+
+static int on_close(sd_event_source *source, uint64_t usec, void *userdata)
+{
+        Watching *w = userdata;
+        uint64_t now = now_usec();
+
+        follow_terminals(w, now);
+        set_close_timer(w);
+        if (windows_open(&w->windows, now, NULL) == WINDOW_NONE)
+                decide_soon(w);
+        return 0;
+}
+
+/* A window opened or stays open longer. CPUs that are parked come back now. */
+static void opened(Watching *w)
+{
+        set_close_timer(w);
+        if (!cpuset_is_empty(&w->manager->parked))
+                decide_now(w);
+}
+
+static bool is_own(const char *unit)
+{
+        return g_str_equal(unit, "idled.service") || g_str_has_prefix(unit, "idledpark.");
+}
+
+static void job_begins(Watching *w, const char *unit)
+{
+        const UnitCpus *known = unit_table_find(w->units, unit);
+
+        if (!options_of(w->manager)->start_window || (known && known->oneshot))
+                return;
+        log_debug("%s: systemd has a job for it", unit);
+        windows_start(&w->windows, unit);
+        opened(w);
+}
+
+/* It was no start, or is of no interest; the CPUs that are active stay so for as long as windows of
+ * others are open. */
+static void job_is_other(Watching *w, const char *unit)
+{
+        if (!windows_drop(&w->windows, unit))
+                return;
+        set_close_timer(w);
+        if (windows_open(&w->windows, now_usec(), NULL) == WINDOW_NONE)
+                decide_soon(w);
+}
+
+void manager_unit_job(Manager *manager, const char *unit, UnitJob job)
+{
+        Watching *w = manager->watching;
+        uint64_t until = now_usec() + options_of(manager)->start_window;
+
+        if (is_own(unit))
+                return;
+        if (job == UNIT_JOB_BEGINS)
+                job_begins(w, unit);
+        else if (job == UNIT_JOB_OTHER)
+                job_is_other(w, unit);
+        else if (windows_started(&w->windows, unit, until))
+                opened(w);
+}
+
+/* What a unit says without idled. */
+static UnitCpus without_ours(const Manager *manager, const char *unit, const UnitCpus *cpus)
+{
+        const Knob *knob = knob_find(manager->knobs, &park_unit_kind, unit);
+        UnitCpus own = *cpus;
+
+        if (knob && knob->state == KNOB_OURS && knob->original &&
+            cpuset_parse(knob->original, &own.allowed) < 0)
+                own.allowed = (CpuSet){ 0 };
+        return own;
+}
+
+static void units_forgotten(Watching *w)
+{
+        unit_table_clear(w->units);
+        windows_forget_units(&w->windows);
+        g_clear_pointer(&w->unit_pins, pins_free);
+        w->listed = false;
+        w->begun_usec = 0;
+}
+
+void manager_unit_cpus(Manager *manager, const char *unit, const UnitCpus *cpus)
+{
+        Watching *w = manager->watching;
+        UnitCpus own;
+
+        if (!unit) {
+                units_forgotten(w);
+                return;
+        }
+        if (cpus)
+                own = without_ours(manager, unit, cpus);
+        if (is_own(unit) || !unit_table_set(w->units, unit, cpus ? &own : NULL))
+                return;
+        g_clear_pointer(&w->unit_pins, pins_free);
+        if (cpus && cpus->oneshot)
+                job_is_other(w, unit);
+        if (!w->listed)
+                return;
+        if (cpus && !cpuset_is_empty(&manager->parked))
+                decide_now(w);
+        else
+                decide_soon(w);
+}
+
+void manager_units_listed(Manager *manager, int error)
+{
+        Watching *w = manager->watching;
+
+        if (error < 0 && error != -ENOTCONN)
+                log_info("systemd does not list its units (%s): what CPUs they need is not known",
+                         g_strerror(-error));
+        w->listed = true;
+        g_clear_pointer(&w->unit_pins, pins_free);
+        decide_soon(w);
+}
+
+/* True while it is not known which CPUs units need. */
+static bool waits_for_units(Watching *w)
+{
+        uint64_t now = now_usec();
+
+        if (w->listed)
+                return false;
+        if (!w->begun_usec)
+                w->begun_usec = now;
+        return now - w->begun_usec < UNITS_USEC;
+}
+
+/* Adds the cgroups whose lists idled wrote by knobs of this kind. */
+static void add_groups(const Manager *manager, const KnobKind *kind, GPtrArray *groups)
+{
+        const Knob *const *knobs;
+
+        for (int i = 0, n = knobs_list(manager->knobs, &knobs); i < n; i++)
+                if (knobs[i]->kind == kind && knobs[i]->state == KNOB_OURS)
+                        g_ptr_array_add(groups, g_strconcat("/", knobs[i]->name, NULL));
+}
+
+static const Pins *unit_pins(Watching *w)
+{
+        if (!w->unit_pins)
+                w->unit_pins = unit_table_pins(w->units, w->manager->topology,
+                                               pins_are_forgotten(w->manager->setup.root));
+        return w->unit_pins;
+}
+
+static const Pins *group_pins(Watching *w)
+{
+        g_autoptr(GPtrArray) ours = g_ptr_array_new_with_free_func(g_free);
+
+        if (w->group_pins)
+                return w->group_pins;
+        add_groups(w->manager, &park_unit_kind, ours);
+        add_groups(w->manager, &park_cgroup_kind, ours);
+        g_ptr_array_add(ours, g_strdup("/idledpark.slice"));
+        g_ptr_array_add(ours, g_strdup("/idled.parked"));
+        g_ptr_array_add(ours, NULL);
+        w->group_pins = g_new0(Pins, 1);
+        cpusets_read(w->manager->setup.root, w->manager->topology, (const char *const *)ours->pdata,
+                     w->group_pins);
+        return w->group_pins;
+}
+
+bool manager_dependents(Manager *manager, bool fresh, bool wait, Dependents *ret_who)
+{
+        Watching *w = manager->watching;
+
+        if (fresh) {
+                g_clear_pointer(&w->group_pins, pins_free);
+                g_clear_pointer(&w->unit_pins, pins_free);
+        }
+        g_clear_pointer(&w->why, g_free);
+        windows_open(&w->windows, now_usec(), &w->why);
+        *ret_who = (Dependents){
+                .tasks = manager->pins,
+                .units = unit_pins(w),
+                .groups = group_pins(w),
+                .window = w->why,
+        };
+        return !wait || !waits_for_units(w);
+}
+
+bool manager_has_window(const Manager *manager)
+{
+        return windows_open(&manager->watching->windows, now_usec(), NULL) != WINDOW_NONE;
+}
+
+const char *manager_window_option(const Manager *manager)
+{
+        Window open = windows_open(&manager->watching->windows, now_usec(), NULL);
+
+        return open == WINDOW_TERMINAL ? "TerminalWindow" : "StartWindow";
+}
+
+static int on_terminal(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+        Watching *w = userdata;
+        g_autofree char *name = terminals_read(w->terminals);
+        uint64_t window = options_of(w->manager)->terminal_window;
+
+        if (!name || !window)
+                return 0;
+        log_debug("Input to terminal %s", name);
+        sd_event_source_set_enabled(source, SD_EVENT_OFF);
+        windows_input(&w->windows, name, now_usec() + window);
+        opened(w);
+        return 0;
+}
+
+/* Cgroups are read again a moment later, and the plan is carried out again: a partition may have
+ * become invalid by what a neighbour got. */
+static int on_groups(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+        Watching *w = userdata;
+        int r;
+
+        if (!cpuset_watch_read(w->cpusets) ||
+            sd_event_source_get_enabled(w->groups_settle, NULL) > 0)
+                return 0;
+        r = sd_event_source_set_time_relative(w->groups_settle, SETTLE_USEC);
+        return r < 0 ? r : sd_event_source_set_enabled(w->groups_settle, SD_EVENT_ONESHOT);
+}
+
+static int on_groups_settled(sd_event_source *source, uint64_t usec, void *userdata)
+{
+        Watching *w = userdata;
+
+        log_debug("Cpusets of cgroups changed");
+        g_clear_pointer(&w->group_pins, pins_free);
+        w->calls.carry_out(w->manager);
+        return 0;
+}
+
+static void watch_terminals(Watching *w)
+{
+        int r = terminals_new(w->manager->setup.root, &w->terminals);
+
+        if (r >= 0)
+                r = sd_event_add_io(w->manager->event, &w->terminal, terminals_fd(w->terminals),
+                                    EPOLLIN, on_terminal, w);
+        if (r < 0) {
+                log_info("Input to terminals is not noticed (%s)", g_strerror(-r));
+                g_clear_pointer(&w->terminals, terminals_free);
+                w->no_terminals = true;
+        }
+}
+
+/* What happened while nothing was parked is of no interest. */
+static void follow_input(Watching *w, bool wanted)
+{
+        if (wanted && !w->terminals && !w->no_terminals)
+                watch_terminals(w);
+        if (!w->terminal || wanted == (sd_event_source_get_enabled(w->terminal, NULL) > 0))
+                return;
+        if (wanted)
+                g_free(terminals_read(w->terminals));
+        sd_event_source_set_enabled(w->terminal, wanted ? SD_EVENT_ON : SD_EVENT_OFF);
+}
+
+static void watch_cpusets(Watching *w)
+{
+        int r = cpuset_watch_new(w->manager->setup.root, &w->cpusets);
+
+        if (r >= 0)
+                r = sd_event_add_io(w->manager->event, &w->groups, cpuset_watch_fd(w->cpusets),
+                                    EPOLLIN, on_groups, w);
+        if (r < 0) {
+                log_debug("Cpusets of cgroups are not watched (%s)", g_strerror(-r));
+                g_clear_pointer(&w->cpusets, cpuset_watch_free);
+                w->no_cpusets = true;
+        }
+}
+
+static void follow_cpusets(Watching *w, bool wanted)
+{
+        if (wanted && !w->cpusets && !w->no_cpusets)
+                watch_cpusets(w);
+        if (!w->groups || wanted == (sd_event_source_get_enabled(w->groups, NULL) > 0))
+                return;
+        if (wanted)
+                cpuset_watch_read(w->cpusets);
+        sd_event_source_set_enabled(w->groups, wanted ? SD_EVENT_ON : SD_EVENT_OFF);
+}
+
+void manager_follow_windows(Manager *manager)
+{
+        Watching *w = manager->watching;
+        bool parked = !cpuset_is_empty(&manager->parked);
+
+        if (!w->close)
+                return;
+        follow_input(w, parked && options_of(manager)->terminal_window > 0 &&
+                                cpuset_intersects(&manager->parked, &manager->plan.widest));
+        follow_cpusets(w, parked);
+}
+
+void manager_windows_init(Manager *manager, const WindowsCalls *calls)
+{
+        Watching *w = g_new0(Watching, 1);
+
+        w->manager = manager;
+        w->calls = *calls;
+        w->units = unit_table_new();
+        windows_init(&w->windows);
+        manager->watching = w;
+}
+
+int manager_windows_listen(Manager *manager)
+{
+        Watching *w = manager->watching;
+        int r;
+
+        r = sd_event_add_time(manager->event, &w->close, CLOCK_MONOTONIC, 0, 0, on_close, w);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(w->close, SD_EVENT_OFF);
+        if (r >= 0)
+                r = sd_event_add_time(manager->event, &w->groups_settle, CLOCK_MONOTONIC, 0,
+                                      SETTLE_USEC, on_groups_settled, w);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(w->groups_settle, SD_EVENT_OFF);
+        return r;
+}
+
+void manager_windows_unlisten(Manager *manager)
+{
+        Watching *w = manager->watching;
+
+        w->close = sd_event_source_disable_unref(w->close);
+        w->terminal = sd_event_source_disable_unref(w->terminal);
+        w->groups = sd_event_source_disable_unref(w->groups);
+        w->groups_settle = sd_event_source_disable_unref(w->groups_settle);
+}
+
+void manager_windows_done(Manager *manager)
+{
+        Watching *w = manager->watching;
+
+        terminals_free(w->terminals);
+        cpuset_watch_free(w->cpusets);
+        pins_free(w->unit_pins);
+        pins_free(w->group_pins);
+        unit_table_free(w->units);
+        windows_done(&w->windows);
+        g_free(w->why);
+        g_free(w);
+}

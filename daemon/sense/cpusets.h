@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * CPUs that cgroups name in cpuset.cpus, in the unified hierarchy: what containers and virtual
+ * machines ask for, whether or not systemd knows of them.
+ */
+#ifndef IDLED_CPUSETS_H
+#define IDLED_CPUSETS_H
+
+#include "model/plan.h"
+
+/* Adds to `pins` the list of every cgroup that has one, with owners such as "cgroup /a.slice/b
+ * (cpuset.cpus=3)". Cgroups named in `ours`, paths such as "/idledpark.slice" that end with NULL,
+ * do not count by themselves: idled wrote their lists. What is below them does. */
+void cpusets_read(int root, const Topology *topology, const char *const *ours, Pins *pins);
+
+typedef struct CpusetWatch CpusetWatch;
+
+/* Watches all cgroups of the unified hierarchy below `root` from now on. -ENOENT: there is none. */
+int cpuset_watch_new(int root, CpusetWatch **ret_watch);
+void cpuset_watch_free(CpusetWatch *watch);
+
+/* Becomes readable when a cgroup comes or its list changes; belongs to `watch`. */
+int cpuset_watch_fd(const CpusetWatch *watch);
+
+/* Takes all events that are there. True if a list changed, or a partition. */
+bool cpuset_watch_read(CpusetWatch *watch);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(CpusetWatch, cpuset_watch_free)
+
+#endif

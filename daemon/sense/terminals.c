@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Terminals, by inotify: IN_ACCESS says that a program has read from the file, so the first key
+ * that a shell reads is an event, and what programs print is none.
+ *
+ * Each terminal is watched by itself: since 2025 kernels tell watchers of a directory nothing about
+ * special files in it. The directory of pseudo-terminals is watched for new ones. The master's end
+ * (ptmx) is left out: reading from it is what a terminal emulator does with output.
+ *
+ * The descriptor stays open while idled does not listen to it. The kernel merges equal events that
+ * follow each other, so that hours of typing leave a few in the queue.
+ *
+ * The time of the last input is the terminal's access time. The kernel sets it when input begins a
+ * new span of 8 s, so the input may be that much later.
+ */
+#include "sense/terminals.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/number.h"
+
+#define PTS        "pts"
+#define GRAIN_USEC (8 * G_USEC_PER_SEC)
+
+struct Terminals {
+        int dev; /* the directory */
+        int inotify;
+        int pts;           /* watch of the directory of pseudo-terminals; -1: there is none */
+        GHashTable *names; /* watch -> "pts/0" */
+};
+
+static int watch(const Terminals *terminals, const char *name, uint32_t mask)
+{
+        _fd_ int fd = openat(terminals->dev, name, O_PATH | O_CLOEXEC);
+        char path[64];
+        int wd;
+
+        if (fd < 0)
+                return -errno;
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+        wd = inotify_add_watch(terminals->inotify, path, mask);
+        return wd < 0 ? -errno : wd;
+}
+
+static void watch_terminal(Terminals *terminals, const char *name)
+{
+        int wd = watch(terminals, name, IN_ACCESS);
+
+        if (wd >= 0)
+                g_hash_table_replace(terminals->names, GINT_TO_POINTER(wd), g_strdup(name));
+}
+
+static void watch_pts(Terminals *terminals, const char *entry)
+{
+        g_autofree char *name = g_strconcat(PTS "/", entry, NULL);
+        int number;
+
+        if (int_parse(entry, &number) >= 0)
+                watch_terminal(terminals, name);
+}
+
+static void watch_all(Terminals *terminals)
+{
+        _dir_ DIR *pts = NULL;
+        _dir_ DIR *dev = NULL;
+        struct dirent *entry;
+        int number;
+
+        terminals->pts = watch(terminals, PTS, IN_CREATE | IN_ONLYDIR);
+        pts = dir_open(terminals->dev, PTS);
+        while (pts && (entry = readdir(pts)))
+                watch_pts(terminals, entry->d_name);
+        dev = dir_open(terminals->dev, ".");
+        while (dev && (entry = readdir(dev)))
+                if (g_str_has_prefix(entry->d_name, "tty") &&
+                    int_parse(entry->d_name + strlen("tty"), &number) >= 0 && number > 0)
+                        watch_terminal(terminals, entry->d_name);
+}
+
+int terminals_new(int root, Terminals **ret_terminals)
+{
+        g_autoptr(Terminals) terminals = g_new0(Terminals, 1);
+
+        terminals->inotify = -1;
+        terminals->names = g_hash_table_new_full(NULL, NULL, NULL, g_free);
+        terminals->dev = openat(root, "dev", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (terminals->dev < 0)
+                return -errno;
+        terminals->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+        if (terminals->inotify < 0)
+                return -errno;
+        watch_all(terminals);
+        *ret_terminals = g_steal_pointer(&terminals);
+        return 0;
+}
+
+void terminals_free(Terminals *terminals)
+{
+        if (!terminals)
+                return;
+        g_hash_table_unref(terminals->names);
+        if (terminals->inotify >= 0)
+                close(terminals->inotify);
+        if (terminals->dev >= 0)
+                close(terminals->dev);
+        g_free(terminals);
+}
+
+int terminals_fd(const Terminals *terminals)
+{
+        return terminals->inotify;
+}
+
+/* The terminal that was read from, NULL if the event says something else. */
+static const char *take(Terminals *terminals, const struct inotify_event *event)
+{
+        if (event->mask & IN_Q_OVERFLOW)
+                watch_all(terminals);
+        if (event->mask & IN_IGNORED)
+                g_hash_table_remove(terminals->names, GINT_TO_POINTER(event->wd));
+        else if (event->mask & IN_CREATE && event->wd == terminals->pts && event->len > 0)
+                watch_pts(terminals, event->name);
+        else if (event->mask & IN_ACCESS)
+                return g_hash_table_lookup(terminals->names, GINT_TO_POINTER(event->wd));
+        return NULL;
+}
+
+char *terminals_read(Terminals *terminals)
+{
+        char buffer[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
+        g_autofree char *last = NULL;
+        ssize_t n;
+
+        while ((n = read(terminals->inotify, buffer, sizeof(buffer))) > 0)
+                for (char *at = buffer; at < buffer + n;) {
+                        const struct inotify_event *event = (const void *)at;
+                        const char *name = take(terminals, event);
+
+                        if (name) {
+                                g_free(last);
+                                last = g_strdup(name);
+                        }
+                        at += sizeof(*event) + event->len;
+                }
+        return g_steal_pointer(&last);
+}
+
+uint64_t terminals_last_input(const Terminals *terminals)
+{
+        GHashTableIter iter;
+        uint64_t last = 0;
+        gpointer name;
+
+        g_hash_table_iter_init(&iter, terminals->names);
+        while (g_hash_table_iter_next(&iter, NULL, &name)) {
+                struct stat st;
+
+                if (fstatat(terminals->dev, name, &st, 0) == 0)
+                        last = MAX(last, (uint64_t)st.st_atim.tv_sec * G_USEC_PER_SEC +
+                                                 (uint64_t)st.st_atim.tv_nsec / 1000);
+        }
+        return last ? last + GRAIN_USEC : 0;
+}

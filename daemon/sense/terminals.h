@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Input that programs read from terminals: pseudo-terminals and virtual consoles.
+ */
+#ifndef IDLED_TERMINALS_H
+#define IDLED_TERMINALS_H
+
+#include <glib.h>
+#include <stdint.h>
+
+typedef struct Terminals Terminals;
+
+/* Watches dev/pts and dev/tty1, tty2, ... below `root` from now on. */
+int terminals_new(int root, Terminals **ret_terminals);
+void terminals_free(Terminals *terminals);
+
+/* Becomes readable when a program reads from a terminal; belongs to `terminals`. */
+int terminals_fd(const Terminals *terminals);
+
+/* Takes all events that are there, and begins to watch terminals that came. Returns the last
+ * terminal that a program has read from, as a new string ("pts/0"); NULL: none. */
+char *terminals_read(Terminals *terminals);
+
+/* When a program last read from a terminal: CLOCK_REALTIME in microseconds, up to 8 s late, as the
+ * kernel notes it no more exactly; 0: there is no terminal. */
+uint64_t terminals_last_input(const Terminals *terminals);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Terminals, terminals_free)
+
+#endif

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Reading what loaded units say of CPUs.
+ *
+ * All units are listed once; from then on systemd tells which are loaded and unloaded, and when it
+ * has read its files again. Each unit is asked for few properties, since GetAll would have systemd
+ * collect three hundred of a service. Questions are asked for READINGS_MAX units at a time, since
+ * the system bus refuses more than 128 without an answer, and answered in the event loop, so that
+ * neither systemd nor idled is kept from its work. A systemd that is busy starting something may
+ * take long to answer, which harms nothing here.
+ */
+#include <errno.h>
+
+#include "base/log.h"
+#include "systemd/bus-connect.h"
+#include "systemd/unit-parts.h"
+
+#define READINGS_MAX 8
+
+#define ANSWER_USEC (60u * G_USEC_PER_SEC)
+
+/* MPOL_PREFERRED and MPOL_BIND of <linux/mempolicy.h>. */
+#define NUMA_PREFERRED 1
+#define NUMA_BIND      2
+
+/* One unit that is being read. */
+typedef struct Reading {
+        Units *units;
+        char *unit;
+        UnitCpus cpus;
+        GPtrArray *slots; /* of sd_bus_slot */
+        unsigned pending; /* answers that have not come */
+} Reading;
+
+/* A property, and what takes its value into `cpus`. */
+typedef struct Property {
+        const char *name, *type;
+        int (*take)(sd_bus_message *value, UnitCpus *cpus);
+        bool services_only;
+} Property;
+
+static int take_affinity(sd_bus_message *value, UnitCpus *cpus)
+{
+        return unit_read_cpus(value, &cpus->affinity);
+}
+
+static int take_allowed(sd_bus_message *value, UnitCpus *cpus)
+{
+        return unit_read_cpus(value, &cpus->allowed);
+}
+
+static int take_nodes(sd_bus_message *value, UnitCpus *cpus)
+{
+        return unit_read_cpus(value, &cpus->nodes);
+}
+
+static int take_policy(sd_bus_message *value, UnitCpus *cpus)
+{
+        int32_t policy = 0;
+        int r = sd_bus_message_read(value, "i", &policy);
+
+        cpus->numa_bound = policy == NUMA_PREFERRED || policy == NUMA_BIND;
+        return r;
+}
+
+static int take_numa_affinity(sd_bus_message *value, UnitCpus *cpus)
+{
+        int is = 0, r = sd_bus_message_read(value, "b", &is);
+
+        cpus->numa_affinity = is;
+        return r;
+}
+
+static int take_type(sd_bus_message *value, UnitCpus *cpus)
+{
+        const char *type = "";
+        int r = sd_bus_message_read(value, "s", &type);
+
+        cpus->oneshot = g_str_equal(type, "oneshot");
+        return r;
+}
+
+static const Property properties[] = {
+        { "AllowedCPUs", "ay", take_allowed, false },
+        { "CPUAffinity", "ay", take_affinity, true },
+        { "CPUAffinityFromNUMA", "b", take_numa_affinity, true },
+        { "NUMAMask", "ay", take_nodes, true },
+        { "NUMAPolicy", "i", take_policy, true },
+        { "Type", "s", take_type, true },
+};
+
+static void unref_slot(void *slot)
+{
+        sd_bus_slot_unref(slot);
+}
+
+static void reading_free(void *data)
+{
+        Reading *reading = data;
+
+        g_ptr_array_unref(reading->slots);
+        g_free(reading->unit);
+        g_free(reading);
+}
+
+static void read_next(Units *units);
+
+static void finish(Reading *reading)
+{
+        Units *units = reading->units;
+
+        g_hash_table_steal(units->readings, reading->unit);
+        if (units->listener.cpus)
+                units->listener.cpus(reading->unit, &reading->cpus, units->listener.userdata);
+        reading_free(reading);
+        read_next(units);
+}
+
+/* Slots stay until the whole unit is read, so the answer says by its own slot what it is about. */
+static int on_property(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        Reading *reading = userdata;
+        sd_bus_slot *slot = sd_bus_get_current_slot(sd_bus_message_get_bus(message));
+        const Property *property = NULL;
+        const char *name = NULL;
+
+        if (sd_bus_slot_get_description(slot, &name) >= 0)
+                for (size_t i = 0; i < G_N_ELEMENTS(properties); i++)
+                        if (g_str_equal(properties[i].name, name))
+                                property = &properties[i];
+        if (property && !sd_bus_message_is_method_error(message, NULL) &&
+            sd_bus_message_enter_container(message, 'v', property->type) >= 0)
+                property->take(message, &reading->cpus);
+        if (--reading->pending == 0)
+                finish(reading);
+        return 0;
+}
+
+/* Asks for the property `member`; of the manager it is a method without arguments. */
+static int ask_systemd(Units *units, const char *path, const char *interface, const char *member,
+                       sd_bus_message_handler_t answer, void *userdata, sd_bus_slot **ret_slot)
+{
+        _message_ sd_bus_message *message = NULL;
+        bool property = !g_str_equal(interface, SYSTEMD_MANAGER);
+        int r = sd_bus_message_new_method_call(units->connection, &message, SYSTEMD_NAME, path,
+                                               property ? "org.freedesktop.DBus.Properties"
+                                                        : interface,
+                                               property ? "Get" : member);
+
+        if (r >= 0 && property)
+                r = sd_bus_message_append(message, "ss", interface, member);
+        if (r >= 0)
+                r = sd_bus_message_set_auto_start(message, false);
+        return r < 0 ? r
+                     : sd_bus_call_async(units->connection, ret_slot, message, answer, userdata,
+                                         ANSWER_USEC);
+}
+
+static int ask(Reading *reading, const char *path, const char *interface, const Property *property)
+{
+        sd_bus_slot *slot = NULL;
+        int r = ask_systemd(reading->units, path, interface, property->name, on_property, reading,
+                            &slot);
+
+        if (r < 0)
+                return r;
+        sd_bus_slot_set_description(slot, property->name);
+        g_ptr_array_add(reading->slots, slot);
+        reading->pending++;
+        return 0;
+}
+
+static void read_unit(Units *units, const char *unit)
+{
+        const char *interface = unit_interface(unit);
+        bool service = g_str_has_suffix(unit, ".service");
+        g_autofree char *path = NULL;
+        Reading *reading;
+
+        if (!interface || sd_bus_path_encode(UNITS_PATH, unit, &path) < 0)
+                return;
+        reading = g_new0(Reading, 1);
+        reading->units = units;
+        reading->unit = g_strdup(unit);
+        reading->slots = g_ptr_array_new_with_free_func(unref_slot);
+        g_hash_table_replace(units->readings, reading->unit, reading);
+        for (size_t i = 0; i < G_N_ELEMENTS(properties); i++)
+                if (service || !properties[i].services_only)
+                        ask(reading, path, interface, &properties[i]);
+        if (reading->pending == 0)
+                g_hash_table_remove(units->readings, unit);
+}
+
+static void end_listing(Units *units, int error)
+{
+        units->listing = false;
+        if (units->listener.listed)
+                units->listener.listed(error, units->listener.userdata);
+}
+
+static void read_next(Units *units)
+{
+        while (g_hash_table_size(units->readings) < READINGS_MAX) {
+                g_autofree char *unit = g_queue_pop_head(units->unread);
+
+                if (!unit)
+                        break;
+                read_unit(units, unit);
+        }
+        if (units->listing && g_hash_table_size(units->readings) == 0)
+                end_listing(units, 0);
+}
+
+void units_read(Units *units, const char *unit)
+{
+        if (g_hash_table_contains(units->readings, unit))
+                return;
+        g_queue_push_head(units->unread, g_strdup(unit));
+        read_next(units);
+}
+
+static int on_units(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        Units *units = userdata;
+        const char *unit, *load;
+        int r = sd_bus_message_is_method_error(message, NULL)
+                        ? -sd_bus_message_get_errno(message)
+                        : sd_bus_message_enter_container(message, 'a', "(ssssssouso)");
+
+        while (r >= 0 && (r = sd_bus_message_read(message, "(ssssssouso)", &unit, NULL, &load, NULL,
+                                                  NULL, NULL, NULL, NULL, NULL, NULL)) > 0)
+                if (unit_interface(unit) && g_str_equal(load, "loaded"))
+                        g_queue_push_tail(units->unread, g_strdup(unit));
+        if (r < 0) {
+                log_debug("systemd's units cannot be listed: %s", g_strerror(-r));
+                end_listing(units, r);
+        } else {
+                read_next(units);
+        }
+        return 0;
+}
+
+void units_read_all(Units *units)
+{
+        sd_bus_slot *slot = NULL;
+        int r;
+
+        units_read_forget(units);
+        if (units->listener.cpus)
+                units->listener.cpus(NULL, NULL, units->listener.userdata);
+        units->listing = true;
+        r = ask_systemd(units, SYSTEMD_PATH, SYSTEMD_MANAGER, "ListUnits", on_units, units, &slot);
+        if (r >= 0)
+                g_ptr_array_add(units->slots, slot);
+        else
+                end_listing(units, r);
+}
+
+/* The name of the unit is the description of the slot. */
+static int on_job_type(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        Units *units = userdata;
+        sd_bus_slot *slot = sd_bus_get_current_slot(sd_bus_message_get_bus(message));
+        const char *unit = NULL, *type = NULL;
+
+        if (sd_bus_slot_get_description(slot, &unit) >= 0 &&
+            !sd_bus_message_is_method_error(message, NULL) &&
+            sd_bus_message_read(message, "v", "s", &type) >= 0 &&
+            !g_str_has_suffix(type, "start") && units->listener.job)
+                units->listener.job(unit, UNIT_JOB_OTHER, units->listener.userdata);
+        g_ptr_array_remove_fast(units->slots, slot);
+        return 0;
+}
+
+void units_read_job(Units *units, const char *unit, const char *job)
+{
+        sd_bus_slot *slot = NULL;
+
+        if (ask_systemd(units, job, SYSTEMD_JOB, "JobType", on_job_type, units, &slot) < 0)
+                return;
+        sd_bus_slot_set_description(slot, unit);
+        g_ptr_array_add(units->slots, slot);
+}
+
+void units_read_forget(Units *units)
+{
+        g_queue_clear_full(units->unread, g_free);
+        g_hash_table_remove_all(units->readings);
+        g_ptr_array_set_size(units->slots, 0);
+        units->listing = false;
+}
+
+void units_read_init(Units *units)
+{
+        units->unread = g_queue_new();
+        units->readings = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, reading_free);
+        units->slots = g_ptr_array_new_with_free_func(unref_slot);
+}
+
+void units_read_done(Units *units)
+{
+        units_read_forget(units);
+        g_queue_free(units->unread);
+        g_hash_table_unref(units->readings);
+        g_ptr_array_unref(units->slots);
+}

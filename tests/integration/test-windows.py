@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What must not notice parking, with a systemd that says what it does: units that start, units whose
+files name CPUs, cgroups that name some, and input to terminals."""
+import os
+import re
+
+import dbus
+from idledtest import TestCase, main, wait_until
+from systemdtest import WithSystemd
+
+CPU_7 = dbus.Array([dbus.Byte(1 << 7)], signature='y')
+POLICY = '[Policy]\nPeriod=100ms\nDwell=300ms\nMaxCores=1\n'
+
+
+class Windows(WithSystemd, TestCase):
+    CONFIG = ('[Daemon]\nPolicies=ondemand\n[Park]\nBackend=systemd\nStartWindow=300ms\n'
+              'TerminalWindow=300ms\n')
+
+    def setUp(self):
+        super().setUp()
+        self.write_config('policies/ondemand.conf', POLICY)
+        self.start_systemd()
+        for name, text in (('dev/pts/0', 'keys'), ('sys/fs/cgroup/cgroup.controllers', 'cpuset'),
+                           ('sys/fs/cgroup/box/cpuset.cpus', '')):
+            path = os.path.join(self.root, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, 'w', encoding='utf-8') as file:
+                file.write(text + '\n')
+
+    def load(self, name, **properties):
+        self.mocked('LoadUnit', name, dbus.Dictionary(properties, signature='sv'))
+
+    def begin(self):
+        self.start()
+        wait_until(lambda: self.get('Parked'), 'parking')
+        return str(self.get('Parked'))
+
+    def reasons(self):
+        return [str(row['text']) for row in self.call('Explain')]
+
+    def wait_reason(self, pattern):
+        wait_until(lambda: any(re.search(pattern, text) for text in self.reasons()), pattern)
+
+    def test_unit_that_starts(self):
+        parked = self.begin()
+        self.mocked('EmitJob', 'JobNew', 'ssh.service')
+        self.wait_parked('')
+        self.assertRegex(self.reasons()[7], r'in use .*window.*: ssh\.service starts; StartWindow is '
+                         r'0\.3 s \(.*idled\.conf:\d+\)')
+        self.mocked('EmitJob', 'JobRemoved', 'ssh.service')
+        self.wait_parked(parked)
+
+    def test_our_own_slice_and_mounts_open_none(self):
+        parked = self.begin()
+        for unit in ('idledpark.slice', 'idled.service', 'dev-mqueue.mount'):
+            self.mocked('EmitJob', 'JobNew', unit)
+        self.load('late.service', CPUAffinity=CPU_7)  # seen after these
+        self.mocked('EmitJob', 'JobNew', 'late.service')
+        self.wait_parked('')
+        self.assertFalse([text for text in self.reasons() if 'idled' in text.split('(')[0]])
+        self.mocked('EmitJob', 'JobRemoved', 'late.service')
+        wait_until(lambda: self.get('Parked'), 'parking')
+        self.assertNotEqual(self.get('Parked'), parked, 'late.service needs CPU 7')
+
+    def test_no_window(self):
+        self.write_config('idled.conf', self.CONFIG.replace('StartWindow=300ms', 'StartWindow=0'))
+        parked = self.begin()
+        self.mocked('EmitJob', 'JobNew', 'ssh.service')
+        self.load('late.service', CPUAffinity=CPU_7)
+        wait_until(lambda: self.get('Parked') != parked, 'a CPU for late.service')
+        self.assertNotEqual(self.get('Parked'), '')
+
+    def test_unit_that_is_loaded(self):
+        self.load('a.service', CPUAffinity=CPU_7)
+        self.assertNotIn('7', self.begin())
+        self.wait_reason(r'CPU 7 is in use .*safety: a\.service \(CPUAffinity=7\) needs')
+        self.mocked('RemoveUnit', 'a.service')
+        wait_until(lambda: str(self.get('Parked')).endswith('7'), 'parking CPU 7')
+
+    def test_oneshot_opens_none(self):
+        self.load('once.service', Type='oneshot')
+        parked = self.begin()
+        self.mocked('EmitJob', 'JobNew', 'once.service')
+        self.load('late.service', CPUAffinity=CPU_7)
+        wait_until(lambda: self.get('Parked') != parked, 'a CPU for late.service')
+        self.assertNotEqual(self.get('Parked'), '')
+
+    def test_named_cpus_stay_parked(self):
+        """Those of userspace, but for a unit that needs one."""
+        self.write_config('idled.conf', self.CONFIG.replace('ondemand', 'userspace'))
+        self.start()
+        self.set_idle_mask('6-7')
+        self.wait_parked('6-7')
+        self.mocked('EmitJob', 'JobNew', 'ssh.service')
+        self.load('late.service', CPUAffinity=CPU_7)
+        self.wait_parked('6')
+
+    def test_terminal(self):
+        parked = self.begin()
+        with open(os.path.join(self.root, 'dev/pts/0'), encoding='utf-8') as file:
+            file.read()
+        self.wait_parked('')
+        self.wait_reason(r'in use .*window.*: input to terminal pts/0; TerminalWindow is 0\.3 s')
+        os.utime(os.path.join(self.root, 'dev/pts/0'), (0, 0))  # no more input
+        self.wait_parked(parked)
+
+    def test_cgroup_that_names_a_parked_cpu(self):
+        parked = self.begin()
+        self.assertIn('7', parked)
+        path = os.path.join(self.root, 'sys/fs/cgroup/box/cpuset.cpus')
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write('7\n')
+        self.wait_reason(r'CPU 7 is in use .*safety: cgroup /box \(cpuset\.cpus=7\) needs')
+
+
+if __name__ == '__main__':
+    main()

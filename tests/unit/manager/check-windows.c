@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Windows: when they are open, what opened them, and when they close. */
+#include "manager/windows.h"
+#include "table.h"
+
+static Windows windows;
+
+static void setup(void)
+{
+        windows_init(&windows);
+}
+
+static void teardown(void)
+{
+        windows_done(&windows);
+}
+
+static void expect(uint64_t now, Window open, const char *why, uint64_t close_at)
+{
+        g_autofree char *said = NULL;
+
+        ck_assert_int_eq(windows_open(&windows, now, &said), open);
+        ck_assert_str_eq(said ? said : "", why);
+        ck_assert_uint_eq(windows_close_at(&windows, now), close_at);
+}
+
+START_TEST(closed)
+{
+        expect(0, WINDOW_NONE, "", 0);
+        expect(100, WINDOW_NONE, "", 0);
+}
+END_TEST
+
+START_TEST(start)
+{
+        windows_start(&windows, "a.service");
+        expect(10, WINDOW_START, "a.service starts", 0);
+        expect(UINT64_MAX, WINDOW_START, "a.service starts", 0); /* however long it takes */
+        ck_assert(windows_started(&windows, "a.service", 30));
+        expect(20, WINDOW_START, "a.service has just started", 30);
+        expect(30, WINDOW_NONE, "", 0);
+        ck_assert(!windows_started(&windows, "a.service", 60)); /* a job that stopped it */
+        expect(40, WINDOW_NONE, "", 0);
+}
+END_TEST
+
+START_TEST(two_starts)
+{
+        windows_start(&windows, "a.service");
+        windows_start(&windows, "b.scope");
+        ck_assert(windows_started(&windows, "a.service", 30));
+        expect(20, WINDOW_START, "b.scope starts", 0);
+        ck_assert(windows_drop(&windows, "b.scope"));
+        ck_assert(!windows_drop(&windows, "b.scope"));
+        expect(20, WINDOW_START, "a.service has just started", 30);
+}
+END_TEST
+
+START_TEST(no_start)
+{
+        windows_start(&windows, "a.service");
+        ck_assert(windows_drop(&windows, "a.service"));
+        expect(20, WINDOW_NONE, "", 0);
+        windows_start(&windows, "a.service");
+        windows_forget_units(&windows);
+        expect(20, WINDOW_NONE, "", 0);
+}
+END_TEST
+
+START_TEST(terminal)
+{
+        windows_input(&windows, "pts/0", 100);
+        expect(20, WINDOW_TERMINAL, "input to terminal pts/0", 100);
+        windows_input(&windows, windows.terminal, 120); /* more of it */
+        expect(110, WINDOW_TERMINAL, "input to terminal pts/0", 120);
+        expect(120, WINDOW_NONE, "", 0);
+}
+END_TEST
+
+START_TEST(both)
+{
+        windows_input(&windows, "tty1", 100);
+        windows_start(&windows, "a.service");
+        expect(20, WINDOW_START, "a.service starts", 0);
+        windows_started(&windows, "a.service", 30);
+        expect(25, WINDOW_TERMINAL, "input to terminal tty1", 100);
+        windows_start(&windows, "a.service");
+        windows_started(&windows, "a.service", 130);
+        expect(110, WINDOW_START, "a.service has just started", 130);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("windows");
+        TCase *tcase = tcase_create("windows");
+
+        tcase_add_checked_fixture(tcase, setup, teardown);
+        tcase_add_test(tcase, closed);
+        tcase_add_test(tcase, start);
+        tcase_add_test(tcase, two_starts);
+        tcase_add_test(tcase, no_start);
+        tcase_add_test(tcase, terminal);
+        tcase_add_test(tcase, both);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Cpusets of cgroups: what their lists say, and what is noticed of changes. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "machine.h"
+#include "sense/cpusets.h"
+#include "table.h"
+
+#define TOP "sys/fs/cgroup/"
+
+static Tree tree;
+
+static void setup(void)
+{
+        tree = tree_make();
+        tree_put(&tree, TOP "cgroup.controllers", "cpuset cpu\n");
+        tree_put(&tree, TOP "a.slice/cpuset.cpus", "0-1\n");
+        tree_put(&tree, TOP "a.slice/b.service/payload/cpuset.cpus", "3\n");
+        tree_put(&tree, TOP "a.slice/empty/cpuset.cpus", "\n");
+        tree_put(&tree, TOP "a.slice/all/cpuset.cpus", "0-7\n");
+        tree_put(&tree, TOP "a.slice/garbage/cpuset.cpus", "x\n");
+        tree_put(&tree, TOP "a.slice/offline/cpuset.cpus", "7\n");
+        tree_put(&tree, TOP "idledpark.slice/cpuset.cpus", "2-3\n");
+}
+
+static void teardown(void)
+{
+        tree_done(&tree);
+}
+
+START_TEST(lists)
+{
+        static const char *const ours[] = { "/idledpark.slice", "/a.slice", NULL };
+        g_autoptr(Topology) topology = machine_make(4, 1, 2, "0-3", "");
+        g_autoptr(Pins) pins = g_new0(Pins, 1);
+
+        cpusets_read(tree.root, topology, ours, pins);
+        ck_assert_int_eq(pins->n_sets, 1);
+        ck_assert_str_eq(pins->owners[0], "cgroup /a.slice/b.service/payload (cpuset.cpus=3)");
+}
+END_TEST
+
+START_TEST(somebody_elses_slice)
+{
+        g_autoptr(Topology) topology = machine_make(4, 1, 2, "0-3", "");
+        g_autoptr(Pins) pins = g_new0(Pins, 1);
+
+        cpusets_read(tree.root, topology, (const char *const[]){ NULL }, pins);
+        ck_assert_int_eq(pins->n_sets, 3);
+}
+END_TEST
+
+static void change_list(void)
+{
+        file_write(tree.root, TOP "a.slice/b.service/payload/cpuset.cpus", "2");
+}
+
+static void change_type(void)
+{
+        tree_put(&tree, TOP "a.slice/cpuset.cpus.partition", "member\n");
+        file_write(tree.root, TOP "a.slice/cpuset.cpus.partition", "isolated");
+}
+
+static void change_other(void)
+{
+        tree_put(&tree, TOP "a.slice/cgroup.procs", "1\n");
+}
+
+static void come_with_list(void)
+{
+        tree_put(&tree, TOP "new/deep/cpuset.cpus", "3\n");
+}
+
+static void come_without(void)
+{
+        mkdirat(tree.root, TOP "new", 0755);
+}
+
+static void go(void)
+{
+        unlinkat(tree.root, TOP "a.slice/empty/cpuset.cpus", 0);
+        unlinkat(tree.root, TOP "a.slice/empty", AT_REMOVEDIR);
+}
+
+static void go_with_list(void)
+{
+        unlinkat(tree.root, TOP "a.slice/b.service/payload/cpuset.cpus", 0);
+        unlinkat(tree.root, TOP "a.slice/b.service/payload", AT_REMOVEDIR);
+}
+
+static void nothing(void)
+{
+}
+
+static const struct {
+        const char *name;
+        void (*change)(void);
+        bool noticed;
+} changes[] = {
+        { "nothing", nothing, false },
+        { "a list", change_list, true },
+        { "a partition", change_type, true },
+        { "another file", change_other, false },
+        { "a cgroup with a list", come_with_list, true },
+        { "a cgroup without", come_without, false },
+        { "the end of a cgroup", go, false },
+        { "the end of one with a list", go_with_list, true },
+};
+
+START_TEST(noticed)
+{
+        typeof(changes[0]) *c = &changes[_i];
+        g_autoptr(CpusetWatch) watch = NULL;
+
+        ck_assert_int_eq(cpuset_watch_new(tree.root, &watch), 0);
+        c->change();
+        ck_case(c->name, cpuset_watch_read(watch) == c->noticed, "not %d", c->noticed);
+        ck_case(c->name, !cpuset_watch_read(watch), "twice");
+}
+END_TEST
+
+/* In a cgroup that came the list is written later. */
+START_TEST(list_of_one_that_came)
+{
+        g_autoptr(CpusetWatch) watch = NULL;
+
+        ck_assert_int_eq(cpuset_watch_new(tree.root, &watch), 0);
+        come_without();
+        ck_assert(!cpuset_watch_read(watch));
+        close(openat(tree.root, TOP "new/cpuset.cpus", O_CREAT | O_WRONLY, 0600));
+        ck_assert_int_eq(file_write(tree.root, TOP "new/cpuset.cpus", "3"), 0);
+        ck_assert(cpuset_watch_read(watch));
+}
+END_TEST
+
+START_TEST(no_unified_hierarchy)
+{
+        CpusetWatch *watch = NULL;
+
+        ck_assert_int_eq(unlinkat(tree.root, TOP "cgroup.controllers", 0), 0);
+        ck_assert_int_eq(cpuset_watch_new(tree.root, &watch), -ENOENT);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("cpusets");
+        TCase *tcase = tcase_create("cpusets");
+
+        tcase_add_checked_fixture(tcase, setup, teardown);
+        tcase_add_test(tcase, lists);
+        tcase_add_test(tcase, somebody_elses_slice);
+        tcase_add_loop_test(tcase, noticed, 0, G_N_ELEMENTS(changes));
+        tcase_add_test(tcase, list_of_one_that_came);
+        tcase_add_test(tcase, no_unified_hierarchy);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Terminals, of plain files: the kernel tells of reading these alike. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "machine.h"
+#include "sense/terminals.h"
+#include "table.h"
+
+static Tree tree;
+static Terminals *terminals;
+
+static void setup(void)
+{
+        static const char *const names[] = { "pts/0", "pts/7", "pts/ptmx", "tty",
+                                             "tty0",  "tty1",  "ttyS0",    "null" };
+
+        tree = tree_make();
+        for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+                g_autofree char *path = g_strconcat("dev/", names[i], NULL);
+
+                tree_put(&tree, path, "keys\n");
+        }
+        ck_assert_int_eq(terminals_new(tree.root, &terminals), 0);
+}
+
+static void teardown(void)
+{
+        terminals_free(terminals);
+        tree_done(&tree);
+}
+
+/* Somebody reads the file; what is seen of it. */
+static const struct {
+        const char *file, *seen; /* NULL: nothing */
+} cases[] = {
+        { "pts/0", "pts/0" }, { "pts/7", "pts/7" }, { "tty1", "tty1" }, { "pts/ptmx", NULL },
+        { "tty", NULL },      { "tty0", NULL },     { "ttyS0", NULL },  { "null", NULL },
+};
+
+START_TEST(reading)
+{
+        typeof(cases[0]) *c = &cases[_i];
+        g_autofree char *path = g_strconcat("dev/", c->file, NULL), *text = NULL, *seen = NULL;
+
+        ck_assert_int_eq(file_read(tree.root, path, &text), 0);
+        seen = terminals_read(terminals);
+        ck_case(c->file, g_strcmp0(seen, c->seen) == 0, "%s", seen ? seen : "nothing");
+        g_free(g_steal_pointer(&seen));
+        ck_assert_ptr_null(terminals_read(terminals));
+}
+END_TEST
+
+START_TEST(writing_is_none)
+{
+        ck_assert_int_eq(file_write(tree.root, "dev/pts/0", "output"), 0);
+        ck_assert_ptr_null(terminals_read(terminals));
+}
+END_TEST
+
+START_TEST(one_that_comes)
+{
+        g_autofree char *text = NULL, *seen = NULL;
+
+        close(openat(tree.root, "dev/pts/9", O_CREAT | O_WRONLY, 0600));
+        ck_assert_ptr_null(terminals_read(terminals));
+        ck_assert_int_eq(file_write(tree.root, "dev/pts/9", "keys"), 0);
+        ck_assert_int_eq(file_read(tree.root, "dev/pts/9", &text), 0);
+        seen = terminals_read(terminals);
+        ck_assert_str_eq(seen, "pts/9");
+}
+END_TEST
+
+/* The last of the terminals, 8 s late; other files do not count. */
+START_TEST(last_input)
+{
+        const struct timespec early[] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
+        const struct timespec late[] = { { .tv_sec = 2000 }, { .tv_sec = 1000 } };
+
+        ck_assert_int_eq(utimensat(tree.root, "dev/pts/0", early, 0), 0);
+        ck_assert_int_eq(utimensat(tree.root, "dev/pts/7", late, 0), 0);
+        ck_assert_int_eq(utimensat(tree.root, "dev/tty1", early, 0), 0);
+        ck_assert_uint_eq(terminals_last_input(terminals), 2008 * (uint64_t)G_USEC_PER_SEC);
+}
+END_TEST
+
+START_TEST(no_terminals)
+{
+        Tree bare = tree_make();
+        Terminals *none = NULL;
+
+        ck_assert_int_eq(terminals_new(bare.root, &none), -ENOENT);
+        ck_assert_int_eq(mkdirat(bare.root, "dev", 0755), 0);
+        ck_assert_int_eq(terminals_new(bare.root, &none), 0);
+        ck_assert_ptr_null(terminals_read(none));
+        ck_assert_uint_eq(terminals_last_input(none), 0);
+        terminals_free(none);
+        tree_done(&bare);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("terminals");
+        TCase *tcase = tcase_create("terminals");
+
+        tcase_add_checked_fixture(tcase, setup, teardown);
+        tcase_add_loop_test(tcase, reading, 0, G_N_ELEMENTS(cases));
+        tcase_add_test(tcase, writing_is_none);
+        tcase_add_test(tcase, one_that_comes);
+        tcase_add_test(tcase, last_input);
+        tcase_add_test(tcase, no_terminals);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}

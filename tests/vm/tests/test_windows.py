@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Parking is not noticed by programs that start or pin themselves, each ten times in a row while CPUs 2-3 are
+parked by the load; and who is bound to parked CPUs later is found at once."""
+
+import re
+
+import lab
+from parking import MANAGER
+
+TIMES, SHORT_TIMES = 10, 2
+UNIT = "t-window"
+
+# Keys come one at a time, as a person types them, through a terminal that script(1) makes. The shell at its
+# other end echoes them, so what a command prints has to differ from what was typed.
+TYPIST = r"""exec 2>&1
+mkfifo /run/keys
+(exec 3>/run/keys; printf '' >&3; sleep 1
+        for key in $(seq 0 $((${#1} - 1))); do
+                printf '%s' "${1:key:1}" >&3
+                sleep 0.15
+        done
+        printf '\r' >&3
+        for try in $(seq 30); do grep -Eq '=[0-9]+=[0-9]+=' /run/typescript && break; sleep 0.5; done
+        printf '\x04' >&3) &
+TERM=dumb script -qefc 'bash --norc --noprofile -i' /run/typescript </run/keys >/dev/null
+rm /run/keys
+cat /run/typescript
+"""
+
+# Where it runs, at once or as soon as that is CPU 3.
+WHERE = """for n in $(seq $1); do
+        grep -q 'Cpus_allowed_list:.3$' /proc/$$/status && break
+        sleep 0.1
+done
+grep Cpus_allowed_list /proc/$$/status
+cut -d' ' -f39 /proc/self/stat
+"""
+
+CONTAINER = ("cd /sys/fs/cgroup/system.slice/%s.service && mkdir payload && "
+             "echo $$ >payload/cgroup.procs && echo +cpuset >cgroup.subtree_control && "
+             "echo {} >payload/cpuset.cpus && exec sleep infinity\n" % UNIT)
+
+# An emulated guest on a busy host is that much slower than a machine.
+SLOWER = 3
+
+
+class Windows(lab.IdledTest):
+    """With a partition."""
+
+    backend = "partition"
+    patience = 0  # tenths of seconds until a service has the CPUs that systemd was told
+
+    def setUp(self):
+        self.configure(f"[Park]\nBackend={self.backend}\nTerminalWindow=5s\n",
+                       {"ondemand": "Dwell=1s\nMinCores=1\nMaxCores=1\n"})
+        self.addCleanup(self.guest.run, f"systemctl stop {UNIT}; systemctl reset-failed", check=False)
+
+    def kernel(self):
+        return tuple(int(n) for n in self.guest.read("uname -r").split(".")[:2])
+
+    def wait_parked(self, cpus="2-3"):
+        self.wait_for(f"parking {cpus}", lambda: self.string("Parked") == cpus)
+
+    def explained(self):
+        return self.guest.read(f"busctl call {MANAGER} Explain")
+
+    def times(self):
+        """While CPUs are parked, again and again."""
+        self.start()
+        for n in range(SHORT_TIMES if lab.settings.short else TIMES):
+            self.wait_parked()
+            yield n
+
+    def each_time(self, command, check):
+        """Runs a command and checks what came of it."""
+        for n in self.times():
+            result = self.guest.run(command, check=False)
+            with self.subTest(n=n):
+                check(result)
+
+    def assert_output(self, expected):
+        return lambda result: self.assertEqual((result.output.split(), result.errors), (expected, ""))
+
+    def test_affinity_of_a_transient_unit(self):
+        self.each_time("systemd-run -q --collect --wait -p CPUAffinity=3 true",
+                       lambda result: self.assertEqual((result.status, result.errors), (0, "")))
+
+    def test_allowed_cpus_of_a_service(self):
+        self.write("/root/where", WHERE)
+        self.each_time(f"systemd-run -q --collect --wait --pipe -p AllowedCPUs=3 sh /root/where {self.patience}",
+                       self.assert_output(["Cpus_allowed_list:", "3", "3"]))
+
+    def test_count_of_cpus(self):
+        self.each_time("systemd-run -q --collect --wait --pipe nproc", self.assert_output(["4"]))
+
+    def test_why(self):
+        """It is said what opened the window."""
+        self.start()
+        self.wait_parked()
+        self.guest.run(f"systemd-run -q --unit={UNIT} sleep infinity")
+        self.wait_for("saying so", lambda: re.search(f"in use [^.]*window[^.]*: {UNIT}.service "
+                                                     "(starts|has just started)", self.explained()))
+        self.assertIn("StartWindow", self.guest.read("idlectl why --history"))
+        self.wait_parked()
+
+    def test_a_unit_that_is_loaded(self):
+        """Of its CPUs one stays active, whether or not it runs."""
+        self.write(f"/etc/systemd/system/{UNIT}.service", "[Service]\nExecStart=sleep infinity\n"
+                   "CPUAffinity=3\n[Install]\nWantedBy=multi-user.target\n")
+        self.addCleanup(self.guest.run, f"rm -f /etc/systemd/system/{UNIT}.service "
+                        f"/etc/systemd/system/multi-user.target.wants/{UNIT}.service; "
+                        "systemctl daemon-reload")
+        self.guest.run(f"systemctl enable {UNIT}; systemctl daemon-reload")
+        self.start()
+        if self.kernel() < (6, 2):  # its affinity would not survive that CPUs come back while it starts
+            self.wait_for("saying why not", lambda: f"affinity of {UNIT}.service: kernels before" in
+                          self.explained())
+            self.assertEqual(self.string("Parked"), "")
+        else:
+            self.wait_parked("2")
+            self.assertIn(f"{UNIT}.service (CPUAffinity=3)", self.explained())
+        self.guest.run(f"systemctl start {UNIT}")
+        self.assertEqual(self.guest.read(f"awk '/^Cpus_allowed_list/ {{ print $2 }}' "
+                                         f"/proc/$(systemctl show -P MainPID {UNIT})/status"), "3")
+        if self.kernel() >= (6, 2):  # before, its affinity forbids parking
+            self.wait_parked("2")
+        self.guest.run(f"systemctl disable --now {UNIT}; systemctl daemon-reload")
+        self.wait_parked()
+
+    def type(self, line):
+        self.write("/root/typist", TYPIST)
+        return self.guest.read(f"bash /root/typist '{line}'", timeout=300)
+
+    def test_terminal(self):
+        for n in self.times():
+            with self.subTest(n=n):
+                typed = self.type("taskset -c 3 true; echo =$?=$(nproc)=")
+                self.assertIn("=0=4=", typed)
+
+    def container(self, cpus):
+        self.write("/root/container", CONTAINER.format(cpus))
+        self.guest.run(f"systemd-run -q --unit={UNIT} -p Delegate=yes bash /root/container")
+
+    def where(self):
+        return self.guest.read(f"awk '/^Cpus_allowed_list/ {{ print $2 }}' "
+                               f"/proc/$(systemctl show -P MainPID {UNIT})/status")
+
+    def test_container(self):
+        """It makes a cpuset of its own and starts in it."""
+        for n in self.times():
+            with self.subTest(n=n):
+                self.container("3")
+                self.wait_for("its running there", lambda: self.where() == "3")
+                self.wait_parked("2")
+                self.assertEqual(self.where(), "3")
+                self.guest.run(f"systemctl stop {UNIT}")
+
+    def test_cpuset_that_changes(self):
+        """To parked CPUs only, while nothing starts: found within a second, and said whose it is."""
+        self.start()
+        self.container("0-3")
+        self.wait_parked()
+        for _ in range(3):
+            result = self.guest.read(f"""cd /sys/fs/cgroup/system.slice/{UNIT}.service/payload
+                    echo 3 >cpuset.cpus; t=$(date +%s%N)
+                    until [ "$(cat cpuset.cpus.effective)" = 3 ]; do sleep 0.05; done
+                    echo $((($(date +%s%N) - t) / 1000000))""")
+            self.assertLess(int(result), 1000 * SLOWER)
+            self.wait_parked("2")
+            self.assertIn(f"cgroup /system.slice/{UNIT}.service/payload (cpuset.cpus=3)", self.explained())
+            self.guest.run(f"echo 0-3 >/sys/fs/cgroup/system.slice/{UNIT}.service/payload/cpuset.cpus")
+            self.wait_parked()
+
+
+class WindowsOfSystemd(Windows):
+    """systemd writes the list of the slice again when a unit in it gets CPUs of its own, and is told of the new
+    one when it has time: the service is confined for a moment."""
+
+    backend = "systemd"
+    patience = 100
