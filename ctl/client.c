@@ -289,6 +289,17 @@ json_object *client_manager(Client *client)
         return client->manager;
 }
 
+json_object *client_property(Client *client, const char *name)
+{
+        const char *const arguments[] = { MANAGER_INTERFACE, name, NULL };
+        g_autofree char *error = NULL;
+        json_object *value = NULL;
+
+        if (!client->problem)
+                call(client, "org.freedesktop.DBus.Properties", "Get", arguments, &value, &error);
+        return value;
+}
+
 void client_forget(Client *client)
 {
         json_object_put(client->manager);

@@ -19,6 +19,9 @@ void client_free(Client *client);
 /* All properties of the manager, asked for once; NULL if the daemon is not there. */
 json_object *client_manager(Client *client);
 
+/* One property of the manager, asked for now; NULL if it cannot be had. For the caller to put. */
+json_object *client_property(Client *client, const char *name);
+
 /* Asks for them anew the next time: something was changed. */
 void client_forget(Client *client);
 

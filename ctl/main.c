@@ -47,6 +47,25 @@ static const Verb verbs[] = {
                   "sleep that had not ended. - stands for what is not known.",
           .ask = status_ask,
           .show = status_show },
+        { .name = "top",
+          .arguments = "[COMMAND...]",
+          .summary = "Watch how CPUs spend their time, and what that draws",
+          .help = "Busy% and the idle states' shares of a row add up to 100. NAME+ and NAME- "
+                  "count\n"
+                  "sleeps for which a state was too deep, too shallow. ~ marks an estimate, - "
+                  "what\n"
+                  "is not known. Longest: one sleep lasted at least as long. On a terminal: q\n"
+                  "quits, arrows scroll, s chooses the column to sort by, r turns the order "
+                  "round.\n"
+                  "With a COMMAND the sample is of as long as that runs, and the exit status is "
+                  "its.\n"
+                  "  idlectl top make -j8",
+          .options = { interval_option, top_options },
+          .check = top_check,
+          .max_args = INT_MAX,
+          .ask = top_ask,
+          .command = true,
+          .mute = true },
         { .name = "cpus",
           .arguments = "",
           .summary = "Show every CPU: place, state, and how it spent its time",
@@ -235,6 +254,40 @@ static const Verb verbs[] = {
           .max_args = 1,
           .ask = release_ask,
           .show = release_show },
+        { .name = "latency",
+          .arguments = "",
+          .summary = "Measure wake-up latency, and power next to it",
+          .help = "Threads on all CPUs (--cpus) sleep for 1ms, 100us and 10us (--interval) again\n"
+                  "and again; latency is how much later they run. --sweep does so under settings:\n"
+                  "governor, epp, latency, dma-latency, states or profile, each for all values of\n"
+                  "this machine, or for those named. All of them are restored, also after a\n"
+                  "signal. ~ marks power that is estimated.\n"
+                  "  idlectl latency --sweep governor --sweep latency=0,50us --plot page.html",
+          .options = { latency_options },
+          .check = latency_check,
+          .ask = latency_ask,
+          .show = latency_show },
+        { .name = "estimate",
+          .arguments = "",
+          .summary = "Estimate power from idle states and a power table",
+          .help = "The idle states are those of this machine during --interval (1s), or of\n"
+                  "turbostat's output. NAME is a table such as coreidle; without --power it is\n"
+                  "that of this machine, which --fit --output /etc/idled/power/machine.conf "
+                  "makes.\n"
+                  "--fit runs a load of its own and needs RAPL.\n"
+                  "  idlectl estimate --turbostat table.txt --power coreidle",
+          .options = { interval_option, estimate_options },
+          .check = estimate_check,
+          .ask = estimate_ask,
+          .show = estimate_show },
+        { .name = "doctor",
+          .arguments = "",
+          .summary = "Find what keeps this machine from sleeping deeply",
+          .help = "For each finding: what it costs, and the command that fixes it. Exit status 0 "
+                  "only\n"
+                  "if nothing is wrong; notes are what cannot be changed here.",
+          .ask = doctor_ask,
+          .show = doctor_show },
         { .name = "dump",
           .arguments = "",
           .summary = "Print everything, for a report",

@@ -107,6 +107,10 @@ class Daemon(dbus.service.Object):
     def GetAll(self, interface):
         return properties(interface, self.says["manager"])
 
+    @dbus.service.method("org.freedesktop.DBus.Properties", "ss", "v")
+    def Get(self, interface, name):
+        return properties(interface, self.says["manager"])[name]
+
     @dbus.service.method("org.freedesktop.DBus.ObjectManager", "", "a{oa{sa{sv}}}")
     def GetManagedObjects(self):
         objects = {}

@@ -10,7 +10,7 @@ from ctltest import IDLECTL, TestCase, environment
 
 VERBS = ["status", "cpus", "why", "policies", "set", "check", "settings", "verify",
          "hold", "run", "holds", "replay", "dump", "sleeps", "help", "version", "profile", "pause",
-         "resume", "reload", "release"]
+         "resume", "reload", "release", "estimate", "latency", "top", "doctor"]
 MUTE = ["run", "help", "version"]
 
 # Arguments, and what must be said about them.
@@ -136,7 +136,9 @@ class Usage(TestCase):
         for verb in VERBS:
             more = {"set": ["userspace", "IdleMask=1"], "hold": ["--cores=1"],
                     "run": ["--cores=1", "true"], "replay": ["/nonexistent"],
-                    "release": ["1"]}.get(verb, [])
+                    "release": ["1"], "estimate": ["--interval=10ms"],
+                    "latency": ["--for=100ms", "--interval=1ms"],
+                    "top": ["--count=1", "--interval=10ms"]}.get(verb, [])
             for bus in (["--bus-address", "unix:path=/nonexistent"], ["--session-bus"]):
                 result = self.run_ctl(verb, *more, *places, *bus)
                 self.assertNotEqual(result.returncode, 2, result.stderr)

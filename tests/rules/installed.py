@@ -42,6 +42,7 @@ EXPECTED = """
     {vendordir}/policies/latency.conf
     {vendordir}/policies/ondemand.conf
     {vendordir}/policies/userspace.conf
+    {vendordir}/power/coreidle.conf
     {vendordir}/profiles/balanced.conf
     {vendordir}/profiles/latency.conf
     {vendordir}/profiles/performance.conf

@@ -41,9 +41,11 @@ LAYERS = {
     "policies/cstates": [*DECIDE, "cstates/", "words.h"],
     "policies/cpufreq": [*DECIDE, "cpufreq/", "words.h"],
     "governors": ["base/", "model/idle-table.h", "model/random.h", "model/weights.h", "governors/"],
-    # What idlectl shares with the daemon, and readers of the machine and of the record.
+    # What idlectl shares with the daemon, and readers of the machine and of the record. A sweep of
+    # idlectl latency changes values by the daemon's engine.
     "ctl": [*SHARED, "config/", "systemd/", "sense/sensor.h", "sense/topology-read.h",
-            "sense/frequency-read.h", "sense/users.h", "act/knob/undo-load.h", "governors/", "bpf/ledger.h", "./"],
+            "sense/frequency-read.h", "sense/users.h", "act/actuator.h",
+            "act/tune/cpufreq-knobs.h", "act/knob/undo-load.h", "governors/", "bpf/ledger.h", "./"],
     # The tables of options.
     "man": [*SHARED, "config/", "act/park/park.h", "act/tune/tuning.h", "idled-policy.h"],
 }

@@ -16,7 +16,7 @@ from source import SKIPPED, TOP, finish
 
 # Pages of others that ours refer to.
 FOREIGN = {"busctl(1)", "systemctl(1)", "systemd.resource-control(5)", "cgroups(7)", "dbus-daemon(1)",
-           "sd_bus_path_encode(3)"}
+           "sd_bus_path_encode(3)", "turbostat(8)", "clock_nanosleep(2)"}
 
 
 def warnings(page):

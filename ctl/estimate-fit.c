@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Finding a power table: samples of this machine, and the least squares of their watts.
+ */
+#include "estimate.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "exercise.h"
+#include "least-squares.h"
+
+/* Shares that add up to less than this over all samples say nothing of a state. */
+#define VISITED_MIN 1e-4
+
+Turbostat *estimate_states(const Watch *watch)
+{
+        Turbostat *found = turbostat_new(watch->n_states + 1);
+
+        found->states[0] = g_strdup("C0");
+        for (int s = 0; s < watch->n_states; s++)
+                found->states[s + 1] = g_strdup(watch->states[s]);
+        found->software = true;
+        return found;
+}
+
+void estimate_add_sample(Turbostat *to, const Watch *watch)
+{
+        TurbostatSample *sample = turbostat_add(to, watch->topology->n_packages);
+
+        for (int p = 0; p < sample->n_packages; p++) {
+                CpuSet cpus = watch_package(watch, p);
+
+                sample->packages[p] = p;
+                sample->watts[p] = watch->package_watts[p];
+                watch_shares(watch, &cpus, sample->shares + p * to->n_states, &sample->estimated);
+        }
+}
+
+/* Waits out an interval and reads. False after a message. */
+static bool next_sample(Watch *watch, uint64_t interval_usec, bool energy)
+{
+        int r;
+
+        g_usleep(interval_usec);
+        r = watch_sample(watch, SENSE_RESIDENCY, energy);
+        if (r < 0)
+                complain("the CPUs can no longer be read: %s", g_strerror(-r));
+        return r == 0;
+}
+
+/* Samples until the time is over. Under load every interval has its own; what is read right after a
+ * change is of both. */
+static bool collect(Watch *watch, Turbostat *to, uint64_t usec, uint64_t interval_usec,
+                    Exercise *exercise)
+{
+        unsigned steps = (unsigned)MAX(usec / interval_usec, 1);
+
+        if (watch_sample(watch, SENSE_RESIDENCY, true) < 0)
+                return false;
+        for (unsigned step = 0; step < steps; step++) {
+                uint64_t before = watch->energy_usec;
+
+                if (exercise)
+                        exercise_step(exercise, step);
+                if (!next_sample(watch, interval_usec, true))
+                        return false;
+                if (!exercise || watch->energy_usec != before)
+                        estimate_add_sample(to, watch);
+        }
+        return true;
+}
+
+Turbostat *estimate_measure(const Ctl *ctl, uint64_t usec, uint64_t interval_usec, bool load)
+{
+        g_autoptr(Watch) watch = NULL;
+        g_autoptr(Exercise) exercise = NULL;
+        g_autoptr(Turbostat) found = NULL;
+        int r = watch_new(ctl->root, &watch);
+
+        if (r < 0) {
+                complain("%s: no CPUs can be read: %s", ctl->root_path ? ctl->root_path : "/",
+                         g_strerror(-r));
+                return NULL;
+        }
+        if (load && watch->energy_error < 0) {
+                complain("--fit: expected energy counters (RAPL) to compare with: %s",
+                         watch->energy_error == -ENOENT ? "this machine does not have them"
+                                                        : g_strerror(-watch->energy_error));
+                return NULL;
+        }
+        if (load)
+                exercise = exercise_start(&watch->topology->online);
+        found = estimate_states(watch);
+        if (!collect(watch, found, usec, interval_usec, exercise))
+                return NULL;
+        return g_steal_pointer(&found);
+}
+
+/* The rows and right sides of all samples of all packages that have watts. Returns how many. */
+static int make_rows(const Turbostat *samples, GArray *a, GArray *b)
+{
+        for (guint i = 0; i < samples->samples->len; i++) {
+                const TurbostatSample *sample = g_ptr_array_index(samples->samples, i);
+
+                for (int p = 0; p < sample->n_packages; p++) {
+                        if (!isfinite(sample->watts[p]))
+                                continue;
+                        g_array_append_vals(a, sample->shares + p * samples->n_states,
+                                            (guint)samples->n_states);
+                        g_array_append_val(b, sample->watts[p]);
+                }
+        }
+        return (int)b->len;
+}
+
+/* States that were hardly visited get no figure: a huge one times nothing is nothing. */
+static void clear_rare(GArray *a, int rows, int columns)
+{
+        double *cells = (double *)(void *)a->data;
+
+        for (int c = 0; c < columns; c++) {
+                double sum = 0;
+
+                for (int row = 0; row < rows; row++)
+                        sum += cells[row * columns + c];
+                for (int row = 0; row < rows && sum < VISITED_MIN * rows; row++)
+                        cells[row * columns + c] = 0;
+        }
+}
+
+PowerTable *estimate_fit(const Turbostat *samples, const char *where, json_object *answer)
+{
+        g_autoptr(GArray) a = g_array_new(FALSE, FALSE, sizeof(double));
+        g_autoptr(GArray) b = g_array_new(FALSE, FALSE, sizeof(double));
+        int rows = make_rows(samples, a, b);
+        json_object *undetermined = json_object_new_array(), *fit = json_object_new_object();
+        PowerTable *table = power_table_new("fit");
+        LeastSquares found;
+
+        json_put(answer, "fit", fit);
+        json_put(fit, "undetermined", undetermined);
+        clear_rare(a, rows, samples->n_states);
+        if (rows == 0 || least_squares((double *)(void *)a->data, (double *)(void *)b->data, rows,
+                                       samples->n_states, &found) < 0) {
+                complain("%s: found %d samples with watts of a package, expected more than there "
+                         "are states in use",
+                         where, rows);
+                power_table_free(table);
+                return NULL;
+        }
+        for (int s = 0; s < samples->n_states; s++)
+                if (isnan(found.value[s]))
+                        json_object_array_add(undetermined,
+                                              json_object_new_string(samples->states[s]));
+                else
+                        power_table_add(table, samples->states[s], found.value[s], found.error[s]);
+        json_put_int(fit, "samples", rows);
+        json_put_real(fit, "residual_watts", found.residual, 3);
+        json_put_real(fit, "explained", found.explained, 4);
+        return table;
+}

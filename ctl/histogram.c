@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Histograms.
+ */
+#include "histogram.h"
+
+#include <math.h>
+
+#define NSEC_PER_USEC 1000.0
+
+Histogram *histogram_new(void)
+{
+        Histogram *histogram = g_new0(Histogram, 1);
+
+        histogram->min_nsec = UINT64_MAX;
+        histogram->buckets = g_new0(uint32_t, HISTOGRAM_BUCKETS);
+        histogram->coarse = g_new0(uint32_t, HISTOGRAM_COARSE);
+        return histogram;
+}
+
+void histogram_free(Histogram *histogram)
+{
+        if (!histogram)
+                return;
+        g_free(histogram->buckets);
+        g_free(histogram->coarse);
+        g_free(histogram);
+}
+
+void histogram_add(Histogram *histogram, uint64_t nsec)
+{
+        uint64_t bucket = nsec / HISTOGRAM_BUCKET_NSEC, coarse = nsec / HISTOGRAM_COARSE_NSEC;
+
+        if (bucket < HISTOGRAM_BUCKETS) {
+                histogram->buckets[bucket]++;
+        } else {
+                histogram->above++;
+                if (coarse < HISTOGRAM_COARSE)
+                        histogram->coarse[coarse]++;
+        }
+        histogram->count++;
+        histogram->sum_nsec += (double)nsec;
+        histogram->min_nsec = MIN(histogram->min_nsec, nsec);
+        histogram->max_nsec = MAX(histogram->max_nsec, nsec);
+}
+
+void histogram_merge(Histogram *histogram, const Histogram *other)
+{
+        for (int i = 0; i < HISTOGRAM_BUCKETS; i++)
+                histogram->buckets[i] += other->buckets[i];
+        for (int i = 0; i < HISTOGRAM_COARSE; i++)
+                histogram->coarse[i] += other->coarse[i];
+        histogram->count += other->count;
+        histogram->above += other->above;
+        histogram->sum_nsec += other->sum_nsec;
+        histogram->min_nsec = MIN(histogram->min_nsec, other->min_nsec);
+        histogram->max_nsec = MAX(histogram->max_nsec, other->max_nsec);
+}
+
+/* The middle of the bucket in which sample number `rank` is, counted on from `*seen`; NaN: in none.
+ */
+static double find_rank(const uint32_t *buckets, int n, double nsec, uint64_t rank, uint64_t *seen)
+{
+        for (int i = 0; i < n; i++) {
+                *seen += buckets[i];
+                if (*seen >= rank)
+                        return (i + 0.5) * nsec;
+        }
+        return NAN;
+}
+
+double histogram_quantile(const Histogram *histogram, double share)
+{
+        uint64_t rank = (uint64_t)ceil(CLAMP(share, 0, 1) * (double)histogram->count), seen = 0;
+        double nsec = NAN;
+
+        if (histogram->count == 0)
+                return NAN;
+        rank = MAX(rank, 1);
+        if (rank < histogram->count) {
+                nsec = find_rank(histogram->buckets, HISTOGRAM_BUCKETS, HISTOGRAM_BUCKET_NSEC, rank,
+                                 &seen);
+                if (isnan(nsec))
+                        nsec = find_rank(histogram->coarse, HISTOGRAM_COARSE, HISTOGRAM_COARSE_NSEC,
+                                         rank, &seen);
+        }
+        if (isnan(nsec))
+                nsec = (double)histogram->max_nsec;
+        return CLAMP(nsec, (double)histogram->min_nsec, (double)histogram->max_nsec) /
+               NSEC_PER_USEC;
+}
+
+double histogram_mean(const Histogram *histogram)
+{
+        return histogram->count ? histogram->sum_nsec / (double)histogram->count / NSEC_PER_USEC
+                                : NAN;
+}
+
+double histogram_min(const Histogram *histogram)
+{
+        return histogram->count ? (double)histogram->min_nsec / NSEC_PER_USEC : NAN;
+}
+
+double histogram_max(const Histogram *histogram)
+{
+        return histogram->count ? (double)histogram->max_nsec / NSEC_PER_USEC : NAN;
+}

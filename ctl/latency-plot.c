@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * idlectl latency: comma-separated values and plots.
+ */
+#include "latency.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "plot.h"
+
+static void print_row(const char *setting, json_object *run, json_object *numbers, const char *cpu)
+{
+        json_object *power = json_get(run, "power");
+
+        printf("\"%s\",%" G_GINT64_FORMAT ",%s,%" G_GINT64_FORMAT, setting,
+               json_int(run, "interval_usec", 0), cpu, json_int(numbers, "samples", 0));
+        printf(",%" G_GINT64_FORMAT, json_int(numbers, "overruns", 0));
+        for (int i = -2; i <= LATENCY_QUANTILES; i++) {
+                const char *key = i == -2                  ? "min_us"
+                                  : i == -1                ? "mean_us"
+                                  : i == LATENCY_QUANTILES ? "max_us"
+                                                           : latency_keys[i];
+
+                putchar(',');
+                if (json_get(numbers, key))
+                        printf("%.2f", json_number(numbers, key, 0));
+        }
+        putchar(',');
+        if (json_get(power, "watts"))
+                printf("%.2f", json_number(power, "watts", 0));
+        printf(",%s\n", json_text(power, "source"));
+}
+
+void latency_print_csv(json_object *answer)
+{
+        json_object *settings = json_get(answer, "settings"), *setting, *runs, *run, *cpus, *cpu;
+
+        puts("setting,interval_usec,cpu,samples,overruns,min_us,mean_us,p50_us,p90_us,p99_us,"
+             "p99_9_us,max_us,watts,power_source");
+        JSON_FOREACH(setting, settings) {
+                const char *label = json_text(setting, "setting");
+
+                runs = json_get(setting, "runs");
+                JSON_FOREACH(run, runs) {
+                        cpus = json_get(run, "cpus");
+                        JSON_FOREACH(cpu, cpus) {
+                                g_autofree char *number = g_strdup_printf(
+                                        "%d", (int)json_int(cpu, "cpu", 0));
+
+                                print_row(label, run, cpu, number);
+                        }
+                        print_row(label, run, json_get(run, "all"), "all");
+                }
+        }
+}
+
+/* All that plots refer to, freed together. */
+typedef struct Drawing {
+        GPtrArray *memory;
+        GArray *plots; /* of Plot */
+        json_object *settings;
+} Drawing;
+
+static double *numbers(Drawing *drawing, size_t n)
+{
+        double *values = g_new0(double, MAX(n, 1));
+
+        g_ptr_array_add(drawing->memory, values);
+        return values;
+}
+
+/* The run of a setting with the interval; NULL if it has none. */
+static json_object *find_run(json_object *setting, int64_t interval_usec)
+{
+        json_object *runs = json_get(setting, "runs"), *run;
+
+        JSON_FOREACH(run, runs)
+                if (json_int(run, "interval_usec", 0) == interval_usec)
+                        return run;
+        return NULL;
+}
+
+/* A curve per setting: how many samples there are at each latency. */
+static void add_histograms(Drawing *drawing, int64_t interval_usec)
+{
+        size_t n = json_length(drawing->settings), at = 0;
+        PlotSeries *series = g_new0(PlotSeries, MAX(n, 1));
+        g_autofree char *interval = duration_format((uint64_t)interval_usec);
+        char *title = g_strdup_printf("Samples by latency, waking every %s", interval);
+        json_object *setting;
+
+        g_ptr_array_add(drawing->memory, series);
+        g_ptr_array_add(drawing->memory, title);
+        JSON_FOREACH(setting, drawing->settings) {
+                json_object *buckets = json_get(find_run(setting, interval_usec), "histogram");
+                size_t count = json_length(buckets);
+                double *x = numbers(drawing, count), *y = numbers(drawing, count);
+
+                for (size_t i = 0; i < count; i++) {
+                        /* The middle of the bucket, so that the first is on a logarithmic axis. */
+                        x[i] = json_element_number(json_element(buckets, i), 0) + 0.05;
+                        y[i] = json_element_number(json_element(buckets, i), 1);
+                }
+                if (count > 0)
+                        series[at++] = (PlotSeries){ json_text(setting, "setting"), PLOT_STEPS,
+                                                     count, x, y };
+        }
+        g_array_append_val(drawing->plots, ((Plot){ title,
+                                                    { "latency (us)", .log = true },
+                                                    { "samples", .log = true },
+                                                    series,
+                                                    at }));
+}
+
+/* A point per setting: its 99th percentile against its power. */
+static void add_scatter(Drawing *drawing, int64_t interval_usec)
+{
+        size_t n = json_length(drawing->settings), at = 0;
+        PlotSeries *series = g_new0(PlotSeries, 1);
+        double *x = numbers(drawing, n), *y = numbers(drawing, n);
+        const char **labels = g_new0(const char *, MAX(n, 1));
+        g_autofree char *interval = duration_format((uint64_t)interval_usec);
+        const char *source = NULL;
+        json_object *setting;
+        char *title, *axis;
+
+        g_ptr_array_add(drawing->memory, series);
+        g_ptr_array_add(drawing->memory, labels);
+        JSON_FOREACH(setting, drawing->settings) {
+                json_object *run = find_run(setting, interval_usec);
+                json_object *power = json_get(run, "power");
+
+                if (!json_get(power, "watts"))
+                        continue;
+                source = json_text(power, "source");
+                x[at] = json_number(power, "watts", NAN);
+                y[at] = json_number(json_get(run, "all"), "p99_us", NAN);
+                labels[at++] = json_text(setting, "setting");
+        }
+        if (at == 0)
+                return;
+        title = g_strdup_printf("Latency against power, waking every %s", interval);
+        axis = g_strdup_printf("watts (%s)", source);
+        g_ptr_array_add(drawing->memory, title);
+        g_ptr_array_add(drawing->memory, axis);
+        *series = (PlotSeries){ NULL, PLOT_POINTS, at, x, y, .labels = labels };
+        g_array_append_val(
+                drawing->plots,
+                ((Plot){ title, { axis }, { "99th percentile (us)", .log = true }, series, 1 }));
+}
+
+static int write_plots(const Drawing *drawing, json_object *answer, const char *path)
+{
+        g_autofree char *text = g_strdup_printf("Policy %s, CPUs %s.", json_text(answer, "policy"),
+                                                json_text(answer, "cpus"));
+        FILE *file = fopen(path, "we");
+        bool failed;
+
+        if (!file)
+                return complain("--plot: %s: %s", path, g_strerror(errno));
+        if (g_str_has_suffix(path, ".svg"))
+                plot_write_file(file, &g_array_index(drawing->plots, Plot, 0));
+        else
+                plot_write_page(file, "Wake-up latency", text, (Plot *)(void *)drawing->plots->data,
+                                drawing->plots->len);
+        failed = ferror(file);
+        if (fclose(file) != 0 || failed)
+                return complain("--plot: %s: %s", path, g_strerror(errno));
+        return EXIT_FINE;
+}
+
+int latency_plot(json_object *answer, const char *path)
+{
+        Drawing drawing = { g_ptr_array_new_with_free_func(g_free),
+                            g_array_new(FALSE, FALSE, sizeof(Plot)), json_get(answer, "settings") };
+        json_object *first = json_get(json_element(drawing.settings, 0), "runs"), *run;
+        int status;
+
+        JSON_FOREACH(run, first)
+                add_histograms(&drawing, json_int(run, "interval_usec", 0));
+        JSON_FOREACH(run, first)
+                add_scatter(&drawing, json_int(run, "interval_usec", 0));
+        if (drawing.plots->len == 0)
+                status = complain("--plot: nothing was measured");
+        else
+                status = write_plots(&drawing, answer, path);
+        g_array_unref(drawing.plots);
+        g_ptr_array_unref(drawing.memory);
+        return status;
+}

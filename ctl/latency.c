@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * idlectl latency: how late a sleeping task runs, under one setting of the machine or many, and
+ * what the machine draws meanwhile.
+ *
+ * Each run is one setting and one interval: threads start, the main thread waits, threads end. Only
+ * the main thread takes signals: one ends the run, the setting is restored, and what was measured
+ * until then is the answer.
+ */
+#include "latency.h"
+
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/cpuset-text.h"
+#include "base/number.h"
+#include "cyclic.h"
+#include "estimate.h"
+#include "sweep.h"
+#include "watch.h"
+
+#define FOR_USEC          (5 * 1000 * 1000ull)
+#define FOR_MIN_USEC      (100 * 1000ull)
+#define INTERVAL_MIN_USEC 10
+#define INTERVAL_MAX_USEC (1000 * 1000)
+#define INTERVALS_MAX     8
+#define PRIORITY          80
+#define EXIT_BY_SIGNAL    128 /* plus its number */
+
+/* Energy counters wrap: no longer than this between two readings, unless they say sooner. */
+#define CHUNK_USEC (30 * 1000 * 1000ull)
+
+const double latency_quantiles[LATENCY_QUANTILES] = { 0.5, 0.9, 0.99, 0.999 };
+const char *const latency_keys[LATENCY_QUANTILES] = { "p50_us", "p90_us", "p99_us", "p99_9_us" };
+
+static struct {
+        uint64_t intervals_usec[INTERVALS_MAX];
+        int n_intervals;
+        uint64_t for_usec;
+        int policy, priority; /* -1: not given */
+        CpuSet cpus;
+        bool cpus_given, csv;
+        const char *plot, *power;
+        GPtrArray *sweep; /* of char *; NULL: none */
+} asked = { .policy = -1, .priority = -1 };
+
+static int take_interval(Ctl *ctl, const char *text)
+{
+        g_auto(GStrv) words = g_strsplit(text, ",", -1);
+
+        asked.n_intervals = 0;
+        for (char **word = words; *word; word++) {
+                uint64_t usec;
+
+                if (duration_parse(*word, &usec) < 0 || usec < INTERVAL_MIN_USEC ||
+                    usec > INTERVAL_MAX_USEC || asked.n_intervals == INTERVALS_MAX)
+                        return complain_usage(NULL,
+                                              "--interval: found \"%s\", expected up to %d "
+                                              "durations from 10us to 1s, such as 1ms,100us",
+                                              text, INTERVALS_MAX);
+                asked.intervals_usec[asked.n_intervals++] = usec;
+        }
+        return EXIT_FINE;
+}
+
+static int take_for(Ctl *ctl, const char *text)
+{
+        if (duration_parse(text, &asked.for_usec) < 0 || asked.for_usec < FOR_MIN_USEC)
+                return complain_usage(NULL,
+                                      "--for: found \"%s\", expected a duration of at least "
+                                      "100ms, such as 10s",
+                                      text);
+        return EXIT_FINE;
+}
+
+static int take_policy(Ctl *ctl, const char *text)
+{
+        asked.policy = g_str_equal(text, "fifo")    ? SCHED_FIFO
+                       : g_str_equal(text, "rr")    ? SCHED_RR
+                       : g_str_equal(text, "other") ? SCHED_OTHER
+                                                    : -1;
+        return asked.policy >= 0 ? EXIT_FINE
+                                 : complain_usage(NULL,
+                                                  "--policy: found \"%s\", expected fifo, rr or "
+                                                  "other",
+                                                  text);
+}
+
+static int take_priority(Ctl *ctl, const char *text)
+{
+        if (int_parse(text, &asked.priority) < 0 || asked.priority < 1 || asked.priority > 99)
+                return complain_usage(NULL,
+                                      "--priority: found \"%s\", expected a number from 1 "
+                                      "to 99",
+                                      text);
+        return EXIT_FINE;
+}
+
+static int take_cpus(Ctl *ctl, const char *text)
+{
+        asked.cpus_given = true;
+        if (cpuset_parse(text, &asked.cpus) < 0 || cpuset_is_empty(&asked.cpus))
+                return complain_usage(NULL, "--cpus: found \"%s\", expected CPUs such as 0-3,8",
+                                      text);
+        return EXIT_FINE;
+}
+
+static int take_csv(Ctl *ctl, const char *text)
+{
+        asked.csv = true;
+        return EXIT_FINE;
+}
+
+static int take_plot(Ctl *ctl, const char *text)
+{
+        if (!g_str_has_suffix(text, ".html") && !g_str_has_suffix(text, ".svg"))
+                return complain_usage(NULL,
+                                      "--plot: found \"%s\", expected a name that ends in .html "
+                                      "or .svg",
+                                      text);
+        asked.plot = text;
+        return EXIT_FINE;
+}
+
+static int take_power(Ctl *ctl, const char *text)
+{
+        asked.power = text;
+        return EXIT_FINE;
+}
+
+static int take_sweep(Ctl *ctl, const char *text)
+{
+        if (!asked.sweep)
+                asked.sweep = g_ptr_array_new_with_free_func(g_free);
+        return sweep_parse(text, asked.sweep);
+}
+
+const VerbOption latency_options[] = {
+        { "interval", "TIME", "from wake-up to wake-up; several: 1ms,100us,10us", take_interval },
+        { "for", "TIME", "how long each setting is measured (5s)", take_for },
+        { "policy", "NAME", "of scheduling: fifo (if permitted), rr, other", take_policy },
+        { "priority", "NUMBER", "of fifo and rr (80)", take_priority },
+        { "cpus", "LIST", "CPUs to measure (all)", take_cpus },
+        { "sweep", "WHAT", "under several settings; may be repeated", take_sweep },
+        { "power", "NAME", "the power table where there is no RAPL", take_power },
+        { "csv", NULL, "print comma-separated values", take_csv },
+        { "plot", "FILE", "draw an HTML page or an SVG, by its name", take_plot },
+        { 0 },
+};
+
+int latency_check(const Ctl *ctl, const Verb *verb)
+{
+        if (asked.csv && ctl->json)
+                return complain_usage(verb, "--csv and --json: expected one of them");
+        if (asked.policy == SCHED_OTHER && asked.priority >= 0)
+                return complain_usage(verb, "--priority: expected --policy fifo or rr with it");
+        return EXIT_FINE;
+}
+
+/* All of one measurement. */
+typedef struct Session {
+        Ctl *ctl;
+        Watch *watch;
+        PowerTable *table; /* NULL: none */
+        CyclicOptions options;
+        CpuSet cpus;
+        sigset_t signals;
+        int interrupted; /* by which signal */
+} Session;
+
+/* Waits so long, or until a signal arrives. */
+static void wait_usec(Session *session, uint64_t usec)
+{
+        uint64_t end = (uint64_t)g_get_monotonic_time() + usec, now;
+
+        while (!session->interrupted && (now = (uint64_t)g_get_monotonic_time()) < end) {
+                const struct timespec left = { (time_t)((end - now) / G_USEC_PER_SEC),
+                                               (long)((end - now) % G_USEC_PER_SEC * 1000) };
+                int number = sigtimedwait(&session->signals, NULL, &left);
+
+                if (number > 0)
+                        session->interrupted = number;
+        }
+}
+
+/* Sums over a run, each weighted with its time. */
+typedef struct PowerSum {
+        double rapl, estimate, shares[WATCH_STATES_MAX + 1];
+        double usec, rapl_usec;
+} PowerSum;
+
+static void add_chunk(const Session *session, PowerSum *sum, uint64_t energy_before)
+{
+        const Watch *watch = session->watch;
+        double usec = (double)watch->seen->interval_usec, shares[WATCH_STATES_MAX + 1], rapl = 0;
+
+        watch_shares(watch, &session->cpus, shares, NULL);
+        for (int i = 0; i <= watch->n_states; i++)
+                sum->shares[i] += shares[i] * usec;
+        sum->usec += usec;
+        if (session->table)
+                sum->estimate += estimate_watts(session->table, watch) * usec;
+        for (int p = 0; p < watch->topology->n_packages; p++)
+                rapl += watch->package_watts[p];
+        if (watch->energy_usec != energy_before && isfinite(rapl)) {
+                sum->rapl += rapl * usec;
+                sum->rapl_usec += usec;
+        }
+}
+
+/* Measures power and residencies while the threads run. */
+static void follow(Session *session, PowerSum *sum)
+{
+        uint64_t left = asked.for_usec, most = CHUNK_USEC;
+
+        most = MIN(most, sensors_energy_deadline(session->watch->sensors));
+        watch_begin(session->watch, SENSE_RESIDENCY, true);
+        while (left > 0 && !session->interrupted) {
+                uint64_t before = session->watch->energy_usec, chunk = MIN(left, most);
+
+                wait_usec(session, chunk);
+                if (watch_sample(session->watch, SENSE_RESIDENCY, true) == 0)
+                        add_chunk(session, sum, before);
+                left -= chunk;
+        }
+}
+
+static json_object *describe_power(const Session *session, const PowerSum *sum)
+{
+        json_object *object = json_object_new_object(), *states = json_object_new_array();
+        bool rapl = sum->rapl_usec > 0, estimate = session->table && sum->usec > 0;
+
+        json_put_real(object, "watts",
+                      rapl       ? sum->rapl / sum->rapl_usec
+                      : estimate ? sum->estimate / sum->usec
+                                 : NAN,
+                      2);
+        json_put_text(object, "source", rapl ? "RAPL" : estimate ? "estimate" : NULL);
+        json_put_text(object, "table", !rapl && estimate ? session->table->name : NULL);
+        for (int i = 0; i <= session->watch->n_states && sum->usec > 0; i++) {
+                json_object *state = json_object_new_object();
+
+                json_put_text(state, "state", i ? session->watch->states[i - 1] : "C0");
+                json_put_real(state, "percent", sum->shares[i] / sum->usec * 100, 2);
+                json_object_array_add(states, state);
+        }
+        json_put(object, "residency", states);
+        return object;
+}
+
+static json_object *describe_latency(const Histogram *histogram)
+{
+        json_object *object = json_object_new_object();
+
+        json_put_int(object, "samples", (int64_t)histogram->count);
+        json_put_real(object, "min_us", histogram_min(histogram), 2);
+        json_put_real(object, "mean_us", histogram_mean(histogram), 2);
+        for (int i = 0; i < LATENCY_QUANTILES; i++)
+                json_put_real(object, latency_keys[i],
+                              histogram_quantile(histogram, latency_quantiles[i]), 2);
+        json_put_real(object, "max_us", histogram_max(histogram), 2);
+        return object;
+}
+
+/* Pairs of lower edge in microseconds and count, those with a count. */
+static json_object *describe_buckets(const Histogram *histogram)
+{
+        json_object *array = json_object_new_array();
+
+        for (int i = 0; i < HISTOGRAM_BUCKETS; i++) {
+                json_object *pair;
+
+                if (!histogram->buckets[i])
+                        continue;
+                pair = json_object_new_array();
+                json_object_array_add(pair, json_real(i * HISTOGRAM_BUCKET_NSEC / 1000.0, 1));
+                json_object_array_add(pair, json_object_new_int64(histogram->buckets[i]));
+                json_object_array_add(array, pair);
+        }
+        return array;
+}
+
+static json_object *describe_run(const Session *session, uint64_t interval_usec,
+                                 const GArray *results, const PowerSum *sum)
+{
+        json_object *run = json_object_new_object(), *cpus = json_object_new_array();
+        g_autoptr(Histogram) all = histogram_new();
+        uint64_t overruns = 0;
+
+        json_put_int(run, "interval_usec", (int64_t)interval_usec);
+        for (guint i = 0; i < results->len; i++) {
+                const CyclicCpu *result = &g_array_index(results, CyclicCpu, i);
+                json_object *cpu = describe_latency(result->histogram);
+
+                json_put_int(cpu, "cpu", result->cpu);
+                json_put_int(cpu, "overruns", (int64_t)result->overruns);
+                json_put_text(cpu, "problem", result->error ? g_strerror(-result->error) : NULL);
+                json_object_array_add(cpus, cpu);
+                histogram_merge(all, result->histogram);
+                overruns += result->overruns;
+        }
+        json_put(run, "all", describe_latency(all));
+        json_put_int(json_get(run, "all"), "overruns", (int64_t)overruns);
+        json_put(run, "cpus", cpus);
+        json_put(run, "power", describe_power(session, sum));
+        json_put_int(run, "bucket_nsec", HISTOGRAM_BUCKET_NSEC);
+        json_put(run, "histogram", describe_buckets(all));
+        json_put_int(run, "above_histogram", (int64_t)all->above);
+        return run;
+}
+
+static json_object *measure(Session *session, uint64_t interval_usec)
+{
+        g_autoptr(GArray) results = NULL;
+        PowerSum sum = { 0 };
+        Cyclic *cyclic;
+
+        session->options.interval_nsec = interval_usec * 1000;
+        cyclic = cyclic_start(&session->cpus, &session->options);
+        follow(session, &sum);
+        results = cyclic_stop(cyclic);
+        return describe_run(session, interval_usec, results, &sum);
+}
+
+/* One setting: its object. */
+static json_object *measure_point(Session *session, Sweep *sweep, const SweepPoint *point,
+                                  int *ret_status)
+{
+        json_object *object = json_object_new_object(), *runs = json_object_new_array();
+        g_autofree char *error = NULL;
+
+        json_put_text(object, "setting", point->label);
+        if (sweep_enter(sweep, point, &error) < 0) {
+                complain("%s: %s", point->label, error);
+                *ret_status = EXIT_FAILED;
+        }
+        json_put_text(object, "problem", error);
+        for (int i = 0; i < asked.n_intervals && !error && !session->interrupted; i++)
+                json_object_array_add(runs, measure(session, asked.intervals_usec[i]));
+        if (sweep_leave(sweep) < 0)
+                *ret_status = EXIT_FAILED;
+        json_put(object, "runs", runs);
+        return object;
+}
+
+static const char *policy_name(int policy)
+{
+        return policy == SCHED_FIFO ? "fifo" : policy == SCHED_RR ? "rr" : "other";
+}
+
+/* True if threads may have the policy. */
+static bool policy_works(int policy, int priority)
+{
+        const struct sched_param usual = { 0 }, param = { .sched_priority = priority };
+        bool works = sched_setscheduler(0, policy, &param) == 0;
+
+        if (works)
+                sched_setscheduler(0, SCHED_OTHER, &usual);
+        return works;
+}
+
+/* What was not asked for. False after a message. */
+static bool choose(Session *session)
+{
+        static const uint64_t usual[] = { 1000, 100, 10 };
+        int policy = asked.policy >= 0 ? asked.policy : SCHED_FIFO;
+        int priority = asked.priority >= 0 ? asked.priority : PRIORITY;
+        CpuSet absent = asked.cpus;
+
+        if (asked.n_intervals == 0) {
+                memcpy(asked.intervals_usec, usual, sizeof(usual));
+                asked.n_intervals = G_N_ELEMENTS(usual);
+        }
+        asked.for_usec = asked.for_usec ?: FOR_USEC;
+        if (asked.policy < 0 && asked.priority < 0 && !policy_works(policy, priority))
+                policy = SCHED_OTHER;
+        session->options = (CyclicOptions){ 0, policy, policy == SCHED_OTHER ? 0 : priority };
+        if (policy != SCHED_OTHER && !policy_works(policy, priority)) {
+                complain("--policy %s --priority %d: %s; --policy other needs no permission",
+                         policy_name(policy), priority, g_strerror(errno));
+                return false;
+        }
+        session->cpus = asked.cpus_given ? asked.cpus : session->watch->topology->online;
+        cpuset_subtract(&absent, &session->watch->topology->online);
+        if (asked.cpus_given && !cpuset_is_empty(&absent)) {
+                g_autofree char *text = cpuset_format(&absent);
+
+                complain("--cpus: %s: not online", text);
+                return false;
+        }
+        return true;
+}
+
+static void block_signals(Session *session)
+{
+        sigemptyset(&session->signals);
+        sigaddset(&session->signals, SIGINT);
+        sigaddset(&session->signals, SIGTERM);
+        sigaddset(&session->signals, SIGHUP);
+        pthread_sigmask(SIG_BLOCK, &session->signals, NULL);
+}
+
+static json_object *run_sweep(Session *session, Sweep *sweep, int *ret_status)
+{
+        const GPtrArray *points = sweep_points(sweep);
+        json_object *answer = json_object_new_object(), *settings = json_object_new_array();
+        g_autofree char *cpus = cpuset_format(&session->cpus);
+
+        json_put_text(answer, "policy", policy_name(session->options.policy));
+        json_put_int(answer, "priority", session->options.priority);
+        json_put_text(answer, "cpus", cpus);
+        json_put_int(answer, "duration_usec", (int64_t)asked.for_usec);
+        for (guint i = 0; i < points->len && !session->interrupted; i++) {
+                if (points->len > 1 && isatty(STDERR_FILENO))
+                        fprintf(stderr, "%s (%u of %u)\n", ((SweepPoint *)points->pdata[i])->label,
+                                i + 1, points->len);
+                json_object_array_add(settings,
+                                      measure_point(session, sweep, points->pdata[i], ret_status));
+        }
+        json_put_bool(answer, "interrupted", session->interrupted != 0);
+        json_put(answer, "settings", settings);
+        if (session->interrupted)
+                *ret_status = EXIT_BY_SIGNAL + session->interrupted;
+        return answer;
+}
+
+json_object *latency_ask(Ctl *ctl, int *ret_status)
+{
+        g_autoptr(GPtrArray) none = g_ptr_array_new();
+        g_autoptr(Watch) watch = NULL;
+        g_autoptr(PowerTable) table = NULL;
+        g_autoptr(Sweep) sweep = NULL;
+        Session session = { .ctl = ctl };
+        json_object *answer;
+        int r;
+
+        *ret_status = EXIT_FAILED;
+        r = watch_new(ctl->root, &watch);
+        if (r < 0) {
+                complain("%s: no CPUs can be read: %s", ctl->root_path ? ctl->root_path : "/",
+                         g_strerror(-r));
+                return NULL;
+        }
+        session.watch = watch;
+        if (!choose(&session))
+                return NULL;
+        table = estimate_table(ctl, asked.power, asked.power != NULL);
+        if (asked.power && !table)
+                return NULL;
+        session.table = table;
+        block_signals(&session); /* before anything is changed, and for all threads */
+        sweep = sweep_new(ctl, asked.sweep ? asked.sweep : none, watch->topology, &session.cpus);
+        if (!sweep)
+                return NULL;
+        *ret_status = EXIT_FINE;
+        answer = run_sweep(&session, sweep, ret_status);
+        if (asked.plot && latency_plot(answer, asked.plot) != EXIT_FINE)
+                *ret_status = EXIT_FAILED;
+        return answer;
+}
+
+static void add_row(Table *table, const char *setting, json_object *run, json_object *numbers,
+                    const char *cpu)
+{
+        json_object *power = json_get(run, "power");
+        g_autofree char *interval = duration_format((uint64_t)json_int(run, "interval_usec", 0));
+        bool estimate = g_str_equal(json_text(power, "source"), "estimate");
+
+        table_cell(table, STYLE_PLAIN, setting);
+        table_cell(table, STYLE_PLAIN, interval);
+        table_cell(table, STYLE_PLAIN, cpu);
+        table_cellf(table, STYLE_PLAIN, "%" G_GINT64_FORMAT, json_int(numbers, "samples", 0));
+        for (int i = -1; i <= LATENCY_QUANTILES; i++) {
+                const char *key = i < 0                    ? "min_us"
+                                  : i == LATENCY_QUANTILES ? "max_us"
+                                                           : latency_keys[i];
+
+                if (json_get(numbers, key))
+                        table_cellf(table, STYLE_PLAIN, "%.1f", json_number(numbers, key, 0));
+                else
+                        table_cell(table, STYLE_DIM, "-");
+        }
+        if (json_get(power, "watts"))
+                table_cellf(table, STYLE_PLAIN, "%s%.2f", estimate ? "~" : "",
+                            json_number(power, "watts", 0));
+        else
+                table_cell(table, STYLE_DIM, "-");
+}
+
+static void add_cpus(Table *table, const char *setting, json_object *run)
+{
+        json_object *cpus = json_get(run, "cpus"), *cpu;
+
+        JSON_FOREACH(cpu, cpus) {
+                g_autofree char *number = g_strdup_printf("%d", (int)json_int(cpu, "cpu", 0));
+
+                add_row(table, setting, run, cpu, number);
+                if (json_get(cpu, "problem"))
+                        table_note(table, STYLE_BAD, json_text(cpu, "problem"));
+        }
+}
+
+void latency_show(const Ctl *ctl, json_object *answer)
+{
+        static const char *const titles[] = { "Setting", "Interval", "CPU",    "Samples",
+                                              "Min",     "p50",      "p90",    "p99",
+                                              "p99.9",   "Max",      "PkgWatt" };
+        json_object *settings = json_get(answer, "settings"), *setting, *run;
+        g_autoptr(Table) table = table_new();
+        int priority = (int)json_int(answer, "priority", 0);
+        g_autofree char *rank = priority ? g_strdup_printf(", priority %d", priority)
+                                         : g_strdup("");
+
+        if (asked.csv) {
+                latency_print_csv(answer);
+                return;
+        }
+        screen_line(&ctl->screen, STYLE_PLAIN,
+                    "Wake-up latency in microseconds, policy %s%s, CPUs %s",
+                    json_text(answer, "policy"), rank, json_text(answer, "cpus"));
+        for (size_t i = 0; i < G_N_ELEMENTS(titles); i++)
+                table_column(table, titles[i], i > 0);
+        JSON_FOREACH(setting, settings) {
+                json_object *runs = json_get(setting, "runs");
+
+                JSON_FOREACH(run, runs) {
+                        if (json_length(settings) == 1)
+                                add_cpus(table, json_text(setting, "setting"), run);
+                        add_row(table, json_text(setting, "setting"), run, json_get(run, "all"),
+                                "all");
+                }
+        }
+        table_print(table, &ctl->screen);
+        if (json_true(answer, "interrupted"))
+                screen_line(&ctl->screen, STYLE_WARN, "Interrupted: all settings are restored");
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Least squares by the sweep operator on the normal equations.
+ *
+ * Of the matrix [A'A A'b; b'A b'b] each column of A is swept once. Then the upper right has x, the
+ * upper left the inverse of A'A with the other sign, and the corner the sum of squares that is
+ * left. Columns are scaled to length 1 before, so that a pivot is the share of a column's length
+ * that no column before it explains: one that is almost 0 is a combination of others.
+ */
+#include "least-squares.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+
+/* Shares are known to five digits at best: what is left of a column below the square of that is
+ * noise. */
+#define PIVOT_MIN 1e-10
+
+#define SIZE (LEAST_SQUARES_MAX + 1)
+
+typedef struct Sweep {
+        int columns; /* of A; b stands behind them */
+        double cell[SIZE][SIZE];
+        double length[LEAST_SQUARES_MAX]; /* of the columns before they were scaled */
+        bool swept[LEAST_SQUARES_MAX];
+} Sweep;
+
+static double value_at(const double *a, const double *b, int columns, int row, int column)
+{
+        return column < columns ? a[row * columns + column] : b[row];
+}
+
+static void multiply(Sweep *sweep, const double *a, const double *b, int rows)
+{
+        int n = sweep->columns;
+
+        for (int i = 0; i <= n; i++)
+                for (int j = 0; j <= n; j++) {
+                        double sum = 0;
+
+                        for (int row = 0; row < rows; row++)
+                                sum += value_at(a, b, n, row, i) * value_at(a, b, n, row, j);
+                        sweep->cell[i][j] = sum;
+                }
+        for (int i = 0; i < n; i++)
+                sweep->length[i] = sqrt(sweep->cell[i][i]);
+        for (int i = 0; i <= n; i++)
+                for (int j = 0; j <= n; j++) {
+                        double scale = (i < n ? sweep->length[i] : 1) *
+                                       (j < n ? sweep->length[j] : 1);
+
+                        sweep->cell[i][j] = scale > 0 ? sweep->cell[i][j] / scale : 0;
+                }
+}
+
+static void sweep_column(Sweep *sweep, int k)
+{
+        double pivot = sweep->cell[k][k];
+        int n = sweep->columns;
+
+        for (int i = 0; i <= n; i++)
+                for (int j = 0; j <= n; j++)
+                        if (i != k && j != k)
+                                sweep->cell[i][j] -= sweep->cell[i][k] * sweep->cell[k][j] / pivot;
+        for (int i = 0; i <= n; i++)
+                if (i != k) {
+                        sweep->cell[i][k] /= pivot;
+                        sweep->cell[k][i] /= pivot;
+                }
+        sweep->cell[k][k] = -1 / pivot;
+        sweep->swept[k] = true;
+}
+
+/* Sweeps all columns that are worth it, the largest pivot first. Returns how many. */
+static int sweep_all(Sweep *sweep)
+{
+        for (int rank = 0;; rank++) {
+                int best = -1;
+
+                for (int i = 0; i < sweep->columns; i++)
+                        if (!sweep->swept[i] && sweep->cell[i][i] > PIVOT_MIN &&
+                            (best < 0 || sweep->cell[i][i] > sweep->cell[best][best]))
+                                best = i;
+                if (best < 0)
+                        return rank;
+                sweep_column(sweep, best);
+        }
+}
+
+/* The sum of squares of b about its mean. */
+static double spread(const double *b, int rows)
+{
+        double mean = 0, sum = 0;
+
+        for (int row = 0; row < rows; row++)
+                mean += b[row] / rows;
+        for (int row = 0; row < rows; row++)
+                sum += (b[row] - mean) * (b[row] - mean);
+        return sum;
+}
+
+int least_squares(const double *a, const double *b, int rows, int columns, LeastSquares *ret_result)
+{
+        Sweep sweep = { .columns = columns };
+        LeastSquares result = { .columns = columns };
+        double left, total = spread(b, rows);
+        int rank;
+
+        if (columns < 1 || columns > LEAST_SQUARES_MAX || rows < 1)
+                return -ENODATA;
+        multiply(&sweep, a, b, rows);
+        rank = sweep_all(&sweep);
+        if (rows <= rank || rank == 0)
+                return -ENODATA;
+        left = fmax(sweep.cell[columns][columns], 0);
+        result.residual = sqrt(left / (rows - rank));
+        result.explained = total > 0 ? 1 - left / total : NAN;
+        for (int i = 0; i < columns; i++) {
+                result.value[i] = result.error[i] = NAN;
+                if (!sweep.swept[i])
+                        continue;
+                result.value[i] = sweep.cell[i][columns] / sweep.length[i];
+                result.error[i] = result.residual * sqrt(fmax(-sweep.cell[i][i], 0)) /
+                                  sweep.length[i];
+        }
+        *ret_result = result;
+        return 0;
+}

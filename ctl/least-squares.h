@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Ordinary least squares, with standard errors.
+ */
+#ifndef IDLED_LEAST_SQUARES_H
+#define IDLED_LEAST_SQUARES_H
+
+/* More columns than any machine has states. */
+#define LEAST_SQUARES_MAX 16
+
+typedef struct LeastSquares {
+        int columns;
+        double value[LEAST_SQUARES_MAX]; /* NaN: the rows do not determine it */
+        double error[LEAST_SQUARES_MAX]; /* its standard error, in units of `value`; or NaN */
+        double residual;  /* root mean square of what is left, per degree of freedom */
+        double explained; /* R^2 about the mean of b: 1 is all; NaN if b is constant */
+} LeastSquares;
+
+/*
+ * Finds x such that the sum of squares of A x - b is least. `a` has `rows` rows of `columns` values
+ * (1 .. LEAST_SQUARES_MAX), `b` one per row; all are finite. There is no constant term: shares that
+ * add up to 1 contain it. Standard errors are sqrt(s^2 (A'A)^-1), s^2 = |Ax - b|^2 / (rows - rank).
+ * A column that is 0, or a combination of others, is left out. -ENODATA: not more rows than columns
+ * that are left.
+ */
+int least_squares(const double *a, const double *b, int rows, int columns,
+                  LeastSquares *ret_result);
+
+#endif

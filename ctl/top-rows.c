@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Rows and columns of idlectl top.
+ *
+ * The longest sleep is not counted by the kernel. What is printed is a length that one sleep has
+ * reached at least: the mean sleep of a state, or the time for which a CPU has been seen asleep
+ * without waking. Hence it is always marked as an estimate.
+ */
+#include "top-rows.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A CPU that was idle for this share of an interval and entered no state slept all the time. */
+#define ASLEEP 0.995
+
+static double share_usec(const Watch *watch, double share)
+{
+        return share * (double)watch->seen->interval_usec;
+}
+
+static const Residency *residency_of(const Watch *watch, int cpu)
+{
+        return watch->seen->residency ? &watch->seen->residency[cpu] : NULL;
+}
+
+static double entries(const Residency *residency)
+{
+        double sum = 0;
+
+        for (int s = 0; residency && s < residency->n_states; s++)
+                sum += residency->entered[s];
+        return sum;
+}
+
+void top_follow(const Watch *watch, TopCpu *cpus)
+{
+        for (int cpu = 0; cpu < watch->topology->n_cpus; cpu++) {
+                const Residency *residency = residency_of(watch, cpu);
+                double idle;
+
+                if (!cpuset_has(&watch->seen->cpus, cpu)) {
+                        cpus[cpu].asleep_usec = 0;
+                        continue;
+                }
+                idle = 1 - (double)watch->seen->busy[cpu];
+                if (residency && residency->n_states > 0 && entries(residency) == 0 &&
+                    idle >= ASLEEP)
+                        cpus[cpu].asleep_usec += share_usec(watch, idle);
+                else
+                        cpus[cpu].asleep_usec = 0;
+        }
+}
+
+static void row_begin(TopRow *row, int cpu, int core, int package)
+{
+        memset(row, 0, sizeof(*row));
+        row->cpu = cpu;
+        row->core = core;
+        row->package = package;
+        row->mhz = row->longest_usec = row->sleep_usec = NAN;
+        row->package_watts = row->core_watts = row->dram_watts = row->celsius = NAN;
+        row->limit_us = TOP_LIMIT_NONE;
+}
+
+static void add_state(const TopInput *input, TopRow *row, const Residency *residency, int s, int at)
+{
+        double share = (double)residency->share[s];
+
+        row->share[at] += share;
+        row->entered[at] += residency->entered[s];
+        row->above[at] += residency->above[s];
+        row->below[at] += residency->below[s];
+        row->estimated[at] |= residency->estimated == s;
+        if (residency->entered[s] > 0)
+                row->longest_usec = fmax(row->longest_usec,
+                                         share_usec(input->watch, share) / residency->entered[s]);
+}
+
+/* Adds a CPU; shares become sums, which row_end() divides. */
+static void add_cpu(const TopInput *input, TopRow *row, int cpu)
+{
+        const Watch *watch = input->watch;
+        const Residency *residency = residency_of(watch, cpu);
+        const TopCpu *more = &input->cpus[cpu];
+        double busy = (double)watch->seen->busy[cpu];
+        bool known = false;
+
+        if (row->n_cpus++ == 0)
+                row->limit_us = more->limit_us;
+        else if (row->limit_us != more->limit_us)
+                row->limit_us = TOP_LIMIT_MIXED;
+        row->parked += more->parked;
+        row->busy += busy;
+        if (isfinite(more->mhz)) { /* weighted, for row_end() */
+                row->mhz = (isnan(row->mhz) ? 0 : row->mhz) + more->mhz * busy;
+                row->mhz_busy += busy;
+        }
+        for (int s = 0; residency && s < residency->n_states; s++) {
+                int at = watch->state_of[cpu * IDLE_STATES_MAX + s];
+
+                if (at < 0)
+                        continue;
+                add_state(input, row, residency, s, at);
+                known = true;
+        }
+        if (!known) { /* in which state is not known */
+                row->share[watch->n_states - 1] += 1 - busy;
+                row->estimated[watch->n_states - 1] = true;
+        }
+        if (more->asleep_usec > 0)
+                row->longest_usec = fmax(row->longest_usec, more->asleep_usec);
+}
+
+static void row_end(const TopInput *input, TopRow *row)
+{
+        const Watch *watch = input->watch;
+        double interval = (double)watch->seen->interval_usec, sleeps = 0, idle = 0;
+
+        if (row->n_cpus == 0)
+                return;
+        row->mhz = row->mhz_busy > 0 ? row->mhz / row->mhz_busy : NAN;
+        for (int s = 0; s < watch->n_states; s++) {
+                sleeps += row->entered[s];
+                idle += row->share[s];
+                row->share[s] /= row->n_cpus;
+        }
+        if (interval > 0 && watch->seen->residency)
+                row->wakes_per_sec = sleeps / (interval / 1e6);
+        else
+                row->wakes_per_sec = NAN;
+        if (sleeps > 0)
+                row->sleep_usec = idle * interval / sleeps;
+        row->busy /= row->n_cpus;
+        if (!input->parked_known)
+                row->parked = -1;
+}
+
+static void add_watts(double *sum, double watts)
+{
+        if (isfinite(watts))
+                *sum = (isnan(*sum) ? 0 : *sum) + watts;
+}
+
+/* What is of a package goes to the first row of it, and to the machine's. */
+static void add_package(const TopInput *input, TopRow *row, int package)
+{
+        const Watch *watch = input->watch;
+
+        if (package < 0 || package >= watch->topology->n_packages)
+                return;
+        if (isfinite(watch->package_watts[package])) {
+                add_watts(&row->package_watts, watch->package_watts[package]);
+        } else if (input->estimated_watts) {
+                add_watts(&row->package_watts, input->estimated_watts[package]);
+                row->watts_estimated = true;
+        }
+        add_watts(&row->core_watts, watch->core_watts[package]);
+        add_watts(&row->dram_watts, watch->dram_watts[package]);
+        if (input->celsius)
+                row->celsius = fmax(row->celsius, input->celsius[package]);
+}
+
+/* True if the CPU begins a row of its own. */
+static bool begins_row(const TopInput *input, TopBy by, int cpu, const int *row_of)
+{
+        const TopologyCpu *place = &input->watch->topology->cpus[cpu];
+
+        if (by == TOP_BY_CPU)
+                return true;
+        return row_of[by == TOP_BY_CORE ? place->core : place->package] < 0;
+}
+
+void top_make(const TopInput *input, TopBy by, GArray *rows)
+{
+        const Watch *watch = input->watch;
+        const Topology *topology = watch->topology;
+        int n = MAX(topology->n_cpus, 1);
+        g_autofree bool *package_seen = g_new0(bool, (gsize)MAX(topology->n_packages, 1));
+        g_autofree int *row_of = g_new(int, n);
+        TopRow row;
+
+        memset(row_of, -1, sizeof(*row_of) * (size_t)n);
+        row_begin(&row, -1, -1, -1);
+        g_array_set_size(rows, 0);
+        g_array_append_val(rows, row);
+        CPUSET_FOREACH(cpu, &watch->seen->cpus) {
+                const TopologyCpu *place = &topology->cpus[cpu];
+                int group = by == TOP_BY_CORE ? place->core : place->package;
+
+                if ((input->only && !cpuset_has(input->only, cpu)) || place->package < 0)
+                        continue;
+                if (begins_row(input, by, cpu, row_of)) {
+                        row_begin(&row, by == TOP_BY_CPU ? cpu : -1,
+                                  by == TOP_BY_PACKAGE ? -1 : place->core, place->package);
+                        if (by != TOP_BY_CPU)
+                                row_of[group] = (int)rows->len;
+                        if (!package_seen[place->package])
+                                add_package(input, &row, place->package);
+                        package_seen[place->package] = true;
+                        g_array_append_val(rows, row);
+                        group = by == TOP_BY_CPU ? (int)rows->len - 1 : row_of[group];
+                } else {
+                        group = row_of[group];
+                }
+                add_cpu(input, &g_array_index(rows, TopRow, group), cpu);
+                add_cpu(input, &g_array_index(rows, TopRow, 0), cpu);
+        }
+        for (int p = 0; p < topology->n_packages; p++)
+                add_package(input, &g_array_index(rows, TopRow, 0), p);
+        for (guint i = 0; i < rows->len; i++)
+                row_end(input, &g_array_index(rows, TopRow, i));
+}
+
+static void column_clear(gpointer data)
+{
+        g_free(((TopColumn *)data)->title);
+}
+
+static GArray *columns_new(void)
+{
+        GArray *columns = g_array_new(FALSE, FALSE, sizeof(TopColumn));
+
+        g_array_set_clear_func(columns, column_clear);
+        return columns;
+}
+
+static void add_column(GArray *columns, TopField field, int state, char *title)
+{
+        TopColumn column = { field, state, title };
+
+        g_array_append_val(columns, column);
+}
+
+static const struct {
+        TopField field;
+        const char *title;
+} fixed[] = {
+        { TOP_CPU, "CPU" },          { TOP_CORE, "Core" },        { TOP_PACKAGE, "Pkg" },
+        { TOP_BUSY, "Busy%" },       { TOP_MHZ, "Bzy_MHz" },      { TOP_WAKES, "Wake/s" },
+        { TOP_SLEEP, "Sleep" },      { TOP_LONGEST, "Longest" },  { TOP_PARKED, "Park" },
+        { TOP_LIMIT, "Limit" },      { TOP_PKG_WATT, "PkgWatt" }, { TOP_COR_WATT, "CorWatt" },
+        { TOP_RAM_WATT, "RAMWatt" }, { TOP_PKG_TMP, "PkgTmp" },
+};
+
+static void add_shares(GArray *columns, const Watch *watch)
+{
+        for (int s = 0; s < watch->n_states; s++)
+                add_column(columns, TOP_SHARE, s, g_strconcat(watch->states[s], "%", NULL));
+}
+
+static void add_misses(GArray *columns, const Watch *watch)
+{
+        for (int s = 0; s < watch->n_states; s++) {
+                add_column(columns, TOP_ABOVE, s, g_strconcat(watch->states[s], "+", NULL));
+                add_column(columns, TOP_BELOW, s, g_strconcat(watch->states[s], "-", NULL));
+        }
+}
+
+GArray *top_columns_all(const Watch *watch)
+{
+        GArray *columns = columns_new();
+
+        for (size_t i = 0; i < G_N_ELEMENTS(fixed); i++) {
+                add_column(columns, fixed[i].field, 0, g_strdup(fixed[i].title));
+                if (fixed[i].field == TOP_MHZ) {
+                        add_shares(columns, watch);
+                        add_misses(columns, watch);
+                }
+        }
+        return columns;
+}
+
+GArray *top_columns_parse(const Watch *watch, const char *list, char **ret_unknown)
+{
+        g_auto(GStrv) words = g_strsplit(list, ",", -1);
+        g_autoptr(GArray) all = top_columns_all(watch), columns = columns_new();
+
+        for (char **word = words; *word; word++) {
+                guint before = columns->len;
+
+                if (g_str_equal(*word, "states"))
+                        add_shares(columns, watch);
+                else if (g_str_equal(*word, "misses"))
+                        add_misses(columns, watch);
+                for (guint i = 0; i < all->len && columns->len == before; i++) {
+                        const TopColumn *column = &g_array_index(all, TopColumn, i);
+
+                        if (g_ascii_strcasecmp(column->title, *word) == 0)
+                                add_column(columns, column->field, column->state,
+                                           g_strdup(column->title));
+                }
+                if (columns->len == before) {
+                        *ret_unknown = g_strdup(*word);
+                        return NULL;
+                }
+        }
+        if (columns->len == 0) {
+                *ret_unknown = g_strdup("");
+                return NULL;
+        }
+        return g_steal_pointer(&columns);
+}
+
+static bool is_used(const GArray *rows, const TopColumn *column)
+{
+        for (guint i = 0; i < rows->len; i++)
+                if (!isnan(top_value(&g_array_index(rows, TopRow, i), column)))
+                        return true;
+        return false;
+}
+
+/* Those that say nothing where there is but one of them, or none. */
+static bool is_of_use(const Watch *watch, const GArray *rows, const TopColumn *column, bool narrow)
+{
+        switch (column->field) {
+        case TOP_CPU:
+        case TOP_BUSY:
+        case TOP_SHARE:
+                return true;
+        case TOP_CORE:
+                return !narrow && is_used(rows, column);
+        case TOP_PACKAGE:
+                return watch->topology->n_packages > 1;
+        case TOP_ABOVE:
+        case TOP_BELOW:
+                return !narrow && watch->seen->have & SENSE_MISSES;
+        case TOP_WAKES:
+        case TOP_SLEEP:
+        case TOP_LONGEST:
+                return watch->seen->residency;
+        default:
+                return is_used(rows, column);
+        }
+}
+
+GArray *top_columns_usual(const Watch *watch, const GArray *rows, bool narrow)
+{
+        g_autoptr(GArray) all = top_columns_all(watch);
+        GArray *columns = columns_new();
+
+        for (guint i = 0; i < all->len; i++) {
+                const TopColumn *column = &g_array_index(all, TopColumn, i);
+
+                if (is_of_use(watch, rows, column, narrow))
+                        add_column(columns, column->field, column->state, g_strdup(column->title));
+        }
+        return columns;
+}
+
+static double place(int number)
+{
+        return number < 0 ? NAN : number;
+}
+
+double top_value(const TopRow *row, const TopColumn *column)
+{
+        switch (column->field) {
+        case TOP_CPU:
+                return place(row->cpu);
+        case TOP_CORE:
+                return place(row->core);
+        case TOP_PACKAGE:
+                return place(row->package);
+        case TOP_BUSY:
+                return row->busy * 100;
+        case TOP_MHZ:
+                return row->mhz;
+        case TOP_SHARE:
+                return row->share[column->state] * 100;
+        case TOP_ABOVE:
+                return row->above[column->state];
+        case TOP_BELOW:
+                return row->below[column->state];
+        case TOP_WAKES:
+                return row->wakes_per_sec;
+        case TOP_SLEEP:
+                return row->sleep_usec;
+        case TOP_LONGEST:
+                return row->longest_usec;
+        case TOP_PARKED:
+                return place(row->parked);
+        case TOP_LIMIT:
+                return row->limit_us < 0 ? NAN : (double)row->limit_us;
+        case TOP_PKG_WATT:
+                return row->package_watts;
+        case TOP_COR_WATT:
+                return row->core_watts;
+        case TOP_RAM_WATT:
+                return row->dram_watts;
+        case TOP_PKG_TMP:
+                return row->celsius;
+        }
+        return NAN;
+}
+
+bool top_is_estimate(const TopRow *row, const TopColumn *column)
+{
+        switch (column->field) {
+        case TOP_SHARE:
+                return row->estimated[column->state];
+        case TOP_MHZ: /* as it was at the end of the interval */
+        case TOP_LONGEST:
+                return true;
+        case TOP_PKG_WATT:
+                return row->watts_estimated;
+        default:
+                return false;
+        }
+}
+
+/* Microseconds with three digits: "850us", "12.3ms", "1.5s". */
+static char *time_text(double usec)
+{
+        static const struct {
+                double usec;
+                const char *unit;
+        } units[] = { { 3600e6, "h" }, { 60e6, "min" }, { 1e6, "s" }, { 1e3, "ms" }, { 1, "us" } };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(units); i++)
+                if (usec >= units[i].usec)
+                        return g_strdup_printf("%.*f%s",
+                                               usec < 10 * units[i].usec    ? 2
+                                               : usec < 100 * units[i].usec ? 1
+                                                                            : 0,
+                                               usec / units[i].usec, units[i].unit);
+        return g_strdup("0us");
+}
+
+char *top_text(const TopRow *row, const TopColumn *column)
+{
+        double value = top_value(row, column);
+        const char *mark = top_is_estimate(row, column) ? "~" : "";
+        g_autofree char *time = NULL;
+
+        if (column->field == TOP_PARKED)
+                return g_strdup(row->parked < 0             ? "-"
+                                : row->parked == 0          ? ""
+                                : row->parked < row->n_cpus ? "some"
+                                                            : "yes");
+        if (column->field == TOP_LIMIT && row->limit_us == TOP_LIMIT_MIXED)
+                return g_strdup("mixed");
+        if (isnan(value))
+                return g_strdup("-");
+        switch (column->field) {
+        case TOP_BUSY:
+        case TOP_SHARE:
+                return g_strdup_printf("%s%.1f", mark, value);
+        case TOP_WAKES:
+                return g_strdup_printf("%.*f", value < 10 ? 1 : 0, value);
+        case TOP_SLEEP:
+        case TOP_LONGEST:
+        case TOP_LIMIT:
+                time = time_text(value);
+                return g_strconcat(mark, time, NULL);
+        case TOP_PKG_WATT:
+        case TOP_COR_WATT:
+        case TOP_RAM_WATT:
+                return g_strdup_printf("%s%.2f", mark, value);
+        default:
+                return g_strdup_printf("%s%.0f", mark, value);
+        }
+}
+
+typedef struct Order {
+        const TopColumn *column;
+        bool reverse;
+} Order;
+
+static int compare_rows(gconstpointer a, gconstpointer b, gpointer userdata)
+{
+        const Order *order = userdata;
+        double x = top_value(a, order->column), y = top_value(b, order->column);
+
+        if (isnan(x) || isnan(y))
+                return isnan(x) - isnan(y);
+        return order->reverse ? (x > y) - (x < y) : (x < y) - (x > y);
+}
+
+void top_sort(GArray *rows, const TopColumn *column, bool reverse)
+{
+        Order order = { column, reverse };
+
+        if (rows->len > 2)
+                g_qsort_with_data(&g_array_index(rows, TopRow, 1), (gint)rows->len - 1,
+                                  sizeof(TopRow), compare_rows, &order);
+}

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * idlectl top: tables, and the live view.
+ *
+ * The live view has the alternate screen of the terminal and reads keys as they are pressed. It
+ * waits with a slack, so that its own wake-ups come together with others.
+ */
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "top.h"
+
+#define FIRST_USEC  (200 * 1000) /* so that something is there soon */
+#define SLACK_NSEC  (20ul * 1000 * 1000)
+#define GAP         2
+#define LINES_OTHER 3 /* of a screen: head, titles, keys */
+#define SCREEN_ON   "\033[?1049h\033[?25l"
+#define SCREEN_OFF  "\033[?25h\033[?1049l"
+#define SCREEN_HOME "\033[H\033[J"
+
+/* What a terminal does without first, where there is no room for all. */
+static const TopField dispensable[] = { TOP_RAM_WATT, TOP_COR_WATT, TOP_PKG_TMP, TOP_LIMIT,
+                                        TOP_LONGEST,  TOP_MHZ,      TOP_SLEEP };
+
+static int column_width(const Top *top, const TopColumn *column)
+{
+        int width = text_columns(column->title);
+
+        for (guint i = 0; i < top->rows->len; i++) {
+                g_autofree char *text = top_text(&g_array_index(top->rows, TopRow, i), column);
+
+                width = MAX(width, text_columns(text));
+        }
+        return width + GAP;
+}
+
+/* Which columns to print, by their number: as many as fit. */
+static GArray *choose(const Top *top, const GArray *columns, bool fit, guint first)
+{
+        GArray *chosen = g_array_new(FALSE, FALSE, sizeof(guint));
+        int width = -GAP, most = top->ctl->screen.width;
+
+        for (guint i = 0; i < columns->len; i++) {
+                /* The first column says whose row it is. */
+                if (i > 0 && i <= first)
+                        continue;
+                width += column_width(top, &g_array_index(columns, TopColumn, i));
+                g_array_append_val(chosen, i);
+        }
+        for (size_t k = 0; k < G_N_ELEMENTS(dispensable) && fit && most > 0 && width > most; k++)
+                for (guint i = 0; i < chosen->len; i++) {
+                        guint number = g_array_index(chosen, guint, i);
+                        const TopColumn *column = &g_array_index(columns, TopColumn, number);
+
+                        if (column->field != dispensable[k])
+                                continue;
+                        width -= column_width(top, column);
+                        g_array_remove_index(chosen, i);
+                        break;
+                }
+        return chosen;
+}
+
+void top_print(const Top *top, const GArray *columns, bool fit, const TopView *view, int height)
+{
+        g_autoptr(GArray) chosen = choose(top, columns, fit, view ? view->column : 0);
+        g_autoptr(Table) table = table_new();
+        guint first = view ? view->row : 0, last = top->rows->len;
+
+        for (guint i = 0; i < chosen->len; i++)
+                table_column(
+                        table,
+                        g_array_index(columns, TopColumn, g_array_index(chosen, guint, i)).title,
+                        true);
+        if (height > 0)
+                last = MIN(last, first + (guint)height);
+        for (guint r = 0; r < last; r++) {
+                const TopRow *row = &g_array_index(top->rows, TopRow, r);
+
+                if (r > 0 && r <= first)
+                        continue;
+                for (guint i = 0; i < chosen->len; i++) {
+                        g_autofree char *text = top_text(
+                                row, &g_array_index(columns, TopColumn,
+                                                    g_array_index(chosen, guint, i)));
+
+                        table_cell(table, row->parked > 0 ? STYLE_GOOD : STYLE_PLAIN, text);
+                }
+        }
+        table_print(table, &top->ctl->screen);
+}
+
+bool top_can_live(const Ctl *ctl)
+{
+        const char *term = g_getenv("TERM");
+
+        return ctl->screen.terminal && isatty(STDIN_FILENO) && term && *term &&
+               !g_str_equal(term, "dumb");
+}
+
+typedef struct Live {
+        Top *top;
+        const char *list; /* of columns; NULL: the usual ones */
+        GArray *columns;
+        TopView view;
+        struct termios before;
+        int signals;
+        bool over;
+} Live;
+
+static int screen_height(void)
+{
+        struct winsize size;
+
+        return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 ? size.ws_row : 24;
+}
+
+/* Keeps the view within what there is. */
+static void clamp(Live *live)
+{
+        guint rows = live->top->rows->len;
+
+        live->view.row = MIN(live->view.row, rows > 2 ? rows - 2 : 0);
+        live->view.column = MIN(live->view.column, live->columns->len - 1);
+        live->view.sort = MIN(live->view.sort, (int)live->columns->len - 1);
+}
+
+static void draw(Live *live)
+{
+        Top *top = live->top;
+        const Snapshot *seen = top->watch->seen;
+        const Screen *screen = &top->ctl->screen;
+        int height = MAX(screen_height() - LINES_OTHER, 1);
+        const char *sort = "CPU";
+
+        if (!live->list) {
+                g_clear_pointer(&live->columns, g_array_unref);
+                live->columns = top_columns_usual(top->watch, top->rows, live->view.column == 0);
+        }
+        clamp(live);
+        if (live->view.sort >= 0) {
+                const TopColumn *column = &g_array_index(live->columns, TopColumn, live->view.sort);
+
+                top_sort(top->rows, column, live->view.reverse);
+                sort = column->title;
+        }
+        fputs(SCREEN_HOME, stdout);
+        screen_line(screen, STYLE_PLAIN, "%d CPUs, load %.2f over %.1f s%s%s",
+                    cpuset_count(&seen->cpus), seen->load, (double)seen->interval_usec / 1e6,
+                    top->watch->energy_error == -EACCES || top->watch->energy_error == -EPERM
+                            ? ", power: needs root"
+                            : "",
+                    top->parked_known ? "" : ", idled is not running");
+        top_print(top, live->columns, !live->list && live->view.column == 0, &live->view, height);
+        screen_print(screen, STYLE_DIM, "q quit  arrows scroll  s sort: ");
+        screen_print(screen, STYLE_DIM, sort);
+        fflush(stdout);
+}
+
+static void take_key(Live *live, const char *key)
+{
+        guint page = (guint)MAX(screen_height() - LINES_OTHER - 1, 1);
+
+        if (g_str_equal(key, "q") || g_str_equal(key, "\003"))
+                live->over = true;
+        else if (g_str_equal(key, "\033[A") || g_str_equal(key, "k"))
+                live->view.row -= MIN(live->view.row, 1);
+        else if (g_str_equal(key, "\033[B") || g_str_equal(key, "j"))
+                live->view.row++;
+        else if (g_str_equal(key, "\033[5~"))
+                live->view.row -= MIN(live->view.row, page);
+        else if (g_str_equal(key, "\033[6~") || g_str_equal(key, " "))
+                live->view.row += page;
+        else if (g_str_equal(key, "\033[C") || g_str_equal(key, "l"))
+                live->view.column++;
+        else if (g_str_equal(key, "\033[D") || g_str_equal(key, "h"))
+                live->view.column -= MIN(live->view.column, 1);
+        else if (g_str_equal(key, "s"))
+                live->view.sort = live->view.sort + 1 >= (int)live->columns->len
+                                          ? -1
+                                          : live->view.sort + 1;
+        else if (g_str_equal(key, "r"))
+                live->view.reverse = !live->view.reverse;
+        else
+                return;
+        if (!live->over)
+                draw(live);
+}
+
+/* Keys that came together: a byte each, or a sequence from ESC [ to its last byte. */
+static void take_keys(Live *live, const char *keys, size_t n)
+{
+        for (size_t i = 0; i < n && !live->over;) {
+                size_t length = 1;
+                char key[16];
+
+                if (keys[i] == '\033' && i + 1 < n && keys[i + 1] == '[')
+                        for (length = 3; i + length < n && keys[i + length - 1] < '@';)
+                                length++;
+                length = MIN(length, n - i);
+                g_strlcpy(key, keys + i, MIN(length + 1, sizeof(key)));
+                take_key(live, key);
+                i += length;
+        }
+}
+
+static void read_signal(Live *live)
+{
+        struct signalfd_siginfo info;
+
+        if (read(live->signals, &info, sizeof(info)) != sizeof(info))
+                return;
+        if (info.ssi_signo != SIGWINCH) {
+                live->over = true;
+                return;
+        }
+        live->top->ctl->screen = screen_look(live->top->ctl->no_colour);
+        draw(live);
+}
+
+/* Waits until then; keys and signals are taken meanwhile. */
+static void wait_until(Live *live, uint64_t usec)
+{
+        struct pollfd fds[] = { { .fd = STDIN_FILENO, .events = POLLIN },
+                                { .fd = live->signals, .events = POLLIN } };
+
+        while (!live->over) {
+                uint64_t now = (uint64_t)g_get_monotonic_time();
+                char keys[64];
+                ssize_t n;
+
+                if (now >= usec)
+                        return;
+                if (poll(fds, G_N_ELEMENTS(fds), (int)((usec - now) / 1000 + 1)) <= 0)
+                        continue;
+                if (fds[1].revents)
+                        read_signal(live);
+                if (!fds[0].revents)
+                        continue;
+                n = read(STDIN_FILENO, keys, sizeof(keys));
+                if (n <= 0) { /* the terminal is gone */
+                        live->over = true;
+                        return;
+                }
+                take_keys(live, keys, (size_t)n);
+        }
+}
+
+static int live_open(Live *live)
+{
+        struct termios raw;
+        sigset_t signals;
+
+        if (tcgetattr(STDIN_FILENO, &live->before) < 0)
+                return -errno;
+        sigemptyset(&signals);
+        sigaddset(&signals, SIGINT);
+        sigaddset(&signals, SIGTERM);
+        sigaddset(&signals, SIGHUP);
+        sigaddset(&signals, SIGWINCH);
+        sigprocmask(SIG_BLOCK, &signals, NULL);
+        live->signals = signalfd(-1, &signals, SFD_CLOEXEC);
+        if (live->signals < 0)
+                return -errno;
+        prctl(PR_SET_TIMERSLACK, SLACK_NSEC, 0, 0, 0);
+        raw = live->before;
+        raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+        tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+        fputs(SCREEN_ON, stdout);
+        return 0;
+}
+
+static void live_close(Live *live)
+{
+        fputs(SCREEN_OFF, stdout);
+        fflush(stdout);
+        tcsetattr(STDIN_FILENO, TCSANOW, &live->before);
+        fd_close(&live->signals);
+}
+
+int top_live(Top *top, const char *columns, uint64_t interval_usec, uint64_t count)
+{
+        Live live = { .top = top, .list = columns, .signals = -1, .view = { .sort = -1 } };
+        uint64_t next = (uint64_t)g_get_monotonic_time() + MIN(interval_usec, FIRST_USEC);
+        g_autofree char *unknown = NULL;
+        int r = live_open(&live);
+
+        if (r < 0)
+                return complain("the terminal cannot be read: %s", g_strerror(-r));
+        if (columns)
+                live.columns = top_columns_parse(top->watch, columns, &unknown);
+        for (uint64_t n = 0; !live.over && (count == 0 || n < count); n++) {
+                wait_until(&live, next);
+                if (live.over)
+                        break;
+                r = top_sample(top);
+                if (r < 0)
+                        break;
+                draw(&live);
+                next = MAX(next + interval_usec, (uint64_t)g_get_monotonic_time());
+        }
+        live_close(&live);
+        g_clear_pointer(&live.columns, g_array_unref);
+        return r < 0 ? complain("the CPUs can no longer be read: %s", g_strerror(-r)) : EXIT_FINE;
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * idlectl top: how CPUs spend their time, again and again.
+ *
+ * On a terminal it is a live view; elsewhere, or with --count, tables follow each other, or lines
+ * of comma-separated values or JSON. With a command there is one sample, of as long as that runs.
+ */
+#include "top.h"
+
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include "base/cpuset-text.h"
+#include "base/number.h"
+
+#define INTERVAL_USEC (1000 * 1000)
+#define SLACK_NSEC    (20ul * 1000 * 1000)
+
+static struct {
+        const char *columns, *power, *sort;
+        CpuSet cpus;
+        bool cpus_given, csv;
+        TopBy by;
+        uint64_t count;
+} asked;
+
+static int take_columns(Ctl *ctl, const char *text)
+{
+        asked.columns = text;
+        return EXIT_FINE;
+}
+
+static int take_sort(Ctl *ctl, const char *text)
+{
+        asked.sort = text;
+        return EXIT_FINE;
+}
+
+static int take_power(Ctl *ctl, const char *text)
+{
+        asked.power = text;
+        return EXIT_FINE;
+}
+
+static int take_cpus(Ctl *ctl, const char *text)
+{
+        asked.cpus_given = true;
+        if (cpuset_parse(text, &asked.cpus) < 0 || cpuset_is_empty(&asked.cpus))
+                return complain_usage(NULL, "--cpus: found \"%s\", expected CPUs such as 0-3,8",
+                                      text);
+        return EXIT_FINE;
+}
+
+static int take_by(Ctl *ctl, const char *text)
+{
+        static const char *const names[] = {
+                [TOP_BY_CPU] = "cpu", [TOP_BY_CORE] = "core", [TOP_BY_PACKAGE] = "package"
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
+                if (g_str_equal(text, names[i])) {
+                        asked.by = (TopBy)i;
+                        return EXIT_FINE;
+                }
+        return complain_usage(NULL, "--by: found \"%s\", expected cpu, core or package", text);
+}
+
+static int take_count(Ctl *ctl, const char *text)
+{
+        if (u64_parse(text, &asked.count) < 0 || asked.count == 0)
+                return complain_usage(NULL, "--count: found \"%s\", expected a number of samples",
+                                      text);
+        return EXIT_FINE;
+}
+
+static int take_csv(Ctl *ctl, const char *text)
+{
+        asked.csv = true;
+        return EXIT_FINE;
+}
+
+static int take_json(Ctl *ctl, const char *text)
+{
+        ctl->json = true;
+        return EXIT_FINE;
+}
+
+const VerbOption top_options[] = {
+        { "json", NULL, "print a line of JSON for each sample", take_json },
+        { "csv", NULL, "print comma-separated values", take_csv },
+        { "columns", "LIST", "CPU,Busy%,states,misses,Wake/s,...", take_columns },
+        { "sort", "COLUMN", "the largest of this column first", take_sort },
+        { "cpus", "LIST", "rows of these CPUs", take_cpus },
+        { "by", "WHAT", "a row for each cpu, core or package", take_by },
+        { "count", "NUMBER", "end after so many samples", take_count },
+        { "power", "NAME", "the power table where there is no RAPL", take_power },
+        { 0 },
+};
+
+int top_check(const Ctl *ctl, const Verb *verb)
+{
+        if (asked.csv && ctl->json)
+                return complain_usage(verb, "--csv and --json: expected one of them");
+        if (ctl->n_args > 0 && (ctl->interval_usec || asked.count))
+                return complain_usage(verb, "%s: expected no COMMAND with it",
+                                      asked.count ? "--count" : "--interval");
+        return EXIT_FINE;
+}
+
+/* Waits until then; false if a signal asks to end. */
+static bool wait_until(uint64_t usec, const sigset_t *signals)
+{
+        uint64_t now;
+
+        while ((now = (uint64_t)g_get_monotonic_time()) < usec) {
+                const struct timespec left = { (time_t)((usec - now) / G_USEC_PER_SEC),
+                                               (long)((usec - now) % G_USEC_PER_SEC * 1000) };
+
+                if (sigtimedwait(signals, NULL, &left) > 0)
+                        return false;
+        }
+        return true;
+}
+
+static void print_csv_head(const GArray *columns)
+{
+        printf("Time,Interval");
+        for (guint i = 0; i < columns->len; i++)
+                printf(",%s", g_array_index(columns, TopColumn, i).title);
+        puts(",Estimated");
+}
+
+/* Columns that are estimated in the row stand in its last field. */
+static void print_csv_row(const Top *top, const TopRow *row, const GArray *columns)
+{
+        bool first = true;
+
+        printf("%.6f,%.6f", (double)top->watch->seen->time_usec / 1e6,
+               (double)top->watch->seen->interval_usec / 1e6);
+        for (guint i = 0; i < columns->len; i++) {
+                double value = top_value(row, &g_array_index(columns, TopColumn, i));
+
+                putchar(',');
+                if (!isnan(value))
+                        printf("%.10g", round(value * 1000) / 1000);
+        }
+        putchar(',');
+        for (guint i = 0; i < columns->len; i++) {
+                const TopColumn *column = &g_array_index(columns, TopColumn, i);
+
+                if (!top_is_estimate(row, column) || isnan(top_value(row, column)))
+                        continue;
+                printf("%s%s", first ? "" : " ", column->title);
+                first = false;
+        }
+        putchar('\n');
+}
+
+/* The columns to print: those asked for, or the usual ones of this sample. */
+static GArray *columns_of(const Top *top)
+{
+        g_autofree char *unknown = NULL;
+
+        if (asked.columns)
+                return top_columns_parse(top->watch, asked.columns, &unknown);
+        if (asked.csv)
+                return top_columns_all(top->watch);
+        return top_columns_usual(top->watch, top->rows, top->ctl->screen.terminal);
+}
+
+static void print_sample(Top *top, uint64_t n, GArray **columns)
+{
+        g_autofree char *unknown = NULL;
+
+        if (asked.sort) {
+                g_autoptr(GArray) by = top_columns_parse(top->watch, asked.sort, &unknown);
+
+                top_sort(top->rows, &g_array_index(by, TopColumn, 0), false);
+        }
+        if (top->ctl->json) {
+                g_autoptr(json_object) answer = top_describe(top);
+
+                puts(json_object_to_json_string_ext(
+                        answer, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
+                return;
+        }
+        if (!*columns || !asked.csv) {
+                g_clear_pointer(columns, g_array_unref);
+                *columns = columns_of(top);
+                if (asked.csv)
+                        print_csv_head(*columns);
+        }
+        if (!asked.csv) {
+                if (n > 0)
+                        putchar('\n');
+                top_print(top, *columns, !asked.columns, NULL, 0);
+                return;
+        }
+        for (guint i = 0; i < top->rows->len; i++)
+                print_csv_row(top, &g_array_index(top->rows, TopRow, i), *columns);
+}
+
+/* One sample after the other, until a signal arrives or the output is closed. */
+static int print_samples(Top *top, uint64_t interval_usec)
+{
+        g_autoptr(GArray) columns = NULL;
+        uint64_t next = (uint64_t)g_get_monotonic_time() + interval_usec;
+        sigset_t signals;
+
+        sigemptyset(&signals);
+        sigaddset(&signals, SIGINT);
+        sigaddset(&signals, SIGTERM);
+        sigprocmask(SIG_BLOCK, &signals, NULL);
+        prctl(PR_SET_TIMERSLACK, SLACK_NSEC, 0, 0, 0);
+        for (uint64_t n = 0; asked.count == 0 || n < asked.count; n++) {
+                int r;
+
+                if (!wait_until(next, &signals))
+                        return EXIT_FINE;
+                r = top_sample(top);
+                if (r < 0)
+                        return complain("the CPUs can no longer be read: %s", g_strerror(-r));
+                print_sample(top, n, &columns);
+                if (fflush(stdout) != 0)
+                        return EXIT_FAILED;
+                next = MAX(next + interval_usec, (uint64_t)g_get_monotonic_time());
+        }
+        return EXIT_FINE;
+}
+
+static json_object *describe_command(const Top *top, int status, double seconds, double cpu_seconds)
+{
+        json_object *answer = top_describe(top);
+        const Watch *watch = top->watch;
+        bool energy = watch->energy_error == 0 && watch->package_joules > 0;
+        double estimate = g_array_index(top->rows, TopRow, 0).package_watts;
+
+        json_put_int(answer, "exit_status", status);
+        json_put_real(answer, "seconds", seconds, 6);
+        json_put_real(answer, "cpu_seconds", cpu_seconds, 6);
+        json_put_real(answer, "package_joules",
+                      energy       ? watch->package_joules
+                      : top->table ? estimate * seconds
+                                   : NAN,
+                      3);
+        json_put_text(answer, "package_joules_source",
+                      energy       ? "RAPL"
+                      : top->table ? "estimate"
+                                   : NULL);
+        json_put_real(answer, "core_joules", energy ? watch->core_joules : NAN, 3);
+        json_put_real(answer, "dram_joules", energy ? watch->dram_joules : NAN, 3);
+        return answer;
+}
+
+/* What people see goes to standard error, because the command's output is on the other. */
+static void show_command(const Top *top, json_object *answer)
+{
+        bool estimate = g_str_equal(json_text(answer, "package_joules_source"), "estimate");
+        double seconds = json_number(answer, "seconds", 0);
+        double joules = json_number(answer, "package_joules", NAN);
+        g_autoptr(GArray) columns = columns_of(top);
+
+        top_print(top, columns, !asked.columns, NULL, 0);
+        screen_line(&top->ctl->screen, STYLE_TITLE, "%s: %.3f s, %.3f s of CPU, exit status %d",
+                    top->ctl->args[0], seconds, json_number(answer, "cpu_seconds", 0),
+                    (int)json_int(answer, "exit_status", 0));
+        if (isfinite(joules))
+                screen_line(&top->ctl->screen, STYLE_TITLE, "Energy: %s%.2f J, %s%.2f W",
+                            estimate ? "~" : "", joules, estimate ? "~" : "", joules / seconds);
+        else
+                screen_line(&top->ctl->screen, STYLE_WARN, "Energy: not measured: %s",
+                            top->watch->energy_error == -ENOENT
+                                    ? "this machine does not have energy counters"
+                            : top->watch->energy_error < 0 ? g_strerror(-top->watch->energy_error)
+                                                           : "the counters did not move");
+}
+
+static int measure_command(Top *top)
+{
+        g_autoptr(json_object) answer = NULL;
+        g_autoptr(GArray) columns = NULL;
+        double seconds, cpu_seconds;
+        int status;
+
+        if (!top_command(top, &status, &seconds, &cpu_seconds))
+                return status;
+        answer = describe_command(top, status, seconds, cpu_seconds);
+        if (top->ctl->json)
+                puts(json_object_to_json_string_ext(
+                        answer, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
+        else if (asked.csv)
+                print_sample(top, 0, &columns);
+        else
+                show_command(top, answer);
+        return status;
+}
+
+/* False after a message. */
+static bool check_columns(const Top *top, const char *option, const char *list)
+{
+        g_autofree char *unknown = NULL;
+        g_autoptr(GArray) found = list ? top_columns_parse(top->watch, list, &unknown) : NULL;
+        g_autoptr(GArray) all = NULL;
+        g_autoptr(GString) names = g_string_new(NULL);
+
+        if (!list || found)
+                return true;
+        all = top_columns_all(top->watch);
+        for (guint i = 0; i < all->len; i++)
+                g_string_append_printf(names, "%s%s", i ? ", " : "",
+                                       g_array_index(all, TopColumn, i).title);
+        complain("%s: found \"%s\", expected some of states, misses, %s", option, unknown,
+                 names->str);
+        return false;
+}
+
+json_object *top_ask(Ctl *ctl, int *ret_status)
+{
+        uint64_t interval_usec = ctl->interval_usec ?: INTERVAL_USEC;
+        Top top;
+        int r = top_init(&top, ctl, asked.power);
+
+        *ret_status = EXIT_FAILED;
+        if (r < 0) {
+                complain("%s: no CPUs can be read: %s", ctl->root_path ? ctl->root_path : "/",
+                         g_strerror(-r));
+                return NULL;
+        }
+        top.by = asked.by;
+        top.only = asked.cpus_given ? &asked.cpus : NULL;
+        if (!check_columns(&top, "--columns", asked.columns) ||
+            !check_columns(&top, "--sort", asked.sort) ||
+            (asked.power && !top.table && top.watch->energy_error < 0))
+                *ret_status = EXIT_USAGE;
+        else if ((r = top_restart(&top)) < 0)
+                *ret_status = complain("the CPUs cannot be read: %s", g_strerror(-r));
+        else if (ctl->n_args > 0)
+                *ret_status = measure_command(&top);
+        else if (top_can_live(ctl) && !asked.csv && !ctl->json && !asked.count)
+                *ret_status = top_live(&top, asked.columns, interval_usec, 0);
+        else
+                *ret_status = print_samples(&top, interval_usec);
+        top_done(&top);
+        return NULL;
+}

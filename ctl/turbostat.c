@@ -1,0 +1,603 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Reading turbostat.
+ *
+ * 1. A line that names C0 (%c0 or Busy%) and only words of turbostat is a header. What is before
+ *    the first one (banner, dumps of registers, the output of a command) is passed over.
+ * 2. The columns that count are found in it: where a row belongs (package, core, CPU), C0, the
+ *    states of the hardware (%c6, CPU%c6), those of the kernel (C6%), and PkgWatt.
+ * 3. Rows follow. The one of the whole machine has - for its CPU, or, in old versions, blanks. A
+ * CPU that shares a core may have no values of the core: they are those of the row above.
+ * 4. A sample is the rows between two of the whole machine. A machine of one package is taken from
+ *    that row; for more of them the rows of their CPUs are averaged.
+ * 5. A file that was cut off is found by its last line, by CPUs that are missing against the sample
+ *    before, and by rows whose mean is not the row of the whole machine.
+ */
+#include "turbostat.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#define STATES_MAX  16
+#define COLUMNS_MAX 256
+#define ROUNDING    0.5 /* percent by which the mean of rows may differ from that of turbostat */
+#define ACCOUNTED                                                                                  \
+        95.0 /* percent of the time that the hardware's states explain if all are shown            \
+              */
+#define PERCENT_MAX  400.0 /* a sleep is counted when it ends: also that before the interval */
+#define UNITS_SECOND " sec"
+
+typedef enum Role {
+        ROLE_OTHER,
+        ROLE_PACKAGE,
+        ROLE_CORE,
+        ROLE_CPU,
+        ROLE_ID,
+        ROLE_C0,
+        ROLE_HARDWARE,
+        ROLE_SOFTWARE,
+        ROLE_WATTS
+} Role;
+
+typedef struct Column {
+        Role role;
+        char *state; /* of ROLE_HARDWARE and ROLE_SOFTWARE */
+} Column;
+
+typedef struct Row {
+        int package, core, cpu; /* -1: of the whole machine, or not printed */
+        bool whole;
+        double percent[COLUMNS_MAX]; /* NaN: not printed */
+} Row;
+
+typedef struct Reader {
+        int line; /* from 1 */
+        bool tabs;
+        int ids_end; /* where the header's last column of places ends */
+        int n_ids;
+        GArray *columns;    /* of Column; empty before the first header */
+        GPtrArray *rows;    /* of Row, of the sample that is being read */
+        GPtrArray *samples; /* of GPtrArray of Row */
+        char *error;
+} Reader;
+
+static void column_clear(gpointer data)
+{
+        g_free(((Column *)data)->state);
+}
+
+static void fail(Reader *reader, const char *format, ...) G_GNUC_PRINTF(2, 3);
+static void fail(Reader *reader, const char *format, ...)
+{
+        g_autofree char *text = NULL;
+        va_list arguments;
+
+        if (reader->error)
+                return;
+        va_start(arguments, format);
+        text = g_strdup_vprintf(format, arguments);
+        va_end(arguments);
+        reader->error = reader->line > 0 ? g_strdup_printf("line %d: %s", reader->line, text)
+                                         : g_steal_pointer(&text);
+}
+
+static bool word_in(const char *word, const char *const *words)
+{
+        return g_strv_contains(words, word);
+}
+
+/* "c6" and "C1E" are states, "pc6" and "GFX" are none. */
+static bool is_state(const char *text)
+{
+        return (*text == 'c' || *text == 'C') && g_ascii_isdigit(text[1]);
+}
+
+/* What the header says about one column. */
+static Column column_parse(const char *word)
+{
+        static const char *const packages[] = { "Package", "pk", "pkg", "Pkg", "Socket", NULL };
+        static const char *const cores[] = { "Core", "cor", "core", "cr", NULL };
+        static const char *const ids[] = { "Die", "Node", "L3", "APIC", "X2APIC", "Module", NULL };
+        static const char *const watts[] = { "PkgWatt", "Pkg_W", NULL };
+        size_t length = strlen(word);
+
+        if (word_in(word, packages))
+                return (Column){ ROLE_PACKAGE };
+        if (word_in(word, cores))
+                return (Column){ ROLE_CORE };
+        if (g_str_equal(word, "CPU"))
+                return (Column){ ROLE_CPU };
+        if (word_in(word, ids))
+                return (Column){ ROLE_ID };
+        if (word_in(word, watts))
+                return (Column){ ROLE_WATTS };
+        if (g_str_equal(word, "%c0") || g_str_equal(word, "Busy%"))
+                return (Column){ ROLE_C0 };
+        if (word[0] == '%' && is_state(word + 1))
+                return (Column){ ROLE_HARDWARE, g_ascii_strup(word + 1, -1) };
+        if (g_str_has_prefix(word, "CPU%") && is_state(word + 4))
+                return (Column){ ROLE_HARDWARE, g_ascii_strup(word + 4, -1) };
+        if (length > 1 && word[length - 1] == '%' && word[length - 2] != '+' &&
+            word[length - 2] != '-' && (g_str_has_prefix(word, "POLL") || is_state(word)))
+                return (Column){ ROLE_SOFTWARE, g_strndup(word, length - 1) };
+        return (Column){ ROLE_OTHER };
+}
+
+/* The words of a line; between tabs they may be empty. */
+static char **line_split(const char *line, bool tabs)
+{
+        g_auto(GStrv) words = g_strsplit_set(line, tabs ? "\t" : " ", -1);
+        g_autoptr(GPtrArray) found = g_ptr_array_new_with_free_func(g_free);
+
+        for (char **word = words; *word; word++)
+                if (tabs || **word)
+                        g_ptr_array_add(found, g_strdup(g_strstrip(*word)));
+        g_ptr_array_add(found, NULL);
+        return (char **)g_ptr_array_steal(found, NULL);
+}
+
+static bool is_place(Role role)
+{
+        return role == ROLE_PACKAGE || role == ROLE_CORE || role == ROLE_CPU || role == ROLE_ID;
+}
+
+static bool columns_equal(const GArray *a, const GArray *b)
+{
+        if (a->len != b->len)
+                return false;
+        for (guint i = 0; i < a->len; i++) {
+                const Column *x = &g_array_index(a, Column, i), *y = &g_array_index(b, Column, i);
+
+                if (x->role != y->role || g_strcmp0(x->state, y->state) != 0)
+                        return false;
+        }
+        return true;
+}
+
+/* True if the line is a header; then it is what following rows go by. */
+static bool take_header(Reader *reader, const char *line)
+{
+        bool tabs = strchr(line, '\t');
+        g_auto(GStrv) words = line_split(line, tabs);
+        g_autoptr(GArray) columns = g_array_new(FALSE, FALSE, sizeof(Column));
+        const char *place = line;
+        int n_ids = 0, ids_end = 0;
+        bool busy = false;
+
+        g_array_set_clear_func(columns, column_clear);
+        for (char **word = words; *word; word++) {
+                Column column = column_parse(*word);
+
+                g_array_append_val(columns, column);
+                busy |= column.role == ROLE_C0;
+                place = strstr(place, *word) + strlen(*word);
+                if (is_place(column.role)) {
+                        n_ids++;
+                        ids_end = (int)(place - line);
+                }
+                if (g_ascii_isdigit(**word) || **word == '-')
+                        return false;
+        }
+        if (!busy || columns->len > COLUMNS_MAX)
+                return false;
+        if (reader->columns && !columns_equal(reader->columns, columns))
+                fail(reader, "found other columns than in the header before, expected the same");
+        g_clear_pointer(&reader->columns, g_array_unref);
+        reader->columns = g_steal_pointer(&columns);
+        reader->tabs = tabs;
+        reader->n_ids = n_ids;
+        reader->ids_end = ids_end;
+        return true;
+}
+
+/* A number in the way that turbostat prints it; NaN for - and for what is not printed. */
+static double number(Reader *reader, const char *word)
+{
+        char *end;
+        double value;
+
+        if (!*word || g_str_equal(word, "-") || *word == '*')
+                return NAN;
+        value = g_ascii_strtod(word, &end);
+        if (*end || end == word || !isfinite(value)) {
+                g_autofree char *clean = g_strescape(word, NULL);
+
+                fail(reader, "found \"%s\", expected a number of turbostat's", clean);
+                return NAN;
+        }
+        return value;
+}
+
+static int place_number(Reader *reader, const char *word)
+{
+        double value = number(reader, word);
+
+        return value >= 0 && value < G_MAXINT ? (int)value : -1;
+}
+
+static void take_word(Reader *reader, Row *row, guint i, const char *word)
+{
+        switch (g_array_index(reader->columns, Column, i).role) {
+        case ROLE_PACKAGE:
+                row->package = place_number(reader, word);
+                break;
+        case ROLE_CORE:
+                row->core = place_number(reader, word);
+                break;
+        case ROLE_CPU:
+                row->cpu = place_number(reader, word);
+                break;
+        case ROLE_C0:
+        case ROLE_HARDWARE:
+        case ROLE_SOFTWARE:
+                row->percent[i] = number(reader, word);
+                if (row->percent[i] < -ROUNDING || row->percent[i] > PERCENT_MAX)
+                        fail(reader, "found %s, expected a percentage", word);
+                break;
+        case ROLE_WATTS:
+                row->percent[i] = number(reader, word);
+                break;
+        case ROLE_ID:
+        case ROLE_OTHER:
+                break;
+        }
+}
+
+/* What is of the core, or of the package, is printed with its first CPU only. */
+static void inherit(const Reader *reader, Row *row)
+{
+        const Row *above;
+
+        if (row->whole || reader->rows->len == 0)
+                return;
+        above = g_ptr_array_index(reader->rows, reader->rows->len - 1);
+        if (above->whole || above->core != row->core || above->package != row->package)
+                return;
+        for (guint i = 0; i < reader->columns->len; i++)
+                if (isnan(row->percent[i]) &&
+                    g_array_index(reader->columns, Column, i).role == ROLE_HARDWARE)
+                        row->percent[i] = above->percent[i];
+}
+
+static void sample_end(Reader *reader)
+{
+        if (reader->rows->len == 0)
+                return;
+        g_ptr_array_add(reader->samples, reader->rows);
+        reader->rows = g_ptr_array_new_with_free_func(g_free);
+}
+
+static bool has_role(const Reader *reader, Role role)
+{
+        for (guint i = 0; i < reader->columns->len; i++)
+                if (g_array_index(reader->columns, Column, i).role == role)
+                        return true;
+        return false;
+}
+
+static void take_row(Reader *reader, const char *line, bool last)
+{
+        g_auto(GStrv) words = line_split(line, reader->tabs);
+        guint n = g_strv_length(words), columns = reader->columns->len, skip = 0;
+        g_autofree Row *row = g_new(Row, 1);
+
+        *row = (Row){ -1, -1, -1, false };
+        for (guint i = 0; i < COLUMNS_MAX; i++)
+                row->percent[i] = NAN;
+        /* An old row of the whole machine has blanks where others say to which CPU they belong. */
+        if (!reader->tabs && n < columns && (int)strspn(line, " ") >= reader->ids_end)
+                skip = (guint)reader->n_ids;
+        if (n + skip > columns) {
+                fail(reader, "found %u values, expected at most %u as in the header", n,
+                     columns - skip);
+                return;
+        }
+        if (last) {
+                fail(reader, "the file ends in the middle of a line, expected a newline");
+                return;
+        }
+        for (guint i = 0; i < n; i++)
+                take_word(reader, row, i + skip, words[i]);
+        row->whole = row->cpu < 0;
+        if (row->whole)
+                sample_end(reader);
+        inherit(reader, row);
+        g_ptr_array_add(reader->rows, g_steal_pointer(&row));
+}
+
+/* "5.003 sec": how long the interval was. */
+static bool is_duration(const char *line)
+{
+        return g_str_has_suffix(line, UNITS_SECOND) && g_ascii_isdigit(*line);
+}
+
+static void take_line(Reader *reader, char *line, bool last)
+{
+        g_autofree char *stripped = g_strstrip(g_strdup(line));
+
+        if (g_str_has_suffix(line, "\r"))
+                line[strlen(line) - 1] = '\0';
+        if (!*stripped || is_duration(stripped))
+                return;
+        if (take_header(reader, line)) {
+                sample_end(reader);
+                return;
+        }
+        if (reader->columns && !g_str_has_prefix(stripped, "turbostat"))
+                take_row(reader, line, last);
+}
+
+static Row *whole_row(const GPtrArray *rows)
+{
+        for (guint i = 0; i < rows->len; i++) {
+                Row *row = g_ptr_array_index(rows, i);
+
+                if (row->whole)
+                        return row;
+        }
+        return NULL;
+}
+
+static guint count_cpus(const GPtrArray *rows)
+{
+        return rows->len - (whole_row(rows) ? 1 : 0);
+}
+
+/* The mean over the CPUs of a package (-1: of all) in one column; NaN if no row has a value. */
+static double mean(const GPtrArray *rows, guint column, int package)
+{
+        double sum = 0;
+        int n = 0;
+
+        for (guint i = 0; i < rows->len; i++) {
+                const Row *row = g_ptr_array_index(rows, i);
+
+                if (row->whole || isnan(row->percent[column]) ||
+                    (package >= 0 && row->package != package))
+                        continue;
+                sum += row->percent[column];
+                n++;
+        }
+        return n ? sum / n : NAN;
+}
+
+/* The first column with the role. */
+static guint column_of(const Reader *reader, Role role)
+{
+        guint i = 0;
+
+        while (i < reader->columns->len && g_array_index(reader->columns, Column, i).role != role)
+                i++;
+        return i;
+}
+
+/* Looks for samples that lost rows. */
+static void check_cut(Reader *reader)
+{
+        guint busy = column_of(reader, ROLE_C0), cpus = 0;
+
+        for (guint s = 0; s < reader->samples->len; s++) {
+                const GPtrArray *rows = g_ptr_array_index(reader->samples, s);
+                const Row *whole = whole_row(rows);
+                double of_rows = mean(rows, busy, -1);
+
+                if (s > 0 && count_cpus(rows) != cpus) {
+                        fail(reader,
+                             "found %u CPUs in sample %u, expected %u as in the one before: "
+                             "the file is cut off",
+                             count_cpus(rows), s + 1, cpus);
+                        return;
+                }
+                cpus = count_cpus(rows);
+                if (whole && cpus > 0 && fabs(of_rows - whole->percent[busy]) > ROUNDING) {
+                        fail(reader,
+                             "sample %u: its CPUs are in C0 for %.2f %% of the time, "
+                             "expected %.2f %% as in its first row: the file is cut off",
+                             s + 1, of_rows, whole->percent[busy]);
+                        return;
+                }
+        }
+}
+
+static int compare_ints(const void *a, const void *b)
+{
+        return *(const int *)a - *(const int *)b;
+}
+
+/* The numbers of the packages that the rows are of, ascending; 0 alone if they do not say. */
+static GArray *packages_find(const GPtrArray *rows)
+{
+        GArray *packages = g_array_new(FALSE, FALSE, sizeof(int));
+        int none = 0;
+
+        for (guint i = 0; i < rows->len; i++) {
+                const Row *row = g_ptr_array_index(rows, i);
+                bool seen = row->whole || row->package < 0;
+
+                for (guint k = 0; k < packages->len; k++)
+                        seen |= g_array_index(packages, int, k) == row->package;
+                if (!seen)
+                        g_array_append_val(packages, row->package);
+        }
+        if (packages->len == 0)
+                g_array_append_val(packages, none);
+        g_array_sort(packages, compare_ints);
+        return packages;
+}
+
+/* A package's value in a column: the machine's if there is but one, else the mean of its CPUs. */
+static double package_value(const GPtrArray *rows, guint column, const GArray *packages, guint i)
+{
+        const Row *whole = whole_row(rows);
+
+        if (whole && packages->len == 1)
+                return whole->percent[column];
+        return mean(rows, column, packages->len > 1 ? g_array_index(packages, int, i) : -1);
+}
+
+static void sample_free(gpointer data)
+{
+        TurbostatSample *sample = data;
+
+        g_free(sample->packages);
+        g_free(sample->shares);
+        g_free(sample->watts);
+        g_free(sample);
+}
+
+void turbostat_free(Turbostat *turbostat)
+{
+        if (!turbostat)
+                return;
+        g_strfreev(turbostat->states);
+        g_ptr_array_unref(turbostat->samples);
+        g_free(turbostat);
+}
+
+Turbostat *turbostat_new(int n_states)
+{
+        Turbostat *turbostat = g_new0(Turbostat, 1);
+
+        turbostat->n_states = n_states;
+        turbostat->states = g_new0(char *, (gsize)n_states + 1);
+        turbostat->samples = g_ptr_array_new_with_free_func(sample_free);
+        return turbostat;
+}
+
+TurbostatSample *turbostat_add(Turbostat *turbostat, int n_packages)
+{
+        TurbostatSample *sample = g_new0(TurbostatSample, 1);
+
+        sample->n_packages = n_packages;
+        sample->packages = g_new0(int, (gsize)n_packages);
+        sample->shares = g_new0(double, (gsize)(n_packages * turbostat->n_states));
+        sample->watts = g_new(double, (gsize)n_packages);
+        for (int p = 0; p < n_packages; p++)
+                sample->watts[p] = NAN;
+        g_ptr_array_add(turbostat->samples, sample);
+        return sample;
+}
+
+/* Makes the idle shares add up with C0. */
+static void scale_idle(double *shares, int n)
+{
+        double idle = 0;
+
+        for (int i = 1; i < n; i++)
+                idle += shares[i];
+        for (int i = 1; i < n && idle > 0; i++)
+                shares[i] *= fmax(1 - shares[0], 0) / idle;
+}
+
+static void sample_make(const Reader *reader, const GPtrArray *rows, const guint *columns,
+                        Turbostat *turbostat)
+{
+        g_autoptr(GArray) packages = packages_find(rows);
+        TurbostatSample *sample = turbostat_add(turbostat, (int)packages->len);
+        guint watts = column_of(reader, ROLE_WATTS);
+
+        for (guint p = 0; p < packages->len; p++) {
+                double *shares = sample->shares + p * (guint)turbostat->n_states;
+
+                sample->packages[p] = g_array_index(packages, int, p);
+                if (watts < reader->columns->len)
+                        sample->watts[p] = package_value(rows, watts, packages, p);
+                for (int s = 0; s < turbostat->n_states; s++) {
+                        double percent = package_value(rows, columns[s], packages, p);
+
+                        shares[s] = isnan(percent) ? 0 : fmax(percent, 0) / 100;
+                }
+                if (turbostat->software)
+                        scale_idle(shares, turbostat->n_states);
+        }
+}
+
+/* The columns of C0 and of the states of a kind. Returns how many. */
+static int columns_find(const Reader *reader, Role role, guint *columns)
+{
+        int n = 0;
+
+        columns[n++] = column_of(reader, ROLE_C0);
+        for (guint i = 0; i < reader->columns->len && n < STATES_MAX; i++)
+                if (g_array_index(reader->columns, Column, i).role == role)
+                        columns[n++] = i;
+        return n;
+}
+
+/* True if the hardware's states explain the time of the first sample. */
+static bool hardware_complete(const Reader *reader)
+{
+        const GPtrArray *rows = g_ptr_array_index(reader->samples, 0);
+        const Row *whole = whole_row(rows);
+        guint columns[STATES_MAX];
+        int n = columns_find(reader, ROLE_HARDWARE, columns);
+        double sum = 0;
+
+        for (int s = 0; s < n; s++) {
+                double percent = whole ? whole->percent[columns[s]] : mean(rows, columns[s], -1);
+
+                sum += isnan(percent) ? 0 : percent;
+        }
+        return n > 1 && sum >= ACCOUNTED;
+}
+
+static Turbostat *turbostat_make(const Reader *reader)
+{
+        bool software = has_role(reader, ROLE_SOFTWARE) && !hardware_complete(reader);
+        guint columns[STATES_MAX];
+        int n = columns_find(reader, software ? ROLE_SOFTWARE : ROLE_HARDWARE, columns);
+        Turbostat *turbostat = turbostat_new(n);
+
+        turbostat->software = software;
+        turbostat->states[0] = g_strdup("C0");
+        for (int s = 1; s < n; s++)
+                turbostat->states[s] = g_strdup(
+                        g_array_index(reader->columns, Column, columns[s]).state);
+        for (guint i = 0; i < reader->samples->len; i++)
+                sample_make(reader, g_ptr_array_index(reader->samples, i), columns, turbostat);
+        return turbostat;
+}
+
+static void read_lines(Reader *reader, const char *text)
+{
+        g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+
+        for (char **line = lines; *line && !reader->error; line++) {
+                reader->line++;
+                take_line(reader, *line, !line[1]);
+        }
+        sample_end(reader);
+        if (reader->error)
+                return;
+        if (!reader->columns)
+                fail(reader, "found no header with Busy%% or %%c0, expected what turbostat prints");
+        else if (reader->samples->len == 0)
+                fail(reader, "the file ends behind the header, expected rows");
+        else if (!has_role(reader, ROLE_HARDWARE) && !has_role(reader, ROLE_SOFTWARE))
+                fail(reader, "found no column of an idle state, expected some such as CPU%%c6 or "
+                             "C6%%");
+        else
+                check_cut(reader);
+}
+
+static void unref_rows(gpointer data)
+{
+        g_ptr_array_unref(data);
+}
+
+int turbostat_parse(const char *text, Turbostat **ret_turbostat, char **ret_error)
+{
+        Reader reader = { .rows = g_ptr_array_new_with_free_func(g_free),
+                          .samples = g_ptr_array_new_with_free_func(unref_rows) };
+
+        read_lines(&reader, text);
+        if (!reader.error)
+                *ret_turbostat = turbostat_make(&reader);
+        else
+                *ret_error = reader.error;
+        g_clear_pointer(&reader.columns, g_array_unref);
+        g_ptr_array_unref(reader.rows);
+        g_ptr_array_unref(reader.samples);
+        return reader.error ? -EINVAL : 0;
+}

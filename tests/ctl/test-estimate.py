@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""idlectl estimate: the coreidle paper's watts, own tables, fits, bad files."""
+import json
+import os
+import random
+import unittest
+from pathlib import Path
+
+from ctltest import TestCase, machine
+
+CONF = os.environ["CONF"]
+TABLES = os.environ["TURBOSTAT"]
+
+# The paper's measurements: file, watts, MB/s, MB/W.
+PAPER = [
+    ("cyclictest-default", 62.79, None, None),
+    ("cyclictest-sched_mc", 64.02, None, None),
+    ("cyclictest-coreidle", 43.79, None, None),
+    ("tbench-default", 54.68, "225.55", 4.12),
+    ("tbench-sched_mc", 53.94, "224.27", 4.16),
+    ("tbench-coreidle", 51.43, "275.24", 5.35),
+]
+
+
+class EstimateCase(TestCase):
+    def estimate(self, *arguments, vendor=CONF):
+        return self.run_ctl("estimate", "--vendor-dir", vendor, "--config-dir", self.directory,
+                            *arguments)
+
+    def answer(self, *arguments):
+        result = self.estimate("--json", *arguments)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        return json.loads(result.stdout)
+
+    def write(self, name, text):
+        path = Path(self.directory, name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return str(path)
+
+
+class Paper(EstimateCase):
+    def test_figures(self):
+        for name, watts, work, per_watt in PAPER:
+            with self.subTest(name):
+                arguments = ["--power", "coreidle", "--turbostat", f"{TABLES}/{name}.txt"]
+                arguments += ["--work", work] if work else []
+                text = self.estimate(*arguments).stdout
+                self.assertIn(f"~{watts:.2f} W", text)
+                if work:
+                    self.assertIn(f"{per_watt:.2f} MB/W", text)
+                answer = self.answer(*arguments)
+                self.assertEqual((answer["watts"], answer["work_mb_per_watt"]),
+                                 (watts, per_watt))
+                self.assertIsNone(answer["measured_watts"])
+                self.assertAlmostEqual(sum(s["watts"] for s in answer["packages"][0]["states"]),
+                                       watts, delta=0.01)
+
+    def test_no_figure_counts_as_nothing(self):
+        arguments = ("--power", "coreidle", "--turbostat", f"{TABLES}/tbench-default.txt")
+        self.assertIn("0.21 % of the time", self.estimate(*arguments).stdout)
+        states = {s["state"]: s for s in self.answer(*arguments)["packages"][0]["states"]}
+        self.assertEqual((states["C6"]["table_watts"], states["C6"]["watts"]), (None, 0))
+
+
+class Tables(EstimateCase):
+    def test_own(self):
+        """A table of this machine is found without --power; drop-ins change it."""
+        file = ["--turbostat", f"{TABLES}/tbench-default.txt"]
+        refused = self.estimate(*file)
+        self.assertEqual((refused.returncode, refused.stdout), (1, ""))
+        self.assertIn("has no power table of its own", refused.stderr)
+        self.assertIn("coreidle", refused.stderr)
+        self.write("power/machine.conf", "[States]\nC0=10\nC1=10\nC3=10\nC6=10\nC7=10\n")
+        self.assertEqual(self.answer(*file)["watts"], 10)
+        self.write("power/machine.conf.d/half.conf", "[States]\nC0=0\n")
+        self.assertAlmostEqual(self.answer(*file)["watts"], 10 - 3.678, delta=0.01)
+
+    def test_refused(self):
+        file = ["--turbostat", f"{TABLES}/tbench-default.txt"]
+        wrong = self.write("power/wrong.conf", "[States]\nC0=much\nC1=1\n[Sates]\n")
+        cases = [(["--power", "coreidel"], "found no table \"coreidel\""),
+                 (["--power", "wrong"], f"{wrong}:2: C0: found \"much\""),
+                 (["--power", "wrong"], f"{wrong}:4: found the section [Sates]"),
+                 (["--power", wrong], ":2: C0: found \"much\""),
+                 (["--power", self.directory + "/none"], "No such file or directory"),
+                 (["--power", self.directory + "/"], "directory")]
+        for arguments, text in cases:
+            with self.subTest(arguments):
+                result = self.estimate(*file, *arguments)
+                self.assertEqual((result.returncode, result.stdout), (1, ""))
+                self.assertIn(text, result.stderr)
+
+
+class Files(EstimateCase):
+    def test_refused(self):
+        whole = Path(TABLES, "cyclictest-default.txt").read_text()
+        cases = [("empty", "", "found no header"),
+                 ("picture", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "found a NUL byte"),
+                 ("binary", bytes(range(1, 256)) * 4, "found no header"),
+                 ("foreign", "total 4\n-rw-r--r-- 1 root root 5 x\n", "found no header"),
+                 ("cut in a line", whole[:-30], "in the middle of a line"),
+                 ("cut behind a line", "\n".join(whole.split("\n")[:3]) + "\n",
+                  "the file is cut off")]
+        for name, text, says in cases:
+            with self.subTest(name):
+                path = self.write("t.txt", text)
+                result = self.estimate("--power", "coreidle", "--turbostat", path)
+                self.assertEqual((result.returncode, result.stdout), (1, ""))
+                self.assertEqual(result.stderr.count("\n"), 1)
+                self.assertIn(path, result.stderr)
+                self.assertIn(says, result.stderr)
+        result = self.estimate("--power", "coreidle", "--turbostat", self.directory)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("cannot be read", result.stderr)
+
+    def test_usage(self):
+        for arguments, says in ((["--work", "0"], "expected megabytes"),
+                                (["--work", "much"], "expected megabytes"),
+                                (["--output", "x"], "--output: expected --fit"),
+                                (["--for", "10s"], "--for: expected --fit"),
+                                (["--fit", "--for", "1ms"], "at least 1s"),
+                                (["--fit", "--interval", "10ms"], "at least 1s"),
+                                (["--fit", "--power", "coreidle"], "expected no --power"),
+                                (["--turbostat", "x", "--interval", "1s"], "expected no --for")):
+            with self.subTest(arguments):
+                result = self.estimate(*arguments)
+                self.assertEqual((result.returncode, result.stdout), (2, ""))
+                self.assertIn(says, result.stderr)
+
+
+class Fit(EstimateCase):
+    TRUTH = {"C0": 90, "C1": 63, "C3": 55, "C7": 20}
+
+    def samples(self, n, noise, states=("C0", "C1", "C3", "C7")):
+        """What turbostat would print on such a machine."""
+        source = random.Random(1)
+        lines = ["CPU\tBusy%\tCPU%c1\tCPU%c3\tCPU%c6\tCPU%c7\tPkgWatt"]
+        for _ in range(n):
+            share = [source.random() if s in states else 0 for s in self.TRUTH]
+            share = [s / sum(share) for s in share]
+            watts = sum(s * w for s, w in zip(share, self.TRUTH.values()))
+            c0, c1, c3, c7 = (f"{s * 100:.2f}" for s in share)
+            lines.append(f"-\t{c0}\t{c1}\t{c3}\t0.00\t{c7}\t{watts + source.gauss(0, noise):.2f}")
+        return self.write("samples.txt", "\n".join(lines) + "\n")
+
+    def test_found(self):
+        path, table = self.samples(100, 0.5), self.directory + "/power/machine.conf"
+        os.mkdir(self.directory + "/power")
+        answer = self.answer("--fit", "--turbostat", path, "--output", table)
+        found = {s["state"]: s for s in answer["table"]["states"]}
+        self.assertEqual(set(found), set(self.TRUTH))
+        for state, watts in self.TRUTH.items():
+            error = found[state]["error_watts"]
+            self.assertLess(abs(found[state]["watts"] - watts), 4 * error)
+            self.assertLess(error, 0.5)
+        self.assertEqual(answer["fit"]["undetermined"], ["C6"])
+        self.assertAlmostEqual(answer["fit"]["residual_watts"], 0.5, delta=0.1)
+        self.assertAlmostEqual(answer["watts"], answer["measured_watts"], delta=0.1)
+        # What was saved is this machine's table now.
+        again = self.answer("--turbostat", path)
+        self.assertEqual(again["table"]["name"], "machine")
+        self.assertAlmostEqual(again["watts"], again["measured_watts"], delta=0.1)
+        text = self.estimate("--fit", "--turbostat", path).stdout
+        self.assertRegex(text, r"(?m)^C6 +- +-$")
+
+    def test_not_determined(self):
+        path = self.samples(3, 0.5)
+        result = self.estimate("--fit", "--turbostat", path)
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn("found 3 samples with watts", result.stderr)
+        result = self.estimate("--fit", "--turbostat", f"{TABLES}/tbench-default.txt")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("found 0 samples with watts", result.stderr)
+
+    def test_not_saved(self):
+        path = self.samples(20, 0.5)
+        result = self.estimate("--fit", "--turbostat", path, "--output", "/nonexistent/t.conf")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("--output: ", result.stderr)
+
+
+class Here(EstimateCase):
+    def test_machines(self):
+        """Residencies of trees: all of the time is somewhere, in every package."""
+        for name, packages in (("synthetic-laptop", 1), ("synthetic-2x4-numa", 2),
+                               ("synthetic-bare", 1)):
+            with self.subTest(name):
+                root = machine(self.directory, name)
+                answer = self.answer("--root", root, "--power", "coreidle", "--interval", "50ms")
+                self.assertEqual(len(answer["packages"]), packages)
+                for package in answer["packages"]:
+                    self.assertAlmostEqual(sum(s["percent"] for s in package["states"]), 100,
+                                           delta=0.1)
+                os.rename(root, os.path.join(self.directory, name))
+
+    def test_fit_without_energy(self):
+        root = machine(self.directory, "synthetic-bare")
+        result = self.estimate("--root", root, "--fit")
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn("expected energy counters (RAPL)", result.stderr)
+
+
+unittest.main()

@@ -1,0 +1,283 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""idlectl latency: what it counts, and that a sweep restores everything however it ends.
+
+Latencies are measured on the machine of the test; sweeps change a tree of plain files.
+"""
+import csv
+import fcntl
+import io
+import json
+import os
+import signal
+import subprocess
+import time
+import unittest
+import xml.etree.ElementTree as xml
+from pathlib import Path
+
+from ctltest import IDLECTL, TIMEOUT, TestCase, environment, machine
+
+CPU = str(min(os.sched_getaffinity(0)))
+QUICK = ["--policy", "other", "--cpus", CPU, "--interval", "1ms", "--for", "100ms"]
+
+
+class Measured(TestCase):
+    def answer(self, *arguments):
+        result = self.run_ctl("latency", "--json", *arguments)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        return json.loads(result.stdout)
+
+    def test_counts(self):
+        answer = self.answer("--policy", "other", "--cpus", CPU, "--interval", "1ms,100us",
+                             "--for", "1s")
+        self.assertEqual((answer["policy"], answer["priority"]), ("other", 0))
+        self.assertFalse(answer["interrupted"])
+        (setting,) = answer["settings"]
+        self.assertEqual([run["interval_usec"] for run in setting["runs"]], [1000, 100])
+        for run in setting["runs"]:
+            everything = run["all"]
+            self.assertEqual(sum(n for _, n in run["histogram"]) + run["above_histogram"],
+                             everything["samples"])
+            self.assertGreater(everything["samples"], 0)
+            # What was due was measured, or left out.
+            due = 1000000 / run["interval_usec"]
+            self.assertLess(everything["samples"], due * 1.5)
+            ordered = [everything[k] for k in ("min_us", "p50_us", "p90_us", "p99_us", "p99_9_us",
+                                               "max_us")]
+            self.assertEqual(ordered, sorted(ordered))
+            self.assertAlmostEqual(sum(s["percent"] for s in run["power"]["residency"]), 100,
+                                   delta=0.5)
+
+    def test_csv(self):
+        text = self.run_ctl("latency", "--csv", *QUICK, "--for", "1s").stdout
+        rows = list(csv.DictReader(io.StringIO(text)))
+        self.assertEqual([row["cpu"] for row in rows], [CPU, "all"])
+        self.assertEqual({row["setting"] for row in rows}, {"as found"})
+        self.assertGreater(float(rows[0]["max_us"]), 0)
+
+    def test_plots(self):
+        for name in ("p.html", "p.svg"):
+            path = os.path.join(self.directory, name)
+            result = self.run_ctl("latency", *QUICK, "--plot", path)
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            text = Path(path).read_text()
+            tree = xml.fromstring(text.replace("<!DOCTYPE html>\n", ""))
+            svg = tree if name == "p.svg" else tree.find(".//{http://www.w3.org/2000/svg}svg")
+            self.assertTrue(svg.findall("{http://www.w3.org/2000/svg}path"))
+        result = self.run_ctl("latency", *QUICK, "--plot", "/nonexistent/p.svg")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("/nonexistent/p.svg: No such file", result.stderr)
+
+    def test_estimated_power(self):
+        table = Path(self.directory, "t.conf")
+        names = [Path(p).read_text().strip() for p in
+                 sorted(Path("/sys/devices/system/cpu/cpu0/cpuidle").glob("state*/name"))]
+        table.write_text("[States]\nC0=7\nIdle=7\n" + "".join(f"{n}=7\n" for n in names))
+        (setting,) = self.answer(*QUICK, "--power", str(table), "--root", "/")["settings"]
+        power = setting["runs"][0]["power"]
+        if power["source"] == "RAPL":
+            self.skipTest("this machine measures power")
+        packages = len(set(p.read_text() for p in Path("/sys/devices/system/cpu").glob(
+            "cpu*/topology/physical_package_id")))
+        self.assertEqual((power["source"], round(power["watts"])), ("estimate", 7 * packages))
+
+    def test_usage(self):
+        for arguments, says in ((["--interval", "1us"], "from 10us to 1s"),
+                                (["--interval", "1ms,x"], "from 10us to 1s"),
+                                (["--interval", "1ms,"], "from 10us to 1s"),
+                                (["--for", "1ms"], "at least 100ms"),
+                                (["--policy", "fast"], "expected fifo, rr or other"),
+                                (["--priority", "0"], "from 1 to 99"),
+                                (["--policy", "other", "--priority", "5"], "--priority: expected"),
+                                (["--cpus", "x"], "expected CPUs such as"),
+                                (["--plot", "p.png"], "ends in .html or .svg"),
+                                (["--csv", "--json"], "expected one of them"),
+                                (["--sweep", "speed"], "expected governor, epp"),
+                                (["--sweep", "latency=fast"], "expected 0 or a duration"),
+                                (["--sweep", "governor="], "expected one behind"),
+                                (["--sweep", "governor=a,"], "expected a value")):
+            with self.subTest(arguments):
+                result = self.run_ctl("latency", *arguments)
+                self.assertEqual((result.returncode, result.stdout), (2, ""))
+                self.assertIn(says, result.stderr)
+
+    def test_absent_cpu(self):
+        result = self.run_ctl("latency", "--cpus", "8000")
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn("--cpus: 8000: not online", result.stderr)
+
+    def test_interrupted(self):
+        """What was measured until then is the answer."""
+        with subprocess.Popen([IDLECTL, "latency", "--json", "--policy", "other", "--cpus", CPU,
+                               "--interval", "1ms", "--for", "1h"], stdout=subprocess.PIPE,
+                              text=True, env=environment()) as process:
+            wait_for(lambda: sleepers(process.pid) > 1)
+            process.send_signal(signal.SIGINT)
+            answer = json.loads(process.communicate(timeout=TIMEOUT)[0])
+        self.assertEqual(process.returncode, 128 + signal.SIGINT)
+        self.assertTrue(answer["interrupted"])
+
+
+def sleepers(pid):
+    """How many threads it has."""
+    try:
+        return len(os.listdir(f"/proc/{pid}/task"))
+    except FileNotFoundError:
+        return 0
+
+
+def wait_for(condition):
+    pause, end = 0.005, time.monotonic() + TIMEOUT
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError("nothing happened")
+        time.sleep(pause)
+        pause = min(pause * 1.5, 0.2)
+
+
+class Swept(TestCase):
+    """A tree of plain files, which holds what was written."""
+
+    def setUp(self):
+        super().setUp()
+        self.root = machine(self.directory, "synthetic-laptop")
+        self.run_dir = os.path.join(self.directory, "run")
+        self.places = ["--root", self.root, "--run", self.run_dir]
+        self.before = self.contents()
+
+    def contents(self):
+        """All files that a sweep may write."""
+        base = Path(self.root, "sys/devices/system/cpu")
+        names = ("scaling_governor", "energy_performance_preference", "disable",
+                 "pm_qos_resume_latency_us")
+        return {str(p.relative_to(base)): p.read_text().strip()
+                for n in names for p in base.rglob(n)}
+
+    def changed(self):
+        now = self.contents()
+        return {name: now[name] for name in now if now[name] != self.before[name]}
+
+    def sweep(self, *arguments):
+        return self.run_ctl("latency", *QUICK, "--cpus", "0", *self.places, *arguments)
+
+    def test_all_restored(self):
+        result = self.sweep("--json", "--sweep", "governor", "--sweep", "epp", "--sweep",
+                            "latency", "--sweep", "states")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        settings = json.loads(result.stdout)["settings"]
+        self.assertEqual([s["setting"] for s in settings], [
+            "as found", "governor=performance", "governor=powersave", "epp=performance",
+            "epp=balance_performance", "epp=balance_power", "epp=power", "latency=0",
+            "latency=2us", "latency=170us", "latency=230us", "states=POLL", "states=C1E",
+            "states=C6", "states=C10"])
+        self.assertEqual({s["problem"] for s in settings}, {None})
+        self.assertEqual({len(s["runs"]) for s in settings}, {1})
+        self.assertEqual(self.changed(), {})
+        self.assertFalse(Path(self.run_dir, "undo").exists())
+
+    def interrupted(self, number, sweep, expected):
+        """A sweep that hangs in its second setting, a signal."""
+        process = subprocess.Popen(
+            [IDLECTL, "latency", "--policy", "other", "--cpus", "0", "--interval", "1ms", "--for",
+             "2s", "--json", *self.places, "--sweep", sweep], stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, env=environment())
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        wait_for(self.changed)
+        self.assertEqual(self.changed(), expected)
+        process.send_signal(number)
+        output = process.communicate(timeout=TIMEOUT)[0]
+        return process.returncode, output
+
+    def test_signals(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            status, output = self.interrupted(number, "latency=0",
+                                              {"cpu0/power/pm_qos_resume_latency_us": "n/a"})
+            self.assertEqual(status, 128 + number)
+            self.assertTrue(json.loads(output)["interrupted"])
+            self.assertEqual(self.changed(), {})
+
+    def test_killed(self):
+        """SIGKILL leaves the record, which idlectl reports and idled restores."""
+        left = {"cpu0/cpuidle/state2/disable": "1", "cpu0/cpuidle/state3/disable": "1"}
+        self.assertEqual(self.interrupted(signal.SIGKILL, "states=C1E", left)[0],
+                         -signal.SIGKILL)
+        self.assertEqual(self.changed(), left)
+        verify = self.run_ctl("verify", *self.places)
+        self.assertEqual(verify.returncode, 1)
+        self.assertIn("idled --restore", verify.stdout)
+        again = self.sweep("--sweep", "latency")
+        self.assertEqual((again.returncode, again.stdout), (1, ""))
+        self.assertIn('run "idled --restore" first', again.stderr)
+        subprocess.run([os.environ["IDLED"], "--restore", "--no-bus", *self.places], check=True,
+                       stderr=subprocess.DEVNULL)
+        self.assertEqual(self.changed(), {})
+        self.assertEqual(self.sweep("--sweep", "latency=0").returncode, 0)
+
+    def test_daemon_runs(self):
+        os.mkdir(self.run_dir)
+        lock = os.open(self.run_dir, os.O_RDONLY)
+        self.addCleanup(os.close, lock)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        result = self.sweep("--sweep", "governor")
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn("idled is running", result.stderr)
+        self.assertEqual(self.sweep().returncode, 0)
+
+    def test_taken_over(self):
+        """Another program's value stays, and is reported."""
+        file = Path(self.root, "sys/devices/system/cpu/cpu0/power/pm_qos_resume_latency_us")
+        process = subprocess.Popen(
+            [IDLECTL, "latency", "--policy", "other", "--cpus", "0", "--interval", "1ms", "--for",
+             "1s", *self.places, "--sweep", "latency=0"], stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, env=environment())
+        wait_for(self.changed)
+        file.write_text("77\n")
+        errors = process.communicate(timeout=TIMEOUT)[1]
+        self.assertEqual(file.read_text(), "77\n")
+        self.assertIn("was changed by another program", errors)
+
+    def test_refused_write(self):
+        """One setting fails: the answer says why, the others are measured, all is restored."""
+        governor = Path(self.root, "sys/devices/system/cpu/cpufreq/policy7/scaling_governor")
+        governor.unlink()
+        governor.symlink_to("/dev/full")
+        self.before = {k: v for k, v in self.before.items() if "policy7" not in k}
+        before = {k: v for k, v in self.before.items() if "cpu7/cpufreq" not in k}
+        result = self.sweep("--json", "--sweep", "governor=performance", "--sweep", "latency=0")
+        self.assertEqual(result.returncode, 1)
+        settings = json.loads(result.stdout)["settings"]
+        self.assertIn("policy7/scaling_governor", settings[1]["problem"])
+        self.assertEqual((settings[1]["runs"], len(settings[2]["runs"])), ([], 1))
+        base = Path(self.root, "sys/devices/system/cpu")
+        self.assertEqual({n: (base / n).read_text().strip() for n in before}, before)
+
+    def test_not_offered(self):
+        for what, says in (("governor=schedutil", "does not offer"), ("epp=fast", "does not offer"),
+                           ("states=C99", "expected an idle state of CPU 0"),
+                           ("profile", "idled is not running")):
+            result = self.sweep("--sweep", what)
+            self.assertEqual((result.returncode, result.stdout), (1, ""))
+            self.assertIn(says, result.stderr)
+
+    def test_nothing_there(self):
+        os.rename(self.root, os.path.join(self.directory, "laptop"))
+        machine(self.directory, "synthetic-bare")
+        for what in ("governor", "epp"):
+            result = self.sweep("--sweep", what)
+            self.assertEqual(result.returncode, 1)
+            self.assertIn("this machine does not have it", result.stderr)
+
+    def test_never_all_cpus_unasked(self):
+        """Only --sweep dma-latency opens the limit of all CPUs."""
+        device = Path(self.root, "dev/cpu_dma_latency")
+        device.parent.mkdir()
+        device.write_bytes(b"")
+        self.assertEqual(self.sweep("--sweep", "latency", "--sweep", "states").returncode, 0)
+        self.assertEqual(device.read_bytes(), b"")
+        self.assertEqual(self.sweep("--sweep", "dma-latency=50us").returncode, 0)
+        self.assertEqual(device.read_bytes(), (50).to_bytes(4, "little"))
+
+
+unittest.main()

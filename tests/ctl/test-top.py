@@ -1,0 +1,451 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""idlectl top: rows that add up whatever the counters do, on all kinds of output.
+
+Machines are trees of plain files, which the tests change between two samples.
+"""
+import csv
+import fcntl
+import io
+import json
+import os
+import pty
+import random
+import re
+import select
+import signal
+import struct
+import subprocess
+import termios
+import time
+import unittest
+from pathlib import Path
+
+from ctltest import IDLECTL, TIMEOUT, TestCase, environment, machine
+
+CPUS = "sys/devices/system/cpu"
+
+
+class Tree(TestCase):
+    NAME = "synthetic-laptop"
+
+    def setUp(self):
+        super().setUp()
+        self.root = Path(machine(self.directory, self.NAME))
+
+    def top(self, *arguments, **more):
+        return self.run_ctl("top", "--root", str(self.root), *arguments, **more)
+
+    def write(self, name, value):
+        """In one go, so that idlectl never reads an empty file."""
+        descriptor = os.open(self.root / name, os.O_WRONLY | os.O_CREAT, 0o644)
+        os.truncate(descriptor, os.write(descriptor, f"{value}\n".encode()))
+        os.close(descriptor)
+
+    def add(self, name, value):
+        """Adds to a counter."""
+        self.write(name, int((self.root / name).read_text()) + value)
+
+    def write_stat(self, text):
+        """Replaces /proc/stat in one go, as the kernel does: a reader sees all or nothing."""
+        path = self.root / "proc/stat"
+        missing = path.stat().st_size - len(text) - len("pad \n")
+        text += "pad " + "x" * max(missing, 0) + "\n"
+        with open(path, "r+b", buffering=0) as file:
+            file.write(text.encode())
+
+    def samples(self, *arguments, interval="100ms"):
+        """Samples as JSON, one at a time; `next` starts when the one before was read."""
+        process = subprocess.Popen(
+            [IDLECTL, "top", "--json", "--root", str(self.root), "--interval", interval,
+             *arguments], stdout=subprocess.PIPE, text=True, env=environment())
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        return process, (json.loads(line) for line in process.stdout)
+
+
+def total(row):
+    return row["busy_percent"] + sum(state["percent"] for state in row["states"])
+
+
+class Rows(Tree):
+    def test_add_up(self):
+        """Also where counters stand still, run away, go back, or are no numbers."""
+        source = random.Random(4711)
+        _, samples = self.samples(interval="50ms")
+        files = sorted((self.root / CPUS).glob("cpu[0-9]*/cpuidle/state*/[tu][is][ma][eg]*"))
+        self.assertGreater(len(files), 30)
+        for _ in range(12):
+            sample = next(samples)
+            self.assertEqual(sample["machine"]["cpus"], 8)
+            for row in [sample["machine"], *sample["rows"]]:
+                self.assertAlmostEqual(total(row), 100, delta=0.05)
+                self.assertTrue(all(s["percent"] >= 0 for s in row["states"]))
+            for file in source.sample(files, 10):
+                file.write_text(source.choice(["0\n", "x\n", "", "-5\n",
+                                               f"{source.randrange(10**9)}\n",
+                                               "99999999999999999999999\n"]))
+            stat = (self.root / "proc/stat").read_text()
+            stat = re.sub(r"(?m)^(cpu\d+ )(\d+)", lambda m: m[1] + str(
+                int(m[2]) + source.randrange(20)), stat)
+            self.write_stat(stat)
+
+    def test_wakeups(self):
+        _, samples = self.samples(interval="200ms")
+        next(samples)
+        for state, usage in ((1, 30), (2, 10)):
+            self.add(f"{CPUS}/cpu2/cpuidle/state{state}/usage", usage)
+            self.add(f"{CPUS}/cpu2/cpuidle/state{state}/time", 1000 * usage)
+        entered = []
+        for sample in (next(samples), next(samples)):
+            rows = [row for row in sample["rows"] if row["wakeups_per_second"]]
+            self.assertLessEqual({row["cpu"] for row in rows}, {2})
+            seconds = sample["interval_usec"] / 1e6
+            for row in rows:
+                entered.append(sum(s["entered"] for s in row["states"]))
+                self.assertAlmostEqual(row["wakeups_per_second"] * seconds, entered[-1], delta=0.1)
+                self.assertAlmostEqual(row["mean_sleep_usec"] * entered[-1], seconds * 1e6,
+                                       delta=seconds * 1e4)
+        self.assertEqual(sum(entered), 40)
+
+    def test_asleep(self):
+        """A CPU that never woke has slept at least since it was first seen so."""
+        _, samples = self.samples(interval="100ms")
+        lengths = [next(samples)["rows"][0]["longest_sleep_at_least_usec"] for _ in range(4)]
+        self.assertEqual(lengths, sorted(lengths))
+        self.assertGreater(lengths[3], 300000)
+
+    def test_groups(self):
+        def count(*arguments):
+            result = self.top("--json", "--count", "1", "--interval", "50ms", *arguments)
+            return [(r["cpu"], r["core"], r["package"], r["cpus"])
+                    for r in json.loads(result.stdout)["rows"]]
+        self.assertEqual([row[0] for row in count()], list(range(8)))
+        self.assertEqual([row[3] for row in count("--by", "core")], [2, 2, 1, 1, 1, 1])
+        self.assertEqual(count("--by", "package"), [(None, None, 0, 8)])
+        self.assertEqual([row[0] for row in count("--cpus", "1,6-7")], [1, 6, 7])
+
+    def test_limits(self):
+        for cpu, text in ((1, "n/a"), (2, "50")):
+            self.write(f"{CPUS}/cpu{cpu}/power/pm_qos_resume_latency_us", text)
+        rows = json.loads(self.top("--json", "--count", "1", "--interval", "50ms").stdout)["rows"]
+        self.assertEqual([row["latency_limit_us"] for row in rows[:4]], [None, 0, 50, None])
+
+    def test_parked(self):
+        self.start("normal")
+        rows = json.loads(self.top("--json", "--count", "1", "--interval", "50ms").stdout)["rows"]
+        self.assertEqual([row["parked_cpus"] for row in rows], [0, 0, 1, 1, 0, 0, 0, 0])
+        self.assertRegex(self.top("--count", "1", "--interval", "50ms", "--columns",
+                                  "CPU,Park").stdout, r"(?m)^  2 +yes$")
+
+
+class Energy(Tree):
+    ZONE = "sys/class/powercap/intel-rapl:0"
+
+    def watts(self, change):
+        """The watts of the first reading after a change, and how long after the one before."""
+        _, samples = self.samples(interval="1s")
+        begin = next(samples)
+        self.assertEqual(begin["machine"]["package_watts"], 0)
+        change()
+        for _ in range(5):
+            sample = next(samples)
+            if sample["machine"]["package_watts"] != 0:
+                break
+        return (sample["machine"]["package_watts"],
+                (sample["time_usec"] - begin["time_usec"]) / 1e6)
+
+    def test_measured(self):
+        watts, seconds = self.watts(lambda: self.add(self.ZONE + "/energy_uj", 5000000))
+        self.assertAlmostEqual(watts * seconds, 5, delta=0.5)
+
+    def test_wrap(self):
+        limit = int((self.root / self.ZONE / "max_energy_range_uj").read_text())
+        self.write(self.ZONE + "/energy_uj", limit - 1000000)
+        watts, seconds = self.watts(lambda: self.write(self.ZONE + "/energy_uj", 2000000))
+        self.assertAlmostEqual(watts * seconds, 3, delta=0.3)
+
+    def test_impossible(self):
+        for value in (0, "x", 10**18):
+            self.write(self.ZONE + "/energy_uj", 200000000)
+            watts, _ = self.watts(lambda value=value: self.write(self.ZONE + "/energy_uj", value))
+            self.assertIsNone(watts, value)
+
+    def test_temperature(self):
+        self.assertIsNone(json.loads(self.top("--json", "--count", "1", "--interval",
+                                              "50ms").stdout)["machine"]["package_celsius"])
+        for name, value in (("name", "coretemp"), ("temp1_label", "Package id 0"),
+                            ("temp1_input", 41500), ("temp2_label", "Core 0"),
+                            ("temp2_input", 99000)):
+            (self.root / "sys/class/hwmon/hwmon3").mkdir(parents=True, exist_ok=True)
+            self.write("sys/class/hwmon/hwmon3/" + name, value)
+        self.assertEqual(json.loads(self.top("--json", "--count", "1", "--interval",
+                                             "50ms").stdout)["machine"]["package_celsius"], 41.5)
+
+    def test_estimate(self):
+        """Without counters, by a table, and marked."""
+        table = Path(self.directory, "t.conf")
+        table.write_text("[States]\n" + "".join(f"{n}=10\n" for n in
+                                                 ("C0", "POLL", "C1E", "C6", "C10", "C6S")))
+        for zone in (self.root / "sys/class/powercap").iterdir():
+            for file in zone.glob("energy_uj"):
+                file.unlink()
+        arguments = ("--count", "1", "--interval", "50ms", "--power", str(table))
+        row = json.loads(self.top("--json", *arguments).stdout)["machine"]
+        self.assertEqual((row["package_watts"], row["package_watts_source"]), (10, "estimate"))
+        self.assertIn("~10.00", self.top(*arguments).stdout)
+
+    def test_not_root(self):
+        """What root alone may read is absent, and all else is there."""
+        if os.geteuid() != 0:
+            self.skipTest("needs root, to become another user")
+        for file in (self.root / "sys/class/powercap").glob("*/energy_uj"):
+            file.chmod(0o400)
+        os.chmod(self.directory, 0o755)
+        row = json.loads(self.top("--json", "--count", "1", "--interval", "50ms",
+                                  user=65534).stdout)["machine"]
+        self.assertIsNone(row["package_watts"])
+        self.assertAlmostEqual(total(row), 100, delta=0.05)
+
+
+class Changes(Tree):
+    def test_cpu_goes_and_comes(self):
+        online, stat = f"{CPUS}/online", (self.root / "proc/stat").read_text()
+        _, samples = self.samples(interval="50ms")
+        self.assertEqual(len(next(samples)["rows"]), 8)
+        self.write_stat(re.sub(r"(?m)^cpu3 .*\n", "", stat))
+        self.write(online, "0-2,4-7")
+        found = [len(next(samples)["rows"]) for _ in range(3)]
+        self.assertEqual(found[-1], 7)
+        self.write_stat(stat)
+        self.write(online, "0-7")
+        found = [len(next(samples)["rows"]) for _ in range(3)]
+        self.assertEqual(found[-1], 8)
+
+    def test_states_vanish(self):
+        _, samples = self.samples(interval="50ms")
+        next(samples)
+        os.rename(self.root / CPUS / "cpu1/cpuidle", self.root / "gone")
+        for _ in range(3):
+            sample = next(samples)
+            self.assertAlmostEqual(total(sample["rows"][1]), 100, delta=0.05)
+
+    def test_stat_vanishes(self):
+        process, samples = self.samples("--count", "20", interval="50ms")
+        next(samples)
+        self.write("proc/stat", "")
+        self.assertLess(len(list(samples)), 19)
+        self.assertEqual(process.wait(TIMEOUT), 1)
+
+
+class Output(Tree):
+    def test_columns(self):
+        result = self.top("--count", "2", "--interval", "50ms", "--columns", "cpu,states,Wake/s")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        tables = result.stdout.split("\n\n")
+        self.assertEqual(len(tables), 2)
+        self.assertEqual(tables[0].split("\n")[0].split(),
+                         ["CPU", "POLL%", "C1E%", "C6%", "C10%", "C6S%", "Wake/s"])
+        self.assertEqual([line.split()[0] for line in tables[0].split("\n")[1:]],
+                         ["-", *map(str, range(8))])
+        for option in ("--columns", "--sort"):
+            result = self.top("--count", "1", option, "CPU,Bsy%")
+            self.assertEqual((result.returncode, result.stdout), (2, ""))
+            self.assertIn("found \"Bsy%\", expected some of states", result.stderr)
+
+    def test_sort(self):
+        self.write(f"{CPUS}/cpu5/power/pm_qos_resume_latency_us", "7")
+        result = self.top("--count", "1", "--interval", "50ms", "--columns", "CPU,Limit",
+                          "--sort", "limit")
+        self.assertEqual([line.split()[0] for line in result.stdout.splitlines()[1:4]],
+                         ["-", "5", "0"])
+
+    def test_csv(self):
+        result = self.top("--csv", "--count", "2", "--interval", "50ms")
+        rows = list(csv.DictReader(io.StringIO(result.stdout)))
+        self.assertEqual(len(rows), 18)
+        self.assertEqual({len(row) for row in rows}, {len(rows[0])})
+        self.assertEqual([row["CPU"] for row in rows[:9]], ["", *map(str, range(8))])
+        self.assertIn("C10%", rows[1]["Estimated"].split())
+        shares = ("Busy%", "POLL%", "C1E%", "C6%", "C10%", "C6S%")
+        for row in rows:
+            self.assertAlmostEqual(sum(float(row[name]) for name in shares), 100, delta=0.05)
+
+    def test_widths(self):
+        for width in (40, 80, 20):
+            text = self.run_terminal("top", "--root", str(self.root), "--count", "1",
+                                     "--interval", "50ms", "--no-colour", width=width)
+            self.assertLessEqual(max(map(len, text.splitlines())), width)
+            self.assertIn("CPU  Busy%", text)
+
+    def test_closed_pipe(self):
+        with subprocess.Popen([IDLECTL, "top", "--root", str(self.root), "--interval", "10ms"],
+                              stdout=subprocess.PIPE, env=environment()) as process:
+            process.stdout.readline()
+            process.stdout.close()
+            self.assertNotEqual(process.wait(TIMEOUT), 0)
+
+    def test_full_disk(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            status = subprocess.run([IDLECTL, "top", "--root", str(self.root), "--interval",
+                                     "10ms", "--count", "3"], stdout=full, env=environment(),
+                                    stderr=subprocess.DEVNULL, timeout=TIMEOUT,
+                                    check=False).returncode
+        self.assertEqual(status, 1)
+
+    def test_signal_ends(self):
+        process, samples = self.samples(interval="50ms")
+        next(samples)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(TIMEOUT), 0)
+
+    def test_no_machine(self):
+        result = self.run_ctl("top", "--root", self.directory, "--count", "1")
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn("no CPUs can be read", result.stderr)
+
+    def test_usage(self):
+        for arguments, says in ((["--count", "0"], "expected a number of samples"),
+                                (["--by", "node"], "expected cpu, core or package"),
+                                (["--cpus", "x"], "expected CPUs such as"),
+                                (["--csv", "--json"], "expected one of them"),
+                                (["--count", "1", "true"], "--count: expected no COMMAND"),
+                                (["--interval", "1s", "true"], "--interval: expected no")):
+            with self.subTest(arguments):
+                result = self.top(*arguments)
+                self.assertEqual((result.returncode, result.stdout), (2, ""))
+                self.assertIn(says, result.stderr)
+
+
+class Command(Tree):
+    def test_measured(self):
+        zone = self.root / Energy.ZONE / "energy_uj"
+        result = self.top("--json", "sh", "-c",
+                          f"echo $(( $(cat {zone}) + 3000000 )) > {zone}.new; sleep 1; "
+                          f"cat {zone}.new > {zone}; echo seen; exit 7")
+        self.assertEqual(result.returncode, 7)
+        seen, answer = result.stdout.split("\n", 1)
+        answer = json.loads(answer)
+        self.assertEqual((seen, answer["exit_status"]), ("seen", 7))
+        self.assertAlmostEqual(answer["package_joules"], 3, delta=0.01)
+        self.assertEqual(answer["package_joules_source"], "RAPL")
+        self.assertGreater(answer["seconds"], 1)
+        self.assertAlmostEqual(total(answer["machine"]), 100, delta=0.05)
+
+    def test_people(self):
+        result = self.top("sleep", "0.1")
+        self.assertRegex(result.stdout, r"(?m)^sleep: 0\.\d+ s, 0\.\d+ s of CPU, exit status 0$")
+
+    def test_status(self):
+        self.assertEqual(self.top("/nonexistent/command").returncode, 127)
+        self.assertEqual(self.top(self.directory).returncode, 126)
+        self.assertEqual(self.top("sh", "-c", "kill -TERM $$").returncode, 128 + signal.SIGTERM)
+        self.assertEqual(self.top("--", "sh", "-c", "exit 3").returncode, 3)
+
+
+class Live(Tree):
+    """On a terminal, with a keyboard."""
+
+    def begin(self, width=80, height=12, *arguments):
+        master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
+        self.before = termios.tcgetattr(slave)
+        process = subprocess.Popen(
+            [IDLECTL, "top", "--root", str(self.root), "--interval", "50ms", "--no-colour",
+             *arguments], stdin=slave, stdout=slave, env=environment(TERM="xterm"))
+        self.addCleanup(os.close, slave)
+        self.addCleanup(os.close, master)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.master, self.slave, self.text = master, slave, ""
+        return process
+
+    def frame(self, condition):
+        """Waits for a whole frame for which that is true; its lines."""
+        end = time.monotonic() + TIMEOUT
+        while time.monotonic() < end:
+            if select.select([self.master], [], [], 0.5)[0]:
+                self.text += os.read(self.master, 65536).decode().replace("\r\n", "\n")
+            frames = self.text.split("\033[H\033[J")
+            if len(frames) > 2:
+                self.text = "\033[H\033[J" + frames[-1]
+                for frame in frames[1:-1]:
+                    if condition(frame.split("\n")):
+                        return frame.split("\n")
+        raise AssertionError(f"no such frame: {self.text!r}")
+
+    def end(self, process):
+        end = time.monotonic() + TIMEOUT
+        while process.poll() is None or select.select([self.master], [], [], 0)[0]:
+            if select.select([self.master], [], [], 0.2)[0]:
+                self.text += os.read(self.master, 65536).decode()
+            self.assertLess(time.monotonic(), end)
+        self.assertEqual(process.returncode, 0)
+        self.assertTrue(self.text.endswith("\033[?25h\033[?1049l"))
+        self.assertEqual(termios.tcgetattr(self.slave), self.before)
+
+    def test_keys(self):
+        process = self.begin()
+        lines = self.frame(lambda lines: True)
+        self.assertIn("8 CPUs", lines[0])
+        self.assertTrue(all(len(line) <= 80 for line in lines))
+        self.assertLessEqual(len(lines), 12)
+        os.write(self.master, b"\033[B")  # down
+        lines = self.frame(lambda lines: lines[3].split()[0] == "1")
+        self.assertEqual(lines[2].split()[0], "-")
+        os.write(self.master, b"k")  # and up
+        self.frame(lambda lines: lines[3].split()[0] == "0")
+        os.write(self.master, b"s")
+        self.frame(lambda lines: lines[-1].endswith("sort: CPU") and lines[3].split()[0] == "7")
+        os.write(self.master, b"r")
+        self.frame(lambda lines: lines[3].split()[0] == "0")
+        os.write(self.master, b"\033[C")  # to the right
+        self.frame(lambda lines: "POLL+" in lines[1])
+        os.write(self.master, b"xyz\033[99~\0")  # keys that mean nothing
+        os.write(self.master, b"q")
+        self.end(process)
+
+    def test_sizes(self):
+        process = self.begin(40, 6)
+        lines = self.frame(lambda lines: True)
+        self.assertTrue(all(len(line) <= 40 for line in lines))
+        self.assertLessEqual(len(lines), 6)
+        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 20, 120, 0, 0))
+        process.send_signal(signal.SIGWINCH)
+        self.frame(lambda lines: len(lines) == 12)
+        process.send_signal(signal.SIGTERM)
+        self.end(process)
+
+
+class Large(TestCase):
+    def test_576_cpus_10_states(self):
+        names = ["POLL", "C1", "C1E", "C2", "C3", "C6", "C7", "C8", "C9", "C10"]
+        root = Path(self.directory, "large")
+        cpus = root / CPUS
+        for directory in (cpus, root / "proc", root / "model"):
+            directory.mkdir(parents=True)
+        for name in ("possible", "present", "online"):
+            (cpus / name).write_text("0-575\n")
+        (root / "proc/stat").write_text("cpu  1 0 1 1 0 0 0 0 0 0\n" + "".join(
+            f"cpu{cpu} 100 0 100 9000 0 0 0 0 0 0\n" for cpu in range(576)) + "ctxt 1\n")
+        for i, name in enumerate(names):  # files of all CPUs are the same ones
+            state = root / f"model/state{i}"
+            state.mkdir()
+            for file, text in (("name", name), ("latency", i * 10), ("residency", i * 30),
+                               ("usage", 5), ("time", 500)):
+                (state / file).write_text(f"{text}\n")
+        for cpu in range(576):
+            (cpus / f"cpu{cpu}").mkdir()
+            (cpus / f"cpu{cpu}/cpuidle").symlink_to(root / "model")
+        root = str(root)
+        result = self.run_ctl("top", "--root", root, "--json", "--count", "2", "--interval",
+                              "50ms")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        sample = json.loads(result.stdout.splitlines()[1])
+        self.assertEqual(len(sample["rows"]), 576)
+        self.assertEqual([s["name"] for s in sample["rows"][575]["states"]], names)
+        for row in sample["rows"]:
+            self.assertAlmostEqual(total(row), 100, delta=0.05)
+
+
+unittest.main()

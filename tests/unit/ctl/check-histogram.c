@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Histograms: quantiles to half a bucket, whatever the samples. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "ctl/histogram.h"
+#include "table.h"
+
+#define near(a, b) (fabs((a) - (b)) <= 0.05 + 1e-9)
+
+START_TEST(empty)
+{
+        g_autoptr(Histogram) histogram = histogram_new();
+
+        ck_assert(isnan(histogram_quantile(histogram, 0.5)));
+        ck_assert(isnan(histogram_mean(histogram)));
+        ck_assert(isnan(histogram_min(histogram)));
+        ck_assert(isnan(histogram_max(histogram)));
+}
+END_TEST
+
+START_TEST(buckets)
+{
+        g_autoptr(Histogram) histogram = histogram_new();
+
+        histogram_add(histogram, 0);
+        histogram_add(histogram, 99);
+        histogram_add(histogram, 100);
+        histogram_add(histogram, (uint64_t)HISTOGRAM_BUCKETS * HISTOGRAM_BUCKET_NSEC - 1);
+        histogram_add(histogram, (uint64_t)HISTOGRAM_BUCKETS * HISTOGRAM_BUCKET_NSEC);
+        ck_assert_uint_eq(histogram->buckets[0], 2);
+        ck_assert_uint_eq(histogram->buckets[1], 1);
+        ck_assert_uint_eq(histogram->buckets[HISTOGRAM_BUCKETS - 1], 1);
+        ck_assert_uint_eq(histogram->above, 1);
+        ck_assert_uint_eq(histogram->count, 5);
+}
+END_TEST
+
+/* Above 10 ms the buckets are coarse, above 1 s the maximum is what is known. */
+START_TEST(coarse)
+{
+        g_autoptr(Histogram) histogram = histogram_new();
+
+        for (int i = 1; i <= 100; i++)
+                histogram_add(histogram, (uint64_t)i * 5000000);
+        ck_assert(fabs(histogram_quantile(histogram, 0.5) - 250000) <= 50);
+        ck_assert(fabs(histogram_quantile(histogram, 0.9) - 450000) <= 50);
+        histogram_add(histogram, 20000000000);
+        histogram_add(histogram, 30000000000);
+        ck_assert(near(histogram_quantile(histogram, 0.99), 30000000));
+}
+END_TEST
+
+START_TEST(above)
+{
+        g_autoptr(Histogram) histogram = histogram_new();
+
+        for (int i = 0; i < 9; i++)
+                histogram_add(histogram, 5000);
+        histogram_add(histogram, 123456789);
+        ck_assert(near(histogram_quantile(histogram, 0.9), 5));
+        ck_assert(near(histogram_quantile(histogram, 0.999), 123456.789));
+        ck_assert(near(histogram_max(histogram), 123456.789));
+}
+END_TEST
+
+static int compare(const void *a, const void *b)
+{
+        double x = *(const double *)a, y = *(const double *)b;
+
+        return (x > y) - (x < y);
+}
+
+/* Against sorting, with one histogram and with two merged. */
+START_TEST(quantiles)
+{
+        static const double shares[] = { 0, 0.001, 0.25, 0.5, 0.9, 0.99, 0.999, 1 };
+        g_autoptr(Histogram) histogram = histogram_new(), other = histogram_new();
+        g_autoptr(GRand) random = g_rand_new_with_seed((guint32)_i);
+        int n = _i * _i * 37 + 1;
+        g_autofree double *samples = g_new(double, (gsize)n);
+        double sum = 0;
+
+        for (int i = 0; i < n; i++) {
+                uint64_t nsec = (uint64_t)exp(g_rand_double_range(random, 0, 15));
+
+                samples[i] = (double)nsec / 1000;
+                sum += samples[i];
+                histogram_add(i % 3 ? histogram : other, nsec);
+        }
+        histogram_merge(histogram, other);
+        qsort(samples, (size_t)n, sizeof(*samples), compare);
+        for (size_t i = 0; i < G_N_ELEMENTS(shares); i++) {
+                int rank = MAX((int)ceil(shares[i] * n), 1) - 1;
+                double found = histogram_quantile(histogram, shares[i]);
+
+                ck_assert_msg(near(found, samples[rank]), "%d samples, %f: %f, expected %f", n,
+                              shares[i], found, samples[rank]);
+        }
+        ck_assert(near(histogram_mean(histogram), sum / n));
+        ck_assert(near(histogram_min(histogram), samples[0]));
+        ck_assert(near(histogram_max(histogram), samples[n - 1]));
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("histogram");
+        TCase *tcase = tcase_create("histograms");
+
+        tcase_add_test(tcase, empty);
+        tcase_add_test(tcase, buckets);
+        tcase_add_test(tcase, coarse);
+        tcase_add_test(tcase, above);
+        tcase_add_loop_test(tcase, quantiles, 0, 8);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}

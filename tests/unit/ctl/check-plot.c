@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Plots: the SVG is well-formed, and points stand where the axes say. */
+#include <math.h>
+#include <string.h>
+
+#include "ctl/plot.h"
+#include "table.h"
+
+/* What a document holds, as GLib's parser reads it. */
+typedef struct Seen {
+        int circles, rects, svgs, moves; /* moves: of the last <path> with fill="none" */
+        double x[16], y[16];             /* of circles */
+        GString *text;
+} Seen;
+
+static void see_element(GMarkupParseContext *context, const char *name, const char **keys,
+                        const char **values, gpointer data, GError **error)
+{
+        Seen *seen = data;
+        const char *path = NULL;
+        bool line = false;
+
+        seen->svgs += g_str_equal(name, "svg");
+        seen->rects += g_str_equal(name, "rect");
+        for (size_t i = 0; keys[i]; i++) {
+                if (g_str_equal(keys[i], "cx"))
+                        seen->x[seen->circles % 16] = g_ascii_strtod(values[i], NULL);
+                if (g_str_equal(keys[i], "cy"))
+                        seen->y[seen->circles % 16] = g_ascii_strtod(values[i], NULL);
+                if (g_str_equal(keys[i], "d"))
+                        path = values[i];
+                line |= g_str_equal(keys[i], "stroke-dasharray");
+        }
+        seen->circles += g_str_equal(name, "circle");
+        if (path && line && strchr(path, 'L'))
+                for (seen->moves = 0; *path; path++)
+                        seen->moves += *path == 'M';
+}
+
+static void see_text(GMarkupParseContext *context, const char *text, gsize length, gpointer data,
+                     GError **error)
+{
+        Seen *seen = data;
+
+        g_string_append_len(seen->text, text, (gssize)length);
+        g_string_append_c(seen->text, '|');
+}
+
+static Seen see(const Plot *plot)
+{
+        static const GMarkupParser parser = { .start_element = see_element, .text = see_text };
+        Seen seen = { .text = g_string_new(NULL) };
+        GMarkupParseContext *context = g_markup_parse_context_new(&parser, 0, &seen, NULL);
+        g_autoptr(GError) error = NULL;
+        char *text = NULL;
+        size_t size = 0;
+        FILE *file = open_memstream(&text, &size);
+
+        plot_write_file(file, plot);
+        fclose(file);
+        ck_assert_msg(g_markup_parse_context_parse(context, text, (gssize)size, &error) &&
+                              g_markup_parse_context_end_parse(context, &error),
+                      "not well-formed: %s", error ? error->message : "");
+        ck_assert_ptr_null(strstr(text, "nan"));
+        ck_assert_ptr_null(strstr(text, "inf"));
+        g_markup_parse_context_free(context);
+        free(text);
+        return seen;
+}
+
+static void forget(Seen *seen)
+{
+        g_string_free(seen->text, TRUE);
+}
+
+START_TEST(log_axes)
+{
+        static const double x[] = { 1, 10, 100, 0, -1 }, y[] = { 1000, 100, 10, 5, 5 };
+        const PlotSeries series = { "points", PLOT_POINTS, 5, x, y };
+        Seen seen = see(&(Plot){ NULL, { .log = true }, { .log = true }, &series, 1 });
+
+        /* Two are not above 0; the legend has one mark. */
+        ck_assert_int_eq(seen.circles, 3 + 1);
+        ck_assert(fabs(seen.x[1] - seen.x[0] - (seen.x[2] - seen.x[1])) < 0.3);
+        ck_assert(fabs(seen.y[1] - seen.y[0] - (seen.y[2] - seen.y[1])) < 0.3);
+        ck_assert(seen.x[1] > seen.x[0] && seen.y[1] > seen.y[0]);
+        forget(&seen);
+}
+END_TEST
+
+START_TEST(linear_axes)
+{
+        static const double x[] = { 0, 2.5, 10 }, y[] = { 0, 5, 20 };
+        static const char *const labels[] = { "<first>", NULL, "a & b" };
+        const PlotSeries series = { NULL, PLOT_POINTS, 3, x, y, .labels = labels };
+        Seen seen = see(&(Plot){ "Watts & \"more\"", { "x" }, { "y" }, &series, 1 });
+
+        ck_assert_int_eq(seen.circles, 3);
+        ck_assert(fabs((seen.x[1] - seen.x[0]) * 4 - (seen.x[2] - seen.x[0])) < 0.3);
+        ck_assert(fabs((seen.y[1] - seen.y[0]) * 4 - (seen.y[2] - seen.y[0])) < 0.3);
+        ck_assert_ptr_nonnull(strstr(seen.text->str, "<first>"));
+        ck_assert_ptr_nonnull(strstr(seen.text->str, "a & b"));
+        ck_assert_ptr_nonnull(strstr(seen.text->str, "Watts & \"more\""));
+        forget(&seen);
+}
+END_TEST
+
+START_TEST(gaps)
+{
+        static const double x[] = { 0, 1, 2, 3, 4 }, y[] = { 1, 2, NAN, 2, INFINITY };
+        const PlotSeries series = { "line", PLOT_LINE, 5, x, y };
+        Seen seen = see(&(Plot){ NULL, { 0 }, { 0 }, &series, 1 });
+
+        ck_assert_int_eq(seen.moves, 3); /* the path's own, and two parts */
+        forget(&seen);
+}
+END_TEST
+
+START_TEST(bars)
+{
+        static const double x[] = { 0, 1, 2 }, y[] = { 1, 1e6, 0 };
+        const PlotSeries series = { "bars", PLOT_BARS, 3, x, y, .width = 1 };
+        Seen seen = see(&(Plot){ NULL, { 0 }, { .log = true }, &series, 1 });
+
+        ck_assert_int_eq(seen.rects, 1 + 2); /* the background, and no bar of nothing */
+        forget(&seen);
+}
+END_TEST
+
+/* Nothing to draw, or all in one place, is a plot all the same. */
+START_TEST(empty)
+{
+        static const double one[] = { 7 }, none[] = { NAN };
+        const PlotSeries series[] = { { "one", PLOT_POINTS, 1, one, one },
+                                      { "none", PLOT_STEPS, 1, none, none },
+                                      { "empty", PLOT_LINE, 0, NULL, NULL } };
+
+        for (size_t n = 0; n < 4; n++)
+                for (int log = 0; log < 2; log++) {
+                        Seen seen = see(&(Plot){ NULL, { .log = log }, { .log = log }, series, n });
+
+                        ck_assert_int_eq(seen.svgs, 1);
+                        forget(&seen);
+                }
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("plot");
+        TCase *cases = tcase_create("plots");
+
+        tcase_add_test(cases, log_axes);
+        tcase_add_test(cases, linear_axes);
+        tcase_add_test(cases, gaps);
+        tcase_add_test(cases, bars);
+        tcase_add_test(cases, empty);
+        suite_add_tcase(suite, cases);
+        return suite_run(suite);
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Power tables: what they say of the coreidle paper's measurements, and which files are refused;
+ * and least squares, which find them. */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "ctl/least-squares.h"
+#include "ctl/power-table.h"
+#include "ctl/turbostat.h"
+#include "table.h"
+
+static PowerTable *shipped(void)
+{
+        g_autoptr(GPtrArray)
+                errors = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
+        PowerTable *table = NULL;
+
+        ck_assert_int_eq(
+                power_table_load(NULL, TESTS_DIR "/../conf/power/coreidle.conf", &table, errors),
+                0);
+        return table;
+}
+
+/* The paper's table 2. */
+static const struct {
+        const char *file;
+        double watts;
+} paper[] = {
+        { "cyclictest-default", 62.79 },  { "cyclictest-sched_mc", 64.02 },
+        { "cyclictest-coreidle", 43.79 }, { "tbench-default", 54.68 },
+        { "tbench-sched_mc", 53.94 },     { "tbench-coreidle", 51.43 },
+};
+
+START_TEST(price)
+{
+        g_autofree char *path = g_strdup_printf(TESTS_DIR "/unit/ctl/turbostat/%s.txt",
+                                                paper[_i].file);
+        g_autoptr(PowerTable) table = shipped();
+        g_autoptr(Turbostat) seen = NULL;
+        g_autofree char *text = NULL, *error = NULL;
+        const TurbostatSample *sample;
+        double watts;
+
+        ck_assert(g_file_get_contents(path, &text, NULL, NULL));
+        ck_assert_msg(turbostat_parse(text, &seen, &error) == 0, "%s", error);
+        sample = g_ptr_array_index(seen->samples, 0);
+        watts = power_table_price(table, (const char *const *)seen->states, sample->shares,
+                                  (size_t)seen->n_states, NULL);
+        ck_case(paper[_i].file, fabs(watts - paper[_i].watts) < 0.005, "%.4f W, expected %.2f",
+                watts, paper[_i].watts);
+}
+END_TEST
+
+START_TEST(unknown_states)
+{
+        static const char *const states[] = { "C0", "POLL", "C6" };
+        static const double shares[] = { 0.1, 0.2, 0.7 };
+        g_autoptr(PowerTable) table = shipped();
+        double unknown, watts = power_table_price(table, states, shares, 3, &unknown);
+
+        ck_assert(fabs(watts - 27) < 1e-9); /* what polls runs */
+        ck_assert(fabs(unknown - 0.7) < 1e-9);
+        power_table_add(table, "POLL", 50, NAN);
+        ck_assert(fabs(power_table_price(table, states, shares, 3, NULL) - 19) < 1e-9);
+}
+END_TEST
+
+static const struct {
+        const char *name, *text, *says;
+} bad[] = {
+        { "empty", "", "t.conf: found no state" },
+        { "no states", "[Power]\nDescription=x\n[States]\n", "found no state" },
+        { "word", "[States]\nC1=much\n",
+          "t.conf:2: C1: found \"much\", expected a number of watts" },
+        { "below 0", "[States]\nC1=-1\n", "t.conf:2: C1: found \"-1\"" },
+        { "too large", "[States]\nC1=1000000\n", "t.conf:2: C1: found \"1000000\"" },
+        { "twice", "[States]\nC1=1\nC1=2\n", "t.conf:3: C1: found a second time" },
+        { "section", "[State]\nC1=1\n", "t.conf:1: found the section [State]" },
+        { "key", "[Power]\nWatts=1\n[States]\nC0=1\n", "t.conf:2: Watts: not an option" },
+        { "outside", "C1=1\n", "t.conf:1: C1: found outside of a section" },
+};
+
+START_TEST(refuse)
+{
+        g_autoptr(GPtrArray)
+                errors = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
+        g_autoptr(PowerTable) table = power_table_new("t");
+        g_autofree char *said = NULL;
+
+        ck_case(bad[_i].name,
+                power_table_parse("t.conf", bad[_i].text, strlen(bad[_i].text), table, errors) ==
+                        -EINVAL,
+                "accepted");
+        said = config_error_format(g_ptr_array_index(errors, 0));
+        ck_case(bad[_i].name, strstr(said, bad[_i].says), "said: %s", said);
+}
+END_TEST
+
+/* What is written is read again. */
+START_TEST(round_trip)
+{
+        g_autoptr(GPtrArray)
+                errors = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
+        g_autoptr(PowerTable) table = power_table_new("a"), read = power_table_new("b");
+        g_autofree char *text = NULL;
+
+        power_table_add(table, "C0", 12.5, 0.25);
+        power_table_add(table, "haltpoll idle", 3, NAN);
+        power_table_add(table, "C1_ACPI", 0, 0.1);
+        text = power_table_format(table);
+        ck_assert_int_eq(power_table_parse("f", text, strlen(text), read, errors), 0);
+        ck_assert_int_eq((int)read->states->len, 3);
+        ck_assert(power_table_find(read, "C0") == 12.5);
+        ck_assert(power_table_find(read, "haltpoll idle") == 3);
+        ck_assert(power_table_find(read, "C1_ACPI") == 0);
+        ck_assert(isnan(power_table_find(read, "C1")));
+}
+END_TEST
+
+/* The values that made the rows, to what the noise allows; errors that cover it. */
+START_TEST(fit)
+{
+        static const double truth[] = { 90, 63, 55, 20 };
+        double a[400][4], b[400];
+        g_autoptr(GRand) random = g_rand_new_with_seed(1);
+        LeastSquares found;
+
+        for (int row = 0; row < 400; row++) {
+                double sum = 0;
+
+                b[row] = g_rand_double_range(random, -1.7320508, 1.7320508) * _i;
+                for (int i = 0; i < 4; i++)
+                        sum += a[row][i] = g_rand_double(random);
+                for (int i = 0; i < 4; i++)
+                        b[row] += (a[row][i] /= sum) * truth[i];
+        }
+        ck_assert_int_eq(least_squares(a[0], b, 400, 4, &found), 0);
+        for (int i = 0; i < 4; i++) {
+                ck_assert_msg(fabs(found.value[i] - truth[i]) <= 3 * found.error[i] + 1e-6,
+                              "%d: %f +- %f", i, found.value[i], found.error[i]);
+                ck_assert_msg(found.error[i] < 0.5 * _i + 1e-6, "%d: +- %f", i, found.error[i]);
+        }
+        /* The noise has a standard deviation of _i. */
+        ck_assert(fabs(found.residual - _i) < 0.1 * _i + 1e-6);
+        ck_assert(found.explained > 0.9);
+}
+END_TEST
+
+/* Columns that cannot be told apart, or that nothing is in. */
+START_TEST(fit_undetermined)
+{
+        static const double a[][4] = { { .5, .25, .25, 0 },
+                                       { .2, .4, .4, 0 },
+                                       { .8, .1, .1, 0 },
+                                       { .6, .2, .2, 0 } },
+                            b[] = { 10, 16, 4, 8 };
+        LeastSquares found;
+
+        ck_assert_int_eq(least_squares(a[0], b, 4, 4, &found), 0);
+        ck_assert(isnan(found.value[3]));
+        ck_assert_int_eq(isnan(found.value[1]) + isnan(found.value[2]), 1);
+        ck_assert_int_eq(least_squares(a[0], b, 2, 4, &found), -ENODATA);
+        ck_assert_int_eq(least_squares(a[0], b, 0, 4, &found), -ENODATA);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("power-table");
+        TCase *tcase = tcase_create("tables");
+
+        tcase_add_loop_test(tcase, price, 0, G_N_ELEMENTS(paper));
+        tcase_add_test(tcase, unknown_states);
+        tcase_add_loop_test(tcase, refuse, 0, G_N_ELEMENTS(bad));
+        tcase_add_test(tcase, round_trip);
+        tcase_add_loop_test(tcase, fit, 0, 3);
+        tcase_add_test(tcase, fit_undetermined);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}
