@@ -29,7 +29,8 @@ static const char help_text[] =
         "  --no-bus             serve nobody\n"
         "  --log-level LEVEL    " LOG_LEVELS "\n"
         "  --help, --version\n\n"
-        "Exit status: 0 fine, 1 failure, 2 wrong usage. See idled(8).\n";
+        "Exit status: 0 success, 1 failure, 2 wrong usage, 78 error in the configuration.\n"
+        "See idled(8).\n";
 
 enum {
         ARG_DRY_RUN = 256,

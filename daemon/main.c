@@ -20,6 +20,7 @@
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sysexits.h>
 #include <systemd/sd-daemon.h>
 #include <systemd/sd-event.h>
 #include <unistd.h>
@@ -42,6 +43,7 @@ typedef struct Daemon {
         sd_event *event;
         Manager *manager;
         Bus *bus;
+        bool misconfigured; /* the configuration has errors, so the daemon did not start */
 } Daemon;
 
 /* A directory given on the command line, for use with openat(): absolute ones ignore the root. */
@@ -330,12 +332,14 @@ static int start(Daemon *daemon, ManagerSetup *setup, const Arguments *arguments
         }
         r = manager_new(setup, daemon->event, errors, &daemon->manager);
         print_errors(errors);
+        daemon->misconfigured = errors->len > 0;
         if (r < 0)
                 return r;
         return arguments->mode == MODE_ONCE ? run_once(daemon) : run(daemon);
 }
 
-static int act_on(const Arguments *arguments)
+/* `*ret_status`: with which status to exit after a failure. */
+static int act_on(const Arguments *arguments, int *ret_status)
 {
         Daemon daemon = { 0 };
         ManagerSetup setup;
@@ -354,6 +358,8 @@ static int act_on(const Arguments *arguments)
         if (arguments->mode == MODE_RESTORE)
                 return restore(&setup, arguments);
         r = start(&daemon, &setup, arguments);
+        if (daemon.misconfigured)
+                *ret_status = EX_CONFIG;
         bus_be_patient(daemon.bus);
         manager_free(daemon.manager);
         bus_free(daemon.bus);
@@ -377,7 +383,7 @@ static void allow_descriptors(void)
 int main(int argc, char **argv)
 {
         Arguments arguments = { 0 };
-        int r;
+        int r, failure = EXIT_FAILURE;
 
         allow_descriptors();
         signal(SIGPIPE, SIG_IGN); /* nobody reads the log: no reason to leave the machine changed */
@@ -387,6 +393,6 @@ int main(int argc, char **argv)
         if (r < 0)
                 return 2;
         if (r > 0)
-                r = act_on(&arguments);
-        return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+                r = act_on(&arguments, &failure);
+        return r < 0 ? failure : EXIT_SUCCESS;
 }

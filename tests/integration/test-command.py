@@ -47,9 +47,10 @@ class Check(Command):
         """Nothing takes it for fine: neither the check, nor a start."""
         self.write_config('idled.conf', '[Daemon]\nPolicies=cpufreq\n')
         self.write_config('policies/cpufreq.conf', '[Policy]\nGovenor=performance\n')
-        for way in ['--check'], ['--once', '--dry-run'], ['--no-bus']:
+        for way, expected in ((['--check'], 1), (['--once', '--dry-run'], os.EX_CONFIG),
+                              (['--no-bus'], os.EX_CONFIG)):
             status, out, err = self.idled(*way)
-            self.assertEqual((status, out), (1, ''), way)
+            self.assertEqual((status, out), (expected, ''), way)
             self.assertRegex(err, r'cpufreq\.conf:2: .*Govenor.*did you mean Governor', way)
 
     def test_peer_defect_8_shipped_configuration_is_accepted(self):
@@ -92,9 +93,10 @@ class Check(Command):
         self.assertIn('parked 6-7', out)
 
     def test_not_started_with_a_mistake(self):
+        """With a status of its own, by which systemd knows that another start is of no use."""
         self.write_config('idled.conf', '[Daemon]\nPolicies=nonsuch\n')
         status, _, err = self.idled('--no-bus')
-        self.assertEqual(status, 1)
+        self.assertEqual(status, os.EX_CONFIG)
         self.assertRegex(err, r'idled\.conf:2: .*nonsuch')
 
     def test_wrong_usage(self):
@@ -160,7 +162,7 @@ class Once(Command):
     def test_peer_defect_5_nothing_is_written_before_the_configuration_is_read(self):
         self.write_config('idled.conf', '[Daemon]\nNonsense=1\n')
         before = self.tree()
-        self.assertEqual(self.idled('--once')[0], 1)
+        self.assertEqual(self.idled('--once')[0], os.EX_CONFIG)
         self.assertEqual(self.tree(), before)
 
 

@@ -100,6 +100,14 @@ class Service(lab.IdledTest):
             self.assertRegex(self.guest.run(f"{CALL} Reload", check=False).errors, where)
         self.assertEqual(self.guest.read("systemctl is-active idled"), "active")
 
+    def test_mistake_at_the_start(self):
+        """systemd starts it once, not again and again."""
+        self.write("/etc/idled/policies/ondemand.conf", "[Policy]\nDwell=soon\n")
+        self.guest.run("systemctl start idled", check=False)
+        self.wait_for("the end of the start",
+                      lambda: self.guest.read("systemctl show -P ActiveState idled") == "failed")
+        self.assertEqual(self.guest.read("systemctl show -P ExecMainStatus -P NRestarts idled"), "78\n0")
+
     def test_parks_when_idle_and_unparks_under_load(self):
         self.configure("", {"ondemand": "Dwell=1s\n"})
         self.start()
