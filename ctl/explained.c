@@ -26,10 +26,13 @@ Explanation explained_why(json_object *row)
         const char *unit = json_text(row, "threshold_unit");
         Explanation why = { .policy = json_text(row, "policy"),
                             .source = json_text(row, "source"),
-                            .reason = { .because = json_text(row, "because"),
-                                        .option = json_text(row, "option"),
-                                        .threshold = json_number(row, "threshold", NAN),
-                                        .threshold_unit = *unit ? unit : NULL } };
+                            .reason = {
+                                    .because = json_text(row, "because"),
+                                    .option = json_text(row, "option"),
+                                    .threshold = json_number(row, "threshold", NAN),
+                                    .threshold_unit = *unit ? unit : NULL,
+                                    .effective = json_number(row, "effective", NAN),
+                                    .effective_because = json_text(row, "effective_because") } };
         json_object *input;
         int n = 0;
 

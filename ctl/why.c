@@ -18,7 +18,7 @@ static void describe_reason(json_object *answer, json_object *from)
         static const char *const texts[] = { "policy", "because", "option", "source", "text" };
         static const char *const keys[] = { "name", "value", "unit" };
         json_object *inputs = json_object_new_array(), *all = json_get(from, "inputs"), *input;
-        bool compared = *json_text(from, "threshold_unit");
+        bool compared = *json_text(from, "threshold_unit"), adjusted;
 
         for (size_t i = 0; i < G_N_ELEMENTS(texts); i++)
                 json_put_text_any(answer, texts[i], json_text(from, texts[i]));
@@ -34,6 +34,11 @@ static void describe_reason(json_object *answer, json_object *from)
                  compared ? json_object_get(json_get(from, "threshold")) : NULL);
         json_put_text_any(answer, "threshold_unit",
                           compared ? json_text(from, "threshold_unit") : NULL);
+        adjusted = compared && *json_text(from, "effective_because");
+        json_put(answer, "effective",
+                 adjusted ? json_object_get(json_get(from, "effective")) : NULL);
+        json_put_text_any(answer, "effective_because",
+                          adjusted ? json_text(from, "effective_because") : NULL);
 }
 
 /* What policies wished for the CPU beside parking, and what they counted for it. */

@@ -35,6 +35,14 @@ static int append_inputs(sd_bus_message *m, const Reason *reason)
         return r;
 }
 
+/* What the inputs were compared with: the configured value where no other is in effect. */
+static double effective_value(const Reason *reason)
+{
+        double value = reason->effective_because ? reason->effective : reason->threshold;
+
+        return isfinite(value) ? value : 0.0;
+}
+
 int bus_append_why(sd_bus_message *m, const char *policy, const Reason *reason,
                    const Source *source)
 {
@@ -54,6 +62,10 @@ int bus_append_why(sd_bus_message *m, const char *policy, const Reason *reason,
                                           isfinite(reason->threshold) ? reason->threshold : 0.0);
         if (r >= 0)
                 r = bus_append_text(m, "threshold_unit", reason->threshold_unit);
+        if (r >= 0)
+                r = sd_bus_message_append(m, "{sv}", "effective", "d", effective_value(reason));
+        if (r >= 0)
+                r = bus_append_text(m, "effective_because", reason->effective_because);
         return r < 0 ? r : bus_append_text(m, "source", where);
 }
 

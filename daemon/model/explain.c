@@ -49,7 +49,9 @@ bool reason_lacks_option(const Reason *reason)
 }
 
 /* "; DownThreshold is 30 % (FILE:LINE)", "; see IdleMask (FILE:LINE)" if its value is no number, ";
- * no option decides this" if the inputs were compared with something else, or nothing. */
+ * no option decides this" if the inputs were compared with something else, or nothing; "Dwell is 5
+ * s (default), now 20 s after 2 reversals" if another value than the configured one is in effect.
+ */
 static void add_option(GString *text, const Reason *reason, const char *source)
 {
         const char *unit = reason->threshold_unit;
@@ -67,6 +69,11 @@ static void add_option(GString *text, const Reason *reason, const char *source)
         }
         if (is_text(source))
                 g_string_append_printf(text, " (%s)", source);
+        if (unit && is_text(reason->effective_because) && isfinite(reason->effective)) {
+                g_string_append(text, ", now");
+                add_value(text, reason->effective, unit);
+                g_string_append_printf(text, " %s", reason->effective_because);
+        }
 }
 
 static void add_reason(GString *text, const Explanation *why)

@@ -25,9 +25,12 @@ typedef struct Reason {
                 const char *unit; /* "CPUs", "%", "s", ... */
                 double value;     /* in that unit */
         } inputs[REASON_INPUTS];
-        const char *option;         /* key of the option behind the decision; NULL: none */
-        double threshold;           /* what the inputs were compared with, in `threshold_unit` */
-        const char *threshold_unit; /* NULL: the option's value is no number, see it there */
+        const char *option;            /* key of the option behind the decision; NULL: none */
+        double threshold;              /* the option's value as configured, in `threshold_unit`; the
+                                          inputs were compared with it, unless `effective_because` */
+        const char *threshold_unit;    /* NULL: the option's value is no number, see it there */
+        double effective;              /* what they were compared with instead, in the same unit */
+        const char *effective_because; /* "after 2 reversals"; NULL: the configured value counts */
 } Reason;
 
 /* What a policy wishes for one CPU's frequency and idle states. */

@@ -78,9 +78,22 @@ static Reason why_wanted(const Call *call)
         return why_tasks(call, "as many tasks are runnable as there are CPUs", all_cores(call));
 }
 
+/* What makes the dwell time another than Dwell=; NULL if nothing does. */
+static const char *why_other_dwell(const Call *call)
+{
+        unsigned patience = call->self->patience;
+
+        if (call->self->compared)
+                return "because CPUs were unparked only to measure what parking saves";
+        if (patience <= 1)
+                return NULL;
+        return patience == 2   ? "after 1 reversal"
+               : patience == 4 ? "after 2 reversals"
+                               : "after 3 reversals or more";
+}
+
 static Reason why_not_yet(const Call *call)
 {
-        double dwell = (double)dwell_time(call);
         double low = (double)(call->now_usec - call->self->dwell_since_usec);
         Reason reason = reason_new(call,
                                    size_is_capped(call, call->self->peak)
@@ -90,7 +103,9 @@ static Reason why_not_yet(const Call *call)
                                    call->self->peak);
 
         reason_input(&reason, "for", low / SECOND, "s");
-        reason_threshold(&reason, "Dwell", dwell / SECOND, "s");
+        reason_threshold(&reason, "Dwell", (double)call->options->dwell_usec / SECOND, "s");
+        reason.effective = (double)dwell_time(call) / SECOND;
+        reason.effective_because = why_other_dwell(call);
         return reason;
 }
 

@@ -51,7 +51,7 @@ SIGNATURES = {
     "dict": {
         "cpu": "u", "parked": "b", "parked_usec": "t", "number": "t", "since_usec": "t", "time_usec": "t", "policy": "s",
         "because": "s", "inputs": "a(sds)", "option": "s", "threshold": "d",
-        "threshold_unit": "s", "source": "s", "text": "s", "section": "s", "key": "s",
+        "threshold_unit": "s", "effective": "d", "effective_because": "s", "source": "s", "text": "s", "section": "s", "key": "s",
         "value": "s", "default": "s", "expects": "s", "help": "s", "runtime": "b",
         "obstacle": "s", "reasons": "aa{sv}", "figures": "a(sssd)",
         "owner": "s", "reason": "s", "lasting": "b", "until_usec": "t", "user": "u",

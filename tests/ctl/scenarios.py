@@ -7,10 +7,11 @@ BY = {
     "policy": "ondemand", "because": "the load needs fewer cores",
     "inputs": [("filtered load", 0.4, "CPUs"), ("wanted", 1, "cores")],
     "option": "TargetUtilization", "threshold": 70.0, "threshold_unit": "%",
+    "effective": 70.0, "effective_because": "",
     "source": "/etc/idled/policies/ondemand.conf:12",
 }
 NOBODY = {"policy": "", "because": "", "inputs": [], "option": "", "threshold": 0.0,
-          "threshold_unit": "", "source": ""}
+          "threshold_unit": "", "effective": 0.0, "effective_because": "", "source": ""}
 
 
 def usec_ago(seconds):
@@ -151,7 +152,8 @@ def busy():
     says["explain"][2].update(inputs=[("filtered load", 1.0, "CPUs"), ("wanted", 1, "cores"),
                                       ("CPUs in use", 2, "CPUs"), ("queue", 1, ""),
                                       ("pressure", 1, "%")],
-                              option="MinCores", threshold=1.0, threshold_unit="cores")
+                              option="Dwell", threshold=5.0, threshold_unit="s", effective=20.0,
+                              effective_because="after 2 reversals")
     says["explain"][3].update(since_usec=usec_ago(70), option="", source="no option",
                               because="more tasks are runnable than CPUs are in use",
                               inputs=[("runnable", 3, "tasks")], threshold=2.0,

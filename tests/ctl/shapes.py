@@ -32,7 +32,8 @@ STATE = {"name": str, "exit_latency_us": int, "target_residency_us": int,
          "above": optional(int), "below": optional(int), "rejected": optional(int)}
 REASON = {"policy": optional(str), "because": optional(str), "option": optional(str),
           "source": optional(str), "text": str, "threshold": optional(number),
-          "threshold_unit": optional(str),
+          "threshold_unit": optional(str), "effective": optional(number),
+          "effective_because": optional(str),
           "inputs": [{"name": str, "value": number, "unit": str}]}
 FIGURE = {"policy": str, "name": str, "unit": str, "value": number}
 SETTING = {"section": str, "key": str, "value": str, "default": str, "source": str,

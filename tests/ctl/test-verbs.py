@@ -81,6 +81,10 @@ class Verbs(TestCase):
         row = json.loads(self.run_ctl("why", "3", "--json").stdout)["cpus"][0]
         self.assertEqual((row["option"], row["source"], row["threshold"], row["threshold_unit"]),
                          (None, "no option", 2, "tasks"))
+        self.assertEqual((row["effective"], row["effective_because"]), (None, None))
+        row = json.loads(self.run_ctl("why", "2", "--json").stdout)["cpus"][0]
+        self.assertEqual((row["threshold"], row["effective"], row["effective_because"]),
+                         (5, 20, "after 2 reversals"))
 
     def test_one_of_each(self):
         self.start("single")

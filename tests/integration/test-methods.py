@@ -88,7 +88,8 @@ class Methods(TestCase):
                         row['text'])
         self.assertTrue(row['text'].endswith('.'), row['text'])
         self.assertEqual(set(row), {'cpu', 'parked', 'since_usec', 'parked_usec', 'policy', 'because',
-                                    'inputs', 'option', 'threshold', 'threshold_unit', 'source',
+                                    'inputs', 'option', 'threshold', 'threshold_unit', 'effective',
+                                    'effective_because', 'source',
                                     'obstacle', 'text', 'reasons', 'figures'})
         self.assertEqual((row['reasons'], row['figures']), ([], []))
         self.assertEqual(row['obstacle'], 'this is a dry run')

@@ -54,7 +54,8 @@ class Reasons(TestCase):
         self.assertIn('(C1E 4 us)', self.reasons(7)[0][2])
         reason = self.call('Explain')[0]['reasons'][0]
         self.assertEqual(set(reason), {'policy', 'because', 'inputs', 'option', 'threshold',
-                                       'threshold_unit', 'source', 'text'})
+                                       'threshold_unit', 'effective', 'effective_because',
+                                       'source', 'text'})
         self.assertEqual(reason['inputs'], [('C6', 170.0, 'us')])
         self.call('SetOption', 'cstates', 'DeepestState', 'C6')
         self.assertIn('(C6 170 us); see DeepestState (set over D-Bus)', self.reasons(0)[0][2])

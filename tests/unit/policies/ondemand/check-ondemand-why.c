@@ -309,6 +309,58 @@ START_TEST(says_why)
 }
 END_TEST
 
+/* A dwell time that reversals have made longer: the option is quoted as configured, and what is in
+ * effect beside it. */
+static const struct {
+        const char *name;
+        unsigned reversals;
+        double effective;
+        const char *because;
+} dwells[] = {
+        { "none", 0, 5, NULL },
+        { "one", 1, 10, "after 1 reversal" },
+        { "two", 2, 20, "after 2 reversals" },
+        { "three", 3, 40, "after 3 reversals or more" },
+        { "four", 4, 40, "after 3 reversals or more" },
+};
+
+/* Until the policy has parked, or unparked, with this load; false if it never does. */
+static bool run_until(World *world, const char *busy, bool parked)
+{
+        world_put(world, busy);
+        for (int i = 0; i < 400; i++) {
+                world_decide(world, 250000);
+                if (parked == !cpuset_has(&world->wish.allowed, 1))
+                        return true;
+        }
+        return false;
+}
+
+START_TEST(quotes_dwell_as_configured)
+{
+        typeof(dwells[0]) *c = &dwells[_i];
+        g_autoptr(Topology) topology = grid_build(&two);
+        g_autoptr(World) world = world_new(&idled_policy, topology);
+        const Reason *reason = &world->wish.allowed_reason;
+
+        world_set_all(world, "Dwell=5s MaxTransitions=60");
+        world_decide(world, 0);
+        for (unsigned i = 0; i < c->reversals; i++) {
+                ck_case(c->name, run_until(world, "0=0.1", true), "it never parks");
+                ck_case(c->name, run_until(world, "0=1,1=1", false), "it never unparks");
+        }
+        world_put(world, "0=0.1");
+        for (int i = 0; i < 12; i++)
+                world_decide(world, 250000);
+        ck_case(c->name, g_strcmp0(reason->option, "Dwell") == 0, "option %s", reason->option);
+        ck_case(c->name, reason->threshold == 5, "configured: %g", reason->threshold);
+        ck_case(c->name, g_strcmp0(reason->effective_because, c->because) == 0, "%s",
+                reason->effective_because);
+        ck_case(c->name, !c->because || reason->effective == c->effective, "in effect: %g",
+                reason->effective);
+}
+END_TEST
+
 /* Whatever the load and the options: that the budget is used up is said only if it is. */
 START_TEST(says_no_lies)
 {
@@ -350,6 +402,7 @@ int main(void)
 
         tcase_add_loop_test(tcase, says_why, 0, G_N_ELEMENTS(cases));
         tcase_add_loop_test(tcase, says_no_lies, 0, 20);
+        tcase_add_loop_test(tcase, quotes_dwell_as_configured, 0, G_N_ELEMENTS(dwells));
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
 }
