@@ -210,7 +210,7 @@ static const sd_bus_vtable vtable[] = {
         SD_BUS_PROPERTY("IdleStates", "a(suu)", get_idle_states, 0, SD_BUS_VTABLE_PROPERTY_CONST),
         SD_BUS_PROPERTY("Residency", "a(sdtttt)", get_residency, 0, 0),
         SD_BUS_PROPERTY("Estimated", "s", get_estimated, 0, 0),
-        SD_BUS_PROPERTY("Reason", "s", get_reason, 0, CHANGES),
+        SD_BUS_PROPERTY("Reason", "s", get_reason, 0, 0),
         SD_BUS_PROPERTY("Figures", "a(sssd)", get_figures, 0, EXPLICIT),
         SD_BUS_VTABLE_END,
 };
@@ -251,7 +251,7 @@ void bus_publish_cpus(Bus *bus, unsigned changes)
                 path = g_strdup_printf(BUS_PATH_CPU "/%d", cpu);
                 if (now.since_usec != seen->since_usec || now.parked != seen->parked)
                         sd_bus_emit_properties_changed(bus->connection, path, BUS_INTERFACE_CPU,
-                                                       "Parked", "Reason", NULL);
+                                                       "Parked", NULL);
                 if (changes & CHANGE_TOPOLOGY)
                         sd_bus_emit_properties_changed(bus->connection, path, BUS_INTERFACE_CPU,
                                                        "Online", "Isolated", "Core", "Cluster",

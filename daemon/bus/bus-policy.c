@@ -2,8 +2,8 @@
 /*
  * /org/idled1/policy/NAME, one for every policy at work.
  *
- * Settled and PeriodUSec change with every breath of the load and are not signalled: who wants them
- * asks.
+ * Reason, Settled and PeriodUSec change with the load at every tick, so they are not signalled:
+ * clients read them.
  */
 #include <errno.h>
 
@@ -126,7 +126,7 @@ static const sd_bus_vtable vtable[] = {
         SD_BUS_PROPERTY("Summary", "s", get_summary, 0, SD_BUS_VTABLE_PROPERTY_CONST),
         SD_BUS_PROPERTY("Rank", "u", get_rank, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("Allowed", "s", get_allowed, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
-        SD_BUS_PROPERTY("Reason", "s", get_reason, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+        SD_BUS_PROPERTY("Reason", "s", get_reason, 0, 0),
         SD_BUS_PROPERTY("Settled", "b", get_settled, 0, 0),
         SD_BUS_PROPERTY("PeriodUSec", "t", get_period, 0, 0),
         SD_BUS_PROPERTY("Options", "a{ss}", get_options, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
@@ -150,9 +150,8 @@ void bus_publish_policies(Bus *bus, unsigned changes)
                 if (changes & CHANGE_CONFIG)
                         sd_bus_emit_properties_changed(bus->connection, paths->pdata[i],
                                                        BUS_INTERFACE_POLICY, "Rank", "Allowed",
-                                                       "Reason", "Options", NULL);
+                                                       "Options", NULL);
                 else
                         sd_bus_emit_properties_changed(bus->connection, paths->pdata[i],
-                                                       BUS_INTERFACE_POLICY, "Allowed", "Reason",
-                                                       NULL);
+                                                       BUS_INTERFACE_POLICY, "Allowed", NULL);
 }

@@ -2,9 +2,11 @@
 /*
  * The objects below /org/idled1, and telling clients of changes.
  *
- * The manager may report several changes in one go; they are collected and told when the event loop
- * has nothing else to do, so that one change of plan is one PropertiesChanged per object. CPUs are
- * many: only those of which something changed since clients were last told are spoken of.
+ * The manager may report several changes in one go. They are collected, so that one change of plan
+ * is one PropertiesChanged per object. A change of what is parked is signalled before the loop does
+ * anything else: parking can take seconds, and a request that arrives meanwhile may undo it. Other
+ * changes are signalled when the loop has nothing else to do. CPUs are many: signals are sent only
+ * for those that changed since the last signal.
  */
 #include <errno.h>
 
@@ -82,6 +84,7 @@ static int on_publish(sd_event_source *source, void *userdata)
 
         bus->changes = 0;
         sd_event_source_set_enabled(bus->publish_later, SD_EVENT_OFF);
+        sd_event_source_set_priority(bus->publish, SD_EVENT_PRIORITY_IDLE);
         if (changes & (CHANGE_CONFIG | CHANGE_TOPOLOGY))
                 publish_objects(bus);
         bus_publish_manager(bus, changes);
@@ -104,6 +107,8 @@ static int publish_soon(Bus *bus)
 {
         int r;
 
+        if (bus->changes & CHANGE_PARKED)
+                sd_event_source_set_priority(bus->publish, SD_EVENT_PRIORITY_IMPORTANT);
         if (bus->changes & ~(unsigned)CHANGE_HOLDS)
                 return sd_event_source_set_enabled(bus->publish, SD_EVENT_ONESHOT);
         if (sd_event_source_get_enabled(bus->publish_later, NULL) > 0)

@@ -41,7 +41,7 @@ CPU_PROPERTIES = {
     'Die': ('i', CHANGES), 'Package': ('i', CHANGES), 'Node': ('i', CHANGES),
     'Thread': ('i', CHANGES), 'Capacity': ('u', CHANGES), 'Utilization': ('d', MEASURED),
     'ParkedUSec': ('t', MEASURED), 'IdleStates': ('a(suu)', CONST), 'Residency': ('a(sdtttt)', MEASURED),
-    'Estimated': ('s', MEASURED), 'Reason': ('s', CHANGES), 'Figures': ('a(sssd)', MEASURED),
+    'Estimated': ('s', MEASURED), 'Reason': ('s', MEASURED), 'Figures': ('a(sssd)', MEASURED),
     'Governor': ('s', CHANGES), 'EnergyPreference': ('s', CHANGES), 'EnergyBias': ('i', CHANGES),
     'Boost': ('i', CHANGES), 'MinFrequency': ('u', CHANGES), 'MaxFrequency': ('u', CHANGES),
     'LatencyLimit': ('i', CHANGES), 'DisabledStates': ('as', CHANGES),
@@ -50,7 +50,7 @@ CPU_PROPERTIES = {
 CPU_EXPLICIT = {'Figures'}
 POLICY_PROPERTIES = {
     'Name': ('s', CONST), 'Summary': ('s', CONST), 'Rank': ('u', CHANGES),
-    'Allowed': ('s', CHANGES), 'Reason': ('s', CHANGES), 'Settled': ('b', MEASURED),
+    'Allowed': ('s', CHANGES), 'Reason': ('s', MEASURED), 'Settled': ('b', MEASURED),
     'PeriodUSec': ('t', MEASURED), 'Options': ('a{ss}', CHANGES),
 }
 ENERGY_PROPERTIES = {

@@ -41,6 +41,18 @@ class Units(WithSystemd, TestCase):
         for unit in CONFINED:
             self.assertEqual(self.history(unit), ['7f', '0f', 'ff', ''])
 
+    def test_every_change_is_signalled(self):
+        """Also if the next one is asked for while CPUs are being parked."""
+        seen, answers = self.signals(PATH), []
+        for cpus in ('7', ''):
+            self.object().SetIdleMask(cpus, dbus_interface='org.idled1.Manager',
+                                      reply_handler=lambda: answers.append(True),
+                                      error_handler=answers.append)
+        wait_until(lambda: len(answers) == 2, 'two answers')
+        self.assertEqual(answers, [True, True])
+        self.sync()
+        self.assertEqual([str(s[2]['Parked']) for s in seen if 'Parked' in s[2]], ['7', ''])
+
     def test_taken_over(self):
         """Once the last knob is somebody else's, nobody is kept off: it is told, and said why."""
         self.set_idle_mask('7')
