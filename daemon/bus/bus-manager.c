@@ -183,7 +183,8 @@ BUS_GETTER(get_missing)
         if (r >= 0)
                 r = append_missing(reply, "pressure trigger", manager->trigger_error);
         if (r >= 0)
-                r = append_missing(reply, "news of new tasks", manager->forks_error);
+                r = append_missing(reply, "news of new tasks",
+                                   manager->trigger_error < 0 ? manager->forks_error : 0);
         if (r >= 0)
                 r = append_missing(reply, "news of applications", manager_apps_error(manager));
         for (guint i = 0; r >= 0 && i < manager->actuators->len; i++) {

@@ -32,3 +32,12 @@ uint64_t cadence_wake(uint64_t interval_usec, uint64_t wake_at_usec, uint64_t no
                 return rest;
         return interval_usec;
 }
+
+bool quiet_note(Quiet *quiet, uint64_t end_usec, uint64_t interval_usec, double busy)
+{
+        if (busy >= QUIET_CPUS)
+                quiet->since_usec = 0;
+        else if (quiet->since_usec == 0 && interval_usec > 0)
+                quiet->since_usec = end_usec - interval_usec;
+        return quiet->since_usec > 0 && end_usec - quiet->since_usec >= QUIET_AFTER_USEC;
+}

@@ -28,4 +28,17 @@ uint64_t cadence_stretch(const Cadence *cadence, uint64_t stretch);
 uint64_t cadence_wake(uint64_t interval_usec, uint64_t wake_at_usec, uint64_t now_usec,
                       bool *ret_exact);
 
+/* Since when the machine has had next to nothing to do. Starts from zeroes. */
+typedef struct Quiet {
+        uint64_t since_usec; /* 0: it had something to do in the last interval */
+} Quiet;
+
+/* How much may be busy, in CPUs, and for how long, until the machine is called quiet. */
+#define QUIET_CPUS       0.05
+#define QUIET_AFTER_USEC UINT64_C(30000000)
+
+/* Notes the interval of `interval_usec` that ended at `end_usec`, in which `busy` CPUs were busy on
+ * average; the same interval again changes nothing. True if the machine is quiet. */
+bool quiet_note(Quiet *quiet, uint64_t end_usec, uint64_t interval_usec, double busy);
+
 #endif

@@ -15,6 +15,7 @@
 #include "act/actuator.h"
 #include "config/config.h"
 #include "holds/holds.h"
+#include "manager/cadence.h"
 #include "manager/history.h"
 #include "model/frequency.h"
 #include "model/plan.h"
@@ -180,6 +181,7 @@ typedef struct Manager {
         int forks_error;        /* why new tasks are not watched for; 0: they may be */
         bool no_slow_trigger;   /* the kernel refuses that too */
         sd_event_source *clock; /* tells that the clock was set */
+        Quiet quiet;            /* whether new tasks are watched instead, for the trigger costs */
         sd_event_source *timer, *pressure, *forks, *energy_timer, *quiet_timer, *drivers_timer;
         sd_event_source *groups, *groups_settle; /* cgroups that come and go, manager-groups.c */
         sd_device_monitor *monitor;

@@ -69,6 +69,46 @@ START_TEST(wake)
 }
 END_TEST
 
+static const struct {
+        const char *name;
+        double busy[6]; /* in intervals of ten seconds; below zero: there are no more */
+        bool quiet;     /* after the last */
+} quiets[] = {
+        { "at once", { 0, -1 }, false },
+        { "not yet", { 0, 0, -1 }, false },
+        { "for long enough", { 0, 0, 0, -1 }, true },
+        { "a little is as good as nothing", { 0.01, 0.04, 0.02, 0.03, -1 }, true },
+        { "busy", { 1, 1, 1, 1, -1 }, false },
+        { "busy before", { 2, 0, 0, 0, -1 }, true },
+        { "busy before, and not for long enough since", { 0, 0, 0, 0.1, 0, 0 }, false },
+        { "busy now", { 0, 0, 0, 0, 0.05, -1 }, false },
+};
+
+START_TEST(quiet)
+{
+        typeof(quiets[0]) *c = &quiets[_i];
+        uint64_t now = 5000000;
+        bool is_quiet = false;
+        Quiet state = { 0 };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(c->busy) && c->busy[i] >= 0; i++) {
+                now += 10000000;
+                quiet_note(&state, now, 10000000, c->busy[i]);
+                is_quiet = quiet_note(&state, now, 10000000, c->busy[i]);
+        }
+        ck_assert_msg(is_quiet == c->quiet, "%s", c->name);
+}
+END_TEST
+
+START_TEST(quiet_without_an_interval)
+{
+        Quiet state = { 0 };
+
+        ck_assert(!quiet_note(&state, 100000000, 0, 0));
+        ck_assert(!quiet_note(&state, 200000000, 0, 0));
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("cadence");
@@ -76,6 +116,8 @@ int main(void)
 
         tcase_add_loop_test(tcase, stretch, 0, G_N_ELEMENTS(cases));
         tcase_add_loop_test(tcase, wake, 0, G_N_ELEMENTS(wakes));
+        tcase_add_loop_test(tcase, quiet, 0, G_N_ELEMENTS(quiets));
+        tcase_add_test(tcase, quiet_without_an_interval);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
 }
