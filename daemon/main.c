@@ -43,6 +43,7 @@ typedef struct Daemon {
         sd_event *event;
         Manager *manager;
         Bus *bus;
+        Units *units;       /* of --once, which has no bus to serve; else those of `bus` */
         bool misconfigured; /* the configuration has errors, so the daemon did not start */
 } Daemon;
 
@@ -235,22 +236,34 @@ static int run(Daemon *daemon)
         return r;
 }
 
+/* "online 0-3, load 0.10, parked 2-3"; or "parked none, planned 2-3: WHY" if the plan could not be
+ * carried out, or was not meant to be. */
+static void print_parked(const Manager *manager)
+{
+        g_autofree char *online = cpuset_format(&manager->topology->online);
+        g_autofree char *parked = cpuset_format(&manager->parked), *wanted = NULL, *why = NULL;
+        CpuSet planned = manager->topology->online;
+
+        cpuset_subtract(&planned, &manager->plan.allowed);
+        printf("online %s, load %.2f, parked %s", online, manager->snapshot->load,
+               *parked ? parked : "none");
+        if (!cpuset_equal(&planned, &manager->parked)) {
+                wanted = cpuset_format(&planned);
+                why = manager_obstacle(manager);
+                printf(", planned %s: %s", *wanted ? wanted : "none", why ?: "not yet");
+        }
+        putchar('\n');
+}
+
 static void print_decision(const Manager *manager)
 {
-        CpuSet parked = manager->topology->online;
-
-        cpuset_subtract(&parked, &manager->plan.allowed);
         for (guint i = 0; i < manager->policies->len; i++) {
                 const ActivePolicy *p = &g_array_index(manager->policies, ActivePolicy, i);
                 g_autofree char *wish = policy_explain_wish(p, &manager->topology->online);
 
                 printf("%s: %s\n", p->policy->name, wish);
         }
-        g_autofree char *online = cpuset_format(&manager->topology->online);
-        g_autofree char *text = cpuset_format(&parked);
-
-        printf("online %s, load %.2f, parked %s\n", online, manager->snapshot->load,
-               *text ? text : "none");
+        print_parked(manager);
 }
 
 /* Runs the loop for `usec`, or until `is_over`. */
@@ -309,11 +322,28 @@ static int make_loop(Daemon *daemon)
         return 0;
 }
 
-/* A machine that is not ours is served on a bus only if one is named. */
-static bool wants_bus(const Arguments *arguments)
+/* A machine that is not ours has to do with a bus only if one is named. */
+static bool has_bus(const Arguments *arguments)
 {
-        return !arguments->no_bus && arguments->mode == MODE_RUN &&
-               (arguments->bus || !arguments->root);
+        return !arguments->no_bus && (arguments->bus || !arguments->root);
+}
+
+/* Connects to systemd, and to run also serves the bus. */
+static int connect_bus(Daemon *daemon, ManagerSetup *setup, const Arguments *arguments)
+{
+        int r;
+
+        if (!has_bus(arguments))
+                return 0;
+        if (arguments->mode == MODE_ONCE) {
+                daemon->units = units_new(NULL, arguments->bus);
+                setup->units = units_control(daemon->units);
+                return 0;
+        }
+        r = bus_new(daemon->event, arguments->bus, &daemon->bus);
+        if (r >= 0)
+                setup->units = bus_units(daemon->bus);
+        return r;
 }
 
 static int start(Daemon *daemon, ManagerSetup *setup, const Arguments *arguments)
@@ -324,12 +354,9 @@ static int start(Daemon *daemon, ManagerSetup *setup, const Arguments *arguments
         r = make_loop(daemon);
         if (r < 0)
                 return r;
-        if (wants_bus(arguments)) {
-                r = bus_new(daemon->event, arguments->bus, &daemon->bus);
-                if (r < 0)
-                        return r;
-                setup->units = bus_units(daemon->bus);
-        }
+        r = connect_bus(daemon, setup, arguments);
+        if (r < 0)
+                return r;
         r = manager_new(setup, daemon->event, errors, &daemon->manager);
         print_errors(errors);
         daemon->misconfigured = errors->len > 0;
@@ -361,8 +388,11 @@ static int act_on(const Arguments *arguments, int *ret_status)
         if (daemon.misconfigured)
                 *ret_status = EX_CONFIG;
         bus_be_patient(daemon.bus);
+        if (daemon.units)
+                units_be_patient(daemon.units);
         manager_free(daemon.manager);
         bus_free(daemon.bus);
+        units_free(daemon.units);
         sd_event_unref(daemon.event);
         return r;
 }

@@ -74,7 +74,7 @@ class BadDays(unittest.TestCase):
         write(os.path.join(self.config, 'policies', 'userspace.conf'),
               '[Policy]\nIdleMask=%d\n' % cpu)
         end = time.monotonic() + 60
-        while 'parked %d' % cpu not in self.idled('--once', '--dry-run').stdout:
+        while 'planned %d' % cpu not in self.idled('--once', '--dry-run').stdout:
             if time.monotonic() > end:
                 self.skipTest('some task of this machine stays bound to CPU %d' % cpu)
 
@@ -170,7 +170,7 @@ class BadDays(unittest.TestCase):
         before = [os.stat(os.path.join(path, 'cpuset.cpus')).st_mtime_ns for path in self.groups]
         done = self.idled('--once', '--dry-run')
         after = [os.stat(os.path.join(path, 'cpuset.cpus')).st_mtime_ns for path in self.groups]
-        self.assertIn('parked 1', done.stdout)
+        self.assertIn('planned 1', done.stdout)
         self.assertEqual(before, after)
         self.assertFalse(os.path.exists(self.run_dir))
 

@@ -90,7 +90,7 @@ class Check(Command):
         status, out, err = self.idled('--once', '--dry-run')
         self.assertEqual(status, 0)
         self.assertRegex(err, warning)
-        self.assertIn('parked 6-7', out)
+        self.assertIn('planned 6-7', out)
 
     def test_not_started_with_a_mistake(self):
         """With a status of its own, by which systemd knows that another start is of no use."""
@@ -133,7 +133,14 @@ class Once(Command):
         self.write_config('policies/userspace.conf', '[Policy]\nIdleMask=6-7\n')
         status, out, _ = self.idled('--once', '--dry-run')
         self.assertEqual(status, 0)
-        self.assertRegex(out, r'(?m)^online 0-7, load [\d.]+, parked 6-7$')
+        self.assertRegex(out, r'(?m)^online 0-7, load [\d.]+, parked none, planned 6-7: this is a dry run$')
+
+    def test_says_that_nothing_was_parked(self):
+        self.write_config('policies/userspace.conf', '[Policy]\nIdleMask=6-7\n')
+        self.write_config('idled.conf', '[Daemon]\nPolicies=userspace\n[Park]\nBackend=none\n')
+        status, out, _ = self.idled('--once')
+        self.assertEqual(status, 0)
+        self.assertRegex(out, r'(?m)^online 0-7, load [\d.]+, parked none, planned 6-7: park: ')
 
     def test_waits_until_it_has_decided(self):
         """Idle CPUs are parked by ondemand only after a while, and it is said by what."""
@@ -143,7 +150,7 @@ class Once(Command):
         self.assertEqual(status, 0)
         self.assertRegex(out, r'(?m)^userspace: Wishes all CPUs in use\.$')
         self.assertRegex(out, r'(?m)^ondemand: Wishes .* in use: .*\(.*load .*\)')
-        self.assertRegex(out, r'(?m)^online 0-7, load [\d.]+, parked \d')
+        self.assertRegex(out, r'(?m)^online 0-7, load [\d.]+, parked none, planned \d')
 
     def test_leaves_nothing(self):
         before = self.tree()
@@ -195,7 +202,7 @@ class Restore(Command):
         status, out, err = self.idled('--once')
         self.assertEqual(status, 1, err)
         self.assertIn('1 line of the record of what was changed makes no sense', err)
-        self.assertRegex(out, r'(?m)^online 0-7, load [\d.]+, parked \d')
+        self.assertRegex(out, r'(?m)^online 0-7, load [\d.]+, parked none, planned \d')
 
     def test_nonsense_at_the_start(self):
         """Idled goes on, and what it could not read is kept."""

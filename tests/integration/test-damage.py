@@ -154,7 +154,7 @@ class AtTheStart(TestCase):
             status, text = self.once(root)
             if data is None:
                 os.rename(file.path + '.gone', file.path)
-        result = re.search(r'^online (\S+), load (\S+), parked (\S+)$', text, re.M)
+        result = re.search(r'^online (\S+), load (\S+), parked (?:none, planned )?([^\s:]+)(?:: .*)?$', text, re.M)
         if status == 0 and result:
             if result[1] == result[3]:
                 return 'all is parked: ' + text

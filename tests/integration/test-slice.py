@@ -73,6 +73,16 @@ class Slice(WithSystemd, TestCase):
         self.assertEqual(self.cgroup('cpuset.cpus'), '5')
         self.stop_slice()
 
+    def test_once(self):
+        """It parks as the service does, and ends systemd's slice again."""
+        self.mocked('KeepCgroups', self.cgroups, '')
+        self.write_config('policies/userspace.conf', '[Policy]\nIdleMask=6-7\n')
+        once = self.spawn('--once')
+        self.assertEqual(once.wait_exit(), 0, once.log)
+        self.assertEqual(once.count_log('park: isolated partition ' + SLICE), 1)
+        self.assertEqual(self.history(), [SLICE + ' start ignore-dependencies c0', SLICE + ' stop replace -'])
+        self.assertFalse(self.connection.name_has_owner('org.idled1'))
+
     def falls_back(self):
         self.set_idle_mask('7')
         self.wait_parked('7')
