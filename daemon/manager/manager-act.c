@@ -50,6 +50,8 @@ static unsigned act_by(Manager *manager, ActuatorState *a)
                 g_autofree char *why = manager_failure(manager, a);
 
                 log_error_errno(r, "%s: %s: %s", actuator->name, now, why);
+        } else if (r >= 0 && known < 0) {
+                log_info("%s: %s: in effect now", actuator->name, now);
         } else if (!g_str_equal(now, before)) {
                 log_info("%s: %s", actuator->name, now);
         }
@@ -352,5 +354,7 @@ uint64_t manager_check_after(const Manager *manager)
 
         for (int i = 0; i < n && !changed; i++)
                 changed = knobs[i]->state == KNOB_OURS;
+        /* What stood in the way, such as a full /run, may be gone by then. */
+        changed |= manager_apply_error(manager) < 0;
         return changed && !manager->setup.dry_run ? CHECK_USEC : 0;
 }

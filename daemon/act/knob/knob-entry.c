@@ -385,6 +385,11 @@ bool knobs_is_dry_run(const Knobs *knobs)
         return knobs->dry_run;
 }
 
+int knobs_record_error(const Knobs *knobs)
+{
+        return knobs->record_error;
+}
+
 unsigned knobs_writes(const Knobs *knobs)
 {
         return knobs->writes;

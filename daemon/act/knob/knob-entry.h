@@ -30,7 +30,8 @@ struct Knobs {
         ActContext context;
         bool dry_run;
         Undo *undo;
-        int undo_error; /* of opening the record: nothing may be changed then */
+        int undo_error;   /* of opening the record: nothing may be changed then */
+        int record_error; /* of writing it for the last change; 0: it was written */
         GPtrArray *list;
         GHashTable *index;
         uint64_t serial; /* of the last entry */

@@ -138,6 +138,8 @@ static void batch_record(Batch *batch)
                         whose[n++] = &batch->steps[i];
         }
         r = undo_put(knobs->undo, undo, n);
+        if (n > 0)
+                knobs->record_error = MIN(r, 0);
         for (unsigned i = 0; i < n; i++) {
                 int error = r < 0 && n > 1 ? undo_put(knobs->undo, &undo[i], 1) : r;
 

@@ -187,6 +187,10 @@ bool knob_is_as_written(const ActContext *context, const Knob *knob, const char 
 
 bool knobs_is_dry_run(const Knobs *knobs);
 
+/* Why the record could not be written when a knob was to be changed last; 0: it was. Then nothing
+ * of the machine is changed: a full /run. */
+int knobs_record_error(const Knobs *knobs);
+
 /* How many values were written (or, in a dry run, would have been) since the start. */
 unsigned knobs_writes(const Knobs *knobs);
 

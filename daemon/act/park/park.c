@@ -187,6 +187,8 @@ static bool take_next_way(State *state, const Knobs *knobs, int error)
 
         if (error == -ENOTCONN || error == -ETIMEDOUT) /* then systemd does not answer at all */
                 return false;
+        if (knobs_record_error(knobs) < 0) /* nor could any other way change anything */
+                return false;
         if (state->options->backend != PARK_AUTO || !holds_nothing(knobs) ||
             open_way(state, state->way + 1) < 0)
                 return false;

@@ -348,6 +348,32 @@ START_TEST(counted_before_it_went)
 }
 END_TEST
 
+/* A record that cannot be written, as in a full /run, forbids every change; once it can, the change
+ * is made, without anybody asking for it. */
+START_TEST(record_that_can_be_written_again)
+{
+        tree = machine_tree("synthetic-laptop.machine");
+        start("");
+        ck_assert_int_eq(mkdirat(tree.root, "run/idled/undo", 0755), 0);
+        set_option("Governor", "performance");
+        ck_assert_int_lt(manager_apply_error(manager), 0);
+        expect(GOVERNOR, "powersave");
+        ck_assert_msg(manager->interval_usec > 0, "nothing makes it try again");
+        tick();
+        expect(GOVERNOR, "powersave");
+        ck_assert_int_eq(unlinkat(tree.root, "run/idled/undo", AT_REMOVEDIR), 0);
+        changes = 0;
+        tick();
+        expect(GOVERNOR, "performance");
+        ck_assert_int_eq(manager_apply_error(manager), 0);
+        ck_assert(changes & CHANGE_DEGRADED);
+        manager_free(manager);
+        expect(GOVERNOR, "powersave");
+        sd_event_unref(event);
+        tree_done(&tree);
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("manager");
@@ -360,6 +386,7 @@ int main(void)
         tcase_add_test(tcase, fewer_counted);
         tcase_add_loop_test(tcase, counted_before_it_went, 0, 2);
         tcase_set_timeout(tcase, 60);
+        tcase_add_test(tcase, record_that_can_be_written_again);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
 }

@@ -233,6 +233,25 @@ START_TEST(auto_stays_while_systemd_is_silent)
 }
 END_TEST
 
+/* A record that cannot be written, as in a full /run, is no fault of the way. */
+START_TEST(auto_stays_while_nothing_can_be_recorded)
+{
+        void *state = open_park_as(PARK_AUTO);
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        ck_assert_int_eq(syscall(SYS_mkdirat, scratch_fd, "undo", 0755), 0);
+        ck_assert_int_lt(apply_by(state, knobs, "0-1"), 0);
+        ck_assert_str_eq(actuator_park.describe(state), "isolated partition idledpark.slice");
+        expect_parked("");
+        ck_assert_int_eq(syscall(SYS_unlinkat, scratch_fd, "undo", AT_REMOVEDIR), 0);
+        ck_assert_int_eq(apply_by(state, knobs, "0-1"), 0);
+        expect_parked("2-3");
+        actuator_park.close(state);
+        knobs_restore(knobs, NULL, NULL);
+        expect_as_found();
+}
+END_TEST
+
 START_TEST(dry_run)
 {
         g_autoptr(Knobs) knobs = knobs_new(context(), scratch_fd, true);
@@ -291,6 +310,7 @@ int main(void)
         tcase_add_test(tcase, invalid);
         tcase_add_test(tcase, auto_takes_units_then);
         tcase_add_test(tcase, auto_stays_while_systemd_is_silent);
+        tcase_add_test(tcase, auto_stays_while_nothing_can_be_recorded);
         tcase_add_test(tcase, dry_run);
         tcase_add_test(tcase, killed_anywhere);
         tcase_add_test(tcase, killed_anywhere_on_6_1);
