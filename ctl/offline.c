@@ -11,7 +11,9 @@
 #include "config/config-files.h"
 #include "config/config.h"
 #include "config/profile-load.h"
+#include "sense/frequency-read.h"
 #include "sense/topology-read.h"
+#include "sense/users.h"
 
 const char *offline_policy_dir(const Ctl *ctl)
 {
@@ -127,26 +129,26 @@ static json_object *tell_all_files(const ConfigPaths *paths, const Config *confi
         return array;
 }
 
-static json_object *tell_unread(const ConfigPaths *paths)
-{
-        g_autoptr(GPtrArray)
-                unread = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
-
-        config_find_unread(paths, unread);
-        return tell_errors(unread);
-}
-
 /* Where the machine cannot be read there is nothing to compare with. */
-static json_object *tell_warnings(const Ctl *ctl, const Config *config)
+static json_object *tell_warnings(const Ctl *ctl, const ConfigPaths *paths, const Config *config)
 {
         g_autoptr(GPtrArray)
                 warnings = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
-        Topology *topology;
+        g_autoptr(GHashTable) users = users_read(ctl->root);
+        ConfigMachine machine = { .root = ctl->root, .users = users };
+        FreqPolicy *frequency = NULL;
+        Topology *topology = NULL;
 
-        if (config && topology_read(ctl->root, &topology) == 0) {
-                config_find_absent(config, &topology->possible, warnings);
+        if (topology_read(ctl->root, &topology) >= 0 &&
+            frequency_read(ctl->root, topology, &frequency, &machine.n_frequency) < 0)
+                machine.n_frequency = 0;
+        machine.topology = topology;
+        machine.frequency = frequency;
+        if (config)
+                config_find_warnings(paths, config, &machine, warnings);
+        frequency_free(frequency, machine.n_frequency);
+        if (topology)
                 topology_free(topology);
-        }
         return tell_errors(warnings);
 }
 
@@ -195,8 +197,7 @@ json_object *offline_config(const Ctl *ctl, const char *config_dir)
         json_put(answer, "settings", config ? tell_settings(config) : NULL);
         json_put(answer, "profiles", config ? tell_profiles(config) : NULL);
         json_put(answer, "errors", tell_errors(errors));
-        json_put(answer, "unread", tell_unread(paths));
-        json_put(answer, "warnings", tell_warnings(ctl, config));
+        json_put(answer, "warnings", tell_warnings(ctl, paths, config));
         json_put(answer, "files", tell_all_files(paths, config));
         return answer;
 }

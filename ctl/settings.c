@@ -115,7 +115,7 @@ json_object *check_ask(Ctl *ctl, int *ret_status)
 {
         const char *dir = ctl->n_args ? ctl->args[0] : NULL;
         g_autoptr(json_object) offline = NULL;
-        json_object *answer, *errors, *error;
+        json_object *answer;
         struct stat st;
 
         if (dir && (stat(dir, &st) < 0 || (!S_ISDIR(st.st_mode) && (errno = ENOTDIR)))) {
@@ -124,10 +124,7 @@ json_object *check_ask(Ctl *ctl, int *ret_status)
         }
         offline = offline_config(ctl, dir);
         answer = json_object_new_object();
-        errors = json_get(offline, "errors");
-        JSON_FOREACH(error, json_get(offline, "unread"))
-                json_object_array_add(errors, json_object_get(error));
-        json_put_bool(answer, "valid", json_length(errors) == 0);
+        json_put_bool(answer, "valid", json_length(json_get(offline, "errors")) == 0);
         json_put_same(answer, "files", offline, "files");
         json_put_same(answer, "errors", offline, "errors");
         json_put_same(answer, "warnings", offline, "warnings");

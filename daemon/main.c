@@ -33,7 +33,9 @@
 #include "manager/manager.h"
 #include "manager/manager-explain.h"
 #include "systemd/unit-control.h"
+#include "sense/frequency-read.h"
 #include "sense/topology-read.h"
+#include "sense/users.h"
 #include "arguments.h"
 
 /* How long --once waits for a decision. */
@@ -147,14 +149,22 @@ static bool has_config_directory(const Arguments *arguments)
 }
 
 /* Where the machine cannot be read there is nothing to compare with. */
-static void warn_of_absent(const ManagerSetup *setup, const Config *config)
+static void print_warnings(const ManagerSetup *setup, const Config *config)
 {
-        Topology *topology;
+        g_autoptr(GHashTable) users = users_read(setup->root);
+        ConfigMachine machine = { .root = setup->root, .users = users };
+        FreqPolicy *frequency = NULL;
+        Topology *topology = NULL;
 
-        if (topology_read(setup->root, &topology) < 0)
-                return;
-        config_warn_absent(config, &topology->possible);
-        topology_free(topology);
+        if (topology_read(setup->root, &topology) >= 0 &&
+            frequency_read(setup->root, topology, &frequency, &machine.n_frequency) < 0)
+                machine.n_frequency = 0;
+        machine.topology = topology;
+        machine.frequency = frequency;
+        config_log_warnings(&setup->paths, config, &machine);
+        frequency_free(frequency, machine.n_frequency);
+        if (topology)
+                topology_free(topology);
 }
 
 static int check(const ManagerSetup *setup, const Arguments *arguments)
@@ -166,12 +176,10 @@ static int check(const ManagerSetup *setup, const Arguments *arguments)
         if (!has_config_directory(arguments))
                 return -ENOENT;
         r = config_load(&setup->paths, errors, &config);
-        config_find_unread(&setup->paths, errors);
         print_errors(errors);
-        if (config)
-                warn_of_absent(setup, config);
-        if (errors->len > 0)
-                return r ?: -EINVAL;
+        if (r < 0)
+                return r;
+        print_warnings(setup, config);
         puts("The configuration is valid.");
         return 0;
 }

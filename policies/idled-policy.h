@@ -43,6 +43,12 @@ typedef struct Figure {
         double value;
 } Figure;
 
+/* Something that options ask for and the machine does not offer. */
+typedef struct Unmet {
+        const char *key; /* of the option */
+        char text[192];  /* goes on after "which ": "is not offered here, expected one of a, b" */
+} Unmet;
+
 typedef struct PolicyInput {
         const Topology *topology; /* changes between calls when CPUs come and go; n_cpus never */
         const Snapshot *snapshot; /* since the last call of any policy */
@@ -76,6 +82,11 @@ typedef struct IdledPolicy {
          * else what is wrong, a static text such as "is greater than MaxCores", and the key of the
          * option to blame. NULL instead of the function: any options fit together. */
         const char *(*check)(const void *options, const char **ret_key);
+
+        /* What `options` ask for that no CPU of the machine offers, into `ret_unmet` (room for
+         * `max`). Returns how many. NULL: they ask for nothing that a machine may lack. Of the
+         * input, topology, idle, frequency and n_frequency are set. */
+        int (*unmet)(const void *options, const PolicyInput *machine, Unmet *ret_unmet, int max);
 
         /* Makes the zeroed `state` ready. NULL: zeroes are fine. */
         void (*init)(void *state, const Topology *topology);

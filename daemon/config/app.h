@@ -24,6 +24,7 @@ struct App {
         char *name;
         const char *file; /* its first; interned */
         AppOptions *options;
+        GHashTable *sources; /* key -> Source *, of keys that a file sets */
 };
 
 extern const Setting app_settings[];
@@ -32,6 +33,9 @@ extern const Setting app_settings[];
 void apps_load(Config *config, const ConfigPaths *paths, GPtrArray *errors);
 
 void app_free(App *app);
+
+/* Where the rule's value of `key` comes from. */
+Source app_source(const App *app, const char *key);
 
 /* Which facts `app` has to know of a process. */
 unsigned app_needs(const App *app);

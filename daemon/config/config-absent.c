@@ -87,16 +87,3 @@ void config_find_absent(const Config *config, const CpuSet *possible, GPtrArray 
                         find_in_profile(config->profiles->pdata[j], section, possible, warnings);
         }
 }
-
-void config_warn_absent(const Config *config, const CpuSet *possible)
-{
-        g_autoptr(GPtrArray)
-                warnings = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
-
-        config_find_absent(config, possible, warnings);
-        for (guint i = 0; i < warnings->len; i++) {
-                g_autofree char *text = config_error_format(warnings->pdata[i]);
-
-                log_warning("%s", text);
-        }
-}

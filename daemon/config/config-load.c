@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "base/nearest.h"
@@ -121,9 +122,10 @@ static void apply_file(const FileScope *scope, const ConfigFile *file, GPtrArray
                 }
                 section = scope_section(scope, line->section);
                 if (set_from_file(section, section_row(section, line->key), line->value,
-                                  (Source){ file->path, line->number }, &error) < 0)
-                        config_error_add(errors, file->path, line->number, "%s: %s", line->key,
-                                         error);
+                                  (Source){ file->path, line->number }, &error) >= 0)
+                        continue;
+                config_error_add(errors, file->path, line->number, "%s: %s", line->key, error);
+                g_ptr_array_add(section->wrong, (char *)section_row(section, line->key)->key);
         }
 }
 
@@ -145,13 +147,60 @@ static Source place_to_mend(const ConfigPaths *paths, const Section *section, co
         return source.file ? source : (Source){ config_admin_path(paths, name), 0 };
 }
 
+/* True if the text names an option whose own value was not understood: whether they contradict each
+ * other is not known before that is corrected. */
+static bool is_about_wrong(const Section *section, const char *text)
+{
+        for (guint i = 0; i < section->wrong->len; i++)
+                if (strstr(text, section->wrong->pdata[i]))
+                        return true;
+        return false;
+}
+
+/* Gives the options that the text names their defaults. */
+static void reset_named(const Section *section, const char *text, void *options)
+{
+        for (const Setting *row = section->rows; row->key; row++) {
+                g_autofree char *never = NULL;
+
+                if (strstr(text, row->key))
+                        setting_parse(row, row->fallback, options, &never);
+        }
+}
+
+/* Reports every option that contradicts another. Those that were reported, and what they
+ * contradict, count with their defaults from then on, so that the next is found. */
+static void check_section(const Section *section, const ConfigPaths *paths, const char *name,
+                          GPtrArray *errors)
+{
+        void *options = settings_copy(section->rows, section->options_size, section->options);
+        g_autoptr(GPtrArray) blamed = g_ptr_array_new();
+
+        for (;;) {
+                g_autofree char *error = NULL;
+                const char *key = NULL;
+                Source source;
+
+                if (section_check(section, options, &key, &error) >= 0 ||
+                    (key && g_ptr_array_find(blamed, key, NULL)))
+                        break;
+                source = place_to_mend(paths, section, key, name);
+                if (!is_about_wrong(section, error))
+                        config_error_add(errors, source.file, source.line, "%s", error);
+                if (!key)
+                        break;
+                reset_named(section, error, options);
+                g_ptr_array_add(blamed, (char *)key);
+        }
+        settings_free(section->rows, options);
+}
+
 static void load_policy(Config *config, const ConfigPaths *paths, const IdledPolicy *policy,
                         GPtrArray *errors)
 {
         g_autofree char *name = g_strdup_printf("policies/%s.conf", policy->name);
         g_autofree char *error = NULL;
-        const char *admin = config_admin_path(paths, name), *key = NULL;
-        guint errors_before = errors->len;
+        const char *admin = config_admin_path(paths, name);
         Section *section;
 
         if (section_add(config, policy->name, policy->settings, policy->options_size, &error) < 0) {
@@ -162,12 +211,7 @@ static void load_policy(Config *config, const ConfigPaths *paths, const IdledPol
         section->policy = policy;
         g_ptr_array_add(config->policies, (void *)policy);
         apply_files(paths, name, &(FileScope){ &section, 1 }, errors);
-        if (errors->len == errors_before &&
-            section_check(section, section->options, &key, &error) < 0) {
-                Source source = place_to_mend(paths, section, key, name);
-
-                config_error_add(errors, source.file, source.line, "%s", error);
-        }
+        check_section(section, paths, name, errors);
 }
 
 /* "found "ondemnd", expected one of the policies in DIR: a, b (did you mean ...?)" */
@@ -256,6 +300,8 @@ static void load_daemon(Config *config, const ConfigPaths *paths, GPtrArray *err
         FileScope scope = { (Section *const *)config->sections->pdata, config->sections->len };
 
         apply_files(paths, "idled.conf", &scope, errors);
+        for (guint i = 0; i < config->sections->len; i++)
+                check_section(config->sections->pdata[i], paths, "idled.conf", errors);
 }
 
 /* The sections of what is done to single CPUs. */
@@ -272,6 +318,8 @@ int config_load(const ConfigPaths *paths, GPtrArray *errors, Config **ret_config
         r = section_add(config, "Daemon", daemon_settings, sizeof(DaemonOptions), &error);
         if (r == 0)
                 r = section_add(config, "Park", park_settings, sizeof(ParkOptions), &error);
+        if (r == 0)
+                config_section(config, "Park")->check = park_check;
         for (size_t i = 0; i < G_N_ELEMENTS(tunings) && r == 0; i++)
                 r = section_add(config, tunings[i]->section, tunings[i], sizeof(TuneOptions),
                                 &error);

@@ -4,13 +4,14 @@
  *
  * What is wrong in such a file is never found, for it is never opened; so its name is what is
  * wrong. It keeps no daemon from starting, as a package may bring files for a policy of another
- * one, but who asks whether the configuration is fine wants to know. Names that editors and package
- * managers give to copies are left alone.
+ * one, and is worth a warning. Names that editors and package managers give to copies are left
+ * alone.
  */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -41,7 +42,8 @@ static bool is_copy(const char *name)
         for (size_t i = 0; i < G_N_ELEMENTS(marks); i++)
                 if (strstr(name, marks[i]))
                         return true;
-        return name[0] == '.' || g_str_has_suffix(name, "~") || g_str_has_prefix(name, "README");
+        return name[0] == '.' || g_str_has_suffix(name, "~") ||
+               g_ascii_strncasecmp(name, "README", strlen("README")) == 0;
 }
 
 /* The names in a directory of the administrator, sorted, without copies; empty if it is not there,
@@ -83,13 +85,31 @@ static void check_drop_ins(const Place *place, const char *directory)
                                          "is never read, expected a name that ends in .conf");
 }
 
+/* One directly below the administrator's directory. Other files may be notes. */
+static void check_directory(const Place *place, const char *entry)
+{
+        static const char *const known[] = { "policies", "profiles", "apps", NULL };
+        g_autofree char *path = g_build_filename(place->paths->admin_dir, entry, NULL);
+        g_autofree char *hint = NULL;
+        struct stat st;
+
+        if (g_strv_contains(known, entry) || fstatat(place->paths->root, path, &st, 0) < 0 ||
+            !S_ISDIR(st.st_mode))
+                return;
+        hint = text_suggest(word_nearest(entry, known));
+        config_error_add(place->errors, shown(place, entry, NULL), 0,
+                         "is never read, expected policies, profiles or apps%s", hint);
+}
+
 static void check_entry(const Place *place, const char *entry)
 {
         const char *ending = g_str_has_suffix(entry, ".conf.d") ? ".conf.d" : ".conf", *near;
         g_autofree char *name = NULL, *wanted = NULL, *hint = NULL;
 
         if (!g_str_has_suffix(entry, ending)) {
-                if (*place->below)
+                if (!*place->below)
+                        check_directory(place, entry);
+                else
                         config_error_add(place->errors, shown(place, entry, NULL), 0,
                                          "is never read, expected a name that ends in .conf");
                 return;

@@ -69,6 +69,7 @@ static void section_free(Section *section)
         g_hash_table_unref(section->sources);
         g_hash_table_unref(section->texts);
         g_hash_table_unref(section->runtime);
+        g_ptr_array_unref(section->wrong);
         g_free(section->name);
         g_free(section);
 }
@@ -113,6 +114,7 @@ int section_add(Config *config, const char *name, const Setting *rows, size_t si
         section->sources = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free);
         section->texts = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free);
         section->runtime = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free);
+        section->wrong = g_ptr_array_new();
         g_ptr_array_add(config->sections, section);
         return 0;
 }
@@ -166,7 +168,7 @@ int section_check(const Section *section, const void *options, const char **ret_
                   char **ret_error)
 {
         const char *(*check)(const void *, const char **) = section->policy ? section->policy->check
-                                                                            : NULL;
+                                                                            : section->check;
         const char *key = NULL, *wrong = check ? check(options, &key) : NULL;
         const Setting *row = wrong && key ? section_row(section, key) : NULL;
         g_autofree char *text = NULL, *clean = NULL;

@@ -45,6 +45,8 @@ typedef struct Profile Profile; /* config/profile.h */
 typedef struct Section {
         char *name;                /* "Daemon", "Park", or the policy's name */
         const IdledPolicy *policy; /* NULL: of the daemon itself */
+        /* As IdledPolicy.check, of a section of the daemon itself; NULL: any options fit. */
+        const char *(*check)(const void *options, const char **ret_key);
         const Setting *rows;
         size_t options_size;
         void *options;          /* stays where it is for as long as the section */
@@ -52,6 +54,7 @@ typedef struct Section {
         GHashTable *texts;      /* key -> text in that file */
         const Profile *profile; /* in force; NULL: none */
         GHashTable *runtime;    /* key -> text set over D-Bus; outlives a reload */
+        GPtrArray *wrong;       /* keys whose value in a file was not understood; while loading */
 } Section;
 
 typedef struct App App; /* config/app.h */
@@ -93,15 +96,31 @@ typedef struct ConfigPaths {
 int config_load(const ConfigPaths *paths, GPtrArray *errors, Config **ret_config);
 void config_free(Config *config);
 
-/* Appends an error for every file in the administrator's directories that looks like configuration
- * and that no policy, nor the daemon, would ever read. Not part of loading: it harms nobody. */
+/* What a configuration is compared with. What is not known of a machine gives no warnings. */
+typedef struct ConfigMachine {
+        int root;
+        const Topology *topology;    /* NULL: not known */
+        const FreqPolicy *frequency; /* n_frequency of them; NULL: the machine has none */
+        int n_frequency;
+        GHashTable *users; /* of users_read(); NULL: not known */
+} ConfigMachine;
+
+/* Appends a warning for all that the daemon accepts and does without: files that are never read,
+ * CPUs, users, frequencies and governors that this machine does not have, and executables that are
+ * scripts. */
+void config_find_warnings(const ConfigPaths *paths, const Config *config,
+                          const ConfigMachine *machine, GPtrArray *warnings);
+
+/* The same, into the log. */
+void config_log_warnings(const ConfigPaths *paths, const Config *config,
+                         const ConfigMachine *machine);
+
+/* Appends a warning for every file and directory among the administrator's that looks like
+ * configuration and that no policy, nor the daemon, would ever read. */
 void config_find_unread(const ConfigPaths *paths, GPtrArray *errors);
 
 /* Appends a warning for every list of CPUs in a file that names some beyond those possible. */
 void config_find_absent(const Config *config, const CpuSet *possible, GPtrArray *warnings);
-
-/* The same, into the log. */
-void config_warn_absent(const Config *config, const CpuSet *possible);
 
 /* The same of a value that is to be set at run time: -EINVAL, and `*ret_error` says which. Only
  * that is looked at; what is no such list, or no option, is for config_set() to refuse. */

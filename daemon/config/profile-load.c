@@ -253,11 +253,13 @@ static void check_profile(const Config *config, const Profile *profile, GPtrArra
 {
         for (guint i = 0; i < config->sections->len; i++) {
                 const Section *section = g_ptr_array_index(config->sections, i);
-                g_autofree char *error = NULL;
+                g_autofree char *error = NULL, *never = NULL;
                 const char *key = NULL;
                 Source source;
 
-                if (!section->policy || profile_check_section(profile, section, &key, &error) >= 0)
+                if (!section->policy || section->wrong->len > 0 ||
+                    section_check(section, section->options, &key, &never) < 0 ||
+                    profile_check_section(profile, section, &key, &error) >= 0)
                         continue;
                 source = place_to_mend(profile, section, key);
                 config_error_add(errors, source.file, source.line, "%s (in profile %s)", error,
@@ -286,6 +288,7 @@ void profiles_load(Config *config, const ConfigPaths *paths, GPtrArray *errors)
 {
         g_auto(GStrv) names = list_names(paths, errors);
         Reader reader = { .config = config, .paths = paths, .errors = errors };
+        guint errors_before = errors->len;
 
         reader.targets = g_hash_table_new_full(g_str_hash, g_str_equal, g_free,
                                                (GDestroyNotify)target_free);
@@ -302,6 +305,6 @@ void profiles_load(Config *config, const ConfigPaths *paths, GPtrArray *errors)
         g_hash_table_unref(reader.targets);
         check_defaults(config, errors);
         profiles_include(config, errors);
-        for (guint i = 0; i < config->profiles->len && errors->len == 0; i++)
+        for (guint i = 0; i < config->profiles->len && errors->len == errors_before; i++)
                 check_profile(config, config->profiles->pdata[i], errors);
 }

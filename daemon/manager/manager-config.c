@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/setting-value.h"
 #include "manager/manager-parts.h"
+#include "sense/users.h"
 
 int manager_read_config(Manager *manager, GPtrArray *errors, Config **ret_config)
 {
@@ -154,6 +155,18 @@ static void use_log_level(const Manager *manager, int before)
                 log_set_level(level);
 }
 
+static void log_warnings(const Manager *manager)
+{
+        g_autoptr(GHashTable) users = users_read(manager->setup.root);
+        const ConfigMachine machine = { .root = manager->setup.root,
+                                        .topology = manager->topology,
+                                        .frequency = manager->frequency,
+                                        .n_frequency = manager->n_frequency,
+                                        .users = users };
+
+        config_log_warnings(&manager->setup.paths, manager->config, &machine);
+}
+
 void manager_use_config(Manager *manager, Config *config)
 {
         Config *old = manager->config;
@@ -166,7 +179,7 @@ void manager_use_config(Manager *manager, Config *config)
         manager->policies = policies;
         manager_read_facts(manager);
         use_log_level(manager, log_level);
-        config_warn_absent(config, &manager->topology->possible);
+        log_warnings(manager);
         if (!old)
                 open_actuators(manager);
         else if (actuators_differ(manager, old))

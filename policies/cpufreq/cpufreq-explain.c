@@ -3,6 +3,7 @@
  * Why a CPU's frequency is governed as it is: step 5. The texts are put together here, for they
  * name what was asked for and what the driver offers.
  */
+#include <math.h>
 #include <string.h>
 
 #include "cpufreq/cpufreq-parts.h"
@@ -101,6 +102,21 @@ static void add_case(Reason *reason, const Choice *choice, const Band *band)
         reason->inputs[n].value = 100 * (double)band->busiest;
 }
 
+/* A frequency that the hardware does not have is quoted as configured, and beside it the nearest.
+ */
+static void add_limit(Reason *reason, const char *asked, const Choice *choice)
+{
+        Speed speed;
+
+        if (choice->outcome != OUTCOME_FOUND || !speed_parse(asked, &speed) ||
+            speed.kind != SPEED_KHZ || lround(speed.value) == (long)choice->number)
+                return;
+        reason->threshold = speed.value / 1e3;
+        reason->threshold_unit = "MHz";
+        reason->effective = choice->number / 1e3;
+        reason->effective_because = "as the hardware does not have that frequency";
+}
+
 static Reason tell_item(const Cpufreq *self, const CpufreqOptions *options,
                         const FreqPolicy *policy, Item item, const Choices *choices)
 {
@@ -118,6 +134,8 @@ static Reason tell_item(const Cpufreq *self, const CpufreqOptions *options,
         else
                 reason.because = tell_plain(item, choice);
         add_value(&reason, item, choice);
+        if (item == ITEM_MIN || item == ITEM_MAX)
+                add_limit(&reason, item == ITEM_MIN ? request->min : request->max, choice);
         add_case(&reason, choice, &self->bands[policy->number]);
         return reason;
 }
@@ -145,5 +163,104 @@ int cpufreq_explain(const void *state, const PolicyInput *input, int cpu, Reason
                 if (choices.of[i].outcome != OUTCOME_NOTHING)
                         ret_reasons[n++] = tell_item(self, input->options, policy, (Item)i,
                                                      &choices);
+        return n;
+}
+
+static void add_number(Text *text, uint32_t number)
+{
+        char digits[2] = { (char)('0' + number % 10), '\0' };
+
+        if (number >= 10)
+                add_number(text, number / 10);
+        add(text, digits);
+}
+
+/* What every frequency policy of the machine makes of the item in a case. */
+typedef struct Survey {
+        bool met;                     /* one of them offers it */
+        uint32_t least_khz, most_khz; /* of the hardware */
+} Survey;
+
+static Survey survey(const CpufreqOptions *options, const PolicyInput *machine, Item item,
+                     Case when)
+{
+        BandKind band = when == CASE_LOW ? BAND_LOW : when == CASE_HIGH ? BAND_HIGH : BAND_MIDDLE;
+        Survey found = { .least_khz = UINT32_MAX };
+
+        for (int i = 0; i < machine->n_frequency; i++) {
+                const FreqPolicy *policy = &machine->frequency[i];
+                Choices choices = choose(options, policy, when == CASE_BATTERY, band);
+
+                found.met |= choices.of[item].outcome != OUTCOME_MISSING;
+                if (policy->min_khz < found.least_khz)
+                        found.least_khz = policy->min_khz;
+                if (policy->max_khz > found.most_khz)
+                        found.most_khz = policy->max_khz;
+        }
+        return found;
+}
+
+/* True if the frequency is one that no CPU has; `text` goes on after "which ". */
+static bool tell_beyond(Text *text, const char *asked, const Survey *found)
+{
+        Speed speed;
+        bool above;
+
+        if (!speed_parse(asked, &speed) || speed.kind != SPEED_KHZ)
+                return false;
+        above = speed.value > found->most_khz;
+        if (!above && speed.value >= found->least_khz)
+                return false;
+        add(text, above ? "is above the highest frequency of this machine; "
+                        : "is below the lowest frequency of this machine; ");
+        add_number(text, (above ? found->most_khz : found->least_khz) / 1000);
+        add(text, " MHz is in effect");
+        return true;
+}
+
+/* The same of the rest. */
+static void tell_unmet(Text *text, Item item, const FreqPolicy *policy)
+{
+        char *const *offered = item == ITEM_GOVERNOR     ? policy->governors
+                               : item == ITEM_PREFERENCE ? policy->preferences
+                                                         : NULL;
+
+        add(text, item == ITEM_BOOST ? "cannot be switched on this machine"
+                                     : "this machine does not offer");
+        if (!offered || !offered[0])
+                return;
+        add(text, ", expected one of ");
+        add_list(text, offered);
+}
+
+int cpufreq_unmet(const void *data, const PolicyInput *machine, Unmet *ret_unmet, int max)
+{
+        const CpufreqOptions *options = data;
+        int n = 0;
+
+        if (machine->n_frequency == 0)
+                return 0;
+        for (int i = 0; i < CASES * ITEMS && n < max; i++) {
+                Item item = (Item)(i % ITEMS);
+                Case when = (Case)(i / ITEMS);
+                const Request *request = &options->requests[when];
+                const char *speed = item == ITEM_MIN   ? request->min
+                                    : item == ITEM_MAX ? request->max
+                                                       : "";
+                Unmet *unmet = &ret_unmet[n];
+                Text text = { unmet->text, unmet->text + sizeof(unmet->text) - 1 };
+                Survey found;
+
+                if (!request_has(request, item))
+                        continue;
+                found = survey(options, machine, item, when);
+                unmet->key = cpufreq_key(item, when);
+                *unmet->text = '\0';
+                if (!found.met)
+                        tell_unmet(&text, item, &machine->frequency[0]);
+                else if (!*speed || !tell_beyond(&text, speed, &found))
+                        continue;
+                n++;
+        }
         return n;
 }

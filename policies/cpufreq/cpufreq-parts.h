@@ -93,6 +93,9 @@ const char *cpufreq_check(const void *options, const char **ret_key);
 unsigned cpufreq_reads(const void *options);
 int cpufreq_explain(const void *state, const PolicyInput *input, int cpu, Reason *ret_reasons);
 
+/* As IdledPolicy.unmet. */
+int cpufreq_unmet(const void *options, const PolicyInput *machine, Unmet *ret_unmet, int max);
+
 /* The key of the option for an item in a case: "GovernorLow". */
 const char *cpufreq_key(Item item, Case when);
 

@@ -107,6 +107,7 @@ const IdledPolicy idled_policy = {
         .wishes = WISHES_CPUS,
         .reads = cpufreq_reads,
         .check = cpufreq_check,
+        .unmet = cpufreq_unmet,
         .init = cpufreq_init,
         .decide = cpufreq_decide,
         .explain = cpufreq_explain,

@@ -18,6 +18,11 @@ const Setting park_settings[] = {
         { .key = NULL },
 };
 
+const char *park_check(const void *options, const char **ret_key)
+{
+        return NULL;
+}
+
 static void put_files(const char *data, size_t size)
 {
         static const char use[] = "[Daemon]\nPolicies=alpha\n", mark[] = "%%\n";

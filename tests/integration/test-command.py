@@ -22,7 +22,26 @@ class Command(TestCase):
         return os.path.join(self.directory, 'run', 'undo')
 
 
-class Check(Command):
+class Agreement(Command):
+    def assert_accepted(self, *patterns):
+        """Check and daemon accept the configuration, with these warnings."""
+        for way in ['--check'], ['--once', '--dry-run']:
+            status, _, err = self.idled(*way)
+            self.assertEqual(status, 0, err)
+            for pattern in patterns:
+                self.assertRegex(err, pattern, way)
+            if not patterns:
+                self.assertNotIn('/etc/idled/', err, way)
+
+    def assert_refused(self, *patterns):
+        """Check and daemon refuse it, with these errors."""
+        for way, expected in ((['--check'], 1), (['--once', '--dry-run'], os.EX_CONFIG)):
+            status, _, err = self.idled(*way)
+            self.assertEqual(status, expected, err)
+            for pattern in patterns:
+                self.assertRegex(err, pattern, way)
+
+class Check(Agreement):
     def test_good(self):
         self.assertEqual(self.idled('--check')[:2], (0, 'The configuration is valid.\n'))
         self.assertFalse(os.path.exists(os.path.join(self.directory, 'run')), 'nothing is made')
@@ -63,11 +82,12 @@ class Check(Command):
             self.assertEqual(self.idled('--check')[0], 0 if good else 1, value)
 
     def test_what_is_never_read(self):
+        """It harms nobody, so it is worth a warning, of the daemon as well."""
         self.write_config('policies/onedemand.conf', '[Policy]\nDwell=nonsense\n')
-        status, out, err = self.idled('--check')
-        self.assertEqual((status, out), (1, ''))
-        self.assertRegex(err, r'/etc/idled/policies/onedemand\.conf: .*did you mean ondemand\.conf')
-        self.assertEqual(self.idled('--once', '--dry-run')[0], 0, 'it harms nobody')
+        self.write_config('profile/mine.conf', '[Profile]\n')
+        self.assert_accepted(
+            r'/etc/idled/policies/onedemand\.conf: .*did you mean ondemand\.conf',
+            r'/etc/idled/profile: is never read, .*did you mean profiles\?')
         status, _, err = self.idled('--check', '--config-dir', '/nonexistent/etc')
         self.assertEqual(status, 1)
         self.assertIn('/nonexistent/etc', err)
@@ -126,6 +146,90 @@ class Check(Command):
         status, _, err = self.idled('--check')
         self.assertEqual(status, 1)
         self.assertIn('/etc/idled/idled.conf', err)
+
+
+class CheckAndDaemon(Agreement):
+    """What the daemon would not do as it says, the check says too, and the daemon what the check does."""
+
+    def test_notes_among_drop_ins(self):
+        self.write_config('policies/ondemand.conf.d/readme.txt', 'Do not touch.')
+        self.assert_accepted()
+
+    def test_partition_with_exceptions(self):
+        for option in 'Units=user.slice', 'Exclude=sshd.service':
+            self.write_config('idled.conf', '[Daemon]\nPolicies=userspace\n[Park]\nBackend=partition\n%s\n'
+                              % option)
+            self.assert_refused(r'idled\.conf:4: Backend: found "partition", which .*Units= or Exclude=')
+        self.write_config('idled.conf', '[Daemon]\nPolicies=userspace\n[Park]\nBackend=partition\n')
+        self.assert_accepted()
+
+    def write_rule(self, match):
+        self.write_config('apps/a.conf', '[Match]\n%s\n[Ask]\nMinCores=2\n' % match)
+
+    def test_names_that_no_process_has(self):
+        for name, good in (('firefox', True), ('exactly-15-byte', True), ('exactly-16-bytes', False),
+                           ('a-long-name-with-a-*', False), ('*-and-*-and-*', True),
+                           ('sixteen-chars-??', False), ('good [a-z]*', True)):
+            self.write_rule('Comm=' + name)
+            if good:
+                self.assert_accepted()
+            else:
+                self.assert_refused(r'apps/a\.conf:2: Comm: found "%s", of \d+ bytes, expected at most 15'
+                                    % re.escape(name))
+
+    def test_unknown_user(self):
+        os.makedirs(os.path.join(self.root, 'etc'), exist_ok=True)
+        with open(os.path.join(self.root, 'etc/passwd'), 'w', encoding='ascii') as file:
+            file.write('root:x:0:0:root:/root:/bin/sh\nalice:x:1000:1000::/home/alice:/bin/sh\n')
+        self.write_rule('User=alice 4711 b*')
+        self.assert_accepted()
+        self.write_rule('User=alice bob')
+        self.assert_accepted(r'apps/a\.conf:2: User: found "bob", which /etc/passwd does not name')
+
+    def test_script_as_executable(self):
+        os.makedirs(os.path.join(self.root, 'usr/bin'))
+        for name, text in (('script', '#! /usr/bin/python3 -B\nprint()\n'), ('program', '\x7fELF')):
+            with open(os.path.join(self.root, 'usr/bin', name), 'w', encoding='ascii') as file:
+                file.write(text)
+        self.write_rule('Executable=/usr/bin/program /usr/bin/absent /usr/bin/scr*')
+        self.assert_accepted()
+        self.write_rule('Executable=/usr/bin/script')
+        self.assert_accepted(r'apps/a\.conf:2: Executable: found "/usr/bin/script", a script, .*'
+                             r'/usr/bin/python3; expected Comm=, Unit= or Cgroup=')
+
+    def test_what_drivers_do_not_offer(self):
+        self.write_config('idled.conf', '[Daemon]\nPolicies=cpufreq\n')
+        self.write_config('policies/cpufreq.conf', '[Policy]\nGovernor=nonsuch powersave\nMaxFrequency=2GHz\n'
+                          'MinFrequencyHigh=50%\n')
+        self.assert_accepted()
+        self.write_config('policies/cpufreq.conf', '[Policy]\nGovernorLow=ondemand nonsuch\n'
+                          'MaxFrequency=20GHz\nMinFrequencyHigh=1MHz\n')
+        self.assert_accepted(
+            r'cpufreq\.conf:2: GovernorLow: found "ondemand nonsuch", which this machine does not '
+            r'offer, expected one of performance, powersave',
+            r'cpufreq\.conf:3: MaxFrequency: found "20GHz", which is above the highest frequency of '
+            r'this machine; \d+ MHz is in effect',
+            r'cpufreq\.conf:4: MinFrequencyHigh: found "1MHz", which is below the lowest')
+
+    def test_every_error_of_a_file(self):
+        self.write_config('idled.conf', '[Daemon]\nPolicies=ondemand\n')
+        self.write_config('policies/ondemand.conf', '[Policy]\nMinCores=5\nMaxCores=3\nUpThreshold=50%\n'
+                          'DownThreshold=95%\nDwell=soon\n')
+        self.write_config('apps/a.conf', '[Match]\nExecutable=relative\n')
+        self.write_config('apps/b.conf', '[Ask]\nLatency=soon\n')
+        self.write_config('profiles/mine.conf', '[cpufreq]\nMinFrequency=50%\nMaxFrequency=40%\n')
+        self.assert_refused(r'ondemand\.conf:6: Dwell', r'ondemand\.conf:\d: M..Cores: found',
+                            r'ondemand\.conf:\d: \w+(Threshold|Utilization): found',
+                            r'a\.conf:2: Executable', r'a\.conf: asks for nothing',
+                            r'b\.conf:2: Latency', r'b\.conf: means every process')
+
+    def test_no_error_that_is_none(self):
+        """What contradicts only the default of an option whose own value is wrong does not count."""
+        self.write_config('idled.conf', '[Daemon]\nPolicies=ondemand\n')
+        self.write_config('policies/ondemand.conf', '[Policy]\nUpThreshold=1o0%\nTargetUtilization=95%\n')
+        _, _, err = self.idled('--check')
+        self.assertIn('UpThreshold: found "1o0%"', err)
+        self.assertNotIn('TargetUtilization: ', err)
 
 
 class Once(Command):

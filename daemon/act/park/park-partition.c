@@ -78,11 +78,6 @@ static const Holder slice_holder = {
         .hold = hold_slice,
 };
 
-static bool restricts_units(const ParkOptions *options)
-{
-        return *options->exclude || !g_strv_contains((const char *const *)options->units, "*");
-}
-
 /* Where systemd runs the way leads through it or not at all. */
 static int check_holder(const ActContext *context, const Holder *holder)
 {
@@ -104,7 +99,7 @@ static int open_partition(const ActContext *context, const ParkOptions *options,
         State *state;
         int r;
 
-        if (restricts_units(options)) /* it cannot tell one from another */
+        if (park_restricts_units(options)) /* it cannot tell one from another */
                 return -EOPNOTSUPP;
         if (!isolate_is_known(context->root))
                 return -EOPNOTSUPP;

@@ -60,6 +60,22 @@ const Setting park_settings[] = {
         { .key = NULL },
 };
 
+bool park_restricts_units(const ParkOptions *options)
+{
+        return *options->exclude || !g_strv_contains((const char *const *)options->units, "*");
+}
+
+const char *park_check(const void *data, const char **ret_key)
+{
+        const ParkOptions *options = data;
+
+        *ret_key = "Backend";
+        if (options->backend == PARK_PARTITION && park_restricts_units(options))
+                return "parks for all units alike, so it cannot be combined with Units= or "
+                       "Exclude=; expected auto, systemd or cgroup";
+        return NULL;
+}
+
 static bool exists(int root, const char *path)
 {
         return faccessat(root, path, F_OK, 0) == 0;

@@ -32,6 +32,12 @@ typedef struct ParkOptions {
 /* Section [Park] of idled.conf. */
 extern const Setting park_settings[];
 
+/* As IdledPolicy.check: a partition cannot leave out units. */
+const char *park_check(const void *options, const char **ret_key);
+
+/* True if the options leave out units or cgroups. */
+bool park_restricts_units(const ParkOptions *options);
+
 /* One back end: as Actuator, but chosen by park.c. */
 typedef struct ParkBackendOps {
         const char *name;

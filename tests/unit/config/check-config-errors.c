@@ -311,6 +311,7 @@ static const struct {
         { "policies/alpha.conf.d/x.conf~", NULL },
         { "policies/alpha.conf.d/x.conf.dpkg-old", NULL },
         { "policies/alpha.conf.d/README", NULL },
+        { "policies/alpha.conf.d/readme.txt", NULL },
         { "policies/alpha.conf~", NULL },
         { "idled.conf", NULL },
         { "idled.conf.d/10-mine", "is never read, expected a name that ends in .conf" },
@@ -318,6 +319,9 @@ static const struct {
         { "ildled.conf.d/x.conf",
           "is never read, expected idled.conf (did you mean idled.conf.d?)" },
         { "notes", NULL },
+        { "profile/x.conf",
+          "is never read, expected policies, profiles or apps (did you mean profiles?)" },
+        { "other/x", "is never read, expected policies, profiles or apps" },
 };
 
 START_TEST(file_that_nobody_reads)

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Warnings: what the daemon accepts and does without, because it may be right on another machine,
+ * or harms nobody. The daemon logs them when it reads its configuration, and `idled --check` and
+ * `idlectl check` print the same ones.
+ *
+ *  - files that are never read (config-unread.c)
+ *  - CPUs that this machine cannot have (config-absent.c)
+ *  - users whom /etc/passwd does not name
+ *  - executables that are scripts: the kernel executes their interpreter, so no process has them
+ *  - what policies ask of hardware or drivers that do not offer it
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/number.h"
+#include "config/app.h"
+#include "config/config-files.h"
+#include "config/config-section.h"
+#include "config/profile.h"
+
+#define UNMET_MAX 8
+
+static bool is_glob(const char *text)
+{
+        return strpbrk(text, "*?[\\");
+}
+
+static bool has_user(GHashTable *users, const char *name)
+{
+        GHashTableIter iter;
+        void *number, *known;
+        uint64_t uid;
+
+        if (u64_parse(name, &uid) >= 0)
+                return true;
+        g_hash_table_iter_init(&iter, users);
+        while (g_hash_table_iter_next(&iter, &number, &known))
+                if (g_str_equal(known, name))
+                        return true;
+        return false;
+}
+
+static void find_users(const App *app, GHashTable *users, GPtrArray *warnings)
+{
+        Source source = app_source(app, "User");
+
+        for (char **user = app->options->users; *user; user++) {
+                g_autofree char *clean = log_clean(*user);
+
+                if (!is_glob(*user) && !has_user(users, *user))
+                        config_error_add(warnings, source.file, source.line,
+                                         "User: found \"%s\", which /etc/passwd does not name, "
+                                         "expected a user of this machine",
+                                         clean);
+        }
+}
+
+/* The interpreter that the first line of a script names, as a new string; NULL: it is no script. */
+static char *interpreter_of(int root, const char *path)
+{
+        _fd_ int fd = openat(root, path + strspn(path, "/"), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        char line[128];
+        ssize_t n = fd < 0 ? -1 : read(fd, line, sizeof(line) - 1);
+        char *start = line + 2;
+
+        if (n < 3 || line[0] != '#' || line[1] != '!')
+                return NULL;
+        line[n] = '\0';
+        start += strspn(start, " \t");
+        start[strcspn(start, " \t\n")] = '\0';
+        return g_strdup(start);
+}
+
+static void find_scripts(const App *app, int root, GPtrArray *warnings)
+{
+        Source source = app_source(app, "Executable");
+
+        for (char **path = app->options->executables; *path; path++) {
+                g_autofree char *interpreter = is_glob(*path) ? NULL : interpreter_of(root, *path);
+                g_autofree char *clean = log_clean(*path), *by = NULL;
+
+                if (!interpreter)
+                        continue;
+                by = log_clean(interpreter);
+                config_error_add(
+                        warnings, source.file, source.line,
+                        "Executable: found \"%s\", a script, which no process executes: the "
+                        "program that runs it is %s; expected Comm=, Unit= or Cgroup=",
+                        clean, by);
+        }
+}
+
+/* The file's value of `key` is the one in effect. */
+static bool is_of_file(const Section *section, const char *key)
+{
+        return g_hash_table_contains(section->sources, key) &&
+               !g_hash_table_contains(section->runtime, key) &&
+               !profile_value(section->profile, section->name, key);
+}
+
+static void find_unmet(const Section *section, const PolicyInput *machine, GPtrArray *warnings)
+{
+        const IdledPolicy *policy = section->policy;
+        Unmet unmet[UNMET_MAX];
+        int n = policy && policy->unmet ? policy->unmet(section->options, machine, unmet, UNMET_MAX)
+                                        : 0;
+
+        for (int i = 0; i < n; i++) {
+                Source source = section_source(section, unmet[i].key);
+                const char *text = g_hash_table_lookup(section->texts, unmet[i].key);
+                g_autofree char *clean = text ? log_clean(text) : NULL;
+
+                if (is_of_file(section, unmet[i].key))
+                        config_error_add(warnings, source.file, source.line,
+                                         "%s: found \"%s\", which %s", unmet[i].key, clean,
+                                         unmet[i].text);
+        }
+}
+
+void config_find_warnings(const ConfigPaths *paths, const Config *config,
+                          const ConfigMachine *machine, GPtrArray *warnings)
+{
+        PolicyInput input = {
+                .topology = machine->topology,
+                .frequency = machine->frequency,
+                .n_frequency = machine->n_frequency,
+        };
+
+        config_find_unread(paths, warnings);
+        if (machine->topology)
+                config_find_absent(config, &machine->topology->possible, warnings);
+        for (guint i = 0; i < config->apps->len; i++) {
+                const App *app = config->apps->pdata[i];
+
+                if (machine->users)
+                        find_users(app, machine->users, warnings);
+                find_scripts(app, machine->root, warnings);
+        }
+        for (guint i = 0; machine->topology && i < config->sections->len; i++)
+                find_unmet(config->sections->pdata[i], &input, warnings);
+}
+
+void config_log_warnings(const ConfigPaths *paths, const Config *config,
+                         const ConfigMachine *machine)
+{
+        g_autoptr(GPtrArray)
+                warnings = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
+
+        config_find_warnings(paths, config, machine, warnings);
+        for (guint i = 0; i < warnings->len; i++) {
+                g_autofree char *text = config_error_format(warnings->pdata[i]);
+
+                log_warning("%s", text);
+        }
+}
