@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <glib.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -69,6 +70,14 @@ static const char *level_colour(int level)
         return level == LOG_DEBUG ? "\033[2m" : "";
 }
 
+/* As idlectl decides it for standard output. */
+static bool has_colours(void)
+{
+        const char *no = g_getenv("NO_COLOR"), *term = g_getenv("TERM");
+
+        return isatty(STDERR_FILENO) && !(no && *no) && term && !g_str_equal(term, "dumb");
+}
+
 __attribute__((format(printf, 3, 0))) static void put_message(int level, int error,
                                                               const char *format, va_list arguments)
 {
@@ -81,7 +90,7 @@ __attribute__((format(printf, 3, 0))) static void put_message(int level, int err
         text = g_strdup_vprintf(format, arguments);
         if (g_str_equal(target, "journal"))
                 fprintf(stderr, "<%d>%s\n", level, text);
-        else if (isatty(STDERR_FILENO) && *level_colour(level))
+        else if (*level_colour(level) && has_colours())
                 fprintf(stderr, "%s%s\033[0m\n", level_colour(level), text);
         else
                 fprintf(stderr, "%s\n", text);

@@ -99,6 +99,25 @@ class Check(Agreement):
         self.assertEqual(status, 1)
         self.assertRegex(err, r'cstates\.conf:2: DeepestState: found "\\x1b\[31mred"')
 
+    def errors_on_a_terminal(self, **environment):
+        """What --check prints there of a mistake."""
+        ours, theirs = os.openpty()
+        self.addCleanup(os.close, ours)
+        self.write_config('idled.conf', '[Daemon]\nPolicies=nonsuch\n')
+        plain = {name: value for name, value in os.environ.items() if name not in ('NO_COLOR', 'TERM')}
+        subprocess.run([os.environ['IDLED'], *self.arguments(), '--check'], stdout=theirs, stderr=theirs,
+                       timeout=TIMEOUT, check=False, env=dict(plain, **environment))
+        os.close(theirs)
+        return os.read(ours, 4096).decode()
+
+    def test_colours(self):
+        self.assertIn('\x1b[31m', self.errors_on_a_terminal(TERM='xterm'))
+        self.assertIn('\x1b[31m', self.errors_on_a_terminal(TERM='xterm', NO_COLOR=''))
+        for setting in {'NO_COLOR': '1', 'TERM': 'xterm'}, {'TERM': 'dumb'}:
+            text = self.errors_on_a_terminal(**setting)
+            self.assertIn('nonsuch', text)
+            self.assertNotIn('\x1b', text, setting)
+
     def test_cpus_that_this_machine_has_not(self):
         """A file may be for many machines: what is too much for this one is said, no more."""
         self.write_config('policies/userspace.conf', '[Policy]\n\nIdleMask=6-9,17\n')
