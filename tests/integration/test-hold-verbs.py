@@ -21,9 +21,9 @@ class Case(holdstest.Case):
         super().setUp()
         self.start()
 
-    def begin(self, *arguments):
+    def begin(self, *arguments, before=()):
         process = subprocess.Popen(
-            [os.environ['IDLECTL'], '--bus-address', self.bus.address, *arguments],
+            [*before, os.environ['IDLECTL'], '--bus-address', self.bus.address, *arguments],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             process_group=0)  # as a shell does; in a group that is orphaned nobody can be stopped
 
@@ -62,14 +62,12 @@ class Run(Case):
 
     def test_child_signal_ignored(self):
         """Some programs ignore SIGCHLD, and what they start inherits that."""
-        old = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-        try:
-            process = self.begin('run', '--latency', '50us', '--', 'grep', '-x',
-                                 r'SigIgn:\s[0-9a-f]*', '/proc/self/status')
-            failing = self.begin('run', '--latency', '50us', '--', 'sh', '-c', 'exit 5')
-            missing = self.begin('run', '--latency', '50us', '--', '/nonexistent/command')
-        finally:
-            signal.signal(signal.SIGCHLD, old)
+        # Not ignored here, where the kernel would then reap what ends before it is waited for.
+        ignoring = ('env', '--ignore-signal=CHLD')
+        process = self.begin('run', '--latency', '50us', '--', 'grep', '-x',
+                             r'SigIgn:\s[0-9a-f]*', '/proc/self/status', before=ignoring)
+        failing = self.begin('run', '--latency', '50us', '--', 'sh', '-c', 'exit 5', before=ignoring)
+        missing = self.begin('run', '--latency', '50us', '--', '/nonexistent/command', before=ignoring)
         text, _ = process.communicate(timeout=TIMEOUT)
         self.assertEqual(process.returncode, 0)
         self.assertEqual(self.finish(failing)[0], 5)
