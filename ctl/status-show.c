@@ -4,6 +4,7 @@
  */
 #include <stdio.h>
 
+#include "benefit.h"
 #include "control.h"
 #include "cpus.h"
 #include "facts.h"
@@ -192,13 +193,17 @@ void status_show(const Ctl *ctl, json_object *answer)
         json_object *daemon = json_get(answer, "daemon"), *row;
         json_object *degraded = json_get(answer, "degraded"),
                     *missing = json_get(answer, "missing");
+        g_autofree char *benefit = NULL;
 
+        benefit = benefit_text(json_get(answer, "benefit"));
         answer_show_daemon(ctl, answer);
         if (daemon)
                 show_daemon(screen, daemon);
         show_cpus(screen, json_get(answer, "cpus"));
         show_load(screen, json_get(answer, "load"));
         show_power(screen, json_get(answer, "power"), json_get(answer, "energy"));
+        if (benefit)
+                line(screen, STYLE_PLAIN, "Benefit", "%s", benefit);
         show_residency(screen, json_get(answer, "residency"));
         if (daemon)
                 show_cost(screen, daemon);

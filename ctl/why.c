@@ -8,6 +8,7 @@
 
 #include "base/cpuset-text.h"
 #include "base/number.h"
+#include "benefit.h"
 #include "client.h"
 #include "explained.h"
 #include "facts.h"
@@ -219,6 +220,7 @@ json_object *why_ask(Ctl *ctl, int *ret_status)
         json_put(
                 answer, "cpus",
                 describe_cpus(client_manager(ctl->client), explained, ctl->n_args ? &asked : NULL));
+        json_put(answer, "benefit", benefit_describe(client_manager(ctl->client)));
         return answer;
 }
 
@@ -360,12 +362,23 @@ static void show_times(const Screen *screen, json_object *answer)
         show_groups(screen, &said);
 }
 
+static void show_benefit(const Screen *screen, json_object *benefit)
+{
+        g_autofree char *text = benefit_text(benefit);
+
+        if (!text)
+                return;
+        *text = g_ascii_toupper(*text);
+        screen_sentence(screen, STYLE_PLAIN, text);
+}
+
 void why_show(const Ctl *ctl, json_object *answer)
 {
         json_object *history = json_get(answer, "history"), *row;
 
         if (!history) {
                 show_cpus(&ctl->screen, json_get(answer, "cpus"));
+                show_benefit(&ctl->screen, json_get(answer, "benefit"));
                 return;
         }
         if (json_length(history) == 0)

@@ -49,6 +49,21 @@ typedef struct Unmet {
         char text[192];  /* goes on after "which ": "is not offered here, expected one of a, b" */
 } Unmet;
 
+/* What parking was measured to save. */
+typedef enum BenefitVerdict {
+        BENEFIT_UNKNOWN, /* nothing was compared yet */
+        BENEFIT_SAVES,
+        BENEFIT_UNCLEAR, /* the difference is within the noise */
+        BENEFIT_NOTHING, /* parking saves nothing, or costs */
+} BenefitVerdict;
+
+typedef struct Benefit {
+        BenefitVerdict verdict;
+        double active_watts,
+                parked_watts;   /* of all packages, with all CPUs active and some parked */
+        uint64_t measured_usec; /* as Snapshot.time_usec */
+} Benefit;
+
 typedef struct PolicyInput {
         const Topology *topology; /* changes between calls when CPUs come and go; n_cpus never */
         const Snapshot *snapshot; /* since the last call of any policy */
@@ -105,6 +120,10 @@ typedef struct IdledPolicy {
         /* What the policy counted for `cpu` since it began, into `ret_figures` (room for
          * FIGURES_MAX). Returns how many. NULL: nothing. Called only when somebody asks. */
         int (*figures)(const void *state, int cpu, Figure *ret_figures);
+
+        /* What the policy measured of what parking saves. NULL: it measures nothing. Called only
+         * when somebody asks. */
+        Benefit (*benefit)(const void *state);
 } IdledPolicy;
 
 /* What a module defines, and the only thing that it needs to export. */

@@ -395,6 +395,22 @@ int manager_reasons(const Manager *manager, const ActivePolicy *active, int cpu,
                      EXPLAIN_MAX);
 }
 
+Benefit manager_benefit(const Manager *manager)
+{
+        uint64_t since_boot = (uint64_t)g_get_real_time() - manager_now();
+
+        for (guint i = 0; i < manager->policies->len; i++) {
+                const ActivePolicy *p = &g_array_index(manager->policies, ActivePolicy, i);
+                Benefit found = p->policy->benefit ? p->policy->benefit(p->state) : (Benefit){ 0 };
+
+                if (found.verdict == BENEFIT_UNKNOWN)
+                        continue;
+                found.measured_usec += since_boot;
+                return found;
+        }
+        return (Benefit){ 0 };
+}
+
 /* The policy of the highest rank whose last wish changed for `cpu` to what is so now; -1: none. */
 static int moved_by(const Manager *manager, int cpu, bool parked)
 {

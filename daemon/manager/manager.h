@@ -329,6 +329,10 @@ char *manager_failure(const Manager *manager, const ActuatorState *actuator);
 /* Looks at CPUs and their groups anew; true if something changed. */
 bool manager_rescan(Manager *manager);
 
+/* What parking was measured to save, by the first policy that measures it; `measured_usec` is
+ * CLOCK_REALTIME, watts are averages over seconds. */
+Benefit manager_benefit(const Manager *manager);
+
 /* Cores with at least one CPU that may be used, in the plan and as it is in force. */
 int manager_wanted_cores(const Manager *manager);
 int manager_active_cores(const Manager *manager);

@@ -313,6 +313,11 @@ static void ondemand_decide(void *state, const PolicyInput *input, Wish *wish)
                         is_settled(&call);
 }
 
+static Benefit ondemand_benefit(const void *state)
+{
+        return ((const Ondemand *)state)->worth.benefit;
+}
+
 const IdledPolicy idled_policy = {
         .abi = IDLED_POLICY_ABI,
         .name = "ondemand",
@@ -323,4 +328,5 @@ const IdledPolicy idled_policy = {
         .needs = SENSE_PRESSURE,
         .check = ondemand_check,
         .decide = ondemand_decide,
+        .benefit = ondemand_benefit,
 };

@@ -266,6 +266,14 @@ static bool judge(Worth *worth, uint64_t now)
         else
                 succeed(worth, fabs(saved) > noise ? CHECK_USEC : ANEW_USEC, now);
         note_work(worth, all.work, now);
+        worth->benefit = (Benefit){
+                .verdict = failed                ? BENEFIT_NOTHING
+                           : fabs(saved) > noise ? BENEFIT_SAVES
+                                                 : BENEFIT_UNCLEAR,
+                .active_watts = all.watts,
+                .parked_watts = parked.watts,
+                .measured_usec = now,
+        };
         return failed;
 }
 

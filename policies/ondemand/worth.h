@@ -47,6 +47,7 @@ typedef struct Worth {
         double watts[2];       /* that were compared last, by place, */
         double work;           /* at this work of all CPUs, in CPUs, */
         uint64_t judged_usec;  /* and when; 0: never */
+        Benefit benefit;       /* how it came out */
         uint64_t other_usec;   /* since when the load has been another; 0: it is not */
 } Worth;
 

@@ -25,7 +25,7 @@ SIGNATURES = {
         "ConfigFiles": "as", "LoadAverage": "(ddd)", "Load": "d", "Utilization": "d",
         "Running": "u", "Pressure": "d", "OnBattery": "b", "BatteryLevel": "d",
         "ObservedUSec": "t", "UptimeUSec": "t", "TransitionsLastMinute": "u", "Ticks": "t", "CpuUSec": "t",
-        "Wakeups": "t", "PeriodUSec": "t", "Holds": "ao",
+        "Wakeups": "t", "PeriodUSec": "t", "ParkingBenefit": "(sddt)", "Holds": "ao",
         "Profile": "s", "ProfileReason": "s", "PauseDetails": "aa{sv}",
         "Profiles": "a(sss)", "ChosenProfile": "s", "ProfileInhibited": "s",
     },
@@ -75,8 +75,8 @@ def typed(signature, value):
         return dbus.Array(rows, signature=signature[1:], variant_level=1)
     if signature.startswith("a"):
         return dbus.Array(value, signature=signature[1:], variant_level=1)
-    return dbus.Struct([dbus.Double(v) for v in value], signature=signature[1:-1],
-                       variant_level=1)
+    return dbus.Struct([BASIC[s](v) for s, v in zip(signature[1:-1], value)],
+                       signature=signature[1:-1], variant_level=1)
 
 
 def properties(interface, values):

@@ -56,6 +56,7 @@ def normal():
             "ChosenProfile": "game",
             "ProfileInhibited": "profile game contradicts the option MaxCores= of ondemand, which "
                                 "was set over D-Bus while idled ran",
+            "ParkingBenefit": ("", 0.0, 0.0, 0),
         },
         "cpus": [cpu(0), cpu(1), cpu(2, True), cpu(3, True)],
         "policies": [
@@ -161,6 +162,13 @@ def busy():
     return says
 
 
+def measured(verdict="saves"):
+    """Parking was compared with not parking, by what packages drew."""
+    says = normal()
+    says["manager"]["ParkingBenefit"] = (verdict, 12.5, 9.3, usec_ago(150))
+    return says
+
+
 def single():
     """One of everything that is counted."""
     says = normal()
@@ -262,4 +270,6 @@ def large():
 
 
 SCENARIOS = {f.__name__: f for f in (normal, unparked, dry, paused, degraded, strange, large,
-                                   busy, single, limited, held, long)}
+                                   busy, single, measured, limited, held, long)}
+SCENARIOS["measured-nothing"] = lambda: measured("saves nothing")
+SCENARIOS["measured-unclear"] = lambda: measured("unclear")

@@ -41,6 +41,7 @@ SETTING = {"section": str, "key": str, "value": str, "default": str, "source": s
 PROFILE = {"name": str, "summary": optional(str), "file": optional(str), "active": bool}
 PROBLEM = {"kind": str, "name": str, "expected": str, "found": optional(str), "problem": str}
 PAUSE = {"owner": str, "reason": str, "lasting": bool, "until_usec": optional(int)}
+BENEFIT = {"verdict": str, "active_watts": number, "parked_watts": number, "measured_usec": int}
 SHAPES = {
     "status": {
         "daemon": optional(dict(
@@ -60,6 +61,7 @@ SHAPES = {
                  "pressure_percent": optional(number), "running_tasks": int},
         "power": {"source": optional(str), "battery_percent": optional(number)},
         "energy": [{"name": str, "parent": optional(str), "power_watts": optional(number)}],
+        "benefit": optional(BENEFIT),
         "residency": {"busy_percent": optional(number),
                       "states": [{"name": str, "percent": optional(number),
                                   "estimated": bool}]},
@@ -71,7 +73,7 @@ SHAPES = {
         "package": optional(int), "node": optional(int), "thread": optional(int),
         "capacity": optional(int), "state": str, "parked_usec": optional(int), "busy_percent": optional(number),
         "states": [STATE], "limits": optional(LIMITS)}]),
-    "why": dict(HEAD, cpus=[dict(REASON, cpu=int, parked=bool, in_idle_mask=bool,
+    "why": dict(HEAD, benefit=optional(BENEFIT), cpus=[dict(REASON, cpu=int, parked=bool, in_idle_mask=bool,
                                  obstacle=optional(str), since_usec=optional(int),
                                  reasons=[REASON], figures=[FIGURE])]),
     "why --history": dict(HEAD, history=[dict(REASON, number=optional(int), time_usec=int,

@@ -86,6 +86,26 @@ class Verbs(TestCase):
         self.assertEqual((row["threshold"], row["effective"], row["effective_because"]),
                          (5, 20, "after 2 reversals"))
 
+    def test_benefit(self):
+        """What parking saved, in watts, and the verdict."""
+        self.start("normal")
+        for verb in "status", "why":
+            self.assertIsNone(json.loads(self.run_ctl(verb, "--json").stdout)["benefit"])
+            self.assertNotIn("measured", self.run_ctl(verb).stdout)
+
+    def test_benefit_measured(self):
+        for scenario, verdict, text in (
+                ("measured", "saves", "arking saves 3.2 W ("),
+                ("measured-nothing", "saves nothing", "arking saves nothing ("),
+                ("measured-unclear", "unclear", "arking makes no measurable difference (")):
+            self.start(scenario)
+            for verb in "status", "why":
+                benefit = json.loads(self.run_ctl(verb, "--json").stdout)["benefit"]
+                self.assertEqual([benefit[key] for key in ("verdict", "active_watts", "parked_watts")],
+                                 [verdict, 12.5, 9.3])
+                self.assertIn(text + "12.5 W with all CPUs active, 9.3 W with some parked), measured 2 min ago",
+                              self.run_ctl(verb).stdout)
+
     def test_one_of_each(self):
         self.start("single")
         self.assertRegex(self.run_ctl("status").stdout,

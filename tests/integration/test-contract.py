@@ -34,6 +34,7 @@ MANAGER_PROPERTIES = {
     'TransitionsLastMinute': ('u', MEASURED), 'UptimeUSec': ('t', MEASURED), 'Ticks': ('t', MEASURED),
     'LateUSec': ('t', MEASURED), 'CpuUSec': ('t', MEASURED), 'Wakeups': ('t', MEASURED),
     'PeriodUSec': ('t', MEASURED),
+    'ParkingBenefit': ('(sddt)', MEASURED),
 }
 CPU_PROPERTIES = {
     'Number': ('u', CONST), 'Online': ('b', CHANGES), 'Parked': ('b', CHANGES),

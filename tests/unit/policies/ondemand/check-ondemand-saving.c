@@ -174,6 +174,28 @@ static Meter meter_new(World *world, const char *options, double factor)
         return (Meter){ .world = world, .factor = factor, .due_usec = PERIOD_USEC };
 }
 
+/* What is told of it: the verdict, and of a load that stays watts of which one is `factor` of the
+ * other. */
+static void assert_benefit(const char *name, const World *world, double factor, const Load *load,
+                           bool measured)
+{
+        Benefit benefit = idled_policy.benefit(world->state);
+        BenefitVerdict verdict = !measured    ? BENEFIT_UNKNOWN
+                                 : factor < 1 ? BENEFIT_SAVES
+                                              : BENEFIT_NOTHING;
+
+        ck_case(name, benefit.verdict == verdict, "verdict %d", benefit.verdict);
+        if (!measured)
+                return;
+        ck_case(name,
+                load->rate != load->other ||
+                        fabs(benefit.parked_watts / benefit.active_watts - factor) < 0.05,
+                "%.1f W active, %.1f W parked", benefit.active_watts, benefit.parked_watts);
+        ck_case(name,
+                benefit.measured_usec > 0 && benefit.measured_usec <= world->snapshot->time_usec,
+                "at %" G_GUINT64_FORMAT, benefit.measured_usec);
+}
+
 START_TEST(draws)
 {
         typeof(cases[0]) *c = &cases[_i];
@@ -193,6 +215,10 @@ START_TEST(draws)
         fflush(stdout);
         ck_case(c->name, drawn >= c->least && drawn <= c->most, "drew %.4f", drawn);
         ck_case(c->name, meter.n_read <= c->most_read, "wanted energy %u times", meter.n_read);
+        if (!c->trace)
+                assert_benefit(c->name, world, c->factor, &c->load,
+                               c->load.rate >= 0.1 && !strstr(c->options, "BackOff=no") &&
+                                       !strstr(c->options, "MaxCores"));
 }
 END_TEST
 
