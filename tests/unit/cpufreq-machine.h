@@ -120,7 +120,8 @@ static inline void expect(const char *name, const Machine *m, int cpu, const cha
                 expected);
 }
 
-/* The reasons of a CPU, each with its option: "BECAUSE [OPTION]; ..." */
+/* The reasons of a CPU, each with its option, "BECAUSE [OPTION]; ...", and where another value than
+ * the configured one is in effect both: "[OPTION 9000, now 2450 MHz]". */
 static inline char *explain(const Machine *m, int cpu)
 {
         PolicyInput input = { .topology = m->topology,
@@ -132,9 +133,14 @@ static inline char *explain(const Machine *m, int cpu)
         int n = idled_policy.explain(m->world->state, &input, cpu, reasons);
         GString *text = g_string_new(NULL);
 
-        for (int i = 0; i < n; i++)
-                g_string_append_printf(text, "%s%s [%s]", i ? "; " : "", reasons[i].because,
+        for (int i = 0; i < n; i++) {
+                g_string_append_printf(text, "%s%s [%s", i ? "; " : "", reasons[i].because,
                                        reasons[i].option);
+                if (reasons[i].effective_because)
+                        g_string_append_printf(text, " %g, now %g %s", reasons[i].threshold,
+                                               reasons[i].effective, reasons[i].threshold_unit);
+                g_string_append_c(text, ']');
+        }
         return g_string_free(text, FALSE);
 }
 

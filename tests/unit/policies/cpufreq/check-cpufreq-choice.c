@@ -49,7 +49,10 @@ static const struct {
         { "the fastest", &acpi, "MinFrequency=max MaxFrequency=max", "min=2450000 max=2450000",
           "lowest" },
         { "beyond the hardware", &acpi, "MinFrequency=100kHz MaxFrequency=9GHz",
-          "min=1500000 max=2450000", "lowest" },
+          "min=1500000 max=2450000",
+          "lowest frequency [MinFrequency 0.1, now 1500 MHz]; highest frequency [MaxFrequency "
+          "9000, now "
+          "2450 MHz]" },
         { "nothing of the highest", &acpi, "MaxFrequency=0%", "max=1500000", "highest" },
         { "no base", &acpi, "MaxFrequency=base", "",
           "no highest frequency: the hardware does not tell such a one" },
