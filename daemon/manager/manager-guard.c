@@ -179,14 +179,12 @@ static uint64_t guard_by_forks(Manager *manager)
         return manager->pressure ? UINT64_MAX : HALF_BLIND_USEC;
 }
 
-/* Watches new tasks instead of the trigger, on a quiet machine; false if they are not reported. */
+/* Watches new tasks instead of the trigger; false if they are not reported. */
 static bool guard_quietly(Manager *manager)
 {
-        const Snapshot *last = manager->snapshot;
         int r;
 
-        if (!quiet_note(&manager->quiet, last->time_usec, last->interval_usec, last->load) ||
-            manager->forks_error < 0)
+        if (manager->forks_error < 0)
                 return false;
         r = manager->forks ? rewatch_forks(manager) : watch_forks(manager);
         if (r < 0) {
@@ -203,6 +201,8 @@ static bool guard_quietly(Manager *manager)
 uint64_t manager_guard(Manager *manager)
 {
         bool wanted = manager->plan.on_pressure && !cpuset_is_empty(&manager->parked);
+        const Snapshot *last = manager->snapshot;
+        bool quiet = quiet_note(&manager->quiet, last->time_usec, last->interval_usec, last->load);
         int r;
 
         if (!wanted) {
@@ -213,7 +213,7 @@ uint64_t manager_guard(Manager *manager)
                 return 0;
         if (manager->trigger_error < 0)
                 return guard_by_forks(manager);
-        if (guard_quietly(manager))
+        if (quiet && guard_quietly(manager))
                 return HALF_BLIND_USEC;
         unwatch_forks(manager);
         if (manager->pressure)
@@ -232,7 +232,6 @@ void manager_unguard(Manager *manager)
         manager->pressure = sd_event_source_disable_unref(manager->pressure);
         unwatch_forks(manager);
         manager->called = false;
-        manager->quiet = (Quiet){ 0 };
 }
 
 bool manager_expects_load(Manager *manager)
