@@ -43,7 +43,7 @@ LAYERS = {
     "governors": ["base/", "model/idle-table.h", "model/random.h", "model/weights.h", "governors/"],
     # What idlectl shares with the daemon, and readers of the machine and of the record.
     "ctl": [*SHARED, "config/", "systemd/", "sense/sensor.h", "sense/topology-read.h",
-            "act/knob/undo-load.h", "governors/", "bpf/ledger.h", "./"],
+            "sense/frequency-read.h", "sense/users.h", "act/knob/undo-load.h", "governors/", "bpf/ledger.h", "./"],
     # The tables of options.
     "man": [*SHARED, "config/", "act/park/park.h", "act/tune/tuning.h", "idled-policy.h"],
 }
