@@ -111,7 +111,7 @@ class Fifos(TestCase):
         self.make('run', 'undo')
         self.start()
         self.set_idle_mask('6-7')
-        self.assertTrue(any('record' in line for line in self.daemon.log), self.daemon.log)
+        self.daemon.wait_log('record')
 
     def test_record_and_restore(self):
         self.make('run', 'undo')
