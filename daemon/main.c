@@ -290,8 +290,20 @@ static int run_for(Daemon *daemon, uint64_t usec, bool (*is_over)(const Manager 
  * again, or they have parked, after which a process that ends has nothing to add. */
 static bool has_decided(const Manager *manager)
 {
+        if (manager->asking)
+                return false;
         return manager->plan.settled || manager->interval_usec == 0 ||
                !cpuset_is_subset(&manager->topology->online, &manager->plan.allowed);
+}
+
+static void unit_cpus(const char *unit, const UnitCpus *cpus, void *userdata)
+{
+        manager_unit_cpus(((Daemon *)userdata)->manager, unit, cpus);
+}
+
+static void units_listed(int error, void *userdata)
+{
+        manager_units_listed(((Daemon *)userdata)->manager, error);
 }
 
 /* Two ticks, so that there is an interval to decide by, and more while policies that want to be
@@ -299,8 +311,13 @@ static bool has_decided(const Manager *manager)
  * otherwise, but one to fail. */
 static int run_once(Daemon *daemon)
 {
+        const UnitListener listener = { .cpus = unit_cpus,
+                                        .listed = units_listed,
+                                        .userdata = daemon };
         int started, r;
 
+        if (daemon->units)
+                units_watch(daemon->units, UNITS_JOBS, &listener);
         started = manager_start(daemon->manager);
         r = started == -EBADMSG ? 0 : started;
         if (r >= 0)
@@ -344,7 +361,7 @@ static int connect_bus(Daemon *daemon, ManagerSetup *setup, const Arguments *arg
         if (!has_bus(arguments))
                 return 0;
         if (arguments->mode == MODE_ONCE) {
-                daemon->units = units_new(NULL, arguments->bus);
+                daemon->units = units_new(daemon->event, arguments->bus);
                 setup->units = units_control(daemon->units);
                 return 0;
         }

@@ -117,11 +117,13 @@ int profile_check_section(const Profile *profile, const Section *section, const 
         return r;
 }
 
-/* Exchanges what is in two options structs. */
+/* Exchanges what is in two options structs; a policy without options has none. */
 static void swap(void *a, void *b, size_t size)
 {
         g_autofree void *kept = g_memdup2(a, size);
 
+        if (size == 0)
+                return;
         memcpy(a, b, size);
         memcpy(b, kept, size);
 }

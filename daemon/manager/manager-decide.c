@@ -277,7 +277,8 @@ void manager_make_safe(Manager *manager, Plan *plan, const SafetyNotes *notes)
                 manager->pins_look.is_new = false; /* it will be old when it is wanted */
         units_known = manager_dependents(manager, parks, manager_follows_starts(manager), &who);
         plan_sanitize(plan, manager->topology, &who, notes);
-        if (!known || !units_known)
+        manager->asking = !known || !units_known;
+        if (manager->asking)
                 keep_what_is_allowed(manager, plan,
                                      known ? "systemd is being asked what its units need" : NULL,
                                      notes);

@@ -182,6 +182,7 @@ typedef struct Manager {
         uint64_t stretch;       /* how many periods that is */
         bool pressed;           /* the fast pressure trigger fired */
         int trigger_error;      /* why there is no pressure trigger; 0: none was refused */
+        bool asking;            /* nothing more is parked until tasks and units are known */
         bool called;            /* a new task or the slow trigger called for the next tick */
         int forks_error;        /* why new tasks are not watched for; 0: they may be */
         bool no_slow_trigger;   /* the kernel refuses that too */
