@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Sleep ledgers on the bus: to whom they belong, and when they end."""
+import contextlib
 import os
 import shutil
 import subprocess
@@ -20,8 +21,9 @@ def programs(pid):
     found = set()
     directory = f'/proc/{pid}/fdinfo'
     for name in os.listdir(directory):
-        with open(os.path.join(directory, name), encoding='ascii') as file:
-            found |= {line.split()[1] for line in file if line.startswith('prog_id:')}
+        with contextlib.suppress(FileNotFoundError):  # closed since
+            with open(os.path.join(directory, name), encoding='ascii') as file:
+                found |= {line.split()[1] for line in file if line.startswith('prog_id:')}
     return found
 
 
