@@ -10,6 +10,7 @@ import argparse
 import dataclasses
 import json
 import re
+import subprocess
 import time
 from pathlib import Path
 
@@ -30,6 +31,12 @@ TABLES = {
     # And leaving it takes no time at all: there is nothing that consolidation could save.
     "free": "state_names=C1,C6 latency_us=1,30 residency_us=1,60 pkg_power_mw=90000,63000,20000 "
             "gated_from=2 exit_wait=N",
+    # Like intel_idle's for Sapphire Rapids.
+    "spr": "state_names=C1,C1E,C6 latency_us=1,2,290 residency_us=1,4,800 "
+           "pkg_power_mw=90000,63000,55000,20000 gated_from=3",
+    # Like ACPI's of an AMD server.
+    "amd": "state_names=C1,C2 latency_us=1,100 residency_us=2,300 pkg_power_mw=90000,63000,20000 "
+           "gated_from=2",
 }
 
 # Shape, and the CPUs that nobody has in the ideal: all but the threads of one core.
@@ -40,6 +47,11 @@ LOADS = {
     "cyclictest-fast": "bash /root/cyclictests /root/load.histograms 2000",
     "tbench": "tbench -R 10 -t 100000 1 127.0.0.1",
     "tbench-full": "tbench -t 100000 1 127.0.0.1",
+    # Threads that sleep and compute (bursts.c): seldom and long, often and short, and both beside
+    # one that is busy half of the time.
+    "batchy": "/root/bursts /root/load.histograms/all 1 6:300:30",
+    "light": "/root/bursts /root/load.histograms/all 1 12:100:2",
+    "mixed": "/root/bursts /root/load.histograms/all 1 1:10:10 4:300:30 8:50:1",
 }
 
 # How long a load settles, and for how long it is measured then. idled has to find out first, with its changes
@@ -82,6 +94,8 @@ class Run:
     parked: str
     why: str
     cycles: float = 0.0  # of cyclictest, a second; 0 also in a file that does not tell
+    waited: float = 0.0  # share of the time in which some task waited for a CPU (PSI)
+    switches: float = 0.0  # of tasks, a second
 
 
 def sections(text):
@@ -194,12 +208,14 @@ def read_run(text, names):
         own_wakeups=own["wakeups"] * 1e6 / own["time"] if own else 0,
         parked=read_snapshot(status[-1])["idled"]["cpus"]["parked"] if status else "",
         why="\n".join(parts["history"][0]) if "history" in parts else "",
-        cycles=change.get("cycles", 0) / seconds)
+        cycles=change.get("cycles", 0) / seconds,
+        waited=change.get("waited", 0) / change["time"],
+        switches=change.get("switches", 0) / seconds)
 
 
 def measure(guest, machine, placement, load, names):
     where = MACHINES[machine][1] if placement.name == "ideal" else placement.name
-    guest.run("cp /share/measure /share/cyclictests /root", timeout=600)
+    guest.run("cp /share/measure /share/cyclictests /share/bursts /root", timeout=600)
     timing = f"{placement.rounds} {placement.settle} {placement.seconds}"
     text = guest.read(f"bash /root/measure {where} {timing} {load}", timeout=3600)
     return read_run(text, names)
@@ -234,12 +250,18 @@ def parse(arguments):
     return result
 
 
+def compile_load(path):
+    """Static, so that it runs whatever the guest's C library is."""
+    subprocess.run(["cc", "-O2", "-static", "-o", path, HERE / "bursts.c", "-lm"], check=True)
+
+
 def prepare(lab, arguments, machine, table):
     """The guest with idled installed, and its states' names."""
     guest = lab.boot(MACHINES[machine][0], f"exit_wait=Y {TABLES[table]}".strip())
     lab.install(guest)
     for name in ("measure", "cyclictests"):
         (guest.share / name).write_text((HERE / name).read_text())
+    compile_load(guest.share / "bursts")
     options = arguments.set.replace(",", "\n")
     (guest.share / "options").write_text(f"[Policy]\n{options}\n")
     guest.run("install -D -m 644 /share/options /etc/idled/policies/ondemand.conf.d/bench.conf")
@@ -298,7 +320,9 @@ def experiment(lab, arguments, machine, table, load):
                     continue
                 results.append(run)
                 lab.settings.say(f"{what}: {run.watts:.2f} W, parked '{run.parked}', "
-                                 f"{run.transitions} changes ({time.monotonic() - began:.0f} s)")
+                                 f"{run.transitions} changes, "
+                                 f"waited {100 * run.waited:.1f} %, {run.switches:.0f} switches/s, "
+                                 f"late {run.latencies} ({time.monotonic() - began:.0f} s)")
                 lab.settings.say(run.why)
                 if arguments.results:
                     record(arguments.results, title, placement, run)

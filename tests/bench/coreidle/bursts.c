@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A load of threads that sleep and compute for exponentially distributed times, and how late they
+ * wake up: what a batchy server does, and what cyclictest does not.
+ *
+ * usage: bursts HISTOGRAM SEED THREADS:SLEEP_MS:COMPUTE_MS...
+ *
+ * Each group has so many threads, which sleep and compute for these times on average. Until
+ * SIGTERM; then the wake-up delays of all threads go to the file HISTOGRAM, as cyclictest writes
+ * them: a line per microsecond, and what was longer counted as overflows. Equal seeds sleep and
+ * compute for equal times.
+ */
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#define DELAYS 20000 /* microseconds, of the histogram */
+
+static atomic_uint_fast32_t delays[DELAYS + 1]; /* the last: longer ones */
+static atomic_bool ending;
+
+typedef struct Thread {
+        pthread_t id;
+        uint64_t random;
+        double sleep_ns, compute_ns;
+} Thread;
+
+static uint64_t now_ns(clockid_t clock)
+{
+        struct timespec now;
+
+        clock_gettime(clock, &now);
+        return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* splitmix64 */
+static double random_share(uint64_t *state)
+{
+        uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
+
+        z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+        z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+        return (double)((z ^ (z >> 31)) >> 11) / 9007199254740992.0;
+}
+
+static uint64_t random_ns(Thread *thread, double mean)
+{
+        return (uint64_t)(-mean * log(1 - random_share(&thread->random)));
+}
+
+static void sleep_until(uint64_t ns)
+{
+        struct timespec until = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+
+        while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
+                ;
+}
+
+static void *run(void *argument)
+{
+        Thread *thread = argument;
+
+        prctl(PR_SET_TIMERSLACK, 1UL);
+        while (!atomic_load(&ending)) {
+                uint64_t wake = now_ns(CLOCK_MONOTONIC) + random_ns(thread, thread->sleep_ns), late;
+                uint64_t used, end;
+
+                sleep_until(wake);
+                late = (now_ns(CLOCK_MONOTONIC) - wake) / 1000;
+                atomic_fetch_add(&delays[late < DELAYS ? late : DELAYS], 1);
+                used = now_ns(CLOCK_THREAD_CPUTIME_ID);
+                end = used + random_ns(thread, thread->compute_ns);
+                while (used < end && !atomic_load(&ending))
+                        used = now_ns(CLOCK_THREAD_CPUTIME_ID);
+        }
+        return NULL;
+}
+
+static int write_histogram(const char *path)
+{
+        FILE *file = fopen(path, "we");
+
+        if (!file)
+                return -errno;
+        fputs("# Histogram\n", file);
+        for (int usec = 0; usec < DELAYS; usec++)
+                if (delays[usec] > 0)
+                        fprintf(file, "%06d %06u\n", usec, (unsigned)delays[usec]);
+        fprintf(file, "# Histogram Overflows: %05u\n", (unsigned)delays[DELAYS]);
+        return fclose(file) == 0 ? 0 : -errno;
+}
+
+int main(int argc, char **argv)
+{
+        sigset_t end;
+        int signal, r;
+
+        if (argc < 4) {
+                fprintf(stderr, "usage: bursts HISTOGRAM SEED THREADS:SLEEP_MS:COMPUTE_MS...\n");
+                return 2;
+        }
+        sigemptyset(&end);
+        sigaddset(&end, SIGTERM);
+        sigaddset(&end, SIGINT);
+        pthread_sigmask(SIG_BLOCK, &end, NULL);
+        for (int i = 3, made = 0; i < argc; i++) {
+                double sleep_ms, compute_ms;
+                int threads;
+
+                if (sscanf(argv[i], "%d:%lf:%lf", &threads, &sleep_ms, &compute_ms) != 3 ||
+                    threads < 1 || sleep_ms <= 0 || compute_ms <= 0) {
+                        fprintf(stderr,
+                                "bursts: found \"%s\", expected THREADS:SLEEP_MS:COMPUTE_MS\n",
+                                argv[i]);
+                        return 2;
+                }
+                for (int n = 0; n < threads; n++, made++) {
+                        Thread *thread = malloc(sizeof(*thread));
+
+                        if (!thread)
+                                return 1;
+                        *thread = (Thread){ 0, strtoull(argv[2], NULL, 10) * 1000 + (uint64_t)made,
+                                            sleep_ms * 1e6, compute_ms * 1e6 };
+                        r = pthread_create(&thread->id, NULL, run, thread);
+                        if (r != 0) {
+                                errno = r;
+                                perror("bursts: pthread_create");
+                                return 1;
+                        }
+                }
+        }
+        sigwait(&end, &signal);
+        atomic_store(&ending, true);
+        r = write_histogram(argv[1]);
+        if (r < 0) {
+                errno = -r;
+                perror(argv[1]);
+                return 1;
+        }
+        return 0; /* threads that sleep need not be waited for */
+}
