@@ -231,6 +231,7 @@ static void note_circumstances(struct sleeper *s)
 {
         const struct hrtimer_cpu_base *timers = (const void *)s->timers;
         const struct rq *rq;
+        __u64 utilisation;
 
         s->length_ns = s->told_length_ns;
         s->latency_us = s->told_latency_us;
@@ -247,7 +248,8 @@ static void note_circumstances(struct sleeper *s)
         if (!s->run_queue)
                 return;
         rq = (const struct rq *)s->run_queue;
-        s->utilisation = BPF_CORE_READ(rq, cfs.avg.util_avg);
+        utilisation = BPF_CORE_READ(rq, cfs.avg.util_avg);
+        s->utilisation = utilisation < UTILISATION_MAX ? utilisation : UTILISATION_MAX;
         s->io_waiting = BPF_CORE_READ(rq, nr_iowait.counter);
         s->switches = switches_of(s);
 }

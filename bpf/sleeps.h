@@ -94,12 +94,15 @@ struct sleeper {
         __u8 length_told, length_guessed, got_tick, spare[5];
 } __attribute__((aligned(64)));
 
+/* Of a CPU that is busy all the time. The kernel's average exceeds it when tasks move there. */
+#define UTILISATION_MAX 1024
+
 /* One sleep, for a trace. */
 struct sleep_record {
         __u64 entered_ns, idle_ns, length_ns;
         __s64 latency_us; /* -1: no limit */
         struct cause cause;
-        __u32 cpu, utilisation, io_waiting;
+        __u32 cpu, utilisation /* 0 .. UTILISATION_MAX */, io_waiting;
         __u8 state, kind, resched, got_tick, length_guessed;
         __u8 spare[3];
 };

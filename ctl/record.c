@@ -114,7 +114,7 @@ static void write_line(Recorder *recorder, const Line *line)
         end = put_number(end, record->length_ns);
         end = put_number(end, record->idle_ns);
         end = put_number(end, is_timer(record));
-        end = put_number(end, MIN(record->utilisation, 1024));
+        end = put_number(end, record->utilisation);
         if (record->latency_us < 0)
                 end = g_stpcpy(end, "-1,");
         else
