@@ -6,7 +6,7 @@
  *     new order, for CPUs that came or went, keeps all and starts again.
  *  2. Load. The work of all these CPUs (demand.c) is filtered by a moving average that knows the
  *     time: filtered += (1 - exp(-interval / FilterTime)) * (work - filtered). The busy share of
- *     each CPU is filtered by a twentieth of FilterTime, what tasks waited by half of it.
+ *     each CPU is filtered by a twentieth of FilterTime (1 s at most), what tasks waited by half.
  *  3. Size. The load wants the fewest cores that it uses to at most TargetUtilization. A CPU busy
  *     for UpThreshold is saturated: it gets a core for itself, and the rest of the load one more
  *     at least.
@@ -134,7 +134,7 @@ static void filter_load(Call *call)
         double interval = (double)snapshot->interval_usec;
         double constant = (double)call->options->filter_usec;
         bool first = self->seen_usec == 0;
-        double recent = first ? 1 : weight(interval, constant / 20);
+        double recent = first ? 1 : weight(interval, fmin(constant / 20, SECOND));
 
         if (self->seen_usec == call->now_usec)
                 return;

@@ -50,8 +50,8 @@ class Units(WithSystemd, TestCase):
                                       error_handler=answers.append)
         wait_until(lambda: len(answers) == 2, 'two answers')
         self.assertEqual(answers, [True, True])
-        self.sync()
-        self.assertEqual([str(s[2]['Parked']) for s in seen if 'Parked' in s[2]], ['7', ''])
+        wait_until(lambda: [str(s[2]['Parked']) for s in list(seen) if 'Parked' in s[2]] == ['7', ''],
+                   'a signal for each change')
 
     def test_taken_over(self):
         """Once the last knob is somebody else's, nobody is kept off: it is told, and said why."""
