@@ -20,7 +20,7 @@
  *     the cores, or one for each runnable task if that is more. The filtered load uses the kept
  *     cores to more than UpThreshold, or a CPU is saturated: the size wanted.
  *     A task that is new, and would call for more if it saturated its CPU, is read again half a
- *     period later.
+ *     period later; where more tasks are runnable than CPUs active, READING_USEC later.
  *  7. Parking. For the time Dwell in every call the load uses the kept cores to less than
  *     DownThreshold and wants fewer: in one step, the largest size wanted meanwhile.
  *  8. Budget. Each change takes a token. Parking, and growing that leaves cores parked, needs two,
@@ -291,6 +291,15 @@ static bool is_filling(const Call *call)
                size_is_larger(call, size_wanted(call, &one_more, call->self->load, size_max(call)));
 }
 
+/* True if tasks have come that wait at this moment, which may be a load that has just come: a long
+ * interval says little about that, so the next call comes soon. */
+static bool may_wait(const Call *call)
+{
+        return call->sign == SIGN_NONE && call->n_kept < size_max(call) &&
+               call->runnable > call->self->runnable_before &&
+               call->runnable > (unsigned)call->limit.active;
+}
+
 /* True if later calls will keep the same as long as the load is what it was in this interval: the
  * filtered values only move towards it, and neither end of their way calls for a change. */
 static bool is_settled(const Call *call, bool filling)
@@ -364,7 +373,8 @@ static void ondemand_decide(void *state, const PolicyInput *input, Wish *wish)
                       .input = input,
                       .options = options,
                       .now_usec = input->snapshot->time_usec };
-        bool has_interval = input->snapshot->interval_usec > 0, filling = false, all_kept;
+        bool has_interval = input->snapshot->interval_usec > 0, filling = false, waiting = false;
+        bool all_kept;
 
         if (pack_update(&self->pack, input->topology, input->offered, options->pack_order))
                 start(&call);
@@ -372,7 +382,8 @@ static void ondemand_decide(void *state, const PolicyInput *input, Wish *wish)
         call.capacity = size_capacity(&call, self->kept);
         if (has_interval) {
                 watch(&call);
-                filling = is_filling(&call);
+                waiting = may_wait(&call);
+                filling = waiting || is_filling(&call);
                 self->runnable_before = call.runnable;
         }
         all_kept = size_min(&call) >= self->pack.n_cores && call.n_kept == self->pack.n_cores;
@@ -387,6 +398,8 @@ static void ondemand_decide(void *state, const PolicyInput *input, Wish *wish)
         wish->period_usec = filling && options->period_usec / 2 > READING_USEC
                                     ? options->period_usec / 2
                                     : options->period_usec;
+        if (waiting)
+                wish->period_usec = READING_USEC;
         wish->on_pressure = true;
         if (saving_wants_energy(&call))
                 wish->reads = SENSE_ENERGY;
