@@ -4,60 +4,83 @@
  */
 #include "ondemand/demand.h"
 
-/* A saturated CPU may want more than it gets, which on a slow core calls for a fast one. So does
- * work on a fast core that a slow one has no room for. */
-static bool wants_fast(const Pack *pack, uint16_t capacity, double busy, double up, double target)
+#include <math.h>
+
+/* Whether the work of one CPU in use calls for a core of the fastest kind. On a slow core: if it is
+ * saturated, for nobody can know how much more there is. On a fast one: if a slow core would not
+ * have room for it. */
+static bool wants_fast(const Pack *pack, uint16_t capacity, double busy, DemandLimits limits)
 {
         if (pack->slowest == pack->fast)
                 return false;
         if (capacity < pack->fast)
-                return busy >= up;
-        return busy * capacity > target * pack->slowest;
+                return busy >= limits.saturated;
+        return busy * capacity > limits.target * pack->slowest;
 }
 
-Demand demand_read(const PolicyInput *input, const Pack *pack, const float *busy, double up,
-                   double target)
+static void add_active(Demand *demand, const Pack *pack, int cpu, uint16_t capacity, double busy,
+                       DemandLimits limits)
+{
+        demand->active++;
+        demand->idle += 1 - busy;
+        if (busy > demand->busiest)
+                demand->busiest = busy;
+        if (busy >= limits.saturated) {
+                demand->saturated++;
+                cpuset_add(&demand->full, cpu);
+        } else {
+                demand->rest += busy * capacity / CAPACITY_SCALE;
+        }
+        if (wants_fast(pack, capacity, busy, limits))
+                demand->fast++;
+}
+
+/* Adds the CPUs of `core`; returns the busy shares of those that are not in use. */
+static double add_core(const PolicyInput *input, const Pack *pack, const TopologyCore *core,
+                       DemandLimits limits, Demand *demand)
+{
+        double idle = 1, sum = 0, elsewhere = 0, occupied;
+
+        for (int i = 0; i < core->n_threads; i++) {
+                int cpu = input->topology->core_cpus[core->first + i];
+                double busy = input->snapshot->busy[cpu];
+                bool ours = cpuset_has(&pack->cpus, cpu);
+
+                if (ours) {
+                        sum += busy;
+                        idle *= 1 - busy;
+                }
+                if (ours && cpuset_has(input->allowed, cpu))
+                        add_active(demand, pack, cpu, core->capacity, busy, limits);
+                else
+                        elsewhere += busy;
+        }
+        occupied = 1 - idle;
+        demand->work += core->capacity * (occupied + SMT_GAIN * (sum - occupied)) / CAPACITY_SCALE;
+        return elsewhere;
+}
+
+unsigned demand_tasks(const Demand *demand, unsigned runnable_before)
+{
+        double busy = demand->active - demand->idle;
+        unsigned lasting = runnable_before < demand->runnable ? runnable_before : demand->runnable;
+
+        if (demand->idle < 0.5 || lasting <= busy + 0.5)
+                return demand->runnable;
+        return (unsigned)ceil(busy);
+}
+
+void demand_read(const PolicyInput *input, const Pack *pack, DemandLimits limits,
+                 unsigned runnable_before, Demand *ret_demand)
 {
         const Topology *topology = input->topology;
+        double elsewhere = 0;
         Demand demand = { 0 };
 
-        for (int i = 0; i < topology->n_cores; i++) {
-                const TopologyCore *core = &topology->cores[i];
-                double idle = 1, sum = 0, occupied;
-
-                for (int k = 0; k < core->n_threads; k++) {
-                        int cpu = topology->core_cpus[core->first + k];
-
-                        if (!cpuset_has(&pack->cpus, cpu))
-                                continue;
-                        sum += busy[cpu];
-                        idle *= 1 - busy[cpu];
-                        if (!cpuset_has(input->allowed, cpu))
-                                continue;
-                        demand.active++;
-                        demand.idle += 1 - busy[cpu];
-                        demand.busiest = busy[cpu] > demand.busiest ? busy[cpu] : demand.busiest;
-                        if (busy[cpu] >= up)
-                                demand.saturated++;
-                        else
-                                demand.rest += busy[cpu] * core->capacity / CAPACITY_SCALE;
-                        demand.fast += wants_fast(pack, core->capacity, busy[cpu], up, target);
-                }
-                occupied = 1 - idle;
-                demand.work += core->capacity * (occupied + SMT_GAIN * (sum - occupied)) /
-                               CAPACITY_SCALE;
-        }
-        return demand;
-}
-
-unsigned demand_runnable(const PolicyInput *input, const Pack *pack)
-{
-        double elsewhere = 0;
-
-        CPUSET_FOREACH(cpu, &input->topology->online)
-                if (!cpuset_has(&pack->cpus, cpu) || !cpuset_has(input->allowed, cpu))
-                        elsewhere += input->snapshot->busy[cpu];
-        return input->snapshot->running > elsewhere + 0.5
-                       ? (unsigned)(input->snapshot->running - elsewhere + 0.5)
-                       : 0;
+        for (int i = 0; i < topology->n_cores; i++)
+                elsewhere += add_core(input, pack, &topology->cores[i], limits, &demand);
+        if (input->snapshot->running > elsewhere + 0.5)
+                demand.runnable = (unsigned)(input->snapshot->running - elsewhere + 0.5);
+        demand.tasks = demand_tasks(&demand, runnable_before);
+        *ret_demand = demand;
 }

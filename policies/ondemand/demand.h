@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * How much the machine is asked to do, from the busy shares of its CPUs.
+ * What a snapshot says about how much the machine is asked to do.
  *
  * Work is measured in CPUs of the machine's fastest kind: a CPU of half the capacity that is busy
- * all the time does 0.5. Threads share their core: two that are both busy do a quarter more than
- * one (SMT_GAIN). How long they overlap is not known, so they are taken as independent: with shares
- * b of its threads a core is occupied for o = 1 - (1 - b1)(1 - b2)..., and does o + SMT_GAIN * (b1
- * + b2 + ... - o) of its capacity.
+ * all the time does 0.5. The threads of a core share it: two that are both busy do a quarter more
+ * than one (SMT_GAIN). Of what share of the time they overlap only their busy shares are known, so
+ * they are taken as independent: with shares b of its threads a core is occupied for
+ * o = 1 - (1 - b1)(1 - b2)..., and does o + SMT_GAIN * (b1 + b2 + ... - o) of its capacity.
  */
 #ifndef IDLED_DEMAND_H
 #define IDLED_DEMAND_H
@@ -14,25 +14,36 @@
 #include "idled-policy.h"
 #include "model/pack.h"
 
+/* Shares of utilisation that are looked for. */
+typedef struct DemandLimits {
+        double saturated; /* a CPU that is busy for this share or more may want more than it gets */
+        double target;    /* of a core that has room */
+} DemandLimits;
+
 typedef struct Demand {
-        double work;    /* of all CPUs that may be parked */
-        double rest;    /* of those that are active and not saturated, without SMT's discount */
-        double idle;    /* active CPUs that had nothing to do, on average */
-        double busiest; /* share of the busiest active CPU */
-        int active;     /* CPUs that may be parked and are not */
-        int saturated;  /* of these, busy for UpThreshold or more */
-        int fast;       /* of these, how many have work that a slow core has no room for */
+        double work;       /* of all CPUs that may be parked */
+        double rest;       /* of those that are in use and not saturated, without SMT's discount */
+        double idle;       /* CPUs in use that had nothing to do, on average */
+        double busiest;    /* share of the busiest CPU in use */
+        int active;        /* CPUs in use that may be parked */
+        int saturated;     /* of these */
+        CpuSet full;       /* which */
+        int fast;          /* of these, how many have work that a slow core has no room for */
+        unsigned runnable; /* tasks runnable at the end that are not on CPUs set aside or parked */
+        unsigned tasks;    /* of these, as many as could use a CPU each */
 } Demand;
 
-/* What `busy` (shares by CPU number) says about the CPUs in `pack`. A CPU is saturated from the
- * share `up` on; a slow core has room for work up to the share `target`. */
-Demand demand_read(const PolicyInput *input, const Pack *pack, const float *busy, double up,
-                   double target);
+/* What `input` asks for of the CPUs in `pack`, which is up to date. `runnable_before` is the number
+ * of runnable tasks at the end of the interval before. */
+void demand_read(const PolicyInput *input, const Pack *pack, DemandLimits limits,
+                 unsigned runnable_before, Demand *ret_demand);
 
-/* Tasks that are runnable now and not on CPUs that are set aside or parked. */
-unsigned demand_runnable(const PolicyInput *input, const Pack *pack);
+/* How many of the runnable tasks could use a CPU each: those that were runnable at both ends of an
+ * interval in which CPUs in use had nothing to do are bound or throttled, and count as the number
+ * of CPUs that were busy. */
+unsigned demand_tasks(const Demand *demand, unsigned runnable_before);
 
-/* True if active CPUs had nothing to do for half of the time or more. */
+/* True if CPUs in use had nothing to do for half of the time or more. */
 static inline bool demand_is_light(const Demand *demand)
 {
         return demand->idle >= 0.5 * demand->active;

@@ -1,222 +1,150 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * ondemand: as many cores active as the load needs, the rest parked (coreidle).
+ * ondemand: as many cores awake as the load needs, the rest parked (coreidle).
  *
- *  1. Order. The cores that may be parked have a fixed order (pack.c); kept is its beginning. A
- *     new order, for CPUs that came or went, keeps all and starts again.
- *  2. Load. The work of all these CPUs (demand.c) is filtered by a moving average that knows the
- *     time: filtered += (1 - exp(-interval / FilterTime)) * (work - filtered). The busy share of
- *     each CPU is filtered by a twentieth of FilterTime (1 s at most), what tasks waited by half.
- *  3. Size. The load wants the fewest cores that it uses to at most TargetUtilization. A CPU busy
- *     for UpThreshold is saturated: it gets a core for itself, and the rest of the load one more
- *     at least.
- *  4. Fast cores. Where cores differ in speed, as many of the fastest are kept as CPUs have work
- *     that a slow core has no room for: a saturated slow core, or a fast one that does more than
- *     TargetUtilization of the slowest.
- *  5. Waiting. The time in which some task waited for a CPU (PSI; without it, a sample of runnable
- *     tasks) by the number of runs of tasks is the mean wait. What of it remains while all cores
- *     are kept and half idle is usual: more cores do not cure it.
- *  6. Growing. The mean wait exceeds the usual by MaxWait, or all active CPUs are saturated: twice
- *     the cores, or one for each runnable task if that is more. The filtered load uses the kept
- *     cores to more than UpThreshold, or a CPU is saturated: the size wanted.
- *     A task that is new, and would call for more if it saturated its CPU, is read again half a
- *     period later; where more tasks are runnable than CPUs active, READING_USEC later.
- *  7. Parking. For the time Dwell in every call the load uses the kept cores to less than
- *     DownThreshold and wants fewer: in one step, the largest size wanted meanwhile.
- *  8. Budget. Each change takes a token. Parking, and growing that leaves cores parked, needs two,
- *     so that one is left to unpark all. The bucket holds half of MaxTransitions, and fills so that
- *     no minute sees more, but only once fewer cores have sufficed for twice Dwell: parking is
- *     paid for by lasting.
- *  9. Saving. Where RAPL shows that parking saves nothing (worth.c), all cores stay active.
+ *  1. Which. The cores that may be parked stand in a fixed order (pack.c); what is kept is its
+ *     beginning. Isolated and nohz_full CPUs, and those that a policy of higher rank takes
+ *     away, are none of ours.
+ *  2. Load. The work of all these CPUs (demand.c) is filtered by a moving average that knows
+ *     the time: filtered += (1 - exp(-interval / FilterTime)) * (work - filtered), so that
+ *     calls that come early or late weigh what they should.
+ *  3. Size. The load wants the fewest cores that it uses to at most TargetUtilization. A core
+ *     counts with its capacity, and SMT_GAIN of it if it has more threads than one, so with 70 %
+ *     two are busy for 55 % of the time each; what more than two add is a reserve. But while the
+ *     busiest CPU, filtered as the load, is busier than TargetUtilization, a core counts as one
+ *     thread, for what fills a CPU gets nothing of the others.
+ *  4. Growing by load. When the filtered load uses the kept cores to more than UpThreshold, the
+ *     size that it wants is kept at once.
+ *  5. Growing by sign. Three signs do not wait for the filter.
+ *     a) A CPU in use is saturated (busy for UpThreshold, through intervals that together last
+ *        for SATURATION_USEC: in one that is shorter 90 % cannot be told from less). Each
+ *        saturated CPU is given a core for itself, and the rest of the load, with whoever comes
+ *        next, at least one more: wanted is saturated + max(1, rest at TargetUtilization). So one
+ *        busy thread never holds more than two cores, however long it runs: another would not
+ *        make it faster. But if all CPUs in use are saturated, nobody knows how much more is
+ *        waiting; then as below.
+ *     b) More tasks are runnable than CPUs are in use.
+ *     c) Tasks waited for PressureThreshold of the time, or the pressure trigger called and
+ *        every CPU in use is taken. Tasks that come at random and use two threads of a core to
+ *        70 % of it wait for 21 % of the time (M/M/2, 55 % each), and for 36 % at 80 %, so the
+ *        threshold is to be more.
+ *     After b and c the kept cores are doubled, or a core is kept for each runnable task,
+ *     whichever is more: from one core to a thousand are ten steps.
+ *     A task that has come since the last call, where one saturated CPU more would call for more
+ *     cores, is looked at again half a period later: it may be about to fill its CPU.
+ *     Where the CPUs in use had nothing to do for half of the time, b and c may mean that a load
+ *     has just come, or only that many tasks with little to do woke at once, as timers make them,
+ *     and a task that is bound to its CPU, or throttled, waits however many cores there are. So
+ *     these signs call for a second look, READING_USEC later, and count if by then the CPUs were
+ *     busy and there is one again. The trigger's call is believed at once, for it comes as a
+ *     load begins, unless what it tells of was over before this interval, or the load is known for
+ *     it: if b or c made room that was not wanted until cores were parked again, or went on for
+ *     Dwell while all cores were kept and half idle, a second look is taken then as well, until
+ *     more cores are wanted than were kept before, or than that load wanted.
+ *     Tasks that were runnable at both ends of an interval in which half a CPU in use had nothing
+ *     to do count only as many as CPUs were busy.
+ *  6. Fast cores. Where cores differ in speed, as many of the fastest are kept, wherever they
+ *     stand in the order, as CPUs have work that a slow core has no room for: a saturated slow
+ *     core, or a fast one that does more than TargetUtilization of the slowest. One busy thread
+ *     is not stuck on a slow core.
+ *  7. Parking. In every call for the time Dwell, the load must use the kept cores to less than
+ *     DownThreshold, and it and the runnable tasks must want fewer; then, in one step, the
+ *     largest size wanted meanwhile is kept. One step, because every change costs the same
+ *     however many cores it moves; the largest, because what was wanted a moment ago will be
+ *     wanted again. As the new size is used to at most TargetUtilization, it takes a load higher
+ *     by UpThreshold / TargetUtilization to grow again. Tasks count as in 5, those of the moment
+ *     only at the end.
+ *     Cores beyond MaxCores go after Dwell whatever the load.
+ *  8. Patience. If cores are needed again within twice the time it took to park them, that time
+ *     is doubled, up to 8 times Dwell; once they stayed parked for four times as long it is
+ *     Dwell again. So a load that comes and goes settles to what its peaks want.
+ *  9. The cap. No 60 s see more than MaxTransitions changes, and yet growing is never refused.
+ *     Cores are parked only if the budget has room for two changes, this one and the one that
+ *     takes it back; and a growth that is the last in the budget keeps everything, after which
+ *     there is nothing to grow. So while anything is parked, one change is left.
+ * 10. Whatever makes the order invalid (CPUs that come or go, another PackOrder) keeps
+ *     everything and starts anew.
+ * 11. Worth. Where RAPL tells what the packages draw, that is compared with and without parking,
+ *     at like work (worth.c). If parking saved nothing, twice in a row, nothing is parked for ten
+ *     minutes, and longer each time. To compare with a load that came while cores were parked they
+ *     are all kept for some seconds.
  */
 #include <math.h>
 
 #include "ondemand/ondemand.h"
 
-#define RUNS_LEAST 50 /* a second: fewer say little about a wait */
-
-/* How many times Dwell fewer cores have to suffice before that fills the bucket. */
-#define UNPAID_DWELLS 2
-#define REFILL        0.5 /* of MaxTransitions a minute */
-
-/* How soon a usual wait is forgotten that is seen no longer. */
-#define FORGET_USEC (60 * SECOND)
-
-/* What a moving average with this time constant takes over of a value that lasted so long. */
-static double weight(double usec, double constant_usec)
-{
-        return constant_usec > 0 ? -expm1(-usec / constant_usec) : 1;
-}
-
-static void filter(double *average, double value, double share)
-{
-        *average += share * (value - *average);
-}
-
-double waiting_usec(const Ondemand *self)
-{
-        return self->runs > 0 ? 1e6 * self->waited / self->runs : 0;
-}
-
-/* Step 5. What the trigger called for happened in the last of its windows, however long the
- * interval is that its share is of. */
-static void filter_waiting(Call *call, bool first)
+/* Where nothing is parked and half of it idle, tasks that go on to wait do not wait for cores. What
+ * comes seldom is no habit: signs further apart than it takes to learn one are each the first. */
+static void learn_habit(Call *call, Sign sign)
 {
         Ondemand *self = call->self;
-        const Snapshot *snapshot = call->input->snapshot;
-        double half = 0.5 * (double)call->options->filter_usec;
-        double interval = (double)snapshot->interval_usec, window = interval;
-        double share = snapshot->pressure, runs = snapshot->switches_per_sec / 2, wait;
+        uint64_t dwell = call->options->dwell_usec, least = 2 * PRESSURE_WINDOW_USEC;
+        uint64_t habit = dwell > least ? dwell : least; /* the trigger calls once in a window */
 
-        if (!(snapshot->have & SENSE_PRESSURE))
-                share = call->runnable > (unsigned)call->limit.active &&
-                                        !demand_is_light(&call->limit)
-                                ? 1
-                                : 0;
-        if (snapshot->pressed && window > PRESSURE_WINDOW_USEC) {
-                window = PRESSURE_WINDOW_USEC;
-                share = fmin(1, share * interval / window);
-                filter(&self->waited, 0, weight(interval - window, half));
-        }
-        filter(&self->waited, share, weight(window, half));
-        filter(&self->runs, fmax(runs, RUNS_LEAST), first ? 1 : weight(interval, half));
-        wait = waiting_usec(self);
-        if (call->n_kept >= size_max(call) && demand_is_light(&call->limit))
-                filter(&self->usual_usec, wait,
-                       weight(interval, (double)call->options->dwell_usec));
-        else if (wait < self->usual_usec)
-                filter(&self->usual_usec, wait, weight(interval, FORGET_USEC));
-}
-
-static double bucket_size(const Call *call)
-{
-        double half = (double)call->options->max_transitions / 2;
-
-        return half > 2 ? half : 2;
-}
-
-/* Tokens that so long a time brings. */
-static double refill(const Call *call, uint64_t usec)
-{
-        return (double)call->options->max_transitions * REFILL * (double)usec / MINUTE;
-}
-
-double budget_wait(const Call *call)
-{
-        const Ondemand *self = call->self;
-        double missing = 2 - self->tokens, calm = (double)(call->now_usec - self->calm_since_usec);
-        double unpaid = UNPAID_DWELLS * (double)call->options->dwell_usec - calm;
-
-        if (missing <= 0)
-                return 0;
-        return missing / refill(call, SECOND) + fmax(unpaid, 0) / SECOND;
-}
-
-/* Step 8. A load that wants now fewer cores, now more, brings nothing. */
-static void fill_bucket(Call *call)
-{
-        Ondemand *self = call->self;
-        uint64_t calm = call->now_usec - self->calm_since_usec;
-
-        bool fewer_suffice = self->low_since_usec > 0 || !cpuset_is_empty(&self->parked);
-
-        if (fewer_suffice && calm > UNPAID_DWELLS * call->options->dwell_usec)
-                self->tokens = fmin(self->tokens +
-                                            refill(call, call->input->snapshot->interval_usec),
-                                    bucket_size(call));
-}
-
-/* Takes the interval in, once: decide() may be called again with the same. */
-static void filter_load(Call *call)
-{
-        Ondemand *self = call->self;
-        const Snapshot *snapshot = call->input->snapshot;
-        double interval = (double)snapshot->interval_usec;
-        double constant = (double)call->options->filter_usec;
-        bool first = self->seen_usec == 0;
-        double recent = first ? 1 : weight(interval, fmin(constant / 20, SECOND));
-
-        if (self->seen_usec == call->now_usec)
+        if (self->n_kept < size_max(call) || !demand_is_light(&call->demand)) {
+                self->waiting_since_usec = 0;
                 return;
-        self->seen_usec = call->now_usec;
-        CPUSET_FOREACH(cpu, &self->pack.cpus)
-                self->recent[cpu] += (float)recent * (snapshot->busy[cpu] - self->recent[cpu]);
-        filter(&self->load, call->limit.work, first ? 1 : weight(interval, constant));
-        filter_waiting(call, first);
-        fill_bucket(call);
-}
-
-/* Keeps `size`, whatever it is; if that parks or unparks a CPU it is a change. */
-static void keep(Call *call, PackSize size, const Reason *reason)
-{
-        Ondemand *self = call->self;
-        CpuSet parked;
-
-        pack_parked(&self->pack, call->input->topology, size, &parked);
-        self->kept = size;
-        call->n_kept = size_count(call, size);
-        call->capacity = size_capacity(call, size);
-        self->low_since_usec = 0;
-        if (cpuset_equal(&parked, &self->parked))
-                return;
-        call->changed = true;
-        self->parked = parked;
-        self->reason = *reason;
-        self->tokens = fmax(self->tokens - 1, 0);
-}
-
-static Sign sign_read(const Call *call)
-{
-        const Ondemand *self = call->self;
-        const Demand *demand = &call->demand;
-
-        if (waiting_usec(self) - self->usual_usec > (double)call->options->max_wait_usec)
-                return SIGN_WAITING;
-        if (demand->saturated > 0)
-                return demand->saturated == demand->active ? SIGN_FULL : SIGN_SATURATED;
-        if (load_is_high(call, self->load))
-                return SIGN_LOAD;
-        return call->n_kept < size_min(call) ? SIGN_LEAST : SIGN_NONE;
-}
-
-/* Keeps what is kept and `size`, or all if the budget has no room for another change after that. */
-static void grow(Call *call, PackSize size)
-{
-        Ondemand *self = call->self;
-        Reason reason = explain_sign(call, call->sign, size);
-
-        size.cores = size.cores > self->kept.cores ? size.cores : self->kept.cores;
-        size.fast = size.fast > self->kept.fast ? size.fast : self->kept.fast;
-        if (self->tokens < 2) {
-                size = size_all(call);
-                reason.because = "more cores are needed, and recent changes have used up the "
-                                 "budget but for one: so all";
-                reason_threshold(&reason, "MaxTransitions", (double)call->options->max_transitions,
-                                 "per minute");
         }
-        self->waited = 0; /* with fewer cores */
-        keep(call, size_resize(call, size, size_min(call)), &reason);
+        if (sign != SIGN_WAITING && sign != SIGN_PRESSURE)
+                return;
+        if (self->waiting_since_usec == 0 || call->now_usec - self->waited_usec >= habit)
+                self->waiting_since_usec = call->now_usec;
+        self->waited_usec = call->now_usec;
+        if (call->now_usec - self->waiting_since_usec < habit)
+                return;
+        self->wary = true;
+        self->alarm_cores = size_count(call, size_wanted(call, self->load));
 }
 
-/* Step 6; true if there is a sign that forbids to park, even if there was nothing to grow. */
+/* Steps 4 to 6; true if there is a sign that forbids to park, whether or not there was anything to
+ * grow. */
 static bool consider_growing(Call *call)
 {
-        PackSize size = size_wanted(call, &call->demand, call->self->load, size_max(call));
-        int n = 2 * call->n_kept;
-        bool urgent;
+        Ondemand *self = call->self;
+        Sign sign = sign_read(call);
+        bool urgent = sign > SIGN_SATURATED;
+        PackSize size = size_wanted(call, self->load);
+        int n = 2 * self->n_kept;
+        Reason reason;
 
-        call->sign = sign_read(call);
-        urgent = call->sign == SIGN_WAITING || call->sign == SIGN_FULL;
-        if (urgent)
-                size = size_resize(call, size, (int)call->runnable > n ? (int)call->runnable : n);
-        if (call->sign == SIGN_NONE || !size_is_larger(call, size))
+        call->sign = sign;
+        learn_habit(call, sign);
+        if (urgent) {
+                n = (int)call->demand.tasks > n ? (int)call->demand.tasks : n;
+                size = size_resize(call, size, n);
+        }
+        if (sign == SIGN_NONE || !size_is_larger(call, size))
                 return urgent;
-        grow(call, size);
+        reason = sign_reason(call, sign, size);
+        if (sign == SIGN_WAITING || sign == SIGN_PRESSURE) {
+                self->alarmed = true;
+                self->alarm_cores = self->n_kept;
+        }
+        change_grow(call, size, &reason);
         return true;
 }
 
-/* What keeps Dwell from beginning, or from going on. */
-static Obstacle find_obstacle(const Call *call)
+uint64_t dwell_time(const Call *call)
+{
+        return call->self->compared ? 0 : call->options->dwell_usec * call->self->patience;
+}
+
+/* The largest that is wanted in the dwell time. */
+static void note_peak(Call *call, PackSize size)
+{
+        Ondemand *self = call->self;
+
+        if (!self->dwelling) {
+                self->dwelling = true;
+                self->dwell_since_usec = call->now_usec;
+                self->peak = size;
+        }
+        self->peak.cores = size.cores > self->peak.cores ? size.cores : self->peak.cores;
+        self->peak.fast = size.fast > self->peak.fast ? size.fast : self->peak.fast;
+}
+
+/* What keeps the dwell time from beginning, or from going on. */
+static Obstacle find_obstacle(const Call *call, unsigned tasks)
 {
         const Ondemand *self = call->self;
 
@@ -224,145 +152,134 @@ static Obstacle find_obstacle(const Call *call)
                 return OBSTACLE_SAVING;
         if (!load_is_low(call, self->load))
                 return OBSTACLE_LOAD;
-        if (!size_is_smaller(call, size_wanted(call, &call->demand, self->load, size_max(call))))
+        if (!size_is_smaller(call, size_to_park(call, self->load, tasks)))
                 return OBSTACLE_SIZE;
         return OBSTACLE_NONE;
 }
 
-/* Step 7: parks, or finds what is in the way. */
+/* Step 7: parks, or tells what is in the way. */
 static Obstacle consider_parking(Call *call)
 {
         Ondemand *self = call->self;
-        PackSize wanted = size_wanted(call, &call->demand, self->load, self->pack.n_cores);
-        Obstacle obstacle = find_obstacle(call);
-        Reason reason;
+        const Demand *demand = &call->demand;
+        bool light = demand_is_light(demand);
+        unsigned tasks = light ? demand_tasks(demand, demand->runnable) : demand->tasks;
+        Obstacle obstacle = find_obstacle(call, tasks);
 
         if (obstacle != OBSTACLE_NONE) {
-                if (self->low_since_usec > 0)
-                        self->calm_since_usec = call->now_usec;
-                self->low_since_usec = 0;
+                self->dwelling = false;
                 self->compared &= obstacle != OBSTACLE_LOAD;
                 return obstacle;
         }
-        if (self->low_since_usec == 0) {
-                self->low_since_usec = self->calm_since_usec = call->now_usec;
-                self->peak = wanted;
-        }
-        self->peak.cores = wanted.cores > self->peak.cores ? wanted.cores : self->peak.cores;
-        self->peak.fast = wanted.fast > self->peak.fast ? wanted.fast : self->peak.fast;
-        if (!self->compared && call->now_usec - self->low_since_usec < call->options->dwell_usec)
+        note_peak(call, size_uncapped(call, self->load, tasks));
+        if (call->now_usec - self->dwell_since_usec < dwell_time(call))
                 return OBSTACLE_DWELL;
-        if (self->tokens < 2)
+        if (!change_has_reserve(call))
                 return OBSTACLE_BUDGET;
         if (worth_forbids(&self->worth, call->now_usec))
                 return OBSTACLE_SAVING;
-        wanted = size_resize(call, self->peak, size_min(call));
-        reason = explain_parking(call, wanted);
-        self->compared = false;
-        keep(call, wanted, &reason);
+        if (!size_is_smaller(call, size_to_park(call, self->load, demand->tasks)))
+                return OBSTACLE_TASKS;
+        change_park(call);
         return OBSTACLE_NONE;
 }
 
-/* Step 9: unparks all to compare, or because parking saved nothing. A comparison takes two changes.
- */
-static void consider_saving(Call *call)
+/* True if later calls will keep the same as long as the load is what it was in this interval: the
+ * filtered load only moves towards it, and neither end of its way calls for a change. What this
+ * call changed shows only in the next; and so does a task for which nobody waits that began to take
+ * all of a CPU late in this interval. */
+static bool is_settled(const Call *call)
+{
+        double load = call->demand.work;
+        unsigned tasks = demand_tasks(&call->demand, call->demand.runnable);
+        bool may_grow = load_is_high(call, load) || call->demand.saturated > 0;
+
+        if (call->self->dwelling || call->changed || call->filling)
+                return false;
+        if (may_grow && size_is_larger(call, size_wanted(call, load)))
+                return false;
+        if (worth_backoff(&call->self->worth, call->now_usec) > 0)
+                return true;
+        return !load_is_low(call, load) || !size_is_smaller(call, size_to_park(call, load, tasks));
+}
+
+static void filter_load(Call *call)
 {
         Ondemand *self = call->self;
-        WorthAdvice advice = saving_watch(call);
-        Reason reason = saving_reason(call, advice);
+        double interval = (double)call->input->snapshot->interval_usec, weight = 1;
 
-        if (advice == WORTH_GO_ON ||
-            (advice == WORTH_COMPARE && self->tokens < fmin(3, bucket_size(call))))
-                return;
-        self->compared = advice == WORTH_COMPARE;
-        keep(call, size_all(call), &reason);
+        if (self->loaded && call->options->filter_usec > 0)
+                weight = -expm1(-interval / (double)call->options->filter_usec);
+        self->load += weight * (call->demand.work - self->load);
+        self->busiest += weight * (call->demand.busiest - self->busiest);
+        self->loaded = true;
+}
+
+/* Step 10: keeps everything. The first time that is no change. */
+static void start(Call *call)
+{
+        Ondemand *self = call->self;
+        PackSize all = { self->pack.n_cores, self->pack.n_fast };
+        Reason reason = reason_new(
+                call, "the CPUs or their order are new, so nothing is parked yet", all);
+
+        reason_threshold(&reason, "Dwell", (double)call->options->dwell_usec / SECOND, "s");
+        self->reason = reason;
+        self->patience = 1;
+        self->loaded = self->alarmed = self->wary = self->compared = false;
+        self->waiting_since_usec = 0;
+        worth_init(&self->worth);
+        change_keep(call, all, &reason);
 }
 
 /* True if a task is runnable that was not a call ago, and more cores are needed if it turns out to
  * saturate its CPU. */
 static bool is_filling(const Call *call)
 {
-        Demand one_more = call->demand;
+        const Demand *demand = &call->demand;
 
-        one_more.saturated++;
-        one_more.fast += call->self->pack.slowest != call->self->pack.fast;
-        return call->runnable > call->self->runnable_before &&
-               call->runnable > (unsigned)call->demand.saturated &&
-               size_is_larger(call, size_wanted(call, &one_more, call->self->load, size_max(call)));
+        return demand->runnable > call->self->runnable_before &&
+               demand->runnable > (unsigned)demand->saturated &&
+               size_is_larger(call, size_if_one_more(call));
 }
 
-/* True if tasks have come that wait at this moment, which may be a load that has just come: a long
- * interval says little about that, so the next call comes soon. */
-static bool may_wait(const Call *call)
+/* How soon the next call is wanted. */
+static uint64_t choose_period(const Call *call)
 {
-        return call->sign == SIGN_NONE && call->n_kept < size_max(call) &&
-               call->runnable > call->self->runnable_before &&
-               call->runnable > (unsigned)call->limit.active;
-}
+        uint64_t period = call->options->period_usec;
 
-/* True if later calls will keep the same as long as the load is what it was in this interval: the
- * filtered values only move towards it, and neither end of their way calls for a change. */
-static bool is_settled(const Call *call, bool filling)
-{
-        const Ondemand *self = call->self;
-        const Demand *limit = &call->limit;
-        PackSize wanted = size_wanted(call, limit, limit->work, size_max(call));
-        bool grows = load_is_high(call, limit->work) || limit->saturated > 0 ||
-                     call->demand.saturated > 0;
-
-        if (self->low_since_usec || call->changed || filling)
-                return false;
-        if (call->n_kept < size_max(call) &&
-            waiting_usec(self) - self->usual_usec > 0.5 * (double)call->options->max_wait_usec)
-                return false;
-        if (grows &&
-            (size_is_larger(call, wanted) ||
-             size_is_larger(call, size_wanted(call, &call->demand, self->load, size_max(call)))))
-                return false;
-        if (worth_backoff(&self->worth, call->now_usec) > 0)
-                return true;
-        return !load_is_low(call, limit->work) || !size_is_smaller(call, wanted);
-}
-
-/* Step 1: keeps everything. The first time that is no change. */
-static void start(Call *call)
-{
-        Ondemand *self = call->self;
-        Reason reason = reason_new(
-                call, "the CPUs or their order are new, so nothing is parked yet", size_all(call));
-        bool again = self->seen_usec > 0;
-
-        reason_threshold(&reason, "Dwell", (double)call->options->dwell_usec / SECOND, "s");
-        self->reason = reason;
-        self->seen_usec = 0;
-        self->compared = false;
-        self->waited = self->usual_usec = 0;
-        worth_init(&self->worth);
-        keep(call, size_all(call), &reason);
-        if (!again)
-                self->tokens = bucket_size(call);
+        if (call->filling && period / 2 > SATURATION_USEC)
+                period = period / 2;
+        if (call->doubt && period > READING_USEC)
+                period = READING_USEC;
+        return period;
 }
 
 static void watch(Call *call)
 {
         Ondemand *self = call->self;
-        const OndemandOptions *options = call->options;
+        unsigned changes = self->n_changes;
+        DemandLimits limits = { call->options->up, call->options->target };
 
-        call->limit = demand_read(call->input, &self->pack, call->input->snapshot->busy,
-                                  options->up, options->target);
-        call->runnable = demand_runnable(call->input, &self->pack);
+        demand_read(call->input, &self->pack, limits, self->runnable_before, &call->demand);
+        call->saturated = sign_count_saturated(call);
         filter_load(call);
-        call->demand = demand_read(call->input, &self->pack, self->recent, options->up,
-                                   options->target);
-        consider_saving(call);
-        if (consider_growing(call) && call->n_kept <= size_max(call)) {
-                self->low_since_usec = 0;
-                self->calm_since_usec = call->now_usec;
-                self->compared = false;
+        if (size_count(call, size_lasting(call)) > self->alarm_cores)
+                self->alarmed = self->wary = false;
+        call->filling = is_filling(call);
+        call->doubt = sign_is_doubtful(call);
+        saving_watch(call);
+        if (consider_growing(call) && self->n_kept <= size_max(call)) {
+                self->dwelling = self->compared = false;
                 call->obstacle = OBSTACLE_SIGN;
         } else {
-                call->obstacle = consider_parking(call);
+                call->obstacle = call->doubt ? OBSTACLE_DOUBT : consider_parking(call);
         }
+        self->runnable_before = call->demand.runnable;
+        self->looking = call->doubt;
+        if (self->n_changes == changes && cpuset_is_empty(&self->parked) &&
+            !saving_explain(call, &self->reason))
+                why_all_in_use(call);
 }
 
 static void ondemand_decide(void *state, const PolicyInput *input, Wish *wish)
@@ -373,37 +290,27 @@ static void ondemand_decide(void *state, const PolicyInput *input, Wish *wish)
                       .input = input,
                       .options = options,
                       .now_usec = input->snapshot->time_usec };
-        bool has_interval = input->snapshot->interval_usec > 0, filling = false, waiting = false;
         bool all_kept;
 
         if (pack_update(&self->pack, input->topology, input->offered, options->pack_order))
                 start(&call);
-        call.n_kept = size_count(&call, self->kept);
-        call.capacity = size_capacity(&call, self->kept);
-        if (has_interval) {
+        if (input->snapshot->interval_usec > 0)
                 watch(&call);
-                waiting = may_wait(&call);
-                filling = waiting || is_filling(&call);
-                self->runnable_before = call.runnable;
-        }
-        all_kept = size_min(&call) >= self->pack.n_cores && call.n_kept == self->pack.n_cores;
-        if (all_kept)
+        all_kept = size_min(&call) >= self->pack.n_cores && self->n_kept == self->pack.n_cores;
+        if (all_kept) {
                 call.obstacle = OBSTACLE_LEAST;
-        if (all_kept || (has_interval && !call.changed && cpuset_is_empty(&self->parked)))
-                self->reason = explain_all_active(&call);
+                why_all_in_use(&call);
+        }
         cpuset_subtract(&wish->allowed, &self->parked);
         wish->allowed_reason = self->reason;
         if (all_kept)
                 return;
-        wish->period_usec = filling && options->period_usec / 2 > READING_USEC
-                                    ? options->period_usec / 2
-                                    : options->period_usec;
-        if (waiting)
-                wish->period_usec = READING_USEC;
+        wish->period_usec = choose_period(&call);
         wish->on_pressure = true;
         if (saving_wants_energy(&call))
                 wish->reads = SENSE_ENERGY;
-        wish->settled = has_interval && !wish->reads && is_settled(&call, filling);
+        wish->settled = input->snapshot->interval_usec > 0 && !call.doubt && !wish->reads &&
+                        is_settled(&call);
 }
 
 static Benefit ondemand_benefit(const void *state)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the files of ondemand share: options, state, and one call of decide(). ondemand.c has the
- * algorithm, docs/ondemand.md the reasons and the measurements behind it.
+ * What the parts of ondemand share. The algorithm is told in ondemand.c.
  */
 #ifndef IDLED_ONDEMAND_H
 #define IDLED_ONDEMAND_H
@@ -9,55 +8,80 @@
 #include "ondemand/demand.h"
 #include "ondemand/worth.h"
 
+#define CHANGES_MAX 60 /* the largest MaxTransitions */
+#define PATIENCE    8
+
+#define SATURATION_USEC UINT64_C(80000) /* the least in which 90 % can be told from less */
+_Static_assert(SATURATION_USEC <= 2 * READING_USEC, "two intervals are enough to tell");
+
 typedef struct OndemandOptions {
-        uint64_t period_usec, filter_usec, dwell_usec, max_wait_usec;
-        double target, up, down;
+        uint64_t period_usec, filter_usec, dwell_usec;
+        double target, up, down, pressure;
         uint64_t min_cores, max_cores, max_transitions;
         int pack_order;
-        bool park, back_off;
+        bool back_off;
 } OndemandOptions;
 
 typedef struct Ondemand {
         Pack pack;
         PackSize kept;
-        CpuSet parked; /* the CPUs of the other cores */
-        Reason reason; /* for `kept` */
+        int n_kept;      /* cores that `kept` means */
+        double capacity; /* and their capacity */
+        CpuSet parked;   /* the others' CPUs */
+        Reason reason;   /* of `kept` */
 
-        uint64_t seen_usec;       /* end of the last interval; 0: none yet */
-        double load;              /* work, filtered over FilterTime */
-        float recent[CPUSET_MAX]; /* busy share by CPU number, filtered over a twentieth */
-        double waited, runs;      /* waiting share, and runs of tasks a second, over half of it */
-        double usual_usec;        /* waiting that more cores do not cure */
-        unsigned runnable_before; /* at the end of the last interval */
+        bool loaded;          /* `load` and `busiest` have a value */
+        double load, busiest; /* filtered */
 
-        uint64_t low_since_usec;  /* fewer cores have sufficed since then; 0: they do not */
-        PackSize peak;            /* the largest size wanted since then, whatever MaxCores is */
-        uint64_t calm_since_usec; /* the load wants fewer cores than are kept, or not, since then */
-        double tokens;            /* changes that may be made now */
+        bool dwelling;
+        uint64_t dwell_since_usec;
+        PackSize peak; /* wanted since then, whatever MaxCores is */
+
+        bool parked_last; /* the last change was a parking, at: */
+        uint64_t parked_usec;
+        unsigned patience; /* how many times Dwell parking takes; 0 is 1 */
+
+        unsigned runnable_before; /* at the end of the call before */
+        bool looking;             /* that call asked for a second look, and this is it */
+
+        CpuSet full, full_before; /* saturated in the last interval and in the one before */
+        uint64_t full_usec, full_before_usec; /* how long these were */
+        uint64_t seen_usec;                   /* end of the last one */
+        bool alarmed;    /* it grew because tasks waited, and has not wanted so much since */
+        int alarm_cores; /* more cores wanted than this end that, and `wary` */
+        uint64_t waiting_since_usec; /* tasks wait while all cores are kept and half idle */
+        uint64_t waited_usec;        /* that was seen last */
+        bool wary;                   /* waiting is usual with this load, whatever is kept */
 
         Worth worth;
-        bool compared; /* all cores are active to compare: they are parked again without Dwell */
+        bool compared; /* everything was unparked to compare: it is parked again without Dwell */
+
+        uint64_t changes_usec[CHANGES_MAX]; /* ring */
+        unsigned n_changes;
 } Ondemand;
 
 typedef enum Sign {
         SIGN_NONE,
         SIGN_LEAST,     /* MinCores asks for more than is kept */
         SIGN_LOAD,      /* the filtered load */
-        SIGN_SATURATED, /* an active CPU */
-        SIGN_FULL,      /* all active CPUs are saturated */
-        SIGN_WAITING,   /* tasks wait too long */
+        SIGN_SATURATED, /* a CPU in use */
+        SIGN_FULL,      /* all CPUs in use are saturated */
+        SIGN_WAITING,   /* tasks beyond the CPUs in use */
+        SIGN_PRESSURE,  /* tasks waited */
 } Sign;
 
 /* What keeps cores from being parked. */
 typedef enum Obstacle {
         OBSTACLE_NONE,   /* nothing: some were */
-        OBSTACLE_LEAST,  /* MinCores are all, or Park=no */
+        OBSTACLE_LEAST,  /* MinCores are all */
         OBSTACLE_SIGN,   /* more are needed */
-        OBSTACLE_SAVING, /* it saved nothing, or idled measures whether it does */
+        OBSTACLE_DOUBT,  /* a second look is to tell whether more are needed */
+        OBSTACLE_SAVING, /* it saved nothing, or it is found out whether it does */
         OBSTACLE_LOAD,   /* uses them */
         OBSTACLE_SIZE,   /* no fewer are wanted */
         OBSTACLE_DWELL,
         OBSTACLE_BUDGET, /* of changes */
+        OBSTACLE_TASKS,  /* of this moment */
 } Obstacle;
 
 /* One call of decide(). */
@@ -66,14 +90,13 @@ typedef struct Call {
         const PolicyInput *input;
         const OndemandOptions *options;
         uint64_t now_usec;
-        Demand demand; /* by `recent` */
-        Demand limit;  /* by this interval: where `demand` is going */
-        unsigned runnable;
-        int n_kept;      /* cores that `kept` means */
-        double capacity; /* and their capacity */
+        Demand demand;
+        int saturated; /* CPUs in use, for SATURATION_USEC at least */
         Sign sign;
         Obstacle obstacle;
         bool changed; /* it parked or unparked CPUs */
+        bool doubt;   /* it wants a second look before it does */
+        bool filling; /* a task has come that will call for more if it goes on */
 } Call;
 
 extern const Setting ondemand_settings[];
@@ -81,33 +104,43 @@ extern const Setting ondemand_settings[];
 /* As IdledPolicy.check. */
 const char *ondemand_check(const void *options, const char **ret_key);
 
-/* Microseconds that a run of a task waited for a CPU, on average over half of FilterTime. */
-double waiting_usec(const Ondemand *self);
-
-/* Size (size.c). MinCores and MaxCores on this machine: from 1 to the cores that may be parked. */
+/* MinCores and MaxCores on this machine: from 1 to the cores that may be parked. */
 int size_min(const Call *call);
 int size_max(const Call *call);
-PackSize size_all(const Call *call);
+
+/* How long the load must be low before cores are parked. */
+uint64_t dwell_time(const Call *call);
+
+/* How many cores `size` means. */
+int size_count(const Call *call, PackSize size);
 
 /* `size` with at least `least` cores, within MaxCores. */
 PackSize size_resize(const Call *call, PackSize size, int least);
 
-/* How many cores a size has, and their capacity in CPUs of the fastest kind. */
-int size_count(const Call *call, PackSize size);
+/* The fewest cores, with these `fast` ones, that `load` (in CPUs of the fastest kind) uses to at
+ * most TargetUtilization; and the capacity that cores are taken to have for that. */
+PackSize size_fitting(const Call *call, double load, int fast);
 double size_capacity(const Call *call, PackSize size);
 
-/* The fewest cores, `fast` of them fast, that `load` uses to at most TargetUtilization. */
-PackSize size_fitting(const Call *call, double load, int fast);
+/* What `load`, saturated CPUs and demand for fast cores want. */
+PackSize size_wanted(const Call *call, double load);
 
-/* What `load` and the saturated CPUs of `demand` want, up to `max` cores. */
-PackSize size_wanted(const Call *call, const Demand *demand, double load, int max);
+/* What the filtered load wants, and CPUs that are saturated for long enough to tell. */
+PackSize size_lasting(const Call *call);
+
+/* What would be wanted if one more CPU were saturated. */
+PackSize size_if_one_more(const Call *call);
+
+/* What may be parked down to: what `load` wants, and a CPU for each of the tasks. */
+PackSize size_to_park(const Call *call, double load, unsigned tasks);
+
+/* As size_to_park(), but not bounded by MaxCores; and whether it is more than that. */
+PackSize size_uncapped(const Call *call, double load, unsigned tasks);
+bool size_is_capped(const Call *call, PackSize size);
 
 /* True if `size` has a core, or a fast core, more or less than is kept. */
 bool size_is_larger(const Call *call, PackSize size);
 bool size_is_smaller(const Call *call, PackSize size);
-
-/* True if `size` is larger than MaxCores. */
-bool size_is_capped(const Call *call, PackSize size);
 
 /* True if `load` uses the kept cores to less than DownThreshold, or they are beyond MaxCores. */
 bool load_is_low(const Call *call, double load);
@@ -115,29 +148,53 @@ bool load_is_low(const Call *call, double load);
 /* True if `load` uses the kept cores to more than UpThreshold. */
 bool load_is_high(const Call *call, double load);
 
-/* Seconds until the budget allows to park; 0: it does. */
-double budget_wait(const Call *call);
+/* How many CPUs in use have been saturated for SATURATION_USEC. Once in each call. */
+int sign_count_saturated(const Call *call);
 
-/* Whether parking saves anything (saving.c). What this call is advised to do. */
-WorthAdvice saving_watch(const Call *call);
+/* The most important sign of this call. */
+Sign sign_read(const Call *call);
 
-/* True if the next calls measure that, and energy is to be read for it. Once in each call. */
-bool saving_wants_energy(const Call *call);
+/* Why `size` is wanted if that is because of `sign`. */
+Reason sign_reason(const Call *call, Sign sign, PackSize size);
 
-/* Why nothing is parked if saving_watch() forbids it; false if it does not. */
-bool saving_explain(const Call *call, Reason *ret_reason);
+/* True if tasks waited although the CPUs in use had little to do, and nobody has looked twice. */
+bool sign_is_doubtful(const Call *call);
 
-/* Why all cores are active to measure, or stay active after it. */
-Reason saving_reason(const Call *call, WorthAdvice advice);
-
-/* Explanations (explain.c). `because` with the inputs that every decision has. */
+/* `because` with the inputs that every decision has. */
 Reason reason_new(const Call *call, const char *because, PackSize size);
+
+/* Adds the input that this decision was about, and what it was compared with. */
 void reason_input(Reason *reason, const char *name, double value, const char *unit);
 void reason_threshold(Reason *reason, const char *option, double threshold, const char *unit);
 
-/* Why cores were unparked, parked, and why all are active. */
-Reason explain_sign(const Call *call, Sign sign, PackSize size);
-Reason explain_parking(const Call *call, PackSize size);
-Reason explain_all_active(const Call *call);
+/* Keeps `size`, whatever it is; if that parks or unparks a CPU it is a change, because of `reason`.
+ */
+void change_keep(Call *call, PackSize size, const Reason *reason);
+
+/* Keeps what is kept and `size`, or everything if that takes the last change of the budget. */
+void change_grow(Call *call, PackSize size, Reason *reason);
+
+/* Keeps the largest size that was wanted during the dwell time, within MaxCores. */
+void change_park(Call *call);
+
+/* True if the budget has room for a change and another one after it. */
+bool change_has_reserve(const Call *call);
+
+/* True if what is parked can be unparked for some seconds and parked again without using up the
+ * budget, or nothing of it is used. */
+bool change_has_trial(const Call *call);
+
+/* Takes in what this call tells about whether parking saves anything, and unparks everything if it
+ * does not, or to find out. */
+void saving_watch(Call *call);
+
+/* True if the next calls are to find out, and energy is to be read for it. Once in each call. */
+bool saving_wants_energy(Call *call);
+
+/* Says why all cores are in use, as far as saving_explain() does not. */
+void why_all_in_use(Call *call);
+
+/* Why nothing is parked if that is because of saving_watch(); false if it is not. */
+bool saving_explain(const Call *call, Reason *ret_reason);
 
 #endif

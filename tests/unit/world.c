@@ -67,7 +67,6 @@ World *world_new(const IdledPolicy *policy, const Topology *topology)
         world->snapshot = snapshot_new(topology->n_cpus);
         world->snapshot->have = SENSE_LOAD | SENSE_PRESSURE;
         world->snapshot->cpus = topology->online;
-        world->snapshot->switches_per_sec = 400;
         world->snapshot->time_usec = 1000000;
         world->allowed = topology->online;
         world->state = g_malloc0(policy->state_size + 1);

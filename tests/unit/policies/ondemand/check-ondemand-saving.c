@@ -35,7 +35,7 @@ static const struct {
 } cases[] = {
         { "saves 25 %", &eight, "", NULL, { 0.1, 0.1, 1, 1 }, 0.75, 60, 0.75, 0.757, 900 },
         { "saves 5 %", &smt, "", NULL, { 0.1, 0.1, 1, 1 }, 0.95, 60, 0.95, 0.952, 900 },
-        { "saves, on and off", &eight, "", NULL, { 0.1, 0, 7, 3 }, 0.75, 60, 0.75, 0.765, 1000 },
+        { "saves, on and off", &eight, "", NULL, { 0.1, 0, 7, 3 }, 0.75, 60, 0.75, 0.765, 900 },
         { "saves, a level and another",
           &eight,
           "",
@@ -48,7 +48,7 @@ static const struct {
           900 },
         { "costs 12 %", &eight, "", NULL, { 0.1, 0.1, 1, 1 }, 1.12, 60, 1, 1.005, 900 },
         { "costs 50 %", &smt, "", NULL, { 0.1, 0.1, 1, 1 }, 1.5, 60, 1, 1.01, 900 },
-        { "costs 12 %, on and off", &eight, "", NULL, { 0.1, 0, 7, 3 }, 1.12, 60, 1, 1.01, 1300 },
+        { "costs 12 %, on and off", &eight, "", NULL, { 0.1, 0, 7, 3 }, 1.12, 60, 1, 1.01, 900 },
         { "costs, and nobody wants to know",
           &eight,
           "BackOff=no",
@@ -79,11 +79,11 @@ static const struct {
           60,
           1,
           1.02,
-          1700 },
+          900 },
         { "a database, saves", &smt, "", "recorded-database", { 0 }, 0.75, 60, 0.75, 0.77, 900 },
         { "a database, costs", &smt, "", "recorded-database", { 0 }, 1.12, 60, 1, 1.01, 900 },
         { "files, save", &smt, "", "recorded-files", { 0 }, 0.75, 60, 0.75, 0.77, 900 },
-        { "files, cost", &smt, "", "recorded-files", { 0 }, 1.12, 60, 1, 1.01, 1200 },
+        { "files, cost", &smt, "", "recorded-files", { 0 }, 1.12, 60, 1, 1.01, 900 },
 };
 
 typedef struct Meter {
@@ -251,7 +251,7 @@ START_TEST(says_why)
         while (!cpuset_equal(&world->allowed, &topology->online))
                 pass(&meter, load, 2, STEP_USEC);
         assert_reason(world,
-                      "idled measures for some seconds what all cores draw, to see what parking "
+                      "it is measured for some seconds what all cores draw, to see what parking "
                       "saves",
                       NULL, 0);
         while (cpuset_equal(&world->allowed, &topology->online))
@@ -260,7 +260,7 @@ START_TEST(says_why)
                 pass(&meter, load, 2, STEP_USEC);
         assert_reason(world, "parking saved nothing", "parked", 1.12 * 26);
         pass(&meter, load, 2, 120000000);
-        assert_reason(world, "parking saved nothing", "all active", 26);
+        assert_reason(world, "parking saved nothing", "all in use", 26);
         assert_reason(world, "parking saved nothing", "again in", 8);
         assert_reason(world, "parking saved nothing", "tried", 2);
         ck_assert(world->wish.settled);

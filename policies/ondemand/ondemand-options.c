@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The options of ondemand. conf/policies/ondemand.conf documents each.
+ * What ondemand lets people set. conf/policies/ondemand.conf documents each.
  */
 #include "ondemand/ondemand.h"
 
@@ -12,35 +12,30 @@ static const char *const pack_orders[] = { "efficiency", "performance", "package
         }
 
 const Setting ondemand_settings[] = {
-        ROW("Park", SETTING_BOOL, park, "yes", .help = "Park cores at all"),
         ROW("Period", SETTING_DURATION, period_usec, "250ms", READING_USEC, 60e6,
-            .help = "How often to read the load while it changes"),
+            .help = "How often to look at the load while it changes"),
         ROW("FilterTime", SETTING_DURATION, filter_usec, "1s", 0, 600e6,
-            .help = "Time constant of the load's moving average; half of it for waiting, a "
-                    "twentieth "
-                    "for "
-                    "single CPUs"),
+            .help = "Time constant of the load's moving average"),
         ROW("TargetUtilization", SETTING_PERCENT, target, "70%", 0.05, 1,
             .help = "How much the filtered load may use the cores that are kept for it"),
         ROW("UpThreshold", SETTING_PERCENT, up, "90%", 0.05, 1,
-            .help = "A CPU used this much, or all kept cores together, unparks cores"),
+            .help = "A CPU used this much, or all kept cores together, is reason to unpark"),
         ROW("DownThreshold", SETTING_PERCENT, down, "60%", 0, 1,
             .help = "Kept cores used less than this may be parked"),
-        ROW("MaxWait", SETTING_DURATION, max_wait_usec, "500us", 0, 60e6,
-            .help = "How long a run of a task may wait for a CPU, on average, before cores are "
-                    "unparked"),
+        ROW("PressureThreshold", SETTING_PERCENT, pressure, "25%", 0.001, 1,
+            .help = "Tasks that wait for CPUs this share of the time are reason to unpark"),
         ROW("Dwell", SETTING_DURATION, dwell_usec, "5s", 0, 3600e6,
-            .help = "How long fewer cores must suffice before the others are parked"),
+            .help = "How long the load must be low before cores are parked"),
         ROW("MinCores", SETTING_COUNT, min_cores, "1", 1, CPUSET_MAX,
             .help = "Cores that are never parked"),
         ROW("MaxCores", SETTING_COUNT, max_cores, "0", 0, CPUSET_MAX,
-            .help = "Cores that are active at most; 0: all"),
+            .help = "Cores that are used at most; 0: all"),
         ROW("PackOrder", SETTING_CHOICE, pack_order, "efficiency", .choices = pack_orders,
             .help = "Cores to keep first: the slowest, the fastest, or package by package"),
-        ROW("MaxTransitions", SETTING_COUNT, max_transitions, "6", 2, 60,
+        ROW("MaxTransitions", SETTING_COUNT, max_transitions, "6", 2, CHANGES_MAX,
             .help = "Changes of the parked set in any minute, at most"),
         ROW("BackOff", SETTING_BOOL, back_off, "yes",
-            .help = "Stop parking for a while where measurements show that it saves no energy"),
+            .help = "Park nothing for a while where that was seen to save no energy"),
         { 0 },
 };
 

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * How many cores a load wants, and how that compares with what is kept: steps 3 and 5a.
+ */
+#include <limits.h>
+
+#include "ondemand/ondemand.h"
+
+int size_min(const Call *call)
+{
+        int n = call->self->pack.n_cores;
+
+        return call->options->min_cores < (uint64_t)n ? (int)call->options->min_cores : n;
+}
+
+int size_max(const Call *call)
+{
+        int n = call->self->pack.n_cores;
+        uint64_t max = call->options->max_cores;
+
+        return max > 0 && max < (uint64_t)n ? (int)max : n;
+}
+
+/* `size` with `min` to `max` cores, and `max` if that is less. */
+static PackSize resize(const Call *call, PackSize size, int min, int max)
+{
+        return pack_resize(&call->self->pack, call->input->topology, size, min < max ? min : max,
+                           max);
+}
+
+PackSize size_resize(const Call *call, PackSize size, int min)
+{
+        return resize(call, size, min, size_max(call));
+}
+
+int size_count(const Call *call, PackSize size)
+{
+        return pack_count(&call->self->pack, call->input->topology, size);
+}
+
+/* What SMT adds to a core is of no use to a thread that fills its CPU, or nearly so. */
+static double gain(const Call *call)
+{
+        return call->self->busiest > call->options->target ? 0 : SMT_GAIN;
+}
+
+PackSize size_fitting(const Call *call, double load, int fast)
+{
+        return pack_fit(&call->self->pack, call->input->topology, gain(call),
+                        load / call->options->target, fast);
+}
+
+double size_capacity(const Call *call, PackSize size)
+{
+        return pack_capacity(&call->self->pack, call->input->topology, gain(call), size);
+}
+
+/* As size_wanted(), if so many CPUs are saturated and so many call for fast cores; `max` cores at
+ * most. */
+static PackSize wanted(const Call *call, double load, int saturated, int fast, int max)
+{
+        int least = size_min(call), rest;
+
+        if (saturated > 0) {
+                rest = size_fitting(call, call->demand.rest, 0).cores;
+                rest = saturated + (rest > 1 ? rest : 1);
+                least = rest > least ? rest : least;
+        }
+        return resize(call, size_fitting(call, load, fast), least, max);
+}
+
+PackSize size_wanted(const Call *call, double load)
+{
+        return wanted(call, load, call->demand.saturated, call->demand.fast, size_max(call));
+}
+
+PackSize size_lasting(const Call *call)
+{
+        return wanted(call, call->self->load, call->saturated, call->demand.fast, size_max(call));
+}
+
+PackSize size_if_one_more(const Call *call)
+{
+        const Pack *pack = &call->self->pack;
+        const Demand *demand = &call->demand;
+
+        return wanted(call, call->self->load, demand->saturated + 1,
+                      demand->fast + (pack->slowest != pack->fast), size_max(call));
+}
+
+bool size_is_larger(const Call *call, PackSize size)
+{
+        return size.fast > call->self->kept.fast || size_count(call, size) > call->self->n_kept;
+}
+
+bool size_is_smaller(const Call *call, PackSize size)
+{
+        return size.fast < call->self->kept.fast || size_count(call, size) < call->self->n_kept;
+}
+
+bool load_is_low(const Call *call, double load)
+{
+        const Ondemand *self = call->self;
+
+        return load < call->options->down * self->capacity || self->n_kept > size_max(call);
+}
+
+bool load_is_high(const Call *call, double load)
+{
+        return load > call->options->up * call->self->capacity;
+}
+
+static PackSize to_park(const Call *call, double load, unsigned tasks, int max)
+{
+        const Pack *pack = &call->self->pack;
+        const Demand *demand = &call->demand;
+        uint64_t cpus = (uint64_t)pack->n_cpus;
+        uint64_t least = (tasks * (uint64_t)pack->n_cores + cpus - 1) / cpus;
+        PackSize size = wanted(call, load, demand->saturated, demand->fast, max);
+
+        return resize(call, size, least < INT_MAX ? (int)least : INT_MAX, max);
+}
+
+PackSize size_to_park(const Call *call, double load, unsigned tasks)
+{
+        return to_park(call, load, tasks, size_max(call));
+}
+
+PackSize size_uncapped(const Call *call, double load, unsigned tasks)
+{
+        return to_park(call, load, tasks, call->self->pack.n_cores);
+}
+
+bool size_is_capped(const Call *call, PackSize size)
+{
+        return size_count(call, size) > size_max(call);
+}

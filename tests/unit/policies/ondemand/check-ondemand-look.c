@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * ondemand looks again. Tasks that wait where CPUs have little to do are a load that has just come,
+ * or nothing that more cores are needed for; a thread that has come may go on to take all of its
+ * CPU; and a short interval alone does not tell that a CPU is saturated.
+ */
+#include "machine.h"
+#include "table.h"
+#include "world.h"
+
+static const Grid two = { 1, 1, 2, 1, 0, 0, NULL };
+static const Grid eight = { 1, 1, 8, 1, 0, 0, NULL };
+static const Grid smt = { 1, 1, 4, 2, 0, 0, NULL };
+static const Grid hybrid = { 1, 1, 4, 2, 2, 580, NULL };
+
+typedef struct Interval {
+        unsigned usec;
+        const char *busy;
+        unsigned running;
+        double pressure;
+        bool pressed;
+} Interval;
+
+/* From rest, one interval, and then a short one. */
+static const struct {
+        const char *name;
+        const Grid *grid;
+        Interval first;
+        bool looks; /* twice: it wants to be called soon */
+        Interval second;
+        const char *allowed;
+} cases[] = {
+        { "timers woke many at once",
+          &eight,
+          { 250000, "0=0.1", 6, 0.02, false },
+          true,
+          { 50000, "0=0.1", 0, 0.02, false },
+          "0" },
+        { "and again",
+          &eight,
+          { 250000, "0=0.1", 6, 0.02, false },
+          true,
+          { 50000, "0=0.4", 6, 0.02, false },
+          "0" },
+        { "a load has come",
+          &eight,
+          { 250000, "0=0.1", 6, 0.02, false },
+          true,
+          { 50000, "0=1", 6, 1, false },
+          "0-5" },
+        { "on both threads",
+          &smt,
+          { 4000000, "0=0.1,1=0.1", 4, 0.02, false },
+          true,
+          { 50000, "0=1,1=1", 4, 1, false },
+          "0-7" },
+        { "on one thread only",
+          &smt,
+          { 250000, "0=0.1,1=0.1", 4, 0.02, false },
+          true,
+          { 50000, "0=0.8,1=0.1", 4, 0.2, false },
+          "0-1" },
+        { "the trigger called for a load",
+          &eight,
+          { 4000000, "0=0.1", 2, 0.02, true },
+          false,
+          { 250000, "0=0.1", 0, 0, false },
+          "0-1" },
+        { "the trigger called for nothing",
+          &eight,
+          { 4000000, "0=0.1", 0, 0.02, true },
+          false,
+          { 250000, "0=0.1", 1, 0.02, false },
+          "0" },
+        { "the trigger called for what is over",
+          &eight,
+          { 250000, "0=0.14", 1, 0.0076, true },
+          false,
+          { 250000, "0=0.14", 0, 0, false },
+          "0" },
+        { "for what is over, and a burst fills a short interval",
+          &eight,
+          { 50000, "0=0.6", 1, 0.0076, true },
+          false,
+          { 250000, "0=0.14", 0, 0, false },
+          "0" },
+        { "for what is over, and timers wake many",
+          &eight,
+          { 250000, "0=0.14", 6, 0.0076, true },
+          true,
+          { 50000, "0=0.14", 0, 0.02, false },
+          "0" },
+        { "for a load that waits now and then",
+          &eight,
+          { 250000, "0=0.3", 1, 0.09, true },
+          false,
+          { 250000, "0=0.3", 0, 0, false },
+          "0-1" },
+        { "for a load that began before this interval",
+          &eight,
+          { 30000, "0=1", 2, 1, true },
+          false,
+          { 250000, "0=0.1", 0, 0, false },
+          "0-1" },
+        { "throttled tasks wait",
+          &eight,
+          { 250000, "0=0.2", 1, 0.8, false },
+          true,
+          { 50000, "0=0.2", 1, 0.8, false },
+          "0" },
+        { "pressure of a load",
+          &eight,
+          { 250000, "0=0.4", 1, 0.3, false },
+          true,
+          { 50000, "0=0.9", 1, 0.9, false },
+          "0-1" },
+        { "the load is gone again",
+          &eight,
+          { 250000, "0=0.4", 2, 0.3, false },
+          true,
+          { 50000, "0=0.9", 1, 0.05, false },
+          "0" },
+        { "busy enough to believe at once",
+          &eight,
+          { 250000, "0=0.6", 2, 0.02, false },
+          false,
+          { 50000, "0=0.1", 0, 0, false },
+          "0-1" },
+        { "nothing waits",
+          &eight,
+          { 250000, "0=0.3", 1, 0.02, false },
+          false,
+          { 50000, "0=1", 1, 0, false },
+          "0" },
+};
+
+static void pass(World *world, const Interval *interval)
+{
+        world_put(world, interval->busy);
+        world->snapshot->running = interval->running;
+        world->snapshot->pressure = interval->pressure;
+        world->snapshot->pressed = interval->pressed;
+        world_decide(world, interval->usec);
+}
+
+START_TEST(looks)
+{
+        typeof(cases[0]) *c = &cases[_i];
+        g_autoptr(Topology) topology = grid_build(c->grid);
+        g_autoptr(World) world = world_new(&idled_policy, topology);
+        CpuSet rested, expected = set_of(c->allowed);
+        g_autofree char *text = NULL;
+
+        world_rest(world);
+        rested = world->allowed;
+        pass(world, &c->first);
+        ck_case(c->name, (world->wish.period_usec == READING_USEC) == c->looks, "called in %llu us",
+                (unsigned long long)world->wish.period_usec);
+        if (c->looks) {
+                ck_case(c->name, !world->wish.settled, "settled while in doubt");
+                ck_case(c->name, cpuset_equal(&world->allowed, &rested), "changed while in doubt");
+        }
+        pass(world, &c->second);
+        text = cpuset_format(&world->allowed);
+        ck_case(c->name, cpuset_equal(&world->allowed, &expected), "allowed %s, expected %s", text,
+                c->allowed);
+        ck_case(c->name, world->wish.period_usec > READING_USEC, "looks a third time");
+}
+END_TEST
+
+/* A light load that wakes in crowds: parked once and for all, and looked at twice, not again and
+ * again. */
+START_TEST(crowds)
+{
+        g_autoptr(Topology) topology = grid_build(&eight);
+        g_autoptr(World) world = world_new(&idled_policy, topology);
+        unsigned seed = (unsigned)_i, calls = 0;
+        uint64_t began = world->snapshot->time_usec;
+
+        world_decide(world, 0);
+        while (world->snapshot->time_usec - began < UINT64_C(120000000)) {
+                Interval interval = { (unsigned)world->wish.period_usec, "0=0.2",
+                                      (unsigned)rand_r(&seed) % 12, 0.08, false };
+
+                pass(world, &interval);
+                calls++;
+        }
+        ck_assert_uint_eq(world->n_changes, 1);
+        ck_assert_int_eq(world_cores(world), 1);
+        ck_assert_uint_le(calls, 2 * 4 * 120);
+}
+END_TEST
+
+/* A period that is too short to tell 90 % from less: saturated twice in a row, on the same CPU. */
+static const struct {
+        const char *name;
+        const Grid *grid;
+        unsigned usec;
+        const char *busy[3];
+        bool again; /* the second call is with the first interval */
+        const char *allowed[3];
+} short_cases[] = {
+        { "once", &eight, 50000, { "0=1", "0=0.3", "0=1" }, false, { "0", "0", "0" } },
+        { "twice", &eight, 50000, { "0=0.8", "0=1", "0=1" }, false, { "0", "0", "0-1" } },
+        { "at once", &eight, 80000, { "0=1", "0=0.3", "0=0" }, false, { "0-1", "0-1", "0-1" } },
+        { "too short", &eight, 30000, { "0=1", "0=1", "0=0" }, false, { "0", "0", "0" } },
+        { "here and there", &smt, 50000, { "0=1", "1=1", "0=1" }, false, { "0-1", "0-1", "0-1" } },
+        { "there", &smt, 50000, { "0=1", "1=1", "1=1" }, false, { "0-1", "0-1", "0-3" } },
+        { "twice the same", &eight, 50000, { "0=1", "0=1", "0=1" }, true, { "0", "0", "0-1" } },
+};
+
+START_TEST(short_periods)
+{
+        typeof(short_cases[0]) *c = &short_cases[_i];
+        g_autoptr(Topology) topology = grid_build(c->grid);
+        g_autoptr(World) world = world_new(&idled_policy, topology);
+
+        world_set(world, "Period", "50ms");
+        world_rest(world);
+        for (int i = 0; i < 3; i++) {
+                g_autofree char *text = NULL;
+
+                if (i == 1 && c->again)
+                        world->snapshot->time_usec -= c->usec;
+                pass(world, &(Interval){ c->usec, c->busy[i], 1, 0, false });
+                text = cpuset_format(&world->allowed);
+                ck_case(c->name, strcmp(text, c->allowed[i]) == 0, "%d: allowed %s, expected %s", i,
+                        text, c->allowed[i]);
+        }
+}
+END_TEST
+
+/* One thread that takes all it gets, from any moment of a period on: seen within a period and a
+ * half, or three that are too short to tell 90 % from less. */
+static const struct {
+        const char *name;
+        const Grid *grid;
+        const char *options;
+        unsigned within_ms;
+} lone_cases[] = {
+        { "one core", &eight, "", 375 },
+        { "one core of two threads", &smt, "", 375 },
+        { "a slow core", &hybrid, "", 375 },
+        { "one of four slow cores", &hybrid, "MinCores=4", 375 },
+        { "a second", &eight, "Period=1s", 1500 },
+        { "just long enough", &eight, "Period=80ms", 160 },
+        { "too short", &eight, "Period=70ms", 210 },
+        { "shortest", &eight, "Period=50ms", 150 },
+        { "shortest, one of four slow cores", &hybrid, "Period=50ms MinCores=4", 150 },
+};
+
+START_TEST(lone_thread)
+{
+        typeof(lone_cases[0]) *c = &lone_cases[_i];
+        g_autoptr(Topology) topology = grid_build(c->grid);
+        unsigned period_ms = 10;
+
+        for (unsigned offset_ms = 0; offset_ms < period_ms; offset_ms += 10) {
+                g_autoptr(World) world = world_new(&idled_policy, topology);
+                unsigned changes, ms = 0, due_ms;
+                const double idle = 0, thread = 1;
+
+                world_set_all(world, c->options);
+                world_rest(world);
+                changes = world->n_changes;
+                due_ms = period_ms = (unsigned)(world->wish.period_usec / 1000);
+                for (; world->n_changes == changes && ms < 10000; ms += 10) {
+                        world_run(world, ms < offset_ms ? &idle : &thread, 1, 10000);
+                        if (ms + 10 < due_ms)
+                                continue;
+                        world_decide(world, 0);
+                        due_ms = ms + 10 + (unsigned)(world->wish.period_usec / 1000);
+                        ck_case(c->name, ms < offset_ms || !world->wish.settled, "settled");
+                }
+                ck_case(c->name, ms - offset_ms <= c->within_ms, "from %u ms: seen after %u ms",
+                        offset_ms, ms - offset_ms);
+        }
+}
+END_TEST
+
+/* Light use, until cores are parked. */
+static void wait_parked(World *world, const char *busy)
+{
+        const Interval light = { 250000, busy, 0, 0.02, false };
+        unsigned changes = world->n_changes;
+
+        for (int i = 0; i < 400 && world->n_changes == changes; i++)
+                pass(world, &light);
+        ck_assert_uint_eq(world->n_changes, changes + 1);
+}
+
+/* The trigger calls for a load that then needs no more than it had: the next time it is looked at
+ * twice, until the load has needed more. */
+START_TEST(learns_of_false_alarms)
+{
+        const Interval alarm = { 4000000, "0=0.3", 2, 0.09, true },
+                       same = { 50000, "0=0.3", 0, 0.09, false };
+        const Interval heavy = { 50000, "0=1", 2, 1, false },
+                       lasts = { 4000000, "0=1,1=1", 3, 1, false };
+        g_autoptr(Topology) topology = grid_build(&eight);
+        g_autoptr(World) world = world_new(&idled_policy, topology);
+
+        world_rest(world);
+        for (int i = 0; i < 20; i++) {
+                pass(world, &alarm);
+                if (i > 0) {
+                        ck_assert_uint_eq(world->wish.period_usec, READING_USEC);
+                        pass(world, &same);
+                }
+                ck_assert_int_eq(world_cores(world), i == 0 ? 2 : 1);
+                if (i == 0)
+                        wait_parked(world, "0=0.3");
+        }
+        pass(world, &alarm);
+        pass(world, &heavy);
+        ck_assert_int_eq(world_cores(world), 2);
+        pass(world, &lasts);
+        wait_parked(world, "0=0.3");
+        pass(world, &alarm);
+        ck_assert_int_gt(world_cores(world), 1);
+}
+END_TEST
+
+/* Waiting that goes on though all cores are in use, and half idle, is not for cores: they are
+ * parked, and what is usual calls for none until the load has needed more. */
+START_TEST(learns_of_lasting_alarms)
+{
+        const Interval alarm = { 250000, "0=0.3,3=0.2", 3, 0.3, true },
+                       parked = { 250000, "0=0.5", 2, 0.3, true },
+                       same = { 50000, "0=0.5", 2, 0.3, true },
+                       burst = { 50000, "0=1", 1, 0.1, false },
+                       heavy = { 50000, "0=1", 3, 1, true };
+        g_autoptr(Topology) topology = grid_build(&eight);
+        g_autoptr(World) world = world_new(&idled_policy, topology);
+        int n = 0;
+
+        for (; world->n_changes == 0 && n < 400; n++)
+                pass(world, &alarm);
+        ck_assert_msg(world->n_changes == 1 && n * 250 < 3 * 5000, "not after %d ms", n * 250);
+        for (int i = 0; i < 20; i++) {
+                pass(world, &parked);
+                ck_assert_uint_eq(world->wish.period_usec, READING_USEC);
+                pass(world, i % 2 ? &same : &burst);
+                ck_assert_int_eq(world_cores(world), 1);
+        }
+        pass(world, &parked);
+        pass(world, &heavy);
+        ck_assert_int_gt(world_cores(world), 1);
+}
+END_TEST
+
+/* With a Dwell that is shorter than the time between two calls of the trigger, too. */
+START_TEST(learns_with_a_short_dwell)
+{
+        const Interval alarm = { 500000, "0=0.3,3=0.2", 3, 0.3, true };
+        g_autoptr(Topology) topology = grid_build(&eight);
+        g_autoptr(World) world = world_new(&idled_policy, topology);
+
+        world_set(world, "Dwell", "400ms");
+        for (int n = 0; n < 10; n++)
+                pass(world, &alarm);
+        ck_assert_uint_eq(world->n_changes, 1);
+}
+END_TEST
+
+/* What comes once in 6 s is not usual: the CPUs that it called for stay for the next time. */
+START_TEST(learns_nothing_of_rare_alarms)
+{
+        const Interval alarm = { 250000, "0=0.3", 3, 0.15, true },
+                       quiet = { 250000, "0=0.1", 0, 0, false };
+        g_autoptr(Topology) topology = grid_build(&two);
+        g_autoptr(World) world = world_new(&idled_policy, topology);
+
+        world_rest(world);
+        for (int i = 0; i < 10; i++) {
+                pass(world, &alarm);
+                for (int n = 0; n < 23; n++) {
+                        pass(world, &quiet);
+                        ck_assert_msg(world_cores(world) == 2, "parked after %d alarms", i + 1);
+                }
+        }
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("ondemand-look");
+        TCase *tcase = tcase_create("ondemand-look");
+
+        tcase_add_loop_test(tcase, looks, 0, G_N_ELEMENTS(cases));
+        tcase_add_loop_test(tcase, crowds, 0, 20);
+        tcase_add_loop_test(tcase, short_periods, 0, G_N_ELEMENTS(short_cases));
+        tcase_add_loop_test(tcase, lone_thread, 0, G_N_ELEMENTS(lone_cases));
+        tcase_add_test(tcase, learns_of_false_alarms);
+        tcase_add_test(tcase, learns_of_lasting_alarms);
+        tcase_add_test(tcase, learns_with_a_short_dwell);
+        tcase_add_test(tcase, learns_nothing_of_rare_alarms);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}
