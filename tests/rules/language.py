@@ -100,7 +100,7 @@ KNOWN = {
     "daemon/systemd": 21,
     "daemon/systemd strings": 2,
     "governors": 7,
-    "man": 178,
+    "man": 151,
     "md": 47,
     "policies": 98,
     "policies strings": 14,
