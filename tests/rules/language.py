@@ -100,7 +100,7 @@ KNOWN = {
     "daemon/systemd": 21,
     "daemon/systemd strings": 2,
     "governors": 7,
-    "man": 151,
+    "man": 117,
     "md": 47,
     "policies": 98,
     "policies strings": 14,
