@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Prints a page with what the tables of settings say, so that nobody has to say it twice.
+ * Prints a manual page with the documentation of all options, generated from their tables.
  *
  *      settings-page TEMPLATE MODULE...
  *
- * The template's line @SETTINGS@ is replaced by all settings, as scdoc. The modules are those of
- * the policies, as just built: they are loaded without asking whose they are, which is the daemon's
- * business.
+ * Replaces the template's line @SETTINGS@ by all options, as scdoc. The modules are the policies as
+ * just built. Their owner and mode are not checked, unlike in the daemon.
  */
 #include <glib.h>
 #include <gmodule.h>
@@ -21,7 +20,7 @@
 #include "config/profile.h"
 #include "idled-policy.h"
 
-/* Text with everything escaped that means something to scdoc. */
+/* Escapes the characters that are markup in scdoc. */
 static char *escape(const char *text)
 {
         GString *escaped = g_string_new(NULL);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Manual pages are clean for man, refer to pages that exist, and tell of every option.
+"""Manual pages are clean for man, refer to pages that exist, and document every option.
 
 usage: man_pages.py DIRECTORY, where the build put them
 """
@@ -14,7 +14,8 @@ from pathlib import Path
 
 from source import SKIPPED, TOP, finish
 
-# Pages of others that ours refer to.
+WIDTH = 80
+# Pages of other projects that ours refer to.
 FOREIGN = {"busctl(1)", "systemctl(1)", "systemd.resource-control(5)", "cgroups(7)", "dbus-daemon(1)",
            "sd_bus_path_encode(3)", "turbostat(8)", "clock_nanosleep(2)"}
 
@@ -36,9 +37,18 @@ def references(source, pages):
             if name not in pages | FOREIGN]
 
 
+def wide(source):
+    """Lines of a source wider than 80 columns, with tabs of 8; code and single words may be."""
+    text = re.sub(r"^```.*?^```$", lambda m: "\n" * m[0].count("\n"), source.read_text(),
+                  flags=re.MULTILINE | re.DOTALL)
+    return [f"{source.name}:{number}: {len(line.expandtabs())} columns, expected at most {WIDTH}"
+            for number, line in enumerate(text.split("\n"), 1)
+            if len(line.expandtabs()) > WIDTH and " " in line.strip()]
+
+
 def compare(page, what, real, told):
-    return [f"{page}: does not tell of {what}{o}" for o in sorted(real - told)] + \
-           [f"{page}: tells of {what}{o}, which does not exist" for o in sorted(told - real)]
+    return [f"{page}: does not document {what}{o}" for o in sorted(real - told)] + \
+           [f"{page}: documents {what}{o}, which does not exist" for o in sorted(told - real)]
 
 
 def section(page, title):
@@ -77,7 +87,7 @@ def main():
     for page in built:
         problems += warnings(page)
     for source in sources:
-        problems += references(source, pages)
+        problems += references(source, pages) + wide(source)
     problems += options(TOP / "man/idled.8.scd", [TOP / "daemon/arguments.c"])
     problems += options(TOP / "man/idlectl.1.scd", sorted(TOP.glob("ctl/*.c")))
     problems += verbs(TOP / "man/idlectl.1.scd", TOP / "ctl/main.c")
