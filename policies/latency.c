@@ -22,7 +22,7 @@ typedef struct LatencyOptions {
 
 static const Setting latency_settings[] = {
         { "Policy", "Floor", SETTING_DURATION, offsetof(LatencyOptions, floor_usec), "0",
-          .max = 1e6, .help = "The shortest wake-up latency that a hold gets; 0: as asked" },
+          .max = 1e6, .help = "Shortest wake-up latency that a hold gets; 0: no bound" },
         { 0 },
 };
 
@@ -138,7 +138,7 @@ static int latency_explain(const void *state, const PolicyInput *input, int cpu,
 const IdledPolicy idled_policy = {
         .abi = IDLED_POLICY_ABI,
         .name = "latency",
-        .summary = "gives applications the wake-up latency, cores and frequency that they hold",
+        .summary = "serves the wake-up latency, cores and frequency of holds",
         .settings = latency_settings,
         .options_size = sizeof(LatencyOptions),
         .wishes = WISHES_CPUS | WISHES_BY_HOLDS,

@@ -14,7 +14,7 @@ typedef struct UserspaceOptions {
 
 static const Setting userspace_settings[] = {
         { "Policy", "IdleMask", SETTING_CPUSET, offsetof(UserspaceOptions, idle_mask), "",
-          .help = "CPUs to keep idle, such as 2-3; empty: none" },
+          .help = "CPUs to park, such as 2-3; empty: none" },
         { 0 },
 };
 
@@ -35,7 +35,7 @@ static void userspace_decide(void *state, const PolicyInput *input, Wish *wish)
 const IdledPolicy idled_policy = {
         .abi = IDLED_POLICY_ABI,
         .name = "userspace",
-        .summary = "keeps the CPUs idle that the administrator names",
+        .summary = "parks the CPUs that the administrator names",
         .settings = userspace_settings,
         .options_size = sizeof(UserspaceOptions),
         .wishes = WISHES_NAMED_CPUS,

@@ -21,13 +21,13 @@ const Setting profile_settings[] = {
           .type = SETTING_STRING,
           .offset = offsetof(ProfileOptions, summary),
           .fallback = "",
-          .help = "What the profile is for, in one line for people" },
+          .help = "What the profile is for, in one line" },
         { .section = "Profile",
           .key = "Include",
           .type = SETTING_LIST,
           .offset = offsetof(ProfileOptions, includes),
           .fallback = "",
-          .help = "Profiles whose values it has too; of two that differ the later is stronger" },
+          .help = "Profiles whose values this one includes; the later is stronger" },
         { .key = NULL },
 };
 

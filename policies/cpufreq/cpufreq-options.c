@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What cpufreq lets people set: six things, each for four cases. conf/policies/cpufreq.conf
- * documents each.
+ * The options of cpufreq: six settings for each of four cases. conf/policies/cpufreq.conf documents
+ * them.
  */
 #include "cpufreq/cpufreq-parts.h"
 
@@ -12,35 +12,35 @@ static const char *const boosts[] = { "keep", "on", "off", NULL };
                 "Policy", key, type, offsetof(CpufreqOptions, field), fallback, __VA_ARGS__        \
         }
 
-/* The six of one case; `when` ends their help. */
+/* The six of one case; `when` is part of their help. */
 #define ROWS(suffix, of, when)                                                                     \
         ROW("Governor" suffix, SETTING_LIST, requests[of].governors, "",                           \
-            .help = "Governors, of which the first that is offered is chosen" when),               \
+            .help = "Governors" when "; idled uses the first that the driver offers"),             \
                 ROW("EnergyPreference" suffix, SETTING_LIST, requests[of].preferences, "",         \
-                    .help = "Energy preferences (EPP), of which the first that is offered is "     \
-                            "chosen" when),                                                        \
+                    .help = "Energy preferences (EPP)" when                                        \
+                            "; idled uses the first that the driver offers"),                      \
                 ROW("EnergyBias" suffix, SETTING_STRING, requests[of].bias, "",                    \
-                    .help = "Energy bias (EPB), from 0 (performance) to 15 (power)" when),         \
+                    .help = "Energy bias (EPB)" when ", from 0 (performance) to 15 (power)"),      \
                 ROW("MinFrequency" suffix, SETTING_STRING, requests[of].min, "",                   \
-                    .help = "Lowest frequency, such as 1.2GHz, 40%, min, base or max" when),       \
+                    .help = "Lowest frequency" when ", such as 1.2GHz, 40%, min, base or max"),    \
                 ROW("MaxFrequency" suffix, SETTING_STRING, requests[of].max, "",                   \
-                    .help = "Highest frequency, such as 2.4GHz, 80%, min, base or max" when),      \
+                    .help = "Highest frequency" when ", such as 2.4GHz, 80%, min, base or max"),   \
                 ROW("Boost" suffix, SETTING_CHOICE, requests[of].boost, "keep", .choices = boosts, \
-                    .help = "Frequencies above the base frequency" when)
+                    .help = "Boost above the base frequency" when ": on, off, or keep unchanged")
 
 const Setting cpufreq_settings[] = {
         ROWS("", CASE_ALWAYS, ""),
-        ROWS("Battery", CASE_BATTERY, ", on battery"),
-        ROWS("Low", CASE_LOW, ", while the load is low"),
-        ROWS("High", CASE_HIGH, ", while the load is high"),
+        ROWS("Battery", CASE_BATTERY, " on battery power"),
+        ROWS("Low", CASE_LOW, " while the load is low"),
+        ROWS("High", CASE_HIGH, " while the load is high"),
         ROW("LowLoad", SETTING_PERCENT, low, "10%", 0, 1,
-            .help = "The load is low if no CPU of a frequency policy is used as much"),
+            .help = "The load is low while all CPUs of a frequency policy are used less than this"),
         ROW("HighLoad", SETTING_PERCENT, high, "80%", 0, 1,
-            .help = "The load is high if a CPU of a frequency policy is used as much"),
+            .help = "The load is high while a CPU of a frequency policy is used this much"),
         ROW("Dwell", SETTING_DURATION, dwell_usec, "5s", 0, 3600e6,
-            .help = "How long the load must be lower before it counts as such"),
+            .help = "How long the load must be lower before that takes effect"),
         ROW("Period", SETTING_DURATION, period_usec, "1s", 50e3, 3600e6,
-            .help = "How often to look at the load, if an option depends on it"),
+            .help = "How often to sample the load, if an option depends on it"),
         { 0 },
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What cstates lets people set. conf/policies/cstates.conf documents each.
+ * The options of cstates. conf/policies/cstates.conf documents them.
  */
 #include "cstates/cstates.h"
 
@@ -13,31 +13,31 @@ const char *const cstates_governors[] = { "keep", "menu", "teo", "ladder", "halt
 
 const Setting cstates_settings[] = {
         ROW("DeepestState", SETTING_STRING, deepest, "",
-            .help = "Longest exit latency of idle states, such as 50us, or the deepest one's name"),
+            .help = "Longest exit latency of idle states, such as 50us, or the deepest state's "
+                    "name"),
         ROW("DeepestStateBattery", SETTING_STRING, deepest_battery, "",
-            .help = "DeepestState on battery; empty: the same"),
+            .help = "DeepestState on battery power; empty: the same"),
         ROW("UtilizationAware", SETTING_BOOL, by_utilisation, "no",
-            .help = "Hold CPUs that are used a little one idle state shallower"),
+            .help = "Limit CPUs that are used a little to one idle state shallower"),
         ROW("UtilizationThreshold", SETTING_PERCENT, threshold, "1.5625%", 0, 1,
-            .help = "A CPU that is busy for more than this share of the time is used"),
+            .help = "A CPU counts as used when it is busy for more than this share of the time"),
         ROW("UtilizationRelease", SETTING_PERCENT, release, "1%", 0, 1,
-            .help = "A CPU that is busy for less than this share of the time is not used any more"),
+            .help = "A used CPU counts as idle again when it is busy for less than this share"),
         ROW("UtilizationDwell", SETTING_DURATION, dwell_usec, "2s", 0, 3600e6,
-            .help = "How long a CPU must be used, or not, before it is held, or let go"),
+            .help = "How long a CPU must be used, or idle again, before the limit begins, or ends"),
         ROW("History", SETTING_BOOL, by_history, "no",
-            .help = "Limit CPUs to idle states that fitted, by weights learned from their sleeps"),
+            .help = "Limit CPUs to idle states that suited their sleeps so far"),
         ROW("HistoryLearn", SETTING_PERCENT, learn, "40%", 0.001, 1,
-            .help = "How much of the weights a look may move"),
+            .help = "Share of the weights that one update may move"),
         ROW("HistoryForget", SETTING_PERCENT, forget, "0.5%", 0, 1,
-            .help = "How much of what was learned a look forgets"),
+            .help = "Share of the learned weights that one update forgets"),
         ROW("HistoryDraw", SETTING_CHOICE, draw, "weight", .choices = weights_draws,
-            .help = "Draw a limit in proportion to its weight, or to the fourth power of it"),
-        ROW("HistorySeed", SETTING_COUNT, seed, "1",
-            .help = "Where the random numbers begin: the same seed draws the same"),
+            .help = "Draw a limit in proportion to its weight, or to the weight's fourth power"),
+        ROW("HistorySeed", SETTING_COUNT, seed, "1", .help = "Seed of the random numbers"),
         ROW("Period", SETTING_DURATION, period_usec, "1s", 100e3, 3600e6,
-            .help = "How often to look at CPUs' use or history, if one of them is on"),
+            .help = "How often to check CPUs, with UtilizationAware or History"),
         ROW("IdleGovernor", SETTING_CHOICE, idle_governor, "keep", .choices = cstates_governors,
-            .help = "The kernel's governor of idle states; keep: as it is"),
+            .help = "The kernel's idle governor; keep: leave it unchanged"),
         { 0 },
 };
 

@@ -188,7 +188,7 @@ static int cstates_figures(const void *state, int cpu, Figure *ret_figures)
 const IdledPolicy idled_policy = {
         .abi = IDLED_POLICY_ABI,
         .name = "cstates",
-        .summary = "limits how deep each CPU sleeps: by latency, use, or what it learned",
+        .summary = "limits how deeply each CPU sleeps: by latency, utilisation or history",
         .settings = cstates_settings,
         .options_size = sizeof(CstatesOptions),
         .state_size = sizeof(Cstates),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What ondemand lets people set. conf/policies/ondemand.conf documents each.
+ * The options of ondemand. conf/policies/ondemand.conf documents them.
  */
 #include "ondemand/ondemand.h"
 
@@ -13,29 +13,29 @@ static const char *const pack_orders[] = { "efficiency", "performance", "package
 
 const Setting ondemand_settings[] = {
         ROW("Period", SETTING_DURATION, period_usec, "250ms", READING_USEC, 60e6,
-            .help = "How often to look at the load while it changes"),
+            .help = "How often to sample the load while it changes"),
         ROW("FilterTime", SETTING_DURATION, filter_usec, "1s", 0, 600e6,
             .help = "Time constant of the load's moving average"),
         ROW("TargetUtilization", SETTING_PERCENT, target, "70%", 0.05, 1,
-            .help = "How much the filtered load may use the cores that are kept for it"),
+            .help = "Utilisation up to which the filtered load may fill the active cores"),
         ROW("UpThreshold", SETTING_PERCENT, up, "90%", 0.05, 1,
-            .help = "A CPU used this much, or all kept cores together, is reason to unpark"),
+            .help = "Unpark when a CPU, or all active cores together, are used this much"),
         ROW("DownThreshold", SETTING_PERCENT, down, "60%", 0, 1,
-            .help = "Kept cores used less than this may be parked"),
+            .help = "Park when the active cores are used less than this"),
         ROW("PressureThreshold", SETTING_PERCENT, pressure, "25%", 0.001, 1,
-            .help = "Tasks that wait for CPUs this share of the time are reason to unpark"),
+            .help = "Unpark when tasks wait for a CPU for this share of the time"),
         ROW("Dwell", SETTING_DURATION, dwell_usec, "5s", 0, 3600e6,
             .help = "How long the load must be low before cores are parked"),
         ROW("MinCores", SETTING_COUNT, min_cores, "1", 1, CPUSET_MAX,
-            .help = "Cores that are never parked"),
+            .help = "Number of cores that are always active"),
         ROW("MaxCores", SETTING_COUNT, max_cores, "0", 0, CPUSET_MAX,
-            .help = "Cores that are used at most; 0: all"),
+            .help = "Number of cores that are active at most; 0: all"),
         ROW("PackOrder", SETTING_CHOICE, pack_order, "efficiency", .choices = pack_orders,
-            .help = "Cores to keep first: the slowest, the fastest, or package by package"),
+            .help = "Which cores stay active: the slowest, the fastest, or package by package"),
         ROW("MaxTransitions", SETTING_COUNT, max_transitions, "6", 2, CHANGES_MAX,
-            .help = "Changes of the parked set in any minute, at most"),
+            .help = "Changes of the set of parked CPUs in any minute, at most"),
         ROW("BackOff", SETTING_BOOL, back_off, "yes",
-            .help = "Park nothing for a while where that was seen to save no energy"),
+            .help = "Stop parking for a while when it saves no energy"),
         { 0 },
 };
 

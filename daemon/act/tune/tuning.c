@@ -19,25 +19,27 @@
                   .type = SETTING_BOOL,                                                            \
                   .offset = offsetof(TuneOptions, manage),                                         \
                   .fallback = "yes",                                                               \
-                  .help = "Whether " what_ " may be changed when a policy wishes it" },            \
+                  .help = "Whether policies may change " what_ },                                  \
                         { .section = name_,                                                        \
                           .key = "Exclude",                                                        \
                           .type = SETTING_CPUSET,                                                  \
                           .offset = offsetof(TuneOptions, exclude),                                \
                           .fallback = "",                                                          \
-                          .help = "CPUs that are left alone" exclude_ },                           \
+                          .help = exclude_ },                                                      \
                 {                                                                                  \
                         .key = NULL                                                                \
                 }                                                                                  \
         }
 
-const Setting frequency_settings[] = SETTINGS("Frequency",
-                                              "governor, EPP, EPB, boost and frequencies",
-                                              ", with those that share theirs, and so is boost");
-const Setting idle_states_settings[] = SETTINGS("IdleStates", "idle states",
-                                                ", and then so is the kernel's idle governor");
-const Setting latency_settings[] = SETTINGS("Latency", "wake-up latencies",
-                                            ", and then so is the limit for all CPUs together");
+const Setting frequency_settings[] = SETTINGS(
+        "Frequency", "governor, EPP, EPB, boost and frequencies",
+        "CPUs to leave alone, with all that share their frequency, and boost");
+const Setting idle_states_settings[] = SETTINGS(
+        "IdleStates", "idle states",
+        "CPUs to leave alone; also leaves the kernel's idle governor alone");
+const Setting latency_settings[] = SETTINGS(
+        "Latency", "wake-up latencies",
+        "CPUs to leave alone; also refuses the limit for all CPUs together");
 
 const char tune_dir[] = TUNE_DIR;
 
