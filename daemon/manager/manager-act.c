@@ -113,7 +113,7 @@ static const Knob *lost_knob(const Manager *manager)
         int n = knobs_list(manager->knobs, &knobs);
 
         for (int i = 0; i < n; i++) {
-                if (knob_is_confining(knobs[i]))
+                if (knob_is_confining(manager->knobs, knobs[i]))
                         return NULL;
                 if (!lost && knobs[i]->state != KNOB_OURS &&
                     knob_is_of(knobs[i], actuator_park.kinds))
@@ -127,7 +127,7 @@ static bool is_confining(const Manager *manager)
         const Knob *const *knobs;
 
         for (int i = 0, n = knobs_list(manager->knobs, &knobs); i < n; i++)
-                if (knob_is_confining(knobs[i]))
+                if (knob_is_confining(manager->knobs, knobs[i]))
                         return true;
         return false;
 }

@@ -82,7 +82,7 @@ int units_call(Units *units, sd_bus_message *message, sd_bus_message **ret_reply
 
         r = sd_bus_message_set_auto_start(message, false);
         if (r >= 0)
-                r = sd_bus_call(units->connection, message, 0, &error, ret_reply);
+                r = sd_bus_call(sd_bus_message_get_bus(message), message, 0, &error, ret_reply);
         if (r >= 0)
                 return 0;
         log_debug("systemd: %s: %s", sd_bus_message_get_member(message),

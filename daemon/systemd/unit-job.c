@@ -3,8 +3,10 @@
  * Starting and stopping units.
  *
  * systemd answers a request to start or stop with the name of a job, and with the signal JobRemoved
- * when that is done. The signal goes to who queued the job without a subscription; it is listened
- * for before the job is asked for, so that it cannot be missed.
+ * when that is done. The signal goes to the connection that queued the job without a subscription;
+ * it is listened for before the job is requested, so that it cannot be missed. Each job has a
+ * connection of its own: CPUs are also parked and unparked from within signals of the shared one,
+ * which cannot wait for another signal then (sd_bus_process(3), EBUSY).
  *
  * Our slice is bound to the service that we are (BindsTo=), if we are one's main process, and goes
  * with it however it ends. It is started without regard for dependencies: the job would otherwise
@@ -23,8 +25,6 @@
 #include "systemd/bus-connect.h"
 #include "systemd/unit-parts.h"
 
-#define _slot_ __attribute__((cleanup(sd_bus_slot_unrefp)))
-
 #define DESCRIPTION "CPUs kept free of work by idled"
 
 /* Notes the result of a job by its name. */
@@ -39,30 +39,56 @@ static int on_job_removed(sd_bus_message *message, void *userdata, sd_bus_error 
         return 0;
 }
 
-static int listen_for_jobs(Units *units, GHashTable *results, sd_bus_slot **ret_slot)
-{
-        int r = units_connect(units);
+/* A connection that listens for the results of jobs, and these: name of the job -> result. */
+typedef struct Jobs {
+        Units *units;
+        sd_bus *connection;
+        GHashTable *results;
+} Jobs;
 
-        return r < 0 ? r
-                     : sd_bus_match_signal(units->connection, ret_slot, SYSTEMD_NAME, SYSTEMD_PATH,
-                                           SYSTEMD_MANAGER, "JobRemoved", on_job_removed, results);
+static void jobs_done(Jobs *jobs)
+{
+        sd_bus_close_unref(jobs->connection);
+        g_clear_pointer(&jobs->results, g_hash_table_unref);
+}
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Jobs, jobs_done)
+
+/* -ENOTCONN. `jobs` is to be ended in any case. */
+static int jobs_init(Jobs *jobs, Units *units)
+{
+        int r;
+
+        *jobs = (Jobs){ .units = units };
+        jobs->results = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+        r = units_connect(units);
+        if (r < 0)
+                return r;
+        r = bus_connect(units->address, false, &jobs->connection);
+        if (r >= 0)
+                r = bus_wait_ready(jobs->connection);
+        if (r < 0)
+                return -ENOTCONN;
+        sd_bus_set_method_call_timeout(jobs->connection, units->timeout_usec);
+        return sd_bus_match_signal(jobs->connection, NULL, SYSTEMD_NAME, SYSTEMD_PATH,
+                                   SYSTEMD_MANAGER, "JobRemoved", on_job_removed, jobs->results);
 }
 
 /* Works on the connection until the job is done. */
-static int wait_for_job(Units *units, GHashTable *results, const char *job)
+static int wait_for_job(Jobs *jobs, const char *job)
 {
-        gint64 end = g_get_monotonic_time() + (gint64)units->timeout_usec;
+        gint64 end = g_get_monotonic_time() + (gint64)jobs->units->timeout_usec;
         const char *result;
 
-        while (!(result = g_hash_table_lookup(results, job))) {
+        while (!(result = g_hash_table_lookup(jobs->results, job))) {
                 gint64 left = end - g_get_monotonic_time();
                 int r;
 
                 if (left <= 0)
                         return -ETIMEDOUT;
-                r = sd_bus_process(units->connection, NULL);
+                r = sd_bus_process(jobs->connection, NULL);
                 if (r == 0)
-                        r = sd_bus_wait(units->connection, (uint64_t)left);
+                        r = sd_bus_wait(jobs->connection, (uint64_t)left);
                 if (r < 0)
                         return r == -ECONNRESET ? -ENOTCONN : r;
         }
@@ -71,22 +97,22 @@ static int wait_for_job(Units *units, GHashTable *results, const char *job)
 }
 
 /* Sends `ask`, whose answer is a job, and waits until that is done. */
-static int run_job(Units *units, GHashTable *results, sd_bus_message *ask)
+static int run_job(Jobs *jobs, sd_bus_message *ask)
 {
         _message_ sd_bus_message *reply = NULL;
         const char *job;
-        int r = units_call(units, ask, &reply);
+        int r = units_call(jobs->units, ask, &reply);
 
         if (r >= 0)
                 r = sd_bus_message_read(reply, "o", &job);
-        return r < 0 ? r : wait_for_job(units, results, job);
+        return r < 0 ? r : wait_for_job(jobs, job);
 }
 
-static int ask_for_job(Units *units, const char *method, const char *unit, const char *mode,
+static int ask_for_job(Jobs *jobs, const char *method, const char *unit, const char *mode,
                        sd_bus_message **ret_ask)
 {
         _message_ sd_bus_message *ask = NULL;
-        int r = sd_bus_message_new_method_call(units->connection, &ask, SYSTEMD_NAME, SYSTEMD_PATH,
+        int r = sd_bus_message_new_method_call(jobs->connection, &ask, SYSTEMD_NAME, SYSTEMD_PATH,
                                                SYSTEMD_MANAGER, method);
 
         if (r >= 0)
@@ -127,53 +153,47 @@ static int append_properties(sd_bus_message *ask, const CpuSet *cpus)
 }
 
 /* -EEXIST: systemd has not forgotten an older one. */
-static int start_new(Units *units, GHashTable *results, const char *slice, const CpuSet *cpus)
+static int start_new(Jobs *jobs, const char *slice, const CpuSet *cpus)
 {
         _message_ sd_bus_message *ask = NULL;
-        int r = ask_for_job(units, "StartTransientUnit", slice, "ignore-dependencies", &ask);
+        int r = ask_for_job(jobs, "StartTransientUnit", slice, "ignore-dependencies", &ask);
 
         if (r >= 0)
                 r = append_properties(ask, cpus);
         if (r >= 0) /* no other units with it */
                 r = sd_bus_message_append(ask, "a(sa(sv))", 0);
-        return r < 0 ? r : run_job(units, results, ask);
+        return r < 0 ? r : run_job(jobs, ask);
 }
 
-static int start_again(Units *units, GHashTable *results, const char *slice, const CpuSet *cpus)
+static int start_again(Jobs *jobs, const char *slice, const CpuSet *cpus)
 {
         _message_ sd_bus_message *ask = NULL;
-        int r = units->control.set_allowed(units, slice, cpus);
+        int r = jobs->units->control.set_allowed(jobs->units, slice, cpus);
 
         if (r >= 0)
-                r = ask_for_job(units, "StartUnit", slice, "ignore-dependencies", &ask);
-        return r < 0 ? r : run_job(units, results, ask);
+                r = ask_for_job(jobs, "StartUnit", slice, "ignore-dependencies", &ask);
+        return r < 0 ? r : run_job(jobs, ask);
 }
 
 int unit_start_slice(void *userdata, const char *slice, const CpuSet *cpus)
 {
-        Units *units = userdata;
-        g_autoptr(GHashTable)
-                results = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
-        _slot_ sd_bus_slot *slot = NULL;
-        int r = listen_for_jobs(units, results, &slot);
+        g_auto(Jobs) jobs = { 0 };
+        int r = jobs_init(&jobs, userdata);
 
         if (r >= 0)
-                r = start_new(units, results, slice, cpus);
-        return r == -EEXIST ? start_again(units, results, slice, cpus) : MIN(r, 0);
+                r = start_new(&jobs, slice, cpus);
+        return r == -EEXIST ? start_again(&jobs, slice, cpus) : MIN(r, 0);
 }
 
 int unit_stop(void *userdata, const char *unit)
 {
-        Units *units = userdata;
-        g_autoptr(GHashTable)
-                results = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         _message_ sd_bus_message *ask = NULL;
-        _slot_ sd_bus_slot *slot = NULL;
-        int r = listen_for_jobs(units, results, &slot);
+        g_auto(Jobs) jobs = { 0 };
+        int r = jobs_init(&jobs, userdata);
 
         if (r >= 0)
-                r = ask_for_job(units, "StopUnit", unit, "replace", &ask);
+                r = ask_for_job(&jobs, "StopUnit", unit, "replace", &ask);
         if (r >= 0)
-                r = run_job(units, results, ask);
+                r = run_job(&jobs, ask);
         return r == -ENOENT ? 0 : MIN(r, 0);
 }

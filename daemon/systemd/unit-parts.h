@@ -39,7 +39,8 @@ struct Units {
 /* Makes the connection if there is none, and listens on it if that is wanted. -ENOTCONN. */
 int units_connect(Units *units);
 
-/* Calls systemd and waits for the answer, whose errors are those of UnitControl. */
+/* Calls systemd on the connection of the message and waits for the answer, whose errors are those
+ * of UnitControl. */
 int units_call(Units *units, sd_bus_message *message, sd_bus_message **ret_reply);
 
 /* The interface that has the cgroup properties of this type of unit; NULL: not one to confine. */

@@ -53,14 +53,15 @@ dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
 
 
 def wait_until(condition, what):
-    """Runs the main loop until condition() is true; it is looked at after every event."""
+    """Runs the main loop until condition() is true; it is looked at after every event. `what` is a text or
+    a function that returns one."""
     context = GLib.MainContext.default()
     end = time.monotonic() + TIMEOUT
     tick = GLib.timeout_add(50, lambda: True)  # so that conditions beside the loop are seen too
     try:
         while not condition():
             if time.monotonic() > end:
-                raise AssertionError('timed out: ' + what)
+                raise AssertionError('timed out: ' + (what() if callable(what) else what))
             context.iteration(True)
     finally:
         GLib.source_remove(tick)

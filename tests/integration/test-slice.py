@@ -27,6 +27,10 @@ class Slice(WithSystemd, TestCase):
                 file.write(text)
         self.start_systemd()
 
+    def set_kernel(self, release):
+        with open(os.path.join(self.root, 'proc/sys/kernel/osrelease'), 'w', encoding='utf-8') as file:
+            file.write(release + '\n')
+
     def begin(self, broken=''):
         self.mocked('KeepCgroups', self.cgroups, broken)
         self.mocked('KeepFiles', os.path.join(self.root, 'run/systemd/system.control'))
@@ -81,6 +85,24 @@ class Slice(WithSystemd, TestCase):
         self.assertEqual(once.count_log('park: isolated partition ' + SLICE), 1)
         self.assertEqual(self.history(), [SLICE + ' start ignore-dependencies c0', SLICE + ' stop replace -'])
         self.assertFalse(self.connection.name_has_owner('org.idled1'))
+
+    def test_stopped_within_a_signal(self):
+        """Where the slice is not kept, a unit that starts has it stopped, from within the signal that says
+        so, and it is started again afterwards."""
+        self.write_config('idled.conf', '[Daemon]\nPolicies=ondemand\n[Park]\nStartWindow=300ms\n')
+        self.write_config('policies/ondemand.conf', '[Policy]\nPeriod=100ms\nDwell=300ms\nMaxCores=1\n')
+        self.set_kernel('6.1.0')
+        self.begin()
+        wait_until(lambda: self.get('Parked'), 'parking')
+        self.wait_subscribed()
+        for _ in range(3):
+            self.mocked('EmitJob', 'JobNew', 'ssh.service')
+            self.wait_parked('')
+            self.assertEqual(self.history()[-1], SLICE + ' stop replace -')
+            self.mocked('EmitJob', 'JobRemoved', 'ssh.service')
+            wait_until(lambda: self.get('Parked'), 'parking again')
+        self.assertEqual(self.get('Degraded'), [])
+        self.assertEqual(self.daemon.count_log('resource busy'), 0)
 
     def falls_back(self):
         self.set_idle_mask('7')

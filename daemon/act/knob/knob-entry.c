@@ -374,10 +374,12 @@ bool knob_is_on_record(const Knob *knob)
         return ((const KnobEntry *)knob)->record;
 }
 
-bool knob_is_confining(const Knob *knob)
+bool knob_is_confining(const Knobs *knobs, const Knob *knob)
 {
+        const KnobKind *kind = knob->kind;
+
         return knob->state == KNOB_OURS &&
-               (!knob->kind->confines || knob->kind->confines(knob->name));
+               (!kind->confines || kind->confines(&knobs->context, knob->name, knob->ours));
 }
 
 bool knobs_is_dry_run(const Knobs *knobs)

@@ -76,9 +76,9 @@ typedef struct KnobKind {
          * left it; NULL: a write has no steps. */
         bool (*passes)(const ActContext *context, const char *to, const char *now);
 
-        /* True if the knob keeps work off CPUs; false: it only makes way for one that does. NULL:
-         * all of the kind do. */
-        bool (*confines)(const char *name);
+        /* True if the knob at `value` keeps work off CPUs; false: it only makes way for one that
+         * does, or the value leaves all CPUs. NULL: all of the kind do. */
+        bool (*confines)(const ActContext *context, const char *name, const char *value);
 
         /* True if the kernel or the hardware itself keeps the knob at `now` although `wanted` was
          * written: that is nobody else's doing. NULL: it never does. */
@@ -158,7 +158,7 @@ void knobs_set(Knobs *knobs, KnobChange *changes, unsigned n);
 int knob_adopt(Knobs *knobs, const KnobKind *kind, const char *name);
 
 /* True if the knob is ours and keeps work off CPUs. */
-bool knob_is_confining(const Knob *knob);
+bool knob_is_confining(const Knobs *knobs, const Knob *knob);
 
 /* True if the knob's original is on record: it has a value of ours, or may have, though it failed.
  */

@@ -126,7 +126,7 @@ static bool partition_passes(const ActContext *context, const char *to, const ch
         return g_str_has_prefix(now, "isolated") || g_str_has_prefix(now, "root");
 }
 
-static bool partition_confines(const char *name)
+static bool partition_confines(const ActContext *context, const char *name, const char *value)
 {
         return IS_AMONG(name, types);
 }

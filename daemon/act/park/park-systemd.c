@@ -12,9 +12,9 @@
  * cgroups of the units, where systemd then writes the same.
  *
  * systemd answers "done" to values that the kernel then refuses, so after each change the CPUs in
- * force are asked for. It takes a limit away by writing an empty list, which the kernel refuses for
- * a group with tasks as long as the controller stays on, so a unit is first given all CPUs that
- * there can be.
+ * force are asked for. It removes a limit by writing an empty list, which the kernel refuses for a
+ * group with tasks (ENOSPC, a warning in the journal) as long as the controller stays on. So while
+ * nothing is parked the units keep a limit of all possible CPUs, and only restoring removes it.
  */
 #include "act/park/park-common.h"
 
@@ -64,7 +64,7 @@ static int set_checked(const UnitControl *units, const char *name, const CpuSet 
 static int unit_write(const ActContext *context, const char *name, const char *value)
 {
         const UnitControl *units = context->units;
-        CpuSet cpus, possible;
+        CpuSet cpus, possible, now;
         int r;
 
         if (!units)
@@ -76,6 +76,8 @@ static int unit_write(const ActContext *context, const char *name, const char *v
                 return set_checked(units, name, &cpus);
         r = park_possible(context->root, &possible);
         if (r == 0)
+                r = units->get_allowed(units->userdata, name, &now);
+        if (r == 0 && !cpuset_equal(&now, &possible))
                 r = units->set_allowed(units->userdata, name, &possible);
         return r < 0 ? r : units->set_allowed(units->userdata, name, &cpus);
 }
@@ -98,6 +100,22 @@ static uint64_t unit_identity(const ActContext *context, const char *name)
         return number ? number : 1;
 }
 
+/* True if the unit has CPUs of its own. */
+static bool has_own(const char *original)
+{
+        CpuSet own;
+
+        return cpuset_parse(original, &own) < 0 || !cpuset_is_empty(&own);
+}
+
+static bool unit_confines(const ActContext *context, const char *name, const char *value)
+{
+        CpuSet cpus, possible;
+
+        return cpuset_parse(value, &cpus) < 0 || park_possible(context->root, &possible) < 0 ||
+               !cpuset_equal(&cpus, &possible);
+}
+
 const KnobKind park_unit_kind = {
         .name = "unit",
         .read = unit_read,
@@ -105,6 +123,7 @@ const KnobKind park_unit_kind = {
         .identity = unit_identity,
         .equal = park_cpus_equal,
         .passes = unit_passes,
+        .confines = unit_confines,
 };
 
 static int list_units(void *userdata, const char *group, char ***ret_children)
@@ -142,14 +161,6 @@ static int open_systemd(const ActContext *context, const ParkOptions *options, v
         state->options = options;
         *ret_state = state;
         return 0;
-}
-
-/* True if the unit has CPUs of its own. */
-static bool has_own(const char *original)
-{
-        CpuSet own;
-
-        return cpuset_parse(original, &own) < 0 || !cpuset_is_empty(&own);
 }
 
 static int confine(State *state, Knobs *knobs, const char *unit, const CpuSet *allowed,
@@ -203,6 +214,30 @@ static void widen_groups(State *state, const Knobs *knobs, const CpuSet *allowed
                         widen_group(state->context.root, list[i]->name, &cpus);
 }
 
+/* Gives every unit that is confined all CPUs that there can be, which the kernel takes from a group
+ * with tasks. The limit itself goes when idled ends. */
+static int open_units(State *state, Knobs *knobs)
+{
+        g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+        g_autofree char *every = NULL;
+        const Knob *const *list;
+        CpuSet possible;
+        int first = 0, r;
+
+        r = park_possible(state->context.root, &possible);
+        if (r < 0)
+                return r;
+        every = cpuset_format(&possible);
+        for (int i = 0, n = knobs_list(knobs, &list); i < n; i++)
+                if (list[i]->kind == &park_unit_kind && list[i]->state != KNOB_FOREIGN &&
+                    list[i]->original && !has_own(list[i]->original))
+                        g_ptr_array_add(names, g_strdup(list[i]->name));
+        for (unsigned i = 0; i < names->len; i++)
+                first = park_first_error(first,
+                                         knob_set(knobs, &park_unit_kind, names->pdata[i], every));
+        return first;
+}
+
 static int apply_systemd(void *data, Knobs *knobs, const CpuSet *allowed, const Topology *topology)
 {
         State *state = data;
@@ -212,7 +247,7 @@ static int apply_systemd(void *data, Knobs *knobs, const CpuSet *allowed, const 
         if (!knobs_is_dry_run(knobs))
                 widen_groups(state, knobs, allowed, &topology->online);
         if (cpuset_is_subset(&topology->online, allowed))
-                return park_release(knobs, &park_unit_kind, (const char *const[]){ NULL });
+                return open_units(state, knobs);
         r = park_select(state->options, list_units, state, &chosen);
         if (r < 0)
                 return r;

@@ -151,7 +151,7 @@ int tune_write(const ActContext *context, const char *name, const char *value)
         return file_write(context->root, path, value);
 }
 
-bool tune_confines(const char *name)
+bool tune_confines(const ActContext *context, const char *name, const char *value)
 {
         return false;
 }

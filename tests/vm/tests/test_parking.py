@@ -43,9 +43,14 @@ class Parking(ParkingTest):
             self.park("")
             self.assertEqual(self.cpus_of(*who), list(everybody))
             self.check_work(set())
+        self.assertEqual(self.refusals(), 0)
         self.park("2-3")
         self.guest.run("systemctl stop idled")
         self.assertEqual(self.cpus_of(*who), list(everybody))
+
+    def refusals(self):
+        """Lists of CPUs that the kernel refused to take from systemd, as its journal says."""
+        return int(self.guest.read("journalctl -q -b _PID=1 -g 'cpuset.cpus.*No space left' | wc -l"))
 
     def check_work(self, parked):
         """What tenants do, who are more than there are CPUs, is done on all that are not parked, and those

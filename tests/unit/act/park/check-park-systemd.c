@@ -97,8 +97,16 @@ START_TEST(all_top_level_units)
         ck_assert_int_eq(apply(knobs, "1"), 0);
         expect_log("init.scope=1 system.slice=1 user.slice=1 ");
         ck_assert_int_eq(apply(knobs, "0-3"), 0);
-        expect_log("user.slice=0-3 user.slice= system.slice=0-3 system.slice= "
-                   "init.scope=0-3 init.scope= ");
+        /* An empty list would be refused, which systemd logs, with each change. */
+        expect_log("init.scope=0-3 system.slice=0-3 user.slice=0-3 ");
+        ck_assert_int_eq(apply(knobs, "0-3"), 0);
+        expect_log("");
+        ck_assert_int_eq(apply(knobs, "0-1"), 0);
+        expect_log("init.scope=0-1 system.slice=0-1 user.slice=0-1 ");
+        ck_assert_int_eq(apply(knobs, "0-3"), 0);
+        expect_log("init.scope=0-3 system.slice=0-3 user.slice=0-3 ");
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+        expect_log("user.slice= system.slice= init.scope= ");
         expect_as_found();
 }
 END_TEST
