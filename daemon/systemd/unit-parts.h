@@ -27,7 +27,8 @@ struct Units {
         bool reload;             /* systemd has to read its files anew */
         unsigned watching;       /* UnitsWatch flags */
         GPtrArray *matches;      /* of sd_bus_slot, while watching and connected */
-        GQueue *unread;          /* names of units whose CPUs are still to be read */
+        GQueue *unread;          /* names of listed units whose CPUs are still to be read */
+        GQueue *newcomers;       /* and of units that came since, which are read before these */
         GHashTable *readings;    /* name -> Reading: those that are being read */
         GPtrArray *slots;        /* of sd_bus_slot: other questions without an answer yet */
         bool listing;            /* all units are being read */

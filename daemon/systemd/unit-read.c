@@ -3,11 +3,13 @@
  * Reading what loaded units say of CPUs.
  *
  * All units are listed once; from then on systemd tells which are loaded and unloaded, and when it
- * has read its files again. Each unit is asked for few properties, since GetAll would have systemd
- * collect three hundred of a service. Questions are asked for READINGS_MAX units at a time, since
- * the system bus refuses more than 128 without an answer, and answered in the event loop, so that
- * neither systemd nor idled is kept from its work. A systemd that is busy starting something may
- * take long to answer, which harms nothing here.
+ * has read its files again. systemd loads a unit that is asked for a property, and says so as it
+ * does of any other: a unit that came is only read while it is loaded, or reading it would not end.
+ * Each unit is asked for few properties, since GetAll would have systemd collect three hundred of a
+ * service. Questions are asked for READINGS_MAX units at a time, since the system bus refuses more
+ * than 128 without an answer, and answered in the event loop, so that neither systemd nor idled is
+ * kept from its work. A systemd that is busy starting something may take long to answer, which
+ * harms nothing here.
  */
 #include <errno.h>
 
@@ -170,24 +172,66 @@ static int ask(Reading *reading, const char *path, const char *interface, const 
         return 0;
 }
 
-static void read_unit(Units *units, const char *unit)
+/* False if nothing could be asked. */
+static bool ask_all(Reading *reading, const char *path)
 {
-        const char *interface = unit_interface(unit);
-        bool service = g_str_has_suffix(unit, ".service");
+        const char *interface = unit_interface(reading->unit);
+        bool service = g_str_has_suffix(reading->unit, ".service");
+
+        for (size_t i = 0; i < G_N_ELEMENTS(properties); i++)
+                if (service || !properties[i].services_only)
+                        ask(reading, path, interface, &properties[i]);
+        return reading->pending > 0;
+}
+
+static int on_loaded(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        Reading *reading = userdata;
+        Units *units = reading->units;
+        const char *path;
+
+        if (!sd_bus_message_is_method_error(message, NULL) &&
+            sd_bus_message_read(message, "o", &path) >= 0 && ask_all(reading, path))
+                return 0;
+        g_hash_table_remove(units->readings, reading->unit);
+        read_next(units);
+        return 0;
+}
+
+static bool ask_if_loaded(Reading *reading)
+{
+        Units *units = reading->units;
+        _message_ sd_bus_message *message = NULL;
+        sd_bus_slot *slot = NULL;
+        int r = sd_bus_message_new_method_call(units->connection, &message, SYSTEMD_NAME,
+                                               SYSTEMD_PATH, SYSTEMD_MANAGER, "GetUnit");
+
+        if (r >= 0)
+                r = sd_bus_message_append(message, "s", reading->unit);
+        if (r >= 0)
+                r = sd_bus_message_set_auto_start(message, false);
+        if (r >= 0)
+                r = sd_bus_call_async(units->connection, &slot, message, on_loaded, reading,
+                                      ANSWER_USEC);
+        if (r >= 0)
+                g_ptr_array_add(reading->slots, slot);
+        return r >= 0;
+}
+
+/* Reads a unit of which systemd has just said that it is loaded, or one that came. */
+static void read_unit(Units *units, const char *unit, bool came)
+{
         g_autofree char *path = NULL;
         Reading *reading;
 
-        if (!interface || sd_bus_path_encode(UNITS_PATH, unit, &path) < 0)
+        if (!unit_interface(unit) || sd_bus_path_encode(UNITS_PATH, unit, &path) < 0)
                 return;
         reading = g_new0(Reading, 1);
         reading->units = units;
         reading->unit = g_strdup(unit);
         reading->slots = g_ptr_array_new_with_free_func(unref_slot);
         g_hash_table_replace(units->readings, reading->unit, reading);
-        for (size_t i = 0; i < G_N_ELEMENTS(properties); i++)
-                if (service || !properties[i].services_only)
-                        ask(reading, path, interface, &properties[i]);
-        if (reading->pending == 0)
+        if (came ? !ask_if_loaded(reading) : !ask_all(reading, path))
                 g_hash_table_remove(units->readings, unit);
 }
 
@@ -201,11 +245,12 @@ static void end_listing(Units *units, int error)
 static void read_next(Units *units)
 {
         while (g_hash_table_size(units->readings) < READINGS_MAX) {
-                g_autofree char *unit = g_queue_pop_head(units->unread);
+                bool came = !g_queue_is_empty(units->newcomers);
+                g_autofree char *unit = g_queue_pop_head(came ? units->newcomers : units->unread);
 
                 if (!unit)
                         break;
-                read_unit(units, unit);
+                read_unit(units, unit, came);
         }
         if (units->listing && g_hash_table_size(units->readings) == 0)
                 end_listing(units, 0);
@@ -215,7 +260,7 @@ void units_read(Units *units, const char *unit)
 {
         if (g_hash_table_contains(units->readings, unit))
                 return;
-        g_queue_push_head(units->unread, g_strdup(unit));
+        g_queue_push_head(units->newcomers, g_strdup(unit));
         read_next(units);
 }
 
@@ -285,6 +330,7 @@ void units_read_job(Units *units, const char *unit, const char *job)
 void units_read_forget(Units *units)
 {
         g_queue_clear_full(units->unread, g_free);
+        g_queue_clear_full(units->newcomers, g_free);
         g_hash_table_remove_all(units->readings);
         g_ptr_array_set_size(units->slots, 0);
         units->listing = false;
@@ -293,6 +339,7 @@ void units_read_forget(Units *units)
 void units_read_init(Units *units)
 {
         units->unread = g_queue_new();
+        units->newcomers = g_queue_new();
         units->readings = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, reading_free);
         units->slots = g_ptr_array_new_with_free_func(unref_slot);
 }
@@ -301,6 +348,7 @@ void units_read_done(Units *units)
 {
         units_read_forget(units);
         g_queue_free(units->unread);
+        g_queue_free(units->newcomers);
         g_hash_table_unref(units->readings);
         g_ptr_array_unref(units->slots);
 }

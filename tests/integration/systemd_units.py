@@ -200,6 +200,14 @@ def LoadUnit(self, name, properties):
         self.EmitSignal(MAIN_IFACE, 'UnitNew', 'so', [name, dbus.ObjectPath(unit_path(name))])
 
 
+@dbus.service.method(MOCK_IFACE, in_signature='sa{sv}', out_signature='')
+def PassUnit(self, name, properties):
+    """A unit is loaded and unloaded at once. Its object still answers: systemd loads a unit that is asked
+    for a property."""
+    LoadUnit(self, name, properties)
+    del self.units[name]
+
+
 @dbus.service.method(MOCK_IFACE, in_signature='ss', out_signature='')
 def EmitJob(self, signal, name):
     """JobNew or JobRemoved."""

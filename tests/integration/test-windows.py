@@ -78,6 +78,16 @@ class Windows(WithSystemd, TestCase):
         self.mocked('RemoveUnit', 'a.service')
         wait_until(lambda: str(self.get('Parked')).endswith('7'), 'parking CPU 7')
 
+    def test_unit_that_is_not_loaded_any_more(self):
+        """It is not asked for properties, which would load it again, and so on for ever."""
+        parked = self.begin()
+        self.assertIn('7', parked)
+        self.mocked('PassUnit', 'brief.service', dbus.Dictionary({'CPUAffinity': CPU_7}, signature='sv'))
+        self.load('late.service', CPUAffinity=dbus.Array([dbus.Byte(1 << 6)], signature='y'))
+        self.wait_reason(r'CPU 6 is in use .*safety: late\.service \(CPUAffinity=6\) needs')
+        wait_until(lambda: '7' in self.get('Parked') and '6' not in self.get('Parked'), 'parking CPU 7')
+        self.assertFalse([text for text in self.reasons() if 'brief' in text])
+
     def test_oneshot_opens_none(self):
         self.load('once.service', Type='oneshot')
         parked = self.begin()

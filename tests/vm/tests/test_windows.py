@@ -59,7 +59,11 @@ class Windows(lab.IdledTest):
         return tuple(int(n) for n in self.guest.read("uname -r").split(".")[:2])
 
     def wait_parked(self, cpus="2-3"):
-        self.wait_for(f"parking {cpus}", lambda: self.string("Parked") == cpus)
+        try:
+            self.wait_for(f"parking {cpus}", lambda: self.string("Parked") == cpus)
+        except AssertionError:
+            print(self.guest.run("idlectl why; idlectl why --history | tail -20", check=False).output)
+            raise
 
     def explained(self):
         return self.guest.read(f"busctl call {MANAGER} Explain")
