@@ -34,8 +34,8 @@ Client *client_new(const Ctl *ctl)
 
         client->authorize = ctl->screen.terminal;
         if (ctl->root_path && !ctl->bus) {
-                client->problem = g_strdup("idled is not running (with --root only a bus that is "
-                                           "named is asked)");
+                client->problem = g_strdup("idled is not running (with --root, idlectl uses a bus "
+                                           "only if an option names it)");
                 return client;
         }
         address = bus_address(ctl->bus);
@@ -182,7 +182,7 @@ static bool is_gone(Client *client, const sd_bus_error *error, int r)
 
         if (sd_bus_error_has_names(error, SD_BUS_ERROR_SERVICE_UNKNOWN,
                                    SD_BUS_ERROR_NAME_HAS_NO_OWNER))
-                how = "is not running (nobody has its name on the bus)";
+                how = "is not running (its name on the bus has no owner)";
         else if (r == -ETIMEDOUT ||
                  sd_bus_error_has_names(error, SD_BUS_ERROR_NO_REPLY, SD_BUS_ERROR_TIMEOUT))
                 how = "does not answer";
@@ -204,8 +204,7 @@ static char *error_text(const sd_bus_error *error, int r)
 {
         if (sd_bus_error_has_names(error, SD_BUS_ERROR_ACCESS_DENIED,
                                    SD_BUS_ERROR_INTERACTIVE_AUTHORIZATION_REQUIRED))
-                return g_strdup("you may not do that: ask as root, or be given the right by "
-                                "polkit");
+                return g_strdup("not authorized: run idlectl as root, or let polkit authorize you");
         return g_strdup(error->message ? error->message : g_strerror(-r));
 }
 
@@ -386,7 +385,7 @@ int client_hold(Client *client, const HoldWishes *wishes, char **ret_path, int *
         if (sd_bus_message_read(reply, "oh", &path, &fd) >= 0)
                 fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
         if (fd < 0) {
-                *ret_error = g_strdup("the answer has no hold in it");
+                *ret_error = g_strdup("the answer contains no hold");
                 return -EREMOTEIO;
         }
         *ret_path = g_strdup(path);
@@ -411,7 +410,7 @@ int client_sleeps_start(Client *client, bool latencies, uint32_t *ret_number, in
         if (sd_bus_message_read(reply, "uh", ret_number, &fd) >= 0)
                 fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
         if (fd < 0) {
-                *ret_error = g_strdup("the answer has no descriptor in it");
+                *ret_error = g_strdup("the answer contains no descriptor");
                 return -EREMOTEIO;
         }
         *ret_fd = fd;

@@ -441,7 +441,7 @@ json_object *latency_ask(Ctl *ctl, int *ret_status)
         *ret_status = EXIT_FAILED;
         r = watch_new(ctl->root, &watch);
         if (r < 0) {
-                complain("%s: no CPUs can be read: %s", ctl->root_path ? ctl->root_path : "/",
+                complain("%s: failed to read the CPUs: %s", ctl->root_path ? ctl->root_path : "/",
                          g_strerror(-r));
                 return NULL;
         }

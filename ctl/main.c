@@ -209,9 +209,9 @@ static const Verb verbs[] = {
           .arguments = "[TRACE...]",
           .summary = "Show which governor and limit suit recorded idle periods",
           .help = "Replays the kernel's governors with every limit on idle states, and prints the\n"
-                  "commands that apply the best. Energy is by that of the least. Of candidates\n"
-                  "that need about the same energy, the one with the shortest exit latency is\n"
-                  "best.\n"
+                  "commands that apply the best. Energy is relative to the candidate that needs\n"
+                  "least. Among candidates that need about the same energy, the best has the\n"
+                  "shortest exit latency.\n"
                   "  idlectl advise --table laptop.tbl --latency 100us trace.csv.xz",
           .options = { advise_options },
           .check = advise_check,

@@ -261,8 +261,8 @@ static bool open_record(Sweep *sweep)
                 return false;
         }
         if (flock(sweep->run, LOCK_EX | LOCK_NB) < 0) {
-                complain("--sweep: idled is running (it has locked %s) and would change the same "
-                         "settings: stop it first",
+                complain("--sweep: idled is running (it has locked %s) and may change the same "
+                         "knobs: stop it first",
                          path);
                 return false;
         }
@@ -270,8 +270,8 @@ static bool open_record(Sweep *sweep)
                                  false);
         n = knobs_recover(sweep->knobs, kinds, &skipped);
         if (n != 0 || skipped > 0) {
-                complain("--sweep: an idled or a sweep that died left settings changed: run "
-                         "\"idled --restore\" first");
+                complain("--sweep: an idled or a sweep that died left knobs changed: run \"idled "
+                         "--restore\" first");
                 return false;
         }
         return true;
@@ -457,10 +457,10 @@ int sweep_enter(Sweep *sweep, const SweepPoint *point, char **ret_error)
 static void report(const Knob *knob, const char *value, int error, void *userdata)
 {
         if (error == -ESTALE)
-                complain("%s was changed by another program meanwhile and is left as it is (%s)",
-                         knob->name, value ? value : "not readable");
+                complain("another program has taken over %s; it is left unchanged (%s)", knob->name,
+                         value ? value : "not readable");
         else if (error < 0 && error != -ENOENT)
-                complain("%s could not be restored to %s: %s", knob->name, knob->original,
+                complain("failed to restore %s to %s: %s", knob->name, knob->original,
                          g_strerror(-error));
 }
 

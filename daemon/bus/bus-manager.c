@@ -155,7 +155,7 @@ BUS_GETTER(get_park_backend)
 static int append_missing(sd_bus_message *reply, const char *what, int error)
 {
         const char *why = error == -ENOENT       ? "this machine does not have it"
-                          : error == -EOPNOTSUPP ? "it cannot be used here"
+                          : error == -EOPNOTSUPP ? "it is not usable here"
                           : error == -ENOTCONN   ? "it is not running"
                           : error == -EINVAL     ? "the kernel refuses it"
                                                  : g_strerror(-error);
@@ -183,10 +183,10 @@ BUS_GETTER(get_missing)
         if (r >= 0)
                 r = append_missing(reply, "pressure trigger", manager->trigger_error);
         if (r >= 0)
-                r = append_missing(reply, "news of new tasks",
+                r = append_missing(reply, "fork events",
                                    manager->trigger_error < 0 ? manager->forks_error : 0);
         if (r >= 0)
-                r = append_missing(reply, "news of applications", manager_apps_error(manager));
+                r = append_missing(reply, "process events", manager_apps_error(manager));
         for (guint i = 0; r >= 0 && i < manager->actuators->len; i++) {
                 const ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
 
@@ -231,7 +231,7 @@ BUS_GETTER(get_degraded)
         int r = sd_bus_message_open_container(reply, 'a', "(sss)");
 
         for (int i = 0; r >= 0 && i < n; i++) {
-                const char *why = knobs[i]->state == KNOB_FOREIGN ? "changed by someone else"
+                const char *why = knobs[i]->state == KNOB_FOREIGN ? "taken over by another program"
                                   : knobs[i]->error < 0           ? g_strerror(-knobs[i]->error)
                                                                   : NULL;
 

@@ -91,7 +91,7 @@ BUS_GETTER(get_reason)
         g_autofree char *text = NULL;
 
         if (bus->manager->pauses->len > 0)
-                text = g_strdup("Not asked while paused.");
+                text = g_strdup("No request while idled is paused.");
         else
                 text = policy_explain_wish(p, &bus->manager->topology->online);
         return sd_bus_message_append(reply, "s", text);

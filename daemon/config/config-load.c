@@ -222,7 +222,7 @@ static char *unknown_policy(const char *dir, const char *name)
         g_autofree char *hint = text_suggest(word_nearest(name, (const char *const *)known));
 
         return g_strdup_printf("found \"%s\", expected policies in %s: %s%s", clean, dir,
-                               *list ? list : "none are there (see --policy-dir)", hint);
+                               *list ? list : "it has none (see --policy-dir)", hint);
 }
 
 /* Which policies' files are to be read is not known as long as Policies= is wrong. So that not one

@@ -210,7 +210,7 @@ static bool refresh_pins(Manager *manager)
                 return false;
         r = pins_scan_new(manager->setup.root, manager->topology, confined, &look->scan);
         if (r < 0) {
-                log_debug("Tasks' affinities cannot be read: %s", g_strerror(-r));
+                log_debug("Failed to read the affinities of tasks: %s", g_strerror(-r));
                 return true;
         }
         look->time_usec = now;
@@ -279,9 +279,9 @@ void manager_make_safe(Manager *manager, Plan *plan, const SafetyNotes *notes)
         plan_sanitize(plan, manager->topology, &who, notes);
         manager->asking = !known || !units_known;
         if (manager->asking)
-                keep_what_is_allowed(manager, plan,
-                                     known ? "systemd is being asked what its units need" : NULL,
-                                     notes);
+                keep_what_is_allowed(
+                        manager, plan,
+                        known ? "systemd has not yet reported what its units need" : NULL, notes);
         manager->unsafe = false;
         manager->look_again_usec = 0;
         for (int cpu = 0; cpu < manager->topology->n_cpus; cpu++)
@@ -400,17 +400,20 @@ static const char *safety_because(Manager *manager, Safety safety, const char *o
         if (!owner)
                 return safety_text(safety);
         if (safety == SAFETY_FORGOTTEN)
-                return keep_text(manager, g_strdup_printf("parking would lose the affinity of %s: "
-                                                          "kernels before 6.2 forget it",
-                                                          owner));
+                return keep_text(
+                        manager,
+                        g_strdup_printf(
+                                "parking would reset the affinity of %s, on kernels before 6.2",
+                                owner));
         if (safety == SAFETY_PINNED)
                 return keep_text(manager, g_strdup_printf("the affinity of %s has no other active "
                                                           "CPU",
                                                           owner));
         if (safety == SAFETY_UNIT || safety == SAFETY_GROUP)
-                return keep_text(manager, g_strdup_printf("%s needs a CPU and names no other that "
-                                                          "is active",
-                                                          owner));
+                return keep_text(
+                        manager,
+                        g_strdup_printf("%s needs a CPU, and no other one of its set is active",
+                                        owner));
         return keep_text(manager, g_strdup(owner));
 }
 
@@ -528,10 +531,10 @@ static CpuCause cause_of_transition(const Manager *manager, int index, bool park
         if (index >= 0) {
                 cause_of_policy(manager, index, &cause);
                 if (!cause.reason.because)
-                        cause.reason.because = "it no longer wishes CPUs to idle";
+                        cause.reason.because = "it no longer requests parked CPUs";
         } else if (!parked) {
                 cause = (CpuCause){ 0 };
-                cause.reason.because = "no policy at work wishes CPUs to idle any more";
+                cause.reason.because = "no active policy requests parked CPUs any more";
         }
         return cause;
 }

@@ -76,7 +76,7 @@ const Snapshot *manager_observe(Manager *manager, unsigned senses)
                 return o->snapshot;
         r = observe_again(manager, o);
         if (r < 0) {
-                log_debug("The load cannot be read: %s", g_strerror(-r));
+                log_debug("Failed to read the load: %s", g_strerror(-r));
                 return NULL;
         }
         if (kind == OBSERVE_ENERGY)

@@ -37,7 +37,7 @@ static void pause_end(Pause *pause)
 {
         Manager *manager = pause->manager;
 
-        log_limited(&pause_log, "Pause by %s is over: %s", pause->owner, pause->reason);
+        log_limited(&pause_log, "Pause by %s has ended: %s", pause->owner, pause->reason);
         g_ptr_array_remove(manager->pauses, pause);
         pause_free(pause);
         pauses_changed(manager);
@@ -140,7 +140,7 @@ const char *manager_pause_text(const Manager *manager)
                 const Pause *pause = g_ptr_array_index(manager->pauses, i);
 
                 if (!pause->lasting)
-                        return "a client asked to leave the machine alone";
+                        return "a client requested a pause";
                 endless |= pause->until_usec == 0;
         }
         return endless ? "idled is paused until idlectl resume" : "idled is paused for some time";

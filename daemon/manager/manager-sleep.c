@@ -52,7 +52,7 @@ bool manager_note_sleep(Manager *manager)
 
         if (slept < manager->slept_usec + SLEEP_LEAST_USEC)
                 return false;
-        log_debug("The machine has slept");
+        log_debug("The machine was asleep");
         manager->slept_usec = slept;
         distrust_knobs(manager);
         return true;

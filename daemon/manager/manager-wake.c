@@ -45,7 +45,7 @@ void manager_set_timer(sd_event_source *timer, uint64_t usec)
         if (r >= 0)
                 r = sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
         if (r < 0)
-                log_error_errno(r, "The timer cannot be set: %m");
+                log_error_errno(r, "Failed to set a timer: %m");
 }
 
 static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
@@ -69,7 +69,7 @@ void manager_wake(Manager *manager)
         if (r >= 0)
                 r = sd_event_source_set_enabled(manager->timer, SD_EVENT_ONESHOT);
         if (r < 0)
-                log_error_errno(r, "The timer cannot be set: %m");
+                log_error_errno(r, "Failed to set a timer: %m");
 }
 
 static uint64_t max_stretch(const Manager *manager)
@@ -121,7 +121,7 @@ void manager_arm(Manager *manager, bool changed)
         if (r >= 0)
                 r = sd_event_source_set_enabled(manager->timer, SD_EVENT_ONESHOT);
         if (r < 0)
-                log_error_errno(r, "The timer cannot be set: %m");
+                log_error_errno(r, "Failed to set a timer: %m");
 }
 
 void manager_arm_sooner(Manager *manager)
@@ -277,7 +277,7 @@ static int on_clock(sd_event_source *source, int fd, uint32_t revents, void *use
         tzset();
         r = arm_clock(fd);
         if (r < 0)
-                log_error_errno(r, "The timer cannot be set: %m");
+                log_error_errno(r, "Failed to set a timer: %m");
         manager_wake(userdata);
         return 0;
 }
@@ -318,13 +318,14 @@ void manager_listen(Manager *manager)
         if (r >= 0)
                 r = manager_windows_listen(manager);
         if (r < 0)
-                log_error_errno(r, "The timers cannot be made: %m");
+                log_error_errno(r, "Failed to create timers: %m");
         r = listen_for_clock(manager);
         if (r < 0)
-                log_info("The kernel does not report that the clock is set (%s)", g_strerror(-r));
+                log_info("Failed to watch changes of the clock (%s)", g_strerror(-r));
         r = manager->setup.live ? listen_for_devices(manager) : 0;
         if (r < 0)
-                log_info("No events of CPUs that come and go (%s): seen at the next tick",
+                log_info("Failed to watch CPUs that come and go (%s): they are detected at the "
+                         "next tick",
                          g_strerror(-r));
 }
 

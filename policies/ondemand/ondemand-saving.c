@@ -48,7 +48,7 @@ static void add_watts(const Call *call, Reason *reason)
 {
         const double *watts = call->self->worth.watts;
 
-        reason->inputs[0] = (typeof(reason->inputs[0])){ "all in use", "W", watts[WORTH_ALL] };
+        reason->inputs[0] = (typeof(reason->inputs[0])){ "all active", "W", watts[WORTH_ALL] };
         reason->inputs[1] = (typeof(reason->inputs[0])){ "parked", "W", watts[WORTH_PARKED] };
         reason->inputs[2] = (typeof(reason->inputs[0])){ "tried", "times",
                                                          call->self->worth.misses };
@@ -59,8 +59,7 @@ static void add_watts(const Call *call, Reason *reason)
 static Reason reason_to_compare(const Call *call)
 {
         Reason reason = reason_new(
-                call,
-                "it is measured for some seconds what all cores draw, to see what parking saves",
+                call, "all cores are active for some seconds, to measure what parking saves",
                 (PackSize){ call->self->pack.n_cores, call->self->pack.n_fast });
 
         reason_threshold(&reason, "BackOff", 0, NULL);

@@ -221,7 +221,7 @@ static void start(Call *call)
         Ondemand *self = call->self;
         PackSize all = { self->pack.n_cores, self->pack.n_fast };
         Reason reason = reason_new(
-                call, "the CPUs or their order are new, so nothing is parked yet", all);
+                call, "the CPUs or their order have changed, so no core is parked yet", all);
 
         reason_threshold(&reason, "Dwell", (double)call->options->dwell_usec / SECOND, "s");
         self->reason = reason;

@@ -61,10 +61,10 @@ def normal():
         "cpus": [cpu(0), cpu(1), cpu(2, True), cpu(3, True)],
         "policies": [
             {"Name": "userspace", "Summary": "keeps the CPUs idle that are named", "Rank": 0,
-             "Allowed": "0-3", "Reason": "Wishes all CPUs in use.", "Settled": True,
+             "Allowed": "0-3", "Reason": "Requests all CPUs.", "Settled": True,
              "PeriodUSec": 0, "Options": {"IdleMask": ""}},
             {"Name": "ondemand", "Summary": "parks cores that the load does not need", "Rank": 1,
-             "Allowed": "0-1", "Reason": "Wishes 0-1 in use.", "Settled": False,
+             "Allowed": "0-1", "Reason": "Requests CPUs 0-1.", "Settled": False,
              "PeriodUSec": 250000, "Options": {"Period": "250ms"}},
         ],
         "energy": [
@@ -73,8 +73,8 @@ def normal():
             {"Name": "package-0-core", "Parent": "package-0", "RangeUJ": 262143328850,
              "Power": -1.0, "Dropped": 0},
         ],
-        "explain": [dict(NOBODY, cpu=0, parked=False, since_usec=0, text="CPU 0 is in use."),
-                    dict(NOBODY, cpu=1, parked=False, since_usec=0, text="CPU 1 is in use."),
+        "explain": [dict(NOBODY, cpu=0, parked=False, since_usec=0, text="CPU 0 is active."),
+                    dict(NOBODY, cpu=1, parked=False, since_usec=0, text="CPU 1 is active."),
                     dict(BY, cpu=2, parked=True, since_usec=usec_ago(210), parked_usec=12960000000, text="CPU 2."),
                     dict(BY, cpu=3, parked=True, since_usec=usec_ago(210), parked_usec=12960000000, text="CPU 3.")],
         "history": [dict(BY, time_usec=usec_ago(210), parked="2-3", text="2-3 are parked."),
@@ -110,10 +110,10 @@ def unparked():
     says["manager"].update(Parked="", Allowed="0-3", IdleMask="", WantedCores=2, ActiveCores=2,
                            Knobs=[], Transitions=0, TransitionsLastMinute=0, PeriodUSec=0,
                            OnBattery=False, BatteryLevel=-1.0, ObservedUSec=0,
-                           Profile="balanced", ProfileReason="nobody chose another",
+                           Profile="balanced", ProfileReason="no other one is chosen",
                            Missing=[("battery", "this machine does not have it"),
                                     ("pressure", "this machine does not have it"),
-                                    ("idle states", "it cannot be used here")])
+                                    ("idle states", "it is not usable here")])
     says["cpus"] = [cpu(i, IdleStates=[], Residency=[], Estimated="") for i in range(4)]
     for row in says["explain"]:
         row.update(NOBODY, parked=False, since_usec=0, parked_usec=0)
@@ -137,7 +137,7 @@ def held():
         hold(2, LatencyUSec=50, Reason="audio", CPUs="2"),
         hold(10, User=0, LatencyUSec=0, Global=True, Reason="a test\x1b[31m"),
         hold(9, MinCores=2, MinFrequencyKHz=2400000, Profile="performance", Reason="a game",
-             Bound=True, Obstacle="a client asked to leave the machine alone"),
+             Bound=True, Obstacle="a client requested a pause"),
     ]
     says["manager"]["Holds"] = [f"/org/idled1/hold/{h['Id']}" for h in says["hold"]]
     return says
@@ -151,12 +151,12 @@ def busy():
                    inputs=[("filtered load", 1.98, "CPUs"), ("utilisation", 99.0, "%")],
                    option="DownThreshold", threshold=60.0, source="default")
     says["explain"][2].update(inputs=[("filtered load", 1.0, "CPUs"), ("wanted", 1, "cores"),
-                                      ("CPUs in use", 2, "CPUs"), ("queue", 1, ""),
+                                      ("active CPUs", 2, "CPUs"), ("queue", 1, ""),
                                       ("pressure", 1, "%")],
                               option="Dwell", threshold=5.0, threshold_unit="s", effective=20.0,
                               effective_because="after 2 reversals")
     says["explain"][3].update(since_usec=usec_ago(70), option="", source="no option",
-                              because="more tasks are runnable than CPUs are in use",
+                              because="more tasks are runnable than CPUs are active",
                               inputs=[("runnable", 3, "tasks")], threshold=2.0,
                               threshold_unit="tasks")
     return says
@@ -226,7 +226,7 @@ def paused():
 
 def degraded():
     says = normal()
-    says["manager"]["Degraded"] = [("cgroup", "/user.slice", "changed by someone else")]
+    says["manager"]["Degraded"] = [("cgroup", "/user.slice", "taken over by another program")]
     says["manager"]["Knobs"][1] = ("cgroup", "/user.slice", "0-3", "0-1", "foreign")
     says["verify"] = [("cgroup", "/user.slice", "0-1", "0-2", "someone else changed it"),
                       ("unit", "a.slice", "0-1", "", "it cannot be read: I/O error")]

@@ -154,7 +154,7 @@ class Verbs(TestCase):
 
     def test_nobody_holds(self):
         self.start("normal")
-        self.assertEqual(self.run_ctl("holds").stdout, "Nobody holds anything.\n")
+        self.assertEqual(self.run_ctl("holds").stdout, "There are no holds.\n")
 
     def test_settings_section(self):
         self.start("normal")
@@ -199,7 +199,7 @@ class Verbs(TestCase):
         self.start("dry")
         self.assertEqual(
             [line.split(":")[0] for line in self.run_ctl("why").stdout.splitlines()],
-            ["0 should be unparked", "1 in use", "2-3 should be parked by ondemand"])
+            ["0 should be unparked", "1 active", "2-3 should be parked by ondemand"])
 
 
 class Set(TestCase):
@@ -260,7 +260,7 @@ class Set(TestCase):
     def test_denied(self):
         result = self.run_ctl("set", "Daemon", "LogLevel=debug")
         self.assertEqual(result.returncode, 1)
-        self.assertIn("you may not do that", result.stderr)
+        self.assertIn("not authorized", result.stderr)
 
 
 class Terminal(TestCase):
@@ -297,7 +297,7 @@ class Terminal(TestCase):
             text = self.ESCAPE.sub("", self.run_terminal("policies", width=width))
             self.assertLessEqual(max(map(len, text.splitlines())), width)
             said = "".join(text.split())
-            for sentence in ("keeps the CPUs idle that are named", "Wishes 0-1 in use."):
+            for sentence in ("keeps the CPUs idle that are named", "Requests CPUs 0-1."):
                 self.assertIn(sentence, whole)
                 self.assertIn(sentence.replace(" ", ""), said, width)
         self.assertIn("\n      keeps the CPUs\n      idle that are\n      named\n",

@@ -304,7 +304,7 @@ START_TEST(absent_cpus)
         ck_assert_uint_eq(warnings->len, 1);
         text = config_error_format(warnings->pdata[0]);
         ck_assert_str_eq(text,
-                         AT_MINE ":2: Cpus: found CPU 4, which this machine has not, expected "
+                         AT_MINE ":2: Cpus: found CPU 4, which this machine does not have, expected "
                                  "some of 0");
 }
 END_TEST

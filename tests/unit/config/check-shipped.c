@@ -109,7 +109,7 @@ START_TEST(profiles_fit)
 }
 END_TEST
 
-/* Whatever policies are at work, the shipped profiles load and can be put in force, though they
+/* Whatever policies are at work, the shipped profiles load and can be put in effect, though they
  * speak of others. */
 static const char *const at_work[] = { "ondemand",        "cpufreq",
                                        "cstates",         "latency",

@@ -13,7 +13,7 @@
 
 typedef enum Energy { GOOD, NONE, STUCK, INVALID, PARTS } Energy;
 
-/* From a start with CPUs parked, or with all in use, for so many minutes. */
+/* From a start with CPUs parked, or with all active, for so many minutes. */
 static const struct {
         const char *name;
         bool parked;
