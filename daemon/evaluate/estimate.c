@@ -2,8 +2,8 @@
 /*
  * Estimating a difference from pairs of blocks; the header names the method.
  *
- *  1. Of each pair: the difference in power (off minus on), in work per second and in delay, and
- * the logarithm of the ratio of joules per unit of work.
+ *  1. For each pair, compute the difference in power (off minus on), in work per second and in
+ * delay, and the logarithm of the ratio of joules per unit of work.
  *  2. The differences in power are made those at equal work: b times the difference in work is
  *     subtracted, with b by least squares, 0 at least. What the arm may do to the measure of work
  *     itself is added to the interval. If that makes the interval no narrower, equal time it is.
@@ -20,6 +20,7 @@
 #define TRIM        0.1
 #define LEAST_PAIRS 4 /* for a verdict, and for the regression */
 #define NEAR        4 /* times as much, or as little, work is still alike */
+#define ROUNDING    1e-9
 #define PRIOR       2 /* standard deviation of the difference, in those of a pair's */
 #define MAGIC       "idled-estimator 1"
 
@@ -33,8 +34,8 @@ typedef struct Series {
 typedef struct Mean {
         double value, error; /* standard error; NAN: fewer than two numbers */
         double df;           /* of the error */
-        double effective;    /* how many independent numbers tell as much */
-        double bias;         /* by how much it may be wrong beside that, either way */
+        double effective;    /* that many independent numbers carry as much information */
+        double bias;         /* it may be wrong by so much more, either way */
 } Mean;
 
 void estimator_init(Estimator *estimator)
@@ -177,10 +178,11 @@ static double inflation(const Series *s, double mean, double variance)
 
         for (unsigned lag = 1; lag <= lags && lag < s->n; lag++)
                 sum += 2 * (1 - lag / (lags + 1.0)) * covariance(s, mean, lag);
-        return variance > 0 && sum > variance ? sum / variance : 1;
+        /* Rounding errors correlate, and say nothing. */
+        return sqrt(variance) > ROUNDING * fabs(mean) && sum > variance ? sum / variance : 1;
 }
 
-/* Step 3, of a series that took `fitted` numbers beside its mean to compute. */
+/* Step 3, of a series that took `fitted` numbers in addition to its mean to compute. */
 static Mean trimmed_mean(const Series *s, unsigned fitted)
 {
         unsigned cut = (unsigned)(TRIM * s->n), left = s->n - 2 * cut;
@@ -258,6 +260,9 @@ static Mean saved_watts(const Series *watts, const Series *work, double level, d
         equal.bias = slope * work_error * level;
         narrow = interval_of(&equal);
         *ret_equal_work = narrow.high - narrow.low < wide.high - wide.low;
+        /* Not before the choice: it would prefer plain means where chance made work differ. */
+        if (work_error > 0)
+                equal.bias = MAX(equal.bias, slope * fabs(trimmed_mean(work, 0).value));
         return *ret_equal_work ? equal : plain;
 }
 

@@ -85,7 +85,8 @@ typedef struct EstimateQuery {
         double work_error; /* by what share the arm itself may change the number that stands for the
                               same work: 0 for instructions, more for busy time, because threads
                               that share a core are busy for longer; INFINITY: do not use work. The
-                              interval grows by what such an error would do */
+                              interval grows by what such an error would do, and if not 0 at least
+                              by what the difference in work that was seen does */
         double near_work;  /* only pairs with a work per second of a quarter to four times this; 0:
                               all */
         unsigned newest;   /* only so many of these; 0: all */
@@ -93,7 +94,7 @@ typedef struct EstimateQuery {
 
 typedef struct Estimate {
         unsigned n_pairs;           /* that were used */
-        double effective_pairs;     /* independent ones that tell as much */
+        double effective_pairs;     /* independent ones that carry as much information */
         Interval watts;             /* saved, at equal work or over equal time */
         bool equal_work;            /* which */
         Interval per_work;          /* saved share of the joules per unit of work, below 1 */
@@ -129,7 +130,7 @@ const char *verdict_text(Verdict verdict);
 Estimate estimate(const Estimator *estimator, const EstimateQuery *query);
 
 /* How many more pairs it takes until the interval of `what` is `half_width` to either side; 0: it
- * is; negative: cannot be told yet. Widths shrink with the square root of the number of pairs. */
+ * is; negative: not known yet. Widths shrink with the square root of the number of pairs. */
 double estimate_pairs_needed(const Estimate *estimate, const Interval *what, double half_width);
 
 /* Half the width of an interval that is `t_quantile95(df)` standard errors to either side; df is

@@ -25,16 +25,16 @@ LAYERS = {
     "daemon/sense": [*SHARED, "sense/"],
     "daemon/act": [*SHARED, "act/"],
     "daemon/act/knob": [*SHARED, "act/knob/"],
-    "daemon/config": [*SHARED, "sense/process-facts.h", "config/", "act/", "systemd/", "holds/", "idled-policy.h"],
+    "daemon/config": [*SHARED, "sense/process-facts.h", "config/", "act/", "systemd/", "holds/", "evaluate/", "idled-policy.h"],
     "daemon/systemd": [*SHARED, "systemd/", "act/knob/"],
     "daemon/holds": [*SHARED, "sense/", "holds/"],
     # Pure, and idlectl's too.
     "daemon/evaluate": [*SHARED, "evaluate/"],
     "daemon/apps": [*SHARED, "sense/", "config/", "holds/", "apps/", "manager/"],
     "daemon/manager": [*SHARED, "sense/", "act/", "config/", "systemd/", "holds/", "apps/",
-                       "manager/", "idled-policy.h"],
-    "daemon/bus": [*SHARED, "sense/", "act/", "config/", "systemd/", "holds/", "apps/", "manager/",
-                   "bus/", "bpf/ledger.h", "idled-policy.h"],
+                       "evaluate/", "manager/", "idled-policy.h"],
+    "daemon/bus": [*SHARED, "sense/", "act/", "config/", "systemd/", "holds/", "apps/", "evaluate/",
+                   "manager/", "bus/", "bpf/ledger.h", "idled-policy.h"],
     "daemon": [*SHARED, "sense/", "act/", "config/", "systemd/", "holds/", "apps/", "manager/",
                "bus/", "idled-policy.h", "arguments.h"],
     "policies": DECIDE,
@@ -49,7 +49,7 @@ LAYERS = {
             "sense/frequency-read.h", "sense/users.h", "act/actuator.h",
             "act/tune/cpufreq-knobs.h", "act/knob/undo-load.h", "governors/", "bpf/ledger.h", "./"],
     # The tables of options.
-    "man": [*SHARED, "config/", "act/park/park.h", "act/tune/tuning.h", "idled-policy.h"],
+    "man": [*SHARED, "config/", "evaluate/evaluator.h", "act/park/park.h", "act/tune/tuning.h", "idled-policy.h"],
 }
 
 # Header of a library: the layers that may use it, and in how many files at most.
