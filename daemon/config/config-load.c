@@ -17,6 +17,7 @@
 #include "config/config-parse.h"
 #include "config/config-section.h"
 #include "config/profile-load.h"
+#include "evaluate/evaluator.h"
 
 /* What a file may contain: some of a configuration's sections. */
 typedef struct FileScope {
@@ -322,6 +323,9 @@ int config_load(const ConfigPaths *paths, GPtrArray *errors, Config **ret_config
                 config_section(config, "Park")->check = park_check;
         for (size_t i = 0; i < G_N_ELEMENTS(tunings) && r == 0; i++)
                 r = section_add(config, tunings[i]->section, tunings[i], sizeof(TuneOptions),
+                                &error);
+        if (r == 0)
+                r = section_add(config, "Evaluate", evaluate_settings, sizeof(EvaluateOptions),
                                 &error);
         if (r < 0) {
                 config_error_add(errors, config_admin_path(paths, "idled.conf"), 0, "%s", error);

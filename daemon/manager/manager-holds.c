@@ -13,6 +13,7 @@
 #include "act/tune/tuning.h"
 #include "base/cpuset-text.h"
 #include "base/file.h"
+#include "manager/manager-evaluate.h"
 #include "manager/manager-parts.h"
 #include "config/profile.h"
 
@@ -21,6 +22,7 @@ void manager_hold_changed(void *userdata)
         Manager *manager = userdata;
 
         manager_changed(manager, CHANGE_HOLDS);
+        manager_interrupt_evaluation(manager, DROP_HOLD);
         manager_act_on_holds(manager);
 }
 

@@ -9,6 +9,7 @@
  *   manager-wake.c     what makes it tick: timer, CPUs coming and going
  *   manager-guard.c    who tells of load that comes while CPUs are parked
  *   manager-windows.c  what must not notice parking: programs that start, terminals, cpusets
+ *   manager-evaluate.c measuring what policies save
  *   manager-observe.c  readings for those who ask
  *   manager-profile.c  which profile is in force
  *   manager-sleep.c    the machine falls asleep and wakes up

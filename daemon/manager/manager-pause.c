@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "manager/manager-evaluate.h"
 #include "manager/manager-parts.h"
 
 /* Clients come and go as often as they like. */
@@ -28,6 +29,7 @@ static void pause_free(Pause *pause)
 
 static void pauses_changed(Manager *manager)
 {
+        manager_interrupt_evaluation(manager, DROP_HOLD);
         manager->stale = true;
         manager_wake(manager);
         manager_changed(manager, CHANGE_PAUSED);

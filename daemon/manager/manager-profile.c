@@ -10,6 +10,7 @@
 #include <errno.h>
 
 #include "base/log.h"
+#include "manager/manager-evaluate.h"
 #include "manager/manager-parts.h"
 #include "manager/profile-keeper.h"
 #include "manager/profile-state.h"
@@ -143,6 +144,8 @@ bool manager_follow_profile(Manager *manager)
                 told = true;
         }
         active->held = choice.why == PROFILE_HELD;
+        if (r > 0)
+                manager_interrupt_evaluation(manager, DROP_CONFIG);
         manager_changed(manager, (told ? CHANGE_PROFILE : 0) | (r > 0 ? CHANGE_CONFIG : 0));
         return r > 0;
 }
@@ -227,6 +230,8 @@ int manager_set_profile(Manager *manager, const char *name, char **ret_error)
         else
                 log_limited(&profile_log, "Profile %s: %s", choice.profile->name, active->reason);
         active->held = choice.why == PROFILE_HELD;
+        if (r > 0)
+                manager_interrupt_evaluation(manager, DROP_CONFIG);
         manager_changed(manager, CHANGE_PROFILE | (r > 0 ? CHANGE_CONFIG : 0));
         manager_tick(manager);
         return 0;

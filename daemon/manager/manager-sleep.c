@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/log.h"
+#include "manager/manager-evaluate.h"
 #include "manager/manager-parts.h"
 
 /* Less is what the kernel makes of the clocks' rounding. */
@@ -54,6 +55,7 @@ bool manager_note_sleep(Manager *manager)
                 return false;
         log_debug("The machine was asleep");
         manager->slept_usec = slept;
+        manager_interrupt_evaluation(manager, DROP_SLEEP);
         distrust_knobs(manager);
         return true;
 }

@@ -27,6 +27,7 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "manager/cadence.h"
+#include "manager/manager-evaluate.h"
 #include "manager/manager-parts.h"
 
 /* A module is told of before it has set to work, and seldom comes alone. */
@@ -274,6 +275,7 @@ static int on_clock(sd_event_source *source, int fd, uint32_t revents, void *use
         if (read(fd, &count, sizeof(count)) < 0 && errno != ECANCELED)
                 return 0;
         log_debug("The clock was set");
+        manager_interrupt_evaluation(userdata, DROP_CLOCK);
         tzset();
         r = arm_clock(fd);
         if (r < 0)
@@ -319,6 +321,7 @@ void manager_listen(Manager *manager)
                 r = manager_windows_listen(manager);
         if (r < 0)
                 log_error_errno(r, "Failed to create timers: %m");
+        manager_meter_listen(manager);
         r = listen_for_clock(manager);
         if (r < 0)
                 log_info("Failed to watch changes of the clock (%s)", g_strerror(-r));

@@ -20,6 +20,7 @@
 #include "base/cpuset-text.h"
 #include "base/log.h"
 #include "apps/apps.h"
+#include "manager/manager-evaluate.h"
 #include "manager/manager-parts.h"
 #include "sense/topology-read.h"
 
@@ -165,6 +166,7 @@ void manager_tick(Manager *manager)
         look_for_moved_cpus(manager);
         manager_follow_holds(manager);
         manager_follow_profile(manager);
+        manager_evaluate(manager);
         changed = settle(manager, false);
         if (!changed)
                 manager_check_knobs(manager);
@@ -204,6 +206,7 @@ bool manager_rescan(Manager *manager)
                 topology_free(topology);
                 return false;
         }
+        manager_interrupt_evaluation(manager, DROP_HOTPLUG);
         CPUSET_FOREACH(cpu, &topology->online)
                 if (!cpuset_has(&manager->topology->online, cpu))
                         cpuset_add(&manager->returned, cpu);
@@ -252,6 +255,8 @@ int manager_active_cores(const Manager *manager)
 int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
                 Manager **ret_manager)
 {
+        static const EvaluationCalls evaluation = { manager_tick, manager_wake, manager_changed,
+                                                    manager_is_paused };
         g_autoptr(Manager) manager = g_new0(Manager, 1);
         Config *config;
         int r;
@@ -284,6 +289,7 @@ int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
         manager->knobs = knobs_new(&(ActContext){ setup->root, setup->units, setup->live },
                                    setup->run, setup->dry_run);
         manager_observers_init(manager);
+        manager_meter_init(manager, &evaluation);
         plan_init(&manager->plan, NULL, 0);
         manager->plan.allowed = manager->topology->online;
         manager_note_sleep(manager);
@@ -381,6 +387,8 @@ void manager_free(Manager *manager)
         if (!manager)
                 return;
         manager->on_change = NULL;
+        if (manager->config)
+                manager_keep_evaluations(manager);
         manager_pauses_drop(manager);
         apps_free(manager->apps);
         holds_free(manager->holds);
@@ -392,6 +400,7 @@ void manager_free(Manager *manager)
         manager_windows_done(manager);
         g_hash_table_unref(manager->texts);
         manager_observers_done(manager);
+        manager_meter_done(manager);
         knobs_free(manager->knobs);
         manager_drop_pins(manager);
         snapshot_free(manager->snapshot);

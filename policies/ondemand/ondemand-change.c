@@ -20,13 +20,6 @@ bool change_has_reserve(const Call *call)
         return recent_changes(call) + 2 <= call->options->max_transitions;
 }
 
-bool change_has_trial(const Call *call)
-{
-        unsigned recent = recent_changes(call);
-
-        return recent == 0 || recent + 3 <= call->options->max_transitions;
-}
-
 void change_keep(Call *call, PackSize size, const Reason *reason)
 {
         Ondemand *self = call->self;
@@ -129,7 +122,6 @@ void change_park(Call *call)
         if (self->alarmed && self->n_kept <= self->alarm_cores)
                 self->wary = true;
         self->alarmed = false;
-        self->compared = false;
         self->parked_last = true;
         self->parked_usec = call->now_usec;
 }

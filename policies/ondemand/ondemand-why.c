@@ -81,8 +81,6 @@ static const char *why_other_dwell(const Call *call)
 {
         unsigned patience = call->self->patience;
 
-        if (call->self->compared)
-                return "because CPUs were unparked only to measure what parking saves";
         if (patience <= 1)
                 return NULL;
         return patience == 2   ? "after 1 reversal"
@@ -145,7 +143,6 @@ void why_all_in_use(Call *call)
 
         switch (call->obstacle) {
         case OBSTACLE_NONE:
-        case OBSTACLE_SAVING:
                 break; /* has told already */
         case OBSTACLE_LEAST:
                 self->reason = why_at_least(call);

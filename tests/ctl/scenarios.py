@@ -13,6 +13,11 @@ BY = {
 NOBODY = {"policy": "", "because": "", "inputs": [], "option": "", "threshold": 0.0,
           "threshold_unit": "", "effective": 0.0, "effective_because": "", "source": ""}
 
+NAN = float("nan")
+NOT_MEASURED = {"SavedJoules": NAN, "SavedJoulesLow": NAN, "SavedJoulesHigh": NAN, "SavedWatts": NAN,
+                "SavedWattsLow": NAN, "SavedWattsHigh": NAN, "EffectiveShare": NAN, "Blocks": 0,
+                "BlocksDropped": 0, "Verdict": "unknown", "EnergySource": "none"}
+
 
 def usec_ago(seconds):
     return int((time.time() - seconds) * 1e6)
@@ -56,16 +61,15 @@ def normal():
             "ChosenProfile": "game",
             "ProfileInhibited": "profile game contradicts the option MaxCores= of ondemand, which "
                                 "was set over D-Bus while idled ran",
-            "ParkingBenefit": ("", 0.0, 0.0, 0),
         },
         "cpus": [cpu(0), cpu(1), cpu(2, True), cpu(3, True)],
         "policies": [
             {"Name": "userspace", "Summary": "keeps the CPUs idle that are named", "Rank": 0,
              "Allowed": "0-3", "Reason": "Requests all CPUs.", "Settled": True,
-             "PeriodUSec": 0, "Options": {"IdleMask": ""}},
+             "PeriodUSec": 0, "Options": {"IdleMask": ""}, **NOT_MEASURED},
             {"Name": "ondemand", "Summary": "parks cores that the load does not need", "Rank": 1,
              "Allowed": "0-1", "Reason": "Requests CPUs 0-1.", "Settled": False,
-             "PeriodUSec": 250000, "Options": {"Period": "250ms"}},
+             "PeriodUSec": 250000, "Options": {"Period": "250ms"}, **NOT_MEASURED},
         ],
         "energy": [
             {"Name": "package-0", "Parent": "", "RangeUJ": 262143328850, "Power": 12.3,
@@ -162,10 +166,13 @@ def busy():
     return says
 
 
-def measured(verdict="saves"):
-    """Parking was compared with not parking, by what packages drew."""
+def measured(verdict="saves", watts=(3.2, 2.9, 3.5), joules=(12345.0, 11000.0, 13000.0)):
+    """What ondemand saves was measured by what packages drew."""
     says = normal()
-    says["manager"]["ParkingBenefit"] = (verdict, 12.5, 9.3, usec_ago(150))
+    says["policies"][1].update(
+        SavedWatts=watts[0], SavedWattsLow=watts[1], SavedWattsHigh=watts[2],
+        SavedJoules=joules[0], SavedJoulesLow=joules[1], SavedJoulesHigh=joules[2],
+        EffectiveShare=0.973, Blocks=24, BlocksDropped=3, Verdict=verdict, EnergySource="rapl")
     return says
 
 
@@ -271,5 +278,6 @@ def large():
 
 SCENARIOS = {f.__name__: f for f in (normal, unparked, dry, paused, degraded, strange, large,
                                    busy, single, measured, limited, held, long)}
-SCENARIOS["measured-nothing"] = lambda: measured("saves nothing")
-SCENARIOS["measured-unclear"] = lambda: measured("unclear")
+SCENARIOS["measured-costs"] = lambda: measured("costs", (-3.2, -3.5, -2.9), (-50.0, -60.0, -40.0))
+SCENARIOS["measured-unclear"] = lambda: measured("unknown", (0.2, -1.1, 1.5), (5.0, -20.0, 30.0))
+SCENARIOS["measured-dropped"] = lambda: measured("unknown", (NAN,) * 3, (NAN,) * 3)

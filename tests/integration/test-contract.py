@@ -34,7 +34,6 @@ MANAGER_PROPERTIES = {
     'TransitionsLastMinute': ('u', MEASURED), 'UptimeUSec': ('t', MEASURED), 'Ticks': ('t', MEASURED),
     'LateUSec': ('t', MEASURED), 'CpuUSec': ('t', MEASURED), 'Wakeups': ('t', MEASURED),
     'PeriodUSec': ('t', MEASURED),
-    'ParkingBenefit': ('(sddt)', MEASURED),
 }
 CPU_PROPERTIES = {
     'Number': ('u', CONST), 'Online': ('b', CHANGES), 'Parked': ('b', CHANGES),
@@ -53,6 +52,11 @@ POLICY_PROPERTIES = {
     'Name': ('s', CONST), 'Summary': ('s', CONST), 'Rank': ('u', CHANGES),
     'Allowed': ('s', CHANGES), 'Reason': ('s', MEASURED), 'Settled': ('b', MEASURED),
     'PeriodUSec': ('t', MEASURED), 'Options': ('a{ss}', CHANGES),
+    'SavedJoules': ('d', MEASURED), 'SavedJoulesLow': ('d', MEASURED),
+    'SavedJoulesHigh': ('d', MEASURED), 'SavedWatts': ('d', MEASURED),
+    'SavedWattsLow': ('d', MEASURED), 'SavedWattsHigh': ('d', MEASURED),
+    'EffectiveShare': ('d', MEASURED), 'Blocks': ('t', CHANGES), 'BlocksDropped': ('t', CHANGES),
+    'Verdict': ('s', CHANGES), 'EnergySource': ('s', MEASURED),
 }
 ENERGY_PROPERTIES = {
     'Name': ('s', CONST), 'Parent': ('s', CONST), 'RangeUJ': ('t', CONST),
