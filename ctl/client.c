@@ -23,7 +23,8 @@ struct Client {
         sd_bus *connection;
         char *problem; /* why the daemon cannot be asked; NULL: it can, as far as is known */
         json_object *manager;
-        bool authorize; /* somebody sits there who can be asked for a password */
+        GHashTable *news; /* properties that have changed; NULL: nobody listens */
+        bool authorize;   /* somebody sits there who can be asked for a password */
 };
 
 Client *client_new(const Ctl *ctl)
@@ -51,6 +52,8 @@ void client_free(Client *client)
         if (!client)
                 return;
         json_object_put(client->manager);
+        if (client->news)
+                g_hash_table_unref(client->news);
         sd_bus_close_unref(client->connection);
         g_free(client->problem);
         g_free(client);
@@ -391,6 +394,87 @@ int client_hold(Client *client, const HoldWishes *wishes, char **ret_path, int *
         *ret_path = g_strdup(path);
         *ret_fd = fd;
         return 0;
+}
+
+int client_trial(Client *client, const char *const *policies, bool honoured,
+                 const char *const *options, const char *reason, int *ret_fd, char **ret_error)
+{
+        _message_ sd_bus_message *message = NULL, *reply = NULL;
+        int fd = -1, r;
+
+        client_manager(client);
+        r = call_new(client, MANAGER_INTERFACE, "StartTrial", &message, ret_error);
+        if (r < 0)
+                return r;
+        r = sd_bus_message_open_container(message, 'a', "{sb}");
+        for (; r >= 0 && *policies; policies++)
+                r = sd_bus_message_append(message, "{sb}", *policies, (int)honoured);
+        if (r >= 0)
+                r = sd_bus_message_close_container(message);
+        if (r >= 0)
+                r = sd_bus_message_open_container(message, 'a', "(sss)");
+        for (; r >= 0 && *options; options += 3)
+                r = sd_bus_message_append(message, "(sss)", options[0], options[1], options[2]);
+        if (r >= 0)
+                r = sd_bus_message_close_container(message);
+        if (r >= 0)
+                r = sd_bus_message_append(message, "s", reason);
+        r = call_send(client, message, r, &reply, ret_error);
+        if (r < 0)
+                return r;
+        if (sd_bus_message_read(reply, "h", &fd) >= 0)
+                fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+        if (fd < 0) {
+                *ret_error = g_strdup("the answer has no trial in it");
+                return -EREMOTEIO;
+        }
+        *ret_fd = fd;
+        return 0;
+}
+
+/* The properties in its dictionary, and behind it those that were only invalidated. */
+static int on_change(sd_bus_message *m, void *userdata, sd_bus_error *error)
+{
+        Client *client = userdata;
+        const char *interface, *name;
+        int r = sd_bus_message_read(m, "s", &interface);
+
+        if (r < 0 || !g_str_equal(interface, MANAGER_INTERFACE))
+                return 0;
+        r = sd_bus_message_enter_container(m, 'a', "{sv}");
+        while (r >= 0 && sd_bus_message_enter_container(m, 'e', "sv") > 0) {
+                r = sd_bus_message_read(m, "s", &name);
+                if (r >= 0)
+                        g_hash_table_add(client->news, g_strdup(name));
+                if (r >= 0)
+                        r = sd_bus_message_skip(m, "v");
+                if (r >= 0)
+                        r = sd_bus_message_exit_container(m);
+        }
+        return 0;
+}
+
+int client_listen(Client *client)
+{
+        if (client->problem)
+                return -ENOTCONN;
+        client->news = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        return sd_bus_match_signal(client->connection, NULL, BUS_NAME, BUS_PATH,
+                                   "org.freedesktop.DBus.Properties", "PropertiesChanged",
+                                   on_change, client);
+}
+
+GHashTable *client_news(Client *client)
+{
+        GHashTable *none = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL), *news;
+
+        if (!client->news)
+                return none;
+        while (sd_bus_process(client->connection, NULL) > 0)
+                continue;
+        news = client->news;
+        client->news = none;
+        return news;
 }
 
 int client_sleeps_start(Client *client, bool latencies, uint32_t *ret_number, int *ret_fd,

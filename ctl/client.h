@@ -62,6 +62,19 @@ int client_sleeps_start(Client *client, bool latencies, uint32_t *ret_number, in
 /* What it has counted, as org.idled1.Sleeps.Read() says it. */
 int client_sleeps_read(Client *client, uint32_t number, json_object **ret_answer, char **ret_error);
 
+/* Begins a trial, or replaces that of this client: idled ignores the requests of `policies`, or
+ * honours them, and sets options, of each three texts: section, key, value; both end with NULL. It
+ * ends when the descriptor is closed. Errors as those of client_call(). */
+int client_trial(Client *client, const char *const *policies, bool honoured,
+                 const char *const *options, const char *reason, int *ret_fd, char **ret_error);
+
+/* Has client_news() tell of changes from now on. */
+int client_listen(Client *client);
+
+/* The manager's properties that were signalled to have changed since the last call, as the keys of
+ * a table; never blocks. */
+GHashTable *client_news(Client *client);
+
 /* All objects below the manager by path, each with its properties; NULL if it is not there. */
 json_object *client_objects(Client *client);
 

@@ -136,7 +136,7 @@ static int take_sweep(Ctl *ctl, const char *text)
 {
         if (!asked.sweep)
                 asked.sweep = g_ptr_array_new_with_free_func(g_free);
-        return sweep_parse(text, asked.sweep);
+        return sweep_parse("--sweep", text, asked.sweep);
 }
 
 const VerbOption latency_options[] = {
@@ -453,7 +453,8 @@ json_object *latency_ask(Ctl *ctl, int *ret_status)
                 return NULL;
         session.table = table;
         block_signals(&session); /* before anything is changed, and for all threads */
-        sweep = sweep_new(ctl, asked.sweep ? asked.sweep : none, watch->topology, &session.cpus);
+        sweep = sweep_new(ctl, "--sweep", asked.sweep ? asked.sweep : none, watch->topology,
+                          &session.cpus);
         if (!sweep)
                 return NULL;
         *ret_status = EXIT_FINE;

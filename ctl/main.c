@@ -280,6 +280,21 @@ static const Verb verbs[] = {
           .check = estimate_check,
           .ask = estimate_ask,
           .show = estimate_show },
+        { .name = "prove",
+          .arguments = "[-- COMMAND...]",
+          .summary = "Measure whether one setting draws less than another",
+          .help = "Switches between the two in blocks of random order, and compares power, energy\n"
+                  "per work and waiting, each with a 95 % interval. Exit status: 0 if the second\n"
+                  "setting was shown to save energy, 1 if not, 3 after an error. All settings are\n"
+                  "restored, however idlectl ends. With a COMMAND, energy per run of it.\n"
+                  "  idlectl prove --policy ondemand --for 1h\n"
+                  "  idlectl prove --profile balanced,power-saver --precision 1% -- make -j4",
+          .options = { prove_options },
+          .check = prove_check,
+          .max_args = INT_MAX,
+          .ask = prove_ask,
+          .show = prove_show,
+          .command = true },
         { .name = "doctor",
           .arguments = "",
           .summary = "Find what keeps this machine from sleeping deeply",

@@ -75,6 +75,10 @@ static void show_daemon(const Screen *screen, json_object *daemon)
 
                 line(screen, STYLE_WARN, "Paused", "%s", text);
         }
+        if (json_get(daemon, "trial"))
+                line(screen, STYLE_WARN, "Trial", "%s: %s",
+                     json_text(json_get(daemon, "trial"), "owner"),
+                     json_text(json_get(daemon, "trial"), "reason"));
         if (json_int(daemon, "holds", 0) > 0)
                 line(screen, STYLE_PLAIN, "Holds", "%d (see idlectl holds)",
                      (int)json_int(daemon, "holds", 0));

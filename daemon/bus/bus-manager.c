@@ -73,6 +73,11 @@ BUS_GETTER(get_pause_details)
         return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 
+BUS_GETTER(get_trial)
+{
+        return bus_append_trial(reply, ((const Bus *)userdata)->manager);
+}
+
 BUS_GETTER(get_holds)
 {
         return bus_append_holds(reply, ((const Bus *)userdata)->manager->holds);
@@ -310,6 +315,9 @@ static const sd_bus_vtable vtable[] = {
                                 bus_method_pause_for, METHOD),
         SD_BUS_METHOD_WITH_ARGS("Resume", SD_BUS_NO_ARGS, SD_BUS_RESULT("u", ended),
                                 bus_method_resume, METHOD),
+        SD_BUS_METHOD_WITH_ARGS("StartTrial",
+                                SD_BUS_ARGS("a{sb}", policies, "a(sss)", options, "s", reason),
+                                SD_BUS_RESULT("h", fd), bus_method_start_trial, METHOD),
         SD_BUS_METHOD_WITH_ARGS("SetIdleMask", SD_BUS_ARGS("s", cpus), SD_BUS_NO_RESULT,
                                 bus_method_set_idle_mask, METHOD),
         SD_BUS_METHOD_WITH_ARGS("SetOption", SD_BUS_ARGS("s", section, "s", key, "s", value),
@@ -331,6 +339,7 @@ static const sd_bus_vtable vtable[] = {
         SD_BUS_PROPERTY("Paused", "b", get_paused, 0, CHANGES),
         SD_BUS_PROPERTY("Pauses", "a(ss)", get_pauses, 0, CHANGES),
         SD_BUS_PROPERTY("PauseDetails", "aa{sv}", get_pause_details, 0, CHANGES),
+        SD_BUS_PROPERTY("Trial", "a{sv}", get_trial, 0, CHANGES),
         SD_BUS_PROPERTY("Holds", "ao", get_holds, 0, CHANGES),
         SD_BUS_PROPERTY("Online", "s", get_online, 0, CHANGES),
         SD_BUS_PROPERTY("Isolated", "s", get_isolated, 0, CHANGES),
@@ -369,6 +378,7 @@ void bus_publish_manager(Bus *bus, unsigned changes)
                 { "Paused", CHANGE_PAUSED },
                 { "Pauses", CHANGE_PAUSED },
                 { "PauseDetails", CHANGE_PAUSED },
+                { "Trial", CHANGE_TRIAL },
                 { "Holds", CHANGE_HOLDS },
                 { "Online", CHANGE_TOPOLOGY },
                 { "Isolated", CHANGE_TOPOLOGY },

@@ -17,6 +17,7 @@
 
 #include "base/log.h"
 #include "bus/bus-parts.h"
+#include "manager/manager-trial.h"
 
 #define RETRY_FIRST_USEC (100u * 1000)
 #define RETRY_MAX_USEC   (30u * 1000 * 1000)
@@ -143,8 +144,10 @@ static void drop_connection(Bus *bus)
         bus->turns = NULL;
         authorizer_free(bus->authorizer);
         bus->authorizer = NULL;
-        if (bus->manager)
+        if (bus->manager) {
                 holds_forget_senders(bus->manager->holds);
+                manager_trial_forget_sender(bus->manager);
+        }
         if (bus->connection)
                 sd_bus_detach_event(bus->connection);
         bus->connection = sd_bus_close_unref(bus->connection);

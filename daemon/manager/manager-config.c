@@ -218,6 +218,7 @@ int manager_reload(Manager *manager, GPtrArray *errors)
         r = manager_read_config(manager, errors, &config);
         if (r < 0)
                 return r;
+        manager_trial_end(manager, true);
         manager_adopt_profile(manager, config);
         config_adopt_runtime(config, manager->config);
         manager_interrupt_evaluation(manager, DROP_CONFIG);
@@ -230,24 +231,44 @@ int manager_reload(Manager *manager, GPtrArray *errors)
         return 0;
 }
 
+int manager_change_option(Manager *manager, const char *section, const char *key, const char *text,
+                          char **ret_error)
+{
+        int r = config_check_cpus(manager->config, section, key, text, &manager->topology->possible,
+                                  ret_error);
+
+        return r < 0 ? r : config_set(manager->config, section, key, text, ret_error);
+}
+
+bool manager_is_actuator_section(const char *section)
+{
+        for (int i = 0; actuators[i]; i++)
+                if (g_str_equal(actuators[i]->section, section))
+                        return true;
+        return false;
+}
+
+void manager_use_options(Manager *manager, bool actuators_too)
+{
+        manager_interrupt_evaluation(manager, DROP_CONFIG);
+        if (actuators_too)
+                reopen_actuators(manager);
+        manager_profile_retry(manager);
+        manager->stale = true;
+}
+
 int manager_set_option(Manager *manager, const char *section, const char *key, const char *text,
                        char **ret_error)
 {
         int log_level = log_level_of(manager->config), r;
 
-        r = config_check_cpus(manager->config, section, key, text, &manager->topology->possible,
-                              ret_error);
-        if (r >= 0)
-                r = config_set(manager->config, section, key, text, ret_error);
+        if (trial_sets(manager->trial, section, key))
+                manager_trial_end(manager, true);
+        r = manager_change_option(manager, section, key, text, ret_error);
         if (r < 0)
                 return r;
-        manager_interrupt_evaluation(manager, DROP_CONFIG);
-        for (int i = 0; actuators[i]; i++)
-                if (g_str_equal(actuators[i]->section, section))
-                        reopen_actuators(manager);
         use_log_level(manager, log_level);
-        manager_profile_retry(manager);
-        manager->stale = true;
+        manager_use_options(manager, manager_is_actuator_section(section));
         manager_tick(manager);
         manager_changed(manager, CHANGE_CONFIG);
         return 0;

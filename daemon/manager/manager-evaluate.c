@@ -22,6 +22,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "manager/manager-parts.h"
+#include "manager/trial.h"
 #include "model/pack.h"
 
 #define TIMER_USEC 10000                  /* accuracy of the timer */
@@ -255,9 +256,11 @@ static void pass(Manager *manager, ActivePolicy *p)
         const Evaluator *other = trying(manager);
         EvaluatorView view = {
                 .now_usec = now_usec(),
-                .wanted = p->wish.for_saving && !manager->meter.calls->is_paused(manager),
-                .possible = !manager->setup.dry_run && (!other || other == p->evaluator) &&
-                            !manager_has_window(manager) && takes_effect(manager, p) &&
+                .wanted = p->wish.for_saving && !manager->meter.calls->is_paused(manager) &&
+                          trial_honours(manager->trial, p->policy->name) != 0,
+                .possible = !manager->trial && !manager->setup.dry_run &&
+                            (!other || other == p->evaluator) && !manager_has_window(manager) &&
+                            takes_effect(manager, p) &&
                             manager_energy_source(manager) != ENERGY_SOURCE_NONE,
                 .work = work_of(manager, manager->snapshot),
         };
@@ -319,19 +322,19 @@ void manager_interrupt_evaluation(Manager *manager, BlockDrop why)
 
 bool manager_honours(const Manager *manager, const ActivePolicy *active)
 {
+        int told = trial_honours(manager->trial, active->policy->name);
+
+        if (told >= 0)
+                return told;
         return !active->wish.for_saving || !active->evaluator ||
                evaluator_is_on(active->evaluator, options_of(manager));
 }
 
-void manager_explain_ignored(const Manager *manager, const ActivePolicy *active, CpuCause *cause)
+static void explain_evaluation(const Evaluator *e, const Section *section, CpuCause *cause)
 {
-        const Section *section = config_section(manager->config, "Evaluate");
-        const Evaluator *e = active->evaluator;
         const Interval *watts = &e->found.watts;
         bool trial = evaluator_is_trying(e);
 
-        cause->ignored = true;
-        cause->policy = active->policy->name;
         cause->reason = (Reason){
                 .because = trial ? "its requests are ignored for some seconds, to measure what "
                                    "they save"
@@ -346,6 +349,19 @@ void manager_explain_ignored(const Manager *manager, const ActivePolicy *active,
                 .option = trial ? "Trials" : "BackOff",
         };
         cause->option_source = section_source(section, cause->reason.option);
+}
+
+void manager_explain_ignored(const Manager *manager, const ActivePolicy *active, CpuCause *cause)
+{
+        const Section *section = config_section(manager->config, "Evaluate");
+        const Evaluator *e = active->evaluator;
+
+        cause->ignored = true;
+        cause->policy = active->policy->name;
+        if (trial_honours(manager->trial, active->policy->name) == 0)
+                cause->reason = (Reason){ .because = "a client's trial ignores its requests" };
+        else
+                explain_evaluation(e, section, cause);
 }
 
 void manager_meter_init(Manager *manager, const EvaluationCalls *calls)

@@ -390,6 +390,7 @@ void manager_free(Manager *manager)
         if (manager->config)
                 manager_keep_evaluations(manager);
         manager_pauses_drop(manager);
+        manager_trial_end(manager, false);
         apps_free(manager->apps);
         holds_free(manager->holds);
         manager_unlisten(manager);

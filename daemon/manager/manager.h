@@ -84,6 +84,7 @@ typedef enum Change {
         CHANGE_LIMITS = 1 << 8,   /* what single CPUs are held to: governor, latency, idle states */
         CHANGE_KEPT = 1 << 10,    /* the chosen profile is on the disk, or cannot be */
         CHANGE_EVALUATION = 1 << 11, /* what a policy saves */
+        CHANGE_TRIAL = 1 << 12,      /* a client's trial came or went */
         CHANGE_OBSTACLES = 1 << 9,   /* perhaps: what stands in the way of holds */
 } Change;
 
@@ -188,9 +189,10 @@ typedef struct Manager {
 
         Holds *holds;
         ActiveProfile profile;
-        struct Apps *apps; /* NULL: none are looked for */
-        GPtrArray *pauses; /* of Pause */
-        bool standby;      /* another daemon serves our name */
+        struct Apps *apps;   /* NULL: none are looked for */
+        GPtrArray *pauses;   /* of Pause */
+        struct Trial *trial; /* NULL: none */
+        bool standby;        /* another daemon serves our name */
 
         uint64_t n_ticks;
         uint64_t late_usec; /* the most that a tick came after the time and slack of its timer */

@@ -50,7 +50,7 @@ SHAPES = {
     "status": {
         "daemon": optional(dict(
             DAEMON, profile=optional(str), profile_reason=optional(str),
-            pauses=[PAUSE], holds=int, policies=[str],
+            pauses=[PAUSE], trial=optional({"owner": str, "reason": str}), holds=int, policies=[str],
             park_backend=str,
             config_files=[str], transitions=int, transitions_last_minute=int, ticks=int,
             cpu_usec=int, wakeups=int, next_tick_usec=optional(int))),

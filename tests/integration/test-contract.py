@@ -11,7 +11,7 @@ CHANGES, CONST, MEASURED = 'true', 'const', 'false'
 METHODS = {
     'Explain': ('', 'aa{sv}'), 'History': ('', 'aa{sv}'), 'Pause': ('s', 'h'),
     'HistoryBefore': ('tu', 'aa{sv}'),
-    'PauseFor': ('st', ''), 'Resume': ('', 'u'),
+    'PauseFor': ('st', ''), 'Resume': ('', 'u'), 'StartTrial': ('a{sb}a(sss)s', 'h'),
     'SetIdleMask': ('s', ''), 'SetOption': ('sss', ''), 'SetProfile': ('s', ''),
     'Reload': ('', ''),
     'GetSettings': ('', 'aa{sv}'), 'Verify': ('', 'a(sssss)'), 'GetEnergy': ('', 'a(st)'),
@@ -20,7 +20,7 @@ METHODS = {
 MANAGER_PROPERTIES = {
     'Version': ('s', CONST), 'DryRun': ('b', CONST), 'Paused': ('b', CHANGES),
     'Pauses': ('a(ss)', CHANGES), 'PauseDetails': ('aa{sv}', CHANGES),
-    'Holds': ('ao', CHANGES), 'Online': ('s', CHANGES), 'Isolated': ('s', CHANGES),
+    'Trial': ('a{sv}', CHANGES), 'Holds': ('ao', CHANGES), 'Online': ('s', CHANGES), 'Isolated': ('s', CHANGES),
     'Parked': ('s', CHANGES), 'Allowed': ('s', CHANGES), 'IdleMask': ('s', CHANGES),
     'WantedCores': ('u', CHANGES), 'ActiveCores': ('u', CHANGES), 'Cores': ('u', CHANGES),
     'Policies': ('as', CHANGES), 'ParkBackend': ('s', CHANGES), 'Missing': ('a(ss)', CHANGES),
