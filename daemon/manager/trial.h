@@ -43,7 +43,7 @@ typedef struct Trial {
         TrialOption *options;
         char **former; /* by option: the value set at run time before; "": none */
         bool *done;    /* by option: it is set */
-        void *data;    /* of who ends it */
+        void *data;    /* of the part that ends it */
         void (*end)(struct Trial *trial, bool restore);
 } Trial;
 
