@@ -69,6 +69,12 @@ EXPECTED = """
 # With the sleep ledger.
 LEDGER = "{libdir}/idled/ledger.so"
 
+# With the page for Cockpit.
+COCKPIT = {"{datadir}/metainfo/org.idled.cockpit.metainfo.xml"} | {
+    "{datadir}/cockpit/idled/" + name for name in (
+        "cpus.js", "daemon.js", "dom.js", "format.js", "holds.js", "idled.css", "idled.js",
+        "index.html", "manifest.json", "options.js", "power.js", "profiles.js", "theme.js")}
+
 # With -Dpower_profiles=true.
 TOGETHER = {"{vendordir}/idled.conf.d/power-profiles.conf",
             "{unitdir}/idled.service.d/power-profiles.conf"}
@@ -80,6 +86,8 @@ def check_files(dest, places):
     found = {"/" + str(p.relative_to(dest)) for p in dest.rglob("*") if not p.is_dir()}
     if places["power_profiles"] == "true":
         expected |= {t.format(**places) for t in TOGETHER}
+    if places["cockpit"] == "true":
+        expected |= {c.format(**places) for c in COCKPIT}
     if places["bpf"] == "true":
         expected.add(LEDGER.format(**places))
     problems = [f"{f}: is not installed" for f in sorted(expected - found)]

@@ -177,7 +177,7 @@ def texts(path):
     text = path.read_text()
     if name.endswith(PROSE):
         return [(*t, False) for t in of_prose(text)]
-    if name.endswith((".c", ".h")):
+    if name.endswith((".c", ".h", ".js", ".css")):
         return of_c(text)
     if name.endswith(".py") or text.startswith("#!/usr/bin/env python3"):
         return of_python(text)
@@ -224,7 +224,7 @@ def sources():
         if any(name == o or name.startswith(o + "/") for o in OTHERS):
             continue
         first = path.read_bytes()[:40]
-        if name.endswith((*PROSE, *CONF, ".c", ".h", ".py", ".build", ".txt", ".in")) or \
+        if name.endswith((*PROSE, *CONF, ".c", ".h", ".js", ".css", ".py", ".build", ".txt", ".in")) or \
                 first.startswith((b"#!/bin/sh", b"#!/bin/bash", b"#!/usr/bin/env python3")):
             yield path, name
 
