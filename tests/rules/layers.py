@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Includes go down only, and each library is used in the places that are meant for it.
 
-base < model < {sense, act, systemd, config, policies} < holds < apps < manager < bus < main;
+base < model < {sense, act, systemd, config, policies, recording} < holds < apps < manager < bus < main;
 idlectl may read the machine and the configuration as the daemon does. No file below main.c names an absolute path of the machine:
 the root is a directory that is passed.
 """
@@ -41,11 +41,13 @@ LAYERS = {
     "policies/cstates": [*DECIDE, "cstates/", "words.h"],
     "policies/cpufreq": [*DECIDE, "cpufreq/", "words.h"],
     "governors": ["base/", "model/idle-table.h", "model/random.h", "model/weights.h", "governors/"],
+    # The format of recordings, for idled and idlectl.
+    "recording": [*SHARED, "recording/"],
     # What idlectl shares with the daemon, and readers of the machine and of the record. A sweep of
     # idlectl latency changes values by the daemon's engine.
     "ctl": [*SHARED, "config/", "systemd/", "sense/sensor.h", "sense/topology-read.h",
             "sense/frequency-read.h", "sense/users.h", "act/actuator.h",
-            "act/tune/cpufreq-knobs.h", "act/knob/undo-load.h", "governors/", "bpf/ledger.h", "./"],
+            "act/tune/cpufreq-knobs.h", "act/knob/undo-load.h", "governors/", "bpf/ledger.h", "recording/", "./"],
     # The tables of options.
     "man": [*SHARED, "config/", "act/park/park.h", "act/tune/tuning.h", "idled-policy.h"],
 }
@@ -62,6 +64,7 @@ LIBRARIES = {
     "bpf/": (["bpf"], None),
     "json": (["ctl"], None),
     "lzma.h": (["governors"], 1),
+    "zstd.h": (["recording"], 1),
 }
 
 # What a plugin is built with: these stay free of everything that is not installed beside them.
