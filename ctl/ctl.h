@@ -131,6 +131,8 @@ json_object *advise_ask(Ctl *ctl, int *ret_status);
 void advise_show(const Ctl *ctl, json_object *answer);
 json_object *record_ask(Ctl *ctl, int *ret_status);
 void record_show(const Ctl *ctl, json_object *answer);
+json_object *diff_ask(Ctl *ctl, int *ret_status);
+void diff_show(const Ctl *ctl, json_object *answer);
 extern const VerbOption export_options[];
 json_object *export_ask(Ctl *ctl, int *ret_status);
 json_object *sleeps_ask(Ctl *ctl, int *ret_status);

@@ -247,6 +247,20 @@ static const Verb verbs[] = {
           .max_args = 1,
           .ask = export_ask,
           .mute = true },
+        { .name = "diff",
+          .arguments = "A B",
+          .summary = "Show what differs between two recordings",
+          .help = "Compares the means of every metric. A difference is real if chance makes one\n"
+                  "among all of them as large in at most 5 % of such comparisons; correlation in "
+                  "time\n"
+                  "is taken into account. Exit status: 0 if no difference is real, 1 if one is, 2 "
+                  "if\n"
+                  "the recordings cannot be compared.\n"
+                  "  idlectl diff before.rec after.rec",
+          .min_args = 2,
+          .max_args = 2,
+          .ask = diff_ask,
+          .show = diff_show },
         { .name = "sleeps",
           .arguments = "[-- COMMAND...]",
           .summary = "Show how long CPUs sleep, and what ends their sleeps",

@@ -152,6 +152,67 @@ class Large(Recording):
         self.assertEqual(len(keys), 576)
 
 
+class Diff(Recording):
+    def make(self, name, seconds="0.9"):
+        file = os.path.join(self.directory, name)
+        result = self.record(file, "--seconds", seconds, "--interval", "50ms")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return file
+
+    def set_running(self, tasks):
+        stat = Path(self.root, "proc/stat")
+        stat.write_text("".join(
+            f"procs_running {tasks}\n" if line.startswith("procs_running") else line
+            for line in stat.read_text(encoding="ascii").splitlines(True)), encoding="ascii")
+
+    def metric(self, answer, name):
+        return next(m for m in answer["metrics"] if m["name"] == name and not m["of"])
+
+    def test_difference(self):
+        self.set_running(2)
+        before = self.make("a.rec")
+        self.set_running(7)
+        after = self.make("b.rec")
+        result = self.run_ctl("diff", before, after, "--json")
+        self.assertEqual((result.returncode, result.stderr), (1, ""))
+        answer = json.loads(result.stdout)
+        self.assertTrue(answer["differs"])
+        running = self.metric(answer, "running")
+        self.assertEqual((running["a"]["mean"], running["b"]["mean"], running["difference"],
+                          running["real"]), (1, 6, 5, True))
+        self.assertFalse(self.metric(answer, "pressure_share")["real"])
+        self.assertEqual(answer["a"]["facts"]["program"], "idlectl")
+        result = self.run_ctl("diff", before, after)
+        self.assertRegex(result.stdout, r"running +tasks +1 +0 +6 +0 +5 +5 to 5 +real\n")
+        self.assertIn("The recordings differ.", result.stdout)
+
+    def test_the_same(self):
+        file = self.make("a.rec")
+        result = self.run_ctl("diff", file, file)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("No difference is more than chance.", result.stdout)
+
+    def test_too_few(self):
+        """Nothing is claimed of some samples."""
+        self.set_running(2)
+        before = self.make("a.rec", "0.2")
+        self.set_running(7)
+        result = self.run_ctl("diff", before, self.make("b.rec", "0.2"), "--json")
+        self.assertEqual(result.returncode, 0)
+        self.assertIsNone(self.metric(json.loads(result.stdout), "running")["real"])
+
+    def test_no_recording(self):
+        file = self.make("a.rec", "0.2")
+        other = Path(self.directory, "other")
+        other.write_text("a diary", encoding="ascii")
+        for arguments, said in (((file, "/nonexistent"), "/nonexistent: No such file"),
+                                ((str(other), file), "found no frame of a recording"),
+                                ((file,), "expected A B")):
+            result = self.run_ctl("diff", *arguments)
+            self.assertEqual((result.returncode, result.stdout), (2, ""))
+            self.assertIn(said, result.stderr)
+
+
 class BadDays(Recording):
     def test_usage(self):
         for arguments, said in (
