@@ -32,7 +32,6 @@
 #define SLOW_USEC     (5u * 1000 * 1000)
 #define SLACK_NSEC    (20ul * 1000 * 1000)
 #define FOREVER_USEC  (UINT64_C(100) * 365 * 86400 * 1000000)
-#define CLOCK_STEP    (1000 * 1000) /* us; more than NTP slews in any interval */
 #define BUSY_LEAST    0.01
 #define EVERYTHING                                                                                 \
         (SENSE_LOAD | SENSE_LOADAVG | SENSE_PRESSURE | SENSE_POWER | SENSE_RESIDENCY | SENSE_MISSES)
@@ -51,7 +50,6 @@ typedef struct Recorder {
         PowerTable *table; /* NULL: none, or energy is measured */
         Temperatures temperatures;
         uint64_t slow_usec, energy_usec, frame_usec; /* when each was done last, monotonic */
-        int64_t real_usec, boot_usec;                /* of the last sample; 0: none */
         uint64_t samples;
         int error; /* why no more is recorded */
 } Recorder;
@@ -215,27 +213,10 @@ static void put_temperatures(Recorder *recorder)
         }
 }
 
-/* Says if samples are missing, or if the clock was set since the last one. */
 static void note_clocks(Recorder *recorder)
 {
-        int64_t real = clock_usec(CLOCK_REALTIME), boot = clock_usec(CLOCK_BOOTTIME);
-        int64_t gap = boot - recorder->boot_usec, step = real - recorder->real_usec - gap;
-
-        if (recorder->boot_usec && gap > 3 * (int64_t)recorder->interval_usec) {
-                g_autofree char *text = g_strdup_printf("nothing was recorded for %.1f s",
-                                                        (double)gap / 1e6);
-
-                add_event(recorder, "gap", NULL, text);
-        }
-        if (recorder->boot_usec && ABS(step) > CLOCK_STEP) {
-                g_autofree char *text = g_strdup_printf("the clock was set %s by %.1f s",
-                                                        step > 0 ? "forward" : "back",
-                                                        (double)ABS(step) / 1e6);
-
-                add_event(recorder, "clock", NULL, text);
-        }
-        recorder->real_usec = real;
-        recorder->boot_usec = boot;
+        recording_clocks(recorder->sampler, (uint64_t)clock_usec(CLOCK_REALTIME),
+                         (uint64_t)clock_usec(CLOCK_BOOTTIME), recorder->interval_usec);
 }
 
 static void write_frame(Recorder *recorder)

@@ -244,15 +244,12 @@ static int append_frame(RecordingFile *file)
         return 0;
 }
 
-int recording_file_write(RecordingFile *file, RecordingBatch *batch, uint64_t last_usec)
+int recording_file_put(RecordingFile *file, const GByteArray *contents, uint64_t last_usec)
 {
         int r;
 
-        if (!recording_batch_has_rows(batch))
-                return 0;
-        recording_batch_take(batch, file->contents);
         g_byte_array_set_size(file->frame, 0);
-        r = frame_pack(file->contents->data, file->contents->len, last_usec, file->frame);
+        r = frame_pack(contents->data, contents->len, last_usec, file->frame);
         if (r == 0)
                 r = make_room(file, last_usec);
         if (r == 0)
@@ -262,6 +259,14 @@ int recording_file_write(RecordingFile *file, RecordingBatch *batch, uint64_t la
         if (file->oldest_usec == 0)
                 file->oldest_usec = last_usec;
         return is_too_old(file, last_usec) ? shrink(file, last_usec) : 0;
+}
+
+int recording_file_write(RecordingFile *file, RecordingBatch *batch, uint64_t last_usec)
+{
+        if (!recording_batch_has_rows(batch))
+                return 0;
+        recording_batch_take(batch, file->contents);
+        return recording_file_put(file, file->contents, last_usec);
 }
 
 uint64_t recording_file_size(const RecordingFile *file)

@@ -44,6 +44,9 @@ bool recording_file_is_due(const RecordingFile *file, const RecordingBatch *batc
  * not fit into the ring), ... */
 int recording_file_write(RecordingFile *file, RecordingBatch *batch, uint64_t last_usec);
 
+/* The same with the contents of a batch that were taken from it before. */
+int recording_file_put(RecordingFile *file, const GByteArray *contents, uint64_t last_usec);
+
 /* How many bytes the file has, and how many frames were written to it here. */
 uint64_t recording_file_size(const RecordingFile *file);
 uint64_t recording_file_frames(const RecordingFile *file);

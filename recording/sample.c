@@ -7,7 +7,8 @@
 
 #include <math.h>
 
-#define SHARE_DECIMALS 4 /* of an interval of a second: 0.1 ms */
+#define SHARE_DECIMALS 4             /* of an interval of a second: 0.1 ms */
+#define CLOCK_STEP     (1000 * 1000) /* us; more than NTP slews the clock in an interval */
 
 const RecordingCpu recording_cpu_unknown = { NAN, NAN, NAN, NAN, NAN };
 
@@ -20,7 +21,8 @@ struct RecordingSampler {
         RecordingTable *info, *topology, *states, *machine, *cpu, *event;
         GPtrArray *facts; /* key, value, key, value, ... */
         int n_cpus;
-        StateColumns *columns; /* by CPU number times IDLE_STATES_MAX */
+        StateColumns *columns;         /* by CPU number times IDLE_STATES_MAX */
+        uint64_t real_usec, boot_usec; /* of the last sample; 0: none */
         struct {
                 int cpu, time, busy, estimated, khz, parked, limit, min_khz, max_khz;
         } at;
@@ -252,4 +254,28 @@ void recording_event(RecordingSampler *sampler, const RecordingEvent *event)
         recording_put_text(table, recording_text(table, "cpus", NULL, ""), event->cpus);
         recording_put_text(table, recording_text(table, "policy", NULL, ""), event->policy);
         recording_put_text(table, recording_text(table, "text", NULL, ""), event->text);
+}
+
+void recording_clocks(RecordingSampler *sampler, uint64_t real_usec, uint64_t boot_usec,
+                      uint64_t interval_usec)
+{
+        int64_t gap = (int64_t)(boot_usec - sampler->boot_usec);
+        int64_t step = (int64_t)(real_usec - sampler->real_usec) - gap;
+        bool first = sampler->boot_usec == 0;
+
+        sampler->real_usec = real_usec;
+        sampler->boot_usec = boot_usec;
+        if (!first && gap > 3 * (int64_t)interval_usec) {
+                g_autofree char *text = g_strdup_printf("nothing was recorded for %.1f s",
+                                                        (double)gap / 1e6);
+
+                recording_event(sampler, &(RecordingEvent){ real_usec, "gap", .text = text });
+        }
+        if (!first && ABS(step) > CLOCK_STEP) {
+                g_autofree char *text = g_strdup_printf("the clock was set %s by %.1f s",
+                                                        step > 0 ? "forward" : "back",
+                                                        (double)ABS(step) / 1e6);
+
+                recording_event(sampler, &(RecordingEvent){ real_usec, "clock", .text = text });
+        }
 }

@@ -47,6 +47,12 @@ void recording_sample_number(RecordingSampler *sampler, const char *name, const 
                              const char *unit, int decimals, double value);
 void recording_sample_text(RecordingSampler *sampler, const char *name, const char *text);
 
+/* To be called with each sample, by the time of CLOCK_REALTIME and CLOCK_BOOTTIME: adds an event if
+ * samples are missing, because more than three intervals passed since the last, and one if the
+ * clock was set. */
+void recording_clocks(RecordingSampler *sampler, uint64_t real_usec, uint64_t boot_usec,
+                      uint64_t interval_usec);
+
 /* Something that happened; what is not said is NULL. */
 typedef struct RecordingEvent {
         uint64_t time_usec; /* CLOCK_REALTIME */

@@ -33,6 +33,7 @@ uint64_t manager_now(void)
 
 void manager_changed(Manager *manager, unsigned changes)
 {
+        manager_record_changes(manager, changes);
         if (changes && manager->on_change)
                 manager->on_change(manager, changes, manager->userdata);
 }
@@ -166,6 +167,7 @@ void manager_tick(Manager *manager)
         look_for_moved_cpus(manager);
         manager_follow_holds(manager);
         manager_follow_profile(manager);
+        manager_record_follow(manager);
         changed = settle(manager, false);
         if (!changed)
                 manager_check_knobs(manager);
@@ -223,23 +225,9 @@ void manager_groups_changed(Manager *manager)
         manager_wake(manager);
 }
 
-static int count_cores(const Manager *manager, const CpuSet *cpus)
-{
-        const Topology *t = manager->topology;
-        int n = 0;
-
-        for (int core = 0; core < t->n_cores; core++)
-                for (int i = 0; i < t->cores[core].n_threads; i++)
-                        if (cpuset_has(cpus, t->core_cpus[t->cores[core].first + (uint32_t)i])) {
-                                n++;
-                                break;
-                        }
-        return n;
-}
-
 int manager_wanted_cores(const Manager *manager)
 {
-        return count_cores(manager, &manager->plan.allowed);
+        return topology_count_cores(manager->topology, &manager->plan.allowed);
 }
 
 int manager_active_cores(const Manager *manager)
@@ -247,7 +235,7 @@ int manager_active_cores(const Manager *manager)
         CpuSet active = manager->topology->online;
 
         cpuset_subtract(&active, &manager->parked);
-        return count_cores(manager, &active);
+        return topology_count_cores(manager->topology, &active);
 }
 
 int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
@@ -383,6 +371,7 @@ void manager_free(Manager *manager)
         if (!manager)
                 return;
         manager->on_change = NULL;
+        manager_record_end(manager);
         manager_pauses_drop(manager);
         apps_free(manager->apps);
         holds_free(manager->holds);

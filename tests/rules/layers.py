@@ -30,7 +30,7 @@ LAYERS = {
     "daemon/holds": [*SHARED, "sense/", "holds/"],
     "daemon/apps": [*SHARED, "sense/", "config/", "holds/", "apps/", "manager/"],
     "daemon/manager": [*SHARED, "sense/", "act/", "config/", "systemd/", "holds/", "apps/",
-                       "manager/", "idled-policy.h"],
+                       "manager/", "recording/", "idled-policy.h"],
     "daemon/bus": [*SHARED, "sense/", "act/", "config/", "systemd/", "holds/", "apps/", "manager/",
                    "bus/", "bpf/ledger.h", "idled-policy.h"],
     "daemon": [*SHARED, "sense/", "act/", "config/", "systemd/", "holds/", "apps/", "manager/",
