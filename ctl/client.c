@@ -336,6 +336,13 @@ void client_forget(Client *client)
         client->manager = NULL;
 }
 
+void client_try_again(Client *client)
+{
+        client_forget(client);
+        if (client->connection)
+                g_clear_pointer(&client->problem, g_free);
+}
+
 int client_call(Client *client, const char *method, const char *const *arguments,
                 json_object **ret_answer, char **ret_error)
 {

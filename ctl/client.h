@@ -32,6 +32,9 @@ json_object *client_property(Client *client, const char *name);
 /* Asks for them anew the next time: something was changed. */
 void client_forget(Client *client);
 
+/* Asks a daemon that was not there again the next time: it may have been started. */
+void client_try_again(Client *client);
+
 /* Why client_manager() is NULL, as a sentence without full stop: "idled is not running (...)". */
 const char *client_problem(const Client *client);
 

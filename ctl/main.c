@@ -220,19 +220,48 @@ static const Verb verbs[] = {
           .ask = advise_ask,
           .show = advise_show },
         { .name = "record",
-          .arguments = "--idle FILE [-- COMMAND...]",
-          .summary = "Record every idle period of this machine",
-          .help = "Writes a trace as CSV, for 10 s or while COMMAND runs; what was lost is "
-                  "counted. "
-                  "It\n"
-                  "needs root.\n"
-                  "  idlectl record --idle trace.csv --seconds 60",
-          .options = { sleeps_seconds_option, record_options },
+          .arguments = "FILE [-- COMMAND...] | --idle FILE [-- COMMAND...]",
+          .summary = "Record what the machine and idled do",
+          .help = "Samples load, idle states, frequencies, power, and idled's plan, holds and\n"
+                  "transitions every second (--interval), until interrupted, for --seconds, or "
+                  "while\n"
+                  "COMMAND runs. With --max-size or --max-age an existing FILE is continued. With "
+                  "--idle\n"
+                  "it writes every idle period of every CPU as CSV, for 10 s; that needs root.\n"
+                  "  idlectl record a.rec --seconds 60 -- make -j8",
+          .options = { interval_option, sleeps_seconds_option, record_options },
           .check = record_check,
           .max_args = INT_MAX,
           .ask = record_ask,
-          .show = record_show,
-          .command = true },
+          .show = record_show },
+        { .name = "export",
+          .arguments = "FILE",
+          .summary = "Print a recording as CSV or for Perfetto",
+          .help = "FILE is one that idlectl record or idled wrote; - is standard input. CSV has a "
+                  "line\n"
+                  "for each value. A trace for Perfetto can be opened in ui.perfetto.dev. Exit "
+                  "status 1\n"
+                  "if nothing could be read; what is damaged is left out with a message.\n"
+                  "  idlectl export --format perfetto a.rec > a.json",
+          .options = { export_options },
+          .min_args = 1,
+          .max_args = 1,
+          .ask = export_ask,
+          .mute = true },
+        { .name = "diff",
+          .arguments = "A B",
+          .summary = "Show what differs between two recordings",
+          .help = "Compares the means of every metric. A difference is real if chance makes one\n"
+                  "among all of them as large in at most 5 % of such comparisons; correlation in "
+                  "time\n"
+                  "is taken into account. Exit status: 0 if no difference is real, 1 if one is, 2 "
+                  "if\n"
+                  "the recordings cannot be compared.\n"
+                  "  idlectl diff before.rec after.rec",
+          .min_args = 2,
+          .max_args = 2,
+          .ask = diff_ask,
+          .show = diff_show },
         { .name = "sleeps",
           .arguments = "[-- COMMAND...]",
           .summary = "Show how long CPUs sleep, and what ends their sleeps",

@@ -68,7 +68,7 @@ static bool take_signal(Wait *wait)
         return wait->pid <= 0;
 }
 
-static void follow(Wait *wait, uint64_t usec, uint64_t period_usec, void (*meanwhile)(void *data),
+static void follow(Wait *wait, uint64_t usec, uint64_t period_usec, bool (*meanwhile)(void *data),
                    void *data)
 {
         int64_t now = g_get_monotonic_time(), end = now + (int64_t)usec, next = now;
@@ -90,14 +90,17 @@ static void follow(Wait *wait, uint64_t usec, uint64_t period_usec, void (*meanw
                         return;
                 now = g_get_monotonic_time();
                 if (period_usec && now - next >= (int64_t)period_usec) {
-                        meanwhile(data);
+                        if (!meanwhile(data)) {
+                                period_usec = 0;
+                                end = now;
+                        }
                         next = now;
                 }
         }
 }
 
 int observe(uint64_t usec, char *const *command, uint64_t period_usec,
-            void (*meanwhile)(void *data), void *data)
+            bool (*meanwhile)(void *data), void *data)
 {
         const struct sigaction usual = { .sa_handler = SIG_DFL };
         struct sigaction child;

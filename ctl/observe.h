@@ -5,15 +5,17 @@
 #ifndef IDLED_OBSERVE_H
 #define IDLED_OBSERVE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Waits for `usec`, or, if `command` is not empty, until it ends; then `usec` does not count. In
- * between it calls `meanwhile` every `period_usec`, unless that is 0.
+ * between it calls `meanwhile` every `period_usec`, unless that is 0; when that returns false it is
+ * not called again, and without a command the wait ends.
  *
  * SIGINT, SIGTERM and SIGHUP end the wait early, so that what was measured can be shown; while a
  * command runs it is the command that they end. Returns the exit status: 0, or that of the command
  * as the verb run has it: 126 and 127 after a message if it cannot be executed. */
 int observe(uint64_t usec, char *const *command, uint64_t period_usec,
-            void (*meanwhile)(void *data), void *data);
+            bool (*meanwhile)(void *data), void *data);
 
 #endif

@@ -71,8 +71,8 @@ static bool is_enabled(int root, int cpu, int state)
         return file_read_u64(root, path, &disabled) < 0 || disabled == 0;
 }
 
-/* The CPU's PM QoS limit in us; -1: none. "n/a" there is no latency at all. */
-static int64_t latency_limit(int root, int cpu)
+/* "n/a" there is no latency at all. */
+int64_t sleeps_latency_limit(int root, int cpu)
 {
         char path[96], text[24];
         uint64_t limit = 0;
@@ -91,7 +91,7 @@ LedgerCpu *sleeps_cpus(int root, const IdleTable *tables, int n_cpus)
         LedgerCpu *cpus = g_new0(LedgerCpu, (size_t)n_cpus);
 
         for (int cpu = 0; cpu < n_cpus; cpu++) {
-                cpus[cpu].latency_us = latency_limit(root, cpu);
+                cpus[cpu].latency_us = sleeps_latency_limit(root, cpu);
                 for (int state = 0; state < tables[cpu].n_states; state++) {
                         const IdleState *info = &tables[cpu].states[state];
 

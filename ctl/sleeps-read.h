@@ -41,6 +41,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(SleepsReader, sleeps_free)
 IdleTable *sleeps_tables(int root, int n_cpus);
 LedgerCpu *sleeps_cpus(int root, const IdleTable *tables, int n_cpus);
 
+/* The CPU's PM QoS limit in us; -1: none. */
+int64_t sleeps_latency_limit(int root, int cpu);
+
 /* How many CPUs the machine may have: the highest number and 1. */
 int sleeps_possible_cpus(int root);
 

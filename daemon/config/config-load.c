@@ -321,6 +321,9 @@ int config_load(const ConfigPaths *paths, GPtrArray *errors, Config **ret_config
                 r = section_add(config, "Park", park_settings, sizeof(ParkOptions), &error);
         if (r == 0)
                 config_section(config, "Park")->check = park_check;
+        if (r == 0)
+                r = section_add(config, "Recording", recording_settings, sizeof(RecordingOptions),
+                                &error);
         for (size_t i = 0; i < G_N_ELEMENTS(tunings) && r == 0; i++)
                 r = section_add(config, tunings[i]->section, tunings[i], sizeof(TuneOptions),
                                 &error);

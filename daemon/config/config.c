@@ -63,6 +63,40 @@ const Setting daemon_settings[] = {
         { .key = NULL },
 };
 
+const Setting recording_settings[] = {
+        { .section = "Recording",
+          .key = "Enabled",
+          .type = SETTING_BOOL,
+          .offset = offsetof(RecordingOptions, enabled),
+          .fallback = "no",
+          .help = "Keep a recording of the machine in /var/lib/idled/idled.rec" },
+        { .section = "Recording",
+          .key = "Interval",
+          .type = SETTING_DURATION,
+          .offset = offsetof(RecordingOptions, interval_usec),
+          .fallback = "1min",
+          .min = 1e6,
+          .max = 3600e6,
+          .help = "Time from one sample to the next; each wakes idled up" },
+        { .section = "Recording",
+          .key = "MaxAge",
+          .type = SETTING_DURATION,
+          .offset = offsetof(RecordingOptions, max_age_usec),
+          .fallback = "168h",
+          .min = 60e6,
+          .max = 87600 * 3600e6,
+          .help = "Samples older than this are removed" },
+        { .section = "Recording",
+          .key = "MaxMegabytes",
+          .type = SETTING_COUNT,
+          .offset = offsetof(RecordingOptions, max_megabytes),
+          .fallback = "16",
+          .min = 1,
+          .max = 65536,
+          .help = "The oldest samples are removed when the file would become larger" },
+        { .key = NULL },
+};
+
 static void section_free(Section *section)
 {
         settings_free(section->rows, section->options);

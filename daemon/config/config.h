@@ -28,8 +28,14 @@ typedef struct DaemonOptions {
         bool log_decisions;
 } DaemonOptions;
 
-/* Section [Daemon] of idled.conf. */
-extern const Setting daemon_settings[];
+/* Whether the daemon keeps a recording, and which samples of it. */
+typedef struct RecordingOptions {
+        bool enabled;
+        uint64_t interval_usec, max_age_usec, max_megabytes;
+} RecordingOptions;
+
+/* Sections [Daemon] and [Recording] of idled.conf. */
+extern const Setting daemon_settings[], recording_settings[];
 
 /* Where a value came from. */
 typedef struct Source {

@@ -17,6 +17,7 @@
  *   manager-trial.c    clients that compare two ways of running it
  *   manager-holds.c    clients that want something of it
  *   manager-apps.c     applications that something is wanted for
+ *   manager-record.c   the recording of all this
  */
 #ifndef IDLED_MANAGER_PARTS_H
 #define IDLED_MANAGER_PARTS_H
@@ -185,6 +186,16 @@ void manager_use_apps(Manager *manager);
 /* Listens for CPUs that come and go, and reads energy before counters wrap. */
 void manager_listen(Manager *manager);
 void manager_unlisten(Manager *manager);
+
+/* Begins, changes or ends the recording, as section [Recording] has it. */
+void manager_record_follow(Manager *manager);
+
+/* Adds an event to the recording, if there is one, for each of these Change flags. */
+void manager_record_changes(Manager *manager, unsigned changes);
+
+/* Takes a sample; ends the recording, which is written then. */
+void manager_record_sample(Manager *manager);
+void manager_record_end(Manager *manager);
 
 /* The shortest time that a power shown to anybody is averaged over. */
 #define ENERGY_INTERVAL_USEC 1000000

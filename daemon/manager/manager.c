@@ -34,6 +34,7 @@ uint64_t manager_now(void)
 
 void manager_changed(Manager *manager, unsigned changes)
 {
+        manager_record_changes(manager, changes);
         if (changes && manager->on_change)
                 manager->on_change(manager, changes, manager->userdata);
 }
@@ -167,6 +168,7 @@ void manager_tick(Manager *manager)
         manager_follow_holds(manager);
         manager_follow_profile(manager);
         manager_evaluate(manager);
+        manager_record_follow(manager);
         changed = settle(manager, false);
         if (!changed)
                 manager_check_knobs(manager);
@@ -225,23 +227,9 @@ void manager_groups_changed(Manager *manager)
         manager_wake(manager);
 }
 
-static int count_cores(const Manager *manager, const CpuSet *cpus)
-{
-        const Topology *t = manager->topology;
-        int n = 0;
-
-        for (int core = 0; core < t->n_cores; core++)
-                for (int i = 0; i < t->cores[core].n_threads; i++)
-                        if (cpuset_has(cpus, t->core_cpus[t->cores[core].first + (uint32_t)i])) {
-                                n++;
-                                break;
-                        }
-        return n;
-}
-
 int manager_wanted_cores(const Manager *manager)
 {
-        return count_cores(manager, &manager->plan.allowed);
+        return topology_count_cores(manager->topology, &manager->plan.allowed);
 }
 
 int manager_active_cores(const Manager *manager)
@@ -249,7 +237,7 @@ int manager_active_cores(const Manager *manager)
         CpuSet active = manager->topology->online;
 
         cpuset_subtract(&active, &manager->parked);
-        return count_cores(manager, &active);
+        return topology_count_cores(manager->topology, &active);
 }
 
 int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
@@ -389,6 +377,7 @@ void manager_free(Manager *manager)
         manager->on_change = NULL;
         if (manager->config)
                 manager_keep_evaluations(manager);
+        manager_record_end(manager);
         manager_pauses_drop(manager);
         manager_trial_end(manager, false);
         apps_free(manager->apps);

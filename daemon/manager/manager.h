@@ -200,10 +200,11 @@ typedef struct Manager {
 
         Holds *holds;
         ActiveProfile profile;
-        struct Apps *apps;   /* NULL: none are looked for */
-        GPtrArray *pauses;   /* of Pause */
-        struct Trial *trial; /* NULL: none */
-        bool standby;        /* another daemon serves our name */
+        struct Apps *apps;         /* NULL: none are looked for */
+        struct Recorder *recorder; /* NULL: nothing is recorded */
+        GPtrArray *pauses;         /* of Pause */
+        struct Trial *trial;       /* NULL: none */
+        bool standby;              /* another daemon serves our name */
 
         uint64_t n_ticks;
         uint64_t late_usec; /* the most that a tick came after the time and slack of its timer */

@@ -265,3 +265,16 @@ bool topology_equal(const Topology *a, const Topology *b)
         return memcmp(a->cpus, b->cpus, sizeof(*a->cpus) * a->n_cpus) == 0 &&
                memcmp(a->node_ids, b->node_ids, sizeof(*a->node_ids) * a->n_nodes) == 0;
 }
+
+int topology_count_cores(const Topology *topology, const CpuSet *cpus)
+{
+        int n = 0;
+
+        for (int core = 0; core < topology->n_cores; core++) {
+                CpuSet own = { 0 };
+
+                topology_add_core(topology, core, &own);
+                n += cpuset_intersects(&own, cpus);
+        }
+        return n;
+}

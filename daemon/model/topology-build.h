@@ -34,6 +34,9 @@ Topology *topology_build(int n_cpus, const CpuFacts *facts, const CpuSet *possib
 
 void topology_free(Topology *topology);
 
+/* How many cores have a CPU among `cpus`. */
+int topology_count_cores(const Topology *topology, const CpuSet *cpus);
+
 /* True if both describe the same machine in the same state. */
 bool topology_equal(const Topology *a, const Topology *b);
 

@@ -97,7 +97,7 @@ class BadDays(unittest.TestCase):
                 (("sleeps", "--seconds", "1s"), 'found "1s", expected a number'),
                 (("sleeps", "--cpus", "x"), 'found "x", expected a list of CPUs'),
                 (("sleeps", "--cpus", ""), "expected a list of CPUs"),
-                (("record",), "record: expected --idle FILE"),
+                (("record",), "record: expected FILE, or --idle FILE"),
                 (("holds", "--seconds", "1"), "holds: --seconds is for --measure")):
             result = run(*arguments)
             self.assertEqual((result.returncode, result.stdout), (2, ""), arguments)

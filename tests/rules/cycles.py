@@ -16,7 +16,7 @@ from pathlib import Path
 
 from source import TOP, finish
 
-ROOTS = ("daemon", "policies", "governors", "bpf", "ctl")
+ROOTS = ("daemon", "policies", "governors", "bpf", "recording", "ctl")
 FILES_MAX = 2
 
 # Circles that are known and wait to be opened: the number of files in the largest, by root.

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Includes go down only, and each library is used in the places that are meant for it.
 
-base < model < {sense, act, systemd, config, policies, evaluate} < holds < apps < manager < bus < main;
+base < model < {sense, act, systemd, config, policies, evaluate, recording} < holds < apps < manager < bus < main;
 idlectl may read the machine and the configuration as the daemon does. No file below main.c names an absolute path of the machine:
 the root is a directory that is passed.
 """
@@ -32,7 +32,7 @@ LAYERS = {
     "daemon/evaluate": [*SHARED, "evaluate/"],
     "daemon/apps": [*SHARED, "sense/", "config/", "holds/", "apps/", "manager/"],
     "daemon/manager": [*SHARED, "sense/", "act/", "config/", "systemd/", "holds/", "apps/",
-                       "evaluate/", "manager/", "idled-policy.h"],
+                       "evaluate/", "manager/", "recording/", "idled-policy.h"],
     "daemon/bus": [*SHARED, "sense/", "act/", "config/", "systemd/", "holds/", "apps/", "evaluate/",
                    "manager/", "bus/", "bpf/ledger.h", "idled-policy.h"],
     "daemon": [*SHARED, "sense/", "act/", "config/", "systemd/", "holds/", "apps/", "manager/",
@@ -43,11 +43,13 @@ LAYERS = {
     "policies/cstates": [*DECIDE, "cstates/", "words.h"],
     "policies/cpufreq": [*DECIDE, "cpufreq/", "words.h"],
     "governors": ["base/", "model/idle-table.h", "model/random.h", "model/weights.h", "governors/"],
+    # The format of recordings, for idled and idlectl.
+    "recording": [*SHARED, "recording/"],
     # What idlectl shares with the daemon, and readers of the machine and of the record. A sweep of
     # idlectl latency changes values by the daemon's engine.
     "ctl": [*SHARED, "evaluate/", "config/", "systemd/", "sense/sensor.h", "sense/topology-read.h",
             "sense/frequency-read.h", "sense/users.h", "act/actuator.h",
-            "act/tune/cpufreq-knobs.h", "act/knob/undo-load.h", "governors/", "bpf/ledger.h", "./"],
+            "act/tune/cpufreq-knobs.h", "act/knob/undo-load.h", "governors/", "bpf/ledger.h", "recording/", "./"],
     # The tables of options.
     "man": [*SHARED, "config/", "evaluate/evaluator.h", "act/park/park.h", "act/tune/tuning.h", "idled-policy.h"],
 }
@@ -64,6 +66,7 @@ LIBRARIES = {
     "bpf/": (["bpf"], None),
     "json": (["ctl"], None),
     "lzma.h": (["governors"], 1),
+    "zstd.h": (["recording"], 1),
 }
 
 # What a plugin is built with: these stay free of everything that is not installed beside them.

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Comparing two series of samples.
+ */
+#include "compare.h"
+
+#include <glib.h>
+#include <math.h>
+#include <stdlib.h>
+
+#define SURE     0.05
+#define ROUNDING 1e-9 /* by so much equal values may differ that were computed */
+
+/* Eight cosines bear a correlation over an eighth of the series; more gain little (Müller 2007). */
+#define COSINES_MOST 8u
+
+/* Longer series are first averaged over neighbours: the cosines that count are much longer. */
+#define SERIES_MOST 2048u
+
+/* The incomplete beta function's continued fraction (Lentz's method, as in DLMF 8.17.22). */
+static double beta_fraction(double a, double b, double x)
+{
+        const double tiny = 1e-300;
+        double c = 1, d = 1 - (a + b) * x / (a + 1), result;
+
+        d = 1 / (fabs(d) < tiny ? tiny : d);
+        result = d;
+        for (int m = 1; m < 300; m++) {
+                double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
+                double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
+                double step = 1;
+
+                for (int i = 0; i < 2; i++) {
+                        double term = i == 0 ? even : odd;
+
+                        d = 1 + term * d;
+                        c = 1 + term / c;
+                        d = 1 / (fabs(d) < tiny ? tiny : d);
+                        c = fabs(c) < tiny ? tiny : c;
+                        step = d * c;
+                        result *= step;
+                }
+                if (fabs(step - 1) < 1e-14)
+                        break;
+        }
+        return result;
+}
+
+/* The regularised incomplete beta function I_x(a, b). */
+static double beta_regularised(double a, double b, double x)
+{
+        double front;
+
+        if (x <= 0 || x >= 1)
+                return x <= 0 ? 0 : 1;
+        front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x));
+        return x < (a + 1) / (a + b + 2) ? front * beta_fraction(a, b, x) / a
+                                         : 1 - front * beta_fraction(b, a, 1 - x) / b;
+}
+
+double student_tails(double t, double freedom)
+{
+        return beta_regularised(freedom / 2, 0.5, freedom / (freedom + t * t));
+}
+
+/* The t whose tails have the probability `SURE`. */
+static double student_quantile(double freedom)
+{
+        double low = 0, high = 1000;
+
+        for (int i = 0; i < 100; i++) {
+                double middle = (low + high) / 2;
+
+                if (student_tails(middle, freedom) > SURE)
+                        low = middle;
+                else
+                        high = middle;
+        }
+        return high;
+}
+
+/* The variance of the mean of `n` samples, whose mean is `mean`, by `cosines` projections. */
+static double mean_variance(const double *samples, size_t n, double mean, size_t cosines)
+{
+        double power = 0;
+
+        for (size_t j = 1; j <= cosines; j++) {
+                double projection = 0;
+
+                for (size_t i = 0; i < n; i++)
+                        projection += (samples[i] - mean) *
+                                      cos(G_PI * (double)j * ((double)i + 0.5) / (double)n);
+                power += 2 * projection * projection / (double)n;
+        }
+        return power / (double)cosines / (double)n;
+}
+
+Mean mean_of(const double *samples, size_t n)
+{
+        size_t group = (n + SERIES_MOST - 1) / SERIES_MOST, n_groups = n / MAX(group, 1), cosines;
+        Mean mean = { .n = n, .value = NAN, .deviation = NAN, .error = NAN };
+        g_autofree double *groups = g_new0(double, n_groups + 1);
+        double squares = 0;
+
+        if (n == 0)
+                return mean;
+        mean.value = 0;
+        for (size_t i = 0; i < n; i++)
+                mean.value += samples[i];
+        mean.value /= (double)n;
+        for (size_t i = 0; i < n; i++)
+                squares += (samples[i] - mean.value) * (samples[i] - mean.value);
+        if (n > 1)
+                mean.deviation = sqrt(squares / (double)(n - 1));
+        if (mean.deviation < ROUNDING * fabs(mean.value))
+                mean.deviation = 0;
+        if (n < COMPARE_LEAST)
+                return mean;
+        for (size_t i = 0; i < n_groups * group; i++)
+                groups[i / group] += samples[i] / (double)group;
+        cosines = MIN((size_t)(0.4 * pow((double)n_groups, 2. / 3)), COSINES_MOST);
+        mean.error = sqrt(mean_variance(groups, n_groups, mean.value, cosines));
+        mean.freedom = (double)cosines;
+        return mean;
+}
+
+Difference mean_difference(const Mean *a, const Mean *b)
+{
+        Difference difference = { .value = b->value - a->value, .low = NAN, .high = NAN, .p = NAN };
+        double va = a->error * a->error, vb = b->error * b->error, error = sqrt(va + vb), freedom;
+        const double tiny = ROUNDING * MAX(fabs(a->value), fabs(b->value));
+
+        if (fabs(difference.value) <= tiny)
+                difference.value = 0;
+        if (!isfinite(error))
+                return difference;
+        if (error <= tiny) { /* neither ever changed */
+                difference.low = difference.high = difference.value;
+                difference.p = difference.value == 0 ? 1 : 0;
+                return difference;
+        }
+        freedom = (va + vb) * (va + vb) / (va * va / a->freedom + vb * vb / b->freedom);
+        difference.p = student_tails(difference.value / error, freedom);
+        difference.low = difference.value - student_quantile(freedom) * error;
+        difference.high = difference.value + student_quantile(freedom) * error;
+        return difference;
+}
+
+static int compare_p(const void *a, const void *b)
+{
+        double x = (*(Difference *const *)a)->p, y = (*(Difference *const *)b)->p;
+
+        return (x > y) - (x < y);
+}
+
+void compare_judge(Difference *const *differences, size_t n)
+{
+        g_autoptr(GPtrArray) known = g_ptr_array_new();
+
+        for (size_t i = 0; i < n; i++) {
+                differences[i]->real = false;
+                if (isfinite(differences[i]->p))
+                        g_ptr_array_add(known, differences[i]);
+        }
+        if (known->len == 0)
+                return;
+        qsort(known->pdata, known->len, sizeof(gpointer), compare_p);
+        for (guint i = 0; i < known->len; i++) {
+                Difference *difference = g_ptr_array_index(known, i);
+
+                if (difference->p > SURE / (double)(known->len - i))
+                        return;
+                difference->real = true;
+        }
+}

@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The recording that the daemon keeps of the machine and of itself, if section [Recording] says so:
+ * a ring in the state directory (docs/recording.md).
+ *
+ * A timer with slack takes a sample, once a minute usually; nothing else wakes up for it. Events
+ * are noted when they happen, because the daemon is awake then anyway. Samples wait in memory for
+ * ten intervals: so often the disk is woken, and so much a crash may lose. A thread writes them,
+ * because a disk may take seconds. The file is opened for each frame: an administrator may remove
+ * or move it at any time.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+#include "base/cpuset-text.h"
+#include "base/log.h"
+#include "manager/manager-parts.h"
+#include "model/topology-build.h"
+#include "recording/file.h"
+#include "recording/sample.h"
+#include "sense/sensor.h"
+
+#define FILE_NAME     "idled.rec"
+#define FRAME_SAMPLES 10
+#define MEGABYTE      (1u << 20)
+#define EVERYTHING                                                                                 \
+        (SENSE_LOAD | SENSE_LOADAVG | SENSE_PRESSURE | SENSE_POWER | SENSE_RESIDENCY |             \
+         SENSE_MISSES | SENSE_ENERGY)
+
+/* What the thread writes. It shares nothing else with the event loop, which reads it when `done`.
+ */
+typedef struct Job {
+        const char *dir;
+        RecordingLimits limits;
+        GByteArray *contents;
+        uint64_t last_usec;
+        int error;
+        int done; /* atomic */
+} Job;
+
+typedef struct Recorder {
+        RecordingOptions options; /* by which it works */
+        sd_event_source *timer;
+        Counters *previous, *current;
+        Snapshot *snapshot;
+        RecordingBatch *batch;
+        RecordingSampler *sampler;
+        RecordingCpu *cpus;  /* by CPU number */
+        CpuSet online;       /* as recorded */
+        uint64_t transition; /* number of the last one that was recorded */
+        GHashTable *holds;   /* number of a hold: what was recorded of it */
+        char *profile;
+        bool paused;
+        unsigned n_samples; /* since the last frame */
+        GThread *thread;    /* NULL: nothing is being written */
+        Job job;
+        int error; /* of the last frame */
+} Recorder;
+
+static uint64_t clock_usec(clockid_t clock)
+{
+        struct timespec now;
+
+        clock_gettime(clock, &now);
+        return (uint64_t)now.tv_sec * G_USEC_PER_SEC + (uint64_t)now.tv_nsec / 1000;
+}
+
+static void write_job(Job *job)
+{
+        g_autofree char *path = g_build_filename(job->dir, FILE_NAME, NULL);
+        RecordingFile *file = NULL;
+        int r = 0, closed;
+
+        if (g_mkdir_with_parents(job->dir, 0755) < 0)
+                r = -errno;
+        if (r == 0)
+                r = recording_file_open(AT_FDCWD, path, &job->limits, true, &file);
+        if (r == 0)
+                r = recording_file_put(file, job->contents, job->last_usec);
+        closed = recording_file_close(file);
+        job->error = r < 0 ? r : closed;
+}
+
+static gpointer run_job(gpointer data)
+{
+        Job *job = data;
+
+        write_job(job);
+        g_atomic_int_set(&job->done, 1);
+        return NULL;
+}
+
+/* Takes the result of the thread, for which it waits if it has to. */
+static void end_job(Recorder *recorder)
+{
+        if (!recorder->thread)
+                return;
+        g_thread_join(recorder->thread);
+        recorder->thread = NULL;
+        if (recorder->job.error < 0 && recorder->job.error != recorder->error)
+                log_warning("%s/" FILE_NAME ": samples cannot be recorded: %s", recorder->job.dir,
+                            g_strerror(-recorder->job.error));
+        else if (recorder->job.error == 0 && recorder->error < 0)
+                log_info("%s/" FILE_NAME ": samples are recorded again", recorder->job.dir);
+        recorder->error = recorder->job.error;
+}
+
+/* Has the samples written. While the frame before is being written they wait. */
+static void begin_job(const Manager *manager, Recorder *recorder)
+{
+        Job *job = &recorder->job;
+
+        if (recorder->thread && !g_atomic_int_get(&job->done))
+                return;
+        end_job(recorder);
+        if (!recording_batch_has_rows(recorder->batch))
+                return;
+        recording_batch_take(recorder->batch, job->contents);
+        recorder->n_samples = 0;
+        job->dir = manager->setup.state;
+        job->limits = (RecordingLimits){ .max_bytes = recorder->options.max_megabytes * MEGABYTE,
+                                         .max_age_usec = recorder->options.max_age_usec };
+        job->last_usec = clock_usec(CLOCK_REALTIME);
+        job->done = 0;
+        recorder->thread = g_thread_try_new("recording", run_job, job, NULL);
+        if (!recorder->thread) /* then the event loop waits for the disk */
+                write_job(job);
+}
+
+static void add_event(Recorder *recorder, const char *kind, const char *cpus, const char *text)
+{
+        recording_event(recorder->sampler,
+                        &(RecordingEvent){ .time_usec = clock_usec(CLOCK_REALTIME),
+                                           .kind = kind,
+                                           .cpus = cpus,
+                                           .text = text });
+}
+
+static void add_transitions(const Manager *manager, Recorder *recorder)
+{
+        uint64_t last = history_count(manager->history);
+
+        while (recorder->transition < last) {
+                const Transition *t = history_find(manager->history, ++recorder->transition);
+                g_autofree char *text = t ? transition_explain(t) : NULL;
+
+                if (t)
+                        recording_event(recorder->sampler,
+                                        &(RecordingEvent){ .time_usec = t->time_usec,
+                                                           .kind = "transition",
+                                                           .cpus = t->parked,
+                                                           .policy = t->policy,
+                                                           .text = text });
+        }
+}
+
+static char *hold_text(const Held *held, const Hold *hold)
+{
+        GString *text = g_string_new(NULL);
+
+        g_string_append_printf(text, "hold %" G_GUINT64_FORMAT " of %s:", held->id, held->owner);
+        if (hold->latency_us >= 0)
+                g_string_append_printf(text, " latency %d us%s", hold->latency_us,
+                                       hold->global ? " on all CPUs" : "");
+        if (hold->min_cores > 0)
+                g_string_append_printf(text, " %u cores", hold->min_cores);
+        if (hold->min_khz > 0)
+                g_string_append_printf(text, " %u kHz", hold->min_khz);
+        if (hold->profile)
+                g_string_append_printf(text, " profile %s", hold->profile);
+        if (*hold->reason)
+                g_string_append_printf(text, ": %s", hold->reason);
+        return g_string_free(text, FALSE);
+}
+
+static void add_holds(const Manager *manager, Recorder *recorder)
+{
+        GHashTableIter iter;
+        gpointer id, text;
+
+        for (unsigned i = 0; i < holds_count(manager->holds); i++) {
+                const Held *held = holds_nth(manager->holds, i);
+                const Hold *hold = holds_hold(held);
+                g_autofree char *cpus = NULL;
+                char *told;
+
+                if (g_hash_table_contains(recorder->holds, &held->id))
+                        continue;
+                cpus = cpuset_format(&hold->cpus);
+                told = hold_text(held, hold);
+                g_hash_table_insert(recorder->holds, g_memdup2(&held->id, sizeof(held->id)), told);
+                add_event(recorder, "hold", cpus, told);
+        }
+        g_hash_table_iter_init(&iter, recorder->holds);
+        while (g_hash_table_iter_next(&iter, &id, &text))
+                if (!holds_find(manager->holds, *(const uint64_t *)id)) {
+                        add_event(recorder, "release", NULL, text);
+                        g_hash_table_iter_remove(&iter);
+                }
+}
+
+static const char *profile_name(const Manager *manager)
+{
+        return manager->config->profile ? manager->config->profile->name : NULL;
+}
+
+static void add_profile(const Manager *manager, Recorder *recorder)
+{
+        const char *name = profile_name(manager);
+        g_autofree char *text = NULL;
+
+        if (g_strcmp0(recorder->profile, name) == 0)
+                return;
+        g_free(recorder->profile);
+        recorder->profile = g_strdup(name);
+        text = g_strdup_printf("%s: %s", name ?: "none", manager->profile.reason ?: "");
+        add_event(recorder, "profile", NULL, text);
+}
+
+static bool is_paused(const Manager *manager)
+{
+        return manager->standby || manager->pauses->len > 0;
+}
+
+static void add_pause(const Manager *manager, Recorder *recorder)
+{
+        g_autoptr(GString) text = g_string_new(NULL);
+
+        if (recorder->paused == is_paused(manager))
+                return;
+        recorder->paused = !recorder->paused;
+        for (guint i = 0; i < manager->pauses->len; i++) {
+                const Pause *pause = g_ptr_array_index(manager->pauses, i);
+
+                g_string_append_printf(text, "%s%s: %s", i ? "; " : "", pause->owner,
+                                       pause->reason);
+        }
+        add_event(recorder, recorder->paused ? "pause" : "resume", NULL,
+                  recorder->paused ? text->str : NULL);
+}
+
+void manager_record_changes(Manager *manager, unsigned changes)
+{
+        Recorder *recorder = manager->recorder;
+
+        if (!recorder)
+                return;
+        if (changes & CHANGE_PARKED)
+                add_transitions(manager, recorder);
+        if (changes & CHANGE_HOLDS)
+                add_holds(manager, recorder);
+        if (changes & CHANGE_PROFILE)
+                add_profile(manager, recorder);
+        if (changes & CHANGE_PAUSED)
+                add_pause(manager, recorder);
+}
+
+/* The CPUs, if they are not those that were recorded. */
+static void put_machine(const Manager *manager, Recorder *recorder)
+{
+        const Topology *topology = manager->topology;
+        g_autofree IdleTable *tables = NULL;
+        g_autofree char *cpus = NULL;
+
+        if (cpuset_equal(&topology->online, &recorder->online))
+                return;
+        tables = g_new0(IdleTable, (gsize)topology->n_cpus);
+        CPUSET_FOREACH(cpu, &topology->online)
+                tables[cpu].n_states = idle_states_read(manager->setup.root, cpu,
+                                                        tables[cpu].states);
+        recording_machine(recorder->sampler, topology, tables);
+        cpus = cpuset_format(&topology->online);
+        if (!cpuset_is_empty(&recorder->online))
+                add_event(recorder, "cpus", cpus, NULL);
+        recorder->online = topology->online;
+}
+
+static void fill_cpus(const Manager *manager, Recorder *recorder)
+{
+        CPUSET_FOREACH(cpu, &manager->topology->online) {
+                const CpuWish *wish = manager->plan.cpus ? &manager->plan.cpus[cpu] : NULL;
+                RecordingCpu *row = &recorder->cpus[cpu];
+
+                *row = recording_cpu_unknown;
+                row->parked = cpuset_has(&manager->parked, cpu);
+                if (wish && wish->latency_us >= 0)
+                        row->latency_limit_us = wish->latency_us;
+                if (wish && wish->min_khz > 0)
+                        row->min_khz = wish->min_khz;
+                if (wish && wish->max_khz > 0)
+                        row->max_khz = wish->max_khz;
+        }
+}
+
+static void put_set(Recorder *recorder, const char *name, const CpuSet *set)
+{
+        g_autofree char *text = cpuset_format(set);
+
+        recording_sample_text(recorder->sampler, name, text);
+}
+
+/* What the daemon decides, in the row of the sample. */
+static void put_daemon(const Manager *manager, Recorder *recorder)
+{
+        RecordingSampler *sampler = recorder->sampler;
+        CpuSet allowed = manager->topology->online;
+
+        cpuset_subtract(&allowed, &manager->parked);
+        put_set(recorder, "parked", &manager->parked);
+        put_set(recorder, "allowed", &allowed);
+        recording_sample_number(sampler, "wanted_cores", NULL, "cores", 0,
+                                topology_count_cores(manager->topology, &manager->plan.allowed));
+        recording_sample_number(sampler, "active_cores", NULL, "cores", 0,
+                                topology_count_cores(manager->topology, &allowed));
+        recording_sample_number(sampler, "holds", NULL, "", 0, holds_count(manager->holds));
+        recording_sample_number(sampler, "transitions", NULL, "", 0,
+                                (double)history_count(manager->history));
+        recording_sample_number(sampler, "paused", NULL, "", 0, is_paused(manager));
+        recording_sample_text(sampler, "profile", profile_name(manager));
+        recording_sample_number(sampler, "daemon_cpu_usec", NULL, "us", 0,
+                                (double)clock_usec(CLOCK_PROCESS_CPUTIME_ID));
+}
+
+static void put_power(const Manager *manager, Recorder *recorder)
+{
+        const Snapshot *seen = recorder->snapshot;
+        const EnergyDomain *domains;
+        int n = MIN(sensors_energy_domains(manager->sensors, &domains), seen->n_energy);
+
+        for (int i = 0; i < n && seen->have & SENSE_ENERGY; i++)
+                if (seen->energy[i].valid)
+                        recording_sample_number(recorder->sampler, "power_watts", domains[i].name,
+                                                "W", 3, seen->energy[i].watts);
+}
+
+void manager_record_sample(Manager *manager)
+{
+        Recorder *recorder = manager->recorder;
+        Counters *next = recorder->previous;
+        int r = counters_read(manager->sensors, EVERYTHING, next);
+
+        if (r < 0) {
+                log_debug("No sample is recorded: %s", g_strerror(-r));
+                return;
+        }
+        recorder->previous = recorder->current;
+        recorder->current = next;
+        snapshot_compute(recorder->previous->time_usec ? recorder->previous : NULL, next,
+                         recorder->snapshot);
+        recording_clocks(recorder->sampler, clock_usec(CLOCK_REALTIME), clock_usec(CLOCK_BOOTTIME),
+                         recorder->options.interval_usec);
+        put_machine(manager, recorder);
+        fill_cpus(manager, recorder);
+        if (!recording_sample(recorder->sampler, recorder->snapshot, recorder->cpus))
+                return;
+        put_daemon(manager, recorder);
+        put_power(manager, recorder);
+        recorder->n_samples++;
+        if (recorder->thread && g_atomic_int_get(&recorder->job.done))
+                end_job(recorder);
+        if (recorder->n_samples >= FRAME_SAMPLES ||
+            recording_batch_size(recorder->batch) >= RECORDING_BATCH_FULL / 4)
+                begin_job(manager, recorder);
+}
+
+static int on_record(sd_event_source *source, uint64_t usec, void *userdata)
+{
+        Manager *manager = userdata;
+        int r;
+
+        manager_record_sample(manager);
+        r = sd_event_source_set_time_relative(source, manager->recorder->options.interval_usec);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+        if (r < 0)
+                log_error_errno(r, "The timer of the recording cannot be set: %m");
+        return 0;
+}
+
+static void put_facts(const Manager *manager, Recorder *recorder)
+{
+        g_autofree char *interval = g_strdup_printf("%" G_GUINT64_FORMAT,
+                                                    recorder->options.interval_usec);
+        bool energy = sensors_have(manager->sensors) & SENSE_ENERGY;
+        struct utsname names;
+
+        recording_fact(recorder->sampler, "program", "idled");
+        recording_fact(recorder->sampler, "version", IDLED_VERSION);
+        recording_fact(recorder->sampler, "interval_us", interval);
+        recording_fact(recorder->sampler, "energy_source", energy ? "rapl" : "none");
+        if (uname(&names) < 0)
+                return;
+        recording_fact(recorder->sampler, "hostname", names.nodename);
+        recording_fact(recorder->sampler, "kernel", names.release);
+}
+
+/* A quarter of the interval later will do as well, together with other timers. */
+static int start_timer(Manager *manager, Recorder *recorder)
+{
+        uint64_t interval = recorder->options.interval_usec;
+
+        return sd_event_add_time_relative(manager->event, &recorder->timer, CLOCK_MONOTONIC,
+                                          interval, interval / 4, on_record, manager);
+}
+
+static void begin(Manager *manager, const RecordingOptions *options)
+{
+        Recorder *recorder = g_new0(Recorder, 1);
+        int n_cpus = manager->topology->n_cpus, r;
+
+        recorder->options = *options;
+        recorder->previous = counters_new(n_cpus);
+        recorder->current = counters_new(n_cpus);
+        recorder->snapshot = snapshot_new(n_cpus);
+        recorder->batch = recording_batch_new();
+        recorder->sampler = recording_sampler_new(recorder->batch);
+        recorder->cpus = g_new(RecordingCpu, (gsize)n_cpus);
+        recorder->holds = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
+        recorder->job.contents = g_byte_array_new();
+        recorder->transition = history_count(manager->history);
+        manager->recorder = recorder;
+        r = start_timer(manager, recorder);
+        if (r < 0)
+                log_error_errno(r, "The timer of the recording cannot be set: %m");
+        put_facts(manager, recorder);
+        add_event(recorder, "start", NULL, NULL);
+        manager_record_changes(manager, CHANGE_HOLDS | CHANGE_PROFILE | CHANGE_PAUSED);
+        manager_record_sample(manager);
+}
+
+void manager_record_end(Manager *manager)
+{
+        Recorder *recorder = manager->recorder;
+
+        if (!recorder)
+                return;
+        add_event(recorder, "end", NULL, NULL);
+        end_job(recorder);
+        begin_job(manager, recorder);
+        end_job(recorder);
+        manager->recorder = NULL;
+        sd_event_source_disable_unref(recorder->timer);
+        counters_free(recorder->previous);
+        counters_free(recorder->current);
+        snapshot_free(recorder->snapshot);
+        recording_sampler_free(recorder->sampler);
+        recording_batch_free(recorder->batch);
+        g_hash_table_unref(recorder->holds);
+        g_byte_array_unref(recorder->job.contents);
+        g_free(recorder->cpus);
+        g_free(recorder->profile);
+        g_free(recorder);
+}
+
+void manager_record_follow(Manager *manager)
+{
+        const RecordingOptions *options = config_section(manager->config, "Recording")->options;
+        Recorder *recorder = manager->recorder;
+
+        if (!manager->setup.state || !options->enabled) {
+                manager_record_end(manager);
+                return;
+        }
+        if (recorder && recorder->options.interval_usec != options->interval_usec) {
+                manager_record_end(manager);
+                recorder = NULL;
+        }
+        if (recorder)
+                recorder->options = *options;
+        else
+                begin(manager, options);
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Writing a recording, first half: rows of tables, which become the contents of a frame.
+ *
+ * Tables and columns are named, and a column says its unit. What they are called is in schema.h;
+ * this file does not know. A column can be added at any time: rows before it have no value there.
+ *
+ *      RecordingBatch *batch = recording_batch_new();
+ *      RecordingTable *cpu = recording_table(batch, "cpu");
+ *      int number = recording_key(cpu, "cpu", "");
+ *      int share = recording_number(cpu, "residency_share", "C6", "share", 4);
+ *
+ *      recording_row(cpu);
+ *      recording_put(cpu, number, 3);
+ *      recording_put(cpu, share, 0.25);
+ */
+#ifndef IDLED_RECORDING_BATCH_H
+#define IDLED_RECORDING_BATCH_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Longer texts are cut. */
+#define RECORDING_TEXT_MAX 4000u
+
+/* Keys are 0 .. RECORDING_KEY_MAX. */
+#define RECORDING_KEY_MAX 65535
+
+typedef struct RecordingBatch RecordingBatch;
+typedef struct RecordingTable RecordingTable;
+
+RecordingBatch *recording_batch_new(void);
+void recording_batch_free(RecordingBatch *batch);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(RecordingBatch, recording_batch_free)
+
+/* The table of this name; it is made if it is not there. Belongs to the batch. */
+RecordingTable *recording_table(RecordingBatch *batch, const char *name);
+
+/* The rows of this table do not change from frame to frame, and every frame has them: facts about
+ * the machine. They stay until recording_table_clear(). */
+void recording_table_lasts(RecordingTable *table);
+void recording_table_clear(RecordingTable *table);
+
+/* The number of a column; it is made if there is none of this name and `of`. `of` says what of
+ * several things the column is about, as a state ("C6") or a domain ("package-0"); NULL: of
+ * nothing. Numbers are rounded to so many decimals, 0 .. 9. */
+int recording_number(RecordingTable *table, const char *name, const char *of, const char *unit,
+                     int decimals);
+int recording_text(RecordingTable *table, const char *name, const char *of, const char *unit);
+
+/* A column of whole numbers that says which thing a row is about, such as a CPU. A value takes the
+ * less space the closer it is to that of the last row with the same key. One for each table at
+ * most, added before the first row. */
+int recording_key(RecordingTable *table, const char *name, const char *unit);
+
+/* Begins a row, in which nothing has a value yet. */
+void recording_row(RecordingTable *table);
+
+/* Sets a value of the row. NaN, infinity, NULL, and numbers that exceed 2^53 at the column's
+ * decimals are no value. Text that is not UTF-8 is made so, with U+FFFD for what is not. */
+void recording_put(RecordingTable *table, int column, double value);
+void recording_put_text(RecordingTable *table, int column, const char *text);
+
+/* True if there are rows besides those that last. */
+bool recording_batch_has_rows(const RecordingBatch *batch);
+
+/* How many bytes the contents have, about, before they are compressed. */
+size_t recording_batch_size(const RecordingBatch *batch);
+
+/* Replaces `contents` by those of a frame and begins the next one: all rows but those that last are
+ * gone. Columns stay. */
+void recording_batch_take(RecordingBatch *batch, GByteArray *contents);
+
+#endif

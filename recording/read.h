@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Reading a recording: frame by frame, from a file, a pipe or memory.
+ *
+ * A frame is some seconds or minutes of tables, in which rows are in the order of time. What cannot
+ * be read is skipped and counted: a damaged frame, the incomplete one that a crash leaves at the
+ * end, frames of a newer version, columns of a type that this version does not know. A reader looks
+ * columns up by name (schema.h) and does without those that are not there.
+ *
+ *      g_autoptr(RecordingReader) reader = NULL;
+ *      const RecordedFrame *frame;
+ *      int r = recording_reader_open(AT_FDCWD, "a.rec", &reader);
+ *
+ *      while (r >= 0 && (r = recording_read(reader, &frame)) > 0) {
+ *              const RecordedTable *cpu = recorded_table(frame, "cpu");
+ *              const double *number = recorded_numbers(cpu, "cpu", NULL);
+ *              const double *busy = recorded_numbers(cpu, "busy_share", NULL);
+ *
+ *              for (size_t row = 0; number && busy && row < cpu->n_rows; row++)
+ *                      use((int)number[row], busy[row]); // NaN: not known
+ *      }
+ */
+#ifndef IDLED_RECORDING_READ_H
+#define IDLED_RECORDING_READ_H
+
+#include <glib.h>
+#include <stdint.h>
+
+#include "recording/frame.h"
+
+typedef enum RecordedType { RECORDED_NUMBER = 1, RECORDED_TEXT = 2 } RecordedType;
+
+typedef struct RecordedColumn {
+        const char *name; /* "residency_share" */
+        const char *of;   /* what of several things it is about: "C6"; "": of nothing */
+        const char *unit; /* "share", "us", "W", "kHz", ...; "": a count, or text */
+        RecordedType type;
+        int decimals;             /* that numbers were rounded to */
+        const double *numbers;    /* by row, NaN: no value; NULL in a column of text */
+        const char *const *texts; /* by row, NULL: no value; valid UTF-8; NULL in one of numbers */
+} RecordedColumn;
+
+typedef struct RecordedTable {
+        const char *name;
+        size_t n_rows;
+        int key; /* number of the column that says which thing a row is about; -1: none */
+        int n_columns;
+        const RecordedColumn *columns;
+} RecordedTable;
+
+typedef struct RecordedFrame {
+        uint64_t offset;    /* where it begins in the file */
+        uint64_t last_usec; /* CLOCK_REALTIME of its newest row; 0: not known */
+        int n_tables;
+        const RecordedTable *tables;
+} RecordedFrame;
+
+/* What a reader has come across so far. */
+typedef struct RecordingReport {
+        uint64_t bytes;           /* that were read */
+        uint64_t frames;          /* that could be read */
+        uint64_t damaged;         /* places where something had to be skipped */
+        uint64_t damaged_bytes;   /* that were skipped there */
+        uint64_t first_damage;    /* offset of the first of them */
+        uint64_t incomplete;      /* bytes at the end that are not a whole frame */
+        uint64_t newer;           /* frames of a newer version */
+        unsigned newest_version;  /* of those */
+        uint64_t unknown_columns; /* that were left out */
+} RecordingReport;
+
+typedef struct RecordingReader RecordingReader;
+
+/* Opens a file; "-" is standard input. Negative errno of open(2), -EISDIR. What is in the file is
+ * only known when it was read. */
+int recording_reader_open(int dir, const char *path, RecordingReader **ret_reader);
+
+/* Reads from a descriptor, which is closed in the end. */
+RecordingReader *recording_reader_fd(int fd);
+
+/* Reads bytes, which the caller keeps. */
+RecordingReader *recording_reader_bytes(const void *data, size_t size);
+
+void recording_reader_free(RecordingReader *reader);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(RecordingReader, recording_reader_free)
+
+/* The next frame that can be read, valid until the next call. 1: there is one; 0: the end, or no
+ * recording begins within the first FRAME_STORED_MAX bytes; else read(2)'s error. */
+int recording_read(RecordingReader *reader, const RecordedFrame **ret_frame);
+
+/* The same without reading the contents: the bytes of the next frame whose checksum fits, of any
+ * version, valid until the next call. */
+int recording_read_raw(RecordingReader *reader, FrameHead *ret_head, const uint8_t **ret_data,
+                       uint64_t *ret_offset);
+
+const RecordingReport *recording_report(const RecordingReader *reader);
+
+/* What a person must know about the recording, as sentences in a new string without a full stop
+ * at the end; NULL: all is well. To be asked at the end. */
+char *recording_problem(const RecordingReader *reader);
+
+/* The table of this name; NULL if the frame has none. */
+const RecordedTable *recorded_table(const RecordedFrame *frame, const char *name);
+
+/* The column; `of` NULL: of nothing. NULL if there is none, or no table. */
+const RecordedColumn *recorded_column(const RecordedTable *table, const char *name, const char *of);
+
+/* Its values by row; NULL if there is no such column of numbers, of text. */
+const double *recorded_numbers(const RecordedTable *table, const char *name, const char *of);
+const char *const *recorded_texts(const RecordedTable *table, const char *name, const char *of);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What idled and idlectl record of a machine: the tables that docs/recording.md describes, filled
+ * from snapshots. Who has more to say of a sample adds it to the row.
+ */
+#ifndef IDLED_RECORDING_SAMPLE_H
+#define IDLED_RECORDING_SAMPLE_H
+
+#include "model/idle-table.h"
+#include "model/snapshot.h"
+#include "model/topology.h"
+#include "recording/batch.h"
+
+/* Facts about a CPU that are not in a snapshot; NaN: not known. */
+typedef struct RecordingCpu {
+        double frequency_khz;    /* while it was busy */
+        double parked;           /* 0 or 1 */
+        double latency_limit_us; /* by PM QoS */
+        double min_khz, max_khz; /* limits of cpufreq */
+} RecordingCpu;
+
+/* Nothing of it is known. */
+extern const RecordingCpu recording_cpu_unknown;
+
+typedef struct RecordingSampler RecordingSampler;
+
+/* The batch is kept by the caller. */
+RecordingSampler *recording_sampler_new(RecordingBatch *batch);
+void recording_sampler_free(RecordingSampler *sampler);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(RecordingSampler, recording_sampler_free)
+
+/* Sets a fact about the whole recording, such as "kernel"; value NULL: none. */
+void recording_fact(RecordingSampler *sampler, const char *key, const char *value);
+
+/* The CPUs and, by CPU number, their idle states; to be called before the first sample and when
+ * CPUs came or went. Nothing of both is kept. */
+void recording_machine(RecordingSampler *sampler, const Topology *topology,
+                       const IdleTable *tables);
+
+/* Adds a row to table machine, and one for each CPU of the snapshot to table cpu. A snapshot
+ * without an interval, the first, adds nothing: then false. `cpus` is by CPU number; NULL: nothing
+ * known. */
+bool recording_sample(RecordingSampler *sampler, const Snapshot *seen, const RecordingCpu *cpus);
+
+/* Sets a value in the row of table machine that the last sample began. */
+void recording_sample_number(RecordingSampler *sampler, const char *name, const char *of,
+                             const char *unit, int decimals, double value);
+void recording_sample_text(RecordingSampler *sampler, const char *name, const char *text);
+
+/* To be called with each sample, by the time of CLOCK_REALTIME and CLOCK_BOOTTIME: adds an event if
+ * samples are missing, because more than three intervals passed since the last, and one if the
+ * clock was set. */
+void recording_clocks(RecordingSampler *sampler, uint64_t real_usec, uint64_t boot_usec,
+                      uint64_t interval_usec);
+
+/* Something that happened; what is not said is NULL. */
+typedef struct RecordingEvent {
+        uint64_t time_usec; /* CLOCK_REALTIME */
+        const char *kind;   /* "transition", "hold", ...: docs/recording.md */
+        const char *cpus;   /* in list format */
+        const char *policy;
+        const char *text; /* for people */
+} RecordingEvent;
+
+void recording_event(RecordingSampler *sampler, const RecordingEvent *event);
+
+#endif

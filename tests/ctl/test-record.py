@@ -1,0 +1,345 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""idlectl record FILE and export: what is recorded of described machines, and their bad days."""
+import csv
+import hashlib
+import io
+import json
+import os
+import resource
+import signal
+import subprocess
+import unittest
+from pathlib import Path
+
+from ctltest import IDLECTL, TIMEOUT, TestCase, environment, machine
+
+
+def limit_file_size():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
+
+
+class Recording(TestCase):
+    NAME = "synthetic-laptop"
+
+    def setUp(self):
+        super().setUp()
+        self.root = machine(self.directory, self.NAME)
+        self.file = os.path.join(self.directory, "a.rec")
+
+    def record(self, *arguments, **more):
+        return self.run_ctl("record", "--root", self.root, *arguments, **more)
+
+    def values(self, file=None):
+        """[row of the export] of the recording."""
+        result = self.run_ctl("export", file or self.file)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        return list(csv.DictReader(io.StringIO(result.stdout)))
+
+    def trace(self):
+        result = self.run_ctl("export", "--format", "perfetto", self.file)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        return json.loads(result.stdout)["traceEvents"]
+
+
+class Contents(Recording):
+    def test_samples(self):
+        result = self.record(self.file, "--seconds", "0.5", "--interval", "100ms", "--json")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        answer = json.loads(result.stdout)
+        self.assertGreaterEqual(answer["samples"], 2)
+        self.assertEqual((answer["cpus"], answer["file"]), (8, self.file))
+        self.assertEqual(answer["file_bytes"], os.path.getsize(self.file))
+        self.assertIn("with --root", answer["daemon_error"])
+        rows = self.values()
+        shares = {}
+        for row in rows:
+            if row["table"] == "cpu" and row["column"] in ("busy_share", "residency_share"):
+                key = row["time_usec"], row["key"]
+                shares[key] = shares.get(key, 0) + float(row["value"])
+        self.assertEqual(len(shares), answer["samples"] * 8)
+        for key, total in shares.items():
+            self.assertAlmostEqual(total, 1, 3, key)
+        kinds = [r["value"] for r in rows if r["table"] == "event" and r["column"] == "kind"]
+        self.assertEqual(kinds, ["start", "end"])
+        watts = [float(r["value"]) for r in rows if r["column"] == "power_watts"]
+        self.assertEqual(len(watts), 0)  # half a second is too short to reveal it
+
+    def test_power(self):
+        """After a second, if energy can be read."""
+        self.record(self.file, "--seconds", "1.2", "--interval", "300ms")
+        domains = {r["of"] for r in self.values() if r["column"] == "power_watts"}
+        self.assertIn("package-0", domains)
+
+    def test_command(self):
+        for status in 0, 7:
+            Path(self.file).unlink(missing_ok=True)
+            result = self.record(self.file, "--interval", "100ms", "--", "sh", "-c",
+                                 f"sleep 0.3; exit {status}")
+            self.assertEqual(result.returncode, status, result.stderr)
+            facts = [r["value"] for r in self.values() if r["table"] == "info"]
+            self.assertIn(f"sh -c sleep 0.3; exit {status}", facts)
+
+    def test_terminated(self):
+        """SIGTERM ends it with a whole file."""
+        for number in signal.SIGTERM, signal.SIGINT, signal.SIGHUP:
+            Path(self.file).unlink(missing_ok=True)
+            with subprocess.Popen([IDLECTL, "record", "--root", self.root, "--interval", "50ms",
+                                   self.file, "--append"], stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True, env=environment()) as process:
+                # It blocks the signals before it samples for the first time.
+                status = Path(f"/proc/{process.pid}/status")
+                while "\nSigBlk:\t0000000000000000" in status.read_text():
+                    pass
+                process.send_signal(number)
+                out, err = process.communicate(timeout=TIMEOUT)
+            self.assertEqual((process.returncode, err), (0, ""))
+            self.assertIn("samples of 8 CPUs", out)
+            self.assertIn("end", [r["value"] for r in self.values() if r["column"] == "kind"])
+
+    def test_output(self):
+        """Standard output takes the recording, a message goes to the other."""
+        with subprocess.Popen([IDLECTL, "record", "--root", self.root, "--seconds", "0.2", "-"],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              env=environment()) as process:
+            out, err = process.communicate(timeout=TIMEOUT)
+        self.assertIn(b"samples of 8 CPUs", err)
+        result = subprocess.run([IDLECTL, "export", "-"], input=out, capture_output=True,
+                                env=environment(), timeout=TIMEOUT, check=False)
+        self.assertEqual((result.returncode, result.stderr), (0, b""))
+        self.assertIn(b",topology,", result.stdout)
+
+    def test_hostile_texts(self):
+        """They arrive as they are, in both formats."""
+        name = "\033[2J\",<script>\\\n=cmd|' /C calc'!A0\u202e"
+        self.record(self.file, "--", "sh", "-c", ": " + "'" + name.replace("'", "") + "'")
+        rows = [r for r in self.values() if r["table"] == "info"]
+        self.assertTrue(any("<script>\\\n=cmd|" in r["value"] for r in rows))
+        self.record(self.file, "--append", "--", name)
+        event = [e for e in self.trace() if e["ph"] == "i" and e["name"] == "start"][-1]
+        self.assertEqual(event["args"]["text"], name)
+        texts = [r["value"] for r in self.values() if r["column"] == "text"]
+        self.assertEqual(texts[-1], name)
+
+    def test_formula(self):
+        """A spreadsheet does not compute what a text says."""
+        self.record(self.file, "--", "=1+1")
+        self.assertIn("'=1+1", [r["value"] for r in self.values() if r["column"] == "text"])
+
+    def test_trace(self):
+        self.record(self.file, "--seconds", "0.5", "--interval", "100ms")
+        events = self.trace()
+        names = {e["args"]["name"] for e in events if e["name"] == "process_name"}
+        self.assertEqual(names, {"machine"} | {f"CPU {cpu}" for cpu in range(8)})
+        counters = [e for e in events if e["ph"] == "C"]
+        self.assertTrue({"busy_share", "residency_share POLL"} <= {e["name"] for e in counters})
+        for event in counters:
+            self.assertEqual(len(event["args"]), 1)
+            self.assertIsInstance(next(iter(event["args"].values())), (int, float))
+            self.assertGreater(event["ts"], 1e15)
+        instants = [e for e in events if e["ph"] == "i"]
+        self.assertEqual([e["name"] for e in instants], ["start", "end"])
+
+
+class Large(Recording):
+    NAME = "cwf0"
+
+    def test_576_cpus(self):
+        result = self.record(self.file, "--seconds", "1", "--interval", "200ms", "--json")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(json.loads(result.stdout)["cpus"], 576)
+        keys = {r["key"] for r in self.values() if r["column"] == "busy_share"}
+        self.assertEqual(len(keys), 576)
+
+
+class Diff(Recording):
+    def make(self, name, seconds="0.9"):
+        file = os.path.join(self.directory, name)
+        result = self.record(file, "--seconds", seconds, "--interval", "50ms")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return file
+
+    def set_running(self, tasks):
+        stat = Path(self.root, "proc/stat")
+        stat.write_text("".join(
+            f"procs_running {tasks}\n" if line.startswith("procs_running") else line
+            for line in stat.read_text(encoding="ascii").splitlines(True)), encoding="ascii")
+
+    def metric(self, answer, name):
+        return next(m for m in answer["metrics"] if m["name"] == name and not m["of"])
+
+    def test_difference(self):
+        self.set_running(2)
+        before = self.make("a.rec")
+        self.set_running(7)
+        after = self.make("b.rec")
+        result = self.run_ctl("diff", before, after, "--json")
+        self.assertEqual((result.returncode, result.stderr), (1, ""))
+        answer = json.loads(result.stdout)
+        self.assertTrue(answer["differs"])
+        running = self.metric(answer, "running")
+        self.assertEqual((running["a"]["mean"], running["b"]["mean"], running["difference"],
+                          running["real"]), (1, 6, 5, True))
+        self.assertFalse(self.metric(answer, "pressure_share")["real"])
+        self.assertEqual(answer["a"]["facts"]["program"], "idlectl")
+        result = self.run_ctl("diff", before, after)
+        self.assertRegex(result.stdout, r"running +tasks +1 +0 +6 +0 +5 +5 to 5 +real\n")
+        self.assertIn("The recordings differ.", result.stdout)
+
+    def test_the_same(self):
+        file = self.make("a.rec")
+        result = self.run_ctl("diff", file, file)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("No difference is more than chance.", result.stdout)
+
+    def test_too_few(self):
+        """Nothing is claimed of some samples."""
+        self.set_running(2)
+        before = self.make("a.rec", "0.2")
+        self.set_running(7)
+        result = self.run_ctl("diff", before, self.make("b.rec", "0.2"), "--json")
+        self.assertEqual(result.returncode, 0)
+        self.assertIsNone(self.metric(json.loads(result.stdout), "running")["real"])
+
+    def test_no_recording(self):
+        file = self.make("a.rec", "0.2")
+        other = Path(self.directory, "other")
+        other.write_text("a diary", encoding="ascii")
+        for arguments, said in (((file, "/nonexistent"), "/nonexistent: No such file"),
+                                ((str(other), file), "found no frame of a recording"),
+                                ((file,), "expected A B")):
+            result = self.run_ctl("diff", *arguments)
+            self.assertEqual((result.returncode, result.stdout), (2, ""))
+            self.assertIn(said, result.stderr)
+
+
+class BadDays(Recording):
+    def test_usage(self):
+        for arguments, said in (
+                ((), "expected FILE"),
+                (("a", "--max-size", "5"), "--max-size: found \"5\", expected a size of at least 64K"),
+                (("a", "--max-size", "10X"), "expected a size"),
+                (("a", "--max-size", "99999999999999G"), "expected a size"),
+                (("a", "--max-size", "K"), "expected a size"),
+                (("a", "--max-age", "5s"), "--max-age: found \"5s\", expected a time of at least 1min"),
+                (("a", "--causes"), "--causes: expected --idle"),
+                (("--idle", "a", "--append"), "--idle: expected none of"),
+                (("a", "--interval", "1"), "--interval: found \"1\"")):
+            result = self.record(*arguments)
+            self.assertEqual((result.returncode, result.stdout), (2, ""), arguments)
+            self.assertIn(said, result.stderr)
+        result = self.run_ctl("export", "--format", "xml", "a")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn('found "xml", expected csv or perfetto', result.stderr)
+
+    def test_existing_file(self):
+        self.assertEqual(self.record(self.file, "--seconds", "0.1").returncode, 0)
+        before = Path(self.file).read_bytes()
+        result = self.record(self.file, "--seconds", "0.1")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("a.rec: the file exists, expected a new one", result.stderr)
+        self.assertEqual(Path(self.file).read_bytes(), before)
+        self.assertEqual(self.record(self.file, "--seconds", "0.1", "--append").returncode, 0)
+        self.assertTrue(Path(self.file).read_bytes().startswith(before))
+        kinds = [r["value"] for r in self.values() if r["column"] == "kind"]
+        self.assertEqual(kinds, ["start", "end"] * 2)
+
+    def test_something_else(self):
+        Path(self.file).write_text("a diary\n", encoding="ascii")
+        for option in "--append", "--max-size=1M":
+            result = self.record(self.file, option)
+            self.assertEqual(result.returncode, 1)
+            self.assertIn("found something else, expected a recording", result.stderr)
+        self.assertEqual(Path(self.file).read_text(encoding="ascii"), "a diary\n")
+
+    def test_cannot_open(self):
+        for file, said in ((self.directory, "Is a directory"),
+                           (os.path.join(self.directory, "no", "a.rec"), "No such file")):
+            result = self.record(file)
+            self.assertEqual(result.returncode, 1)
+            self.assertIn(said, result.stderr)
+
+    def test_two_writers(self):
+        with subprocess.Popen([IDLECTL, "record", "--root", self.root, "--append", self.file],
+                              stdout=subprocess.DEVNULL, env=environment()) as process:
+            status = Path(f"/proc/{process.pid}/status")
+            while "\nSigBlk:\t0000000000000000" in status.read_text():
+                pass
+            result = self.record(self.file, "--append")
+            process.terminate()
+            process.wait(TIMEOUT)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("another process records into it", result.stderr)
+
+    def test_full_disk(self):
+        """It says so and ends; a command goes on."""
+        result = self.record("/dev/full", "--seconds", "0.2")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("/dev/full: recording ended early: No space left on device", result.stderr)
+        result = self.record("/dev/full", "--max-size", "1M")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("expect a regular file", result.stderr)
+        marker = os.path.join(self.directory, "marker")
+        result = self.record("/dev/full", "--interval", "50ms", "--", "sh", "-c",
+                             f"sleep 0.2; touch {marker}; exit 3")
+        self.assertEqual(result.returncode, 1)
+        self.assertTrue(os.path.exists(marker))
+
+    def test_too_large(self):
+        result = self.record(self.file, "--seconds", "0.2", preexec_fn=limit_file_size)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("recording ended early: File too large", result.stderr)
+
+    def damaged(self, data):
+        Path(self.file).write_bytes(data)
+        return self.run_ctl("export", self.file)
+
+    def test_damage(self):
+        """What is whole is printed, and what is not is said."""
+        for _ in range(3):
+            self.record(self.file, "--seconds", "0.1", "--append")
+        data = Path(self.file).read_bytes()
+        magic = data[:8]
+        second = data.index(magic, 8)
+        third = data.index(magic, second + 8)
+        newer = bytearray(data[:second])
+        newer[8] = 2
+        newer[32:40] = hashlib.sha256(bytes(newer[:32] + newer[40:])).digest()[:8]
+        for name, damaged, status, lines, said in (
+                ("empty", b"", 1, 0, "the file is empty"),
+                ("foreign", b"PNG" * 100, 1, 0, "found no frame of a recording"),
+                ("cut", data[:third + 50], 0, 2, "the last 50 bytes are an incomplete frame"),
+                ("flipped", data[:second + 60] + bytes([data[second + 60] ^ 1]) +
+                 data[second + 61:], 0, 2, f"damaged and were left out, the first at offset {second}"),
+                ("newer", bytes(newer), 1, 0, "1 frames have version 2"),
+                ("partly newer", bytes(newer) + data[second:], 0, 2, "reads versions up to 1")):
+            result = self.damaged(damaged)
+            self.assertEqual(result.returncode, status, name)
+            self.assertIn(said, result.stderr, name)
+            self.assertEqual(result.stdout.count(",kind,"), 2 * lines, name)
+        result = self.run_ctl("export", "/nonexistent")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("/nonexistent: No such file", result.stderr)
+
+    def test_closed_output(self):
+        self.record(self.file, "--seconds", "0.1")
+        with open("/dev/full", "w", encoding="ascii") as full:
+            result = subprocess.run([IDLECTL, "export", self.file], stdout=full, text=True,
+                                    stderr=subprocess.PIPE, env=environment(), check=False)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("No space left", result.stderr)
+
+    def test_no_machine(self):
+        result = self.run_ctl("record", "--root", "/nonexistent", self.file)
+        self.assertEqual(result.returncode, 1)
+        self.assertFalse(os.path.exists(self.file))
+        empty = os.path.join(self.directory, "empty")
+        os.mkdir(empty)
+        result = self.run_ctl("record", "--root", empty, self.file)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("no CPUs can be read", result.stderr)
+        self.assertFalse(os.path.exists(self.file))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

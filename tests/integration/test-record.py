@@ -1,0 +1,211 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Recordings of the decisions of idled: by idlectl record, and the ring that idled keeps itself."""
+import csv
+import io
+import os
+import signal
+import subprocess
+import threading
+
+import dbus
+
+from idledtest import TIMEOUT, TestCase, main, wait_until
+
+HOSTILE = 'a game";,\n<b>=1+1'
+
+
+class Recorded(TestCase):
+    CONFIG = '[Daemon]\nPolicies=userspace latency\n'
+
+    def setUp(self):
+        super().setUp()
+        self.write_config('profiles/performance.conf', '[Profile]\nSummary=fast\n')
+
+    def rows(self, file):
+        """{(table, row): {column: value}} of a recording."""
+        done = self.idlectl('export', file)
+        self.assertEqual((done.returncode, done.stderr), (0, ''))
+        found = {}
+        for value in csv.DictReader(io.StringIO(done.stdout, newline='')):
+            row = found.setdefault((value['table'], int(value['row'])), {})
+            row[value['column'] + (' ' + value['of'] if value['of'] else '')] = value['value']
+        return found
+
+    def events(self, file, kind):
+        return [row for (table, _), row in self.rows(file).items()
+                if table == 'event' and row['kind'] == kind]
+
+    def samples(self, file):
+        return [row for (table, _), row in self.rows(file).items() if table == 'machine']
+
+    def hold(self, **wishes):
+        types = {'latency_us': dbus.UInt32, 'reason': dbus.String, 'cpus': dbus.String}
+        _, fd = self.call('Hold', dbus.Dictionary(
+            {k: types[k](v, variant_level=1) for k, v in wishes.items()}, signature='sv'))
+        return fd.take()
+
+    def expect_all(self, file):
+        """What change_all() did."""
+        transitions = self.events(file, 'transition')
+        self.assertEqual([row.get('cpus', '') for row in transitions], ['6-7', ''])
+        self.assertIn('IdleMask', transitions[0]['text'])
+        self.assertEqual(transitions[0]['policy'], 'userspace')
+        holds = self.events(file, 'hold')
+        self.assertEqual(len(holds), 1)
+        self.assertEqual(holds[0]['cpus'], '2')
+        self.assertIn('latency 50 us', holds[0]['text'])
+        self.assertIn('a game";,', holds[0]['text'])
+        self.assertEqual(len(self.events(file, 'release')), 1)
+        self.assertIn('performance', self.events(file, 'profile')[-1]['text'])
+        self.assertIn('for tests', self.events(file, 'pause')[0]['text'])
+        self.assertEqual(len(self.events(file, 'resume')), 1)
+        self.assertEqual(len(self.events(file, 'start')), 1)
+        self.assertEqual(len(self.events(file, 'end')), 1)
+
+
+class Idlectl(Recorded):
+    """Events are found by asking once a second."""
+
+    def setUp(self):
+        super().setUp()
+        self.file = os.path.join(self.directory, 'a.rec')
+
+    def record(self, *arguments):
+        process = subprocess.Popen(
+            [os.environ['IDLECTL'], '--bus-address', self.bus.address, 'record', '--root',
+             self.root, '--interval', '100ms', *arguments, self.file],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+        def stop():
+            process.kill()
+            process.communicate()
+        self.addCleanup(stop)
+        return process
+
+    def count_asked(self):
+        """A list that grows when idlectl begins to ask."""
+        asked = []
+        monitor = subprocess.Popen(
+            ['dbus-monitor', '--address', self.bus.address, "type='method_call',member='Get'"],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+        def stop():
+            monitor.kill()
+            monitor.communicate()
+        reader = threading.Thread(target=lambda: [asked.append(line) for line in monitor.stdout
+                                                  if '"Parked"' in line], daemon=True)
+        reader.start()
+        self.addCleanup(stop)
+        return asked
+
+    def test_all(self):
+        self.start('--dry-run')
+        process = self.record()
+
+        asked = self.count_asked()
+
+        def step(change):
+            """Changes something and lets idlectl ask for all of it: twice, as the first time may
+            have begun before."""
+            change()
+            before = len(asked)
+            wait_until(lambda: len(asked) >= before + 2, 'what idlectl asks')
+        step(lambda: None)
+        step(lambda: self.set_idle_mask('6-7'))
+        fd = self.hold(latency_us=50, cpus='2', reason=HOSTILE)
+        step(lambda: self.set_idle_mask(''))
+        step(lambda: os.close(fd))
+        step(lambda: self.call('SetProfile', 'performance'))
+        step(lambda: self.call('PauseFor', 'for tests', dbus.UInt64(0)))
+        step(lambda: self.call('Resume'))
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=TIMEOUT)
+        self.assertEqual(process.returncode, 0, out)
+        self.expect_all(self.file)
+        samples = self.samples(self.file)
+        self.assertEqual(samples[0]['profile'], 'balanced')
+        self.assertEqual(samples[-1]['profile'], 'performance')
+        self.assertTrue({'parked', 'allowed', 'wanted_cores', 'active_cores', 'holds'} <=
+                        set(samples[-1]) | {'parked'})
+
+
+class Ring(Recorded):
+    """idled notes events when they happen."""
+
+    CONFIG = '[Daemon]\nPolicies=userspace latency\n[Recording]\nEnabled=yes\nInterval=1s\n'
+
+    def setUp(self):
+        super().setUp()
+        self.file = os.path.join(self.root, 'var/lib/idled/idled.rec')
+
+    def test_all(self):
+        self.start('--dry-run')
+        self.set_idle_mask('6-7')
+        wait_until(lambda: self.get('Transitions') == 1, 'a transition')
+        fd = self.hold(latency_us=50, cpus='2', reason=HOSTILE)
+        os.close(fd)
+        wait_until(lambda: not self.get('Holds'), 'the end of the hold')
+        self.set_idle_mask('')
+        wait_until(lambda: self.get('Transitions') == 2, 'a transition')
+        self.call('SetProfile', 'performance')
+        self.call('PauseFor', 'for tests', dbus.UInt64(0))
+        self.call('Resume')
+        wait_until(lambda: not self.get('Paused'), 'the end of the pause')
+        wakes = int(self.get('Wakeups'))
+        self.assertGreater(wakes, 0)
+        self.daemon.stop()
+        self.assertEqual(os.stat(self.file).st_mode & 0o777, 0o600)
+        self.expect_all(self.file)
+
+    def test_samples(self):
+        """They come by themselves, and another start continues the file."""
+        self.start('--dry-run')
+        wait_until(lambda: os.path.exists(self.file), 'a frame')  # of ten samples
+        for _ in range(2):
+            self.daemon.stop()
+            self.start('--dry-run')
+        self.daemon.stop()
+        samples = self.samples(self.file)
+        self.assertGreaterEqual(len(samples), 9)
+        self.assertEqual(len(self.events(self.file, 'start')), 3)
+        self.assertIn('residency_share POLL', self.rows(self.file)['cpu', 0])
+        self.assertIn('power_watts package-0', samples[-1])
+
+    def test_runtime(self):
+        """It can be switched off and on while idled runs."""
+        self.start('--dry-run')
+        self.call('SetOption', 'Recording', 'Enabled', 'no')
+        wait_until(lambda: os.path.exists(self.file), 'the end of the recording')
+        self.assertEqual(len(self.events(self.file, 'end')), 1)
+        self.assert_fails('org.idled1.Error.InvalidValue', 'SetOption', 'Recording', 'Interval',
+                          '10ms')
+        self.call('SetOption', 'Recording', 'Enabled', 'yes')
+        self.call('SetOption', 'Recording', 'Enabled', 'no')
+        wait_until(lambda: len(self.events(self.file, 'end')) == 2, 'another end')
+
+    def test_off(self):
+        self.write_config('idled.conf', '[Daemon]\nPolicies=userspace\n')
+        self.start('--dry-run')
+        self.daemon.stop()
+        self.assertFalse(os.path.exists(self.file))
+
+    def test_cannot_write(self):
+        """A warning, once; idled does the rest."""
+        os.makedirs(self.file)
+        self.start('--dry-run')
+        self.call('SetOption', 'Recording', 'Enabled', 'no')
+        self.daemon.wait_log('idled.rec: samples cannot be recorded: Is a directory')
+        self.set_idle_mask('7')
+        wait_until(lambda: self.get('Transitions') == 1, 'a transition')
+        os.rmdir(self.file)
+        with open(self.file, 'w', encoding='ascii') as file:
+            file.write('a diary')
+        self.call('SetOption', 'Recording', 'Enabled', 'yes')
+        self.call('SetOption', 'Recording', 'Enabled', 'no')
+        self.daemon.wait_log('idled.rec: samples cannot be recorded: ', 2)
+        with open(self.file, encoding='ascii') as file:
+            self.assertEqual(file.read(), 'a diary')
+
+
+main()

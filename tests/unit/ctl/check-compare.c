@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Comparisons of series: chance seldom makes a difference, whatever the correlation, and real ones
+ * are found. */
+#include <math.h>
+
+#include "ctl/compare.h"
+#include "table.h"
+
+#define SERIES 1000 /* pairs of series in each simulation */
+
+static const struct {
+        double t, freedom, tails;
+} quantiles[] = {
+        { 12.7062, 1, 0.05 },   { 4.302653, 2, 0.05 },   { 2.262157, 9, 0.05 },
+        { 3.169273, 10, 0.01 }, { 1.959964, 1e7, 0.05 }, { 0, 5, 1 },
+        { -2.262157, 9, 0.05 },
+};
+
+START_TEST(student)
+{
+        double tails = student_tails(quantiles[_i].t, quantiles[_i].freedom);
+
+        ck_assert_msg(fabs(tails - quantiles[_i].tails) < 1e-5, "%g of t %g, %g degrees", tails,
+                      quantiles[_i].t, quantiles[_i].freedom);
+}
+END_TEST
+
+static double normal(GRand *rand)
+{
+        return sqrt(-2 * log(1 - g_rand_double(rand))) * cos(2 * G_PI * g_rand_double(rand));
+}
+
+typedef struct Kind {
+        const char *name;
+        size_t n;
+        double correlation; /* of neighbours */
+        double daily;       /* amplitude of a slow wave, its phase by chance */
+        double real_most;   /* share of pairs that differ by chance, at most */
+        double effect;      /* in standard deviations of samples */
+        double found_least; /* share of pairs in which that is found */
+} Kind;
+
+static const Kind kinds[] = {
+        { "independent, few", 20, 0, 0, 0.07, 2, 0.95 },
+        { "independent", 120, 0, 0, 0.07, 0.6, 0.95 },
+        { "correlated", 300, 0.8, 0, 0.08, 1.2, 0.90 },
+        { "more correlated", 600, 0.95, 0, 0.10, 2, 0.90 },
+        { "many", 10000, 0.9, 0, 0.08, 0.5, 0.95 },
+        { "slow wave", 600, 0.5, 1.5, 0.10, 3, 0.50 },
+};
+
+static void fill(GRand *rand, const Kind *kind, double shift, double *samples)
+{
+        double state = normal(rand), phase = g_rand_double(rand) * 2 * G_PI;
+        double rest = sqrt(1 - kind->correlation * kind->correlation);
+
+        for (size_t i = 0; i < kind->n; i++) {
+                state = kind->correlation * state + rest * normal(rand);
+                samples[i] = 100 + shift + state +
+                             kind->daily * sin(phase + 2 * (double)i / (double)kind->n * G_PI);
+        }
+}
+
+/* The share of pairs of series that differ. */
+static double share_real(const Kind *kind, double shift)
+{
+        g_autoptr(GRand) rand = g_rand_new_with_seed(4711);
+        g_autofree double *a = g_new(double, kind->n), *b = g_new(double, kind->n);
+        int real = 0, series = kind->n > 1000 ? SERIES / 10 : SERIES;
+
+        for (int i = 0; i < series; i++) {
+                Difference difference, *only = &difference;
+                Mean of_a, of_b;
+
+                fill(rand, kind, 0, a);
+                fill(rand, kind, shift, b);
+                of_a = mean_of(a, kind->n);
+                of_b = mean_of(b, kind->n);
+                difference = mean_difference(&of_a, &of_b);
+                compare_judge(&only, 1);
+                real += difference.real;
+                ck_assert(difference.low <= difference.value &&
+                          difference.value <= difference.high);
+        }
+        return (double)real / series;
+}
+
+START_TEST(chance_and_effect)
+{
+        const Kind *kind = &kinds[_i];
+        double chance = share_real(kind, 0), found = share_real(kind, kind->effect);
+
+        ck_case(kind->name, chance <= kind->real_most, "%.3f differ by chance", chance);
+        ck_case(kind->name, found >= kind->found_least, "%.3f are found", found);
+}
+END_TEST
+
+/* If many metrics are all the same, hardly ever one differs. */
+START_TEST(many_metrics)
+{
+        const Kind kind = { .n = 60 };
+        g_autoptr(GRand) rand = g_rand_new_with_seed(1);
+        double a[60], b[60];
+        int wrong = 0;
+
+        for (int run = 0; run < 300; run++) {
+                Difference differences[20], *all[20];
+                bool any = false;
+
+                for (int m = 0; m < 20; m++) {
+                        Mean of_a, of_b;
+
+                        fill(rand, &kind, 0, a);
+                        fill(rand, &kind, 0, b);
+                        of_a = mean_of(a, 60);
+                        of_b = mean_of(b, 60);
+                        differences[m] = mean_difference(&of_a, &of_b);
+                        all[m] = &differences[m];
+                }
+                compare_judge(all, 20);
+                for (int m = 0; m < 20; m++)
+                        any |= differences[m].real;
+                wrong += any;
+        }
+        ck_assert_msg(wrong <= 300 * 8 / 100, "%d of 300", wrong);
+}
+END_TEST
+
+START_TEST(special_cases)
+{
+        const double few[] = { 1, 2, 3 }, same[12] = { 0 };
+        double tenth[30], other[17];
+        Mean a, b;
+        Difference difference;
+
+        for (int i = 0; i < 30; i++)
+                tenth[i] = 0.1;
+        for (int i = 0; i < 17; i++)
+                other[i] = 0.1;
+        a = mean_of(few, 0);
+        ck_assert(isnan(a.value) && isnan(a.error));
+        a = mean_of(few, 3);
+        b = mean_of(same, 12);
+        difference = mean_difference(&a, &b);
+        ck_assert(isnan(difference.p) && isnan(difference.low));
+        ck_assert_double_eq(difference.value, -2);
+        a = mean_of(tenth, 30); /* rounding is no difference */
+        b = mean_of(other, 17);
+        ck_assert_double_eq(mean_difference(&a, &b).p, 1);
+        b = mean_of(same, 12);
+        ck_assert_double_eq(mean_difference(&a, &b).p, 0);
+        a = mean_of(same, 12);
+        ck_assert_double_eq(mean_difference(&a, &b).p, 1);
+        compare_judge(NULL, 0);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("compare");
+        TCase *tcase = tcase_create("compare");
+
+        tcase_set_timeout(tcase, 120);
+        tcase_add_loop_test(tcase, student, 0, G_N_ELEMENTS(quantiles));
+        tcase_add_loop_test(tcase, chance_and_effect, 0, G_N_ELEMENTS(kinds));
+        tcase_add_test(tcase, many_metrics);
+        tcase_add_test(tcase, special_cases);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}

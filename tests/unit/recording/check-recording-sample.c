@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Snapshots as rows: what is known is there, what is not is absent, and the page describes it all.
+ */
+#include <string.h>
+
+#include "model/counters.h"
+#include "recording/read.h"
+#include "recording/recording-fixture.h"
+#include "recording/sample.h"
+
+#define CPUS 3
+
+typedef struct World {
+        Topology topology;
+        TopologyCpu places[CPUS];
+        IdleTable tables[CPUS];
+        Snapshot *seen;
+        RecordingBatch *batch;
+        RecordingSampler *sampler;
+        RecordingReader *reader;
+        GByteArray *bytes;
+} World;
+
+/* A hybrid of two CPUs with states C1, C6 and one with C1, C8; the last one is offline. */
+static World *world_new(void)
+{
+        World *world = g_new0(World, 1);
+
+        world->topology.n_cpus = CPUS;
+        world->topology.cpus = world->places;
+        for (int cpu = 0; cpu < CPUS; cpu++) {
+                IdleTable *table = &world->tables[cpu];
+
+                cpuset_add(&world->topology.possible, cpu);
+                world->places[cpu] = (TopologyCpu){ .core = (int16_t)cpu,
+                                                    .node = -1,
+                                                    .capacity = 1024 };
+                table->n_states = 2;
+                table->states[0] = (IdleState){ "C1", 1, 2 };
+                table->states[1] = (IdleState){ "C6", 100, 300 };
+        }
+        world->tables[1].states[1] = (IdleState){ "C8", 200, 800 };
+        cpuset_add_range(&world->topology.online, 0, 1);
+        world->seen = snapshot_new(CPUS);
+        world->seen->cpus = world->topology.online;
+        world->seen->have = SENSE_LOAD;
+        world->seen->interval_usec = 1000000;
+        world->seen->real_usec = FIXTURE_START;
+        world->seen->battery_level = -1;
+        world->batch = recording_batch_new();
+        world->sampler = recording_sampler_new(world->batch);
+        world->bytes = g_byte_array_new();
+        recording_machine(world->sampler, &world->topology, world->tables);
+        return world;
+}
+
+static void world_free(World *world)
+{
+        snapshot_free(world->seen);
+        recording_sampler_free(world->sampler);
+        recording_batch_free(world->batch);
+        recording_reader_free(world->reader);
+        g_byte_array_unref(world->bytes);
+        g_free(world);
+}
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(World, world_free)
+
+/* The frame of all that was added. */
+static const RecordedFrame *take(World *world)
+{
+        g_autoptr(GByteArray) contents = g_byte_array_new();
+        const RecordedFrame *frame = NULL;
+
+        recording_batch_take(world->batch, contents);
+        g_byte_array_set_size(world->bytes, 0);
+        ck_assert_int_eq(frame_pack(contents->data, contents->len, 1, world->bytes), 0);
+        recording_reader_free(world->reader);
+        world->reader = recording_reader_bytes(world->bytes->data, world->bytes->len);
+        ck_assert_int_eq(recording_read(world->reader, &frame), 1);
+        return frame;
+}
+
+static void give_residency(World *world)
+{
+        world->seen->have |= SENSE_RESIDENCY;
+        if (!world->seen->residency)
+                world->seen->residency = g_new0(Residency, CPUS);
+        for (int cpu = 0; cpu < 2; cpu++) {
+                world->seen->busy[cpu] = 0.5f;
+                world->seen->residency[cpu] = (Residency){ .n_states = 2,
+                                                           .busy = 0.5f,
+                                                           .share = { 0.125f, 0.375f },
+                                                           .entered = { 10, 20 },
+                                                           .above = { 1, 2 },
+                                                           .estimated = cpu == 0 ? 1 : -1 };
+        }
+}
+
+START_TEST(states_by_name)
+{
+        g_autoptr(World) world = world_new();
+        const RecordedFrame *frame;
+        const RecordedTable *cpu;
+
+        give_residency(world);
+        ck_assert(recording_sample(world->sampler, world->seen, NULL));
+        frame = take(world);
+        cpu = recorded_table(frame, "cpu");
+        ck_assert_uint_eq(cpu->n_rows, 2);
+        ck_assert_double_eq(recorded_numbers(cpu, "residency_share", "C1")[1], 0.125);
+        ck_assert_double_eq(recorded_numbers(cpu, "residency_share", "C6")[0], 0.375);
+        ck_assert(isnan(recorded_numbers(cpu, "residency_share", "C6")[1]));
+        ck_assert_double_eq(recorded_numbers(cpu, "residency_share", "C8")[1], 0.375);
+        ck_assert_double_eq(recorded_numbers(cpu, "entered", "C8")[1], 20);
+        ck_assert(isnan(recorded_numbers(cpu, "above", "C1")[0])); /* they were not counted */
+        ck_assert_double_eq(recorded_numbers(cpu, "estimated", NULL)[0], 1);
+        ck_assert_double_eq(recorded_numbers(cpu, "estimated", NULL)[1], 0);
+        ck_assert(isnan(recorded_numbers(cpu, "parked", NULL)[0]));
+        ck_assert_uint_eq(recorded_table(frame, "topology")->n_rows, 2);
+        ck_assert_uint_eq(recorded_table(frame, "idle_state")->n_rows, 4);
+        ck_assert_ptr_null(
+                recorded_column(recorded_table(frame, "machine"), "battery_share", NULL));
+}
+END_TEST
+
+START_TEST(first_snapshot_is_no_sample)
+{
+        g_autoptr(World) world = world_new();
+
+        world->seen->interval_usec = 0;
+        ck_assert(!recording_sample(world->sampler, world->seen, NULL));
+        ck_assert(!recording_batch_has_rows(world->batch));
+}
+END_TEST
+
+START_TEST(facts_change)
+{
+        g_autoptr(World) world = world_new();
+        const RecordedTable *info;
+
+        recording_fact(world->sampler, "kernel", "6.1");
+        recording_fact(world->sampler, "daemon", "idled is not running");
+        recording_fact(world->sampler, "kernel", "6.12");
+        recording_fact(world->sampler, "daemon", NULL);
+        recording_sample(world->sampler, world->seen, NULL);
+        info = recorded_table(take(world), "info");
+        ck_assert_uint_eq(info->n_rows, 1);
+        ck_assert_str_eq(recorded_texts(info, "value", NULL)[0], "6.12");
+}
+END_TEST
+
+/* A CPU comes with a state that was not there, in the middle of a frame. */
+START_TEST(cpus_come)
+{
+        g_autoptr(World) world = world_new();
+        const RecordedTable *cpu;
+
+        give_residency(world);
+        recording_sample(world->sampler, world->seen, NULL);
+        strcpy(world->tables[2].states[1].name, "C10");
+        cpuset_add(&world->topology.online, 2);
+        recording_machine(world->sampler, &world->topology, world->tables);
+        world->seen->cpus = world->topology.online;
+        world->seen->residency[2] = world->seen->residency[1];
+        recording_sample(world->sampler, world->seen, NULL);
+        cpu = recorded_table(take(world), "cpu");
+        ck_assert_uint_eq(cpu->n_rows, 5);
+        ck_assert(isnan(recorded_numbers(cpu, "residency_share", "C10")[1]));
+        ck_assert_double_eq(recorded_numbers(cpu, "residency_share", "C10")[4], 0.375);
+}
+END_TEST
+
+/* Everything that is written is described in docs/recording.md. */
+START_TEST(page_has_it)
+{
+        static const RecordingCpu known[CPUS] = { { 1, 1, 1, 1, 1 } };
+        g_autoptr(World) world = world_new();
+        g_autofree char *page = NULL;
+        const RecordedFrame *frame;
+
+        ck_assert(g_file_get_contents(TESTS_DIR "/../docs/recording.md", &page, NULL, NULL));
+        give_residency(world);
+        world->seen->have |= SENSE_LOADAVG | SENSE_PRESSURE | SENSE_POWER | SENSE_MISSES;
+        world->seen->battery_level = 0.5;
+        recording_fact(world->sampler, "kernel", "6.1");
+        recording_sample(world->sampler, world->seen, known);
+        recording_event(world->sampler, &(RecordingEvent){ 1, "start", "0-1", "x", "y" });
+        frame = take(world);
+        ck_assert_int_eq(frame->n_tables, 6);
+        for (int t = 0; t < frame->n_tables; t++)
+                for (int c = 0; c < frame->tables[t].n_columns; c++) {
+                        const RecordedColumn *column = &frame->tables[t].columns[c];
+                        g_autofree char *quoted = g_strdup_printf("`%s`", column->name);
+
+                        ck_case(frame->tables[t].name, strstr(page, quoted), "no %s in the page",
+                                quoted);
+                }
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("recording-sample");
+        TCase *tcase = tcase_create("recording-sample");
+
+        tcase_add_test(tcase, states_by_name);
+        tcase_add_test(tcase, first_snapshot_is_no_sample);
+        tcase_add_test(tcase, facts_change);
+        tcase_add_test(tcase, cpus_come);
+        tcase_add_test(tcase, page_has_it);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}
