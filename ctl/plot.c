@@ -39,6 +39,8 @@ static const char *const colours[] = { "#0072b2", "#d55e00", "#009e73", "#cc79a7
 static const char *const layers[] = { "#d55e00", "#f4df6b", "#cfe3ee", "#9ecae1", "#6baed6",
                                       "#3f8dc4", "#2268a8", "#114a87", "#0a3161", "#051d3d" };
 
+static const char *const dashes[] = { "none", "7 4", "2 3", "9 3 2 3" };
+
 /* An axis whose range is known: where a value stands between 0 and 1. */
 typedef struct Scale {
         double min, max;
@@ -49,6 +51,7 @@ typedef struct Frame {
         Scale x, y;
         double left, right, top, bottom; /* edges of the plotting area */
         int width, height;
+        bool stacked; /* stacks are below the grid */
 } Frame;
 
 static bool is_drawn(double value, bool log)
@@ -159,7 +162,7 @@ static void range_add_point(Scale *range, const Plot *plot, size_t number, size_
                 return;
         range_add(range, is_x ? x : y);
         if (is_x && series->kind == PLOT_BARS)
-                range_add(range, x + series->width);
+                range_add(range, x + (series->widths ? series->widths[i] : series->width));
         if (!is_x && series->low)
                 range_add(range, series->low[i]);
         if (!is_x && series->high)
@@ -230,6 +233,8 @@ static Frame frame_find(const Plot *plot)
         frame.bottom = frame.height - BOTTOM;
         frame.top = TOP + (plot->title ? TITLE : 0) +
                     LEGEND_ROW * legend_rows(plot, &frame, NULL, NULL);
+        for (size_t s = 0; s < plot->n_series; s++)
+                frame.stacked |= plot->series[s].kind == PLOT_STACK;
         frame.x = scale_find(plot, true, (int)(frame.right - frame.left) / TICK_X);
         frame.y = scale_find(plot, false, (int)(frame.bottom - frame.top) / TICK_Y);
         return frame;
@@ -264,8 +269,9 @@ static void write_tick(FILE *file, const Frame *frame, bool is_x, double value, 
         double x = is_x ? place_x(frame, value) : frame->left;
         double y = is_x ? frame->top : place_y(frame, value);
 
-        fprintf(file, "<path class=\"grid\" d=\"M%.1f %.1f%c%.1f\" stroke=\"#ddd\"/>\n", x, y,
-                is_x ? 'V' : 'H', is_x ? frame->bottom : frame->right);
+        fprintf(file, "<path class=\"grid\"%s d=\"M%.1f %.1f%c%.1f\" stroke=\"#ddd\"/>\n",
+                frame->stacked ? " stroke-opacity=\"0.4\"" : "", x, y, is_x ? 'V' : 'H',
+                is_x ? frame->bottom : frame->right);
         if (is_x)
                 write_label(file, x, frame->bottom + 17, "text-anchor=\"middle\"", text);
         else
@@ -299,7 +305,7 @@ static void write_log_ticks(FILE *file, const Frame *frame, bool is_x)
 
         for (int e = first; e < first + LOG_TICKS && pow(10, e) <= scale->max * (1 + 1e-9);
              e += stride) {
-                g_autofree char *text = g_strdup_printf("%.6g", pow(10, e));
+                g_autofree char *text = g_strdup_printf(e < 7 ? "%.7g" : "%.0e", pow(10, e));
 
                 write_tick(file, frame, is_x, pow(10, e), text);
         }
@@ -326,31 +332,46 @@ static void write_axes(FILE *file, const Plot *plot, const Frame *frame)
                 write_label(file, frame->left, 24, "font-size=\"16\"", plot->title);
 }
 
-/* Which round of colours a series is in decides its dashes. */
-static const char *dashes(size_t series)
+size_t plot_dash(const Plot *plot, size_t series)
 {
-        static const char *const patterns[] = { "none", "7 4", "2 3", "9 3 2 3" };
-
-        return patterns[series / G_N_ELEMENTS(colours) % G_N_ELEMENTS(patterns)];
+        return plot->series[series].kind == PLOT_STACK
+                       ? 0
+                       : series / G_N_ELEMENTS(colours) % G_N_ELEMENTS(dashes);
 }
 
-/* Which of the stacks a series is. */
-static size_t layer_of(const Plot *plot, size_t number)
+/* Stacks are spread over all shades: the first is not asleep, the second polls if there are enough
+ * of them. */
+static size_t layer_colour(size_t number, size_t n)
 {
-        size_t n = 0;
+        const size_t first = n > 3 ? 1 : 3, last = G_N_ELEMENTS(layers) - 1;
 
-        for (size_t s = 0; s < number; s++)
+        if (number == 0)
+                return 0;
+        if (n - 1 > last)
+                return 1 + (number - 1) % last;
+        return n > 2 ? first + (number - 1) * (last - 1 - first) / (n - 2) : last / 2;
+}
+
+size_t plot_colour(const Plot *plot, size_t series)
+{
+        size_t before = 0, n = 0;
+
+        if (plot->series[series].kind != PLOT_STACK)
+                return series % G_N_ELEMENTS(colours);
+        for (size_t s = 0; s < plot->n_series; s++) {
+                before += s < series && plot->series[s].kind == PLOT_STACK;
                 n += plot->series[s].kind == PLOT_STACK;
-        return n % G_N_ELEMENTS(layers);
+        }
+        return layer_colour(before, n);
 }
 
 /* The attributes of what a series is filled with. */
 static void write_fill(FILE *file, const Plot *plot, size_t number)
 {
-        size_t layer = layer_of(plot, number), colour = number % G_N_ELEMENTS(colours);
+        size_t colour = plot_colour(plot, number);
 
         if (plot->series[number].kind == PLOT_STACK)
-                fprintf(file, " class=\"k%zu\" fill=\"%s\"", layer, layers[layer]);
+                fprintf(file, " class=\"k%zu\" fill=\"%s\"", colour, layers[colour]);
         else
                 fprintf(file, " class=\"f%zu\" fill=\"%s\"", colour, colours[colour]);
 }
@@ -365,7 +386,7 @@ static void write_line(FILE *file, const Plot *plot, const Frame *frame, size_t 
         fprintf(file,
                 "<path class=\"l%zu\" fill=\"none\" stroke-width=\"1.5\" stroke=\"%s\" "
                 "stroke-dasharray=\"%s\" d=\"M0 0",
-                colour, colours[colour], dashes(number));
+                colour, colours[colour], dashes[plot_dash(plot, number)]);
         for (size_t i = 0; i < series->n; i++) {
                 double x, y;
 
@@ -473,7 +494,8 @@ static void write_bars(FILE *file, const Plot *plot, const Frame *frame, size_t 
                 if (!is_drawn(series->x[i], plot->x.log) || !is_drawn(series->y[i], plot->y.log))
                         continue;
                 from = place_x(frame, series->x[i]);
-                to = place_x(frame, series->x[i] + series->width);
+                to = place_x(frame,
+                             series->x[i] + (series->widths ? series->widths[i] : series->width));
                 y = place_y(frame, series->y[i]);
                 fprintf(file, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"", from,
                         MIN(y, base), MAX(to - from, 0.5), MAX(base - y, 0));
@@ -567,8 +589,8 @@ static void write_legend(FILE *file, const Plot *plot, const Frame *frame)
                         fprintf(file,
                                 "<path d=\"M%.1f %.1fh18\" stroke-width=\"3\" stroke=\"%s\" "
                                 "stroke-dasharray=\"%s\" class=\"l%zu\"/>\n",
-                                x, y - 4, colours[s % G_N_ELEMENTS(colours)], dashes(s),
-                                s % G_N_ELEMENTS(colours));
+                                x, y - 4, colours[s % G_N_ELEMENTS(colours)],
+                                dashes[plot_dash(plot, s)], s % G_N_ELEMENTS(colours));
                 if (series->kind == PLOT_POINTS || series->kind == PLOT_STACK) {
                         write_fill(file, plot, s);
                         fputs("/>\n", file);
@@ -703,6 +725,16 @@ void plot_write_rows(FILE *file, const PlotRows *rows)
         for (size_t i = 0; i < rows->n; i++)
                 write_row(file, rows, i, left, most > 0 ? (width - left - ROW_TOTAL) / most : 0);
         fputs("</svg>\n", file);
+}
+
+PlotAxis plot_axis_round(PlotAxis axis, int ticks)
+{
+        Scale scale = { axis.min, axis.max, axis.log, axis.time };
+
+        range_round(&scale, ticks);
+        axis.min = scale.min;
+        axis.max = scale.max;
+        return axis;
 }
 
 void plot_write_file(FILE *file, const Plot *plot)

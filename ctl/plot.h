@@ -40,7 +40,8 @@ typedef struct PlotSeries {
         PlotKind kind;
         size_t n;
         const double *x, *y;
-        double width;              /* of bars, in units of x */
+        double width;              /* of bars, in units of x; */
+        const double *widths;      /* of each of them, if not NULL */
         const char *const *labels; /* of points, `n` or NULL */
         const double *low, *high;  /* a band around a line or steps; NULL: none */
 } PlotSeries;
@@ -76,6 +77,14 @@ typedef struct PlotRows {
 /* Writes one <svg> element. Whether the file took it all is for the caller to ask ferror(3). */
 void plot_write(FILE *file, const Plot *plot);
 void plot_write_rows(FILE *file, const PlotRows *rows);
+
+/* The axis with a range that ends at round numbers around the one given. */
+PlotAxis plot_axis_round(PlotAxis axis, int ticks);
+
+/* Which colour and which dashes a series has, as classes name them: of lines 0 .. 7, of stacks
+ * 0 .. 9; dashes 0 are none. */
+size_t plot_colour(const Plot *plot, size_t series);
+size_t plot_dash(const Plot *plot, size_t series);
 
 /* Writes an SVG file: the element above behind an XML declaration. */
 void plot_write_file(FILE *file, const Plot *plot);
