@@ -24,6 +24,7 @@
 #define LETTER       6.6 /* width of a letter, about */
 #define TICK_X       70  /* least distance of ticks */
 #define TICK_Y       32
+#define MANY_MARKS   60   /* must not hide what is behind them */
 #define LOG_TICKS    1000 /* more than an axis of doubles has */
 #define RADIUS       4
 #define LABEL_OFFSET 7
@@ -559,9 +560,11 @@ static void write_marks(FILE *file, const Plot *plot, const Frame *frame)
                 if (mark->link)
                         fprintf(file, "<a href=\"#%s\">", mark->link);
                 fprintf(file,
-                        "<path class=\"mark\" stroke=\"#666\" stroke-dasharray=\"2 2\" "
+                        "<path class=\"mark\" stroke-opacity=\"%s\" stroke=\"#666\" "
+                        "stroke-dasharray=\"2 2\" "
                         "d=\"M%.1f %.1fV%.1f\">",
-                        place_x(frame, mark->x), frame->top, frame->bottom);
+                        plot->n_marks > MANY_MARKS ? "0.4" : "1", place_x(frame, mark->x),
+                        frame->top, frame->bottom);
                 if (mark->text)
                         markup_element(file, "title", mark->text);
                 fprintf(file, "</path>%s\n", mark->link ? "</a>" : "");

@@ -18,8 +18,7 @@
 #define WIDTH_BESIDE 600 /* with others next to it */
 #define HEIGHT       300
 #define TABLE_ROWS   60 /* of the table of a plot */
-#define MARKS        120
-#define TICKS        7 /* of a y axis */
+#define TICKS        7  /* of a y axis */
 
 #define DYGRAPHS DYGRAPHS_DIR "/dygraph.min.js"
 
@@ -257,33 +256,37 @@ static char *event_id(size_t r, size_t i)
         return g_strdup_printf("event-%zu-%zu", r, i);
 }
 
+/* The CPUs of an event: no CPU is not the same as nothing said. */
+static const char *cpus_text(const ReportEvent *event)
+{
+        return event->cpus && !*event->cpus ? "none" : event->cpus;
+}
+
 /* "transition 2-3: why", "transition: why". */
 static char *event_text(const ReportEvent *event)
 {
-        return g_strdup_printf("%s%s%s%s%s", event->kind, event->cpus && *event->cpus ? " " : "",
-                               event->cpus ?: "", event->text && *event->text ? ": " : "",
-                               event->text ?: "");
+        return g_strdup_printf("%s%s%s%s%s", event->kind, event->cpus ? " " : "",
+                               event->cpus ? cpus_text(event) : "",
+                               event->text && *event->text ? ": " : "", event->text ?: "");
 }
 
-/* The last events as marks, whose texts and links are kept with the drawing. */
+/* The events as marks, whose texts and links are kept with the drawing. */
 static void draw_marks(const Writer *writer, size_t r, Drawing *drawing)
 {
         const GArray *events = writer->reports[r]->events;
-        guint n = MIN(events->len, MARKS);
-        PlotMark *marks = g_new0(PlotMark, MAX(n, 1));
+        PlotMark *marks = g_new0(PlotMark, MAX(events->len, 1));
 
         g_ptr_array_add(drawing->memory, marks);
-        for (guint i = 0; i < n; i++) {
-                guint number = events->len - n + i;
-                const ReportEvent *event = &g_array_index(events, ReportEvent, number);
-                char *text = event_text(event), *id = event_id(r, number);
+        for (guint i = 0; i < events->len; i++) {
+                const ReportEvent *event = &g_array_index(events, ReportEvent, i);
+                char *text = event_text(event), *id = event_id(r, i);
 
                 g_ptr_array_add(drawing->memory, text);
                 g_ptr_array_add(drawing->memory, id);
                 marks[i] = (PlotMark){ event->seconds + writer->offset, text, id };
         }
         drawing->plot.marks = marks;
-        drawing->plot.n_marks = n;
+        drawing->plot.n_marks = events->len;
 }
 
 /* A figure, which is named by its recording if there are several, else by its section. */
@@ -312,6 +315,9 @@ static void write_chart(Writer *writer, ReportChart chart, size_t r, Drawing *dr
         if (kind->marks)
                 draw_marks(writer, r, drawing);
         plot_write(writer->file, &drawing->plot);
+        if (kind->marks && writer->reports[r]->events_left)
+                fprintf(writer->file, "<p class=\"note\">Only the last %u events are marked.</p>\n",
+                        writer->reports[r]->events->len);
         write_values(writer, drawing);
         fputs("</figure>\n", writer->file);
         json_object_array_add(writer->plots[r], describe_plot(drawing, id, kind->marks));
@@ -532,7 +538,7 @@ static void write_events(Writer *writer)
                         g_autofree char *time = time_text(writer, event->seconds);
 
                         page_table_row(writer->file, columns, G_N_ELEMENTS(columns), id,
-                                       (const char *[]){ time, event->kind, event->cpus,
+                                       (const char *[]){ time, event->kind, cpus_text(event),
                                                          event->policy, event->text });
                 }
                 page_table_end(writer->file);
@@ -547,13 +553,13 @@ static void write_events(Writer *writer)
         end_section(writer);
 }
 
-/* Events for the script: those that are marks. */
+/* Events for the script. */
 static json_object *describe_events(const Writer *writer, size_t r)
 {
         const GArray *events = writer->reports[r]->events;
         json_object *array = json_object_new_array();
 
-        for (guint i = events->len - MIN(events->len, MARKS); i < events->len; i++) {
+        for (guint i = 0; i < events->len; i++) {
                 const ReportEvent *event = &g_array_index(events, ReportEvent, i);
                 g_autofree char *text = event_text(event), *clean = markup_clean(text);
                 g_autofree char *id = event_id(r, i);

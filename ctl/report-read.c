@@ -79,6 +79,14 @@ static double at(const double *numbers, size_t row)
         return numbers ? numbers[row] : NAN;
 }
 
+/* The same of a share; what is not between 0 and 1 is none. */
+static double share_at(const double *numbers, size_t row)
+{
+        double share = at(numbers, row);
+
+        return share >= 0 && share <= 1 ? share : NAN;
+}
+
 static const char *text_at(const char *const *texts, size_t row)
 {
         return texts ? texts[row] : NULL;
@@ -223,7 +231,8 @@ static void tally_states(Reading *reading, Tally *tally, const CpuColumns *colum
 {
         for (guint i = 0; i < reading->states->len; i++) {
                 const State *state = &g_array_index(reading->states, State, i);
-                double share = at(columns->share[i], row), entered = at(columns->entered[i], row);
+                double share = share_at(columns->share[i], row),
+                       entered = at(columns->entered[i], row);
 
                 if (isfinite(share)) {
                         reading->any_states = true;
@@ -237,7 +246,7 @@ static void tally_states(Reading *reading, Tally *tally, const CpuColumns *colum
 
 static void tally_cpu(Reading *reading, Tally *tally, const CpuColumns *columns, size_t row)
 {
-        double busy = columns->busy[row], khz = at(columns->khz, row);
+        double busy = share_at(columns->busy, row), khz = at(columns->khz, row);
         double parked = at(columns->parked, row);
         int core = GPOINTER_TO_INT(g_hash_table_lookup(
                            reading->cores,
@@ -361,7 +370,7 @@ static void put_power(Reading *reading, const RecordedTable *machine, size_t row
                         if (!column->numbers || !g_str_equal(column->name, columns[k]))
                                 continue;
                         watts = column->numbers[row];
-                        if (!isfinite(watts))
+                        if (!(watts >= 0))
                                 continue;
                         name = g_strconcat(k ? "~" : "", column->of, NULL);
                         if (is_package(column->of)) {
@@ -500,7 +509,7 @@ static void read_samples(Reading *reading, const RecordedFrame *frame)
                 put_power(reading, machine, row, seconds);
                 put_savings(reading, machine, row);
                 put(reading, REPORT_PRESSURE, PLOT_LINE, "some task waited for a CPU",
-                    100 * at(pressures, row));
+                    100 * share_at(pressures, row));
         }
 }
 
@@ -659,18 +668,20 @@ static void summarize(Reading *reading)
                 report_note(report, "No power was recorded: the machine has no RAPL and no power "
                                     "table, or the recording was made without permission to read "
                                     "energy.");
-        if (reading->steps_back)
+        if (reading->steps_back) {
+                g_autofree char *later = text_duration(reading->shift);
+
                 report_note(report,
-                            "The clock was set back %u times; in total, times are shown "
-                            "%.3g s later than it said.",
-                            reading->steps_back, reading->shift);
+                            "The clock was set back (%u time%s): what followed is shown up to %s "
+                            "later than it said.",
+                            reading->steps_back, reading->steps_back == 1 ? "" : "s", later);
+        }
         if (!reading->any_states && reduced_samples(report->samples))
                 report_note(report, "No idle states were recorded: the machine has no cpuidle.");
         if (reduced_gaps(report->samples))
-                report_note(report,
-                            "%zu times nothing was recorded for a while; plots have gaps "
-                            "there.",
-                            reduced_gaps(report->samples));
+                report_note(report, "Plots have gaps where nothing was recorded (%zu time%s).",
+                            reduced_gaps(report->samples),
+                            reduced_gaps(report->samples) == 1 ? "" : "s");
 }
 
 static void state_clear(gpointer data)

@@ -31,16 +31,18 @@
 
   const time = (seconds) => new Date(seconds * 1000).toISOString().replace("T", " ").slice(0, 19);
 
-  // A row per time: [time, series...]; of a stack the last series is at the bottom in dygraphs.
-  const rows = (recording, plot) => {
-    const series = plot.stacked ? [...plot.series].reverse() : plot.series;
-    return recording.x.map((x, i) => [new Date(x * 1000), ...series.map((s) => {
-      const mid = s.mid[i];
-      if (plot.stacked) return mid === null ? NaN : mid;
-      return mid === null ? [NaN, NaN, NaN]
-        : [s.low ? s.low[i] : mid, mid, s.high ? s.high[i] : mid];
-    })]);
-  };
+  // A row per time: [time, series...], each as [low, value, high]. Stacks are bands, too, each from
+  // where the one below ends.
+  const rows = (recording, plot) => recording.x.map((x, i) => {
+    let sum = 0;
+    return [new Date(x * 1000), ...plot.series.map((s) => {
+      const mid = s.mid[i], low = sum;
+      if (mid === null) return [NaN, NaN, NaN];
+      if (!plot.stacked) return [s.low ? s.low[i] : mid, mid, s.high ? s.high[i] : mid];
+      sum += mid;
+      return [low, sum, sum];
+    })];
+  });
 
   // Shows a colour, a name and, at point `i`, a value for each series.
   const showLegend = (legend, recording, plot, i) => {
@@ -61,9 +63,11 @@
     if (i !== null) legend.append(element("span", "", plot.unit));
   };
 
-  const drawEvents = (recording, context, area, graph) => {
+  const drawEvents = (recording, context, graph) => {
+    const area = graph.getArea();
     context.strokeStyle = css("--mark");
     context.lineWidth = 1;
+    context.globalAlpha = recording.events.length > 60 ? 0.4 : 1; // many must not hide the lines
     context.setLineDash([2, 2]);
     context.beginPath();
     for (const event of recording.events) {
@@ -74,6 +78,7 @@
     }
     context.stroke();
     context.setLineDash([]);
+    context.globalAlpha = 1;
   };
 
   // The transition at a click, in words and in the table.
@@ -89,8 +94,7 @@
   };
 
   const options = (recording, plot, reason, legend) => {
-    const series = plot.stacked ? [...plot.series].reverse() : plot.series;
-    const perSeries = {};
+    const series = plot.series, perSeries = {};
     series.forEach((s, i) => {
       perSeries[`${i}`] = { stepPlot: plot.stacked || s.steps, strokePattern: dashes[s.dash],
                             strokeWidth: plot.stacked ? 0 : 1.5 };
@@ -98,14 +102,14 @@
     return {
       labels: ["time", ...series.map((_, i) => `${i}`)], series: perSeries,
       colors: series.map((s) => colour(s, plot.stacked)),
-      stackedGraph: plot.stacked, customBars: !plot.stacked, fillAlpha: plot.stacked ? 1 : 0.22,
+      customBars: true, fillAlpha: plot.stacked ? 1 : 0.22,
       labelsUTC: true, ylabel: plot.unit, yLabelWidth: 16,
-      axisLineColor: css("--axis"), gridLineColor: css("--grid"),
-      axes: { y: { axisLabelWidth: 44, valueRange: [plot.range[0], plot.range[1] * 1.001] }, x: { axisLabelWidth: 64 } },
+      axisLineColor: css("--axis"), gridLineColor: css("--grid"), gridLineWidth: 1,
+      axes: { y: { axisLabelWidth: 44, axisLabelFormatter: (value) => String(Number(value.toPrecision(6))), valueRange: [plot.range[0], plot.range[1] * 1.001] }, x: { axisLabelWidth: 64 } },
       includeZero: true, highlightCircleSize: 3, animatedZooms: false,
-      underlayCallback: (context, area, graph) => {
-        if (plot.marks) drawEvents(recording, context, area, graph);
-      },
+      plugins: plot.marks ? [{ activate: () => ({
+        didDrawChart: (event) => drawEvents(recording, event.drawingContext, event.dygraph),
+      }) }] : [],
       clickCallback: (event) => {
         const box = event.target.closest(".plot").getBoundingClientRect();
         if (plot.marks) chooseEvent(recording, reason, plot.graph, event.clientX - box.left);

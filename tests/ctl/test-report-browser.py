@@ -119,6 +119,11 @@ class Pages(unittest.TestCase):
     def test_print(self):
         """What is printed are the static plots, not pictures of the live ones."""
         self.browser.open(self.page(("usual", 16, 900)), prefers_color_scheme="dark")
+        self.browser.call("Emulation.setEmulatedMedia", media="print")
+        keep("print.png", self.browser.screenshot(whole=True))
+        self.assertEqual(self.visible("canvas"), 0)
+        self.assertGreaterEqual(self.visible("figure > svg"), 9)
+        self.browser.call("Emulation.setEmulatedMedia", media="")
         pdf = self.browser.pdf()
         keep("print.pdf", pdf)
         pages = re.findall(rb"/Type /Page\b", pdf)
