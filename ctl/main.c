@@ -16,6 +16,7 @@
 #include "metrics.h"
 #include "options.h"
 #include "record.h"
+#include "report.h"
 #include "sleeps.h"
 
 static int take_history(Ctl *ctl, const char *text)
@@ -262,6 +263,19 @@ static const Verb verbs[] = {
           .max_args = 2,
           .ask = diff_ask,
           .show = diff_show },
+        { .name = "report",
+          .arguments = "--output FILE RECORDING...",
+          .summary = "Write a page with plots of what was recorded",
+          .help = "The page is one HTML file: parked CPUs over load, idle states, power, what was\n"
+                  "saved, wake-ups, and events with their reasons. Several recordings, 8 at most,\n"
+                  "stand next to each other.\n"
+                  "  idlectl report --output monday.html monday.rec",
+          .options = { report_options },
+          .check = report_check,
+          .min_args = 1,
+          .max_args = REPORT_MOST,
+          .ask = report_ask,
+          .show = report_show },
         { .name = "sleeps",
           .arguments = "[-- COMMAND...]",
           .summary = "Show how long CPUs sleep, and what ends their sleeps",
