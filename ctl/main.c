@@ -265,7 +265,7 @@ static const Verb verbs[] = {
           .show = diff_show },
         { .name = "report",
           .arguments = "--output FILE RECORDING...",
-          .summary = "Write a page with plots of what was recorded",
+          .summary = "Write a page with plots of recordings",
           .help = "The page is one HTML file: parked CPUs over load, idle states, power, what was\n"
                   "saved, wake-ups, and events with their reasons. Several recordings, 8 at most,\n"
                   "stand next to each other.\n"
