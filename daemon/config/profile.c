@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Profiles as they are at work: looking values up, and going from one to another.
+ * Active profiles: looking values up, and changing from one to another.
  */
 #include "config/profile.h"
 
