@@ -27,7 +27,7 @@ const Setting profile_settings[] = {
           .type = SETTING_LIST,
           .offset = offsetof(ProfileOptions, includes),
           .fallback = "",
-          .help = "Profiles whose values this one includes; the later is stronger" },
+          .help = "Profiles to include; values of later ones are stronger" },
         { .key = NULL },
 };
 
