@@ -64,7 +64,7 @@ double sleep_deviation_ns(const struct sleep_stats *stats)
         return squares > least ? sqrt((double)(squares - least) / (double)stats->count) : 0;
 }
 
-/* Limits of what is in bucket `i`. */
+/* Limits of bucket `i`. */
 static void bucket_limits(const struct sleep_stats *stats, unsigned i, double *ret_low,
                           double *ret_high)
 {

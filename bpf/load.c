@@ -237,8 +237,8 @@ static char *explain(int error)
         }
 }
 
-/* With the first line of what libbpf said. -EACCES is also the verifier's, if a kernel does not
- * understand a program. */
+/* Includes the first line of libbpf's message. -EACCES also comes from the verifier, if a kernel
+ * does not support a program. */
 static char *explain_load(int error)
 {
         g_autofree char *why = explain(error);

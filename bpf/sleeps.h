@@ -82,8 +82,9 @@ struct sleeper {
         __u64 deepest_ns; /* target residency of the deepest state; by the loader */
         __u64 limit_ns;   /* of wake-up latency; by the loader; 0: none */
         /* For traces. */
-        __u64 told_length_ns;  /* to the next timer, as the governor of the next sleep was told */
-        __u64 told_ns;         /* when it was told */
+        __u64 told_length_ns;  /* to the next timer, as reported to the governor of the next sleep
+                                */
+        __u64 told_ns;         /* when it was reported */
         __s64 told_latency_us; /* PM QoS limit, the same; -1: none */
         __u64 length_ns;       /* of this sleep's governor */
         __u64 chosen_ns;       /* when it chose */
@@ -94,7 +95,7 @@ struct sleeper {
         __u8 length_told, length_guessed, got_tick, spare[5];
 } __attribute__((aligned(64)));
 
-/* Of a CPU that is busy all the time. The kernel's average exceeds it when tasks move there. */
+/* The value of a CPU that is always busy. The kernel's average exceeds it when tasks move there. */
 #define UTILISATION_MAX 1024
 
 /* One sleep, for a trace. */

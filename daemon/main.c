@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * idled: the command line, the event loop, and the way out.
+ * idled: the command line, the event loop, and the exit.
  *
- * Everything else is in libraries; here is what only a process has:
- * signals, the lock that keeps a second instance from giving back what the first one changed,
- * systemd's notification socket, the exit status.
+ * Everything else is in libraries. This file has what only a process has: signals, the lock that
+ * prevents a second instance from restoring what the first one changed, systemd's notification
+ * socket, the exit status.
  *
- * The order matters. The bus name is asked for before anything of the machine is touched, so that a
- * second daemon stops with an error and no harm done; what an instance before us left changed is
- * given back before the first decision; and at the end everything is given back before the process
- * says that it is gone.
+ * The order matters. The bus name is requested before the machine is changed, so that a second
+ * daemon stops with an error and without effect. What an earlier instance left changed is restored
+ * before the first decision. At the end everything is restored before the process reports that it
+ * stops.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -286,8 +286,8 @@ static int run_for(Daemon *daemon, uint64_t usec, bool (*is_over)(const Manager 
         return MIN(r, 0);
 }
 
-/* True if waiting will not change the decision: the policies are at rest, or nobody will ask them
- * again, or they have parked, after which a process that ends has nothing to add. */
+/* True if waiting will not change the decision: the policies are settled, or no call of them is
+ * due, or they have parked. */
 static bool has_decided(const Manager *manager)
 {
         if (manager->asking)
@@ -441,7 +441,8 @@ int main(int argc, char **argv)
         int r, failure = EXIT_FAILURE;
 
         allow_descriptors();
-        signal(SIGPIPE, SIG_IGN); /* nobody reads the log: no reason to leave the machine changed */
+        signal(SIGPIPE, SIG_IGN); /* a log without reader is no reason to leave the machine changed
+                                   */
         if (g_getenv("JOURNAL_STREAM"))
                 log_set_target("journal");
         r = arguments_parse(argc, argv, &arguments);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Governors that are not to be had in a kernel, to compare others with.
+ * Governors that no kernel has, to compare others with.
  *
- * omniscient: knows how long the period will be, and takes the deepest enabled state that pays
- * within it and is fast enough for the latency limit. No governor needs less energy, as long as
- * deeper states need less power.
+ * omniscient: knows the length of the period, and chooses the deepest enabled state that pays
+ * within it and is within the latency limit. No governor needs less energy, as long as deeper
+ * states need less power.
  *
  * timer-only: the same, as if every period lasted until the next timer.
  */

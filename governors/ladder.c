@@ -26,7 +26,7 @@ typedef struct Ladder {
         uint8_t reasons[IDLE_STATES_MAX]; /* to climb */
 } Ladder;
 
-/* Of a table that has nothing but a polling state, that is the first rung. */
+/* In a table that has only a polling state, that is the first rung. */
 static int first_rung(const StateTable *table)
 {
         return table->states[0].polling && table->n > 1;

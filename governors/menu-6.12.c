@@ -12,7 +12,7 @@
  *
  * Before a period:
  * 4. The prediction is the mean of the last intervals if they are alike; long ones are left out
- * until they are. Intervals that are all 0 tell nothing.
+ * until they are. Intervals that are all 0 predict nothing.
  * 5. If it is above 15 us or there is none, ask for the next timer: the prediction is at most the
  *    time to it times the bucket's factor. Else the timer counts as never, the tick as half a
  * period away.

@@ -70,7 +70,7 @@ void menu_learn(Menu *menu, const StateTable *table)
         add_interval(menu, (uint32_t)(length_ns / 1000));
 }
 
-/* Of the intervals up to `most_us`. */
+/* For the intervals up to `most_us`. */
 typedef struct Spread {
         uint32_t n, min, max, mean;
         uint64_t variance;

@@ -201,7 +201,7 @@ static int wrong_count(Trace *trace, const char *at, int found, char **ret_error
                       trace->n_columns);
 }
 
-/* Of the 8 characters: how many are digits before the first that is none, and their value. */
+/* For the 8 characters: the number of digits before the first other character, and their value. */
 static inline int eight_digits(const char *at, uint64_t *ret_value)
 {
         const uint64_t high = UINT64_C(0x8080808080808080);
@@ -499,7 +499,7 @@ int trace_read(Trace *trace, Record *ret_records, int max, char **ret_error)
         return n;
 }
 
-/* Reads as much as tells an xz file, and begins with that. */
+/* Reads enough to recognise an xz file, and begins with that. */
 static int start(Trace *trace, char **ret_error)
 {
         static const uint8_t magic[] = { 0xfd, '7', 'z', 'X', 'Z', 0 };

@@ -44,7 +44,7 @@ typedef struct TraceFacts {
         int cpus;           /* that have any */
 } TraceFacts;
 
-/* Of what has been read so far. */
+/* About what has been read so far. */
 TraceFacts trace_facts(const Trace *trace);
 
 #endif

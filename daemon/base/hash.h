@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A hash of a text for tables of names that are looked up by the thousand: eight bytes at a time,
- * where g_str_hash() waits for each single one. Like that it is no match for texts that somebody
- * chose to have the same.
+ * A hash of a text, for tables with thousands of lookups: it reads eight bytes at a time, while
+ * g_str_hash() reads one. Like g_str_hash() it does not resist texts chosen to collide.
  */
 #ifndef IDLED_HASH_H
 #define IDLED_HASH_H

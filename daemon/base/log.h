@@ -22,8 +22,8 @@ int log_get_level(void);
 int log_set_target(const char *target);
 const char *log_get_target(void);
 
-/* The names of levels, as systemd has them, by syslog priority; NULL at the end. And all of them as
- * a text, for who found another one. */
+/* systemd's names of the levels, by syslog priority; NULL at the end. LOG_LEVELS is for error
+ * messages. */
 extern const char *const log_level_names[];
 #define LOG_LEVELS "emerg, alert, crit, err, warning, notice, info or debug"
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Giving memory back.
+ * Returning memory to the kernel.
  *
- * A page that was written costs memory even if what was written is zeros; without it the kernel
- * shows zeros all the same. Code that ran once, in the linker, in constructors, in reading the
- * configuration, is mapped for as long as the process lives unless somebody says otherwise; that is
- * more than half of a small daemon.
+ * A page that was written costs memory even if it contains only zeros. Code that runs once, in the
+ * linker, in constructors or while the configuration is read, stays mapped until the process exits
+ * or drops it. That is more than half of a small daemon.
  */
 #include "base/memory.h"
 

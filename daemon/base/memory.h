@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Memory that is not needed any more, given back to the kernel. It changes no byte that a program
- * can read.
+ * Returns memory that is not needed any more to the kernel. No byte that the program can read
+ * changes.
  */
 #ifndef IDLED_MEMORY_H
 #define IDLED_MEMORY_H
 
 #include <stddef.h>
 
-/* Gives back those whole pages of the `size` bytes from `start` that are all zero; they must be
- * anonymous private memory, as of malloc() or .bss, and read as zeros afterwards as well. Returns
- * how many bytes. */
+/* Drops the whole pages in the `size` bytes from `start` that contain only zeros. They must be
+ * anonymous private memory, as from malloc() or .bss; they still read as zeros afterwards. Returns
+ * the number of bytes. */
 size_t memory_drop_zeros(void *start, size_t size);
 
-/* Gives back what the program needed to start but may not need again: free memory of the heap, and
- * code and constants of the program and its libraries, which stay in the page cache and are mapped
- * again when they are used. */
+/* Drops what the program needed to start but may not need again: free memory of the heap, and code
+ * and constants of the program and its libraries. These stay in the page cache and are mapped again
+ * when they are used. */
 void memory_settle(void);
 
 #endif

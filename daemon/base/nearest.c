@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Longer words are nobody's typing mistake. */
+/* Longer words are not mistyped keys. */
 #define WORD_MAX 64
 
 static bool letter_equal(char a, char b)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * "Did you mean": the word that someone who mistyped another probably wanted.
+ * "Did you mean": the known word that is most similar to a mistyped one.
  */
 #ifndef IDLED_NEAREST_H
 #define IDLED_NEAREST_H
 
-/* Of the NULL-terminated `candidates` the one that the fewest typing mistakes (a letter too many,
- * missing, wrong, or swapped with its neighbour; case does not count) turn into `word`; NULL if
- * none is within a third of its letters. The first of several that are equally near. */
+/* Returns the one of the NULL-terminated `candidates` that the fewest typing errors turn into
+ * `word`; the first of several. A typing error is a letter that is extra, missing, wrong, or
+ * swapped with its neighbour; case is ignored. NULL if more than a third of the letters are wrong.
+ */
 const char *word_nearest(const char *word, const char *const *candidates);
 
 #endif

@@ -26,8 +26,8 @@ int duration_parse(const char *text, uint64_t *ret_usec);
 int percent_parse(const char *text, double *ret_fraction);
 
 /* A value and its unit, "" for none, as a new string: "0.4 CPUs", "1 core", "30 %", "12345". Whole
- * numbers are told in full, others to four digits; things that are counted (CPUs, cores, tasks,
- * times) come as plural, of which one has no s. */
+ * numbers are printed in full, others with four digits. Pass counted units (CPUs, cores, tasks,
+ * times) as plurals; for 1 the s is removed. */
 char *value_format(double value, const char *unit);
 
 /* Microseconds with the largest unit that needs no fraction, as a new string: 250000 is "250ms". */

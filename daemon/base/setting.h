@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What a setting is: one row of a table says everything that parsing, checking, help texts and
- * man pages need to know about one key of a configuration file.
+ * An option of the configuration: one row of a table has everything that parsing, checking, help
+ * texts and man pages need.
  *
  * A table ends with a row whose key is NULL. The value is stored in a plain options struct at
  * `offset`, in the C type that the row's type names. Part of what idled installs for plugins;
@@ -32,9 +32,9 @@ typedef struct Setting {
         size_t offset;              /* of the value in the options struct */
         const char *fallback;       /* the default, as one would write it in the file */
         double min, max;            /* COUNT, REAL; PERCENT as fraction; DURATION in microseconds;
-                                       both 0: no bounds beside the type's own */
+                                       both 0: only the bounds of the type */
         const char *const *choices; /* CHOICE: NULL-terminated */
-        const char *help;           /* one line, no full stop, for people */
+        const char *help;           /* one line without full stop */
 } Setting;
 
 #endif

@@ -9,7 +9,7 @@
 #include "sense/process-facts.h"
 
 typedef struct AppOptions {
-        /* [Match]: globs; a list that is empty says nothing, of others one has to match */
+        /* [Match]: globs; an empty list matches everything, of others one must match */
         char **executables, **comms, **units, **cgroups, **users;
         bool children; /* what it starts while it runs is meant, too, whatever it is */
         /* [Ask] */
@@ -37,7 +37,7 @@ void app_free(App *app);
 /* Where the rule's value of `key` comes from. */
 Source app_source(const App *app, const char *key);
 
-/* Which facts `app` has to know of a process. */
+/* The facts about a process that `app` needs. */
 unsigned app_needs(const App *app);
 
 /* Whether the process is meant, by one of these facts: true if the rule says nothing of it. `users`

@@ -2,9 +2,9 @@
 /*
  * Lists of CPUs that name some which this machine can never have.
  *
- * In a file that is worth a warning and no more, for one file may serve many machines, and CPUs
- * that are not there do no harm. Whoever sets a value by hand means this machine, and has mistyped.
- * A CPU that is possible but offline is fine in both: the value holds for it when it comes.
+ * In a file they are only worth a warning, because one file may serve many machines, and absent
+ * CPUs do no harm. A value set at run time is meant for this machine, so they are an error there. A
+ * CPU that is possible but offline is valid in both: the value applies when it comes online.
  */
 #include <errno.h>
 

@@ -2,8 +2,8 @@
 /*
  * The files of a configuration.
  *
- * Absent is normal, everything else that keeps a file from being read is an error: a dangling link,
- * a directory, a file without permission were all meant to be read by whoever put them there.
+ * An absent file is normal. Everything else that prevents reading a file is an error: a dangling
+ * link, a directory, missing permission. The administrator intended that file to be read.
  */
 #include "config/config-files.h"
 
@@ -117,7 +117,7 @@ static bool read_file(const ConfigPaths *paths, const char *path, GPtrArray *fil
                       GPtrArray *errors)
 {
         const char *shown = display_path(paths, path), *found;
-        /* Not to block on a pipe that nobody writes to. */
+        /* Does not block on a pipe without writer. */
         _fd_ int fd = openat(paths->root, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
         int open_error = errno;
         g_autoptr(GString) text = g_string_new(NULL);

@@ -139,7 +139,7 @@ static void apply_files(const ConfigPaths *paths, const char *name, const FileSc
                 apply_file(scope, g_ptr_array_index(files, i), errors);
 }
 
-/* Where a value that was read is to be mended: at its line, or in the administrator's file. */
+/* The place to correct a value: its line, or the administrator's file. */
 static Source place_to_mend(const ConfigPaths *paths, const Section *section, const char *key,
                             const char *name)
 {
@@ -226,12 +226,13 @@ static char *unknown_policy(const char *dir, const char *name)
                                *list ? list : "it has none (see --policy-dir)", hint);
 }
 
-/* Which policies' files are to be read is not known as long as Policies= is wrong. So that not one
- * mistake after the other has to be found, they all are, for what is wrong in them. */
+/* While Policies= is wrong, the active policies are not known. The files of all policies are then
+ * checked, so that all errors are reported at once. */
 static void load_hidden(Config *config, const ConfigPaths *paths, GPtrArray *errors)
 {
         g_autoptr(GPtrArray) told = g_ptr_array_new_with_free_func(
-                (GDestroyNotify)config_error_free); /* by who reads the files one by one */
+                (GDestroyNotify)config_error_free); /* freed by the code that reads the files one by
+                                                       one */
         g_auto(GStrv) names = config_files_list(paths, "policies", told);
 
         for (char **name = names; *name; name++) {
@@ -305,7 +306,7 @@ static void load_daemon(Config *config, const ConfigPaths *paths, GPtrArray *err
                 check_section(config->sections->pdata[i], paths, "idled.conf", errors);
 }
 
-/* The sections of what is done to single CPUs. */
+/* The sections about single CPUs. */
 static const Setting *const tunings[] = { frequency_settings, idle_states_settings,
                                           latency_settings };
 

@@ -2,10 +2,10 @@
 /*
  * The text of a configuration file.
  *
- * GKeyFile reads the values, but it stops at the first mistake, does not tell line numbers, and
- * lets the last of two equal keys win silently. So the text is scanned first: the scan knows the
- * number of every line, finds all mistakes, and blanks every line that is not a known section or
- * key. What is left is what GKeyFile is given.
+ * GKeyFile reads the values, but it stops at the first error, reports no line numbers, and silently
+ * uses the last of two equal keys. So the text is scanned first. The scan knows the number of every
+ * line, finds all errors, and blanks every line that is not a known section or key. GKeyFile reads
+ * the rest.
  */
 #include "config/config-parse.h"
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Files of the administrator that nobody reads: policies/onedemand.conf, a drop-in without .conf.
+ * Files of the administrator that are never read: policies/onedemand.conf, a drop-in without .conf.
  *
- * What is wrong in such a file is never found, for it is never opened; so its name is what is
- * wrong. It keeps no daemon from starting, as a package may bring files for a policy of another
- * one, and is worth a warning. Names that editors and package managers give to copies are left
- * alone.
+ * Errors in such a file are never found, because it is never opened; so its name is reported. This
+ * is a warning, because a package may bring files for a policy of another package. Names that
+ * editors and package managers give to copies are ignored.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -46,8 +45,8 @@ static bool is_copy(const char *name)
                g_ascii_strncasecmp(name, "README", strlen("README")) == 0;
 }
 
-/* The names in a directory of the administrator, sorted, without copies; empty if it is not there,
- * which whoever reads it reports if it matters. */
+/* The names in a directory of the administrator, sorted, without copies; empty if it does not
+ * exist, which the code that reads it reports if it matters. */
 static char **list(const ConfigPaths *paths, const char *name)
 {
         g_autofree char *path = g_build_filename(paths->admin_dir, name, NULL);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Warnings: what the daemon accepts and does without, because it may be right on another machine,
- * or harms nobody. The daemon logs them when it reads its configuration, and `idled --check` and
- * `idlectl check` print the same ones.
+ * Warnings: what the daemon accepts and ignores, because it may be right on another machine or is
+ * harmless. The daemon logs them when it reads its configuration, and `idled --check` and `idlectl
+ * check` print the same ones.
  *
- *  - files that are never read (config-unread.c)
- *  - CPUs that this machine cannot have (config-absent.c)
- *  - users whom /etc/passwd does not name
- *  - executables that are scripts: the kernel executes their interpreter, so no process has them
- *  - what policies ask of hardware or drivers that do not offer it
+ * - files that are never read (config-unread.c)
+ * - CPUs that this machine cannot have (config-absent.c)
+ * - users that are not in /etc/passwd
+ * - executables that are scripts: the kernel executes their interpreter, so no process matches
+ * - what policies request and the hardware or its drivers do not offer
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -46,8 +46,8 @@ typedef struct Source {
 
 typedef struct Profile Profile; /* config/profile.h */
 
-/* One section's table with its values: of the daemon itself, or of a policy. A value set at run
- * time is stronger than that of the profile in force, which is stronger than that of the files. */
+/* One section with its table and values: of the daemon, or of a policy. A value set at run time is
+ * stronger than that of the active profile, which is stronger than that of the files. */
 typedef struct Section {
         char *name;                /* "Daemon", "Park", or the policy's name */
         const IdledPolicy *policy; /* NULL: of the daemon itself */
@@ -58,7 +58,7 @@ typedef struct Section {
         void *options;          /* stays where it is for as long as the section */
         GHashTable *sources;    /* key -> Source *, keys that a file sets */
         GHashTable *texts;      /* key -> text in that file */
-        const Profile *profile; /* in force; NULL: none */
+        const Profile *profile; /* active; NULL: none */
         GHashTable *runtime;    /* key -> text set over D-Bus; outlives a reload */
         GPtrArray *wrong;       /* keys whose value in a file was not understood; while loading */
 } Section;
@@ -69,7 +69,7 @@ typedef struct Config {
         GPtrArray *sections;    /* of Section */
         GPtrArray *policies;    /* of const IdledPolicy *, by rank; its section has its name */
         GPtrArray *profiles;    /* of Profile; power-saver, balanced, performance, then by name */
-        const Profile *profile; /* in force; NULL: none */
+        const Profile *profile; /* active; NULL: none */
         GPtrArray *apps;        /* of App, by name */
 } Config;
 
@@ -128,8 +128,8 @@ void config_find_unread(const ConfigPaths *paths, GPtrArray *errors);
 /* Appends a warning for every list of CPUs in a file that names some beyond those possible. */
 void config_find_absent(const Config *config, const CpuSet *possible, GPtrArray *warnings);
 
-/* The same of a value that is to be set at run time: -EINVAL, and `*ret_error` says which. Only
- * that is looked at; what is no such list, or no option, is for config_set() to refuse. */
+/* The same for a value set at run time: -EINVAL, and `*ret_error` has the error. Only CPUs are
+ * checked; config_set() refuses other errors. */
 int config_check_cpus(const Config *config, const char *section, const char *key, const char *text,
                       const CpuSet *possible, char **ret_error);
 

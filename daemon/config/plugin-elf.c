@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Whether a shared object is whole.
+ * Checks that a shared object is complete.
  *
- * The linker maps segments without comparing them with the size of the file. What lies behind the
- * end of a truncated one is a SIGBUS for whoever touches it: the linker itself, before it returns,
- * or a policy later.
+ * The linker maps segments without comparing them with the size of the file. Access beyond the end
+ * of a truncated file raises SIGBUS, in the linker before it returns or in a policy later.
  */
 #include "config/plugin-elf.h"
 

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Opening a file whose code is to be run.
+ * Opening a file whose code will be executed.
  *
- * The path is walked step by step from the root directory, each step opened relative to the one
- * before and without following links, and what was opened is what is checked; a link's target takes
- * the place of its name in the rest of the path. So there is no moment between check and use at
- * which anything could be exchanged.
+ * The path is walked step by step from the root directory. Each step is opened relative to the one
+ * before, without following links, and the opened file is the one that is checked. A link's target
+ * replaces its name in the rest of the path. So nothing can be exchanged between check and use.
  *
- * A directory such as /tmp, in which everybody may create but only owners may remove, is let pass
- * on the way to a directory, which belongs to us and cannot be replaced. It is not on the way to a
- * file or a link: anybody can make a hard link to a file of ours there.
+ * A directory such as /tmp, in which all users may create but only owners may remove, may contain a
+ * directory, because that belongs to root and cannot be replaced. It must not contain the file or a
+ * link, because any user can create a hard link to a file of root there.
  */
 #include "config/plugin-file.h"
 

@@ -60,7 +60,7 @@ static GModule *find_loaded(const struct stat *st)
         return NULL;
 }
 
-/* The linker's words without the name of the descriptor, which nobody knows. */
+/* The linker's message without the meaningless path of the descriptor. */
 static char *linker_message(const char *opened)
 {
         const char *message = g_module_error();

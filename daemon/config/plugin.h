@@ -2,9 +2,9 @@
 /*
  * Policies as plugins: found, checked, loaded.
  *
- * A module runs with the daemon's rights, so it is loaded only if it, its directory and every
- * directory above are owned by root (or by the user that runs the daemon) and writable by nobody
- * else. A loaded module stays: reasons point to strings in it.
+ * A module runs with the daemon's privileges, so it is loaded only if it, its directory and every
+ * directory above belong to root (or to the user that runs the daemon) and no other user can write
+ * to them. A loaded module stays loaded, because reasons point to strings in it.
  */
 #ifndef IDLED_PLUGIN_H
 #define IDLED_PLUGIN_H

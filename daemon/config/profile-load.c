@@ -3,9 +3,9 @@
  * Loading profiles.
  *
  * A section of a profile other than [Profile] has the name of a policy, and its keys are those of
- * the policy's own file. Policies that are not at work are loaded all the same, to check what is
- * said of them: a profile is right or wrong whoever is at work. Only whether options contradict
- * each other is looked at for those at work alone, for the files of the others are not read.
+ * the policy's own file. Inactive policies are loaded too, to check their sections: a profile is
+ * valid or not, whatever policies are active. Only contradictions between options are checked for
+ * active policies alone, because the files of the others are not read.
  */
 #include "config/profile-load.h"
 
@@ -34,7 +34,7 @@ typedef struct Reader {
         const Config *config;
         const ConfigPaths *paths;
         GPtrArray *errors;
-        GHashTable *targets; /* policy's name -> Target, of those that were looked for */
+        GHashTable *targets; /* policy's name -> Target, of those that were requested */
         Target profile;      /* section [Profile]; `scratch` is the profile's own options */
 } Reader;
 
@@ -196,7 +196,7 @@ static void read_profile(Reader *reader, const char *name)
         g_ptr_array_add(reader->config->profiles, profile);
 }
 
-/* power-saver, balanced, performance, as everybody lists them; then by name. */
+/* power-saver, balanced, performance, in the usual order; then by name. */
 static int place(const char *name)
 {
         static const char *const first[] = { "power-saver", PROFILE_BALANCED, "performance" };

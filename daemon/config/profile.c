@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Profiles as they are at work: looking values up, and going from one to another.
+ * Active profiles: looking values up, and changing from one to another.
  */
 #include "config/profile.h"
 
@@ -27,7 +27,7 @@ const Setting profile_settings[] = {
           .type = SETTING_LIST,
           .offset = offsetof(ProfileOptions, includes),
           .fallback = "",
-          .help = "Profiles whose values this one includes; the later is stronger" },
+          .help = "Profiles to include; values of later ones are stronger" },
         { .key = NULL },
 };
 

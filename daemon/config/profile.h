@@ -17,7 +17,7 @@
 
 #define PROFILE_BALANCED "balanced"
 
-/* Instead of a name: nobody chooses. No profile can be called so. */
+/* A reserved name: no profile is chosen. */
 #define PROFILE_AUTO "auto"
 
 /* What a profile says of one option. */
@@ -56,15 +56,15 @@ const Profile *config_profile(const Config *config, const char *name);
 /* "power-saver, balanced, performance": all there are, as a new string. */
 char *config_profile_names(const Config *config);
 
-/* By which a profile finds what it says of an option, as a new string. */
+/* The key under which a profile stores an option, as a new string. */
 char *profile_value_id(const char *section, const char *key);
 
 /* What the profile says of an option; NULL if it is nothing, or `profile` is NULL. */
 const ProfileValue *profile_value(const Profile *profile, const char *section, const char *key);
 
-/* Puts `profile` in force, in place of the one that is. Returns 1 if an option of a policy at work
- * is not what it was, 0 if all are. -EINVAL: options contradict each other then, with what was set
- * at run time; `*ret_error` says which, and the old one stays. */
+/* Activates `profile`. Returns 1 if this changes an option of an active policy, 0 if not. -EINVAL:
+ * options would contradict each other or options set at run time; `*ret_error` says which, and the
+ * old profile stays. */
 int config_use_profile(Config *config, const Profile *profile, char **ret_error);
 
 /* Whether the policy's options with `profile` and without what was set at run time fit together.

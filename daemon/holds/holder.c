@@ -2,10 +2,10 @@
 /*
  * Processes by pidfd.
  *
- * A number alone is never trusted: a pidfd is opened first, then everything is read by the number,
- * then the pidfd is asked whether the process still is. If it is, the number was its all the time.
+ * A number alone is never trusted. A pidfd is opened first, then everything is read by the number,
+ * then the pidfd is checked. If the process still exists, the number was its own all the time.
  *
- * Who held something often does so again soon: some processes stay known when nobody needs them.
+ * Processes often hold again soon, so some unused ones are kept.
  */
 #include "holds/holder.h"
 
@@ -142,7 +142,7 @@ static int on_end(sd_event_source *source, int fd, uint32_t revents, void *userd
 {
         Holder *holder = userdata;
 
-        holder_take(holder); /* stays while those are told who may put it back */
+        holder_take(holder); /* stays while callbacks run, which may release it */
         holder->alive = false;
         forget_number(holder);
         holder->source = sd_event_source_disable_unref(holder->source);
@@ -208,7 +208,7 @@ static Holder *find_alive(const Holders *holders, pid_t pid)
 
         if (!holder || is_alive(holder->pidfd))
                 return holder;
-        forget_number(holder); /* its end is not told yet, and the number may be another's */
+        forget_number(holder); /* its exit is not reported yet, and the number may be reused */
         return NULL;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The CPUs that holds are about.
+ * The CPUs of holds.
  *
- * No event tells that a process may run elsewhere. It is looked at when the machine is looked at
- * anyway, which may be seldom or never: while that matters to a hold a timer sees to the rest. It
- * has much slack, and is put off by every look.
+ * No event reports that a process may run on other CPUs. They are read when the machine is read for
+ * another reason, which may be rare. While they matter to a hold, a timer bounds the time between
+ * readings. It has much slack, and each reading postpones it.
  */
 #include "base/log.h"
 #include "holds/holds-parts.h"
@@ -56,7 +56,7 @@ static bool is_followed(const Held *held)
                (hold->latency_us >= 0 || hold->min_khz > 0);
 }
 
-/* Looks again after a while, if there is somebody to look at. */
+/* Sets the timer, if there is a process to check. */
 static void follow_later(Holds *holds)
 {
         uint64_t wait = MAX(holds->late_usec, FOLLOW_COST_FACTOR * holds->cost_usec);

@@ -20,10 +20,10 @@ struct Holds {
         guint most; /* at once, since there were none */
         bool again; /* look where processes may run at the next occasion */
         uint64_t followed_usec, cost_usec;
-        uint64_t late_usec; /* after so long without a look there is one */
+        uint64_t late_usec; /* the longest time without a reading */
         sd_event_source *late;
         unsigned n_deferring; /* until it is none `changed` waits; */
-        bool untold;          /* and is to be called then */
+        bool untold;          /* and must be called then */
         void (*changed)(void *userdata);
         void *userdata;
 };

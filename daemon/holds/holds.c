@@ -17,7 +17,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 
-/* So many holds have needed memory that is worth giving back. */
+/* After this many holds their memory is worth returning to the kernel. */
 #define MANY_HOLDS 64
 
 const Held *holds_find(const Holds *holds, uint64_t id)
@@ -72,7 +72,7 @@ static void held_free(Held *held)
         g_free(held);
 }
 
-/* After many holds, gives their memory back. */
+/* Returns memory to the kernel after many holds. */
 static void shrink(Holds *holds)
 {
         if (holds->held->len > 0 || holds->most < MANY_HOLDS)
@@ -111,7 +111,7 @@ static void take_out(Held *held)
                 sd_event_source_set_enabled(holds->late, SD_EVENT_OFF);
 }
 
-/* The hold is over, of which its owner is to be told or not. */
+/* Ends the hold, and notifies its owner if requested. */
 static void finish(Held *held, bool tell)
 {
         Holds *holds = held->holds;
@@ -137,7 +137,7 @@ static int on_hangup(sd_event_source *source, int fd, uint32_t revents, void *us
         return 0;
 }
 
-/* Leaves the hold to who began it, who may end it at once. */
+/* Passes the hold to the caller, which may end it at once. */
 static void leave(Held *held)
 {
         held->left = true;

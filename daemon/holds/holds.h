@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Holds: what applications ask of the machine, for as long as they live.
+ * Holds: requests of applications, for as long as these live.
  *
- * A hold ends as soon as one of these happens: the other end of its descriptor is closed by
- * everybody who has a copy, the process that it is bound to ends, or it is removed or released. So
- * no death of anybody leaves one behind.
+ * A hold ends as soon as one of these happens: all copies of the other end of its descriptor are
+ * closed, the process that it is bound to exits, or it is removed or released. So no crash leaves a
+ * hold behind.
  *
- * A hold is about the CPUs that are named; else about those that the threads of its process may run
- * on, which is followed; else about all. Of a process that is gone the last answer stands, for a
+ * A hold applies to the CPUs that it names; else to those that the threads of its process may run
+ * on, which idled follows; else to all. If the process has exited, its last CPUs stay, because a
  * child that inherited the descriptor runs where its parent did.
  */
 #ifndef IDLED_HOLDS_H
@@ -28,13 +28,13 @@ typedef void (*HoldEnded)(const Held *held, void *userdata);
 
 /* What is asked; start from HOLD_REQUEST_NONE. The strings are copied. */
 typedef struct HoldRequest {
-        const char *owner;   /* who, for people: "user 1000 (:1.4)", "app game.conf" */
+        const char *owner;   /* for people: "user 1000 (:1.4)", "app game.conf" */
         const char *reason;  /* what for; NULL or empty: not said */
-        const char *sender;  /* the name on the bus that may release it; NULL: nobody's */
+        const char *sender;  /* the bus name that may release it; NULL: none */
         const char *profile; /* NULL: none */
         uid_t uid;           /* whose; decides what processes it may be for */
-        uid_t shown_uid;     /* whom people are told; (uid_t)-1: `uid` */
-        pid_t pid;           /* for this process; 0: for nobody in particular */
+        uid_t shown_uid;     /* the user that is shown; (uid_t)-1: `uid` */
+        pid_t pid;           /* for this process; 0: for none */
         int pidfd;           /* for this one, whatever `pid` says; -1: none. Stays the caller's. */
         bool bound;          /* it ends with that process, too */
         int32_t latency_us;  /* -1: any */
@@ -42,7 +42,7 @@ typedef struct HoldRequest {
         uint32_t min_khz;   /* 0: any */
         unsigned min_cores; /* 0: any */
         const CpuSet *cpus; /* these must stay in use, and it is about them; NULL: see above */
-        HoldEnded ended;    /* NULL: nobody wants to know */
+        HoldEnded ended;    /* NULL: not requested */
         HoldEnded gone;     /* called when its process ended instead of ending it; NULL: it ends */
         void *userdata;
 } HoldRequest;
@@ -59,21 +59,21 @@ struct Held {
         uid_t uid, shown_uid;
         struct Holder *holder; /* its process; NULL: none */
         bool bound;
-        bool left;               /* its process ended, of which `gone` was told */
+        bool left;               /* its process exited, and `gone` was called */
         CpuSet *named;           /* CPUs that were named, online or not; NULL: none were */
         uint64_t since_usec;     /* CLOCK_REALTIME */
-        sd_event_source *source; /* tells when the other end closes; NULL: there is none */
+        sd_event_source *source; /* reports when the other end closes; NULL: there is none */
         unsigned n_moves;        /* how often it came to be about other CPUs */
         HoldEnded ended, gone;
         void *userdata;
 };
 
-/* No more than this at once, whoever holds them; and of one user, but for root, no more than that
- * by asking on the bus, which is for those to see to who are asked. */
+/* The limit of all holds, and that of one user other than root for holds requested on the bus.
+ * Callers on the bus check the latter. */
 #define HOLDS_MAX         4096
 #define HOLDS_OF_USER_MAX 256
 
-/* Where processes may run is looked at so often at least. */
+/* The longest time between readings of the CPUs of processes. */
 #define HOLDS_FOLLOW_USEC 5000000
 
 /* None held yet. `root` leads to /proc and stays the caller's; `follow_usec` is HOLDS_FOLLOW_USEC
@@ -84,7 +84,7 @@ struct Held {
 Holds *holds_new(sd_event *event, int root, const CpuSet *online, uint64_t follow_usec,
                  void (*changed)(void *userdata), void *userdata);
 
-/* Ends all without telling anybody. */
+/* Ends all without notifying their owners. */
 void holds_free(Holds *holds);
 
 /* Begins a hold. `ret_fd`, if not NULL, is the descriptor whose closing ends it; NULL: it has none.
@@ -92,13 +92,13 @@ void holds_free(Holds *holds);
  * such process; -EBADF: not a pidfd; else the system's lack of descriptors. */
 int holds_add(Holds *holds, const HoldRequest *request, int *ret_fd, uint64_t *ret_id);
 
-/* Ends a hold, for who began it and so is not told; and for somebody else. -ENOENT: there is none
- * of this number. */
+/* Ends a hold: the first for its owner, which is not notified; the second for others. -ENOENT:
+ * there is no hold of this number. */
 int holds_remove(Holds *holds, uint64_t id);
 int holds_release(Holds *holds, uint64_t id);
 
-/* While it is on (once more or once less), `changed` waits for its end and is then called once, if
- * any hold came or went: for who ends many, each of which would be acted upon. */
+/* While this is on (calls nest), `changed` waits until it is off and is then called once if any
+ * hold changed. Use it to end many holds. */
 void holds_defer(Holds *holds, bool on);
 
 /* The hold of this number, NULL if there is none, and all of them in no order. Valid until the next
@@ -121,7 +121,8 @@ unsigned holds_list(const Holds *holds, const Hold **ret_list);
 bool holds_follow(Holds *holds, const CpuSet *online, uint64_t now_usec);
 void holds_look_again(Holds *holds);
 
-/* Nobody may release by name any more, as names on another bus are other people's. */
+/* Removes all bus names that may release holds, because names on another bus belong to other
+ * clients. */
 void holds_forget_senders(Holds *holds);
 
 #endif

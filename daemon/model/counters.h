@@ -37,7 +37,7 @@ typedef struct Counters {
         uint64_t time_usec;     /* CLOCK_MONOTONIC */
         uint64_t real_usec;     /* CLOCK_REALTIME; 0: not known */
         int32_t utc_offset_sec; /* of local time then */
-        unsigned have;          /* Sense flags of what was read */
+        unsigned have;          /* Sense flags: what was read */
 
         int n_cpus;
         CpuSet cpus; /* CPUs with a line in this reading */

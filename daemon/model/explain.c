@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Explanations. All are built alike: what is so, by which policy, why, from which inputs, and which
- * line of which file would have to be changed for it to be otherwise.
+ * Explanations. All have the same parts: the state, the policy, the reason, the inputs, and the
+ * line of the configuration that sets the threshold.
  */
 #include "model/explain.h"
 
@@ -24,7 +24,7 @@ static void add_value(GString *text, double value, const char *unit)
         g_string_append_printf(text, " %s", formatted);
 }
 
-/* " (load 0.4 CPUs, battery 20 %)", or nothing. A name that holds its unit needs none behind it. */
+/* " (load 0.4 CPUs, battery 20 %)", or nothing. The unit is omitted if the name contains it. */
 static void add_inputs(GString *text, const Reason *reason)
 {
         const char *separator = " (";
@@ -85,7 +85,7 @@ static void add_reason(GString *text, const Explanation *why)
         add_option(text, &why->reason, why->source);
 }
 
-/* " by POLICY". A policy that leaves things as they are does nothing to be named by: " (POLICY)".
+/* " by POLICY", or " (POLICY)" if the policy changes nothing.
  */
 static void add_policy(GString *text, const char *policy, bool acts)
 {

@@ -20,7 +20,7 @@ typedef struct FreqPolicy {
         char **preferences; /* energy_performance_preference's words, the same; empty: none */
         uint32_t min_khz, max_khz; /* cpuinfo's: what the hardware can do */
         uint32_t *frequencies; /* kHz that can be set, ascending, ended by 0; NULL: all between */
-        uint32_t base_khz;     /* without boost; 0: not told */
+        uint32_t base_khz;     /* without boost; 0: not known */
         bool has_bias;         /* energy_perf_bias (EPB) is there for its CPUs */
         bool has_boost;        /* boost can be switched, for it or for the machine */
 } FreqPolicy;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The idle states that a CPU has: facts, which differ from machine to machine and, on hybrids, from
- * CPU to CPU. Neither indexes nor names of states mean the same on two machines, so who wants a
- * limit says it as an exit latency, and it is resolved here for each CPU by its own table.
+ * The idle states of a CPU. They differ between machines and, on hybrids, between CPUs. Indexes and
+ * names of states are not portable, so limits are exit latencies, and each CPU's own table resolves
+ * them.
  *
  * Part of what idled installs for plugins.
  */
@@ -20,12 +20,12 @@ typedef struct IdleState {
 
 /* The states of one CPU, in the kernel's order, which is from shallow to deep. */
 typedef struct IdleTable {
-        int n_states; /* 0: this CPU has no idle states that the kernel tells of */
+        int n_states; /* 0: the kernel reports no idle states of this CPU */
         IdleState states[IDLE_STATES_MAX];
 } IdleTable;
 
 /* The deepest state that wakes up within `latency_us`: the last whose exit latency is not greater.
- * State 0 if there is none, for some state must remain; -1 if the table is empty. */
+ * State 0 if there is none, because one state must remain; -1 if the table is empty. */
 static inline int idle_table_deepest(const IdleTable *table, uint32_t latency_us)
 {
         for (int i = table->n_states; i-- > 0;)

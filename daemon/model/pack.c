@@ -183,7 +183,7 @@ bool pack_update(Pack *pack, const Topology *topology, const CpuSet *offered, Pa
         return true;
 }
 
-/* A walk over the order that tells of each core whether it is kept. */
+/* A walk over the order that finds for each core whether it is kept. */
 typedef struct Walk {
         int position, fast_met;
 } Walk;

@@ -22,7 +22,7 @@ typedef enum PackOrder {
         PACK_PACKAGE,     /* one package after the other, however fast its cores are */
 } PackOrder;
 
-/* What each further thread of a core adds to it if all are busy, as a share of what one does. */
+/* The throughput that each further busy thread adds to a core, as a share of the first one's. */
 #define SMT_GAIN 0.25
 
 /* What is kept: the first `cores` of the order, and those of the first `fast` cores of the fastest
@@ -41,7 +41,7 @@ typedef struct Pack {
         int16_t order[CPUSET_MAX]; /* core numbers, kept longest first; n_cores of them */
 } Pack;
 
-/* Makes the order anew if the topology, `offered` (NULL: all) or `by` are not those it was made
+/* Makes the order again if the topology, `offered` (NULL: all) or `by` are not those it was made
  * for; true if so. Starts from a zeroed Pack. */
 bool pack_update(Pack *pack, const Topology *topology, const CpuSet *offered, PackOrder by);
 
@@ -55,7 +55,7 @@ PackSize pack_fit(const Pack *pack, const Topology *topology, double gain, doubl
  * stay if they fit. Its `fast` then says how many cores of that class there are. */
 PackSize pack_resize(const Pack *pack, const Topology *topology, PackSize size, int min, int max);
 
-/* The capacity of what is kept, in units of the machine's fastest CPU, with `gain` as above. */
+/* The capacity of the kept cores, in units of the machine's fastest CPU, with `gain` as above. */
 double pack_capacity(const Pack *pack, const Topology *topology, double gain, PackSize size);
 
 /* How many cores are kept. */

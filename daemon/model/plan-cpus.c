@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The plan's wishes for single CPUs: merging them, and making them harmless.
+ * The plan's requests for single CPUs: merging them and making them safe.
  *
- * Where policies contradict each other there are two kinds of rules. Limits add up: the shortest
- * latency, the union of switched off states, the highest minimum and the lowest maximum frequency.
- * Choices cannot be mixed: the governor, EPP, EPB and boost are those of the policy of the highest
- * rank that has a wish. If a minimum frequency ends above a maximum the minimum wins, for somebody
- * waits for the work, and nobody for the saving.
+ * There are two kinds of rules for contradicting policies. Limits add up: the shortest latency, the
+ * union of disabled states, the highest minimum and the lowest maximum frequency. Choices cannot be
+ * mixed: governor, EPP, EPB and boost are those of the policy of the highest rank that requests
+ * one. If a minimum frequency is above the maximum, the minimum wins: performance matters more than
+ * the saving.
  */
 #include <glib.h>
 

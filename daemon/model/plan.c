@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The plan: merging wishes, and making the result one that hurts nobody.
+ * The plan: merging requests, and making the result safe.
  *
- * Safety is a covering problem. Everything that must keep at least one CPU (the machine itself,
- * each pin, each bound node) is a set that `allowed` has to meet. CPUs that are wished stay, so
- * only the sets that are not met yet count. Sets of one CPU come first, for they leave no choice.
- * Then the CPU that meets most of the rest is added until none is left. This greedy way does not
- * always find the fewest CPUs (nothing fast does), but it finds them for sets that are disjoint or
- * nested, which affinity masks nearly always are.
+ * Safety is a covering problem. `allowed` must contain a CPU of each of several sets: all CPUs of
+ * the machine, each affinity, each bound node. Only sets that the requested CPUs do not cover
+ * count. Sets of one CPU come first, because they leave no choice. Then the CPU that is in most
+ * remaining sets is added, until all are covered. This greedy algorithm does not always find the
+ * fewest CPUs, but it does for sets that are disjoint or nested, as affinities nearly always are.
  */
 #include "model/plan.h"
 
@@ -50,7 +49,7 @@ void plan_merge(Plan *plan, const Wish *wish)
         plan_merge_cpus(plan, wish);
 }
 
-/* Notes a demand unless it is met already or `cpus` has nobody online who could meet it. */
+/* Adds a demand, unless it is met already or `cpus` is empty. */
 static void add_demand(GArray *demands, const Plan *plan, const CpuSet *cpus, Safety safety,
                        const char *owner)
 {

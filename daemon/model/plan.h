@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The plan: the wishes of all policies merged into one, made safe.
+ * The plan: the requests of all policies, merged and made safe.
  */
 #ifndef IDLED_PLAN_H
 #define IDLED_PLAN_H
@@ -11,23 +11,23 @@
 #include "model/topology.h"
 #include "model/wish.h"
 
-/* Why the plan differs for a CPU from what policies wished. */
+/* Why the plan differs for a CPU from what policies requested. */
 typedef enum Safety {
         SAFETY_NONE,
         SAFETY_LAST,      /* the set would have been empty */
-        SAFETY_ISOLATED,  /* the administrator set it aside: never parked */
-        SAFETY_PINNED,    /* the last CPU of someone's affinity mask or cpuset */
+        SAFETY_ISOLATED,  /* the administrator isolated it: never parked */
+        SAFETY_PINNED,    /* the last CPU of a task's affinity or a cpuset */
         SAFETY_NODE,      /* the last CPU of a NUMA node whose memory tasks are bound to */
-        SAFETY_FORGOTTEN, /* parking anything would make the kernel forget an affinity */
-        SAFETY_UNKNOWN,   /* who depends on it is not known yet */
-        SAFETY_KEPT,      /* a policy wishes that nobody parks it, or so many cores in use */
+        SAFETY_FORGOTTEN, /* parking would make the kernel reset an affinity */
+        SAFETY_UNKNOWN,   /* tasks that depend on it are not known yet */
+        SAFETY_KEPT,      /* a policy requests this CPU, or a number of cores, to be active */
         SAFETY_UNIT,      /* the last CPU of those that a loaded unit names */
         SAFETY_GROUP,     /* the last CPU of those that a cgroup names */
         SAFETY_WINDOW,    /* a program starts, or a person types */
 } Safety;
 
 typedef struct Plan {
-        CpuSet allowed; /* CPUs for ordinary work; parked are the online CPUs that are not in it */
+        CpuSet allowed; /* active CPUs; the other online CPUs are parked */
         CpuSet kept;    /* CPUs that are in it for that reason alone, too */
         CpuSet widest; /* what a window makes of it; all CPUs unless the administrator named some */
         unsigned min_cores;
@@ -37,7 +37,8 @@ typedef struct Plan {
         const char *idle_governor;
         int32_t global_latency_us;
         int n_cpus;
-        CpuWish *cpus; /* by CPU number, merged; NULL: no policy wishes anything for single CPUs */
+        CpuWish *
+                cpus; /* by CPU number, merged; NULL: no policy requests anything for single CPUs */
 } Plan;
 
 /* Sets of CPUs that tasks, units or cgroups are restricted to, without repetition, and the nodes
@@ -67,33 +68,32 @@ void pins_free(Pins *pins);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Pins, pins_free)
 
-/* A plan without any wish in it. `cpus`, with room for `n_cpus` entries, takes the wishes for
- * single CPUs and stays the caller's; NULL: they are left out. */
+/* A plan without requests. `cpus`, with room for `n_cpus` entries, takes the requests for single
+ * CPUs and stays the caller's; NULL: they are left out. */
 void plan_init(Plan *plan, CpuWish *cpus, int n_cpus);
 
-/* Adds one policy's wish, field by field as wish.h says; the policies come in the order of their
- * rank. Texts are kept by interning them, since options that they came from may change. */
+/* Adds one policy's request, field by field as wish.h says, in the order of the policies' rank.
+ * Texts are interned, because the options that they came from may change. */
 void plan_merge(Plan *plan, const Wish *wish);
 
 /* plan_merge()'s part for single CPUs, the idle governor and the global latency. */
 void plan_merge_cpus(Plan *plan, const Wish *wish);
 
-/* What CPUs that share a cpufreq policy get together, of the fields that are about frequency; the
- * others say "no wish". Where they differ the strictest counts: the highest minimum, the lowest
- * maximum (raised to the minimum), and of governors, EPP, EPB and boost the one that makes them
- * fastest, for somebody waits for the work and nobody for the saving. A word whose speed is not
- * known is slower than one whose is. */
+/* The merged frequency request for CPUs that share a cpufreq policy; the other fields have no
+ * request. The strictest wins: the highest minimum, the lowest maximum (raised to the minimum), and
+ * the fastest governor, EPP, EPB and boost, because performance matters more than the saving. A
+ * word whose speed is not known counts as slowest. */
 CpuWish plan_shared_wish(const Plan *plan, const CpuSet *cpus);
 
-/* Makes the wishes for single CPUs harmless: of `idle`, the tables of all CPUs (NULL: not known,
- * then no state is switched off), at least the shallowest state stays, bits of states that the CPU
- * does not have go, and no max_khz is below min_khz. */
+/* Makes the requests for single CPUs safe. The shallowest state stays enabled, bits of states that
+ * the CPU does not have are cleared, and max_khz is not below min_khz. `idle` has the tables of all
+ * CPUs; if it is NULL no state is disabled. */
 void plan_sanitize_cpus(Plan *plan, const IdleTable *idle);
 
-/* True if both ask the same of single CPUs. */
+/* True if both request the same for single CPUs. */
 bool plan_equal_cpus(const Plan *a, const Plan *b);
 
-/* True if both ask for the same, whatever their periods. */
+/* True if both request the same, whatever their periods. */
 bool plan_equal(const Plan *a, const Plan *b);
 
 /* Why a CPU was added to the plan: by CPU number, each with room for topology->n_cpus entries. */
@@ -104,11 +104,12 @@ typedef struct SafetyNotes {
 } SafetyNotes;
 
 /*
- * Makes the plan one that hurts nobody, whatever the policies requested:
- * - only online CPUs are in `allowed`; isolated and nohz_full CPUs always are (not ours to park);
+ * Makes the plan safe, whatever the policies requested:
+ * - only online CPUs are in `allowed`; isolated and nohz_full CPUs always are, because idled never
+ * parks them;
  * - it holds at least one usable CPU (topology_usable());
  * - while a window is open, all online CPUs of `widest`;
- * - all online CPUs, if tasks or units have affinities that this kernel would forget;
+ * - all online CPUs, if tasks or units have affinities that this kernel would reset;
  * - the online CPUs of `kept` are, and as many cores as `min_cores` says if there are so many;
  * - of every set of `who` at least one online CPU;
  * - of every node at least one usable CPU.

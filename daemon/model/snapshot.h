@@ -2,9 +2,9 @@
 /*
  * What the machine did between two readings.
  *
- * A snapshot is the difference of two Counters (counters.h) and carries its own time, so that who
- * decides by it needs no clock. What a machine does not have, or what nobody asked to be read, is
- * absent from `have`, and its fields are 0 or NULL.
+ * A snapshot is the difference of two Counters (counters.h) and has its own time, so that
+ * policies need no clock. What the machine does not have, or what was not requested, is absent from
+ * `have`, and its fields are 0 or NULL.
  *
  * Part of what idled installs for plugins.
  */
@@ -29,8 +29,8 @@ typedef enum Sense {
                                      for each state in use; implies SENSE_RESIDENCY */
 } Sense;
 
-/* /proc/stat counts in steps of 10 ms: over a shorter interval than this a share means nothing, so
- * nothing new is read sooner, and who is called gets the last snapshot again. */
+/* /proc/stat counts in steps of 10 ms: over a shorter interval a share means nothing. So
+ * nothing new is read sooner, and policies get the last snapshot again. */
 #define READING_USEC 50000
 
 /* The pressure trigger: 40 ms of waiting within 500 ms, the shortest window the kernel takes. It
@@ -79,7 +79,7 @@ typedef struct Snapshot {
         double pressure;   /* share of the interval in which some task waited for a CPU, 0 .. 1 */
         bool pressed;      /* called by the pressure trigger: tasks waited for a CPU for at least
                               PRESSURE_USEC of the last PRESSURE_WINDOW_USEC, however long the
-                              interval is; of a call before this one the kernel may tell late */
+                              interval is; the kernel may report an earlier call late */
         bool on_battery;   /* a battery is discharging and no mains supply is online */
         double battery_level; /* 0 .. 1; negative if there is no battery */
 

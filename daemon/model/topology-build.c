@@ -7,11 +7,11 @@
  * whatever the numbers are, and are numbered in the order of their lowest CPU.
  *
  * Clusters come last, because they are made of whole cores. For every core two numbers name
- * candidates: the kernel's cluster and the last-level cache. A candidate of which the die has only
- * this one core is none. Of two that remain the one with fewer cores is taken; of none the die. As
- * the number is counted over the whole die but taken core by core, a cache that is shared by
- * P-cores (whose kernel cluster is one core each) and E-core modules (four cores) falls apart as
- * one wants: the modules, and the P-cores together.
+ * candidates: the kernel's cluster and the last-level cache. A candidate that has only
+ * this one core in the die does not count. If two remain, the one with fewer cores is used; if
+ * none, the die. The cores are counted over the whole die, but the choice is made core by core. So
+ * a cache that P-cores (whose kernel cluster is one core each) share with E-core modules (four
+ * cores) is split as desired: each module is a cluster, and the P-cores are one.
  */
 #include "model/topology-build.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Building a topology from what the kernel says of each CPU.
+ * Building a topology from the kernel's data about each CPU.
  *
- * Whoever reads the kernel's files (sense/topology-read.c) or makes a machine for a test fills one
- * CpuFacts per CPU and lets topology_build() find the groups.
+ * sense/topology-read.c, or a test, fills one CpuFacts for each CPU; topology_build() finds the
+ * groups.
  */
 #ifndef IDLED_TOPOLOGY_BUILD_H
 #define IDLED_TOPOLOGY_BUILD_H

@@ -28,7 +28,7 @@ typedef struct UnitTable UnitTable;
 UnitTable *unit_table_new(void);
 void unit_table_free(UnitTable *table);
 
-/* What is known of the unit from now on; NULL: systemd unloaded it. True if that is news. */
+/* What is known of the unit from now on; NULL: systemd unloaded it. True if that is a change. */
 bool unit_table_set(UnitTable *table, const char *unit, const UnitCpus *cpus);
 void unit_table_clear(UnitTable *table);
 

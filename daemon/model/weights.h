@@ -40,7 +40,7 @@ void weights_init(Weights *weights, int n);
 void weights_learn(Weights *weights, int row, int chosen, int fitted, double step);
 
 /* Many sleeps of which only the sum is known, all of which `fitted`: every other column gives this
- * share (0 .. 1) of what it has. */
+ * share (0 .. 1) of its weight. */
 void weights_learn_many(Weights *weights, int row, int fitted, double share);
 
 /* The row goes this share (0 .. 1) of the way back to what it was at first. */

@@ -2,14 +2,14 @@
 /*
  * Affinity and users of one process, from the status files of its threads.
  *
- * Files and not sched_getaffinity(), because they also tell who owns the process, and because
- * everything about the machine is read below the root. A file costs some ten microseconds, so as
- * soon as nothing can be added no more of them are read.
+ * Files instead of sched_getaffinity(), because they also have the owner of the process, and
+ * because everything about the machine is read below the root. A file costs about ten microseconds,
+ * so reading stops as soon as nothing can be added.
  *
- * The status of a process is that of its first thread and tells how many there are: usually one.
+ * The status of a process is that of its first thread, and has the number of threads: usually one.
  *
- * Nothing here is safe from the number being given to another process meanwhile: who asks holds a
- * pidfd and looks afterwards whether the process still is.
+ * The number may pass to another process while it is read. The caller holds a pidfd and checks
+ * afterwards that the process still exists.
  */
 #include "sense/affinity.h"
 
@@ -21,8 +21,8 @@
 #include "base/file.h"
 #include "base/number.h"
 
-/* Whoever starts ten thousand threads shall not have us read ten thousand files, in one process or
- * in many: others would wait for what becomes of theirs. */
+/* Bounds the files that are read for one process or one user, so that a user with ten thousand
+ * threads does not delay others. */
 #define THREADS_MAX         512
 #define THREADS_OF_USER_MAX 1024
 
@@ -49,10 +49,10 @@ static int status_read(int root, const char *path, char **ret_text)
 
 typedef struct Status {
         int threads;
-        unsigned uid; /* the real one; 0 if it is not told */
+        unsigned uid; /* the real one; 0: not known */
 } Status;
 
-/* Adds what the status file at `path` says to `cpus`, and tells the rest. */
+/* Adds the CPUs of the status file at `path` to `cpus`, and returns the other values. */
 static int add_status(int root, const char *path, CpuSet *cpus, Status *ret_status)
 {
         g_autofree char *text = NULL;
@@ -103,7 +103,7 @@ static int add_threads(int root, pid_t pid, const CpuSet *enough, CpuSet *cpus)
         return r == -ESRCH ? 0 : r;
 }
 
-/* Whether all threads of the process can be looked at, which is then charged to its user. */
+/* True if all threads of the process may be read; they are then charged to its user. */
 static bool can_afford(GHashTable *spent, const Status *status)
 {
         gpointer key = GUINT_TO_POINTER(status->uid);

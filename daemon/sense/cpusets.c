@@ -3,13 +3,13 @@
  * Cpusets of cgroup v2, read and watched.
  *
  * A list of CPUs that are all parked has no effect: the kernel gives the cgroup the CPUs of its
- * parent, and nothing in /proc shows that. Only the list itself says what was asked for, so lists
+ * parent, and nothing in /proc shows that. Only the list itself has the requested CPUs, so lists
  * are read as they were written.
  *
- * inotify tells of cgroups that are made and of files in them that are written. Each directory is
- * watched: files of a controller that is switched on later appear without an event. Of a directory
- * that came its list is read once, since it may have been written before the watch was there. The
- * end of a cgroup matters if it had a list.
+ * inotify reports cgroups that are created and files in them that are written. Each directory is
+ * watched, because files of a controller that is enabled later appear without an event. The list of
+ * a new directory is read once, because it may have been written before the watch existed. The end
+ * of a cgroup matters if it had a list.
  */
 #include "sense/cpusets.h"
 
@@ -27,7 +27,7 @@
 #define TYPE    "cpuset.cpus.partition"
 #define EVENTS  (IN_CREATE | IN_DELETE | IN_MODIFY | IN_ONLYDIR)
 
-/* Nobody nests cgroups so deeply; the walk ends there. */
+/* Deeper cgroups are ignored. */
 #define DEPTH_MAX 32
 
 struct CpusetWatch {

@@ -8,16 +8,16 @@
 #include "model/frequency.h"
 #include "model/topology.h"
 
-/* Reads the cpufreq policies that have CPUs online, by their numbers, as a new array. What a driver
- * does not tell is empty or 0. -ENOENT: the machine has no cpufreq; else the error of looking for
- * policies. One that vanishes meanwhile is left out. */
+/* Reads the cpufreq policies that have CPUs online, by number, as a new array. What a driver does
+ * not report is empty or 0. -ENOENT: the machine has no cpufreq; else the error of listing
+ * policies. A policy that vanishes meanwhile is left out. */
 int frequency_read(int root, const Topology *topology, FreqPolicy **ret_policies, int *ret_n);
 
 /* Frees what frequency_read() made; NULL is allowed. */
 void frequency_free(FreqPolicy *policies, int n);
 
-/* The driver of the policies as it is now, of one CPU that has one, into `driver`; "" if there is
- * none. Cheap: other drivers come with other governors, and no event tells of it. */
+/* The current driver of one CPU that has a policy, into `driver`; "" if there is none. Cheap.
+ * Another driver offers other governors, and no event reports the change. */
 void frequency_read_driver(int root, const Topology *topology, char driver[32]);
 
 #endif

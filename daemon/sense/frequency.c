@@ -150,7 +150,7 @@ static bool cpu_has(int root, int cpu, const char *file)
         return exists(root, path);
 }
 
-/* The frequency without boost: as the driver tells it, else the firmware, in MHz. */
+/* The frequency without boost in MHz, from the driver or else from the firmware. */
 static uint32_t read_base(int root, const FreqPolicy *policy)
 {
         uint32_t khz = read_khz(root, policy->number, "base_frequency");

@@ -2,13 +2,13 @@
 /*
  * The load sensor: /proc/stat.
  *
- * The kernel writes the whole text anew for every reader, whatever part of it is asked for, and
- * that is most of the cost: so it is asked for once per reading, by one pread of a kept descriptor
- * into a kept buffer that grows when the text does not fit. The `intr` line, tens of kilobytes on
- * large machines, lies between the CPUs and what else is needed; it is skipped, not parsed.
+ * The kernel formats the whole text for every reader, whatever part is read, and that is most of
+ * the cost. So it is read once per reading, by one pread of a kept descriptor into a kept buffer
+ * that grows when the text does not fit. The `intr` line, tens of kilobytes on large machines, is
+ * between the CPUs and the other lines; it is skipped, not parsed.
  *
- * A CPU that is offline has no line. A line that is cut off or is not numbers is no line. A text
- * without any CPU is -EBADMSG.
+ * A CPU that is offline has no line. A truncated line, or one that is not numbers, is ignored. A
+ * text without any CPU is -EBADMSG.
  */
 #include "sense/sensor.h"
 
@@ -134,7 +134,7 @@ static void parse_others(const char *text, const char *end, Counters *counters)
                 else if (scan_word(&text, "procs_blocked "))
                         scan_u64(&text, &blocked);
         }
-        /* who reads is running */
+        /* the reader itself is running */
         counters->running = (unsigned)MIN(running - MIN(running, 1), UINT32_MAX);
         counters->blocked = (unsigned)MIN(blocked, UINT32_MAX);
 }

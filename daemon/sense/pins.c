@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Affinities of all tasks, from /proc/PID/status and, where a process has more than one thread,
- * /proc/PID/task/TID/status: one read per thread, whose text is searched where it lies.
+ * Affinities of all tasks, from /proc/PID/status and, if a process has more than one thread,
+ * /proc/PID/task/TID/status: one read per thread, whose text is searched in place.
  *
- * A kernel thread is told from others by what its status lacks on every kernel: the Vm lines, as it
- * has no memory of its own. A task that is ending has none either and does not matter any more.
- * (Its parent being task 2 says less: in a container task 2 is anybody.)
+ * A kernel thread is recognised by what its status lacks on every kernel: the Vm lines, because it
+ * has no memory of its own. A task that is exiting has none either and does not matter any more.
+ * (Task 2 as parent is no sign: in a container it can be any process.)
  *
- * Nearly all tasks say the same few lists, so a list is parsed when it is seen for the first time
- * and only looked up, as text, from then on.
+ * Nearly all tasks have one of a few lists, so a list is parsed when it appears for the first time
+ * and then looked up as text.
  *
- * Cpus_allowed is the task's affinity as far as its cpuset lets it have that. While we confine a
- * cpuset every task in it shows exactly our confinement, which is nobody's wish; an affinity
- * narrower than that is still seen as what it is. What cannot be seen is an affinity that happens
- * to equal the confinement, which does no harm while one of these CPUs stays allowed; else nobody
- * must be confined during the scan.
+ * Cpus_allowed is the task's affinity within its cpuset. While idled confines a cpuset, every task
+ * in it shows exactly the confinement, which no program requested; a narrower affinity is still
+ * visible. An affinity that equals the confinement is not visible. That is harmless while one of
+ * these CPUs stays active; otherwise nothing may be confined during the scan.
  *
- * Where the kernel forgets affinities it matters whether a narrow list is the task's own or that of
- * its cpuset, which no kernel forgets: a task that shows exactly the CPUs of its cpuset has none of
- * its own to lose.
+ * On kernels that reset affinities it matters whether a narrow list is the task's own or that of
+ * its cpuset, which no kernel resets. A task that shows exactly the CPUs of its cpuset has no
+ * affinity to lose.
  */
 #include "sense/pins.h"
 
@@ -40,7 +39,7 @@ struct PinsScan {
         unsigned left;            /* how many tasks more in this step */
         CpuSet online;
         CpuSet usable;                     /* a list that holds all of these restricts nothing */
-        CpuSet confined;                   /* empty: nobody is confined */
+        CpuSet confined;                   /* empty: no task is confined */
         CpuSet memory;                     /* numbers of the nodes that have memory */
         CpuSet bound;                      /* and of those that tasks are bound to */
         GHashTable *cpu_lists, *mem_lists; /* texts seen */
@@ -223,7 +222,7 @@ static void note_task(PinsScan *scan, const Status *status, const char *path, in
                 note_mems(scan, status->mems);
 }
 
-/* Goes on with the threads of a process; the one that has the same number was looked at. */
+/* Continues with the threads of a process; the first one was read already. */
 static void scan_threads(PinsScan *scan)
 {
         char path[64];
@@ -280,8 +279,8 @@ static void read_memory_nodes(PinsScan *scan, const Topology *topology)
                 cpuset_add(&scan->memory, topology->node_ids[node]);
 }
 
-/* Kernels before 6.2 set a task's mask to that of its cpuset when this changes, and do not know
- * afterwards what the task had asked for. A kernel that does not tell its version is a new one. */
+/* Kernels before 6.2 set a task's affinity to its cpuset when the cpuset changes, and forget the
+ * task's own. A kernel without a readable version counts as newer. */
 bool pins_are_forgotten(int root)
 {
         char release[128];

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Who depends on particular CPUs: affinity masks of tasks, and memory bound to NUMA nodes.
+ * Tasks that depend on particular CPUs: affinities, and memory bound to NUMA nodes.
  *
- * The scan visits every thread in /proc and is too dear for every tick: the manager asks before
- * CPUs are to be parked, and no more often than keeps the cost under one percent. Where there are
- * many threads it takes longer than anybody may wait, so it can be made in steps.
+ * The scan visits every thread in /proc and is too expensive for every tick. The manager scans
+ * before it parks CPUs, and only so often that the cost stays under one percent. With many threads
+ * the scan would delay clients, so it can be made in steps.
  */
 #ifndef IDLED_PINS_H
 #define IDLED_PINS_H
 
 #include "model/plan.h"
 
-/* Scans the tasks below `root`/proc. `confined` are the CPUs that are allowed now, NULL if nobody
- * is confined: a task that may run on exactly these is not pinned but confined by us. A set that
- * holds all CPUs for ordinary work is no restriction either. Kernel threads do not count: they are
- * bound to their CPU and parking does not touch them. A task that ends meanwhile is skipped. Nodes
- * are those of tasks whose cpuset leaves out some node that has memory; what a task asked for with
- * mbind(2) or set_mempolicy(2) is not seen. Fails only if there is no `root`/proc. */
+/* Scans the tasks below `root`/proc. `confined` are the CPUs that are active now, NULL if no task
+ * is confined: a task that may run on exactly these is not pinned but confined by idled. A set that
+ * contains all usable CPUs is no restriction either. Kernel threads do not count: they are bound to
+ * their CPU, and parking does not affect them. A task that exits meanwhile is skipped. Nodes are
+ * those of tasks whose cpuset leaves out some node that has memory; mbind(2) and set_mempolicy(2)
+ * are not visible. Fails only if there is no `root`/proc. */
 int pins_read(int root, const Topology *topology, const CpuSet *confined, Pins **ret_pins);
 
 /* The same some tasks at a time. Errors as above. */

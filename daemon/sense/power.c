@@ -3,12 +3,12 @@
  * Power: mains or battery, from sys/class/power_supply.
  *
  * Supplies are of three kinds: those that feed the machine from outside (Mains, USB, Wireless), its
- * batteries (Battery, UPS), and batteries that are not its own, of mice and headsets (scope
- * "Device"), which do not count. USB supplies come and go with their plugs, so the directory is
- * listed anew each time. A machine whose directory is empty has no such sensor.
+ * batteries (Battery, UPS), and batteries of devices such as mice and headsets (scope "Device"),
+ * which do not count. USB supplies come and go with their plugs, so the directory is listed each
+ * time. A machine whose directory is empty has no such sensor.
  *
- * To answer, many firmwares ask their embedded controller, which takes milliseconds and wakes a CPU
- * by interrupts: what was read is therefore good for REFRESH_USEC.
+ * Many firmwares ask their embedded controller, which takes milliseconds and wakes a CPU by
+ * interrupts. So values are kept for REFRESH_USEC.
  */
 #include "sense/sensor.h"
 
@@ -34,7 +34,7 @@ typedef struct Supplies {
         int n, n_batteries, n_weighed;
         bool mains_online, discharging;
         double levels;              /* sum of fractions */
-        double energy, energy_full; /* of the `n_weighed` batteries that tell */
+        double energy, energy_full; /* of the `n_weighed` batteries that report it */
 } Supplies;
 
 /* Any text of a supply's file; "" if it cannot be read. */

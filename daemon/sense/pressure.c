@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Pressure on the CPUs: the "some" line of /proc/pressure/cpu, of which only the total is used:
- * averages over whatever interval are for others to compute.
+ * Pressure on the CPUs: the "some" line of /proc/pressure/cpu. Only its total is used; callers
+ * compute averages.
  *
- * A kernel that has PSI but was not told to use it (psi=0) refuses with EOPNOTSUPP, older ones when
- * the file is opened, newer ones when it is read: so opening the sensor reads it once.
+ * A kernel that has PSI but has it disabled (psi=0) refuses with EOPNOTSUPP, older ones when the
+ * file is opened, newer ones when it is read. So opening the sensor reads it once.
  */
 #include "sense/sensor.h"
 

@@ -38,8 +38,7 @@ static int read_whole(int proc, const char *path, char *buffer, size_t size)
         return fd < 0 ? -errno : fd_read_at_start(fd, buffer, size);
 }
 
-/* Attributes as they are known here: who asks a file system in user space for new ones waits for
- * its user. */
+/* Cached attributes: asking a file system in user space for new ones would wait for its server. */
 static int id_read(int dir, const char *path, int flags, FileId *ret_id)
 {
         struct statx file;

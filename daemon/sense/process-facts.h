@@ -28,7 +28,7 @@ typedef struct FileId {
 
 typedef struct ProcessFacts {
         pid_t pid;
-        unsigned have, absent; /* facts that are below, and that cannot be had */
+        unsigned have, absent; /* facts that are below, and facts that are not available */
         /* Whatever bytes the process chose, in a mount namespace of its own or not; of a file that
          * is gone it ends in " (deleted)". */
         char executable[PATH_MAX + 1];
@@ -37,7 +37,7 @@ typedef struct ProcessFacts {
         char cgroups[PROCESS_CGROUPS_SIZE]; /* a path for each hierarchy, each ended by a NUL; an
                                                empty one ends them */
         const char *unit_cgroup;            /* that by which systemd knows units; "" if none */
-        uid_t uid;                          /* real: who runs it, whatever the file's owner */
+        uid_t uid;                          /* the real user, whatever the owner of the file */
         pid_t parent;
 } ProcessFacts;
 
@@ -45,13 +45,13 @@ typedef struct ProcessFacts {
 void process_facts_init(ProcessFacts *facts, pid_t pid);
 
 /* Reads one fact below `proc`, a descriptor of /proc, if it is not known yet. 0, or a negative
- * errno if it cannot be had: -ENOENT or -ESRCH if the process is gone or a kernel thread, -EACCES
- * for the executable of others without CAP_SYS_PTRACE, -ENAMETOOLONG. */
+ * errno if it is not available: -ENOENT or -ESRCH if the process is gone or a kernel thread,
+ * -EACCES for the executable of others without CAP_SYS_PTRACE, -ENAMETOOLONG. */
 int process_facts_read(int proc, ProcessFact fact, ProcessFacts *facts);
 
-/* Which file the path, from / on, leads to below the directory `root`; its last part is not
- * followed if it is a link. No file system is asked over a network, nor one that a user serves, for
- * more than the way there. A negative errno: to none, or it cannot be told. */
+/* The file that the absolute path leads to below the directory `root`; a link as last component is
+ * not followed. File systems on a network, or served by a user, are only asked for the path.
+ * Negative errno: there is no such file, or it is not known. */
 int file_id_read(int root, const char *path, FileId *ret_id);
 
 static inline bool file_id_equal(FileId a, FileId b)
@@ -59,7 +59,7 @@ static inline bool file_id_equal(FileId a, FileId b)
         return a.device == b.device && a.inode == b.inode;
 }
 
-/* Whether `mount` is one of the mount namespace of process `pid`; false if that cannot be told. */
+/* True if `mount` is in the mount namespace of process `pid`; false if that is not known. */
 bool process_has_mount(int proc, pid_t pid, uint64_t mount);
 
 /* Appends the processes that any thread of `pid` started and that are still there to `children` (of

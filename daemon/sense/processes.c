@@ -2,19 +2,19 @@
 /*
  * Processes as events, through the netlink proc connector (CONFIG_PROC_EVENTS).
  *
- * The kernel sends a message for every event of every process to all who listen. A socket filter
- * lets through only the kinds that were asked for: it runs where the event happens, before the
- * message is queued, so that the others cost the reader neither wake-ups nor memory. It is classic
- * BPF, which takes no privilege; that kernels since 6.6 can be asked for kinds would save no more.
+ * The kernel sends a message for every event of every process to all listeners. A socket filter
+ * passes only the requested kinds. It runs before the message is queued, so the others cost the
+ * reader neither wake-ups nor memory. It is classic BPF, which needs no privilege. Kernels since
+ * 6.6 accept a list of kinds, but that would save no more.
  *
- * The kernel answers a subscription with a message of kind NONE. It is waited for, because where
- * the connector is not to be had (another user or PID namespace) a subscription fails without a
- * sound. It is sent from within send(2), so if it is not there then, it will not come. Kernels
- * before 6.6 only count subscriptions, and go on making messages for nobody unless told before the
- * close.
+ * The kernel answers a subscription with a message of kind NONE. The code waits for it, because a
+ * subscription fails silently where the connector is not available (another user or PID namespace).
+ * The message is sent within send(2), so if it is not there then, it will not come. Kernels before
+ * 6.6 only count subscriptions, and keep sending messages unless the subscription is ended before
+ * the close.
  *
- * Who is privileged in the network namespace could send messages like these: what does not come
- * from the kernel itself is passed over.
+ * A process that is privileged in the network namespace could send such messages, so messages that
+ * do not come from the kernel are ignored.
  */
 #include "sense/processes.h"
 
@@ -69,7 +69,7 @@ static int unwrap(const void *message, size_t size, struct proc_event *ret_event
         ((int)(offsetof(struct proc_event, event_data.field) +                                     \
                sizeof(((struct proc_event *)0)->event_data.field)))
 
-/* Where the last field that is read of this kind ends; 0 for a kind that nobody wants. */
+/* The end of the last field that is read of this kind; 0 for a kind that is not used. */
 static int end_of_kind(unsigned kind)
 {
         switch (kind) {

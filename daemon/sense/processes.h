@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Processes as events: who forks, executes, changes user or name, and ends, told by the kernel.
+ * Processes as events from the kernel: fork, exec, change of user or name, exit.
  */
 #ifndef IDLED_PROCESSES_H
 #define IDLED_PROCESSES_H
@@ -27,18 +27,17 @@ typedef struct ProcessEvent {
         char comm[PROCESS_COMM_SIZE]; /* with PROCESS_COMM; any bytes, and a NUL at the end */
 } ProcessEvent;
 
-/* Subscribes to events of `kinds`; what else happens wakes nobody. `buffer_size`, in bytes, is how
- * much may wait to be read, 0 for the system's default; a message takes about 800. Returns a
- * descriptor that does not block, for process_events_close(). -EPERM: before Linux 6.6 that takes
- * CAP_NET_ADMIN; -EOPNOTSUPP, -EPROTONOSUPPORT: no such events in this kernel or in this container.
- */
+/* Subscribes to events of `kinds`; other events wake no process. `buffer_size` is the size of the
+ * queue in bytes, 0 for the system's default; a message takes about 800. Returns a non-blocking
+ * descriptor for process_events_close(). -EPERM: before Linux 6.6 this needs CAP_NET_ADMIN;
+ * -EOPNOTSUPP, -EPROTONOSUPPORT: this kernel or container has no such events. */
 int process_events_open(unsigned kinds, int buffer_size);
 
 /* Subscribes to other kinds from now on; what waits already stays. */
 int process_events_filter(int fd, unsigned kinds);
 
-/* Reads one event: 1, or 0 if none waits. -ENOBUFS: events were lost, so what is known of processes
- * must be looked up anew; reading goes on after it. What makes no sense is passed over. */
+/* Reads one event: 1, or 0 if none waits. -ENOBUFS: events were lost, so read all processes again;
+ * later calls continue. Invalid messages are ignored. */
 int process_events_read(int fd, ProcessEvent *ret_event);
 
 /* Forgets what waits. */
@@ -47,8 +46,8 @@ void process_events_drain(int fd);
 /* Unsubscribes and closes; -1 is none. */
 void process_events_close(int fd);
 
-/* Understands one message as it comes from the socket: 1; 0 if it is well formed and tells of none
- * of the kinds above; -EBADMSG for anything else. */
+/* Parses one message from the socket: 1; 0 if it is valid but of none of the kinds above; -EBADMSG
+ * otherwise. */
 int process_event_parse(const void *message, size_t size, ProcessEvent *ret_event);
 
 #endif

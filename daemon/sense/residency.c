@@ -3,20 +3,19 @@
  * Residency: cpuidle's counters in sysfs, two files per CPU and state.
  *
  * This is the one sensor whose cost grows to milliseconds on large machines, so it reads only what
- * can have changed: `time` and `usage` of a state change together when the CPU wakes from it. First
- * `usage`, then, if it is another than in the last reading, `time`; a sleep that ends in between
- * shows its use in the next reading. (What the two say of one sleep may so fall into different
- * readings; none is lost.)
+ * can have changed. `time` and `usage` of a state change together when the CPU wakes from it. First
+ * `usage` is read, then, if it has changed, `time`. If a sleep ends in between, its usage appears
+ * in the next reading: the two values of one sleep may be in different readings, but none is lost.
  *
- * Both are read through kept descriptors: that costs a seventh of opening the file below a kept
+ * Both are read through kept descriptors. That costs a seventh of opening the file below a kept
  * directory, and a tenth of opening it below the root or through libcpupower. A kept descriptor
- * takes 4.6 kB of kernel memory once read, some 37 kB for each CPU of four states: little beside
- * the hundreds of kilobytes that the kernel keeps for a CPU anyway, and only spent when someone
- * asks for residencies. What bounds it is the limit of open files: half of it is left to others,
- * and CPUs beyond it are read by opening.
+ * takes 4.6 kB of kernel memory once read, about 37 kB for each CPU of four states: little compared
+ * with the hundreds of kilobytes that the kernel keeps for a CPU, and only spent when residencies
+ * are requested. The limit of open files bounds it: half of that is left to others, and the files
+ * of further CPUs are opened for each reading.
  *
- * A CPU that went offline loses its files (ENODEV): it has no states in that reading, and is looked
- * for again in the next one in which /proc/stat has it.
+ * A CPU that went offline loses its files (ENODEV). It has no states in that reading, and the next
+ * reading that finds it in /proc/stat opens them again.
  */
 #include "sense/sensor.h"
 
@@ -64,7 +63,7 @@ static void keep_close(Idle *idle, int *fd)
         *fd = -1;
 }
 
-/* Forgets what is kept of a CPU, so that the next reading looks anew. */
+/* Drops what is kept of a CPU, so that the next reading opens its files again. */
 static void cpu_close(Idle *idle, CpuIdle *cpu)
 {
         for (int s = 0; s < cpu->last.n_states; s++) {

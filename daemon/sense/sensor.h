@@ -59,12 +59,12 @@ void sensors_reopen(Sensors *sensors, Sense sense, const Topology *topology);
  * Returns how many; 0 if the machine has none. */
 int idle_states_read(int root, int cpu, IdleState *ret_states);
 
-/* FAST: tasks waited for a CPU for 40 ms within 500 ms; for so short a window the kernel wants
- * CAP_SYS_RESOURCE. SLOW: 200 ms within 2 s, told at the ends of the kernel's own averaging periods
- * of 2 s; since Linux 6.5 anybody may have that. */
+/* FAST: tasks waited for a CPU for 40 ms within 500 ms; such a short window requires
+ * CAP_SYS_RESOURCE. SLOW: 200 ms within 2 s, reported at the ends of the kernel's own averaging
+ * periods of 2 s; since Linux 6.5 without privilege. */
 typedef enum PressureTrigger { PRESSURE_TRIGGER_FAST, PRESSURE_TRIGGER_SLOW } PressureTrigger;
 
-/* A descriptor on which EPOLLPRI tells that tasks waited; closing it is its end. Else negative
+/* A descriptor that reports EPOLLPRI when tasks waited; closing it ends the trigger. Negative
  * errno: -ENOENT without PSI, -EINVAL or -EPERM if the kernel refuses it. */
 int pressure_trigger_open(int root, PressureTrigger trigger);
 

@@ -25,8 +25,8 @@ struct Sensors {
         int errors[G_N_ELEMENTS(table)];
 };
 
-/* Opens one sensor in place of what was open before. If that fails what is open stays: a sensor
- * that lost its source says so when it is read. */
+/* Opens one sensor again. If that fails, the open one stays: a sensor that lost its source fails
+ * when it is read. */
 static void sensor_open(Sensors *sensors, size_t i, const Topology *topology)
 {
         void *state = NULL;

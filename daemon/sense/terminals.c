@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Terminals, by inotify: IN_ACCESS says that a program has read from the file, so the first key
- * that a shell reads is an event, and what programs print is none.
+ * Terminals, by inotify: IN_ACCESS means that a program has read from the file. So the first key
+ * that a shell reads is an event, and output is none.
  *
- * Each terminal is watched by itself: since 2025 kernels tell watchers of a directory nothing about
- * special files in it. The directory of pseudo-terminals is watched for new ones. The master's end
- * (ptmx) is left out: reading from it is what a terminal emulator does with output.
+ * Each terminal has its own watch: since 2025 kernels report nothing about special files to
+ * watchers of their directory. The directory of pseudo-terminals is watched for new ones. The
+ * master's end (ptmx) is left out, because a terminal emulator reads output from it.
  *
- * The descriptor stays open while idled does not listen to it. The kernel merges equal events that
- * follow each other, so that hours of typing leave a few in the queue.
+ * The descriptor stays open while idled does not listen to it. The kernel merges equal consecutive
+ * events, so that hours of typing leave a few in the queue.
  *
  * The time of the last input is the terminal's access time. The kernel sets it when input begins a
  * new span of 8 s, so the input may be that much later.

@@ -2,14 +2,14 @@
 /*
  * Reading the topology: sysfs's cpu and node trees into one CpuFacts per CPU.
  *
- * Every file may be missing: it came with a later kernel, or the platform does not know. Names have
- * changed (thread_siblings_list became core_cpus_list in 5.0, core_siblings_list became
- * package_cpus_list), clusters came in 5.16. On x86 the kernel's cluster is who shares the level-2
- * cache, so that stands in where the kernel does not say. A list that does not hold the CPU that it
- * is said of, and a number that is none, count as missing.
+ * Every file may be missing: it came with a later kernel, or the platform does not provide it.
+ * Names have changed (thread_siblings_list became core_cpus_list in 5.0, core_siblings_list became
+ * package_cpus_list), clusters came in 5.16. On x86 the kernel's clusters are CPUs that share the
+ * level-2 cache, so that cache is used where the kernel has no clusters. A list that does not
+ * contain its own CPU, and an invalid number, count as missing.
  *
- * A capacity is worth something only beside that of all others, so one source serves all CPUs or
- * none. Where no source does, all are equal.
+ * Capacities are comparable only within one source, so one source provides all CPUs or none. If no
+ * source does, all are equal.
  */
 #include "sense/topology-read.h"
 

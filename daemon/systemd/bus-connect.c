@@ -2,8 +2,8 @@
 /*
  * Connecting to a message bus.
  *
- * sd_bus_open_system() and its like start the connection before one can say that a missing socket
- * is to be waited for, so the few steps they take are taken here.
+ * sd_bus_open_system() and similar functions start the connection before the caller can request to
+ * wait for a missing socket. So this file does their steps itself.
  */
 #include "systemd/bus-connect.h"
 
@@ -27,7 +27,7 @@ char *bus_address(const char *bus)
         return address ? g_strdup_printf("unix:path=%s/bus", address) : NULL;
 }
 
-/* sd-bus takes any text for an address and then finds nobody there. */
+/* sd-bus accepts any text as an address and then fails to connect. */
 static bool is_address(const char *address)
 {
         return g_str_has_prefix(address, "unix:") || g_str_has_prefix(address, "unixexec:") ||

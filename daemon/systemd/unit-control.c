@@ -3,15 +3,15 @@
  * Talking to systemd.
  *
  * - CPU sets are `ay`: bit n % 8 of byte n / 8.
- * - AllowedCPUs in SetUnitProperties replaces what is set, an empty array takes it away. The call
- *   succeeds whatever the kernel says to it: only EffectiveCPUs tells, and that is empty where the
- *   cpuset controller is off, which means that nothing is limited.
- * - The units below a slice are its property SliceOf. It lists all that are loaded; which of them
- *   may have processes is asked for all at once, for there can be hundreds. Processes that a unit
- *   left behind when it stopped do not count.
- * - A name is looked up with GetUnit first, which loads nothing. Without that systemd would load
- *   whatever is named: answer with defaults, or even make a drop-in for a slice that is not there.
- *   Slices that systemd itself has just named need no such care.
+ * - AllowedCPUs in SetUnitProperties replaces the set; an empty array removes it. The call succeeds
+ *   whatever the kernel answers. Only EffectiveCPUs shows the result; it is empty if the cpuset
+ *   controller is off, which means that nothing is limited.
+ * - The units below a slice are its property SliceOf. It lists all that are loaded. The question
+ *   which of them may have processes is sent for all at once, because there can be hundreds.
+ *   Processes that a stopped unit left behind do not count.
+ * - A name is passed to GetUnit first, which loads nothing. Without that systemd would load any
+ *   name: answer with defaults, or even create a drop-in for a slice that does not exist. Slices
+ *   that systemd itself has just named need no such care.
  * - Mounts, sockets and swaps have cgroups too, but none with tasks worth confining.
  */
 #include "systemd/unit-control.h"
@@ -22,10 +22,10 @@
 #include "systemd/bus-connect.h"
 #include "systemd/unit-parts.h"
 
-/* Giving back a dozen units to a systemd that hangs must not take a dozen timeouts. */
+/* Restoring a dozen units of a systemd that hangs must not take a dozen timeouts. */
 #define SILENT_USEC (30 * G_USEC_PER_SEC)
 
-/* What is not given back at the end stays until the next start. */
+/* What is not restored at the end stays until the next start. */
 #define PATIENT_USEC (15 * G_USEC_PER_SEC)
 
 static void disconnect(Units *units)
@@ -60,7 +60,7 @@ int units_connect(Units *units)
         return 0;
 }
 
-/* What an error means to who knows no D-Bus. */
+/* Explains an error without terms of D-Bus. */
 static int error_number(const sd_bus_error *error, int r)
 {
         if (sd_bus_error_has_name(error, "org.freedesktop.systemd1.NoSuchUnit"))
@@ -331,7 +331,7 @@ static void reload_later(void *userdata)
         ((Units *)userdata)->reload = true;
 }
 
-/* systemd takes its time for this, and sees nothing of what is on its bus meanwhile. */
+/* This takes systemd long, and it does not read its bus meanwhile. */
 static void reload(Units *units)
 {
         _message_ sd_bus_message *ask = NULL, *reply = NULL;

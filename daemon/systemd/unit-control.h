@@ -23,7 +23,7 @@ typedef struct Units Units;
 Units *units_new(sd_event *event, const char *bus);
 void units_free(Units *units);
 
-/* From now on waits three times as long for answers, for what is to be given back at the end. */
+/* From now on waits three times as long for answers, to restore units at the end. */
 void units_be_patient(Units *units);
 
 /* The table of functions over `units`, valid as long as it is. */
@@ -40,7 +40,7 @@ typedef enum UnitJob {
 typedef struct UnitListener {
         /* Units came a moment ago, one of them directly below the root slice; or systemd itself. */
         void (*came)(bool top, void *userdata);
-        /* Of services, scopes and slices. */
+        /* For services, scopes and slices. */
         void (*job)(const char *unit, UnitJob job, void *userdata);
         /* What the unit says of CPUs; NULL: it was unloaded. `unit` NULL: all were. */
         void (*cpus)(const char *unit, const UnitCpus *cpus, void *userdata);

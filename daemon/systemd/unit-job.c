@@ -14,8 +14,8 @@
  * would be cancelled. For the same reason there is no After=, which lets a bound unit start only
  * when the other is up.
  *
- * A slice that was stopped is forgotten by systemd as soon as nobody mentions it. While it is not,
- * it exists already for a new start, and is given its CPUs and started as it is.
+ * systemd forgets a stopped slice as soon as nothing refers to it. Until then it still exists when
+ * it is started again, and only gets its CPUs.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ static void jobs_done(Jobs *jobs)
 
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Jobs, jobs_done)
 
-/* -ENOTCONN. `jobs` is to be ended in any case. */
+/* -ENOTCONN. End `jobs` in any case. */
 static int jobs_init(Jobs *jobs, Units *units)
 {
         int r;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The parts of units, for each other: unit-control.c asks and changes, unit-job.c starts and stops,
- * unit-watch.c listens, unit-read.c reads what units say of CPUs.
+ * The parts of units, for each other: unit-control.c queries and changes, unit-job.c starts and
+ * stops, unit-watch.c listens, unit-read.c reads the CPUs that units name.
  */
 #ifndef IDLED_UNIT_PARTS_H
 #define IDLED_UNIT_PARTS_H
@@ -24,7 +24,7 @@ struct Units {
         uint64_t timeout_usec; /* of a call, and of a job */
         gint64 silent_until;   /* CLOCK_MONOTONIC: it did not answer, and is not asked before */
         UnitControl control;
-        bool reload;             /* systemd has to read its files anew */
+        bool reload;             /* systemd must reload its files */
         unsigned watching;       /* UnitsWatch flags */
         GPtrArray *matches;      /* of sd_bus_slot, while watching and connected */
         GQueue *unread;          /* names of listed units whose CPUs are still to be read */

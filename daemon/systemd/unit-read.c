@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Reading what loaded units say of CPUs.
+ * Reading the CPUs that loaded units name.
  *
- * All units are listed once; from then on systemd tells which are loaded and unloaded, and when it
- * has read its files again. systemd loads a unit that is asked for a property, and says so as it
- * does of any other: a unit that came is only read while it is loaded, or reading it would not end.
- * Each unit is asked for few properties, since GetAll would have systemd collect three hundred of a
- * service. Questions are asked for READINGS_MAX units at a time, since the system bus refuses more
- * than 128 without an answer, and answered in the event loop, so that neither systemd nor idled is
- * kept from its work. A systemd that is busy starting something may take long to answer, which
- * harms nothing here.
+ * All units are listed once. Afterwards systemd announces which units it loads and unloads, and
+ * when it has reloaded its files. systemd loads a unit when a client reads one of its properties,
+ * and announces this too: so a new unit is only read while it is loaded, or reading would never
+ * end. Few properties are read of each unit, because GetAll would make systemd collect three
+ * hundred of a service. Requests are sent for READINGS_MAX units at a time, because the system bus
+ * refuses more than 128 without an answer. Answers are handled in the event loop, so that neither
+ * systemd nor idled is blocked. A systemd that is busy starting units may answer late, which is
+ * harmless here.
  */
 #include <errno.h>
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Noticing units: those that come, so that a new slice next to system.slice does not stay
- * unconfined; those that start, so that they find all CPUs; and what they say of CPUs.
+ * Watching units: new ones, so that a new slice next to system.slice does not stay unconfined;
+ * starting ones, so that they see all CPUs; and the CPUs that they name.
  *
- * systemd announces units only to subscribers, and announces every unit that is loaded. Names that
+ * systemd announces units only to subscribers, and announces every unit that it loads. Names that
  * can have no cgroup are dropped at once. For came() the others are checked together a moment
  * later.
  *
- * A job is announced before systemd does anything for it (JobNew), so it is handed on before
- * anything else is asked, even what kind of job it is. Measured in guests with four emulated CPUs,
- * ten starts each, from the signal's arrival in another process to sched_setaffinity(2) in that of
- * the unit: 16 to 76 ms with systemd 252 on Linux 6.1, 144 to 365 ms with 257 on 6.12, whose
- * executor starts first. The cgroup is made 1 to 20 ms after the signal. Nothing guarantees that
- * order, so CPUs that only a loaded unit names are never parked (model/unit-cpus.h).
+ * systemd announces a job before it does anything for it (JobNew), so the job is handed on before
+ * any other request, even about the kind of the job. Measured in guests with four emulated CPUs,
+ * ten starts each, from the signal's arrival in another process to sched_setaffinity(2) in the
+ * unit's process: 16 to 76 ms with systemd 252 on Linux 6.1, 144 to 365 ms with 257 on 6.12, whose
+ * executor starts first. The cgroup is made 1 to 20 ms after the signal. This order is not
+ * guaranteed, so CPUs that only a loaded unit names are never parked (model/unit-cpus.h).
  */
 #include <errno.h>
 
@@ -21,7 +21,7 @@
 
 /* A unit is announced before it has a cgroup, and seldom alone. */
 #define SETTLE_USEC (200u * 1000)
-/* Of more arrivals at once than this, one is taken to be of interest. */
+/* With more arrivals at once than this, one of them is assumed to matter. */
 #define ARRIVED_MAX 32
 
 /* True if the unit is one that we would confine, as far as can be found out. */

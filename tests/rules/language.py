@@ -54,7 +54,7 @@ PATTERNS = [
      r"\b(?:is|are|was|were|be|been|being) looked (?:at|for|up)\b",
      ["a look every 10 s", "what is looked at"]),
     ("of what X, what Y says of Z", "split the sentence, name the thing",
-     r"\b(?i:of what|of whom)\b|(?:^|[.;:] )Of (?!course)|\bwhat (?:\w+ ){1,4}says? of\b",
+     r"\b(?i:(?<!part )of what|of whom)\b|(?:^|[.;:] )Of (?!course)|\bwhat (?:\w+ ){1,4}says? of\b",
      ["of what is set", "It ends. Of others it is kept", "what the profile says of it"]),
     ("wish, want (of policies and clients)", "request",
      r"(?<![\w_*`.>/&-])wish(?:es|ed|ing)?\b(?![\w_*`(/]|->|\.\w|\[)|"
@@ -76,26 +76,18 @@ PLAIN = ["idled restores every knob that it changed.", "The back end gives each 
 
 # Room or "room strings": uses that are left from before this rule, which may only become fewer.
 KNOWN = {
-    "bpf": 5,
     "ctl": 79,
-    "daemon": 5,
     "daemon/act": 237,
     "daemon/apps": 49,
-    "daemon/base": 14,
     "daemon/bus": 99,
-    "daemon/config": 40,
-    "daemon/holds": 42,
     "daemon/manager": 252,
-    "daemon/model": 83,
-    "daemon/sense": 59,
-    "daemon/systemd": 21,
-    "governors": 7,
+    "daemon/model": 35,
     "md": 33,
     "policies": 73,
     "policies strings": 1,
     "tests": 539,
     "tests strings": 105,
-    "tools": 11,
+    "tools": 10,
 }
 
 # Not ours to word: inputs, recordings, and this list of patterns.

@@ -33,7 +33,7 @@
 
 const Setting frequency_settings[] = SETTINGS(
         "Frequency", "governor, EPP, EPB, boost and frequencies",
-        "CPUs to leave alone, with all that share their frequency, and boost");
+        "CPUs to leave alone, with all that share their frequency; also leaves boost alone");
 const Setting idle_states_settings[] = SETTINGS(
         "IdleStates", "idle states",
         "CPUs to leave alone; also leaves the kernel's idle governor alone");
