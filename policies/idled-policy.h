@@ -21,7 +21,7 @@
 #include "model/wish.h"
 
 /* Grows with every change of what a module and the daemon must agree about. */
-#define IDLED_POLICY_ABI 4
+#define IDLED_POLICY_ABI 5
 
 /* What a policy wishes beside `allowed`; idled prepares no more than that. */
 enum {

@@ -306,7 +306,7 @@ END_TEST
 static const struct {
         const char *module, *message;
 } wrongs[] = {
-        { "wrong-abi", "found policy ABI 5, expected 4: build it against the installed "
+        { "wrong-abi", "found policy ABI 6, expected 5: build it against the installed "
                        "idled-policy.h" },
         { "wrong-align", "option Eager has an offset that is not one of a member of the options" },
         { "wrong-bounds", "option Period has bounds that allow nothing" },
