@@ -323,6 +323,12 @@ int config_load(const ConfigPaths *paths, GPtrArray *errors, Config **ret_config
         for (size_t i = 0; i < G_N_ELEMENTS(tunings) && r == 0; i++)
                 r = section_add(config, tunings[i]->section, tunings[i], sizeof(TuneOptions),
                                 &error);
+        if (r == 0)
+                r = section_add(config, "Interrupts", interrupt_settings, sizeof(InterruptOptions),
+                                &error);
+        if (r == 0)
+                r = section_add(config, "Housekeeping", housekeeping_settings,
+                                sizeof(HousekeepingOptions), &error);
         if (r < 0) {
                 config_error_add(errors, config_admin_path(paths, "idled.conf"), 0, "%s", error);
                 return r;
