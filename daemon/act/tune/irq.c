@@ -32,13 +32,13 @@ const Setting interrupt_settings[] = {
           .type = SETTING_BOOL,
           .offset = offsetof(InterruptOptions, manage),
           .fallback = "yes",
-          .help = "Whether interrupts may be moved when a policy requests it" },
+          .help = "Whether policies may move interrupts" },
         { .section = "Interrupts",
           .key = "Exclude",
           .type = SETTING_LIST,
           .offset = offsetof(InterruptOptions, exclude),
           .fallback = "",
-          .help = "Globs of interrupts that are left alone, by number or name" },
+          .help = "Interrupts to leave alone, as globs of numbers or names" },
         { .key = NULL },
 };
 

@@ -32,8 +32,7 @@ const Setting housekeeping_settings[] = {
           .type = SETTING_BOOL,
           .offset = offsetof(HousekeepingOptions, manage),
           .fallback = "yes",
-          .help = "Whether workqueues, intervals and timer slack may be changed when a policy "
-                  "requests it" },
+          .help = "Whether policies may change workqueues, intervals and timer slack" },
         { .key = NULL },
 };
 
