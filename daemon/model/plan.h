@@ -89,7 +89,7 @@ void plan_merge_cpus(Plan *plan, const Wish *wish);
  * known is slower than one whose is. */
 CpuWish plan_shared_wish(const Plan *plan, const CpuSet *cpus);
 
-/* plan_merge()'s part of what wakes parked CPUs. */
+/* plan_merge()'s part for `quiet`. */
 void plan_merge_quiet(Plan *plan, const Wish *wish);
 
 /* Makes that part harmless: nothing is asked for while `resting` is empty, times are bounded, and

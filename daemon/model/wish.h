@@ -57,14 +57,15 @@ typedef struct CpuWish {
  * parked; a window, in which they are active for a moment, changes nothing of it. Times are lower
  * limits for the whole machine: what is longer already, or off, stays. */
 typedef struct QuietWish {
-        bool interrupts;       /* off parked CPUs. No wish: false. Merge: or. */
-        bool workqueues;       /* unbound ones, off parked CPUs. No wish: false. Merge: or. */
-        uint32_t stat_s;       /* vm.stat_interval, seconds. No wish: 0. Merge: maximum. */
-        uint32_t check_s;      /* of machine checks, seconds. No wish: 0. Merge: maximum. */
-        uint32_t writeback_cs; /* vm.dirty_writeback_centisecs. No wish: 0. Merge: maximum. */
-        uint64_t slack_ns; /* timer slack of the processes of `slack_units`. No wish: 0. Merge: by
-                              rank, with `slack_units`. */
-        const char *const *slack_units; /* globs of names of units, up to a NULL. No wish: NULL. */
+        bool interrupts;       /* off parked CPUs. No request: false. Merge: or. */
+        bool workqueues;       /* unbound ones, off parked CPUs. No request: false. Merge: or. */
+        uint32_t stat_s;       /* vm.stat_interval, seconds. No request: 0. Merge: maximum. */
+        uint32_t check_s;      /* of machine checks, seconds. No request: 0. Merge: maximum. */
+        uint32_t writeback_cs; /* vm.dirty_writeback_centisecs. No request: 0. Merge: maximum. */
+        uint64_t slack_ns; /* timer slack of the processes of `slack_units`. No request: 0. Merge:
+                              by rank, with `slack_units`. */
+        const char *const
+                *slack_units; /* globs of names of units, up to a NULL. No request: NULL. */
 } QuietWish;
 
 typedef struct Wish {

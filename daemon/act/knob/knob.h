@@ -89,8 +89,8 @@ typedef struct KnobKind {
          * to wait for it. */
         bool late;
 
-        /* What read() returns says only that the knob is there, so that one of ours counts as having
-         * what was last written; the original has to come with the change that makes it ours. */
+        /* What read() returns says only that the knob is there, so that one of ours counts as
+         * having the value last written. The change that makes it ours contains the original. */
         bool blind;
 
         /* Knobs of this kind may be changed by the kernel when one of ours is written: whatever of

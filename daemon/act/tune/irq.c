@@ -2,9 +2,9 @@
 /*
  * Interrupts kept off parked CPUs.
  *
- * Where irqbalance runs, interrupts are its own: it is told which CPUs to leave out, and what idled
- * had moved before is given back. Else idled takes parked CPUs out of the affinity of every
- * interrupt that has a handler; where nothing is left, the CPUs for ordinary work are its affinity.
+ * Where irqbalance runs, idled has it ban parked CPUs, and restores the affinities that it changed
+ * before. Else idled takes parked CPUs out of the affinity of every interrupt that has a handler;
+ * where nothing is left, the CPUs for ordinary work are its affinity.
  * Interrupts that drivers request meanwhile begin with default_smp_affinity, and those that come
  * all the same are found when the plan is carried out again, after a minute at the latest.
  *
@@ -44,7 +44,7 @@ const Setting interrupt_settings[] = {
 
 typedef struct State {
         ActContext context;
-        bool manage, balanced; /* balanced: irqbalance was told */
+        bool manage, balanced; /* balanced: irqbalance has our CPUs */
         char **exclude;
         GHashTable *refused; /* number -> negative errno of moving it */
         CpuSet resting;      /* of the last plan */
@@ -136,8 +136,8 @@ static void close_irq(void *data)
         g_free(state);
 }
 
-/* The names of the interrupt's handlers, "virtio0-input.0,eth0", as a new string; NULL: it cannot
- * be told. "": it has none. */
+/* The names of the interrupt's handlers, "virtio0-input.0,eth0", as a new string; "": it has none;
+ * NULL: not known. */
 static char *handlers_of(const State *state, int number)
 {
         g_autofree char *path = g_strdup_printf("sys/kernel/irq/%d/actions", number);
@@ -237,7 +237,7 @@ static gboolean is_gone(void *number, void *value, void *data)
         return TRUE;
 }
 
-/* Knobs of interrupts that do not exist any more are forgotten when they are given back. */
+/* Knobs of interrupts that do not exist any more are forgotten when they are released. */
 static void add_gone(const Knobs *knobs, GArray *numbers, GArray *changes)
 {
         const Knob *const *list;
@@ -324,7 +324,7 @@ static int release_all(Knobs *knobs)
         return first ?: quiet_release(knobs, &irqbalance_kind);
 }
 
-/* One that is too busy to answer, or has just ended, is told the next time. */
+/* If irqbalance is too busy to answer, or has just ended, the next time decides. */
 static int tell_irqbalance(State *state, Knobs *knobs, const char *name)
 {
         int r = irqbalance_ban(knobs, &state->context, name, &state->resting, &state->question);

@@ -3,15 +3,15 @@
  * The CPUs that irqbalance keeps interrupts off.
  *
  * irqbalance listens on a stream socket in /run/irqbalance, or in the abstract name space if it
- * cannot make one there, and takes one command per connection from root, who shows his credentials
- * with it. "setup" is answered with "SLEEP n IRQ ... BANNED mask"; "settings cpus LIST" replaces
- * the CPUs that its environment and isolated CPUs exclude, and "settings cpus NULL" ends that.
+ * cannot make one there, and takes one command per connection, with the credentials of root.
+ * "setup" is answered with "SLEEP n IRQ ... BANNED mask"; "settings cpus LIST" replaces the CPUs
+ * that its environment and isolated CPUs exclude, and "settings cpus NULL" ends that.
  *
- * What it is told takes effect when it looks at interrupts next, every 10 s. It may stay with that
- * for as long, and answers nobody meanwhile. Version 1.9.2 dies of SIGPIPE if whoever asked is gone
- * when it answers, so that idled asks only for the original, once, and keeps the connection until
- * the answer is there. From then on the knob counts as having what irqbalance was told: idled does
- * not notice if another program tells it more. (It also crashes on "settings cpus " without a list,
+ * A command takes effect at the next scan of interrupts, every 10 s. A scan may take as long, and
+ * no question is answered meanwhile. Version 1.9.2 dies of SIGPIPE if the client is gone when it
+ * answers. So idled asks only for the original, once, and keeps the connection until the answer is
+ * there. From then on the knob counts as having the value last written: idled does not notice if
+ * another program sets another one. (It also crashes on "settings cpus " without a list,
  * which is never sent.)
  */
 #include <errno.h>
@@ -29,7 +29,7 @@
 #define DIRECTORY   "run/irqbalance"
 #define NONE        "none"
 #define UNKNOWN     "unknown" /* not asked for */
-#define PATIENCE_MS 200       /* for an answer, each time that one is looked for */
+#define PATIENCE_MS 200       /* for an answer, each time */
 #define FAREWELL_MS 15000     /* the last time: longer than it sleeps by default */
 #define ANSWER_MAX  (1u << 20)
 
@@ -55,7 +55,7 @@ static int address_of(const ActContext *context, const char *name, struct sockad
         return 0;
 }
 
-/* -ENOENT: nobody listens; -EBUSY: too many wait already. */
+/* -ENOENT: no process listens; -EBUSY: too many wait already. */
 static int connect_to(const ActContext *context, const char *name)
 {
         const struct timeval patience = { .tv_usec = PATIENCE_MS * 1000 };
@@ -188,7 +188,7 @@ static int irqbalance_write(const ActContext *context, const char *name, const c
         return fd < 0 ? fd : send_command(fd, command);
 }
 
-/* It will have what it was told. */
+/* It will have the value after its next scan. */
 static bool irqbalance_held(const ActContext *context, const char *name, const char *wanted,
                             const char *now)
 {

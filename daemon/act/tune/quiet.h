@@ -46,7 +46,7 @@ extern const KnobKind slack_kind;
  * blanks, to `slack_ns`. NULL or 0: restores that of all threads. Returns the first error. */
 int slack_apply(Knobs *knobs, const ActContext *context, const char *units, uint64_t slack_ns);
 
-/* An identity() of what cannot come back as another one under the same name. */
+/* An identity() of knobs whose names are never used again for others. */
 uint64_t quiet_identity(const ActContext *context, const char *name);
 
 /* An equal() of numbers in whatever base: leading zeros and commas count for nothing. */

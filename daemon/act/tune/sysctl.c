@@ -192,7 +192,7 @@ static void close_sysctl(void *data)
         g_free(state);
 }
 
-/* Somebody else's knob, or one that is not there, is no error. */
+/* A knob that was taken over, or is not there, is no error. */
 static int soften(int r)
 {
         return r == -ESTALE || r == -ENOENT ? 0 : MIN(r, 0);

@@ -21,7 +21,7 @@
 #include "base/file.h"
 #include "base/number.h"
 
-/* cgroup v2, alone or beside v1; systemd's own hierarchy of v1. */
+/* cgroup v2, alone or next to v1; systemd's own hierarchy of v1. */
 static const char *const hierarchies[] = { "sys/fs/cgroup/unified", "sys/fs/cgroup/systemd",
                                            "sys/fs/cgroup", NULL };
 
@@ -79,7 +79,7 @@ static int slack_read(const ActContext *context, const char *name, char **ret_va
         return r < 0 ? r : end_as_gone(file_read(context->root, path, ret_value));
 }
 
-/* The directory of the thread's cgroup, as a new string; NULL: it cannot be told. */
+/* The directory of the thread's cgroup, as a new string; NULL: not known. */
 static char *group_of(int root, const char *tid)
 {
         g_autofree char *path = g_strdup_printf("proc/%s/cgroup", tid), *text = NULL;
@@ -173,7 +173,7 @@ typedef struct Search {
         int error;         /* the first */
 } Search;
 
-/* What the thread had before idled; 0: it is to be left alone. */
+/* What the thread had before idled; 0: leave it alone. */
 static uint64_t found_of(const Search *search, const char *name)
 {
         bool known = knob_find(search->knobs, &slack_kind, name);
@@ -186,8 +186,7 @@ static uint64_t found_of(const Search *search, const char *name)
         if (!known && found == search->slack_ns && search->found_ns) {
                 g_autofree char *value = g_strdup_printf("%" G_GUINT64_FORMAT, search->found_ns);
 
-                /* Inherited: it gets its own back first, as of what is right already nothing is
-                 * recorded. */
+                /* Inherited. Its own comes first: a value that is right already is not recorded. */
                 if (knobs_is_dry_run(search->knobs) ||
                     slack_write(search->context, name, value) < 0)
                         return 0;

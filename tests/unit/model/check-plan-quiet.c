@@ -66,7 +66,7 @@ static const struct {
         { "parked", "2-3", NULL, "2-3" },
         { "a window changes nothing", "2-3", "0-3", "2-3" },
         { "a window for some", "1-3", "0-1", "1-3" },
-        { "all of it wished away", "0-3", NULL, "1-3" },
+        { "all of it parked", "0-3", NULL, "1-3" },
 };
 
 START_TEST(rest)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Interrupts kept off parked CPUs: by their files, and by telling an irqbalance, which is a child
- * that answers on a socket as the real one does.
+ * Interrupts kept off parked CPUs: by their files, and by the socket of an irqbalance, which is a
+ * child that answers on a socket as the real one does.
  */
 #include "quieting.h"
 
@@ -190,10 +190,10 @@ START_TEST(drift)
         knob = knob_find(knobs, actuator_irq.kinds[0], "8/smp_affinity_list");
         ck_assert_int_eq(knob->state, KNOB_FOREIGN);
         ck_assert_int_eq(apply_again(), 0);
-        expect_text("theirs", IRQ("8"), "1");
+        expect_text("taken over", IRQ("8"), "1");
         rest_cpus("");
         ck_assert_int_eq(apply(), 0);
-        expect_text("theirs", IRQ("8"), "1");
+        expect_text("taken over", IRQ("8"), "1");
         expect_text("ours", IRQ("24"), "2-3");
 }
 END_TEST
@@ -233,11 +233,11 @@ START_TEST(killed)
 }
 END_TEST
 
-/* A fake irqbalance: what it is asked and told, until it is killed. */
+/* A fake irqbalance, until it is killed: its commands. */
 typedef struct Fake {
         char told[256]; /* commands but for "setup", each with a "|" behind */
         char banned[64];
-        bool mute; /* answers nobody, as during its scans */
+        bool mute; /* answers no question, as during its scans */
 } Fake;
 
 static Fake *fake;
@@ -253,7 +253,7 @@ static void fake_answer(int fd)
         if (g_str_equal(command, "setup")) {
                 snprintf(answer, sizeof(answer), "SLEEP 10 IRQ 24 LOAD 5 DIFF 0 CLASS 4 BANNED %s",
                          fake->banned);
-                send(fd, answer, strlen(answer), 0); /* dies if nobody is there any more */
+                send(fd, answer, strlen(answer), 0); /* dies if the client is gone */
         } else {
                 g_strlcat(fake->told, command, sizeof(fake->told));
                 g_strlcat(fake->told, "|", sizeof(fake->told));
@@ -306,12 +306,23 @@ static void fake_stop(void)
         ck_assert_int_eq(rmdir(dir), 0);
 }
 
-/* What was told so far, once it is `expected`. */
+/* Waits for these commands. */
 static void expect_told(const char *expected)
 {
         for (int i = 0; i < 2000 && !g_str_equal(fake->told, expected); i++)
                 g_usleep(1000);
         ck_assert_str_eq(fake->told, expected);
+}
+
+/* Carries the plan out, again if the fake took too long to answer on a busy machine. */
+static void apply_told(const char *expected)
+{
+        int left = 100;
+
+        do
+                ck_assert_int_eq(apply_again(), 0);
+        while (!strstr(actuator_irq.describe(state), "irqbalance") && left-- > 0);
+        expect_told(expected);
 }
 
 static const struct {
@@ -328,8 +339,7 @@ START_TEST(balancer)
         g_autofree char *all = g_strconcat(c->told, c->restored, NULL);
 
         fake_start(c->banned);
-        ck_assert_int_eq(apply(), 0);
-        expect_told(c->told);
+        apply_told(c->told);
         expect_text("left to irqbalance", IRQ("24"), "2-3");
         expect_text("not irqbalance's", DEFAULT, "3");
         ck_assert(strstr(actuator_irq.describe(state), "irqbalance"));
@@ -344,12 +354,11 @@ START_TEST(balancer)
 }
 END_TEST
 
-/* It is not asked again what it has, for it does not show what it was told before its next scan. */
+/* It is asked only once, because it shows a command only after its next scan. */
 START_TEST(balancer_is_restored)
 {
         fake_start("00000000");
-        ck_assert_int_eq(apply(), 0);
-        expect_told("settings cpus 2-3|");
+        apply_told("settings cpus 2-3|");
         ck_assert_int_eq(knobs_verify(knobs), 0);
         rest_cpus("1-3");
         ck_assert_int_eq(apply(), 0);
@@ -362,8 +371,8 @@ START_TEST(balancer_is_restored)
 }
 END_TEST
 
-/* Asked while it scans it is told later; nothing is taken from it meanwhile, and nobody leaves
- * before it has answered, which would end it. */
+/* During its scan the question stays open: idled changes nothing, and keeps the connection, as the
+ * fake ends when its client is gone. */
 START_TEST(balancer_is_busy)
 {
         fake_start("00000000");
@@ -402,8 +411,7 @@ START_TEST(end_while_it_is_busy)
         thread = g_thread_new("unmute", unmute, NULL);
         reopen();
         g_thread_join(thread);
-        apply();
-        expect_told("settings cpus 2-3|");
+        apply_told("settings cpus 2-3|");
         fake_stop();
 }
 END_TEST
@@ -417,10 +425,9 @@ START_TEST(balancer_comes_later)
         expect_text("by idled", IRQ("24"), "0-1");
         fake_start("00000000");
         scratch_file(IRQ("8"), "1\n");
-        ck_assert_int_eq(apply_again(), 0);
-        expect_told("settings cpus 2-3|");
+        apply_told("settings cpus 2-3|");
         expect_text("moved by irqbalance", IRQ("8"), "1");
-        expect_text("given back", IRQ("24"), "2-3");
+        expect_text("restored", IRQ("24"), "2-3");
         for (int i = knobs_list(knobs, &list); i-- > 0;)
                 ck_assert_int_eq(list[i]->state, KNOB_OURS);
 

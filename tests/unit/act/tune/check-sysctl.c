@@ -230,7 +230,7 @@ START_TEST(drift)
         request_all();
         ck_assert_int_eq(apply(), 0);
         scratch_file(STAT, "7\n");
-        scratch_file(CHECK, "300\n"); /* the original, but by somebody else */
+        scratch_file(CHECK, "300\n"); /* the original, but by another program */
         knobs_verify(knobs);
         ck_assert_int_eq(knob_find(knobs, actuator_sysctl.kinds[0], "vm/stat_interval")->state,
                          KNOB_FOREIGN);
@@ -238,10 +238,10 @@ START_TEST(drift)
                 knob_find(knobs, actuator_sysctl.kinds[1], "machinecheck0/check_interval")->state,
                 KNOB_FOREIGN);
         ck_assert_int_eq(apply(), 0);
-        expect_text("theirs", STAT, "7");
-        expect_text("theirs", CHECK, "300");
+        expect_text("taken over", STAT, "7");
+        expect_text("taken over", CHECK, "300");
         give_back(knobs);
-        expect_text("theirs", STAT, "7");
+        expect_text("taken over", STAT, "7");
         expect_text("ours", WRITEBACK, "500");
 }
 END_TEST
