@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Values of knobs: the cpuset files of all cgroups, AllowedCPUs of systemd's units, and what CPUs
- * are held to.
+ * Values of knobs: the cpuset files of all cgroups, AllowedCPUs of systemd's units, what CPUs are
+ * held to, and what wakes them: interrupts and the kernel's housekeeping.
  */
 #include "knob-values.h"
 
@@ -91,7 +91,8 @@ static void add_cpu(GTree *values, int root, const char *parent, const char *nam
 }
 
 /* Those below `dir` whose names are `prefix` and a number. */
-static void add_cpus(GTree *values, int root, const char *dir, const char *prefix)
+static void add_numbered(GTree *values, int root, const char *dir, const char *prefix,
+                         void (*add)(GTree *values, int root, const char *parent, const char *name))
 {
         _dir_ DIR *handle = dir_open(root, dir);
         struct dirent *entry;
@@ -100,7 +101,7 @@ static void add_cpus(GTree *values, int root, const char *dir, const char *prefi
         while (handle && (entry = readdir(handle)))
                 if (g_str_has_prefix(entry->d_name, prefix) &&
                     int_parse(entry->d_name + strlen(prefix), &number) == 0)
-                        add_cpu(values, root, dir, entry->d_name);
+                        add(values, root, dir, entry->d_name);
 }
 
 static void add_tunings(GTree *values, int root)
@@ -109,8 +110,33 @@ static void add_tunings(GTree *values, int root)
                                              "cpuidle/current_governor", NULL };
 
         add_files(values, root, CPUS, files);
-        add_cpus(values, root, CPUS, "cpu");
-        add_cpus(values, root, CPUS "/cpufreq", "policy");
+        add_numbered(values, root, CPUS, "cpu", add_cpu);
+        add_numbered(values, root, CPUS "/cpufreq", "policy", add_cpu);
+}
+
+static void add_interrupt(GTree *values, int root, const char *parent, const char *name)
+{
+        g_autofree char *dir = g_build_filename(parent, name, NULL);
+
+        add_file(values, root, dir, "smp_affinity_list");
+}
+
+static void add_check(GTree *values, int root, const char *parent, const char *name)
+{
+        g_autofree char *dir = g_build_filename(parent, name, NULL);
+
+        add_file(values, root, dir, "check_interval");
+}
+
+/* What the policy quiet changes, but for timer slack, which every thread has. */
+static void add_housekeeping(GTree *values, int root)
+{
+        add_numbered(values, root, "proc/irq", "", add_interrupt);
+        add_file(values, root, "proc/irq", "default_smp_affinity");
+        add_file(values, root, "sys/devices/virtual/workqueue", "cpumask");
+        add_file(values, root, "proc/sys/vm", "stat_interval");
+        add_file(values, root, "proc/sys/vm", "dirty_writeback_centisecs");
+        add_numbered(values, root, "sys/devices/system/machinecheck", "machinecheck", add_check);
 }
 
 static void add_units(GTree *values, const char *bus)
@@ -148,6 +174,7 @@ json_object *knob_values(const Ctl *ctl)
 
         add_group(values, ctl->root, CGROUPS, 0);
         add_tunings(values, ctl->root);
+        add_housekeeping(values, ctl->root);
         if (!ctl->root_path || ctl->bus)
                 add_units(values, ctl->bus);
         g_tree_foreach(values, put_value, answer);

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "act/park/park.h"
-#include "act/tune/tuning.h"
+#include "act/tune/quiet.h"
 #include "base/setting-value.h"
 #include "config/app.h"
 #include "config/profile.h"
@@ -94,6 +94,8 @@ static int print_all(char **modules)
         print_settings("idled.conf", frequency_settings, NULL);
         print_settings("idled.conf", idle_states_settings, NULL);
         print_settings("idled.conf", latency_settings, NULL);
+        print_settings("idled.conf", interrupt_settings, NULL);
+        print_settings("idled.conf", housekeeping_settings, NULL);
         print_settings("profiles/NAME.conf", profile_settings, NULL);
         for (int i = 0; modules[i] && r == 0; i++)
                 r = print_module(modules[i]);

@@ -67,7 +67,8 @@ typedef struct Actuator {
         void (*close)(void *state);
 } Actuator;
 
-extern const Actuator actuator_park, actuator_cpufreq, actuator_cpuidle, actuator_pmqos;
+extern const Actuator actuator_park, actuator_cpufreq, actuator_cpuidle, actuator_pmqos,
+        actuator_irq, actuator_sysctl;
 
 /* Ends with NULL. */
 extern const Actuator *const actuators[];

@@ -84,3 +84,64 @@ char *cpuset_format(const CpuSet *set)
         }
         return g_string_free(text, FALSE);
 }
+
+/* The hexadecimal word at *text, which is moved behind it. Returns how many digits it has. */
+static int take_word(const char **text, uint32_t *ret_word)
+{
+        int digits = 0;
+
+        for (*ret_word = 0; isxdigit((unsigned char)**text) && digits <= 8; (*text)++, digits++)
+                *ret_word = *ret_word << 4 | (uint32_t)g_ascii_xdigit_value(**text);
+        return digits;
+}
+
+/* Moves all members up by 32, for one more word below them; false if they do not fit. */
+static bool shift_word(CpuSet *set, uint32_t word)
+{
+        bool fits = !(set->bits[CPUSET_WORDS - 1] >> 32);
+
+        for (int i = CPUSET_WORDS - 1; i > 0; i--)
+                set->bits[i] = set->bits[i] << 32 | set->bits[i - 1] >> 32;
+        set->bits[0] = set->bits[0] << 32 | word;
+        return fits;
+}
+
+int cpuset_parse_mask(const char *text, CpuSet *ret_set)
+{
+        CpuSet set = { 0 };
+
+        while (isspace((unsigned char)*text))
+                text++;
+        for (bool first = true, more = true; more; first = false) {
+                uint32_t word;
+                int digits = take_word(&text, &word);
+
+                if (digits == 0 || digits > 8 || (!first && digits < 8))
+                        return -EINVAL;
+                if (!shift_word(&set, word))
+                        return -ERANGE;
+                more = *text == ',';
+                text += more;
+        }
+        while (isspace((unsigned char)*text))
+                text++;
+        if (*text)
+                return -EINVAL;
+        *ret_set = set;
+        return 0;
+}
+
+char *cpuset_format_mask(const CpuSet *set)
+{
+        GString *text = g_string_new(NULL);
+
+        for (int i = 2 * CPUSET_WORDS; i-- > 0;) {
+                uint32_t word = (uint32_t)(set->bits[i / 2] >> i % 2 * 32);
+
+                if (text->len)
+                        g_string_append_printf(text, ",%08x", word);
+                else if (word || i == 0)
+                        g_string_append_printf(text, "%x", word);
+        }
+        return g_string_free(text, FALSE);
+}

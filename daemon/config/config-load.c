@@ -331,6 +331,12 @@ int config_load(const ConfigPaths *paths, GPtrArray *errors, Config **ret_config
         if (r == 0)
                 r = section_add(config, "Evaluate", evaluate_settings, sizeof(EvaluateOptions),
                                 &error);
+        if (r == 0)
+                r = section_add(config, "Interrupts", interrupt_settings, sizeof(InterruptOptions),
+                                &error);
+        if (r == 0)
+                r = section_add(config, "Housekeeping", housekeeping_settings,
+                                sizeof(HousekeepingOptions), &error);
         if (r < 0) {
                 config_error_add(errors, config_admin_path(paths, "idled.conf"), 0, "%s", error);
                 return r;

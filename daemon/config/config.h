@@ -15,7 +15,7 @@
 #include <stdbool.h>
 
 #include "act/park/park.h"
-#include "act/tune/tuning.h"
+#include "act/tune/quiet.h"
 #include "base/setting.h"
 #include "config/plugin.h"
 

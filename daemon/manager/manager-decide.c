@@ -264,6 +264,7 @@ static void keep_what_is_allowed(const Manager *manager, Plan *plan, const char 
                 notes->owners[cpu] = why;
         }
         cpuset_or(&plan->allowed, &added);
+        cpuset_subtract(&plan->resting, &added);
 }
 
 /* True if the plan parks CPUs that are active now, unless a window is open. */
@@ -292,6 +293,7 @@ void manager_make_safe(Manager *manager, Plan *plan, const SafetyNotes *notes)
                 keep_what_is_allowed(
                         manager, plan,
                         known ? "systemd has not yet reported what its units need" : NULL, notes);
+        plan_sanitize_quiet(plan);
         manager->unsafe = false;
         manager->look_again_usec = 0;
         for (int cpu = 0; cpu < manager->topology->n_cpus; cpu++)

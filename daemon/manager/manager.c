@@ -124,6 +124,9 @@ static bool decide_and_act(Manager *manager, bool by_holds)
         if (!manager->stale && !manager->unsafe && plan_equal(&wished, &manager->wished) &&
             !manager_should_look_again(manager)) {
                 plan.allowed = manager->plan.allowed;
+                plan.resting = manager->plan.resting;
+                plan.quiet = manager->plan.quiet;
+                plan.slack_units = manager->plan.slack_units;
                 manager->plan = plan;
                 return false;
         }

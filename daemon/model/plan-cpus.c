@@ -144,5 +144,6 @@ bool plan_equal(const Plan *a, const Plan *b)
 {
         return cpuset_equal(&a->allowed, &b->allowed) && cpuset_equal(&a->kept, &b->kept) &&
                a->min_cores == b->min_cores && a->idle_governor == b->idle_governor &&
-               a->global_latency_us == b->global_latency_us && plan_equal_cpus(a, b);
+               a->global_latency_us == b->global_latency_us && plan_equal_quiet(a, b) &&
+               plan_equal_cpus(a, b);
 }

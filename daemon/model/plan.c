@@ -46,6 +46,7 @@ void plan_merge(Plan *plan, const Wish *wish)
         plan->settled &= wish->settled;
         plan->on_pressure |= wish->on_pressure;
         plan->reads |= wish->reads;
+        plan_merge_quiet(plan, wish);
         plan_merge_cpus(plan, wish);
 }
 
@@ -278,7 +279,7 @@ void plan_sanitize(Plan *plan, const Topology *topology, const Dependents *who,
 {
         static const Dependents nobody = { 0 };
         g_autoptr(GArray) demands = NULL;
-        CpuSet aside = topology->isolated;
+        CpuSet aside = topology->isolated, window = { 0 };
 
         who = who ?: &nobody;
         forget_notes(notes, topology->n_cpus);
@@ -286,14 +287,21 @@ void plan_sanitize(Plan *plan, const Topology *topology, const Dependents *who,
         cpuset_or(&aside, &topology->nohz_full);
         allow_all(plan, topology, &aside, SAFETY_ISOLATED, NULL, notes);
         keep(plan, topology, notes);
-        if (who->window)
+        if (who->window) {
+                window = topology->online;
+                cpuset_subtract(&window, &plan->allowed);
+                cpuset_and(&window, &plan->widest);
                 allow_all(plan, topology, &plan->widest, SAFETY_WINDOW, who->window, notes);
+        }
         allow_forgotten(plan, topology, who->units, notes);
         allow_forgotten(plan, topology, who->tasks, notes);
         demands = collect_demands(plan, topology, who);
         meet_single(plan, demands, notes);
         if (demands->len)
                 meet_best(plan, demands, topology, notes);
+        plan->resting = topology->online;
+        cpuset_subtract(&plan->resting, &plan->allowed);
+        cpuset_or(&plan->resting, &window);
 }
 
 void pins_add(Pins *pins, const CpuSet *set, char *owner)

@@ -36,6 +36,10 @@ typedef struct Plan {
         unsigned reads; /* Sense flags of the next reading */
         const char *idle_governor;
         int32_t global_latency_us;
+        CpuSet resting; /* what is left out of `allowed`, or only a window adds: what `quiet` is for
+                         */
+        QuietWish quiet;         /* without `slack_units` */
+        const char *slack_units; /* the globs, separated by blanks; NULL: none */
         int n_cpus;
         CpuWish *
                 cpus; /* by CPU number, merged; NULL: no policy requests anything for single CPUs */
@@ -85,6 +89,16 @@ void plan_merge_cpus(Plan *plan, const Wish *wish);
  * word whose speed is not known counts as slowest. */
 CpuWish plan_shared_wish(const Plan *plan, const CpuSet *cpus);
 
+/* plan_merge()'s part for `quiet`. */
+void plan_merge_quiet(Plan *plan, const Wish *wish);
+
+/* Makes that part safe: no request while `resting` is empty, times are bounded, and slack needs
+ * units. */
+void plan_sanitize_quiet(Plan *plan);
+
+/* True if both request the same of that, for the same CPUs. */
+bool plan_equal_quiet(const Plan *a, const Plan *b);
+
 /* Makes the requests for single CPUs safe. The shallowest state stays enabled, bits of states that
  * the CPU does not have are cleared, and max_khz is not below min_khz. `idle` has the tables of all
  * CPUs; if it is NULL no state is disabled. */
@@ -114,6 +128,8 @@ typedef struct SafetyNotes {
  * - of every set of `who` at least one online CPU;
  * - of every node at least one usable CPU.
  * A CPU that is added is the one whose core is allowed already, else the fastest, else the first.
+ * `resting` is what is left out then, or was before a window was open. Call plan_sanitize_quiet()
+ * when no more CPUs are added.
  * `who` may be NULL: nothing restricts anything. `notes` may be NULL.
  */
 void plan_sanitize(Plan *plan, const Topology *topology, const Dependents *who,

@@ -47,6 +47,27 @@ typedef struct CpuWish {
         const char *preference; /* EPP. No wish: NULL. Merge: by rank. */
 } CpuWish;
 
+/* The longest times that are carried out for QuietWish. */
+#define QUIET_STAT_MAX_S       3600
+#define QUIET_CHECK_MAX_S      86400
+#define QUIET_WRITEBACK_MAX_CS 60000
+#define QUIET_SLACK_MAX_NS     UINT64_C(10000000000)
+
+/* What wakes parked CPUs is kept off them, or done less often. It is carried out while CPUs are
+ * parked; a window, in which they are active for a moment, changes nothing of it. Times are lower
+ * limits for the whole machine: what is longer already, or off, stays. */
+typedef struct QuietWish {
+        bool interrupts;       /* off parked CPUs. No request: false. Merge: or. */
+        bool workqueues;       /* unbound ones, off parked CPUs. No request: false. Merge: or. */
+        uint32_t stat_s;       /* vm.stat_interval, seconds. No request: 0. Merge: maximum. */
+        uint32_t check_s;      /* of machine checks, seconds. No request: 0. Merge: maximum. */
+        uint32_t writeback_cs; /* vm.dirty_writeback_centisecs. No request: 0. Merge: maximum. */
+        uint64_t slack_ns; /* timer slack of the processes of `slack_units`. No request: 0. Merge:
+                              by rank, with `slack_units`. */
+        const char *const
+                *slack_units; /* globs of names of units, up to a NULL. No request: NULL. */
+} QuietWish;
+
 typedef struct Wish {
         CpuSet allowed;        /* CPUs for ordinary work. No wish: all CPUs. Merge: intersection. */
         Reason allowed_reason; /* of the set as it is now */
@@ -74,6 +95,7 @@ typedef struct Wish {
         bool for_saving;  /* it requests something now, and only to save energy: idled measures what
                              that saves, by ignoring it for some seconds now and then, and may
                              ignore it for longer where it costs. Default: false. Merge: none. */
+        QuietWish quiet;           /* see there */
         bool settled;     /* the next calls will decide the same as long as the load stays as it
                              is, so the period may stretch. Set it to false while a dwell time
                              runs, or if the period has to stay as it is. No wish: true. Merge:

@@ -34,6 +34,7 @@ EXPECTED = """
     {policydir}/cstates.so
     {policydir}/latency.so
     {policydir}/ondemand.so
+    {policydir}/quiet.so
     {policydir}/userspace.so
     {vendordir}/apps/example.conf
     {vendordir}/idled.conf
@@ -41,6 +42,7 @@ EXPECTED = """
     {vendordir}/policies/cstates.conf
     {vendordir}/policies/latency.conf
     {vendordir}/policies/ondemand.conf
+    {vendordir}/policies/quiet.conf
     {vendordir}/policies/userspace.conf
     {vendordir}/power/coreidle.conf
     {vendordir}/profiles/balanced.conf
@@ -75,6 +77,7 @@ EXPECTED = """
     {datadir}/doc/idled/no-app-rules.conf
     {datadir}/doc/idled/no-ledger.conf
     {datadir}/doc/idled/no-network.conf
+    {datadir}/doc/idled/no-quiet.conf
     {datadir}/doc/idled/power-profiles.conf
     {datadir}/polkit-1/actions/org.idled1.policy
     {datadir}/bash-completion/completions/idlectl
@@ -147,8 +150,9 @@ def check_unit(dest, places):
 
 # What "systemd-analyze security" may say, without drop-ins and with them.
 METRICS_EXPOSURE = 1.2
-EXPOSURE = {(): 2.3, ("no-app-rules", "no-ledger"): 1.7, ("no-network", "no-ledger"): 1.8,
-            ("no-app-rules", "no-network", "no-ledger"): 1.5}
+EXPOSURE = {(): 2.5, ("no-quiet",): 2.3, ("no-quiet", "no-app-rules", "no-ledger"): 1.7,
+            ("no-quiet", "no-network", "no-ledger"): 1.8,
+            ("no-quiet", "no-app-rules", "no-network", "no-ledger"): 1.5}
 
 
 def exposure_of(directory, text, dropins):

@@ -51,7 +51,7 @@ LAYERS = {
             "sense/frequency-read.h", "sense/users.h", "act/actuator.h",
             "act/tune/cpufreq-knobs.h", "act/knob/undo-load.h", "governors/", "bpf/ledger.h", "recording/", "./"],
     # The tables of options.
-    "man": [*SHARED, "config/", "evaluate/evaluator.h", "act/park/park.h", "act/tune/tuning.h", "idled-policy.h"],
+    "man": [*SHARED, "config/", "evaluate/evaluator.h", "act/park/park.h", "act/tune/quiet.h", "idled-policy.h"],
 }
 
 # Header of a library: the layers that may use it, and in how many files at most.

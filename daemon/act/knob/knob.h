@@ -89,6 +89,10 @@ typedef struct KnobKind {
          * to wait for it. */
         bool late;
 
+        /* What read() returns says only that the knob is there, so that one of ours counts as
+         * having the value last written. The change that makes it ours contains the original. */
+        bool blind;
+
         /* Knobs of this kind may be changed by the kernel when one of ours is written: whatever of
          * them was ours stays so. They are given back after ours. NULL: none are. */
         const struct KnobKind *disturbs;

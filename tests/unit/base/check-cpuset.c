@@ -51,6 +51,59 @@ START_TEST(parse)
 }
 END_TEST
 
+static const struct {
+        const char *text, *list, *formatted; /* NULL: an error */
+        int error;
+} masks[] = {
+        { "0", "", "0", 0 },
+        { "f\n", "0-3", "f", 0 },
+        { "0000000f", "0-3", "f", 0 },
+        { "00000000,0000000e", "1-3", "e", 0 },
+        { "1,80000000", "31-32", "1,80000000", 0 },
+        { " FF,00000000,00000001 ", "0,64-71", "ff,00000000,00000001", 0 },
+        { "", NULL, NULL, -EINVAL },
+        { "1,f", NULL, NULL, -EINVAL },
+        { "1,", NULL, NULL, -EINVAL },
+        { ",00000001", NULL, NULL, -EINVAL },
+        { "123456789", NULL, NULL, -EINVAL },
+        { "0x1", NULL, NULL, -EINVAL },
+        { "1 2", NULL, NULL, -EINVAL },
+        { "g", NULL, NULL, -EINVAL },
+};
+
+START_TEST(mask)
+{
+        typeof(masks[0]) *c = &masks[_i];
+        CpuSet set = { .bits = { 0x55 } }, before = set;
+        int r = cpuset_parse_mask(c->text, &set);
+
+        ck_case(c->text, r == c->error, "returned %d, expected %d", r, c->error);
+        if (r < 0) {
+                ck_case(c->text, cpuset_equal(&set, &before), "touched on failure");
+                return;
+        }
+        g_autofree char *list = cpuset_format(&set), *text = cpuset_format_mask(&set);
+
+        ck_assert_str_eq(list, c->list);
+        ck_assert_str_eq(text, c->formatted);
+}
+END_TEST
+
+/* The highest CPU fits, and one more does not. */
+START_TEST(widest_mask)
+{
+        g_autoptr(GString) text = g_string_new("80000000");
+        CpuSet set;
+
+        for (int i = 1; i < CPUSET_MAX / 32; i++)
+                g_string_append(text, ",00000000");
+        ck_assert_int_eq(cpuset_parse_mask(text->str, &set), 0);
+        ck_assert_int_eq(cpuset_next(&set, -1), CPUSET_MAX - 1);
+        g_string_append(text, ",00000000");
+        ck_assert_int_eq(cpuset_parse_mask(text->str, &set), -ERANGE);
+}
+END_TEST
+
 static CpuSet make(const char *text)
 {
         CpuSet set;
@@ -119,6 +172,8 @@ int main(void)
         TCase *tcase = tcase_create("cpuset");
 
         tcase_add_loop_test(tcase, parse, 0, G_N_ELEMENTS(parse_cases));
+        tcase_add_loop_test(tcase, mask, 0, G_N_ELEMENTS(masks));
+        tcase_add_test(tcase, widest_mask);
         tcase_add_loop_test(tcase, operations, 0, G_N_ELEMENTS(operation_cases));
         tcase_add_test(tcase, members);
         suite_add_tcase(suite, tcase);

@@ -65,12 +65,14 @@ static const struct {
           AT_IDLED ":2: Policies: found in [Park], expected in [Daemon]" },
         { "unknown section, its keys not mentioned",
           { USE, { IDLED, "[Deamon]\nPolicies=alpha\nFoo=1\n[Daemon]\nPolicies=alpha\n" } },
-          AT_IDLED ":1: found section [Deamon], expected [Daemon], [Park], [Frequency], "
-                   "[IdleStates], [Latency] or [Evaluate] in this file (did you mean Daemon?)" },
+          AT_IDLED ":1: found section [Deamon], expected [Daemon], [Park], [Recording], "
+                   "[Frequency], [IdleStates], [Latency], [Evaluate], [Interrupts] or "
+                   "[Housekeeping] in this file (did you mean Daemon?)" },
         { "policy's section in idled.conf",
           { { IDLED, "[Daemon]\nPolicies=alpha\n[Policy]\nPeriod=1s\n" } },
-          AT_IDLED ":3: found section [Policy], expected [Daemon], [Park], [Frequency], "
-                   "[IdleStates], [Latency] or [Evaluate] in this file" },
+          AT_IDLED ":3: found section [Policy], expected [Daemon], [Park], [Recording], "
+                   "[Frequency], [IdleStates], [Latency], [Evaluate], [Interrupts] or "
+                   "[Housekeeping] in this file" },
         { "daemon's section in a policy's file",
           { USE, { ALPHA, "[Daemon]\nLogLevel=info\n" } },
           AT_ALPHA ":1: found section [Daemon], expected [Policy] in this file" },

@@ -234,6 +234,8 @@ START_TEST(daemon_options)
         check_table("idled.conf", frequency_settings, "Frequency");
         check_table("idled.conf", idle_states_settings, "IdleStates");
         check_table("idled.conf", latency_settings, "Latency");
+        check_table("idled.conf", interrupt_settings, "Interrupts");
+        check_table("idled.conf", housekeeping_settings, "Housekeeping");
 }
 END_TEST
 

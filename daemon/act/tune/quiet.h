@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What the actuators share that carry out requests about what wakes parked CPUs: irq.c, with
+ * irqbalance.c, and sysctl.c, with timer-slack.c.
+ */
+#ifndef IDLED_QUIET_H
+#define IDLED_QUIET_H
+
+#include "act/tune/tuning.h"
+
+/* Section [Interrupts] of idled.conf. */
+typedef struct InterruptOptions {
+        bool manage;
+        char **exclude; /* globs of numbers and of names of handlers */
+} InterruptOptions;
+
+/* Section [Housekeeping] of idled.conf. */
+typedef struct HousekeepingOptions {
+        bool manage;
+} HousekeepingOptions;
+
+extern const Setting interrupt_settings[], housekeeping_settings[];
+
+/* The CPUs that irqbalance keeps interrupts off, as a list, or "none". The knob's name is that of
+ * irqbalance's socket: "irqbalance812.sock" in /run/irqbalance, or with "@" before it in the
+ * abstract name space. */
+extern const KnobKind irqbalance_kind;
+
+/* The knob's name, as a new string, if irqbalance runs; else NULL. */
+char *irqbalance_find(const ActContext *context);
+
+/* Has irqbalance keep interrupts off `cpus` in addition to those that it keeps free anyway, which
+ * it is asked for first. Returns as knob_set(); -EBUSY: it has not answered yet, and `*question` is
+ * the connection for the next time; -1 before the first. */
+int irqbalance_ban(Knobs *knobs, const ActContext *context, const char *name, const CpuSet *cpus,
+                   int *question);
+
+/* Waits for the answer, 15 s at most, and closes the connection; there may be none. */
+void irqbalance_done(int *question);
+
+/* The timer slack of a thread, in nanoseconds. The knob's name is "TID:START", which has the time
+ * that the thread started at, in clock ticks since boot, as its number may be another's later. */
+extern const KnobKind slack_kind;
+
+/* Raises the timer slack of all threads of units whose names match one of the globs, separated by
+ * blanks, to `slack_ns`. NULL or 0: restores that of all threads. Returns the first error. */
+int slack_apply(Knobs *knobs, const ActContext *context, const char *units, uint64_t slack_ns);
+
+/* An identity() of knobs whose names are never used again for others. */
+uint64_t quiet_identity(const ActContext *context, const char *name);
+
+/* An equal() of numbers in whatever base: leading zeros and commas count for nothing. */
+bool quiet_equal_number(const char *a, const char *b);
+
+/* The CPUs of `found` without `resting`; if none of them is online, all online CPUs for ordinary
+ * work without `resting`. False if there are none, or `found` has none of `resting`: then it is to
+ * stay as it is. */
+bool quiet_cpus(const CpuSet *found, const CpuSet *resting, const Topology *topology,
+                CpuSet *ret_cpus);
+
+/* Gives all knobs of the kind back. Returns the first error. */
+int quiet_release(Knobs *knobs, const KnobKind *kind);
+
+#endif

@@ -1,0 +1,249 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What wakes parked CPUs, from the policy quiet to the files of a tree and back, and an irqbalance."""
+import os
+import re
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import unittest
+
+from idledtest import TestCase, main, needs_root, wait_until
+
+FILES = {
+    'proc/irq/default_smp_affinity': 'ff',
+    'proc/irq/8/smp_affinity_list': '0-7',
+    'proc/irq/24/smp_affinity_list': '4-5',
+    'proc/irq/25/smp_affinity_list': '0-7',
+    'sys/kernel/irq/8/actions': 'rtc0',
+    'sys/kernel/irq/24/actions': 'eth0',
+    'sys/kernel/irq/25/actions': '',
+    'proc/sys/vm/stat_interval': '1',
+    'proc/sys/vm/dirty_writeback_centisecs': '500',
+    'sys/devices/system/machinecheck/machinecheck0/check_interval': '300',
+    'sys/devices/virtual/workqueue/cpumask': 'ff',
+}
+QUIET = dict(FILES, **{
+    'proc/irq/default_smp_affinity': 'cf',
+    'proc/irq/8/smp_affinity_list': '0-3,6-7',
+    'proc/irq/24/smp_affinity_list': '0-3,6-7',
+    'proc/sys/vm/stat_interval': '60',
+    'proc/sys/vm/dirty_writeback_centisecs': '1500',
+    'sys/devices/system/machinecheck/machinecheck0/check_interval': '1800',
+    'sys/devices/virtual/workqueue/cpumask': 'cf',
+})
+
+
+class QuietTest(TestCase):
+    CONFIG = '[Daemon]\nPolicies=userspace quiet\n'
+
+    def setUp(self):
+        super().setUp()
+        for name, text in FILES.items():
+            self.write(name, text)
+
+    def write(self, name, text):
+        path = os.path.join(self.root, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, 'w', encoding='ascii') as file:
+            file.write(text + '\n')
+
+    def values(self):
+        found = {}
+        for name in FILES:
+            with open(os.path.join(self.root, name), encoding='ascii') as file:
+                found[name] = file.read().rstrip('\n')
+        return found
+
+
+class Quiet(QuietTest):
+    def test_parked_and_active_again(self):
+        self.start()
+        self.assertEqual(self.values(), FILES)
+        self.set_idle_mask('4-5')
+        self.assertEqual(self.values(), QUIET)
+        self.assertEqual(len(self.get('Degraded')), 0)
+        kinds = {str(row[0]) for row in self.get('Knobs')}
+        self.assertLessEqual({'irq', 'irq-default', 'sysctl', 'machinecheck', 'workqueue'}, kinds)
+        self.set_idle_mask('')
+        self.assertEqual(self.values(), FILES)
+        self.assertEqual(len(self.get('Knobs')), 0)
+
+    def test_each_part_is_an_option(self):
+        self.start()
+        self.set_idle_mask('4-5')
+        for key, off, part in (('Interrupts', 'no', 'irq/'), ('Workqueues', 'no', 'workqueue'),
+                               ('StatInterval', '0', 'stat_interval'),
+                               ('WritebackInterval', '0', 'dirty_writeback'),
+                               ('MachineCheckInterval', '0', 'check_interval')):
+            with self.subTest(key):
+                self.call('SetOption', 'quiet', key, off)
+                self.assertEqual(self.values(), {name: (FILES if part in name else QUIET)[name]
+                                                 for name in FILES})
+                self.call('SetOption', 'quiet', key, 'yes' if off == 'no' else
+                          {'S': '1min', 'W': '15s', 'M': '30min'}[key[0]])
+                self.assertEqual(self.values(), QUIET)
+
+    def test_left_alone(self):
+        self.write_config('idled.conf', self.CONFIG + '[Interrupts]\nExclude=eth*\n'
+                          '[Housekeeping]\nManage=no\n')
+        self.start()
+        self.set_idle_mask('4-5')
+        self.assertEqual(self.values(), dict(FILES, **{name: QUIET[name] for name in (
+            'proc/irq/8/smp_affinity_list', 'proc/irq/default_smp_affinity')}))
+
+    def test_why(self):
+        self.start()
+        self.set_idle_mask('4-5')
+        parked, active = (self.idlectl('why', cpu).stdout for cpu in ('4', '0'))
+        for text in 'interrupts are kept off', 'workqueues', 'statistics', 'writeback', 'machine checks':
+            self.assertIn(text, parked)
+            self.assertNotIn(text, active)
+
+    def test_killed(self):
+        self.start()
+        self.set_idle_mask('4-5')
+        self.daemon.send(signal.SIGKILL)
+        self.daemon.wait_exit()
+        self.assertEqual(self.values(), QUIET)
+        self.assertEqual(self.spawn('--restore', bus=False).wait_exit(), 0)
+        self.assertEqual(self.values(), FILES)
+
+    def test_somebody_else(self):
+        self.start()
+        self.set_idle_mask('4-5')
+        theirs = {'proc/irq/8/smp_affinity_list': '6', 'proc/sys/vm/stat_interval': '7'}
+        for name, text in theirs.items():
+            self.write(name, text)
+        self.assertEqual(self.idlectl('verify').returncode, 1)
+        self.set_idle_mask('')
+        self.assertEqual(self.values(), dict(FILES, **theirs))
+
+    def test_new_ones_are_found(self):
+        self.start()
+        self.set_idle_mask('4-5')
+        self.write('proc/irq/30/smp_affinity_list', '5')
+        self.write('sys/kernel/irq/30/actions', 'new')
+        shutil.rmtree(os.path.join(self.root, 'proc/irq/24'))
+        self.set_idle_mask('5')
+        with open(os.path.join(self.root, 'proc/irq/30/smp_affinity_list'), encoding='ascii') as file:
+            self.assertEqual(file.read().strip(), '0-4,6-7')
+        self.assertEqual(len(self.get('Degraded')), 0)
+
+    def test_missing_parts_are_told_once(self):
+        shutil.rmtree(os.path.join(self.root, 'proc/irq'))
+        shutil.rmtree(os.path.join(self.root, 'sys/devices/system/machinecheck'))
+        self.start()
+        self.set_idle_mask('4-5')
+        self.set_idle_mask('')
+        self.assertEqual(self.daemon.count_log('irq: not available here'), 1)
+        self.assertEqual(self.daemon.count_log('does not have: machine checks'), 1)
+        self.assertIn('irq', [str(what) for what, why in self.get('Missing')])
+        self.assertEqual(len(self.get('Degraded')), 0)
+
+
+@needs_root
+@unittest.skipUnless(shutil.which('irqbalance'), 'there is no irqbalance')
+class Irqbalance(QuietTest):
+    """The real one, in a mount namespace where interrupts are those of the tree. It looks at them each
+    second, and counts the CPUs of the machine that runs the test, so that CPU 1 is all that is parked."""
+
+    SCRIPT = '''mount --make-rprivate / && mount --bind {root}/proc/irq /proc/irq &&
+mount -t tmpfs none /run && mkdir /run/irqbalance && mount --bind {root}/run/irqbalance /run/irqbalance &&
+exec irqbalance --foreground --interval=1'''
+
+    def begin(self):
+        os.makedirs(os.path.join(self.root, 'run/irqbalance'), exist_ok=True)
+        process = subprocess.Popen(['unshare', '-m', 'sh', '-c', self.SCRIPT.format(root=self.root)],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+        def stop():
+            self.ended = process.poll() if self.ended is None else None
+            process.kill()
+            process.wait()
+        self.ended = None
+        self.addCleanup(lambda: self.assertIsNone(self.ended, 'irqbalance ended by itself'))
+        self.addCleanup(stop)
+        wait_until(lambda: process.poll() is not None or self.sockets(), 'the socket of irqbalance')
+        if process.poll() is not None:
+            self.skipTest('irqbalance does not run here')
+        os.makedirs(os.path.join(self.root, 'proc/%d' % process.pid), exist_ok=True)
+        return process
+
+    def sockets(self):
+        directory = os.path.join(self.root, 'run/irqbalance')
+        return [os.path.join(directory, name) for name in os.listdir(directory)]
+
+    def banned(self):
+        """The mask that irqbalance shows; None: it is busy."""
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(5)
+            descriptor = os.open(self.sockets()[0], os.O_PATH)  # the path may be too long
+            try:
+                client.connect('/proc/self/fd/%d' % descriptor)
+            finally:
+                os.close(descriptor)
+            own = struct.pack('iII', os.getpid(), 0, 0)
+            client.sendmsg([b'setup'], [(socket.SOL_SOCKET, socket.SCM_CREDENTIALS, own)])
+            answer = b''
+            while True:
+                try:
+                    more = client.recv(4096)
+                except (ConnectionResetError, socket.timeout):
+                    return None
+                if not more:
+                    break
+                answer += more
+        return int(re.search(rb'BANNED ([\da-f,]+)', answer)[1].replace(b',', b''), 16)
+
+    def wait_banned(self, mask):
+        wait_until(lambda: self.banned() == mask, 'a mask of %x' % mask)
+
+    def knobs(self):
+        return {str(row[0]) for row in self.get('Knobs')}
+
+    def test_told_and_restored(self):
+        self.begin()
+        self.start()
+        self.set_idle_mask('1')
+        self.wait_banned(2)
+        self.assertIn('irqbalance', self.knobs())
+        self.assertNotIn('irq', self.knobs())
+        self.set_idle_mask('')
+        self.wait_banned(0)
+
+    def test_restored_after_a_kill(self):
+        self.begin()
+        self.start()
+        self.set_idle_mask('1')
+        self.daemon.send(signal.SIGKILL)  # at once: it shows nothing of it yet
+        self.daemon.wait_exit()
+        self.assertEqual(self.spawn('--restore', bus=False).wait_exit(), 0)
+        self.wait_banned(0)
+
+    def test_starts_later_and_ends(self):
+        self.start()
+        self.set_idle_mask('1')
+        self.assertIn('irq', self.knobs())
+        process = self.begin()
+
+        def told():  # once it has time to answer
+            self.set_idle_mask('1,4')
+            self.set_idle_mask('1')
+            return 'irqbalance' in self.knobs()
+        wait_until(told, 'irqbalance being told')
+        self.assertNotIn('irq', self.knobs())
+        self.wait_banned(2)
+        self.assertIsNone(process.poll())
+        process.kill()
+        self.ended = process.wait()
+        os.rmdir(os.path.join(self.root, 'proc/%d' % process.pid))
+        self.set_idle_mask('1,4')
+        self.assertIn('irq', self.knobs())
+        self.assertEqual(len(self.get('Degraded')), 0)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Interrupts kept off parked CPUs: by their files, and by the socket of an irqbalance, which is a
+ * child that answers on a socket as the real one does.
+ */
+#include "quieting.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#define IRQ(number) "proc/irq/" number "/smp_affinity_list"
+#define DEFAULT     "proc/irq/default_smp_affinity"
+
+static char *no_globs[] = { NULL };
+static InterruptOptions irq_options;
+
+static void add_irq(int number, const char *cpus, const char *handlers)
+{
+        g_autofree char *file = g_strdup_printf("proc/irq/%d/smp_affinity_list", number);
+        g_autofree char *actions = g_strdup_printf("sys/kernel/irq/%d/actions", number);
+        g_autofree char *line = g_strconcat(cpus, "\n", NULL);
+
+        scratch_file(file, line);
+        scratch_file(actions, handlers);
+}
+
+static void reopen(void)
+{
+        if (state)
+                actuator_irq.close(state);
+        state = open_with(&actuator_irq, &irq_options);
+}
+
+static void setup(void)
+{
+        tuning_setup();
+        irq_options = (InterruptOptions){ true, no_globs };
+        scratch_file(DEFAULT, "f\n");
+        add_irq(8, "0-3", "rtc0\n");
+        add_irq(24, "2-3", "eth0-rx,eth0-tx\n");
+        add_irq(25, "0", "disk\n");
+        add_irq(26, "0-3", "\n");
+        knobs = open_knobs();
+        state = NULL;
+        reopen();
+        plan.quiet.interrupts = true;
+        rest_cpus("2-3");
+}
+
+static void teardown(void)
+{
+        actuator_irq.close(state);
+        knobs_free(knobs);
+        tuning_teardown();
+}
+
+static int apply(void)
+{
+        return actuator_irq.apply(state, knobs, &plan, &facts);
+}
+
+/* As the 60 s check does. */
+static int apply_again(void)
+{
+        actuator_irq.forget(state, knobs, &nobody);
+        return apply();
+}
+
+static void expect_originals(const char *where)
+{
+        expect_text(where, DEFAULT, "f");
+        expect_text(where, IRQ("8"), "0-3");
+        expect_text(where, IRQ("24"), "2-3");
+        expect_text(where, IRQ("25"), "0");
+        expect_text(where, IRQ("26"), "0-3");
+}
+
+START_TEST(moved)
+{
+        ck_assert_int_eq(apply(), 0);
+        expect_text("the rest of its CPUs", IRQ("8"), "0-1");
+        expect_text("none left", IRQ("24"), "0-1");
+        expect_text("elsewhere already", IRQ("25"), "0");
+        expect_text("no handler", IRQ("26"), "0-3");
+        expect_text("new ones", DEFAULT, "3");
+        ck_assert_uint_eq(knobs_writes(knobs), 3);
+
+        ck_assert_int_eq(apply_again(), 0);
+        ck_assert_uint_eq(knobs_writes(knobs), 3);
+
+        rest_cpus("1-3");
+        ck_assert_int_eq(apply(), 0);
+        expect_text("fewer CPUs", IRQ("24"), "0");
+        rest_cpus("3");
+        ck_assert_int_eq(apply(), 0);
+        expect_text("more CPUs", IRQ("24"), "2");
+        rest_cpus("1");
+        ck_assert_int_eq(apply(), 0);
+        expect_text("not its CPUs", IRQ("24"), "2-3");
+
+        rest_cpus("");
+        ck_assert_int_eq(apply(), 0);
+        expect_originals("nothing parked");
+        ck_assert(!record_exists());
+}
+END_TEST
+
+static const char *const nothings[] = { "not requested", "not managed",
+                                        "excluded by number and name" };
+
+START_TEST(left_alone)
+{
+        static char number[] = "8", name[] = "eth*";
+        static char *globs[] = { number, name, NULL };
+
+        plan.quiet.interrupts = _i != 0;
+        irq_options.manage = _i != 1;
+        irq_options.exclude = _i == 2 ? globs : no_globs;
+        reopen();
+        ck_assert_int_eq(apply(), 0);
+        expect_text(nothings[_i], IRQ("8"), "0-3");
+        expect_text(nothings[_i], IRQ("24"), "2-3");
+        ck_case(nothings[_i], (_i == 1) == !!strstr(actuator_irq.describe(state), "Manage="), "%s",
+                actuator_irq.describe(state));
+}
+END_TEST
+
+static const struct {
+        const char *name;
+        int error;
+        const char *told;
+        bool again; /* tried again when other CPUs are parked */
+} refusals[] = {
+        { "EIO", EIO, "kernel manages", false },
+        { "EPERM", EPERM, "kernel manages", false },
+        { "EACCES", EACCES, "kernel manages", false },
+        { "ENOSPC", ENOSPC, "no free vector", true },
+};
+
+/* Normal: no error, nothing on record, and not tried at each tick. */
+START_TEST(refused)
+{
+        typeof(refusals[0]) *c = &refusals[_i];
+        const Knob *const *list;
+
+        scratch_file(DEFAULT, "3\n");
+        tuning_refusal = c->error;
+        ck_case(c->name, apply() == 0, "is an error");
+        ck_case(c->name, strstr(actuator_irq.describe(state), c->told), "%s",
+                actuator_irq.describe(state));
+        ck_case(c->name, strchr(actuator_irq.describe(state), '2'), "counts them");
+        ck_case(c->name, knobs_list(knobs, &list) == 0, "knobs are listed");
+        ck_case(c->name, !record_exists(), "record");
+        tuning_refusal = 0;
+        ck_assert_int_eq(apply_again(), 0);
+        ck_case(c->name, knobs_writes(knobs) == 0, "tried again");
+        rest_cpus("1-3");
+        ck_assert_int_eq(apply(), 0);
+        expect_text(c->name, IRQ("24"), c->again ? "0" : "2-3");
+}
+END_TEST
+
+START_TEST(come_and_go)
+{
+        g_autofree char *gone = g_build_filename(scratch, "proc/irq/24", NULL);
+        g_autofree char *file = g_build_filename(scratch, IRQ("24"), NULL);
+
+        ck_assert_int_eq(apply(), 0);
+        add_irq(30, "1-2", "new\n");
+        ck_assert_int_eq(unlink(file), 0);
+        ck_assert_int_eq(rmdir(gone), 0);
+        ck_assert_int_eq(apply_again(), 0);
+        expect_text("came", IRQ("30"), "1");
+        ck_assert(!knob_find(knobs, actuator_irq.kinds[0], "24/smp_affinity_list"));
+        rest_cpus("");
+        ck_assert_int_eq(apply(), 0);
+        expect_text("came", IRQ("30"), "1-2");
+        ck_assert(!record_exists());
+}
+END_TEST
+
+START_TEST(drift)
+{
+        const Knob *knob;
+
+        ck_assert_int_eq(apply(), 0);
+        scratch_file(IRQ("8"), "1\n");
+        knobs_verify(knobs);
+        knob = knob_find(knobs, actuator_irq.kinds[0], "8/smp_affinity_list");
+        ck_assert_int_eq(knob->state, KNOB_FOREIGN);
+        ck_assert_int_eq(apply_again(), 0);
+        expect_text("taken over", IRQ("8"), "1");
+        rest_cpus("");
+        ck_assert_int_eq(apply(), 0);
+        expect_text("taken over", IRQ("8"), "1");
+        expect_text("ours", IRQ("24"), "2-3");
+}
+END_TEST
+
+/* The kernel gives an interrupt all CPUs when its own go offline. */
+START_TEST(cpus_offline)
+{
+        ck_assert_int_eq(apply(), 0);
+        put("2-3", "online");
+        scratch_file(IRQ("8"), "0-3\n");
+        scratch_file(IRQ("24"), "0-3\n");
+        ck_assert_int_eq(knobs_verify(knobs), 0);
+        ck_assert_int_eq(knob_find(knobs, actuator_irq.kinds[0], "24/smp_affinity_list")->state,
+                         KNOB_OURS);
+}
+END_TEST
+
+static void change_over(void)
+{
+        rest_cpus("2-3");
+        apply();
+        rest_cpus("1-3");
+        apply();
+        rest_cpus("");
+        apply();
+}
+
+START_TEST(killed)
+{
+        int n;
+
+        for (n = 0; killed_at(n, change_over); n++) {
+                recover(&actuator_irq);
+                expect_originals("killed");
+        }
+        ck_assert_int_gt(n, 10);
+}
+END_TEST
+
+/* A fake irqbalance, until it is killed: its commands. */
+typedef struct Fake {
+        char told[256]; /* commands but for "setup", each with a "|" behind */
+        char banned[64];
+        bool mute; /* answers no question, as during its scans */
+} Fake;
+
+static Fake *fake;
+static pid_t fake_pid;
+
+static void fake_answer(int fd)
+{
+        char command[256] = "", answer[128];
+        ssize_t n = recv(fd, command, sizeof(command) - 1, 0);
+
+        if (n <= 0)
+                return;
+        if (g_str_equal(command, "setup")) {
+                snprintf(answer, sizeof(answer), "SLEEP 10 IRQ 24 LOAD 5 DIFF 0 CLASS 4 BANNED %s",
+                         fake->banned);
+                send(fd, answer, strlen(answer), 0); /* dies if the client is gone */
+        } else {
+                g_strlcat(fake->told, command, sizeof(fake->told));
+                g_strlcat(fake->told, "|", sizeof(fake->told));
+        }
+}
+
+static void fake_serve(int listener)
+{
+        for (;;) {
+                int fd;
+
+                while (fake->mute)
+                        g_usleep(1000);
+                fd = accept(listener, NULL, NULL);
+                fake_answer(fd);
+                close(fd);
+        }
+}
+
+static void fake_start(const char *banned)
+{
+        struct sockaddr_un address = { .sun_family = AF_UNIX };
+        int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+
+        fake = mmap(NULL, sizeof(*fake), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        g_strlcpy(fake->banned, banned, sizeof(fake->banned));
+        scratch_file("run/irqbalance/README", "");
+        scratch_file("proc/7/comm", "irqbalance\n");
+        snprintf(address.sun_path, sizeof(address.sun_path),
+                 "/proc/self/fd/%d/run/irqbalance/irqbalance7.sock", scratch_fd);
+        ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
+        ck_assert_int_eq(listen(listener, 1), 0);
+        fake_pid = fork();
+        if (fake_pid == 0)
+                fake_serve(listener);
+        close(listener);
+}
+
+static void fake_stop(void)
+{
+        g_autofree char *file = g_build_filename(scratch, "proc/7/comm", NULL);
+        g_autofree char *dir = g_build_filename(scratch, "proc/7", NULL);
+        int status;
+
+        kill(fake_pid, SIGKILL);
+        ck_assert_int_eq(waitpid(fake_pid, &status, 0), fake_pid);
+        ck_assert_int_eq(WTERMSIG(status), SIGKILL); /* not of SIGPIPE */
+        munmap(fake, sizeof(*fake));
+        ck_assert_int_eq(unlink(file), 0);
+        ck_assert_int_eq(rmdir(dir), 0);
+}
+
+/* Waits for these commands. */
+static void expect_told(const char *expected)
+{
+        for (int i = 0; i < 2000 && !g_str_equal(fake->told, expected); i++)
+                g_usleep(1000);
+        ck_assert_str_eq(fake->told, expected);
+}
+
+/* Carries the plan out, again if the fake took too long to answer on a busy machine. */
+static void apply_told(const char *expected)
+{
+        int left = 100;
+
+        do
+                ck_assert_int_eq(apply_again(), 0);
+        while (!strstr(actuator_irq.describe(state), "irqbalance") && left-- > 0);
+        expect_told(expected);
+}
+
+static const struct {
+        const char *name, *banned, *told, *then, *restored;
+} bans[] = {
+        { "none before", "00000000", "settings cpus 2-3|", "0000000c", "settings cpus NULL|" },
+        { "some before", "00000001", "settings cpus 0,2-3|", "0000000d", "settings cpus 0|" },
+        { "all of them before", "0000000c", "", "0000000c", "" },
+};
+
+START_TEST(balancer)
+{
+        typeof(bans[0]) *c = &bans[_i];
+        g_autofree char *all = g_strconcat(c->told, c->restored, NULL);
+
+        fake_start(c->banned);
+        apply_told(c->told);
+        expect_text("left to irqbalance", IRQ("24"), "2-3");
+        expect_text("not irqbalance's", DEFAULT, "3");
+        ck_assert(strstr(actuator_irq.describe(state), "irqbalance"));
+        g_strlcpy(fake->banned, c->then, sizeof(fake->banned));
+        ck_assert_int_eq(apply_again(), 0);
+        expect_told(c->told);
+        rest_cpus("");
+        ck_assert_int_eq(apply(), 0);
+        expect_told(all);
+        ck_assert(!record_exists());
+        fake_stop();
+}
+END_TEST
+
+/* It is asked only once, because it shows a command only after its next scan. */
+START_TEST(balancer_is_restored)
+{
+        fake_start("00000000");
+        apply_told("settings cpus 2-3|");
+        ck_assert_int_eq(knobs_verify(knobs), 0);
+        rest_cpus("1-3");
+        ck_assert_int_eq(apply(), 0);
+        expect_told("settings cpus 2-3|settings cpus 1-3|");
+        knobs_free(knobs);
+        recover(&actuator_irq);
+        expect_told("settings cpus 2-3|settings cpus 1-3|settings cpus NULL|");
+        knobs = open_knobs();
+        fake_stop();
+}
+END_TEST
+
+/* During its scan the question stays open: idled changes nothing, and keeps the connection, as the
+ * fake ends when its client is gone. */
+START_TEST(balancer_is_busy)
+{
+        fake_start("00000000");
+        fake->mute = true;
+        ck_assert_int_eq(apply(), 0);
+        ck_assert_int_eq(apply_again(), 0);
+        expect_text("irqbalance's", IRQ("24"), "2-3");
+        expect_told("");
+        fake->mute = false;
+        while (g_str_equal(fake->told, ""))
+                ck_assert_int_eq(apply_again(), 0);
+        expect_told("settings cpus 2-3|");
+        rest_cpus("");
+        fake->mute = true;
+        ck_assert_int_eq(apply(), 0);
+        fake->mute = false;
+        expect_told("settings cpus 2-3|settings cpus NULL|");
+        fake_stop();
+}
+END_TEST
+
+static gpointer unmute(gpointer unused)
+{
+        g_usleep(300000);
+        fake->mute = false;
+        return NULL;
+}
+
+START_TEST(end_while_it_is_busy)
+{
+        GThread *thread;
+
+        fake_start("00000000");
+        fake->mute = true;
+        ck_assert_int_eq(apply(), 0);
+        thread = g_thread_new("unmute", unmute, NULL);
+        reopen();
+        g_thread_join(thread);
+        apply_told("settings cpus 2-3|");
+        fake_stop();
+}
+END_TEST
+
+/* What idled had moved is irqbalance's from then on, moved already or not. */
+START_TEST(balancer_comes_later)
+{
+        const Knob *const *list;
+
+        ck_assert_int_eq(apply(), 0);
+        expect_text("by idled", IRQ("24"), "0-1");
+        fake_start("00000000");
+        scratch_file(IRQ("8"), "1\n");
+        apply_told("settings cpus 2-3|");
+        expect_text("moved by irqbalance", IRQ("8"), "1");
+        expect_text("restored", IRQ("24"), "2-3");
+        for (int i = knobs_list(knobs, &list); i-- > 0;)
+                ck_assert_int_eq(list[i]->state, KNOB_OURS);
+
+        fake_stop();
+        ck_assert_int_eq(apply_again(), 0);
+        expect_text("irqbalance ended", IRQ("24"), "0-1");
+        rest_cpus("");
+        ck_assert_int_eq(apply(), 0);
+        ck_assert(!record_exists());
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("irq");
+        TCase *tcase = tcase_create("irq");
+
+        tcase_add_checked_fixture(tcase, setup, teardown);
+        tcase_add_test(tcase, moved);
+        tcase_add_loop_test(tcase, left_alone, 0, G_N_ELEMENTS(nothings));
+        tcase_add_loop_test(tcase, refused, 0, G_N_ELEMENTS(refusals));
+        tcase_add_test(tcase, come_and_go);
+        tcase_add_test(tcase, drift);
+        tcase_add_test(tcase, cpus_offline);
+        tcase_add_test(tcase, killed);
+        tcase_add_loop_test(tcase, balancer, 0, G_N_ELEMENTS(bans));
+        tcase_add_test(tcase, balancer_is_restored);
+        tcase_add_test(tcase, balancer_is_busy);
+        tcase_add_test(tcase, end_while_it_is_busy);
+        tcase_add_test(tcase, balancer_comes_later);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}

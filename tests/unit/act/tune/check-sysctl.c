@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Housekeeping of the kernel that wakes CPUs: intervals, unbound workqueues, timer slack. */
+#include "quieting.h"
+
+/* Values here have as many digits as those they replace, where a knob is no file of its own kind: a
+ * plain file keeps what is behind them. */
+#define STAT      "proc/sys/vm/stat_interval"
+#define WRITEBACK "proc/sys/vm/dirty_writeback_centisecs"
+#define CHECK     "sys/devices/system/machinecheck/machinecheck0/check_interval"
+#define MASK      "sys/devices/virtual/workqueue/cpumask"
+
+static HousekeepingOptions own_options;
+
+static void add_thread(int pid, int tid, uint64_t start, const char *slack)
+{
+        g_autofree char *task = g_strdup_printf("proc/%d/task/%d/comm", pid, tid);
+        g_autofree char *stat = g_strdup_printf("proc/%d/stat", tid);
+        g_autofree char *file = g_strdup_printf("proc/%d/timerslack_ns", tid);
+        g_autofree char *group = g_strdup_printf("proc/%d/cgroup", tid);
+        g_autofree char *text = g_strdup_printf(
+                "%d (a ) b) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 "
+                "%" G_GUINT64_FORMAT " 0 0\n",
+                tid, start);
+        g_autofree char *line = g_strconcat(slack, "\n", NULL);
+
+        scratch_file(task, "a\n");
+        scratch_file(stat, text);
+        scratch_file(file, line);
+        scratch_file(group, "0::/system.slice/cron.service\n");
+}
+
+static void reopen(void)
+{
+        if (state)
+                actuator_sysctl.close(state);
+        state = open_with(&actuator_sysctl, &own_options);
+}
+
+static void setup(void)
+{
+        tuning_setup();
+        own_options.manage = true;
+        scratch_file(STAT, "1\n");
+        scratch_file(WRITEBACK, "500\n");
+        scratch_file(CHECK, "300\n");
+        scratch_file(MASK, "f\n");
+        scratch_file("proc/self/timerslack_ns", "50000\n");
+        scratch_file("sys/fs/cgroup/system.slice/cron.service/cgroup.procs", "100\n102\n");
+        scratch_file("sys/fs/cgroup/system.slice/other.service/cgroup.procs", "200\n");
+        add_thread(100, 100, 10, "50000");
+        add_thread(100, 101, 11, "50000");
+        add_thread(102, 102, 12, "50000");
+        add_thread(200, 200, 20, "50000");
+        knobs = open_knobs();
+        state = NULL;
+        reopen();
+        rest_cpus("2-3");
+}
+
+static void teardown(void)
+{
+        actuator_sysctl.close(state);
+        knobs_free(knobs);
+        tuning_teardown();
+}
+
+static int apply(void)
+{
+        return actuator_sysctl.apply(state, knobs, &plan, &facts);
+}
+
+static void request_all(void)
+{
+        plan.quiet = (QuietWish){ true, true, 60, 1800, 1500, 90000 };
+        plan.slack_units = "none* cron.service";
+}
+
+static void request_nothing(void)
+{
+        plan.quiet = (QuietWish){ 0 };
+        plan.slack_units = NULL;
+}
+
+static void expect_originals(const char *where)
+{
+        expect_text(where, STAT, "1");
+        expect_text(where, WRITEBACK, "500");
+        expect_text(where, CHECK, "300");
+        expect_text(where, MASK, "f");
+        expect_text(where, "proc/100/timerslack_ns", "50000");
+        expect_text(where, "proc/101/timerslack_ns", "50000");
+        expect_text(where, "proc/102/timerslack_ns", "50000");
+        expect_text(where, "proc/200/timerslack_ns", "50000");
+}
+
+START_TEST(all)
+{
+        request_all();
+        ck_assert_int_eq(apply(), 0);
+        expect_text("all", STAT, "60");
+        expect_text("all", WRITEBACK, "1500");
+        expect_text("all", CHECK, "1800");
+        expect_text("all", MASK, "3");
+        expect_text("process", "proc/100/timerslack_ns", "90000");
+        expect_text("thread", "proc/101/timerslack_ns", "90000");
+        expect_text("another process", "proc/102/timerslack_ns", "90000");
+        expect_text("another unit", "proc/200/timerslack_ns", "50000");
+        ck_assert_uint_eq(knobs_writes(knobs), 7);
+        ck_assert_int_eq(apply(), 0);
+        ck_assert_uint_eq(knobs_writes(knobs), 7);
+        request_nothing();
+        ck_assert_int_eq(apply(), 0);
+        expect_originals("nothing requested");
+        ck_assert(!record_exists());
+}
+END_TEST
+
+static const struct {
+        const char *name, *path, *found, *then;
+} values[] = {
+        { "longer already", STAT, "120", "120" },
+        { "as long", STAT, "60", "60" },
+        { "writeback is off", WRITEBACK, "0", "0" },
+        { "no polling", CHECK, "0", "0" },
+        { "nonsense", STAT, "?", "?" },
+        { "one CPU of the mask", MASK, "4", "3" },
+        { "other CPUs", MASK, "1", "1" },
+        { "no mask", MASK, "hello", "hello" },
+};
+
+START_TEST(value)
+{
+        typeof(values[0]) *c = &values[_i];
+        g_autofree char *line = g_strconcat(c->found, "\n", NULL);
+
+        scratch_file(c->path, line);
+        request_all();
+        ck_assert_int_eq(apply(), 0);
+        expect_text(c->name, c->path, c->then);
+        request_nothing();
+        ck_assert_int_eq(apply(), 0);
+        expect_text(c->name, c->path, c->found);
+        ck_assert(!record_exists());
+}
+END_TEST
+
+/* The kernel shows what was asked for. */
+static void show_requested(void)
+{
+        g_autofree char *mask = scratch_text(MASK);
+
+        scratch_file(MASK "_requested", mask);
+}
+
+/* Where the kernel takes isolated CPUs out itself, the mask that was asked for is the original. */
+START_TEST(requested_mask)
+{
+        scratch_file(MASK "_requested", "f\n");
+        scratch_file(MASK, "3\n");
+        plan.quiet.workqueues = true;
+        tuning_moves = show_requested;
+        ck_assert_int_eq(apply(), 0);
+        expect_text("without parked CPUs", MASK, "3");
+        tuning_moves = show_requested;
+        give_back(knobs);
+        expect_text("as requested", MASK, "f");
+}
+END_TEST
+
+START_TEST(not_managed)
+{
+        own_options.manage = false;
+        reopen();
+        request_all();
+        ck_assert_int_eq(apply(), 0);
+        expect_originals("not managed");
+        ck_assert(strstr(actuator_sysctl.describe(state), "Manage="));
+}
+END_TEST
+
+static void drop_path(const char *path)
+{
+        g_autofree char *whole = g_build_filename(scratch, path, NULL);
+
+        ck_assert_int_eq(unlink(whole), 0);
+}
+
+START_TEST(missing)
+{
+        g_autofree char *dir = g_build_filename(
+                scratch, "sys/devices/system/machinecheck/machinecheck0", NULL);
+        const ActContext context = { .root = scratch_fd };
+        void *nothing = NULL;
+
+        drop_path(CHECK);
+        ck_assert_int_eq(rmdir(dir), 0);
+        drop_path(MASK);
+        reopen();
+        ck_assert(strstr(actuator_sysctl.describe(state), "does not have: unbound workqueues, "
+                                                          "machine checks"));
+        request_all();
+        ck_assert_int_eq(apply(), 0);
+        expect_text("the rest", STAT, "60");
+        give_back(knobs);
+        drop_path(STAT);
+        drop_path(WRITEBACK);
+        drop_path("proc/self/timerslack_ns");
+        ck_assert_int_eq(actuator_sysctl.open(&context, &own_options, &nothing), -EOPNOTSUPP);
+}
+END_TEST
+
+static const int write_errors[] = { EIO, ENOSPC, EROFS, EINVAL };
+
+/* One that fails is an error; the machine is as before. */
+START_TEST(failing)
+{
+        request_all();
+        tuning_refusal = write_errors[_i];
+        ck_assert_int_eq(apply(), -write_errors[_i]);
+        tuning_refusal = 0;
+        expect_originals("refused");
+        ck_assert(!record_exists());
+        ck_assert_int_eq(apply(), 0);
+        expect_text("again", STAT, "60");
+}
+END_TEST
+
+START_TEST(drift)
+{
+        request_all();
+        ck_assert_int_eq(apply(), 0);
+        scratch_file(STAT, "7\n");
+        scratch_file(CHECK, "300\n"); /* the original, but by another program */
+        knobs_verify(knobs);
+        ck_assert_int_eq(knob_find(knobs, actuator_sysctl.kinds[0], "vm/stat_interval")->state,
+                         KNOB_FOREIGN);
+        ck_assert_int_eq(
+                knob_find(knobs, actuator_sysctl.kinds[1], "machinecheck0/check_interval")->state,
+                KNOB_FOREIGN);
+        ck_assert_int_eq(apply(), 0);
+        expect_text("taken over", STAT, "7");
+        expect_text("taken over", CHECK, "300");
+        give_back(knobs);
+        expect_text("taken over", STAT, "7");
+        expect_text("ours", WRITEBACK, "500");
+}
+END_TEST
+
+static void change_over(void)
+{
+        request_all();
+        apply();
+        request_nothing();
+        apply();
+}
+
+START_TEST(killed)
+{
+        int n;
+
+        for (n = 0; killed_at(n, change_over); n++) {
+                recover(&actuator_sysctl);
+                expect_originals("killed");
+        }
+        ck_assert_int_gt(n, 10);
+}
+END_TEST
+
+static void request_slack(void)
+{
+        plan.quiet.slack_ns = 90000;
+        plan.slack_units = "cron*";
+}
+
+START_TEST(slack_left_alone)
+{
+        add_thread(102, 102, 12, "0");     /* realtime */
+        add_thread(100, 101, 11, "95000"); /* has more */
+        request_slack();
+        ck_assert_int_eq(apply(), 0);
+        expect_text("ordinary", "proc/100/timerslack_ns", "90000");
+        expect_text("realtime", "proc/102/timerslack_ns", "0");
+        expect_text("has more", "proc/101/timerslack_ns", "95000");
+}
+END_TEST
+
+/* A thread that another one made while its slack was raised has it, too. */
+START_TEST(slack_inherited)
+{
+        request_slack();
+        ck_assert_int_eq(apply(), 0);
+        add_thread(102, 103, 30, "90000");
+        ck_assert_int_eq(apply(), 0);
+        ck_assert_ptr_nonnull(knob_find(knobs, &slack_kind, "103:30"));
+        expect_text("inherited", "proc/103/timerslack_ns", "90000");
+        add_thread(102, 104, 31, "90000"); /* is not looked at before all is restored */
+        knobs_free(knobs);
+        recover(&actuator_sysctl);
+        expect_originals("restored");
+        expect_text("inherited", "proc/103/timerslack_ns", "50000");
+        expect_text("unseen", "proc/104/timerslack_ns", "50000");
+        knobs = open_knobs();
+}
+END_TEST
+
+/* Another thread that has the number of one that ended is not touched. */
+START_TEST(slack_of_another)
+{
+        request_slack();
+        ck_assert_int_eq(apply(), 0);
+        add_thread(100, 101, 99, "777");
+        knobs_free(knobs);
+        recover(&actuator_sysctl);
+        expect_text("another", "proc/101/timerslack_ns", "777");
+        expect_text("the same", "proc/100/timerslack_ns", "50000");
+        knobs = open_knobs();
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("sysctl");
+        TCase *tcase = tcase_create("sysctl");
+
+        tcase_add_checked_fixture(tcase, setup, teardown);
+        tcase_add_test(tcase, all);
+        tcase_add_loop_test(tcase, value, 0, G_N_ELEMENTS(values));
+        tcase_add_test(tcase, requested_mask);
+        tcase_add_test(tcase, not_managed);
+        tcase_add_test(tcase, missing);
+        tcase_add_loop_test(tcase, failing, 0, G_N_ELEMENTS(write_errors));
+        tcase_add_test(tcase, drift);
+        tcase_add_test(tcase, killed);
+        tcase_add_test(tcase, slack_left_alone);
+        tcase_add_test(tcase, slack_inherited);
+        tcase_add_test(tcase, slack_of_another);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}

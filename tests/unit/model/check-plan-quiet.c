@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What wakes parked CPUs: requests of several policies become one, which is harmless. */
+#include "machine.h"
+#include "model/plan.h"
+#include "table.h"
+
+#define N_CPUS 4
+
+static const char *const cron[] = { "cron.service", NULL };
+static const char *const both[] = { "a*", "b.service", NULL };
+static const char *const none[] = { NULL };
+
+static const struct {
+        const char *name;
+        QuietWish first, second, merged;
+        const char *units;
+} merges[] = {
+        { "nothing", { 0 }, { 0 }, { 0 }, NULL },
+        { "one", { true, true, 60, 1800, 1500 }, { 0 }, { true, true, 60, 1800, 1500 }, NULL },
+        { "flags: or", { .interrupts = true }, { .workqueues = true }, { true, true }, NULL },
+        { "times: the longest",
+          { .stat_s = 5, .check_s = 900, .writeback_cs = 500 },
+          { .stat_s = 60, .check_s = 600, .writeback_cs = 1500 },
+          { .stat_s = 60, .check_s = 900, .writeback_cs = 1500 },
+          NULL },
+        { "slack: by rank",
+          { .slack_ns = 1000, .slack_units = cron },
+          { .slack_ns = 5000, .slack_units = both },
+          { .slack_ns = 1000 },
+          "cron.service" },
+        { "slack without units is none",
+          { .slack_ns = 1000, .slack_units = none },
+          { .slack_ns = 5000, .slack_units = both },
+          { .slack_ns = 5000 },
+          "a* b.service" },
+        { "units without slack are none", { .slack_units = cron }, { 0 }, { 0 }, NULL },
+};
+
+START_TEST(merge)
+{
+        typeof(merges[0]) *c = &merges[_i];
+        Plan plan, expected;
+        Wish first, second;
+
+        wish_init(&first);
+        wish_init(&second);
+        first.quiet = c->first;
+        second.quiet = c->second;
+        plan_init(&plan, NULL, 0);
+        expected = plan;
+        plan_merge(&plan, &first);
+        plan_merge(&plan, &second);
+        expected.quiet = c->merged;
+        expected.slack_units = g_intern_string(c->units);
+        ck_case(c->name, plan_equal_quiet(&plan, &expected), "merged to %u %u %u %s",
+                plan.quiet.stat_s, plan.quiet.check_s, plan.quiet.writeback_cs, plan.slack_units);
+        ck_case(c->name, !plan.quiet.slack_units, "the policy's own list is kept");
+}
+END_TEST
+
+static const struct {
+        const char *name, *parked, *window; /* CPUs that a window adds; NULL: none is open */
+        const char *resting;
+} rests[] = {
+        { "nothing parked", "", NULL, "" },
+        { "parked", "2-3", NULL, "2-3" },
+        { "a window changes nothing", "2-3", "0-3", "2-3" },
+        { "a window for some", "1-3", "0-1", "1-3" },
+        { "all of it parked", "0-3", NULL, "1-3" },
+};
+
+START_TEST(rest)
+{
+        typeof(rests[0]) *c = &rests[_i];
+        Topology *topology = machine_make(N_CPUS, 1, N_CPUS, "0-3", "");
+        const Dependents who = { .window = c->window ? "a program starts" : NULL };
+        g_autofree char *resting = NULL;
+        CpuSet parked;
+        Wish wish;
+        Plan plan;
+
+        plan_init(&plan, NULL, 0);
+        wish_init(&wish);
+        ck_assert_int_eq(cpuset_parse(c->parked, &parked), 0);
+        cpuset_subtract(&wish.allowed, &parked);
+        wish.quiet.stat_s = 60;
+        plan_merge(&plan, &wish);
+        if (c->window)
+                ck_assert_int_eq(cpuset_parse(c->window, &plan.widest), 0);
+        plan_sanitize(&plan, topology, &who, NULL);
+        plan_sanitize_quiet(&plan);
+        resting = cpuset_format(&plan.resting);
+        ck_case(c->name, g_str_equal(resting, c->resting), "%s rest", resting);
+        ck_case(c->name, (plan.quiet.stat_s > 0) == (*c->resting != '\0'), "interval of %u s",
+                plan.quiet.stat_s);
+        topology_free(topology);
+}
+END_TEST
+
+START_TEST(bounds)
+{
+        const QuietWish most = { true,
+                                 true,
+                                 QUIET_STAT_MAX_S,
+                                 QUIET_CHECK_MAX_S,
+                                 QUIET_WRITEBACK_MAX_CS,
+                                 QUIET_SLACK_MAX_NS };
+        Plan plan, expected;
+        Wish wish;
+
+        plan_init(&plan, NULL, 0);
+        wish_init(&wish);
+        wish.quiet = (QuietWish){
+                true, true, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT64_MAX, cron
+        };
+        plan_merge(&plan, &wish);
+        cpuset_add(&plan.resting, 3);
+        plan_sanitize_quiet(&plan);
+        expected = plan;
+        expected.quiet = most;
+        ck_assert(plan_equal_quiet(&plan, &expected));
+        cpuset_add(&expected.resting, 2);
+        ck_assert(!plan_equal_quiet(&plan, &expected));
+        ck_assert(!plan_equal(&plan, &expected));
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("plan-quiet");
+        TCase *tcase = tcase_create("plan-quiet");
+
+        tcase_add_loop_test(tcase, merge, 0, G_N_ELEMENTS(merges));
+        tcase_add_loop_test(tcase, rest, 0, G_N_ELEMENTS(rests));
+        tcase_add_test(tcase, bounds);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The policy quiet on a real kernel: parked CPUs that interrupts and housekeeping wake sleep at least twice as
+long as without it, by the ledger; and every value is as it was found afterwards.
+
+Interrupts are those of /share: each access to a file there is one. CPUs are parked in both cases.
+"""
+
+import json
+import unittest
+
+import lab
+
+PARKED = "2-3"
+PARKING = "[Daemon]\nPolicies={}\n[Park]\nStartWindow=0\nTerminalWindow=0\n"
+OFF = {"Interrupts": "no", "Workqueues": "no", "StatInterval": "0", "MachineCheckInterval": "0",
+       "WritebackInterval": "0"}
+STAT = "/proc/sys/vm/stat_interval"
+WRITEBACK = "/proc/sys/vm/dirty_writeback_centisecs"
+CHECK = "/sys/devices/system/machinecheck/machinecheck0/check_interval"
+WORKQUEUES = "/sys/devices/virtual/workqueue/cpumask"
+SECONDS = 40
+LOOK = """exec 3<> <(:)
+while :; do
+        read -rt 0.05 -u 3
+        [ -e /share/nothing ]
+done
+"""
+
+
+class QuietTest(lab.IdledTest):
+    @classmethod
+    def setUpClass(cls):
+        if lab.settings.icount is None:
+            raise unittest.SkipTest("on a busy host no guest is quiet, but with --icount")
+        super().setUpClass()
+        number = cls.guest.read("grep -lx virtio.-requests /sys/kernel/irq/*/actions").split("/")[4]
+        cls.affinity = f"/proc/irq/{number}/smp_affinity_list"
+
+    def setUp(self):
+        self.put(self.affinity, PARKED)  # as an administrator or a driver may have set it
+        self.put(CHECK, 1)
+        self.before = self.dump()
+
+    def put(self, path, value):
+        before = self.guest.read(f"cat {path}")
+        self.guest.run(f"echo {value} >{path}")
+        self.addCleanup(self.guest.run, f"echo {before} >{path}")
+
+    def values(self, *paths):
+        return self.guest.read(f"cat {' '.join(paths)}").split("\n")
+
+    def begin(self, policies="userspace quiet", **options):
+        self.configure(PARKING.format(policies), {"quiet": "".join(
+            f"{key}={value}\n" for key, value in options.items())})
+        self.guest.run("systemctl restart idled")
+        self.park(PARKED)
+
+    def end(self):
+        self.guest.run("systemctl stop idled")
+        self.assertEqual(self.dump(), self.before)
+
+    def looking(self):
+        """From now on 20 interrupts a second come to the parked CPUs, unless they are moved."""
+        self.write("/root/look", LOOK)
+        self.guest.run("systemd-run -q --unit=look bash /root/look")
+        self.addCleanup(self.guest.run, "systemctl stop look", check=False)
+
+
+class Sleeps(QuietTest):
+    """With the ledger; on what CPUs the programs of the measurement run does not matter to parked ones."""
+
+    def mean_ms(self, what):
+        """The mean sleep of parked CPUs; of one that slept all the time, this time."""
+        answer = json.loads(self.guest.read(
+            f"idlectl sleeps --json --cpus {PARKED} --seconds {SECONDS}", timeout=600))
+        self.assertEqual(answer["source"], "bpf", answer["source_error"])
+        sleeps = sum(cpu["sleeps"] for cpu in answer["cpus"])
+        mean = len(answer["cpus"]) * answer["seconds"] * 1000 / max(sleeps, len(answer["cpus"]))
+        most = sorted(answer["causes"], key=lambda c: -c["sleeps"])[:6]
+        causes = ", ".join(f"{c['cause']} {c['sleeps']}" for c in most)
+        print(f"{self.guest.read('uname -r')} {what}: mean sleep {mean:.1f} ms ({sleeps} sleeps: {causes})")
+        return mean
+
+    def compare(self, what, **options):
+        """The mean sleep with quiet against that without; the ratio."""
+        self.begin("userspace")
+        without = self.mean_ms(f"{what}, parked")
+        self.begin(**options)
+        self.assertEqual(self.property("Degraded"), "a(sss) 0")
+        quiet = self.mean_ms(f"{what}, quiet")
+        print(f"{what}: {quiet / without:.1f} times as long")
+        self.guest.run("systemctl stop look", check=False)
+        self.end()
+        return quiet / without
+
+    def test_interrupts_and_housekeeping(self):
+        self.looking()
+        self.assertGreaterEqual(self.compare("interrupts and housekeeping"), 2)
+
+    def test_interrupts_alone(self):
+        self.put(CHECK, 300)
+        self.before = self.dump()
+        self.looking()
+        self.assertGreaterEqual(self.compare("interrupts", **{**OFF, "Interrupts": "yes"}), 2)
+
+    def test_machine_checks_alone(self):
+        self.assertGreaterEqual(
+            self.compare("machine checks", **{**OFF, "MachineCheckInterval": "30min"}), 2)
+
+    def test_parts_without_a_promise(self):
+        """What the others do on this kernel is for the report: an idle guest has little of it."""
+        self.put(CHECK, 300)
+        self.before = self.dump()
+        for key, value in ("StatInterval", "1min"), ("WritebackInterval", "15s"), ("Workqueues", "yes"):
+            with self.subTest(key):
+                self.assertGreater(self.compare(key, **{**OFF, key: value}), 0)
+
+
+class Restored(QuietTest):
+    def assert_quiet(self):
+        affinity, stat, writeback, check, default = self.values(
+            self.affinity, STAT, WRITEBACK, CHECK, "/proc/irq/default_smp_affinity")
+        self.assertEqual((affinity, stat, writeback, check, int(default, 16)),
+                         ("0-1", "60", "1500", "1800", 3))
+        self.assertEqual(int(self.values(WORKQUEUES)[0].replace(",", ""), 16) & 0xc, 0)
+
+    def test_after_stop(self):
+        self.begin()
+        self.assert_quiet()
+        self.assertEqual(self.property("Degraded"), "a(sss) 0")
+        self.assertEqual(self.guest.run("idlectl verify", check=False).status, 0)
+        self.assertIn("cannot be moved", self.guest.read("journalctl -b -o cat -u idled"))
+        why = self.guest.read("idlectl why 3")
+        for part in "interrupts are kept off", "machine checks", "memory statistics", "writeback", "workqueues":
+            self.assertIn(part, why)
+        self.end()
+
+    def test_after_unparking(self):
+        self.begin()
+        self.assert_quiet()
+        self.park("")
+        self.assertEqual(self.values(self.affinity, STAT, CHECK), [PARKED, "1", "1"])
+        self.end()
+
+    def test_after_kill_and_restore(self):
+        self.guest.run("mkdir -p /run/systemd/system/idled.service.d; printf '[Service]\\nRestart=no\\n"
+                       "ExecStopPost=\\n' >/run/systemd/system/idled.service.d/t.conf; "
+                       "systemctl daemon-reload")
+        self.addCleanup(self.guest.run, "rm -r /run/systemd/system/idled.service.d; "
+                        "systemctl daemon-reload")
+        self.begin()
+        self.assert_quiet()
+        self.guest.run("systemctl kill -s KILL idled")
+        self.wait_for("its end", lambda: self.guest.run("systemctl is-active -q idled",
+                                                        check=False).status != 0)
+        self.assertEqual(self.values(self.affinity, STAT), ["0-1", "60"])
+        self.guest.run("idled --restore")
+        self.assertEqual(self.values(self.affinity, STAT, CHECK), [PARKED, "1", "1"])
+        self.end()
+
+    def test_killed_and_started_again(self):
+        self.begin()
+        self.kill()
+        self.wait_for("parking", lambda: self.string("Parked") == PARKED or self.park(PARKED) is None)
+        self.assert_quiet()
+        self.end()
+
+    def test_somebody_else_changes_it(self):
+        self.begin()
+        self.guest.run(f"echo 0 >{self.affinity}; echo 7 >{STAT}")
+        self.addCleanup(self.guest.run, f"echo 1 >{STAT}")
+        self.assertEqual(self.guest.run("idlectl verify", check=False).status, 1)
+        self.guest.run("systemctl stop idled")
+        self.assertEqual(self.values(self.affinity, STAT, CHECK), ["0", "7", "1"])
+
+    def test_timer_slack(self):
+        self.guest.run("systemd-run -q --unit=background sh -c 'sleep 1000; true'")
+        self.addCleanup(self.guest.run, "systemctl stop background", check=False)
+        processes = "wc -l </sys/fs/cgroup/system.slice/background.service/cgroup.procs"
+        self.wait_for("both processes", lambda: self.guest.read(processes) == "2")
+        slack = ("for pid in $(cat /sys/fs/cgroup/system.slice/background.service/cgroup.procs); do "
+                 "cat /proc/$pid/timerslack_ns; done")
+        before = self.guest.read(slack).split("\n")
+        self.assertEqual(set(before), {"50000"})
+        self.begin(TimerSlackUnits="background.service")
+        self.assertEqual(set(self.guest.read(slack).split("\n")), {"50000000"})
+        self.assertEqual(self.property("Degraded"), "a(sss) 0")
+        self.guest.run("systemctl stop idled")
+        self.assertEqual(self.guest.read(slack).split("\n"), before)
+
+    def test_hotplug(self):
+        self.begin()
+        self.guest.run("echo 0 >/sys/devices/system/cpu/cpu3/online")
+        self.addCleanup(self.guest.run, "echo 1 >/sys/devices/system/cpu/cpu3/online")
+        self.wait_for("its going", lambda: self.string("Online") == "0-2")
+        self.guest.run("echo 1 >/sys/devices/system/cpu/cpu3/online")
+        self.wait_for("its coming", lambda: self.string("Online") == "0-3")
+        self.wait_for("parking", lambda: self.string("Parked") == PARKED)
+        self.assert_quiet()
+        self.assertEqual(self.property("Degraded"), "a(sss) 0")
