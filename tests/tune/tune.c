@@ -14,6 +14,7 @@ typedef struct Options {
         CpuSet cpus;
         uint64_t latency_us, global_us, disabled, min_khz, max_khz, boost, bias;
         char *governor, *preference, *idle_governor;
+        bool for_saving;
 } Options;
 
 #define ROW(key_, type_, member, fallback_)                                                        \
@@ -34,6 +35,7 @@ static const Setting settings[] = {
         ROW("Governor", SETTING_STRING, governor, ""),
         ROW("Preference", SETTING_STRING, preference, ""),
         ROW("IdleGovernor", SETTING_STRING, idle_governor, ""),
+        ROW("ForSaving", SETTING_BOOL, for_saving, "no"),
         { .key = NULL },
 };
 
@@ -59,6 +61,7 @@ static void decide(void *state, const PolicyInput *input, Wish *wish)
                                 .preference = wished_word(o->preference),
                         };
         wish->idle_governor = wished_word(o->idle_governor);
+        wish->for_saving = o->for_saving;
         wish->global_latency_us = o->global_us < NO_LATENCY ? (int)o->global_us : -1;
 }
 

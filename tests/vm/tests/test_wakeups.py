@@ -48,7 +48,7 @@ class Wakeups(lab.IdledTest):
     def test_parked_by_a_partition(self):
         alone = self.per_second()
         self.configure("[Daemon]\nPolicies=ondemand\n[Park]\nBackend=partition\n",
-                       {"ondemand": "Dwell=1s\nMaxCores=1\nBackOff=no\n"})
+                       {"ondemand": "Dwell=1s\nMaxCores=1\n"})
         self.start()
         self.wait_for("parking", lambda: self.string("Parked") == "2-3")
         parked = self.per_second()

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A whole manager that measures what a policy saves, on a described machine with RAPL whose
+ * counters advance with the real time: trials, what disturbs them, and what survives a restart. The
+ * policy is the tests' own, tune, whose requests for single CPUs can be ignored as those for
+ * parking.
+ */
+#include "act/knob/undo.h"
+#include "all-machines.h"
+#include "manager/manager-evaluate.h"
+#include "manager/manager-parts.h"
+#include "sense.h"
+
+#define ZONE      "sys/class/powercap/intel-rapl:0/"
+#define LATENCY   "sys/devices/system/cpu/cpu3/power/pm_qos_resume_latency_us"
+#define CPUS      8
+#define TIMEOUT   (25 * G_USEC_PER_SEC)
+#define RANGE_UJ  262143328850
+#define OFF_WATTS 20
+
+static Tree tree;
+static sd_event *event;
+static Manager *manager;
+static char *state;
+static uint64_t slept_usec, began_usec, before_usec;
+static double joules, on_watts;
+static bool frozen, gone;
+
+static uint64_t slept(void)
+{
+        return slept_usec;
+}
+
+static bool is_on(void)
+{
+        g_autofree char *text = NULL;
+
+        ck_assert_int_eq(file_read(tree.root, LATENCY, &text), 0);
+        return g_str_equal(text, "100");
+}
+
+/* What the kernel's files say now: half a CPU is busy, and so much is drawn. */
+static void follow_time(void)
+{
+        uint64_t now = (uint64_t)g_get_monotonic_time();
+        uint64_t ticks = (now - began_usec) / 10000;
+        g_autoptr(GString) stat = g_string_new("cpu  0 0 0 0 0 0 0 0 0 0\n");
+        g_autofree char *energy = NULL;
+
+        joules += (is_on() ? on_watts : OFF_WATTS) * (double)(now - before_usec) / 1e6;
+        before_usec = now;
+        for (int cpu = 0; cpu < CPUS; cpu++)
+                g_string_append_printf(stat, "cpu%d %u 0 0 %u 0 0 0 0 0 0\n", cpu,
+                                       (unsigned)(cpu == 0 ? ticks / 2 : 0),
+                                       (unsigned)(cpu == 0 ? ticks - ticks / 2 : ticks));
+        g_string_append(stat, "ctxt 1\nprocesses 1\nprocs_running 1\n");
+        tree_set(&tree, "proc/stat", stat->str);
+        energy = g_strdup_printf("%" G_GUINT64_FORMAT "\n", (uint64_t)(joules * 1e6) % RANGE_UJ);
+        if (!frozen)
+                tree_set(&tree, ZONE "energy_uj", gone ? "" : energy);
+}
+
+static void start(void)
+{
+        g_autoptr(GPtrArray) errors = g_ptr_array_new();
+        ManagerSetup setup = {
+                .keep_log_level = true, .root = tree.root, .slept = slept, .state = state
+        };
+
+        setup.paths = (ConfigPaths){ .root = tree.root,
+                                     .root_path = tree.path,
+                                     .vendor_dir = "nowhere",
+                                     .admin_dir = "etc/idled",
+                                     .policy_dir = g_getenv("TUNE") };
+        setup.run = openat(tree.root, "run/idled", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        ck_assert_int_ge(sd_event_new(&event), 0);
+        ck_assert_int_ge(manager_new(&setup, event, errors, &manager), 0);
+        ck_assert_int_eq(manager_start(manager), 0);
+}
+
+static void stop(void)
+{
+        manager_free(manager);
+        sd_event_unref(event);
+}
+
+static void setup(void)
+{
+        tree = machine_tree("synthetic-laptop.machine");
+        tree_put(&tree, "etc/idled/idled.conf",
+                 "[Daemon]\nPolicies=tune\n[Park]\nBackend=none\n"
+                 "[Evaluate]\nBlockTime=1s\nWashOut=0\nDuty=50%\n");
+        tree_put(&tree, "etc/idled/policies/tune.conf",
+                 "[Policy]\nCpus=0-3\nLatency=100\nForSaving=yes\n");
+        tree_put(&tree, "run/idled/.empty", "");
+        tree_put(&tree, ZONE "name", "package-0\n");
+        tree_put(&tree, ZONE "max_energy_range_uj", G_STRINGIFY(RANGE_UJ) "\n");
+        tree_put(&tree, ZONE "energy_uj", "0\n");
+        state = g_strconcat(tree.path, "/var/lib/idled", NULL);
+        began_usec = before_usec = (uint64_t)g_get_monotonic_time();
+        on_watts = OFF_WATTS * 0.8;
+        joules = 0;
+        frozen = gone = false;
+        follow_time();
+}
+
+static void teardown(void)
+{
+        g_free(state);
+        tree_done(&tree);
+}
+
+static Evaluator *evaluator(void)
+{
+        return g_array_index(manager->policies, ActivePolicy, 0).evaluator;
+}
+
+/* Lets time pass until the condition holds. */
+#define wait_for(condition)                                                                        \
+        do {                                                                                       \
+                uint64_t end_ = (uint64_t)g_get_monotonic_time() + TIMEOUT;                        \
+                while (!(condition)) {                                                             \
+                        ck_assert_msg((uint64_t)g_get_monotonic_time() < end_, #condition);        \
+                        follow_time();                                                             \
+                        manager_tick(manager);                                                     \
+                        sd_event_run(event, 5000);                                                 \
+                }                                                                                  \
+        } while (0)
+
+/* The requests are honoured and ignored, and what that saves is found out; a counter that wraps in
+ * between is read right. After a restart it is known. */
+START_TEST(measures)
+{
+        bool was_on = false, was_off = false;
+        uint64_t blocks;
+        double saved;
+
+        joules = RANGE_UJ / 1e6 - 30;
+        follow_time();
+        start();
+        manager_tick(manager);
+        wait_for((was_on |= is_on(), was_off |= !is_on(),
+                  evaluator() && evaluator()->estimator.n_pairs >= 4));
+        ck_assert(was_on && was_off);
+        ck_assert_double_gt(joules, RANGE_UJ / 1e6);
+        ck_assert_int_eq(evaluator()->found.verdict, VERDICT_SAVES);
+        ck_assert_double_eq_tol(evaluator()->found.watts.value, OFF_WATTS - on_watts, 1);
+        ck_assert_double_gt(evaluator_effective_share(evaluator()), 0.3);
+        blocks = evaluator()->estimator.n_blocks;
+        saved = evaluator_saved_joules(evaluator()).value;
+        ck_assert_double_gt(saved, 0);
+        stop();
+        start();
+        ck_assert_uint_eq(evaluator()->estimator.n_blocks, blocks);
+        ck_assert_double_ge(evaluator_saved_joules(evaluator()).value, saved);
+        stop();
+}
+END_TEST
+
+static void set_option(void)
+{
+        g_autofree char *error = NULL;
+
+        ck_assert_int_eq(manager_set_option(manager, "tune", "Bias", "7", &error), 0);
+}
+
+static void reload(void)
+{
+        g_autoptr(GPtrArray) errors = g_ptr_array_new();
+
+        ck_assert_int_eq(manager_reload(manager, errors), 0);
+}
+
+static void hold(void)
+{
+        manager_hold_changed(manager);
+}
+
+static void pause_it(void)
+{
+        manager_pause_lasting(manager, "a test", "check", 0,
+                              (uint64_t)g_get_monotonic_time() + TIMEOUT);
+}
+
+static void sleep_now(void)
+{
+        slept_usec += 5000000;
+        manager_resumed(manager);
+}
+
+static void unplug(void)
+{
+        tree_put(&tree, "sys/devices/system/cpu/online", "0-6");
+        ck_assert(manager_rescan(manager));
+}
+
+static void freeze(void)
+{
+        frozen = true;
+}
+
+static void lose(void)
+{
+        gone = true;
+}
+
+static const struct {
+        const char *name;
+        void (*happen)(void);
+        BlockDrop why;
+} events[] = {
+        { "an option", set_option, DROP_CONFIG },
+        { "a reload", reload, DROP_CONFIG },
+        { "a hold", hold, DROP_HOLD },
+        { "a pause", pause_it, DROP_HOLD },
+        { "sleep", sleep_now, DROP_SLEEP },
+        { "hotplug", unplug, DROP_HOTPLUG },
+        { "RAPL freezes", freeze, DROP_FROZEN },
+        { "RAPL disappears", lose, DROP_ENERGY },
+};
+
+START_TEST(drops)
+{
+        typeof(events[0]) *c = &events[_i];
+
+        start();
+        manager_tick(manager);
+        wait_for(evaluator() && evaluator_due(evaluator()) != UINT64_MAX);
+        if (c->why == DROP_FROZEN || c->why == DROP_ENERGY)
+                wait_for(evaluator()->slot.half == 1);
+        c->happen();
+        wait_for(evaluator()->estimator.dropped[c->why] > 0);
+        ck_case(c->name, evaluator()->estimator.dropped[c->why] == 1, "counted more than once");
+        ck_case(c->name, evaluator()->estimator.n_pairs == 0, "counted all the same");
+        stop();
+}
+END_TEST
+
+static const struct {
+        const char *name, *text;
+} files[] = {
+        { "empty", "" },
+        { "garbage", "\x01\x02 no state\n" },
+        { "of a later version", "idled-evaluator 2\n" },
+        { "of another machine",
+          "idled-evaluator 1\nmachine rapl 999\ntotals 0 0 0 0 0 0\nidled-estimator 1\n"
+          "pairs 0 0\ndropped 0 0 0 0 0 0 0 0 0 0 0\nend\n" },
+};
+
+START_TEST(sets_aside)
+{
+        tree_put(&tree, "var/lib/idled/evaluate-tune", files[_i].text);
+        start();
+        ck_case(files[_i].name, evaluator() == NULL || evaluator()->estimator.n_blocks == 0,
+                "was taken");
+        ck_case(files[_i].name,
+                faccessat(tree.root, "var/lib/idled/evaluate-tune.aside", F_OK, 0) == 0, "is lost");
+        stop();
+}
+END_TEST
+
+/* Requests that serve something else are never ignored. */
+START_TEST(honours)
+{
+        tree_put(&tree, "etc/idled/policies/tune.conf", "[Policy]\nCpus=0-3\nLatency=100\n");
+        start();
+        for (int i = 0; i < 20; i++) {
+                follow_time();
+                manager_tick(manager);
+                ck_assert(is_on());
+        }
+        ck_assert_ptr_null(evaluator());
+        stop();
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("manager-evaluate");
+        TCase *tcase = tcase_create("manager-evaluate");
+
+        tcase_add_checked_fixture(tcase, setup, teardown);
+        tcase_add_test(tcase, measures);
+        tcase_add_loop_test(tcase, drops, 0, G_N_ELEMENTS(events));
+        tcase_add_loop_test(tcase, sets_aside, 0, G_N_ELEMENTS(files));
+        tcase_add_test(tcase, honours);
+        tcase_set_timeout(tcase, 120);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}
