@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A trial as data: what it says of policies and options.
+ */
+#include "manager/trial.h"
+#include "table.h"
+
+static Trial *make(void)
+{
+        char name[] = "ondemand", value[] = "2";
+        Trial *trial = trial_new(&(TrialRequest){
+                .owner = "user 0\n",
+                .sender = ":1.5",
+                .reason = "a\ttest",
+                .policies = (const TrialPolicy[]){ { name, false }, { "cpufreq", true } },
+                .n_policies = 2,
+                .options = (const TrialOption[]){ { name, "MinCores", value },
+                                                  { "Park", "Backend", "" } },
+                .n_options = 2,
+        });
+
+        memset(name, 'x', sizeof(name) - 1); /* it has copies */
+        memset(value, 'x', sizeof(value) - 1);
+        return trial;
+}
+
+static const struct {
+        const char *name, *policy;
+        int honoured;
+} policies[] = {
+        { "ignored", "ondemand", 0 },   { "honoured", "cpufreq", 1 },
+        { "not named", "cstates", -1 }, { "the beginning of a name", "cpu", -1 },
+        { "no name", "", -1 },
+};
+
+START_TEST(honours)
+{
+        const typeof(*policies) *c = &policies[_i];
+        Trial *trial = make();
+        int honoured = trial_honours(trial, c->policy);
+
+        ck_case(c->name, honoured == c->honoured, "found %d, expected %d", honoured, c->honoured);
+        ck_case(c->name, trial_honours(NULL, c->policy) == -1, "without a trial");
+        trial_free(trial);
+}
+END_TEST
+
+static const struct {
+        const char *name, *section, *key;
+        bool sets;
+} options[] = {
+        { "set", "ondemand", "MinCores", true },
+        { "set to the value of the files", "Park", "Backend", true },
+        { "another key", "ondemand", "MaxCores", false },
+        { "another section", "Park", "MinCores", false },
+};
+
+START_TEST(sets)
+{
+        const typeof(*options) *c = &options[_i];
+        Trial *trial = make();
+
+        ck_case(c->name, trial_sets(trial, c->section, c->key) == c->sets, "expected %d", c->sets);
+        ck_case(c->name, !trial_sets(NULL, c->section, c->key), "without a trial");
+        trial_free(trial);
+}
+END_TEST
+
+START_TEST(is_a_clean_copy)
+{
+        Trial *trial = make();
+
+        ck_assert_str_eq(trial->request.options[0].value, "2");
+        ck_assert_str_eq(trial->request.sender, ":1.5");
+        ck_assert(!strpbrk(trial->request.owner, "\n") && !strpbrk(trial->request.reason, "\t"));
+        ck_assert(!trial->done[0] && !trial->done[1]);
+        trial_free(trial);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("trial");
+        TCase *tcase = tcase_create("trial");
+
+        tcase_add_loop_test(tcase, honours, 0, G_N_ELEMENTS(policies));
+        tcase_add_loop_test(tcase, sets, 0, G_N_ELEMENTS(options));
+        tcase_add_test(tcase, is_a_clean_copy);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}
