@@ -332,6 +332,8 @@ static const sd_bus_vtable vtable[] = {
                                 SD_BUS_RESULT("o", hold, "h", fd), bus_method_hold, METHOD),
         SD_BUS_METHOD_WITH_ARGS("ReleaseHold", SD_BUS_ARGS("o", hold), SD_BUS_NO_RESULT,
                                 bus_method_release_hold, METHOD),
+        SD_BUS_METHOD_WITH_ARGS("Sample", SD_BUS_NO_ARGS, SD_BUS_RESULT("a{sv}", sample),
+                                bus_method_sample, METHOD),
         SD_BUS_METHOD_WITH_ARGS("GetEnergy", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(st)", domains),
                                 bus_method_get_energy, METHOD),
         SD_BUS_PROPERTY("Version", "s", get_version, 0, CONST),

@@ -141,6 +141,10 @@ void bus_answer_kept(Bus *bus);
 /* Appends a CPU set in list format. */
 int bus_append_cpus(sd_bus_message *message, const CpuSet *set);
 
+/* Appends what any user may know of every energy domain, as (sstdt): name, parent, whole joules
+ * since the start, watts (-1: not known yet), and readings that were dropped. */
+int bus_append_energy(sd_bus_message *message, Bus *bus);
+
 /* Shows the objects on the connection; see the list above. */
 int bus_export_manager(Bus *bus);
 int bus_export_measured(Bus *bus);
@@ -210,6 +214,7 @@ int bus_method_history_before(sd_bus_message *message, void *userdata, sd_bus_er
 int bus_method_get_settings(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_verify(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_get_energy(sd_bus_message *message, void *userdata, sd_bus_error *error);
+int bus_method_sample(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_pause(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_pause_for(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_start_trial(sd_bus_message *message, void *userdata, sd_bus_error *error);

@@ -131,6 +131,15 @@ typedef struct MeterState {
         int keep_error;         /* why they could not be; 0: they were */
 } MeterState;
 
+/* What one CPU did since the start, by the readings for queries: times in microseconds, by idle
+ * state. The times of sleeps in progress are estimates, as in Residency. */
+typedef struct CpuTotal {
+        double busy_usec;
+        double idle_usec[IDLE_STATES_MAX];
+        uint64_t entered[IDLE_STATES_MAX], above[IDLE_STATES_MAX], below[IDLE_STATES_MAX],
+                rejected[IDLE_STATES_MAX];
+} CpuTotal;
+
 /* A scan of tasks' affinities that goes on while the event loop does. */
 typedef struct PinsLook {
         PinsScan *scan; /* NULL: none */
@@ -154,6 +163,8 @@ typedef struct Manager {
         Observer observers[OBSERVERS]; /* readings made for those who ask */
         MeterState meter;              /* manager-evaluate.c */
         GArray *energy;                /* of EnergyTotal, by energy domain */
+        CpuTotal *totals;              /* by CPU number */
+        double pressure_usec;          /* in which some task waited for a CPU, since the start */
 
         GArray *policies;  /* of ActivePolicy, by rank */
         GArray *actuators; /* of ActuatorState */

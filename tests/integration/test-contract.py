@@ -14,7 +14,7 @@ METHODS = {
     'PauseFor': ('st', ''), 'Resume': ('', 'u'), 'StartTrial': ('a{sb}a(sss)s', 'h'),
     'SetIdleMask': ('s', ''), 'SetOption': ('sss', ''), 'SetProfile': ('s', ''),
     'Reload': ('', ''),
-    'GetSettings': ('', 'aa{sv}'), 'Verify': ('', 'a(sssss)'), 'GetEnergy': ('', 'a(st)'),
+    'GetSettings': ('', 'aa{sv}'), 'Sample': ('', 'a{sv}'), 'Verify': ('', 'a(sssss)'), 'GetEnergy': ('', 'a(st)'),
     'Hold': ('a{sv}', 'oh'), 'ReleaseHold': ('o', ''),
 }
 MANAGER_PROPERTIES = {
