@@ -19,6 +19,13 @@ void client_free(Client *client);
 /* All properties of the manager, asked for once; NULL if the daemon is not there. */
 json_object *client_manager(Client *client);
 
+/* The properties of an active policy, read now; NULL if there is none of this name. The caller
+ * puts the object. */
+json_object *client_policy(Client *client, const char *name);
+
+/* Sets how long an answer may take; the default is the 25 s of the bus. */
+void client_set_patience(Client *client, uint64_t usec);
+
 /* One property of the manager, asked for now; NULL if it cannot be had. For the caller to put. */
 json_object *client_property(Client *client, const char *name);
 

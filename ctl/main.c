@@ -13,6 +13,7 @@
 #include "control.h"
 #include "hold-options.h"
 #include "holds-measure.h"
+#include "metrics.h"
 #include "options.h"
 #include "record.h"
 #include "sleeps.h"
@@ -303,6 +304,16 @@ static const Verb verbs[] = {
                   "if nothing is wrong; notes are what cannot be changed here.",
           .ask = doctor_ask,
           .show = doctor_show },
+        { .name = "metrics",
+          .arguments = "",
+          .summary = "Print everything as metrics for Prometheus",
+          .help = "Prints OpenMetrics text. If idled does not run, idled_up is 0 and there is\n"
+                  "nothing else. --http is for idled-metrics.socket.\n"
+                  "  idlectl metrics --textfile /var/lib/prometheus/node-exporter/idled.prom",
+          .options = { metrics_options },
+          .check = metrics_check,
+          .ask = metrics_ask,
+          .mute = true },
         { .name = "dump",
           .arguments = "",
           .summary = "Print everything, for a report",

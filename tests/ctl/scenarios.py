@@ -276,8 +276,49 @@ def large():
     return says
 
 
+def fleet():
+    """All that metrics are made of: limits, energy, changes, and what a policy saves."""
+    says = normal()
+    says["manager"].update(LateUSec=1500, Degraded=[("cpufreq", "policy0 governor", "busy")])
+    says["policies"][1].update(
+        SavedJoules=1234567.25, SavedJoulesLow=-1000.5, SavedJoulesHigh=2500000.75, SavedWatts=1.5,
+        SavedWattsLow=-0.1, SavedWattsHigh=3.25, EffectiveShare=0.99, Blocks=120, BlocksDropped=3,
+        Verdict="unknown", EnergySource="rapl")
+    says["sample"] = {
+        "Cpus": [(i, 90 * 10**6 + i, 12960 * 10**6 * (i > 1), i // 2, 0, 0) for i in range(4)],
+        "IdleStates": [(i, name, 1500000 * (n + 1), 30, 3, 2, 1) for i in range(4)
+                       for n, name in enumerate(("POLL", "C1", "C6"))],
+        "Limits": [(0, 50, 800000, 2400000, 6, 1, "powersave", "balance_power"),
+                   (1, -1, 0, 0, -1, -1, "performance", "")],
+        "DisabledStates": [(0, "C6")],
+        "Energy": [("package-0", "", 5000, 12.3, 0), ("core", "package-0", 3000, -1.0, 2)],
+        "Transitions": [("ondemand", 6), ("", 1)],
+        "PressureUSec": 2500000,
+    }
+    return says
+
+
+def hostile():
+    """Names and texts that try to be more than a label, and twins among the idle states."""
+    says = fleet()
+    evil = 'x"} 1\n# EOF\nidled_up{a="\\'
+    says["manager"].update(
+        Version=evil, ParkBackend="\x1b[31m\t\u00e9\u202e" + evil, Missing=[(evil, evil), ("", "")],
+        Profiles=[(evil, "", ""), ("balanced", "", "")], Profile=evil, Policies=[evil, "ondemand"],
+        Knobs=[(evil, evil, "", "", "ours")], Degraded=[(evil, evil, evil)])
+    says["policies"][0]["Name"] = evil
+    says["policies"][1].update(Verdict=evil, EnergySource=evil, SavedJoules=float("nan"),
+                               SavedWatts=float("inf"), EffectiveShare=-1.0)
+    says["sample"].update(
+        IdleStates=[(0, "C1", 1, 1, 1, 1, 1), (0, "C1", 2, 2, 2, 2, 2), (0, evil, 3, 3, 3, 3, 3)],
+        Limits=[(0, 50, 0, 0, -1, -1, evil, evil)], DisabledStates=[(0, evil), (0, evil)],
+        Energy=[(evil, evil, 1, 1.0, 0)], Transitions=[(evil, 2**63), ("", 1)])
+    return says
+
+
 SCENARIOS = {f.__name__: f for f in (normal, unparked, dry, paused, degraded, strange, large,
-                                   busy, single, measured, limited, held, long)}
+                                   busy, single, measured, limited, held, long, fleet,
+                                   hostile)}
 SCENARIOS["measured-costs"] = lambda: measured("costs", (-3.2, -3.5, -2.9), (-50.0, -60.0, -40.0))
 SCENARIOS["measured-unclear"] = lambda: measured("unknown", (0.2, -1.1, 1.5), (5.0, -20.0, 30.0))
 SCENARIOS["measured-dropped"] = lambda: measured("unknown", (NAN,) * 3, (NAN,) * 3)
