@@ -48,11 +48,28 @@ EXPECTED = """
     {vendordir}/profiles/performance.conf
     {vendordir}/profiles/power-saver.conf
     {unitdir}/idled.service
+    {prefix}/lib/sysusers.d/idled-metrics.conf
     {unitdir}/idled-metrics.socket
     {unitdir}/idled-metrics@.service
     {datadir}/dbus-1/system-services/org.idled1.service
     {datadir}/dbus-1/system.d/org.idled1.conf
     {datadir}/dbus-1/system.d/org.idled1.power-profiles.conf
+    {datadir}/doc/idled/ansible/.ansible-lint
+    {datadir}/doc/idled/ansible/.yamllint
+    {datadir}/doc/idled/ansible/README.md
+    {datadir}/doc/idled/ansible/hosts.example.yml
+    {datadir}/doc/idled/ansible/roles/idled/defaults/main.yml
+    {datadir}/doc/idled/ansible/roles/idled/handlers/main.yml
+    {datadir}/doc/idled/ansible/roles/idled/meta/main.yml
+    {datadir}/doc/idled/ansible/roles/idled/tasks/files.yml
+    {datadir}/doc/idled/ansible/roles/idled/tasks/install.yml
+    {datadir}/doc/idled/ansible/roles/idled/tasks/main.yml
+    {datadir}/doc/idled/ansible/roles/idled/tasks/metrics.yml
+    {datadir}/doc/idled/ansible/roles/idled/tasks/service.yml
+    {datadir}/doc/idled/ansible/roles/idled/tasks/validate.yml
+    {datadir}/doc/idled/ansible/roles/idled/templates/metrics.conf.j2
+    {datadir}/doc/idled/ansible/roles/idled/templates/sections.conf.j2
+    {datadir}/doc/idled/ansible/site.yml
     {datadir}/doc/idled/idled-grafana.json
     {datadir}/doc/idled/idled.rules.yml
     {datadir}/doc/idled/no-app-rules.conf
