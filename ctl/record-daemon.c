@@ -12,6 +12,7 @@
 
 #define ASK_USEC         (900 * 1000) /* a second, that may be short when a sample was late */
 #define TRY_USEC         (10 * 1000 * 1000)
+#define SAVED_USEC       (10 * 1000 * 1000)
 #define HISTORY_MOST     64
 #define POLICY_INTERFACE "org.idled1.Policy"
 #define HOLD_INTERFACE   "org.idled1.Hold"
@@ -34,10 +35,28 @@ static const Row rows[] = {
 };
 #define ROWS G_N_ELEMENTS(rows)
 
+/* What a policy saves, as numbers with so many decimals and as texts. */
+static const struct {
+        const char *property, *column, *unit;
+        int decimals;
+} saved[] = {
+        { "SavedJoules", "saved_joules", "J", 0 },
+        { "SavedJoulesLow", "saved_joules_low", "J", 0 },
+        { "SavedJoulesHigh", "saved_joules_high", "J", 0 },
+        { "SavedWatts", "saved_watts", "W", 3 },
+        { "SavedWattsLow", "saved_watts_low", "W", 3 },
+        { "SavedWattsHigh", "saved_watts_high", "W", 3 },
+        { "EffectiveShare", "effective_share", "share", 4 },
+}, saved_texts[] = {
+        { "Verdict", "saved_verdict", "", 0 },
+        { "EnergySource", "saved_source", "", 0 },
+};
+
 struct RecordDaemon {
         Client *client;
         RecordingSampler *sampler;
         int64_t asked_usec;        /* when it was asked last, monotonic */
+        int64_t saved_usec;        /* and for what policies save */
         bool there, begun;         /* it answers; it did once */
         json_object *values[ROWS]; /* NULL: not known */
         uint64_t transition;       /* number of the last one that was recorded */
@@ -297,15 +316,43 @@ void record_daemon_ask(RecordDaemon *daemon, RecordingCpu *cpus, int n_cpus)
                 cpus[cpu].parked = known ? cpuset_has(&parked, cpu) : NAN;
 }
 
+/* What a policy saves goes into a sample every ten seconds: it changes by blocks of minutes. */
+static void put_saved(RecordDaemon *daemon)
+{
+        int64_t now = g_get_monotonic_time();
+        GHashTableIter iter;
+        gpointer name;
+
+        if (!daemon->there || (daemon->saved_usec && now - daemon->saved_usec < SAVED_USEC))
+                return;
+        daemon->saved_usec = now;
+        g_hash_table_iter_init(&iter, daemon->requests);
+        while (g_hash_table_iter_next(&iter, &name, NULL)) {
+                g_autoptr(json_object) policy = client_policy(daemon->client, name);
+
+                for (size_t i = 0; i < G_N_ELEMENTS(saved); i++)
+                        if (json_get(policy, saved[i].property))
+                                recording_sample_number(
+                                        daemon->sampler, saved[i].column, name, saved[i].unit,
+                                        saved[i].decimals,
+                                        json_number(policy, saved[i].property, NAN));
+                for (size_t i = 0; i < G_N_ELEMENTS(saved_texts); i++)
+                        if (*json_text(policy, saved_texts[i].property))
+                                recording_sample_text(daemon->sampler, saved_texts[i].column, name,
+                                                      json_text(policy, saved_texts[i].property));
+        }
+}
+
 void record_daemon_put(RecordDaemon *daemon)
 {
+        put_saved(daemon);
         for (size_t i = 0; i < ROWS; i++) {
                 json_object *object = daemon->values[i];
 
                 if (!object)
                         continue;
                 if (rows[i].text)
-                        recording_sample_text(daemon->sampler, rows[i].column,
+                        recording_sample_text(daemon->sampler, rows[i].column, NULL,
                                               json_object_get_string(object));
                 else
                         recording_sample_number(daemon->sampler, rows[i].column, NULL, rows[i].unit,

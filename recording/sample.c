@@ -237,10 +237,10 @@ void recording_sample_number(RecordingSampler *sampler, const char *name, const 
                       recording_number(sampler->machine, name, of, unit, decimals), value);
 }
 
-void recording_sample_text(RecordingSampler *sampler, const char *name, const char *text)
+void recording_sample_text(RecordingSampler *sampler, const char *name, const char *of,
+                           const char *text)
 {
-        recording_put_text(sampler->machine, recording_text(sampler->machine, name, NULL, ""),
-                           text);
+        recording_put_text(sampler->machine, recording_text(sampler->machine, name, of, ""), text);
 }
 
 void recording_event(RecordingSampler *sampler, const RecordingEvent *event)

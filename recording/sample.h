@@ -45,7 +45,8 @@ bool recording_sample(RecordingSampler *sampler, const Snapshot *seen, const Rec
 /* Sets a value in the row of table machine that the last sample began. */
 void recording_sample_number(RecordingSampler *sampler, const char *name, const char *of,
                              const char *unit, int decimals, double value);
-void recording_sample_text(RecordingSampler *sampler, const char *name, const char *text);
+void recording_sample_text(RecordingSampler *sampler, const char *name, const char *of,
+                           const char *text);
 
 /* To be called with each sample, by the time of CLOCK_REALTIME and CLOCK_BOOTTIME: adds an event if
  * samples are missing, because more than three intervals passed since the last, and one if the

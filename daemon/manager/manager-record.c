@@ -300,7 +300,7 @@ static void put_set(Recorder *recorder, const char *name, const CpuSet *set)
 {
         g_autofree char *text = cpuset_format(set);
 
-        recording_sample_text(recorder->sampler, name, text);
+        recording_sample_text(recorder->sampler, name, NULL, text);
 }
 
 /* What the daemon decides, in the row of the sample. */
@@ -320,7 +320,7 @@ static void put_daemon(const Manager *manager, Recorder *recorder)
         recording_sample_number(sampler, "transitions", NULL, "", 0,
                                 (double)history_count(manager->history));
         recording_sample_number(sampler, "paused", NULL, "", 0, is_paused(manager));
-        recording_sample_text(sampler, "profile", profile_name(manager));
+        recording_sample_text(sampler, "profile", NULL, profile_name(manager));
         recording_sample_number(sampler, "daemon_cpu_usec", NULL, "us", 0,
                                 (double)clock_usec(CLOCK_PROCESS_CPUTIME_ID));
 }
