@@ -36,7 +36,7 @@
 static const char *const colours[] = { "#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                        "#e69f00", "#56b4e9", "#000000", "#999999" };
 
-/* Of stacks: what is not asleep, then the darker the deeper. */
+/* For stacks: first what is not asleep, then the darker the deeper. */
 static const char *const layers[] = { "#d55e00", "#f4df6b", "#cfe3ee", "#9ecae1", "#6baed6",
                                       "#3f8dc4", "#2268a8", "#114a87", "#0a3161", "#051d3d" };
 
@@ -366,7 +366,7 @@ size_t plot_colour(const Plot *plot, size_t series)
         return layer_colour(before, n);
 }
 
-/* The attributes of what a series is filled with. */
+/* The attributes that fill a series. */
 static void write_fill(FILE *file, const Plot *plot, size_t number)
 {
         size_t colour = plot_colour(plot, number);
@@ -650,7 +650,7 @@ void plot_write(FILE *file, const Plot *plot)
         fputs("</svg>\n", file);
 }
 
-/* A name that fits, with the whole of it for those who point at it. */
+/* A name that fits; the pointer shows the whole of it. */
 static void write_row_name(FILE *file, double right, double y, const char *name)
 {
         size_t most = (size_t)(ROW_NAME / LETTER);

@@ -53,7 +53,7 @@ static const ChartKind chart_kinds[REPORT_CHARTS] = {
                               0 },
 };
 
-/* All of what is drawn of a chart of a recording; arrays are freed with it. */
+/* One chart of one recording; its arrays are freed with it. */
 typedef struct Drawing {
         Plot plot;
         PlotSeries *series;

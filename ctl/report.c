@@ -73,7 +73,7 @@ static void show_number(Table *table, json_object *object, const char *key, int 
                 table_cellf(table, STYLE_PLAIN, "%.*f", decimals, value);
 }
 
-/* Of the policy that saved most. */
+/* The policy that saved most. */
 static json_object *best_saving(json_object *recording)
 {
         json_object *savings = json_get(recording, "savings"), *saving, *best = NULL;

@@ -15,7 +15,7 @@
 /* More recordings than this are not next to each other on any screen. */
 #define REPORT_MOST 8
 
-/* Of a list, so many elements are kept. */
+/* How many elements of a list are kept. */
 #define REPORT_EVENTS  300 /* the last */
 #define REPORT_SOURCES 20  /* those that ended most sleeps */
 #define REPORT_SERIES  8   /* of a chart, */

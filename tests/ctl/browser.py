@@ -137,7 +137,7 @@ class Browser:
                   clickCount=1)
 
     def screenshot(self, whole=False):
-        """The bytes of a PNG; `whole`: of the whole page, not of what fits."""
+        """The bytes of a PNG; `whole`: the whole page, not only the part that fits."""
         options = {}
         if whole:
             size = self.call("Page.getLayoutMetrics")["cssContentSize"]

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Writes recordings for tests of idlectl report, by the tables of docs/recording.md: of machines
- * that nobody has here, with names that nobody should have. The same arguments make the same file.
+ * Writes recordings for tests of idlectl report, by the tables of docs/recording.md: large
+ * machines, machines without sensors, and names that attack a page. The same arguments make the
+ * same file.
  *
  * usage: make-recording KIND CPUS SECONDS FILE
  *
@@ -342,7 +343,7 @@ static bool flush(Maker *maker, double usec)
         return recording_file_write(maker->file, maker->batch, (uint64_t)usec) >= 0;
 }
 
-/* Of a second, when it ends. */
+/* The time at which a second of the recording ends. */
 static double time_of(const Maker *maker, int second)
 {
         double usec = BEGIN_USEC + 1e6 * second;
