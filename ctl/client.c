@@ -303,28 +303,6 @@ json_object *client_manager(Client *client)
         return client->manager;
 }
 
-json_object *client_policy(Client *client, const char *name)
-{
-        _message_ sd_bus_message *message = NULL, *reply = NULL;
-        g_autofree char *path = NULL;
-        char *encoded = NULL;
-        int r;
-
-        if (client->problem || sd_bus_path_encode(BUS_PATH "/policy", name, &encoded) < 0)
-                return NULL;
-        path = g_strdup(encoded);
-        free(encoded);
-        r = sd_bus_message_new_method_call(client->connection, &message, BUS_NAME, path,
-                                           "org.freedesktop.DBus.Properties", "GetAll");
-        if (r >= 0)
-                r = sd_bus_message_set_auto_start(message, false);
-        if (r >= 0)
-                r = sd_bus_message_append(message, "s", "org.idled1.Policy");
-        if (r >= 0)
-                r = sd_bus_call(client->connection, message, 0, NULL, &reply);
-        return r < 0 ? NULL : read_value(reply);
-}
-
 json_object *client_property(Client *client, const char *name)
 {
         const char *const arguments[] = { MANAGER_INTERFACE, name, NULL };

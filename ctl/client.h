@@ -29,9 +29,6 @@ void client_set_patience(Client *client, uint64_t usec);
 /* One property of the manager, asked for now; NULL if it cannot be had. For the caller to put. */
 json_object *client_property(Client *client, const char *name);
 
-/* All properties of a policy, read now; NULL if they are not available. The caller frees them. */
-json_object *client_policy(Client *client, const char *name);
-
 /* Asks for them anew the next time: something was changed. */
 void client_forget(Client *client);
 
