@@ -136,9 +136,12 @@ class Browser:
         self.call("Input.dispatchMouseEvent", type="mouseReleased", x=to_x, y=y, button="left",
                   clickCount=1)
 
-    def screenshot(self, whole=False):
-        """The bytes of a PNG; `whole`: the whole page, not only the part that fits."""
+    def screenshot(self, whole=False, box=None):
+        """The bytes of a PNG; `whole`: the whole page, not only the part that fits; `box`: the x, y,
+        width and height of a part of it."""
         options = {}
+        if box:
+            options = {"captureBeyondViewport": True, "clip": {**box, "scale": 1}}
         if whole:
             size = self.call("Page.getLayoutMetrics")["cssContentSize"]
             options = {"captureBeyondViewport": True,

@@ -21,9 +21,10 @@ BUSY, DEEPEST = (0xd5, 0x5e, 0x00), (0x0a, 0x31, 0x61)
 DARK_PAPER = (0x15, 0x18, 0x1c)
 
 
-def keep(name, data):
+def keep(name, take):
+    """Writes what take() returns to a file, if screenshots are asked for."""
     if os.environ.get("SCREENSHOTS"):
-        Path(os.environ["SCREENSHOTS"], name).write_bytes(data)
+        Path(os.environ["SCREENSHOTS"], name).write_bytes(take())
 
 
 class Pages(unittest.TestCase):
@@ -35,6 +36,14 @@ class Pages(unittest.TestCase):
     def page(self, *recordings):
         return make_page(self, *recordings)
 
+    def whole(self):
+        return self.browser.screenshot(whole=True)
+
+    def box(self, selector):
+        """The place of an element in the window, which is not scrolled."""
+        box = self.browser.evaluate(f"document.querySelector('{selector}').getBoundingClientRect().toJSON()")
+        return {key: box[key] for key in ("x", "y", "width", "height")}
+
     def visible(self, selector):
         """How many elements take room on the screen."""
         return self.browser.evaluate(f"[...document.querySelectorAll('{selector}')]"
@@ -43,7 +52,7 @@ class Pages(unittest.TestCase):
     def test_live(self):
         page = self.page(("usual", 16, 900))
         self.browser.open(page, height=1600)
-        keep("live.png", self.browser.screenshot(whole=True))
+        keep("live.png", self.whole)
         self.assertEqual(self.browser.problems, [])
         plots = self.browser.evaluate(PLOTS + ".length")
         self.assertGreaterEqual(plots, 7)
@@ -56,7 +65,7 @@ class Pages(unittest.TestCase):
     def test_values_and_zoom(self):
         """The legend has the values where the pointer is; a zoom of one plot is one of all."""
         self.browser.open(self.page(("usual", 16, 900)), height=1600)
-        box = self.browser.evaluate("document.querySelector('.plot').getBoundingClientRect().toJSON()")
+        box = self.box(".plot")
         legend = "document.querySelector('.legend').textContent"
         names = self.browser.evaluate(legend)
         middle = box["x"] + box["width"] / 2
@@ -71,14 +80,14 @@ class Pages(unittest.TestCase):
         after = self.browser.evaluate(ticks)
         self.assertEqual(len(set(after)), 1)
         self.assertNotEqual(before[0], after[0])
-        keep("zoomed.png", self.browser.screenshot())
+        keep("zoomed.png", self.browser.screenshot)
         self.assertEqual(self.browser.problems, [])
 
     def test_reason(self):
         """A click near a vertical line shows its reason, and marks it in the table."""
         self.browser.open(self.page(("usual", 16, 900)), height=1600)
         self.assertEqual(self.visible(".reason"), 0)
-        box = self.browser.evaluate("document.querySelector('.plot').getBoundingClientRect().toJSON()")
+        box = self.box(".plot")
         for x in range(int(box["x"]) + 60, int(box["x"] + box["width"]), 12):
             self.browser.click(x, box["y"] + 100)
             if self.browser.evaluate("document.querySelector('.reason').textContent"):
@@ -88,30 +97,30 @@ class Pages(unittest.TestCase):
         chosen = self.browser.evaluate("document.querySelector('tr.chosen').textContent")
         self.assertIn("transition", chosen)
         self.assertIn(chosen[:19], reason)
-        keep("reason.png", self.browser.screenshot())
+        top, end = self.box("h2")["y"], self.box("#plot-0-1")
+        keep("report.png", lambda: self.browser.screenshot(box={  # docs/report.png
+            "x": 0, "y": top - 4, "width": 1000, "height": end["y"] + end["height"] - top}))
         self.assertEqual(self.browser.problems, [])
 
     def test_without_scripts(self):
-        self.browser.open(self.page(("usual", 16, 900)), scripts=False, height=3600)
-        png = self.browser.screenshot()
-        keep("static.png", png)
+        self.browser.open(self.page(("usual", 16, 900)), scripts=False)
+        keep("static.png", self.whole)
         self.assertEqual(self.visible("canvas"), 0)
         self.assertEqual(self.visible(".hint"), 0)
         self.assertGreaterEqual(self.visible("figure > svg"), 9)
-        shown = browser.pixels(png)
+        shown = browser.pixels(self.browser.screenshot(box=self.box("#plot-0-1 > svg")))
         self.assertGreater(shown.get(BUSY, 0), 1000)
         self.assertGreater(shown.get(DEEPEST, 0), 10000)
 
     def test_dark(self):
         self.browser.open(self.page(("usual", 16, 900)), prefers_color_scheme="dark")
-        png = self.browser.screenshot()
-        keep("dark.png", self.browser.screenshot(whole=True))
-        shown = browser.pixels(png)
+        keep("dark.png", self.whole)
+        shown = browser.pixels(self.browser.screenshot(box=self.box("#plot-0-0")))
         self.assertGreater(shown[DARK_PAPER], sum(shown.values()) / 2)
         # The same page turns light, and its plots with it.
         self.browser.call("Emulation.setEmulatedMedia", features=[
             {"name": "prefers-color-scheme", "value": "light"}])
-        shown = browser.pixels(self.browser.screenshot())
+        shown = browser.pixels(self.browser.screenshot(box=self.box("#plot-0-0")))
         self.assertGreater(shown[(255, 255, 255)], sum(shown.values()) / 2)
         self.assertNotIn(DARK_PAPER, shown)
         self.assertEqual(self.browser.problems, [])
@@ -120,12 +129,12 @@ class Pages(unittest.TestCase):
         """What is printed are the static plots, not pictures of the live ones."""
         self.browser.open(self.page(("usual", 16, 900)), prefers_color_scheme="dark")
         self.browser.call("Emulation.setEmulatedMedia", media="print")
-        keep("print.png", self.browser.screenshot(whole=True))
+        keep("print.png", self.whole)
         self.assertEqual(self.visible("canvas"), 0)
         self.assertGreaterEqual(self.visible("figure > svg"), 9)
         self.browser.call("Emulation.setEmulatedMedia", media="")
         pdf = self.browser.pdf()
-        keep("print.pdf", pdf)
+        keep("print.pdf", lambda: pdf)
         pages = re.findall(rb"/Type /Page\b", pdf)
         self.assertTrue(2 <= len(pages) <= 12, len(pages))
         self.assertNotIn(b"/Subtype /Image", pdf)
@@ -137,12 +146,12 @@ class Pages(unittest.TestCase):
         places = ("[0, 1].map(r => document.getElementById(`plot-${r}-0`)"
                   ".getBoundingClientRect().toJSON())")
         self.browser.open(page, width=1600)
-        keep("beside.png", self.browser.screenshot(whole=True))
+        keep("beside.png", self.whole)
         left, right = self.browser.evaluate(places)
         self.assertEqual(left["y"], right["y"])
         self.assertGreaterEqual(right["x"], left["x"] + left["width"])
         self.browser.open(page, width=420)
-        keep("narrow.png", self.browser.screenshot(whole=True))
+        keep("narrow.png", self.whole)
         above, below = self.browser.evaluate(places)
         self.assertGreaterEqual(below["y"], above["y"] + above["height"])
         self.assertLessEqual(self.browser.evaluate("document.documentElement.scrollWidth"), 420)
@@ -152,13 +161,13 @@ class Pages(unittest.TestCase):
         """Whatever names contain, nothing of it runs or becomes an element."""
         page = self.page(("hostile", 4, 300))
         self.browser.open(page, height=1600)
-        keep("hostile.png", self.browser.screenshot(whole=True))
+        keep("hostile.png", self.whole)
         self.assertEqual(self.browser.problems, [])
         self.assertEqual(self.browser.evaluate("document.documentElement.dataset.live"), "yes")
         self.assertNotEqual(self.browser.evaluate("document.title"), "owned")
         self.assertEqual(self.browser.evaluate("document.querySelectorAll('script').length"), 3)
         self.assertEqual(self.browser.evaluate("document.querySelectorAll('img, b').length"), 0)
-        box = self.browser.evaluate("document.querySelector('.plot').getBoundingClientRect().toJSON()")
+        box = self.box(".plot")
         for x in range(int(box["x"]) + 60, int(box["x"] + box["width"]), 12):
             self.browser.click(x, box["y"] + 100)
         self.assertNotEqual(self.browser.evaluate("document.title"), "owned")
@@ -170,7 +179,7 @@ class Pages(unittest.TestCase):
                      ("usual", 576, 3600)):
             with self.subTest(kind):
                 self.browser.open(self.page(kind))
-                keep(f"{kind[0]}-{kind[1]}.png", self.browser.screenshot(whole=True))
+                keep(f"{kind[0]}-{kind[1]}.png", self.whole)
                 self.assertEqual(self.browser.problems, [])
                 self.assertEqual(self.browser.evaluate("document.documentElement.dataset.live"), "yes")
                 self.assertEqual(self.visible("figure.live .plot"),
