@@ -233,7 +233,7 @@ static char *explain(int error)
                 return g_strdup("this kernel has no BTF (/sys/kernel/btf/vmlinux): it must be "
                                 "built with CONFIG_DEBUG_INFO_BTF=y");
         default:
-                return g_strdup_printf("BPF programs cannot be loaded: %s", g_strerror(-error));
+                return g_strdup_printf("failed to load BPF programs: %s", g_strerror(-error));
         }
 }
 
@@ -247,7 +247,7 @@ static char *explain_load(int error)
 
         if (error == -EPERM || n == 0 || !*lines[0])
                 return g_steal_pointer(&why);
-        return g_strdup_printf("BPF programs cannot be loaded: %s (%s)", g_strerror(-error),
+        return g_strdup_printf("failed to load BPF programs: %s (%s)", g_strerror(-error),
                                g_strstrip(lines[0]));
 }
 

@@ -1,45 +1,95 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The benefit of parking, as one sentence and as one object.
+ * The benefit of policies, as sentences and as objects.
  */
 #include "benefit.h"
 
 #include <math.h>
 
-json_object *benefit_describe(json_object *manager)
+static json_object *describe(json_object *policy)
 {
-        json_object *told = json_get(manager, "ParkingBenefit"), *answer;
-        const char *verdict = json_length(told) == 4 ? json_element_text(told, 0) : "";
+        static const struct {
+                const char *key, *property;
+                double factor;
+                int decimals;
+        } reals[] = {
+                { "saved_watts", "SavedWatts", 1, 1 },
+                { "saved_watts_low", "SavedWattsLow", 1, 1 },
+                { "saved_watts_high", "SavedWattsHigh", 1, 1 },
+                { "saved_joules", "SavedJoules", 1, 0 },
+                { "saved_joules_low", "SavedJoulesLow", 1, 0 },
+                { "saved_joules_high", "SavedJoulesHigh", 1, 0 },
+                { "effective_percent", "EffectiveShare", 100, 1 },
+        };
+        json_object *answer = json_object_new_object();
 
-        if (!*verdict)
-                return NULL;
-        answer = json_object_new_object();
-        json_put_text(answer, "verdict", verdict);
-        json_put_real(answer, "active_watts", json_element_number(told, 1), 1);
-        json_put_real(answer, "parked_watts", json_element_number(told, 2), 1);
-        json_put(answer, "measured_usec", json_object_get(json_element(told, 3)));
+        json_put_same(answer, "policy", policy, "Name");
+        json_put_same(answer, "verdict", policy, "Verdict");
+        for (size_t i = 0; i < G_N_ELEMENTS(reals); i++)
+                json_put_real(answer, reals[i].key,
+                              reals[i].factor * json_number(policy, reals[i].property, NAN),
+                              reals[i].decimals);
+        json_put_same(answer, "blocks", policy, "Blocks");
+        json_put_same(answer, "blocks_dropped", policy, "BlocksDropped");
+        json_put_same(answer, "energy_source", policy, "EnergySource");
         return answer;
+}
+
+json_object *benefits_describe(json_object *policies)
+{
+        json_object *answer = json_object_new_array(), *policy;
+
+        JSON_FOREACH(policy, policies)
+                if (json_int(policy, "Blocks", 0) > 0 || json_int(policy, "BlocksDropped", 0) > 0)
+                        json_object_array_add(answer, describe(policy));
+        return answer;
+}
+
+static char *text_joules(double joules)
+{
+        if (fabs(joules) >= 3.6e6)
+                return g_strdup_printf("%.1f kWh", joules / 3.6e6);
+        if (fabs(joules) >= 10e3)
+                return g_strdup_printf("%.1f kJ", joules / 1e3);
+        return g_strdup_printf("%.0f J", joules);
+}
+
+/* ", 12.3 kJ (10.0 kJ to 14.6 kJ) since measuring began", or nothing. */
+static void add_joules(GString *text, json_object *benefit)
+{
+        double joules = json_number(benefit, "saved_joules", NAN);
+        g_autofree char *value = text_joules(joules);
+        g_autofree char *low = text_joules(json_number(benefit, "saved_joules_low", NAN));
+        g_autofree char *high = text_joules(json_number(benefit, "saved_joules_high", NAN));
+
+        if (isfinite(joules))
+                g_string_append_printf(text, ", %s (%s to %s) since measuring began", value, low,
+                                       high);
 }
 
 char *benefit_text(json_object *benefit)
 {
-        const char *verdict = json_text(benefit, "verdict");
-        double active = json_number(benefit, "active_watts", NAN);
-        double parked = json_number(benefit, "parked_watts", NAN);
-        double past = ((double)g_get_real_time() - json_number(benefit, "measured_usec", 0)) / 1e6;
-        g_autofree char *ago = NULL, *what = NULL;
+        const char *policy = json_text(benefit, "policy"), *verdict = json_text(benefit, "verdict");
+        double watts = json_number(benefit, "saved_watts", NAN);
+        double low = json_number(benefit, "saved_watts_low", NAN);
+        double high = json_number(benefit, "saved_watts_high", NAN);
+        double share = json_number(benefit, "effective_percent", NAN);
+        GString *text = g_string_new(policy);
 
-        if (!benefit)
-                return NULL;
-        ago = text_duration(past);
         if (g_str_equal(verdict, "saves"))
-                what = g_strdup_printf("parking saves %.1f W", active - parked);
-        else if (g_str_equal(verdict, "saves nothing"))
-                what = g_strdup("parking saves nothing");
+                g_string_append_printf(text, " saves %.1f W (%.1f to %.1f W)", watts, low, high);
+        else if (g_str_equal(verdict, "costs"))
+                g_string_append_printf(text, " costs %.1f W (%.1f to %.1f W)", -watts, -high, -low);
+        else if (isfinite(low))
+                g_string_append_printf(text, ": whether it saves is not known yet (%.1f to %.1f W)",
+                                       low, high);
         else
-                what = g_strdup("parking makes no measurable difference");
-        return g_strdup_printf(
-                "%s (%.1f W with all CPUs active, %.1f W with some parked), measured "
-                "%s ago",
-                what, active, parked, ago);
+                g_string_append(text, ": whether it saves is not known yet");
+        add_joules(text, benefit);
+        if (isfinite(share))
+                g_string_append_printf(text, "; in effect %.0f %% of the time", share);
+        g_string_append_printf(
+                text, "; %d blocks by %s, %d dropped", (int)json_int(benefit, "blocks", 0),
+                json_text(benefit, "energy_source"), (int)json_int(benefit, "blocks_dropped", 0));
+        return g_string_free(text, FALSE);
 }

@@ -23,7 +23,8 @@ struct Client {
         sd_bus *connection;
         char *problem; /* why the daemon cannot be asked; NULL: it can, as far as is known */
         json_object *manager;
-        bool authorize; /* somebody sits there who can be asked for a password */
+        GHashTable *news; /* properties that have changed; NULL: nobody listens */
+        bool authorize;   /* somebody sits there who can be asked for a password */
 };
 
 Client *client_new(const Ctl *ctl)
@@ -34,8 +35,8 @@ Client *client_new(const Ctl *ctl)
 
         client->authorize = ctl->screen.terminal;
         if (ctl->root_path && !ctl->bus) {
-                client->problem = g_strdup("idled is not running (with --root only a bus that is "
-                                           "named is asked)");
+                client->problem = g_strdup("idled is not running (with --root, idlectl uses a bus "
+                                           "only if an option names it)");
                 return client;
         }
         address = bus_address(ctl->bus);
@@ -51,6 +52,8 @@ void client_free(Client *client)
         if (!client)
                 return;
         json_object_put(client->manager);
+        if (client->news)
+                g_hash_table_unref(client->news);
         sd_bus_close_unref(client->connection);
         g_free(client->problem);
         g_free(client);
@@ -182,7 +185,7 @@ static bool is_gone(Client *client, const sd_bus_error *error, int r)
 
         if (sd_bus_error_has_names(error, SD_BUS_ERROR_SERVICE_UNKNOWN,
                                    SD_BUS_ERROR_NAME_HAS_NO_OWNER))
-                how = "is not running (nobody has its name on the bus)";
+                how = "is not running (its name on the bus has no owner)";
         else if (r == -ETIMEDOUT ||
                  sd_bus_error_has_names(error, SD_BUS_ERROR_NO_REPLY, SD_BUS_ERROR_TIMEOUT))
                 how = "does not answer";
@@ -204,14 +207,13 @@ static char *error_text(const sd_bus_error *error, int r)
 {
         if (sd_bus_error_has_names(error, SD_BUS_ERROR_ACCESS_DENIED,
                                    SD_BUS_ERROR_INTERACTIVE_AUTHORIZATION_REQUIRED))
-                return g_strdup("you may not do that: ask as root, or be given the right by "
-                                "polkit");
+                return g_strdup("not authorized: run idlectl as root, or let polkit authorize you");
         return g_strdup(error->message ? error->message : g_strerror(-r));
 }
 
 /* A call to the daemon that does not start it; `*ret_error` is set if there can be none. */
-static int call_new_at(Client *client, const char *path, const char *interface, const char *method,
-                       sd_bus_message **ret_message, char **ret_error)
+static int call_new(Client *client, const char *interface, const char *method,
+                    sd_bus_message **ret_message, char **ret_error)
 {
         _message_ sd_bus_message *message = NULL;
         int r;
@@ -220,8 +222,8 @@ static int call_new_at(Client *client, const char *path, const char *interface, 
                 *ret_error = g_strdup(client->problem);
                 return -ENOTCONN;
         }
-        r = sd_bus_message_new_method_call(client->connection, &message, BUS_NAME, path, interface,
-                                           method);
+        r = sd_bus_message_new_method_call(client->connection, &message, BUS_NAME, BUS_PATH,
+                                           interface, method);
         if (r >= 0)
                 r = sd_bus_message_set_auto_start(message, false);
         if (r >= 0)
@@ -232,12 +234,6 @@ static int call_new_at(Client *client, const char *path, const char *interface, 
         }
         *ret_message = g_steal_pointer(&message);
         return 0;
-}
-
-static int call_new(Client *client, const char *interface, const char *method,
-                    sd_bus_message **ret_message, char **ret_error)
-{
-        return call_new_at(client, BUS_PATH, interface, method, ret_message, ret_error);
 }
 
 /* How long the answer may take; 0: as long as any. Whoever may be asked for a password takes his
@@ -268,6 +264,12 @@ static int call_send(Client *client, sd_bus_message *message, int r, sd_bus_mess
         return gone ? -ENOTCONN : -EREMOTEIO;
 }
 
+void client_set_patience(Client *client, uint64_t usec)
+{
+        if (client->connection)
+                sd_bus_set_method_call_timeout(client->connection, usec);
+}
+
 static int call(Client *client, const char *interface, const char *method,
                 const char *const *arguments, json_object **ret_answer, char **ret_error)
 {
@@ -295,6 +297,28 @@ json_object *client_manager(Client *client)
         return client->manager;
 }
 
+json_object *client_policy(Client *client, const char *name)
+{
+        _message_ sd_bus_message *message = NULL, *reply = NULL;
+        g_autofree char *path = NULL;
+        char *encoded = NULL;
+        int r;
+
+        if (client->problem || sd_bus_path_encode(BUS_PATH "/policy", name, &encoded) < 0)
+                return NULL;
+        path = g_strdup(encoded);
+        free(encoded);
+        r = sd_bus_message_new_method_call(client->connection, &message, BUS_NAME, path,
+                                           "org.freedesktop.DBus.Properties", "GetAll");
+        if (r >= 0)
+                r = sd_bus_message_set_auto_start(message, false);
+        if (r >= 0)
+                r = sd_bus_message_append(message, "s", "org.idled1.Policy");
+        if (r >= 0)
+                r = sd_bus_call(client->connection, message, 0, NULL, &reply);
+        return r < 0 ? NULL : read_value(reply);
+}
+
 json_object *client_property(Client *client, const char *name)
 {
         const char *const arguments[] = { MANAGER_INTERFACE, name, NULL };
@@ -304,22 +328,6 @@ json_object *client_property(Client *client, const char *name)
         if (!client->problem)
                 call(client, "org.freedesktop.DBus.Properties", "Get", arguments, &value, &error);
         return value;
-}
-
-json_object *client_policy(Client *client, const char *name)
-{
-        _message_ sd_bus_message *message = NULL, *reply = NULL;
-        g_autofree char *path = NULL, *error = NULL;
-        int r = sd_bus_path_encode(BUS_PATH "/policy", name, &path);
-
-        if (r >= 0)
-                r = call_new_at(client, path, "org.freedesktop.DBus.Properties", "GetAll", &message,
-                                &error);
-        if (r >= 0)
-                r = sd_bus_message_append(message, "s", BUS_NAME ".Policy");
-        if (!message)
-                return NULL;
-        return call_send(client, message, r, &reply, &error) < 0 ? NULL : read_value(reply);
 }
 
 void client_forget(Client *client)
@@ -415,12 +423,93 @@ int client_hold(Client *client, const HoldWishes *wishes, char **ret_path, int *
         if (sd_bus_message_read(reply, "oh", &path, &fd) >= 0)
                 fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
         if (fd < 0) {
-                *ret_error = g_strdup("the answer has no hold in it");
+                *ret_error = g_strdup("the answer contains no hold");
                 return -EREMOTEIO;
         }
         *ret_path = g_strdup(path);
         *ret_fd = fd;
         return 0;
+}
+
+int client_trial(Client *client, const char *const *policies, bool honoured,
+                 const char *const *options, const char *reason, int *ret_fd, char **ret_error)
+{
+        _message_ sd_bus_message *message = NULL, *reply = NULL;
+        int fd = -1, r;
+
+        client_manager(client);
+        r = call_new(client, MANAGER_INTERFACE, "StartTrial", &message, ret_error);
+        if (r < 0)
+                return r;
+        r = sd_bus_message_open_container(message, 'a', "{sb}");
+        for (; r >= 0 && *policies; policies++)
+                r = sd_bus_message_append(message, "{sb}", *policies, (int)honoured);
+        if (r >= 0)
+                r = sd_bus_message_close_container(message);
+        if (r >= 0)
+                r = sd_bus_message_open_container(message, 'a', "(sss)");
+        for (; r >= 0 && *options; options += 3)
+                r = sd_bus_message_append(message, "(sss)", options[0], options[1], options[2]);
+        if (r >= 0)
+                r = sd_bus_message_close_container(message);
+        if (r >= 0)
+                r = sd_bus_message_append(message, "s", reason);
+        r = call_send(client, message, r, &reply, ret_error);
+        if (r < 0)
+                return r;
+        if (sd_bus_message_read(reply, "h", &fd) >= 0)
+                fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+        if (fd < 0) {
+                *ret_error = g_strdup("the answer has no trial in it");
+                return -EREMOTEIO;
+        }
+        *ret_fd = fd;
+        return 0;
+}
+
+/* The properties in its dictionary, and behind it those that were only invalidated. */
+static int on_change(sd_bus_message *m, void *userdata, sd_bus_error *error)
+{
+        Client *client = userdata;
+        const char *interface, *name;
+        int r = sd_bus_message_read(m, "s", &interface);
+
+        if (r < 0 || !g_str_equal(interface, MANAGER_INTERFACE))
+                return 0;
+        r = sd_bus_message_enter_container(m, 'a', "{sv}");
+        while (r >= 0 && sd_bus_message_enter_container(m, 'e', "sv") > 0) {
+                r = sd_bus_message_read(m, "s", &name);
+                if (r >= 0)
+                        g_hash_table_add(client->news, g_strdup(name));
+                if (r >= 0)
+                        r = sd_bus_message_skip(m, "v");
+                if (r >= 0)
+                        r = sd_bus_message_exit_container(m);
+        }
+        return 0;
+}
+
+int client_listen(Client *client)
+{
+        if (client->problem)
+                return -ENOTCONN;
+        client->news = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        return sd_bus_match_signal(client->connection, NULL, BUS_NAME, BUS_PATH,
+                                   "org.freedesktop.DBus.Properties", "PropertiesChanged",
+                                   on_change, client);
+}
+
+GHashTable *client_news(Client *client)
+{
+        GHashTable *none = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL), *news;
+
+        if (!client->news)
+                return none;
+        while (sd_bus_process(client->connection, NULL) > 0)
+                continue;
+        news = client->news;
+        client->news = none;
+        return news;
 }
 
 int client_sleeps_start(Client *client, bool latencies, uint32_t *ret_number, int *ret_fd,
@@ -440,7 +529,7 @@ int client_sleeps_start(Client *client, bool latencies, uint32_t *ret_number, in
         if (sd_bus_message_read(reply, "uh", ret_number, &fd) >= 0)
                 fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
         if (fd < 0) {
-                *ret_error = g_strdup("the answer has no descriptor in it");
+                *ret_error = g_strdup("the answer contains no descriptor");
                 return -EREMOTEIO;
         }
         *ret_fd = fd;

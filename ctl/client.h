@@ -19,11 +19,15 @@ void client_free(Client *client);
 /* All properties of the manager, asked for once; NULL if the daemon is not there. */
 json_object *client_manager(Client *client);
 
+/* The properties of an active policy, read now; NULL if there is none of this name. The caller
+ * puts the object. */
+json_object *client_policy(Client *client, const char *name);
+
+/* Sets how long an answer may take; the default is the 25 s of the bus. */
+void client_set_patience(Client *client, uint64_t usec);
+
 /* One property of the manager, asked for now; NULL if it cannot be had. For the caller to put. */
 json_object *client_property(Client *client, const char *name);
-
-/* All properties of a policy, read now; NULL if they are not available. The caller frees them. */
-json_object *client_policy(Client *client, const char *name);
 
 /* Asks for them anew the next time: something was changed. */
 void client_forget(Client *client);
@@ -67,6 +71,19 @@ int client_sleeps_start(Client *client, bool latencies, uint32_t *ret_number, in
 
 /* What it has counted, as org.idled1.Sleeps.Read() says it. */
 int client_sleeps_read(Client *client, uint32_t number, json_object **ret_answer, char **ret_error);
+
+/* Begins a trial, or replaces that of this client: idled ignores the requests of `policies`, or
+ * honours them, and sets options, of each three texts: section, key, value; both end with NULL. It
+ * ends when the descriptor is closed. Errors as those of client_call(). */
+int client_trial(Client *client, const char *const *policies, bool honoured,
+                 const char *const *options, const char *reason, int *ret_fd, char **ret_error);
+
+/* Has client_news() tell of changes from now on. */
+int client_listen(Client *client);
+
+/* The manager's properties that were signalled to have changed since the last call, as the keys of
+ * a table; never blocks. */
+GHashTable *client_news(Client *client);
 
 /* All objects below the manager by path, each with its properties; NULL if it is not there. */
 json_object *client_objects(Client *client);

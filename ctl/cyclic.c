@@ -49,7 +49,7 @@ static int prepare(const Sleeper *sleeper)
 {
         const CyclicOptions *options = &sleeper->cyclic->options;
         const struct sched_param param = { .sched_priority = options->priority };
-        int r = thread_pin(sleeper->result->cpu);
+        int r = options->anywhere ? 0 : thread_pin(sleeper->result->cpu);
 
         if (r < 0)
                 return r;

@@ -13,6 +13,7 @@ typedef struct CyclicOptions {
         uint64_t interval_nsec; /* from one wake-up to the next */
         int policy;             /* SCHED_FIFO, SCHED_RR or SCHED_OTHER */
         int priority;           /* of the first two; 0 for the last */
+        bool anywhere;          /* threads run on any CPU, as other tasks do */
 } CyclicOptions;
 
 typedef struct CyclicCpu {

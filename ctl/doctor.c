@@ -341,8 +341,9 @@ static void check_processes(Doctor *doctor)
         }
         if (hidden)
                 add(doctor, false, "permissions",
-                    g_strdup("the files of other users' processes cannot be seen"),
-                    "who holds /dev/cpu_dma_latency is not known", "sudo idlectl doctor");
+                    g_strdup("the open files of other users' processes cannot be read"),
+                    "processes that hold /dev/cpu_dma_latency are not known",
+                    "sudo idlectl doctor");
 }
 
 static void check_sched_ext(Doctor *doctor)
@@ -442,7 +443,7 @@ json_object *doctor_ask(Ctl *ctl, int *ret_status)
         int r = topology_read(ctl->root, &doctor.topology);
 
         if (r < 0) {
-                *ret_status = complain("%s: no CPUs can be read: %s",
+                *ret_status = complain("%s: failed to read the CPUs: %s",
                                        ctl->root_path ? ctl->root_path : "/", g_strerror(-r));
                 json_object_put(doctor.findings);
                 return NULL;

@@ -46,7 +46,7 @@ static bool next_sample(Watch *watch, uint64_t interval_usec, bool energy)
         g_usleep(interval_usec);
         r = watch_sample(watch, SENSE_RESIDENCY, energy);
         if (r < 0)
-                complain("the CPUs can no longer be read: %s", g_strerror(-r));
+                complain("failed to read the CPUs again: %s", g_strerror(-r));
         return r == 0;
 }
 
@@ -80,7 +80,7 @@ Turbostat *estimate_measure(const Ctl *ctl, uint64_t usec, uint64_t interval_use
         int r = watch_new(ctl->root, &watch);
 
         if (r < 0) {
-                complain("%s: no CPUs can be read: %s", ctl->root_path ? ctl->root_path : "/",
+                complain("%s: failed to read the CPUs: %s", ctl->root_path ? ctl->root_path : "/",
                          g_strerror(-r));
                 return NULL;
         }

@@ -2,8 +2,8 @@
 /*
  * Power from residencies: what idlectl's verbs share of it.
  */
-#ifndef IDLED_ESTIMATE_H
-#define IDLED_ESTIMATE_H
+#ifndef IDLED_POWER_ESTIMATE_H
+#define IDLED_POWER_ESTIMATE_H
 
 #include "ctl.h"
 #include "power-table.h"

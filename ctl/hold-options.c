@@ -122,7 +122,7 @@ const VerbOption hold_options[] = {
         { "cpus", "LIST", "keep these CPUs active, and ask for them", take_cpus },
         { "profile", "NAME", "activate this profile", take_profile },
         { "global", NULL, "the latency is for all CPUs of the machine", take_global },
-        { "reason", "TEXT", "what for, for people", take_reason },
+        { "reason", "TEXT", "what it is for", take_reason },
         { 0 },
 };
 

@@ -100,7 +100,7 @@ static void tell(const Ctl *ctl, const char *path)
         } else {
                 on = where ? g_strconcat(" on ", where, NULL) : NULL;
                 printf("Hold %s is %s%s%s\n", id ? id + 1 : path,
-                       obstacle ? "not wholly in force: " : "in force",
+                       obstacle ? "not fully in effect: " : "in effect",
                        obstacle ? obstacle
                        : on     ? on
                                 : "",
@@ -120,7 +120,7 @@ json_object *hold_ask(Ctl *ctl, int *ret_status)
         }
         signals = catch_signals();
         if (signals < 0) {
-                *ret_status = complain("signals cannot be waited for: %s", g_strerror(-signals));
+                *ret_status = complain("failed to wait for signals: %s", g_strerror(-signals));
                 return NULL;
         }
         tell(ctl, path);

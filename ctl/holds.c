@@ -125,7 +125,7 @@ static void add_row(Table *table, json_object *hold, bool measured)
                 holds_measured_cells(table, hold);
         table_note(table, STYLE_PLAIN, json_text(hold, "reason"));
         if (json_get(hold, "obstacle")) {
-                who = g_strdup_printf("Not wholly in force: %s.", json_text(hold, "obstacle"));
+                who = g_strdup_printf("Not fully in effect: %s.", json_text(hold, "obstacle"));
                 table_note(table, STYLE_WARN, who);
         }
 }
@@ -145,7 +145,7 @@ void holds_show(const Ctl *ctl, json_object *answer)
 
         answer_show_daemon(ctl, answer);
         if (json_length(holds) == 0) {
-                screen_line(&ctl->screen, STYLE_PLAIN, "Nobody holds anything.");
+                screen_line(&ctl->screen, STYLE_PLAIN, "There are no holds.");
                 return;
         }
         for (size_t i = 0; i < G_N_ELEMENTS(columns); i++)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "page.h"
 #include "plot.h"
 
 static void print_row(const char *setting, json_object *run, json_object *numbers, const char *cpu)
@@ -153,24 +154,33 @@ static void add_scatter(Drawing *drawing, int64_t interval_usec)
                 ((Plot){ title, { axis }, { "99th percentile (us)", .log = true }, series, 1 }));
 }
 
-static int write_plots(const Drawing *drawing, json_object *answer, const char *path)
+static int write_svg(const Plot *plot, const char *path)
 {
-        g_autofree char *text = g_strdup_printf("Policy %s, CPUs %s.", json_text(answer, "policy"),
-                                                json_text(answer, "cpus"));
         FILE *file = fopen(path, "we");
         bool failed;
 
         if (!file)
                 return complain("--plot: %s: %s", path, g_strerror(errno));
-        if (g_str_has_suffix(path, ".svg"))
-                plot_write_file(file, &g_array_index(drawing->plots, Plot, 0));
-        else
-                plot_write_page(file, "Wake-up latency", text, (Plot *)(void *)drawing->plots->data,
-                                drawing->plots->len);
+        plot_write_file(file, plot);
         failed = ferror(file);
         if (fclose(file) != 0 || failed)
                 return complain("--plot: %s: %s", path, g_strerror(errno));
         return EXIT_FINE;
+}
+
+static int write_page(const Drawing *drawing, json_object *answer, const char *path)
+{
+        const PageFrame frame = { "Wake-up latency" };
+        Page page;
+
+        page_open(&page, &frame);
+        fputs("<p>", page.file);
+        markup_writef(page.file, "Policy %s, CPUs %s.", json_text(answer, "policy"),
+                      json_text(answer, "cpus"));
+        fputs("</p>\n", page.file);
+        for (unsigned i = 0; i < drawing->plots->len; i++)
+                plot_write(page.file, &g_array_index(drawing->plots, Plot, i));
+        return page_save(&page, "--plot", path);
 }
 
 int latency_plot(json_object *answer, const char *path)
@@ -186,8 +196,10 @@ int latency_plot(json_object *answer, const char *path)
                 add_scatter(&drawing, json_int(run, "interval_usec", 0));
         if (drawing.plots->len == 0)
                 status = complain("--plot: nothing was measured");
+        else if (g_str_has_suffix(path, ".svg"))
+                status = write_svg(&g_array_index(drawing.plots, Plot, 0), path);
         else
-                status = write_plots(&drawing, answer, path);
+                status = write_page(&drawing, answer, path);
         g_array_unref(drawing.plots);
         g_ptr_array_unref(drawing.memory);
         return status;

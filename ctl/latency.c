@@ -136,7 +136,7 @@ static int take_sweep(Ctl *ctl, const char *text)
 {
         if (!asked.sweep)
                 asked.sweep = g_ptr_array_new_with_free_func(g_free);
-        return sweep_parse(text, asked.sweep);
+        return sweep_parse("--sweep", text, asked.sweep);
 }
 
 const VerbOption latency_options[] = {
@@ -441,7 +441,7 @@ json_object *latency_ask(Ctl *ctl, int *ret_status)
         *ret_status = EXIT_FAILED;
         r = watch_new(ctl->root, &watch);
         if (r < 0) {
-                complain("%s: no CPUs can be read: %s", ctl->root_path ? ctl->root_path : "/",
+                complain("%s: failed to read the CPUs: %s", ctl->root_path ? ctl->root_path : "/",
                          g_strerror(-r));
                 return NULL;
         }
@@ -453,7 +453,8 @@ json_object *latency_ask(Ctl *ctl, int *ret_status)
                 return NULL;
         session.table = table;
         block_signals(&session); /* before anything is changed, and for all threads */
-        sweep = sweep_new(ctl, asked.sweep ? asked.sweep : none, watch->topology, &session.cpus);
+        sweep = sweep_new(ctl, "--sweep", asked.sweep ? asked.sweep : none, watch->topology,
+                          &session.cpus);
         if (!sweep)
                 return NULL;
         *ret_status = EXIT_FINE;

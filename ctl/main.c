@@ -13,8 +13,10 @@
 #include "control.h"
 #include "hold-options.h"
 #include "holds-measure.h"
+#include "metrics.h"
 #include "options.h"
 #include "record.h"
+#include "report.h"
 #include "sleeps.h"
 
 static int take_history(Ctl *ctl, const char *text)
@@ -209,9 +211,9 @@ static const Verb verbs[] = {
           .arguments = "[TRACE...]",
           .summary = "Show which governor and limit suit recorded idle periods",
           .help = "Replays the kernel's governors with every limit on idle states, and prints the\n"
-                  "commands that apply the best. Energy is by that of the least. Of candidates\n"
-                  "that need about the same energy, the one with the shortest exit latency is\n"
-                  "best.\n"
+                  "commands that apply the best. Energy is relative to the candidate that needs\n"
+                  "least. Among candidates that need about the same energy, the best has the\n"
+                  "shortest exit latency.\n"
                   "  idlectl advise --table laptop.tbl --latency 100us trace.csv.xz",
           .options = { advise_options },
           .check = advise_check,
@@ -261,6 +263,19 @@ static const Verb verbs[] = {
           .max_args = 2,
           .ask = diff_ask,
           .show = diff_show },
+        { .name = "report",
+          .arguments = "--output FILE RECORDING...",
+          .summary = "Write a page with plots of recordings",
+          .help = "The page is one HTML file: parked CPUs over load, idle states, power, what was\n"
+                  "saved, wake-ups, and events with their reasons. Several recordings, 8 at most,\n"
+                  "stand next to each other.\n"
+                  "  idlectl report --output monday.html monday.rec",
+          .options = { report_options },
+          .check = report_check,
+          .min_args = 1,
+          .max_args = REPORT_MOST,
+          .ask = report_ask,
+          .show = report_show },
         { .name = "sleeps",
           .arguments = "[-- COMMAND...]",
           .summary = "Show how long CPUs sleep, and what ends their sleeps",
@@ -309,6 +324,21 @@ static const Verb verbs[] = {
           .check = estimate_check,
           .ask = estimate_ask,
           .show = estimate_show },
+        { .name = "prove",
+          .arguments = "[-- COMMAND...]",
+          .summary = "Measure whether one setting draws less than another",
+          .help = "Switches between the two in blocks of random order, and compares power, energy\n"
+                  "per work and waiting, each with a 95 % interval. Exit status: 0 if the second\n"
+                  "setting was shown to save energy, 1 if not, 3 after an error. All settings are\n"
+                  "restored, however idlectl ends. With a COMMAND, energy per run of it.\n"
+                  "  idlectl prove --policy ondemand --for 1h\n"
+                  "  idlectl prove --profile balanced,power-saver --precision 1% -- make -j4",
+          .options = { prove_options },
+          .check = prove_check,
+          .max_args = INT_MAX,
+          .ask = prove_ask,
+          .show = prove_show,
+          .command = true },
         { .name = "doctor",
           .arguments = "",
           .summary = "Find what keeps this machine from sleeping deeply",
@@ -317,6 +347,16 @@ static const Verb verbs[] = {
                   "if nothing is wrong; notes are what cannot be changed here.",
           .ask = doctor_ask,
           .show = doctor_show },
+        { .name = "metrics",
+          .arguments = "",
+          .summary = "Print everything as metrics for Prometheus",
+          .help = "Prints OpenMetrics text. If idled does not run, idled_up is 0 and there is\n"
+                  "nothing else. --http is for idled-metrics.socket.\n"
+                  "  idlectl metrics --textfile /var/lib/prometheus/node-exporter/idled.prom",
+          .options = { metrics_options },
+          .check = metrics_check,
+          .ask = metrics_ask,
+          .mute = true },
         { .name = "dump",
           .arguments = "",
           .summary = "Print everything, for a report",

@@ -89,7 +89,7 @@ static void add_row(Table *table, json_object *policy)
                 table_cell(table, STYLE_DIM, "-");
         table_note(table, *problem ? STYLE_BAD : STYLE_DIM,
                    *problem ? problem : json_text(policy, "summary"));
-        table_note(table, STYLE_PLAIN, loaded ? json_text(policy, "reason") : "Not at work.");
+        table_note(table, STYLE_PLAIN, loaded ? json_text(policy, "reason") : "Not active.");
 }
 
 void policies_show(const Ctl *ctl, json_object *answer)
@@ -99,13 +99,13 @@ void policies_show(const Ctl *ctl, json_object *answer)
 
         answer_show_daemon(ctl, answer);
         if (json_length(policies) == 0) {
-                screen_line(&ctl->screen, STYLE_PLAIN, "No policy is at work, and none is in %s.",
+                screen_line(&ctl->screen, STYLE_PLAIN, "No policy is active, and none is in %s.",
                             json_text(answer, "policy_dir"));
                 return;
         }
         table_column(table, "Rank", true);
         table_column(table, "Policy", false);
-        table_column(table, "Wishes", false);
+        table_column(table, "Requests", false);
         table_column(table, "Period", true);
         JSON_FOREACH(policy, policies)
                 add_row(table, policy);

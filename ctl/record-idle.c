@@ -140,8 +140,7 @@ static int open_ledger(const Ctl *ctl, Recorder *recorder)
         g_autofree char *error = NULL;
 
         if (ctl->root_path)
-                return complain("record: --root is another machine than the one that would be "
-                                "recorded");
+                return complain("record: --root names another machine than the running one");
         recorder->backend = ledger_backend(LEDGER_DIR, &error);
         if (!recorder->backend || recorder->backend->open(&config, &recorder->ledger, &error) < 0)
                 return complain("idle periods cannot be recorded: %s", error);

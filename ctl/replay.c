@@ -59,7 +59,7 @@ static int take_html(Ctl *ctl, const char *text)
 
 const VerbOption replay_options[] = {
         { "table", "FILE", "the idle states; this: those of this machine", take_table },
-        { "governor", "LIST", "the governors, with commas in between", take_governor },
+        { "governor", "LIST", "the governors, separated by commas", take_governor },
         { "option", "NAME=VALUE", "an option of the governors that have it", take_option },
         { "decisions", NULL, "only RECORD CPU STATE of each period", take_decisions },
         { "csv", NULL, "a line of CSV for each trace and governor", take_csv },

@@ -181,8 +181,8 @@ static int follow(const Command *command, int hold)
                 } else if (fds[1].revents) {
                         if (has_ended(command, &status))
                                 return status;
-                        complain("the hold is over, for it was released or idled ended; the "
-                                 "command goes on without");
+                        complain("the hold has ended, because it was released or idled exited; the "
+                                 "command continues without it");
                         fds[1].fd = -1;
                 }
         }
@@ -210,14 +210,14 @@ static int run(Ctl *ctl, Command *command)
         }
         r = catch_signals(command);
         if (r < 0) {
-                complain("signals cannot be waited for: %s", g_strerror(-r));
+                complain("failed to wait for signals: %s", g_strerror(-r));
                 return give_up(command);
         }
         obstacle = client_hold_obstacle(ctl->client, path);
         if (obstacle)
-                complain("the hold is not wholly in force: %s", obstacle);
+                complain("the hold is not fully in effect: %s", obstacle);
         else if (isatty(STDERR_FILENO) && (where = hold_where(ctl, path)))
-                complain("the hold is in force on %s", where);
+                complain("the hold is in effect on %s", where);
         status = start(command, ctl->args);
         return status == EXIT_FINE ? follow(command, hold) : status;
 }

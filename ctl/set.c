@@ -133,7 +133,7 @@ static void take_back(const Ctl *ctl, GArray *changes)
         }
         for (guint i = 0; i < changes->len; i++)
                 if (g_array_index(changes, Change, i).done)
-                        complain("%s could not be set back", g_array_index(changes, Change, i).key);
+                        complain("failed to restore %s", g_array_index(changes, Change, i).key);
 }
 
 /* Which of the CPUs that shall idle there is no use in naming, as a new string: "" if all are
@@ -228,7 +228,7 @@ void set_show(const Ctl *ctl, json_object *answer)
                 answer_show_daemon(ctl, answer);
                 screen_line(screen, STYLE_GOOD, "saved in %s", json_text(answer, "saved_in"));
                 for (size_t i = 0; i < json_length(hidden); i++)
-                        screen_line(screen, STYLE_WARN, "%s: that is stronger",
+                        screen_line(screen, STYLE_WARN, "%s, which is stronger",
                                     json_element_text(hidden, i));
                 return;
         }

@@ -116,8 +116,7 @@ static int begin_ledger(SleepsReader *reader, const uint64_t *limits_ns, int n_l
         for (int cpu = 0; limits_ns && cpu < MIN(n_limits, reader->n_cpus); cpu++)
                 cpus[cpu].limit_ns = limits_ns[cpu];
         if (reader->ctl->root_path) {
-                reader->why = g_strdup("--root is another machine than the one whose kernel could "
-                                       "be asked");
+                reader->why = g_strdup("--root names another machine than the running one");
                 return -EOPNOTSUPP;
         }
         reader->backend = ledger_backend(LEDGER_DIR, &reader->why);

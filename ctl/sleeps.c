@@ -50,7 +50,7 @@ static int take_cpus(Ctl *ctl, const char *text)
 }
 
 const VerbOption sleeps_seconds_option[] = {
-        { "seconds", "N", "measure for so many seconds (10)", take_seconds },
+        { "seconds", "N", "measure for this many seconds (10)", take_seconds },
         { 0 },
 };
 

@@ -75,6 +75,10 @@ static void show_daemon(const Screen *screen, json_object *daemon)
 
                 line(screen, STYLE_WARN, "Paused", "%s", text);
         }
+        if (json_get(daemon, "trial"))
+                line(screen, STYLE_WARN, "Trial", "%s: %s",
+                     json_text(json_get(daemon, "trial"), "owner"),
+                     json_text(json_get(daemon, "trial"), "reason"));
         if (json_int(daemon, "holds", 0) > 0)
                 line(screen, STYLE_PLAIN, "Holds", "%d (see idlectl holds)",
                      (int)json_int(daemon, "holds", 0));
@@ -138,6 +142,13 @@ static void show_power(const Screen *screen, json_object *power, json_object *en
         g_string_free(watts, TRUE);
 }
 
+static void show_benefit(const Screen *screen, json_object *benefit)
+{
+        g_autofree char *text = benefit_text(benefit);
+
+        line(screen, STYLE_PLAIN, "Benefit", "%s", text);
+}
+
 static void show_residency(const Screen *screen, json_object *residency)
 {
         json_object *states = json_get(residency, "states"), *state;
@@ -193,17 +204,15 @@ void status_show(const Ctl *ctl, json_object *answer)
         json_object *daemon = json_get(answer, "daemon"), *row;
         json_object *degraded = json_get(answer, "degraded"),
                     *missing = json_get(answer, "missing");
-        g_autofree char *benefit = NULL;
 
-        benefit = benefit_text(json_get(answer, "benefit"));
         answer_show_daemon(ctl, answer);
         if (daemon)
                 show_daemon(screen, daemon);
         show_cpus(screen, json_get(answer, "cpus"));
         show_load(screen, json_get(answer, "load"));
         show_power(screen, json_get(answer, "power"), json_get(answer, "energy"));
-        if (benefit)
-                line(screen, STYLE_PLAIN, "Benefit", "%s", benefit);
+        JSON_FOREACH(row, json_get(answer, "benefits"))
+                show_benefit(screen, row);
         show_residency(screen, json_get(answer, "residency"));
         if (daemon)
                 show_cost(screen, daemon);

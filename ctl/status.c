@@ -26,6 +26,19 @@ static json_object *name_elements(json_object *rows, const char *const *keys)
         return answer;
 }
 
+/* NULL: none runs. */
+static json_object *describe_trial(json_object *trial)
+{
+        json_object *object;
+
+        if (!json_get(trial, "owner"))
+                return NULL;
+        object = json_object_new_object();
+        json_put_same(object, "owner", trial, "owner");
+        json_put_same(object, "reason", trial, "reason");
+        return object;
+}
+
 static void describe_daemon(json_object *daemon, json_object *manager)
 {
         static const char *const same[][2] = {
@@ -43,6 +56,7 @@ static void describe_daemon(json_object *daemon, json_object *manager)
         json_put_text_any(daemon, "profile", json_text(manager, "Profile"));
         json_put_text_any(daemon, "profile_reason", json_text(manager, "ProfileReason"));
         json_put(daemon, "pauses", pauses_describe(manager));
+        json_put(daemon, "trial", describe_trial(json_get(manager, "Trial")));
         json_put_int(daemon, "holds", (int64_t)json_length(json_get(manager, "Holds")));
         for (size_t i = 0; i < G_N_ELEMENTS(same); i++)
                 json_put_same(daemon, same[i][0], manager, same[i][1]);
@@ -162,7 +176,7 @@ json_object *status_ask(Ctl *ctl, int *ret_status)
         json_put(answer, "load", describe_load(manager));
         json_put(answer, "power", describe_power(manager));
         json_put(answer, "energy", describe_energy(facts));
-        json_put(answer, "benefit", benefit_describe(manager));
+        json_put(answer, "benefits", benefits_describe(json_get(facts, "Policies")));
         json_put(answer, "residency", cpus_summarize(cpus));
         json_put(answer, "degraded", name_elements(json_get(manager, "Degraded"), degraded));
         json_put(answer, "missing", name_elements(json_get(manager, "Missing"), missing));

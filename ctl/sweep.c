@@ -31,7 +31,8 @@ struct Sweep {
         IdleTable *tables; /* by CPU */
         int run;           /* directory of the record, locked; -1: no point needs it */
         Knobs *knobs;
-        int descriptor; /* of cpu_dma_latency or of a hold; -1: none */
+        int descriptor;     /* of cpu_dma_latency or of a hold; -1: none */
+        const char *option; /* what asked for it, for messages: "--sweep" */
 };
 
 static const char *const kind_names[] = {
@@ -66,7 +67,7 @@ static int latency_parse(const char *text, uint64_t *ret_us)
         return r < 0 ? r : *ret_us > LATENCY_MAX_US ? -ERANGE : 0;
 }
 
-int sweep_parse(const char *text, GPtrArray *wanted)
+int sweep_parse(const char *option, const char *text, GPtrArray *wanted)
 {
         SweepKind kind = kind_find(text);
         const char *equals = strchr(text, '=');
@@ -74,14 +75,15 @@ int sweep_parse(const char *text, GPtrArray *wanted)
         uint64_t us;
 
         if (kind == SWEEP_FOUND)
-                return complain_usage(NULL, "--sweep: found \"%s\", expected %s", text,
+                return complain_usage(NULL, "%s: found \"%s\", expected %s", option, text,
                                       sweep_names);
         if (values && !*values)
-                return complain_usage(NULL, "--sweep %s: found no value, expected one behind the =",
+                return complain_usage(NULL,
+                                      "%s %s: found no value, expected one behind the =", option,
                                       kind_names[kind]);
         for (char **value = values; value && *value; value++)
                 if (!**value || (is_latency(kind) && latency_parse(*value, &us) < 0))
-                        return complain_usage(NULL, "--sweep %s: found \"%s\", expected %s",
+                        return complain_usage(NULL, "%s %s: found \"%s\", expected %s", option,
                                               kind_names[kind], *value,
                                               is_latency(kind) ? "0 or a duration up to 1s, such "
                                                                  "as 50us"
@@ -180,14 +182,14 @@ static int find_state(const IdleTable *table, const char *name)
 static bool check_value(const Sweep *sweep, SweepKind kind, const char *value)
 {
         if ((kind == SWEEP_GOVERNOR || kind == SWEEP_EPP) && !is_offered(sweep, kind, value)) {
-                complain("--sweep %s: found \"%s\", which cpufreq does not offer here",
+                complain("%s %s: found \"%s\", which cpufreq does not offer here", sweep->option,
                          kind_names[kind], value);
                 return false;
         }
         if (kind == SWEEP_STATES &&
             find_state(&sweep->tables[cpuset_next(&sweep->cpus, -1)], value) < 0) {
-                complain("--sweep states: found \"%s\", expected an idle state of CPU %d", value,
-                         cpuset_next(&sweep->cpus, -1));
+                complain("%s states: found \"%s\", expected an idle state of CPU %d", sweep->option,
+                         value, cpuset_next(&sweep->cpus, -1));
                 return false;
         }
         return true;
@@ -213,11 +215,11 @@ static bool add_points(Sweep *sweep, const char *text)
         else if (!values)
                 add_states(sweep, kind);
         if (kind == SWEEP_PROFILE && !client_manager(sweep->ctl->client)) {
-                complain("--sweep profile: %s", client_problem(sweep->ctl->client));
+                complain("%s profile: %s", sweep->option, client_problem(sweep->ctl->client));
                 return false;
         }
         if (sweep->points->len == before) {
-                complain("--sweep %s: this machine does not have it", kind_names[kind]);
+                complain("%s %s: this machine does not have it", sweep->option, kind_names[kind]);
                 return false;
         }
         return true;
@@ -256,22 +258,23 @@ static bool open_record(Sweep *sweep)
 
         if (g_mkdir_with_parents(path, 0755) < 0 ||
             (sweep->run = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0) {
-                complain("--sweep: %s, where originals are recorded: %s%s", path, g_strerror(errno),
-                         geteuid() != 0 ? " (it needs root)" : "");
+                complain("%s: %s, where originals are recorded: %s%s", sweep->option, path,
+                         g_strerror(errno), geteuid() != 0 ? " (it needs root)" : "");
                 return false;
         }
         if (flock(sweep->run, LOCK_EX | LOCK_NB) < 0) {
-                complain("--sweep: idled is running (it has locked %s) and would change the same "
+                complain("%s: idled is running (it has locked %s) and may change the same "
                          "settings: stop it first",
-                         path);
+                         sweep->option, path);
                 return false;
         }
         sweep->knobs = knobs_new(&(ActContext){ ctl->root, NULL, !ctl->root_path }, sweep->run,
                                  false);
         n = knobs_recover(sweep->knobs, kinds, &skipped);
         if (n != 0 || skipped > 0) {
-                complain("--sweep: an idled or a sweep that died left settings changed: run "
-                         "\"idled --restore\" first");
+                complain("%s: an idled or a sweep that died left settings changed: run "
+                         "\"idled --restore\" first",
+                         sweep->option);
                 return false;
         }
         return true;
@@ -288,11 +291,13 @@ static bool needs_record(const Sweep *sweep)
         return false;
 }
 
-Sweep *sweep_new(Ctl *ctl, const GPtrArray *wanted, const Topology *topology, const CpuSet *cpus)
+Sweep *sweep_new(Ctl *ctl, const char *option, const GPtrArray *wanted, const Topology *topology,
+                 const CpuSet *cpus)
 {
         g_autoptr(Sweep) sweep = g_new0(Sweep, 1);
 
         sweep->ctl = ctl;
+        sweep->option = option;
         sweep->topology = topology;
         sweep->cpus = *cpus;
         sweep->points = g_ptr_array_new_with_free_func(point_free);
@@ -425,6 +430,17 @@ static int enter_profile(Sweep *sweep, const SweepPoint *point, char **ret_error
         return -EBUSY;
 }
 
+const SweepPoint *sweep_find(const Sweep *sweep, const char *label)
+{
+        for (guint i = 0; i < sweep->points->len; i++) {
+                const SweepPoint *point = sweep->points->pdata[i];
+
+                if (g_str_equal(point->label, label))
+                        return point;
+        }
+        return NULL;
+}
+
 int sweep_enter(Sweep *sweep, const SweepPoint *point, char **ret_error)
 {
         int r = 0;
@@ -457,10 +473,10 @@ int sweep_enter(Sweep *sweep, const SweepPoint *point, char **ret_error)
 static void report(const Knob *knob, const char *value, int error, void *userdata)
 {
         if (error == -ESTALE)
-                complain("%s was changed by another program meanwhile and is left as it is (%s)",
-                         knob->name, value ? value : "not readable");
+                complain("another program has taken over %s; it is left unchanged (%s)", knob->name,
+                         value ? value : "not readable");
         else if (error < 0 && error != -ENOENT)
-                complain("%s could not be restored to %s: %s", knob->name, knob->original,
+                complain("failed to restore %s to %s: %s", knob->name, knob->original,
                          g_strerror(-error));
 }
 

@@ -30,19 +30,25 @@ typedef struct SweepPoint {
 
 typedef struct Sweep Sweep;
 
-/* What --sweep takes: "governor", "latency=0,50us". EXIT_USAGE after a message. */
-int sweep_parse(const char *text, GPtrArray *wanted);
+/* What --sweep takes: "governor", "latency=0,50us". EXIT_USAGE after a message, in which `option`
+ * is what was given. */
+int sweep_parse(const char *option, const char *text, GPtrArray *wanted);
 extern const char sweep_names[];
 
 /* Finds the points of a sweep: "as found", then those that were asked for, or without values all
- * that the machine offers. `wanted` is of char *. Changes nothing. NULL after a message. */
-Sweep *sweep_new(Ctl *ctl, const GPtrArray *wanted, const Topology *topology, const CpuSet *cpus);
+ * that the machine offers. `wanted` is of char *. Changes nothing. NULL after a message, in which
+ * `option`, static, is what was given. */
+Sweep *sweep_new(Ctl *ctl, const char *option, const GPtrArray *wanted, const Topology *topology,
+                 const CpuSet *cpus);
 
 /* The points, of SweepPoint. */
 const GPtrArray *sweep_points(const Sweep *sweep);
 
-/* Puts a point into effect. On failure what was changed is restored, and `*ret_error`, a new
- * string, says what failed. */
+/* The point "governor=performance"; NULL: there is none. */
+const SweepPoint *sweep_find(const Sweep *sweep, const char *label);
+
+/* Puts a point into effect, next to those that were entered before. On failure what was changed is
+ * restored, and `*ret_error`, a new string, says what failed. */
 int sweep_enter(Sweep *sweep, const SweepPoint *point, char **ret_error);
 
 /* Restores what the point changed. Negative errno: something could not be restored, and there was a

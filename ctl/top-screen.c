@@ -296,7 +296,7 @@ int top_live(Top *top, const char *columns, uint64_t interval_usec, uint64_t cou
         int r = live_open(&live);
 
         if (r < 0)
-                return complain("the terminal cannot be read: %s", g_strerror(-r));
+                return complain("failed to read the terminal: %s", g_strerror(-r));
         if (columns)
                 live.columns = top_columns_parse(top->watch, columns, &unknown);
         for (uint64_t n = 0; !live.over && (count == 0 || n < count); n++) {
@@ -311,5 +311,5 @@ int top_live(Top *top, const char *columns, uint64_t interval_usec, uint64_t cou
         }
         live_close(&live);
         g_clear_pointer(&live.columns, g_array_unref);
-        return r < 0 ? complain("the CPUs can no longer be read: %s", g_strerror(-r)) : EXIT_FINE;
+        return r < 0 ? complain("failed to read the CPUs again: %s", g_strerror(-r)) : EXIT_FINE;
 }

@@ -94,10 +94,10 @@ const VerbOption top_options[] = {
         { "json", NULL, "print a line of JSON for each sample", take_json },
         { "csv", NULL, "print comma-separated values", take_csv },
         { "columns", "LIST", "CPU,Busy%,states,misses,Wake/s,...", take_columns },
-        { "sort", "COLUMN", "the largest of this column first", take_sort },
+        { "sort", "COLUMN", "sort by this column, largest first", take_sort },
         { "cpus", "LIST", "rows of these CPUs", take_cpus },
         { "by", "WHAT", "a row for each cpu, core or package", take_by },
-        { "count", "NUMBER", "end after so many samples", take_count },
+        { "count", "NUMBER", "exit after this many samples", take_count },
         { "power", "NAME", "the power table where there is no RAPL", take_power },
         { 0 },
 };
@@ -224,7 +224,7 @@ static int print_samples(Top *top, uint64_t interval_usec)
                         return EXIT_FINE;
                 r = top_sample(top);
                 if (r < 0)
-                        return complain("the CPUs can no longer be read: %s", g_strerror(-r));
+                        return complain("failed to read the CPUs again: %s", g_strerror(-r));
                 print_sample(top, n, &columns);
                 if (fflush(stdout) != 0)
                         return EXIT_FAILED;
@@ -277,7 +277,7 @@ static void show_command(const Top *top, json_object *answer)
                             top->watch->energy_error == -ENOENT
                                     ? "this machine does not have energy counters"
                             : top->watch->energy_error < 0 ? g_strerror(-top->watch->energy_error)
-                                                           : "the counters did not move");
+                                                           : "the counters did not change");
 }
 
 static int measure_command(Top *top)
@@ -327,7 +327,7 @@ json_object *top_ask(Ctl *ctl, int *ret_status)
 
         *ret_status = EXIT_FAILED;
         if (r < 0) {
-                complain("%s: no CPUs can be read: %s", ctl->root_path ? ctl->root_path : "/",
+                complain("%s: failed to read the CPUs: %s", ctl->root_path ? ctl->root_path : "/",
                          g_strerror(-r));
                 return NULL;
         }
@@ -338,7 +338,7 @@ json_object *top_ask(Ctl *ctl, int *ret_status)
             (asked.power && !top.table && top.watch->energy_error < 0))
                 *ret_status = EXIT_USAGE;
         else if ((r = top_restart(&top)) < 0)
-                *ret_status = complain("the CPUs cannot be read: %s", g_strerror(-r));
+                *ret_status = complain("failed to read the CPUs: %s", g_strerror(-r));
         else if (ctl->n_args > 0)
                 *ret_status = measure_command(&top);
         else if (top_can_live(ctl) && !asked.csv && !ctl->json && !asked.count)

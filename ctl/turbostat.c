@@ -203,7 +203,7 @@ static double number(Reader *reader, const char *word)
         if (*end || end == word || !isfinite(value)) {
                 g_autofree char *clean = g_strescape(word, NULL);
 
-                fail(reader, "found \"%s\", expected a number of turbostat's", clean);
+                fail(reader, "found \"%s\", expected a number as turbostat prints it", clean);
                 return NAN;
         }
         return value;
@@ -571,9 +571,10 @@ static void read_lines(Reader *reader, const char *text)
         if (reader->error)
                 return;
         if (!reader->columns)
-                fail(reader, "found no header with Busy%% or %%c0, expected what turbostat prints");
+                fail(reader,
+                     "found no header with Busy%% or %%c0, expected the output of turbostat");
         else if (reader->samples->len == 0)
-                fail(reader, "the file ends behind the header, expected rows");
+                fail(reader, "the file ends after the header, expected rows");
         else if (!has_role(reader, ROLE_HARDWARE) && !has_role(reader, ROLE_SOFTWARE))
                 fail(reader, "found no column of an idle state, expected some such as CPU%%c6 or "
                              "C6%%");

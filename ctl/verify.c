@@ -112,7 +112,7 @@ static json_object *ask_record(Ctl *ctl)
                 json_put(answer, "to_restore", describe_record(&entries));
                 json_put_int(answer, "damaged_lines", skipped);
         } else {
-                complain("%s, and the record of what it changed cannot be read: %s",
+                complain("%s, and its record of changes cannot be read: %s",
                          client_problem(ctl->client), g_strerror(-r));
         }
         undo_entries_done(&entries);
@@ -136,9 +136,8 @@ static void show_record(const Screen *screen, json_object *answer)
         size_t n = json_length(record);
 
         if (damaged > 0)
-                screen_line(screen, STYLE_BAD, "%d line%s no sense: see --restore in idled(8)",
-                            damaged,
-                            damaged == 1 ? " of the record makes" : "s of the record make");
+                screen_line(screen, STYLE_BAD, "%d line%s not readable: see --restore in idled(8)",
+                            damaged, damaged == 1 ? " of the record is" : "s of the record are");
         if (n == 0 && damaged == 0)
                 screen_line(screen, STYLE_GOOD, "nothing is left to restore");
         if (n > 0)

@@ -199,7 +199,7 @@ static json_object *history_ask(Ctl *ctl, json_object *explained, int *ret_statu
 
 json_object *why_ask(Ctl *ctl, int *ret_status)
 {
-        g_autoptr(json_object) explained = NULL;
+        g_autoptr(json_object) explained = NULL, facts = NULL;
         g_autofree char *error = NULL;
         CpuSet asked = { 0 };
         json_object *answer;
@@ -220,7 +220,8 @@ json_object *why_ask(Ctl *ctl, int *ret_status)
         json_put(
                 answer, "cpus",
                 describe_cpus(client_manager(ctl->client), explained, ctl->n_args ? &asked : NULL));
-        json_put(answer, "benefit", benefit_describe(client_manager(ctl->client)));
+        facts = facts_get(ctl);
+        json_put(answer, "benefits", benefits_describe(json_get(facts, "Policies")));
         return answer;
 }
 
@@ -362,14 +363,15 @@ static void show_times(const Screen *screen, json_object *answer)
         show_groups(screen, &said);
 }
 
-static void show_benefit(const Screen *screen, json_object *benefit)
+static void show_benefits(const Screen *screen, json_object *benefits)
 {
-        g_autofree char *text = benefit_text(benefit);
+        json_object *benefit;
 
-        if (!text)
-                return;
-        *text = g_ascii_toupper(*text);
-        screen_sentence(screen, STYLE_PLAIN, text);
+        JSON_FOREACH(benefit, benefits) {
+                g_autofree char *text = benefit_text(benefit);
+
+                screen_sentence(screen, STYLE_PLAIN, text);
+        }
 }
 
 void why_show(const Ctl *ctl, json_object *answer)
@@ -378,7 +380,7 @@ void why_show(const Ctl *ctl, json_object *answer)
 
         if (!history) {
                 show_cpus(&ctl->screen, json_get(answer, "cpus"));
-                show_benefit(&ctl->screen, json_get(answer, "benefit"));
+                show_benefits(&ctl->screen, json_get(answer, "benefits"));
                 return;
         }
         if (json_length(history) == 0)

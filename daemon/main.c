@@ -116,7 +116,7 @@ static int open_run_directory(const Arguments *arguments)
 
                 close(fd);
                 if (error == -EWOULDBLOCK)
-                        log_error("%s: another idled is at work", path);
+                        log_error("%s: another idled is running", path);
                 else
                         log_error_errno(error, "%s: %m", path);
                 return error;
@@ -143,8 +143,7 @@ static bool has_config_directory(const Arguments *arguments)
 {
         if (!arguments->config_dir || g_file_test(arguments->config_dir, G_FILE_TEST_IS_DIR))
                 return true;
-        log_error("%s: found no directory, expected that of the configuration",
-                  arguments->config_dir);
+        log_error("%s: found no directory, expected the configuration's", arguments->config_dir);
         return false;
 }
 
@@ -204,7 +203,8 @@ static int on_reload(sd_event_source *source, const struct signalfd_siginfo *inf
         sd_notifyf(false, "RELOADING=1\nMONOTONIC_USEC=%" G_GINT64_FORMAT, g_get_monotonic_time());
         if (manager_reload(daemon->manager, errors) < 0) {
                 print_errors(errors);
-                log_error("The configuration has errors; the old one stays in force");
+                log_error(
+                        "The configuration has errors; the running configuration stays in effect");
         }
         sd_notify(false, "READY=1");
         return 0;
@@ -228,13 +228,13 @@ static int run(Daemon *daemon)
 
         r = daemon->bus ? bus_serve(daemon->bus, daemon->manager) : 0;
         if (r < 0)
-                return log_error_errno(r, "The manager cannot be shown on the bus: %m");
+                return log_error_errno(r, "Failed to publish the manager on the bus: %m");
         r = manager_start(daemon->manager);
         if (r < 0)
-                log_error("Some knobs are not as they were found");
+                log_error("Some knobs could not be restored");
         r = sd_event_set_watchdog(daemon->event, true);
         if (r < 0)
-                log_error_errno(r, "The watchdog cannot be served: %m");
+                log_error_errno(r, "Failed to enable the watchdog: %m");
         sd_notify(false, "READY=1\nSTATUS=Watching the load");
         log_info("idled " IDLED_VERSION "%s",
                  daemon->manager->setup.dry_run ? ": dry run, nothing is changed" : "");
@@ -343,7 +343,7 @@ static int make_loop(Daemon *daemon)
         if (r >= 0)
                 r = add_signals(daemon);
         if (r < 0)
-                return log_error_errno(r, "The event loop cannot be made: %m");
+                return log_error_errno(r, "Failed to create the event loop: %m");
         return 0;
 }
 
@@ -432,7 +432,7 @@ static void allow_descriptors(void)
                 return;
         limit.rlim_cur = limit.rlim_max;
         if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
-                log_debug("The number of descriptors stays limited: %m");
+                log_debug("Failed to raise the limit of file descriptors: %m");
 }
 
 int main(int argc, char **argv)

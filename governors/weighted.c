@@ -51,7 +51,7 @@ static const Setting weighted_settings[] = {
         { "weighted", "draw", SETTING_CHOICE, offsetof(WeightedOptions, draw), "weight",
           .choices = weights_draws, .help = "Draw by the weight or by its fourth power" },
         { "weighted", "seed", SETTING_COUNT, offsetof(WeightedOptions, seed), "1",
-          .help = "Where the random numbers begin" },
+          .help = "Seed of the random numbers" },
         { 0 },
 };
 

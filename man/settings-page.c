@@ -19,6 +19,7 @@
 #include "config/app.h"
 #include "config/profile.h"
 #include "idled-policy.h"
+#include "evaluate/evaluator.h"
 
 /* Escapes the characters that are markup in scdoc. */
 static char *escape(const char *text)
@@ -89,6 +90,7 @@ static int print_all(char **modules)
 
         print_settings("idled.conf", daemon_settings, NULL);
         print_settings("idled.conf", park_settings, NULL);
+        print_settings("idled.conf", evaluate_settings, NULL);
         print_settings("idled.conf", frequency_settings, NULL);
         print_settings("idled.conf", idle_states_settings, NULL);
         print_settings("idled.conf", latency_settings, NULL);

@@ -21,7 +21,7 @@
 #include "model/wish.h"
 
 /* Grows with every change of what a module and the daemon must agree about. */
-#define IDLED_POLICY_ABI 4
+#define IDLED_POLICY_ABI 5
 
 /* What a policy wishes beside `allowed`; idled prepares no more than that. */
 enum {
@@ -52,27 +52,14 @@ typedef struct Unmet {
         char text[192];  /* goes on after "which ": "is not offered here, expected one of a, b" */
 } Unmet;
 
-/* What parking was measured to save. */
-typedef enum BenefitVerdict {
-        BENEFIT_UNKNOWN, /* nothing was compared yet */
-        BENEFIT_SAVES,
-        BENEFIT_UNCLEAR, /* the difference is within the noise */
-        BENEFIT_NOTHING, /* parking saves nothing, or costs */
-} BenefitVerdict;
-
-typedef struct Benefit {
-        BenefitVerdict verdict;
-        double active_watts,
-                parked_watts;   /* of all packages, with all CPUs active and some parked */
-        uint64_t measured_usec; /* as Snapshot.time_usec */
-} Benefit;
-
 typedef struct PolicyInput {
         const Topology *topology; /* changes between calls when CPUs come and go; n_cpus never */
         const Snapshot *snapshot; /* since the last call of any policy */
         const CpuSet *allowed; /* CPUs in use now, after what was made safe or could not be done */
-        bool in_force; /* ordinary work is kept off the others; false in a dry run, or if it failed
-                        */
+        bool effect; /* what this policy requests takes effect; false: idled ignores it, either for
+                        some seconds to measure what it saves or because it was found to cost
+                        energy. Only requests with `for_saving` are ever ignored, but for
+                        trials of clients, which ignore all */
         const CpuSet *offered;       /* CPUs that no policy of higher rank takes away; NULL: all */
         const IdleTable *idle;       /* by CPU number; NULL: the machine has no idle states */
         const FreqPolicy *frequency; /* NULL: the machine has no cpufreq */
@@ -123,10 +110,6 @@ typedef struct IdledPolicy {
         /* What the policy counted for `cpu` since it began, into `ret_figures` (room for
          * FIGURES_MAX). Returns how many. NULL: nothing. Called only when somebody asks. */
         int (*figures)(const void *state, int cpu, Figure *ret_figures);
-
-        /* What the policy measured of what parking saves. NULL: it measures nothing. Called only
-         * when somebody asks. */
-        Benefit (*benefit)(const void *state);
 } IdledPolicy;
 
 /* What a module defines, and the only thing that it needs to export. */

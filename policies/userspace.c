@@ -26,7 +26,7 @@ static void userspace_decide(void *state, const PolicyInput *input, Wish *wish)
                 return;
         cpuset_subtract(&wish->allowed, &options->idle_mask);
         wish->allowed_reason = (Reason){
-                .because = "the administrator has said which CPUs shall idle",
+                .because = "the administrator chose the CPUs to park",
                 .inputs = { { "CPUs in IdleMask", "", cpuset_count(&options->idle_mask) } },
                 .option = "IdleMask",
         };

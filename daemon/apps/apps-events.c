@@ -38,7 +38,7 @@ void apps_look_again(Apps *apps)
         if (r >= 0)
                 r = sd_event_source_set_enabled(apps->again, SD_EVENT_ONESHOT);
         if (r < 0)
-                log_error_errno(r, "Processes cannot be looked at again: %m");
+                log_error_errno(r, "Failed to schedule a check of processes: %m");
 }
 
 static int on_again(sd_event_source *source, uint64_t usec, void *userdata)
@@ -46,7 +46,7 @@ static int on_again(sd_event_source *source, uint64_t usec, void *userdata)
         int r = apps_scan_begin(userdata);
 
         if (r < 0)
-                log_error_errno(r, "Processes cannot be looked at again: %m");
+                log_error_errno(r, "Failed to schedule a check of processes: %m");
         return 0;
 }
 
@@ -73,7 +73,7 @@ static int take_some(Apps *apps)
                 if (r > 0) {
                         take(apps, &event);
                 } else {
-                        log_debug("Events of processes were lost: looking at all");
+                        log_debug("Process events were lost: checking all processes");
                         apps_look_again(apps);
                 }
         }
@@ -91,7 +91,7 @@ static int rest(Apps *apps)
 
 static void give_up(Apps *apps, int error)
 {
-        log_warning("No news of processes any more (%s)", g_strerror(-error));
+        log_warning("Process events are no longer available (%s)", g_strerror(-error));
         apps_unlisten(apps);
         apps->error = error;
 }
@@ -145,7 +145,7 @@ void apps_first_or_last(Apps *apps, bool first)
                 return;
         r = process_events_filter(sd_event_source_get_io_fd(apps->source), kinds);
         if (r < 0)
-                log_error_errno(r, "News of processes cannot be asked for anew: %m");
+                log_error_errno(r, "Failed to subscribe to process events again: %m");
 }
 
 static int add_sources(Apps *apps, int fd)
@@ -175,9 +175,9 @@ void apps_listen(Apps *apps)
         if (fd >= 0 && !apps->source)
                 process_events_close(fd);
         apps->error = r;
-        log_info(
-                "No news of processes (%s): only those are seen that are there when rules are read",
-                g_strerror(-r));
+        log_info("Process events are not available (%s): application rules apply only to processes "
+                 "that run when the rules are read",
+                 g_strerror(-r));
 }
 
 void apps_unlisten(Apps *apps)

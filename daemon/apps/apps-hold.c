@@ -216,7 +216,7 @@ static void on_hold_ended(const Held *held, void *userdata)
         r = wait_for_end(follow, held->holder->pidfd);
         if (r >= 0)
                 return;
-        log_error_errno(r, "%s: the end of process %d cannot be waited for: %m", follow->app->file,
+        log_error_errno(r, "%s: failed to wait for the exit of process %d: %m", follow->app->file,
                         follow->pid);
         forget(follow);
 }

@@ -92,7 +92,7 @@ static void say_refused(Apps *apps, const App *app, int error)
         if (error == -ESRCH)
                 return;
         if (!apps->told)
-                log_warning("%s: no hold for a process of it: %s", app->file,
+                log_warning("%s: failed to hold for a process: %s", app->file,
                             error == -EMFILE ? "there are too many holds, or too many for this user"
                                              : g_strerror(-error));
         apps->told = apps->full = true;
@@ -148,7 +148,7 @@ static bool follow(Apps *apps, pid_t pid, const App *app, bool inherited)
 
 static void unfollow(Follow *follow)
 {
-        log_debug("%s means process %d no longer", follow->app->file, follow->pid);
+        log_debug("%s no longer matches process %d", follow->app->file, follow->pid);
         follow_end(follow);
 }
 

@@ -186,7 +186,8 @@ static int lookup_answered(sd_bus_message *answer, void *userdata, sd_bus_error 
                                                              : credentials_read(answer, &sender);
 
         if (r < 0)
-                log_debug("The bus does not say who %s is: %s", lookup->name, g_strerror(-r));
+                log_debug("The bus does not report the user of %s: %s", lookup->name,
+                          g_strerror(-r));
         else
                 remember(lookup->authorizer, lookup->name, &sender);
         lookup->told(lookup->name, r < 0 ? NULL : &sender, lookup->userdata);
@@ -236,7 +237,7 @@ static int answer_read(Question *question, sd_bus_message *answer, sd_bus_error 
                 return 0;
         if (challenge && sd_bus_message_get_allow_interactive_authorization(question->message) <= 0)
                 return sd_bus_error_set(error, SD_BUS_ERROR_INTERACTIVE_AUTHORIZATION_REQUIRED,
-                                        "Somebody must authenticate for this: allow interactive "
+                                        "Authentication is required: allow interactive "
                                         "authorization, or call as root");
         return question_refuse(error);
 }

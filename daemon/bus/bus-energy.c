@@ -81,17 +81,21 @@ BUS_GETTER(get_range)
         return sd_bus_message_append(reply, "t", path_info(userdata, path)->range_uj);
 }
 
+/* Watts as any user may know them; -1: not known. */
+static double rounded_watts(const Bus *bus, int domain)
+{
+        const Snapshot *seen = manager_observe(bus->manager, SENSE_ENERGY);
+
+        if (!seen || seen->interval_usec == 0 || domain >= seen->n_energy ||
+            !seen->energy[domain].valid)
+                return -1;
+        return round(seen->energy[domain].watts * 10) / 10;
+}
+
 BUS_GETTER(get_power)
 {
-        const Bus *bus = userdata;
-        const Snapshot *seen = manager_observe(bus->manager, SENSE_ENERGY);
-        int domain = path_domain(bus, path);
-        double watts = -1;
-
-        if (seen && seen->interval_usec > 0 && domain < seen->n_energy &&
-            seen->energy[domain].valid)
-                watts = round(seen->energy[domain].watts * 10) / 10;
-        return sd_bus_message_append(reply, "d", watts);
+        return sd_bus_message_append(reply, "d",
+                                     rounded_watts(userdata, path_domain(userdata, path)));
 }
 
 /* The manager's sum for a domain, NULL before the first reading. */
@@ -110,6 +114,24 @@ BUS_GETTER(get_dropped)
         const EnergyTotal *sum = total(bus, path_domain(bus, path));
 
         return sd_bus_message_append(reply, "t", sum ? sum->dropped : 0);
+}
+
+int bus_append_energy(sd_bus_message *message, Bus *bus)
+{
+        const EnergyDomain *domains;
+        int n = sensors_energy_domains(bus->manager->sensors, &domains), r = 0;
+
+        for (int i = 0; r >= 0 && i < n; i++) {
+                double watts = rounded_watts(bus, i);
+                const EnergyTotal *sum = total(bus, i);
+                int parent = domains[i].parent;
+
+                r = sd_bus_message_append(message, "(sstdt)", domains[i].name,
+                                          parent < 0 ? "" : domains[parent].name,
+                                          sum ? (uint64_t)sum->joules : (uint64_t)0, watts,
+                                          sum ? sum->dropped : (uint64_t)0);
+        }
+        return r;
 }
 
 static const sd_bus_vtable vtable[] = {

@@ -180,11 +180,11 @@ static int append_problem(sd_bus_message *m, const ActContext *context, const Kn
         if (error < 0)
                 problem = g_strdup_printf("it cannot be read: %s", g_strerror(-error));
         else if (knob->state == KNOB_FOREIGN)
-                problem = g_strdup("someone else changed it: it is theirs and stays as it is");
+                problem = g_strdup("another program has taken it over; idled leaves it unchanged");
         else if (knob->state == KNOB_FAILED || knob->error < 0)
                 problem = g_strdup_printf("it could not be changed: %s", g_strerror(-knob->error));
         else if (!equal)
-                problem = g_strdup("it is not what was written");
+                problem = g_strdup("it has another value than was written");
         else
                 return 0;
         return sd_bus_message_append(m, "(sssss)", knob->kind->name, knob->name,

@@ -23,8 +23,9 @@ static int release(sd_bus_message *message, Bus *bus, const Held *held, sd_bus_e
                 return r;
         if (sender.uid != 0 &&
             (sender.uid != held->uid || !name || !held->sender || !g_str_equal(name, held->sender)))
-                return sd_bus_error_set(error, SD_BUS_ERROR_ACCESS_DENIED,
-                                        "A hold is released by who asked for it, or by root");
+                return sd_bus_error_set(
+                        error, SD_BUS_ERROR_ACCESS_DENIED,
+                        "Only the client that requested a hold, or root, can release it");
         holds_release(bus->manager->holds, held->id);
         return sd_bus_reply_method_return(message, NULL);
 }
@@ -56,16 +57,15 @@ static int explain_failure(int r, sd_bus_error *error)
                 return sd_bus_error_setf(error, BUS_ERROR_TOO_MANY_HOLDS,
                                          "There are too many holds already");
         if (r == -EPERM)
-                return sd_bus_error_set(error, SD_BUS_ERROR_ACCESS_DENIED,
-                                        "The process is another user's: one may hold for processes "
-                                        "of one's own, and root for any");
+                return sd_bus_error_set(
+                        error, SD_BUS_ERROR_ACCESS_DENIED,
+                        "The process belongs to another user: only root can hold for it");
         if (r == -ESRCH)
                 return sd_bus_error_set(error, BUS_ERROR_NO_SUCH_PROCESS,
                                         "There is no such process");
         if (r == -EBADF)
                 return sd_bus_error_set(error, BUS_ERROR_INVALID_VALUE,
-                                        "pidfd: expected a descriptor of a process, as "
-                                        "pidfd_open(2) makes them");
+                                        "pidfd: expected a process descriptor from pidfd_open(2)");
         return r;
 }
 
@@ -107,7 +107,7 @@ static int check_available(const Bus *bus, const HoldRequest *request, sd_bus_er
                 return r;
         if (!asks_for_profile_only(request) && !manager_looks_at_holds(bus->manager))
                 return sd_bus_error_set(error, BUS_ERROR_NOT_AVAILABLE,
-                                        "No policy at work looks at holds: add \"latency\" to "
+                                        "No active policy serves holds: add \"latency\" to "
                                         "Policies= in idled.conf");
         return 0;
 }

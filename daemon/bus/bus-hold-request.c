@@ -214,14 +214,14 @@ static int check_whole(unsigned seen, const BusHoldRequest *request, sd_bus_erro
                 asks |= seen & 1u << i && keys[i].asks;
         if (!asks)
                 return sd_bus_error_set(error, BUS_ERROR_INVALID_VALUE,
-                                        "Found nothing that is asked for, expected at least one of "
-                                        "latency_us, profile, min_cores, min_frequency_khz, cpus");
+                                        "Found no request, expected at least one of latency_us, "
+                                        "profile, min_cores, min_frequency_khz, cpus");
         if (request->hold.global && request->hold.latency_us < 0)
                 return sd_bus_error_set(error, BUS_ERROR_INVALID_VALUE,
-                                        "global: expected latency_us with it");
+                                        "global: found no latency_us, expected both");
         if (request->hold.pid > 0 && request->hold.pidfd >= 0)
                 return sd_bus_error_set(error, BUS_ERROR_INVALID_VALUE,
-                                        "pid, pidfd: expected one of them");
+                                        "pid, pidfd: found both, expected one of them");
         return 0;
 }
 

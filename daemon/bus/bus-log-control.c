@@ -24,7 +24,7 @@ static int set_level(sd_bus *connection, const char *path, const char *interface
                 return r;
         if (log_level_parse(name, &level) < 0)
                 return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
-                                        "Not a log level: expected " LOG_LEVELS);
+                                        "Invalid log level, expected " LOG_LEVELS);
         log_set_level(level);
         return 0;
 }
@@ -45,7 +45,7 @@ static int set_target(sd_bus *connection, const char *path, const char *interfac
                 return r;
         if (log_set_target(name) < 0)
                 return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
-                                        "Not a log target: expected console, journal or null");
+                                        "Invalid log target, expected console, journal or null");
         return 0;
 }
 

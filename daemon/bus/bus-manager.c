@@ -73,6 +73,11 @@ BUS_GETTER(get_pause_details)
         return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 
+BUS_GETTER(get_trial)
+{
+        return bus_append_trial(reply, ((const Bus *)userdata)->manager);
+}
+
 BUS_GETTER(get_holds)
 {
         return bus_append_holds(reply, ((const Bus *)userdata)->manager->holds);
@@ -155,7 +160,7 @@ BUS_GETTER(get_park_backend)
 static int append_missing(sd_bus_message *reply, const char *what, int error)
 {
         const char *why = error == -ENOENT       ? "this machine does not have it"
-                          : error == -EOPNOTSUPP ? "it cannot be used here"
+                          : error == -EOPNOTSUPP ? "it is not usable here"
                           : error == -ENOTCONN   ? "it is not running"
                           : error == -EINVAL     ? "the kernel refuses it"
                                                  : g_strerror(-error);
@@ -183,10 +188,10 @@ BUS_GETTER(get_missing)
         if (r >= 0)
                 r = append_missing(reply, "pressure trigger", manager->trigger_error);
         if (r >= 0)
-                r = append_missing(reply, "news of new tasks",
+                r = append_missing(reply, "fork events",
                                    manager->trigger_error < 0 ? manager->forks_error : 0);
         if (r >= 0)
-                r = append_missing(reply, "news of applications", manager_apps_error(manager));
+                r = append_missing(reply, "process events", manager_apps_error(manager));
         for (guint i = 0; r >= 0 && i < manager->actuators->len; i++) {
                 const ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
 
@@ -231,7 +236,7 @@ BUS_GETTER(get_degraded)
         int r = sd_bus_message_open_container(reply, 'a', "(sss)");
 
         for (int i = 0; r >= 0 && i < n; i++) {
-                const char *why = knobs[i]->state == KNOB_FOREIGN ? "changed by someone else"
+                const char *why = knobs[i]->state == KNOB_FOREIGN ? "taken over by another program"
                                   : knobs[i]->error < 0           ? g_strerror(-knobs[i]->error)
                                                                   : NULL;
 
@@ -310,6 +315,9 @@ static const sd_bus_vtable vtable[] = {
                                 bus_method_pause_for, METHOD),
         SD_BUS_METHOD_WITH_ARGS("Resume", SD_BUS_NO_ARGS, SD_BUS_RESULT("u", ended),
                                 bus_method_resume, METHOD),
+        SD_BUS_METHOD_WITH_ARGS("StartTrial",
+                                SD_BUS_ARGS("a{sb}", policies, "a(sss)", options, "s", reason),
+                                SD_BUS_RESULT("h", fd), bus_method_start_trial, METHOD),
         SD_BUS_METHOD_WITH_ARGS("SetIdleMask", SD_BUS_ARGS("s", cpus), SD_BUS_NO_RESULT,
                                 bus_method_set_idle_mask, METHOD),
         SD_BUS_METHOD_WITH_ARGS("SetOption", SD_BUS_ARGS("s", section, "s", key, "s", value),
@@ -324,6 +332,8 @@ static const sd_bus_vtable vtable[] = {
                                 SD_BUS_RESULT("o", hold, "h", fd), bus_method_hold, METHOD),
         SD_BUS_METHOD_WITH_ARGS("ReleaseHold", SD_BUS_ARGS("o", hold), SD_BUS_NO_RESULT,
                                 bus_method_release_hold, METHOD),
+        SD_BUS_METHOD_WITH_ARGS("Sample", SD_BUS_NO_ARGS, SD_BUS_RESULT("a{sv}", sample),
+                                bus_method_sample, METHOD),
         SD_BUS_METHOD_WITH_ARGS("GetEnergy", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(st)", domains),
                                 bus_method_get_energy, METHOD),
         SD_BUS_PROPERTY("Version", "s", get_version, 0, CONST),
@@ -331,6 +341,7 @@ static const sd_bus_vtable vtable[] = {
         SD_BUS_PROPERTY("Paused", "b", get_paused, 0, CHANGES),
         SD_BUS_PROPERTY("Pauses", "a(ss)", get_pauses, 0, CHANGES),
         SD_BUS_PROPERTY("PauseDetails", "aa{sv}", get_pause_details, 0, CHANGES),
+        SD_BUS_PROPERTY("Trial", "a{sv}", get_trial, 0, CHANGES),
         SD_BUS_PROPERTY("Holds", "ao", get_holds, 0, CHANGES),
         SD_BUS_PROPERTY("Online", "s", get_online, 0, CHANGES),
         SD_BUS_PROPERTY("Isolated", "s", get_isolated, 0, CHANGES),
@@ -369,6 +380,7 @@ void bus_publish_manager(Bus *bus, unsigned changes)
                 { "Paused", CHANGE_PAUSED },
                 { "Pauses", CHANGE_PAUSED },
                 { "PauseDetails", CHANGE_PAUSED },
+                { "Trial", CHANGE_TRIAL },
                 { "Holds", CHANGE_HOLDS },
                 { "Online", CHANGE_TOPOLOGY },
                 { "Isolated", CHANGE_TOPOLOGY },

@@ -118,22 +118,6 @@ BUS_GETTER(get_transitions_last_minute)
         return sd_bus_message_append(reply, "u", n);
 }
 
-BUS_GETTER(get_benefit)
-{
-        static const char *const verdicts[] = {
-                [BENEFIT_UNKNOWN] = "",
-                [BENEFIT_SAVES] = "saves",
-                [BENEFIT_UNCLEAR] = "unclear",
-                [BENEFIT_NOTHING] = "saves nothing",
-        };
-        const Bus *bus = userdata;
-        Benefit benefit = manager_benefit(bus->manager);
-
-        return sd_bus_message_append(reply, "(sddt)", verdicts[benefit.verdict],
-                                     rint(benefit.active_watts * 10) / 10,
-                                     rint(benefit.parked_watts * 10) / 10, benefit.measured_usec);
-}
-
 static const sd_bus_vtable vtable[] = {
         SD_BUS_VTABLE_START(0),
         SD_BUS_PROPERTY("LoadAverage", "(ddd)", get_load_average, 0, 0),
@@ -151,7 +135,6 @@ static const sd_bus_vtable vtable[] = {
         SD_BUS_PROPERTY("CpuUSec", "t", get_usage, 0, 0),
         SD_BUS_PROPERTY("Wakeups", "t", get_usage, 0, 0),
         SD_BUS_PROPERTY("PeriodUSec", "t", get_period, 0, 0),
-        SD_BUS_PROPERTY("ParkingBenefit", "(sddt)", get_benefit, 0, 0),
         SD_BUS_VTABLE_END,
 };
 

@@ -29,10 +29,9 @@ static int set_option(Bus *bus, const char *section, const char *key, const char
 
         if (!found) {
                 clean = log_clean(section);
-                return sd_bus_error_setf(error, BUS_ERROR_NO_SUCH_POLICY,
-                                         "No policy \"%s\" is loaded, nor is it a section of "
-                                         "idled.conf",
-                                         clean);
+                return sd_bus_error_setf(
+                        error, BUS_ERROR_NO_SUCH_POLICY,
+                        "\"%s\" is neither an active policy nor a section of idled.conf", clean);
         }
         if (strlen(value) > VALUE_MAX)
                 return sd_bus_error_setf(error, BUS_ERROR_INVALID_VALUE,
@@ -72,7 +71,7 @@ static int do_set_idle_mask(sd_bus_message *message, void *userdata, sd_bus_erro
 
         if (r >= 0 && !config_section(bus->manager->config, "userspace"))
                 return sd_bus_error_set(error, BUS_ERROR_NOT_AVAILABLE,
-                                        "The policy \"userspace\" is not loaded: add it to "
+                                        "The policy \"userspace\" is not active: add it to "
                                         "Policies= in idled.conf");
         if (r >= 0)
                 r = set_option(bus, "userspace", "IdleMask", cpus, error);

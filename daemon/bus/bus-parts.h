@@ -15,6 +15,7 @@
  *   bus-energy.c       /org/idled1/energy/NAME
  *   bus-hold.c         /org/idled1/hold/ID; bus-hold-methods.c makes and ends them by what
  *   bus-hold-request.c reads
+ *   bus-trial.c        trials, on /org/idled1
  *   bus-sleeps.c       the sleep ledger, on /org/idled1
  *   turns.c            whose call is answered next
  *   bus-log-control.c  /org/freedesktop/LogControl1
@@ -58,6 +59,7 @@
 #define BUS_ERROR_TOO_MANY_HOLDS  "org.idled1.Error.TooManyHolds"
 #define BUS_ERROR_NO_SUCH_HOLD    "org.idled1.Error.NoSuchHold"
 #define BUS_ERROR_NO_SUCH_PROCESS "org.idled1.Error.NoSuchProcess"
+#define BUS_ERROR_TRIAL_RUNS      "org.idled1.Error.TrialRuns"
 
 /* The idle states of one CPU. */
 typedef struct IdleStates {
@@ -139,6 +141,10 @@ void bus_answer_kept(Bus *bus);
 /* Appends a CPU set in list format. */
 int bus_append_cpus(sd_bus_message *message, const CpuSet *set);
 
+/* Appends what any user may know of every energy domain, as (sstdt): name, parent, whole joules
+ * since the start, watts (-1: not known yet), and readings that were dropped. */
+int bus_append_energy(sd_bus_message *message, Bus *bus);
+
 /* Shows the objects on the connection; see the list above. */
 int bus_export_manager(Bus *bus);
 int bus_export_measured(Bus *bus);
@@ -208,8 +214,10 @@ int bus_method_history_before(sd_bus_message *message, void *userdata, sd_bus_er
 int bus_method_get_settings(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_verify(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_get_energy(sd_bus_message *message, void *userdata, sd_bus_error *error);
+int bus_method_sample(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_pause(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_pause_for(sd_bus_message *message, void *userdata, sd_bus_error *error);
+int bus_method_start_trial(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_resume(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_set_idle_mask(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_set_option(sd_bus_message *message, void *userdata, sd_bus_error *error);
@@ -219,6 +227,9 @@ int bus_method_release_hold(sd_bus_message *message, void *userdata, sd_bus_erro
 
 /* 0 if the user may have one more hold, else the error of that name. */
 int bus_check_hold_limit(const Bus *bus, uid_t uid, const char *name, sd_bus_error *error);
+
+/* Appends the trial that runs as a dictionary, empty without one. */
+int bus_append_trial(sd_bus_message *message, const Manager *manager);
 
 /* Appends the paths of all holds. */
 int bus_append_holds(sd_bus_message *message, const Holds *holds);

@@ -6,6 +6,7 @@
  * clients read them.
  */
 #include <errno.h>
+#include <math.h>
 
 #include "base/cpuset-text.h"
 #include "base/setting-value.h"
@@ -91,7 +92,7 @@ BUS_GETTER(get_reason)
         g_autofree char *text = NULL;
 
         if (bus->manager->pauses->len > 0)
-                text = g_strdup("Not asked while paused.");
+                text = g_strdup("No request while idled is paused.");
         else
                 text = policy_explain_wish(p, &bus->manager->topology->online);
         return sd_bus_message_append(reply, "s", text);
@@ -120,6 +121,62 @@ BUS_GETTER(get_options)
         return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 
+/* SavedJoules, SavedJoulesLow, SavedJoulesHigh, and the same of watts. What is published is an
+ * average over several blocks of a second at least, rounded: energy that is finer than that is a
+ * side channel. */
+BUS_GETTER(get_saved)
+{
+        const Evaluator *evaluator = path_policy(userdata, path)->evaluator;
+        bool joules = g_str_has_prefix(property, "SavedJoules");
+        double step = joules ? 1 : 0.1, value;
+        Interval found;
+
+        if (!evaluator)
+                return sd_bus_message_append(reply, "d", NAN);
+        found = joules ? evaluator_saved_joules(evaluator) : evaluator->found.watts;
+        value = g_str_has_suffix(property, "Low")    ? found.low
+                : g_str_has_suffix(property, "High") ? found.high
+                                                     : found.value;
+        return sd_bus_message_append(reply, "d", rint(value / step) * step);
+}
+
+BUS_GETTER(get_effective_share)
+{
+        const Evaluator *evaluator = path_policy(userdata, path)->evaluator;
+        double share = evaluator ? evaluator_effective_share(evaluator) : NAN;
+
+        return sd_bus_message_append(reply, "d", rint(share * 1000) / 1000);
+}
+
+/* Blocks, BlocksDropped. */
+BUS_GETTER(get_blocks)
+{
+        const Evaluator *evaluator = path_policy(userdata, path)->evaluator;
+        uint64_t n = !evaluator                        ? 0
+                     : g_str_equal(property, "Blocks") ? evaluator->estimator.n_blocks
+                                                       : estimator_dropped(&evaluator->estimator);
+
+        return sd_bus_message_append(reply, "t", n);
+}
+
+BUS_GETTER(get_verdict)
+{
+        const Evaluator *evaluator = path_policy(userdata, path)->evaluator;
+        Verdict verdict = evaluator ? evaluator->found.verdict : VERDICT_UNKNOWN;
+
+        return sd_bus_message_append(reply, "s", verdict_text(verdict));
+}
+
+BUS_GETTER(get_energy_source)
+{
+        const Bus *bus = userdata;
+        const ActivePolicy *p = path_policy(bus, path);
+        EnergySource source = p->evaluator ? manager_energy_source(bus->manager)
+                                           : ENERGY_SOURCE_NONE;
+
+        return sd_bus_message_append(reply, "s", energy_source_text(source));
+}
+
 static const sd_bus_vtable vtable[] = {
         SD_BUS_VTABLE_START(0),
         SD_BUS_PROPERTY("Name", "s", get_name, 0, SD_BUS_VTABLE_PROPERTY_CONST),
@@ -130,6 +187,17 @@ static const sd_bus_vtable vtable[] = {
         SD_BUS_PROPERTY("Settled", "b", get_settled, 0, 0),
         SD_BUS_PROPERTY("PeriodUSec", "t", get_period, 0, 0),
         SD_BUS_PROPERTY("Options", "a{ss}", get_options, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+        SD_BUS_PROPERTY("SavedJoules", "d", get_saved, 0, 0),
+        SD_BUS_PROPERTY("SavedJoulesLow", "d", get_saved, 0, 0),
+        SD_BUS_PROPERTY("SavedJoulesHigh", "d", get_saved, 0, 0),
+        SD_BUS_PROPERTY("SavedWatts", "d", get_saved, 0, 0),
+        SD_BUS_PROPERTY("SavedWattsLow", "d", get_saved, 0, 0),
+        SD_BUS_PROPERTY("SavedWattsHigh", "d", get_saved, 0, 0),
+        SD_BUS_PROPERTY("EffectiveShare", "d", get_effective_share, 0, 0),
+        SD_BUS_PROPERTY("Blocks", "t", get_blocks, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+        SD_BUS_PROPERTY("BlocksDropped", "t", get_blocks, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+        SD_BUS_PROPERTY("Verdict", "s", get_verdict, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+        SD_BUS_PROPERTY("EnergySource", "s", get_energy_source, 0, 0),
         SD_BUS_VTABLE_END,
 };
 
@@ -143,9 +211,15 @@ void bus_publish_policies(Bus *bus, unsigned changes)
 {
         g_autoptr(GPtrArray) paths = g_ptr_array_new_with_free_func(g_free);
 
-        if (!(changes & (CHANGE_PARKED | CHANGE_PAUSED | CHANGE_CONFIG)))
+        if (!(changes & (CHANGE_PARKED | CHANGE_PAUSED | CHANGE_CONFIG | CHANGE_EVALUATION)))
                 return;
         bus_policy_paths(bus, paths);
+        for (guint i = 0; i < paths->len && changes & CHANGE_EVALUATION; i++)
+                sd_bus_emit_properties_changed(bus->connection, paths->pdata[i],
+                                               BUS_INTERFACE_POLICY, "Blocks", "BlocksDropped",
+                                               "Verdict", NULL);
+        if (!(changes & (CHANGE_PARKED | CHANGE_PAUSED | CHANGE_CONFIG)))
+                return;
         for (guint i = 0; i < paths->len; i++)
                 if (changes & CHANGE_CONFIG)
                         sd_bus_emit_properties_changed(bus->connection, paths->pdata[i],

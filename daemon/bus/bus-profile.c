@@ -92,7 +92,7 @@ int bus_set_profile(Bus *bus, const char *name, sd_bus_error *error)
         if (r == -ENOENT)
                 return sd_bus_error_set(error, BUS_ERROR_NO_SUCH_PROFILE, clean);
         return sd_bus_error_setf(error, BUS_ERROR_INVALID_VALUE,
-                                 "The profile contradicts what was set at run time: %s", clean);
+                                 "The profile contradicts options set at run time: %s", clean);
 }
 
 static int method_set_profile(sd_bus_message *message, void *userdata, sd_bus_error *error)

@@ -124,7 +124,7 @@ static void units_came(bool top, void *userdata)
         manager_units_came(bus->manager);
         if (!top || !manager_follows_units(bus->manager))
                 return;
-        log_debug("Units came: carrying the plan out anew");
+        log_debug("New units: applying the plan again");
         manager_groups_changed(bus->manager);
 }
 
@@ -174,7 +174,7 @@ void bus_changed(Manager *manager, unsigned changes, void *userdata)
         bus_watch_units(bus);
         r = publish_soon(bus);
         if (r < 0)
-                log_error_errno(r, "Changes will not be told on the bus: %m");
+                log_error_errno(r, "Failed to schedule signals of changes: %m");
 }
 
 void bus_publish_init(Bus *bus)
@@ -202,7 +202,7 @@ void bus_publish_init(Bus *bus)
         if (r >= 0)
                 r = sd_event_source_set_enabled(bus->publish_later, SD_EVENT_OFF);
         if (r < 0)
-                log_error_errno(r, "Changes will not be told on the bus: %m");
+                log_error_errno(r, "Failed to schedule signals of changes: %m");
 }
 
 void bus_publish_done(Bus *bus)

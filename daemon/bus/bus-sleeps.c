@@ -239,9 +239,9 @@ static int find_session(sd_bus_message *message, Bus *bus, Session **ret_session
                 return 0;
         }
         if (sender.uid != 0)
-                return sd_bus_error_set(error, SD_BUS_ERROR_ACCESS_DENIED,
-                                        "A sleep ledger is read by the connection that started it, "
-                                        "or by root");
+                return sd_bus_error_set(
+                        error, SD_BUS_ERROR_ACCESS_DENIED,
+                        "Only the connection that started a sleep ledger, or root, can read it");
         return sd_bus_error_setf(error, ERROR_NO_LEDGER, "There is no sleep ledger %u", number);
 }
 

@@ -17,6 +17,7 @@
 
 #include "base/log.h"
 #include "bus/bus-parts.h"
+#include "manager/manager-trial.h"
 
 #define RETRY_FIRST_USEC (100u * 1000)
 #define RETRY_MAX_USEC   (30u * 1000 * 1000)
@@ -40,7 +41,7 @@ static void retry_later(Bus *bus)
         if (r >= 0)
                 r = sd_event_source_set_enabled(bus->retry, SD_EVENT_ONESHOT);
         if (r < 0)
-                log_error_errno(r, "The bus will not be tried again: %m");
+                log_error_errno(r, "Failed to schedule a reconnection to the bus: %m");
         bus->retry_usec = MIN(2 * bus->retry_usec, RETRY_MAX_USEC);
 }
 
@@ -51,13 +52,13 @@ static void name_lost(Bus *bus)
         if (!bus->owned)
                 return;
         bus->owned = false;
-        log_warning("Another process owns the name %s on the bus: leaving the machine alone "
-                    "until the name is ours again",
+        log_warning("Another process owns the name %s on the bus: idled is paused until it owns "
+                    "the name again",
                     BUS_NAME);
         r = manager_pause(bus->manager, "another process owns the name " BUS_NAME, "idled",
                           (uid_t)-1, &bus->yielded);
         if (r < 0)
-                log_error_errno(r, "The machine cannot be given back: %m");
+                log_error_errno(r, "Failed to restore the machine: %m");
 }
 
 static void name_gained(Bus *bus)
@@ -66,7 +67,7 @@ static void name_gained(Bus *bus)
         if (bus->owned)
                 return;
         bus->owned = true;
-        log_notice("The name %s on the bus is ours", BUS_NAME);
+        log_notice("idled owns the name %s on the bus", BUS_NAME);
         if (bus->yielded >= 0)
                 close(bus->yielded);
         bus->yielded = -1;
@@ -119,7 +120,7 @@ static int on_connected(sd_bus_message *message, void *userdata, sd_bus_error *e
                                           on_name_reply, bus);
 
         if (r < 0)
-                log_error_errno(r, "The name %s cannot be asked for: %m", BUS_NAME);
+                log_error_errno(r, "Failed to request the name %s: %m", BUS_NAME);
         else
                 log_info("Connected to the bus at %s", bus->address);
         units_listen_again(bus->units);
@@ -130,7 +131,7 @@ static int on_disconnected(sd_bus_message *message, void *userdata, sd_bus_error
 {
         Bus *bus = userdata;
 
-        log_warning("The bus at %s is gone: going on without, until it is back", bus->address);
+        log_warning("The bus at %s is gone: running without it until it returns", bus->address);
         retry_later(bus);
         return 0;
 }
@@ -143,8 +144,10 @@ static void drop_connection(Bus *bus)
         bus->turns = NULL;
         authorizer_free(bus->authorizer);
         bus->authorizer = NULL;
-        if (bus->manager)
+        if (bus->manager) {
                 holds_forget_senders(bus->manager->holds);
+                manager_trial_forget_sender(bus->manager);
+        }
         if (bus->connection)
                 sd_bus_detach_event(bus->connection);
         bus->connection = sd_bus_close_unref(bus->connection);
@@ -158,7 +161,7 @@ static int on_sleep(sd_bus_message *message, void *userdata, sd_bus_error *error
 
         if (sd_bus_message_read(message, "b", &asleep) < 0 || asleep)
                 return 0;
-        log_info("The machine was asleep: carrying the plan out anew");
+        log_info("The machine was asleep: applying the plan again");
         manager_resumed(bus->manager);
         return 0;
 }
@@ -228,7 +231,7 @@ static int on_retry(sd_event_source *source, uint64_t usec, void *userdata)
         if (r >= 0)
                 r = serve_connection(bus);
         if (r < 0) {
-                log_debug("The bus at %s cannot be reached: %s", bus->address, g_strerror(-r));
+                log_debug("Failed to connect to the bus at %s: %s", bus->address, g_strerror(-r));
                 drop_connection(bus);
                 retry_later(bus);
         }
@@ -264,7 +267,7 @@ static int connect_first(Bus *bus)
                 r = bus_wait_ready(bus->connection);
         if (r >= 0)
                 return take_name(bus);
-        log_info("No bus at %s (%s): going on without, until it is there", bus->address,
+        log_info("No bus at %s (%s): running without it until it appears", bus->address,
                  g_strerror(-r));
         drop_connection(bus);
         bus->owned = true; /* nobody else has it */
@@ -300,7 +303,7 @@ int bus_new(sd_event *event, const char *address, Bus **ret_bus)
         if (r >= 0)
                 r = sd_event_source_set_enabled(bus->retry, SD_EVENT_OFF);
         if (r < 0)
-                return log_error_errno(r, "No timer for the bus: %m");
+                return log_error_errno(r, "Failed to create a timer for the bus: %m");
         *ret_bus = g_steal_pointer(&bus);
         return 0;
 }
@@ -328,7 +331,7 @@ int bus_serve(Bus *bus, Manager *manager)
         if (!bus->connection)
                 return sd_event_source_set_enabled(bus->retry, SD_EVENT_ONESHOT);
         r = serve_connection(bus);
-        return r < 0 ? log_error_errno(r, "The bus cannot be served: %m") : 0;
+        return r < 0 ? log_error_errno(r, "Failed to serve the bus: %m") : 0;
 }
 
 void bus_free(Bus *bus)

@@ -149,7 +149,7 @@ static bool has_large_arguments(sd_bus_message *call)
 static int refuse(sd_bus_message *call)
 {
         sd_bus_reply_method_errorf(call, SD_BUS_ERROR_LIMITS_EXCEEDED,
-                                   "Too many calls of this user wait for an answer");
+                                   "Too many calls of this user are waiting for an answer");
         return 1;
 }
 
@@ -163,7 +163,7 @@ static void serve_after(Turns *turns, uint64_t usec)
         if (r >= 0)
                 r = sd_event_source_set_enabled(turns->next, SD_EVENT_ONESHOT);
         if (r < 0)
-                log_error_errno(r, "Calls on the bus cannot be answered: %m");
+                log_error_errno(r, "Failed to answer calls on the bus: %m");
 }
 
 /* The same for a new call of `user`, if what the timer is set for comes later. */
@@ -264,7 +264,7 @@ static void release(Turns *turns, User *user)
         turns->releases = user;
         r = sd_bus_enqueue_for_read(turns->connection, call);
         if (r < 0) {
-                log_debug("A call on the bus cannot be answered: %s", g_strerror(-r));
+                log_debug("Failed to answer a call on the bus: %s", g_strerror(-r));
                 turns->released = sd_bus_message_unref(call);
                 turns->releases = NULL;
                 serve_after(turns, 0);
@@ -308,8 +308,9 @@ static void on_sender(const char *name, const Sender *sender, void *userdata)
                 if (sender)
                         wait_in(turns, user_get(turns, sender->uid), call);
                 else
-                        sd_bus_reply_method_errorf(call, SD_BUS_ERROR_ACCESS_DENIED,
-                                                   "The bus does not say whose call this is");
+                        sd_bus_reply_method_errorf(
+                                call, SD_BUS_ERROR_ACCESS_DENIED,
+                                "The bus does not report the sender of this call");
                 sd_bus_message_unref(call);
         }
 }

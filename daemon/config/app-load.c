@@ -105,10 +105,9 @@ static char *check_comms(const char *value)
                 size_t n = least_length(*glob);
 
                 if (n > COMM_MAX)
-                        return g_strdup_printf(
-                                "found \"%s\", of %zu bytes, expected at most %d, to "
-                                "which the kernel cuts a process's name",
-                                *glob, n, COMM_MAX);
+                        return g_strdup_printf("found \"%s\", of %zu bytes, expected at most %d: "
+                                               "the kernel truncates names of processes",
+                                               *glob, n, COMM_MAX);
         }
         return NULL;
 }
@@ -128,7 +127,8 @@ static char *check_value(const Config *config, const char *key, const char *valu
         globs = g_strsplit_set(value, " \t", -1);
         for (char **glob = globs; *glob; glob++)
                 if (**glob && **glob != '/')
-                        return g_strdup_printf("found \"%s\", expected a path from / on", *glob);
+                        return g_strdup_printf("found \"%s\", expected a path that begins with /",
+                                               *glob);
         return NULL;
 }
 
@@ -176,12 +176,12 @@ static void check_whole(const App *app, unsigned wrong, GPtrArray *errors)
 
         if (app_needs(app) == 0 && !(wrong & WRONG_MATCH))
                 config_error_add(errors, app->file, 0,
-                                 "means every process, expected Executable, Comm, Unit, Cgroup or "
-                                 "User in [Match]");
+                                 "matches every process, expected Executable, Comm, Unit, Cgroup "
+                                 "or User in [Match]");
         if (o->latency_usec == 0 && !*o->profile && o->min_cores == 0 && !(wrong & WRONG_ASK))
                 config_error_add(
                         errors, app->file, 0,
-                        "asks for nothing, expected Latency, Profile or MinCores in [Ask]");
+                        "requests nothing, expected Latency, Profile or MinCores in [Ask]");
 }
 
 Source app_source(const App *app, const char *key)

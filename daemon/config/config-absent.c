@@ -26,9 +26,9 @@ static char *complaint(const Setting *row, const char *text, const CpuSet *possi
         cpuset_subtract(&cpus, possible);
         rest = cpuset_format(&cpus);
         all = cpuset_format(possible);
-        return g_strdup_printf("%s: found CPU%s %s, which this machine has not, expected some of "
-                               "%s",
-                               row->key, cpuset_count(&cpus) == 1 ? "" : "s", rest, all);
+        return g_strdup_printf(
+                "%s: found CPU%s %s, which this machine does not have, expected some of %s",
+                row->key, cpuset_count(&cpus) == 1 ? "" : "s", rest, all);
 }
 
 int config_check_cpus(const Config *config, const char *section_name, const char *key,

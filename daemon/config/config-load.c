@@ -17,6 +17,7 @@
 #include "config/config-parse.h"
 #include "config/config-section.h"
 #include "config/profile-load.h"
+#include "evaluate/evaluator.h"
 
 /* What a file may contain: some of a configuration's sections. */
 typedef struct FileScope {
@@ -222,7 +223,7 @@ static char *unknown_policy(const char *dir, const char *name)
         g_autofree char *hint = text_suggest(word_nearest(name, (const char *const *)known));
 
         return g_strdup_printf("found \"%s\", expected policies in %s: %s%s", clean, dir,
-                               *list ? list : "none are there (see --policy-dir)", hint);
+                               *list ? list : "it has none (see --policy-dir)", hint);
 }
 
 /* Which policies' files are to be read is not known as long as Policies= is wrong. So that not one
@@ -325,6 +326,9 @@ int config_load(const ConfigPaths *paths, GPtrArray *errors, Config **ret_config
                                 &error);
         for (size_t i = 0; i < G_N_ELEMENTS(tunings) && r == 0; i++)
                 r = section_add(config, tunings[i]->section, tunings[i], sizeof(TuneOptions),
+                                &error);
+        if (r == 0)
+                r = section_add(config, "Evaluate", evaluate_settings, sizeof(EvaluateOptions),
                                 &error);
         if (r < 0) {
                 config_error_add(errors, config_admin_path(paths, "idled.conf"), 0, "%s", error);

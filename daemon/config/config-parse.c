@@ -140,7 +140,8 @@ static void scan_text(Scan *scan, const char *text, size_t length)
 
                 scan->number++;
                 if (scan->problems >= CONFIG_PROBLEMS_MAX) {
-                        add_problem(scan, g_strdup("too many problems, not read from here on"));
+                        add_problem(scan,
+                                    g_strdup("too many errors, the rest of the file was not read"));
                         return;
                 }
                 scan_line(scan, line, (size_t)((newline ? newline : end) - line));

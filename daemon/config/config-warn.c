@@ -54,7 +54,7 @@ static void find_users(const App *app, GHashTable *users, GPtrArray *warnings)
 
                 if (!is_glob(*user) && !has_user(users, *user))
                         config_error_add(warnings, source.file, source.line,
-                                         "User: found \"%s\", which /etc/passwd does not name, "
+                                         "User: found \"%s\", which is not in /etc/passwd, "
                                          "expected a user of this machine",
                                          clean);
         }
@@ -87,11 +87,10 @@ static void find_scripts(const App *app, int root, GPtrArray *warnings)
                 if (!interpreter)
                         continue;
                 by = log_clean(interpreter);
-                config_error_add(
-                        warnings, source.file, source.line,
-                        "Executable: found \"%s\", a script, which no process executes: the "
-                        "program that runs it is %s; expected Comm=, Unit= or Cgroup=",
-                        clean, by);
+                config_error_add(warnings, source.file, source.line,
+                                 "Executable: found \"%s\", a script: the kernel executes its "
+                                 "interpreter %s instead; expected Comm=, Unit= or Cgroup=",
+                                 clean, by);
         }
 }
 

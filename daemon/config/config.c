@@ -278,7 +278,7 @@ int config_set(Config *config, const char *section_name, const char *key, const 
         if (!section) {
                 clean = log_clean(section_name);
                 *ret_error = g_strdup_printf("found section \"%s\", expected a section of "
-                                             "idled.conf or a policy at work",
+                                             "idled.conf or an active policy",
                                              clean);
                 return -ENOENT;
         }

@@ -73,10 +73,10 @@ static int check_step(Walk *walk, const char *path, const struct stat *st, bool 
                 return 0;
         }
         if (walk->shared) {
-                *walk->ret_error = g_strdup_printf("%s: found in a directory in which others may "
-                                                   "create files, expected one that only its "
-                                                   "owner may write",
-                                                   path);
+                *walk->ret_error = g_strdup_printf(
+                        "%s: found in a directory that others may write to, expected one that only "
+                        "its owner may write to",
+                        path);
                 return -EPERM;
         }
         /* A link's mode means nothing. */

@@ -56,7 +56,7 @@ static char *unknown_section(const Reader *reader, const char *heading)
                 nearest ? nearest : word_nearest(heading, (const char *[]){ "Profile", NULL }));
 
         return g_strdup_printf("found section [%s], expected [Profile] or a policy: %s%s", clean,
-                               *known ? known : "none are there (see --policy-dir)", hint);
+                               *known ? known : "it has none (see --policy-dir)", hint);
 }
 
 static Target *target_new(const Reader *reader, const char *heading)

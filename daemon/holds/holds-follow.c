@@ -71,7 +71,7 @@ static void follow_later(Holds *holds)
                 r = sd_event_source_set_enabled(holds->late,
                                                 followed ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
         if (r < 0)
-                log_error_errno(r, "Processes that hold something are not followed: %m");
+                log_error_errno(r, "Failed to follow the CPUs of processes with holds: %m");
 }
 
 void holds_follow_new(const Held *held)
@@ -101,7 +101,7 @@ void holds_make_timer(Holds *holds)
         if (r >= 0)
                 r = sd_event_source_set_enabled(holds->late, SD_EVENT_OFF);
         if (r < 0)
-                log_error_errno(r, "No timer for processes that hold something: %m");
+                log_error_errno(r, "Failed to create a timer for processes with holds: %m");
 }
 
 bool holds_follow(Holds *holds, const CpuSet *online, uint64_t now_usec)

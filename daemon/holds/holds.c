@@ -127,7 +127,7 @@ static void finish(Held *held, bool tell)
 /* The hold is over by itself. */
 static void end(Held *held, const char *how)
 {
-        log_debug("Hold %" G_GUINT64_FORMAT " of %s is over: %s", held->id, held->owner, how);
+        log_debug("Hold %" G_GUINT64_FORMAT " of %s has ended: %s", held->id, held->owner, how);
         finish(held, true);
 }
 
@@ -164,7 +164,7 @@ static void on_process_end(Holder *holder, void *userdata)
                         if (held->gone)
                                 leave(held);
                         else
-                                end(held, "its process ended");
+                                end(held, "its process exited");
                 }
         }
 }

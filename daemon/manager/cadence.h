@@ -19,7 +19,7 @@ typedef struct Cadence {
 
 /* How many periods to wait, given that it was `stretch` before: doubles from 1 while nothing
  * changes, up to max_stretch and most_usec; 1 as soon as something does, and always when load could
- * arrive unnoticed. 0: no timer, for nobody asked for a period. */
+ * arrive unnoticed. 0: no timer, because no policy requested a period. */
 uint64_t cadence_stretch(const Cadence *cadence, uint64_t stretch);
 
 /* The interval to the next tick, given what the period makes it (0: none) and when a policy asked

@@ -13,6 +13,7 @@
 struct History {
         GArray *ring; /* of Transition; number n is at (n - 1) % HISTORY_KEPT */
         uint64_t count;
+        GArray *causes; /* of CauseCount */
         CpuSet parked;
         uint64_t *parked_usec; /* by CPU number: sums up to parked_since_usec */
         uint64_t parked_since_usec;
@@ -26,12 +27,19 @@ static void transition_clear(gpointer data)
         g_clear_pointer((char **)&transition->reason.because, g_ref_string_release);
 }
 
+static void cause_clear(gpointer data)
+{
+        g_ref_string_release((char *)((CauseCount *)data)->cause);
+}
+
 History *history_new(int n_cpus)
 {
         History *history = g_new0(History, 1);
 
         history->ring = g_array_new(FALSE, TRUE, sizeof(Transition));
         g_array_set_clear_func(history->ring, transition_clear);
+        history->causes = g_array_new(FALSE, FALSE, sizeof(CauseCount));
+        g_array_set_clear_func(history->causes, cause_clear);
         history->parked_usec = g_new0(uint64_t, (gsize)n_cpus);
         return history;
 }
@@ -41,8 +49,26 @@ void history_free(History *history)
         if (!history)
                 return;
         g_array_unref(history->ring);
+        g_array_unref(history->causes);
         g_free(history->parked_usec);
         g_free(history);
+}
+
+/* There are as many as policies, and three. */
+static void count_cause(History *history, const char *cause)
+{
+        CauseCount added = { .count = 1 };
+
+        for (guint i = 0; i < history->causes->len; i++) {
+                CauseCount *known = &g_array_index(history->causes, CauseCount, i);
+
+                if (g_str_equal(known->cause, cause)) {
+                        known->count++;
+                        return;
+                }
+        }
+        added.cause = g_ref_string_new_intern(cause);
+        g_array_append_val(history->causes, added);
 }
 
 const Transition *history_add(History *history, const Transition *transition)
@@ -50,6 +76,7 @@ const Transition *history_add(History *history, const Transition *transition)
         Transition added = *transition, *place;
 
         added.number = ++history->count;
+        count_cause(history, transition->policy ? transition->policy : "");
         added.parked = g_ref_string_new_intern(transition->parked);
         if (transition->reason.because)
                 added.reason.because = g_ref_string_new_intern(transition->reason.because);
@@ -64,6 +91,12 @@ const Transition *history_add(History *history, const Transition *transition)
 uint64_t history_count(const History *history)
 {
         return history->count;
+}
+
+unsigned history_causes(const History *history, const CauseCount **ret_counts)
+{
+        *ret_counts = (const CauseCount *)(void *)history->causes->data;
+        return history->causes->len;
 }
 
 const Transition *history_find(const History *history, uint64_t number)

@@ -27,6 +27,13 @@ typedef struct Transition {
 /* "2-3 parked by ondemand: ...", "Nothing parked while paused: ...", as a new string. */
 char *transition_explain(const Transition *transition);
 
+/* How many changes had one cause: the name of a policy, "pause", "window" or "safety"; "": no
+ * policy requests anything any more. */
+typedef struct CauseCount {
+        const char *cause;
+        uint64_t count;
+} CauseCount;
+
 typedef struct History History;
 
 History *history_new(int n_cpus);
@@ -41,6 +48,10 @@ uint64_t history_count(const History *history);
 
 /* The change with this number, NULL if there is none or it is no longer kept. */
 const Transition *history_find(const History *history, uint64_t number);
+
+/* The changes since the start by their causes, each cause once: `*ret_counts` has as many elements
+ * as are returned, valid until the next change. */
+unsigned history_causes(const History *history, const CauseCount **ret_counts);
 
 /* From `now_usec` (CLOCK_MONOTONIC) on, these CPUs are parked. */
 void history_note_parked(History *history, const CpuSet *parked, uint64_t now_usec);

@@ -175,7 +175,8 @@ char *manager_obstacle(const Manager *manager)
         if (!knob)
                 return is_confining(manager) ? NULL : actuator_obstacle(manager);
         if (knob->state == KNOB_FOREIGN)
-                return g_strdup_printf("%s %s is somebody else's", knob->kind->name, knob->name);
+                return g_strdup_printf("another program has taken over %s %s", knob->kind->name,
+                                       knob->name);
         return g_strdup_printf("%s %s could not be changed: %s", knob->kind->name, knob->name,
                                g_strerror(-knob->error));
 }
@@ -299,7 +300,7 @@ void manager_verify(Manager *manager)
                 changes |= CHANGE_DEGRADED;
         for (int i = 0, n = knobs_list(manager->knobs, &knobs); i < n && changes; i++)
                 if (knobs[i]->state == KNOB_FOREIGN)
-                        log_warning("%s %s was changed by someone else and is left to them",
+                        log_warning("Another program has taken over %s %s; idled leaves it alone",
                                     knobs[i]->kind->name, knobs[i]->name);
         if (changes)
                 changes |= look_again(manager);

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/setting-value.h"
+#include "manager/manager-evaluate.h"
 #include "manager/manager-parts.h"
 #include "sense/users.h"
 
@@ -27,14 +28,16 @@ static void drop_policies(GArray *policies)
                 g_free(p->state);
                 g_free(p->cpus);
                 g_free(p->pack);
+                g_free(p->evaluator);
         }
         g_array_set_size(policies, 0);
 }
 
-/* Gives `active` the state of the same policy in `old`, or a new one. */
-static void take_state(GArray *old, const Topology *topology, ActivePolicy *active)
+/* Gives `active` the state of the same policy as it was, or a new one. */
+static void take_state(const Manager *manager, ActivePolicy *active)
 {
         const IdledPolicy *policy = active->policy;
+        GArray *old = manager->policies;
 
         for (guint i = 0; i < old->len; i++) {
                 ActivePolicy *p = &g_array_index(old, ActivePolicy, i);
@@ -42,12 +45,14 @@ static void take_state(GArray *old, const Topology *topology, ActivePolicy *acti
                 if (p->policy != policy)
                         continue;
                 active->state = g_steal_pointer(&p->state);
+                active->evaluator = g_steal_pointer(&p->evaluator);
                 active->wish.allowed = p->wish.allowed;
                 return;
         }
         active->state = g_malloc0(MAX(policy->state_size, 1));
+        manager_start_evaluation(manager, active, false);
         if (policy->init)
-                policy->init(active->state, topology);
+                policy->init(active->state, manager->topology);
 }
 
 static GArray *start_policies(Manager *manager, const Config *config)
@@ -62,7 +67,7 @@ static GArray *start_policies(Manager *manager, const Config *config)
                 };
 
                 wish_init(&active.wish);
-                take_state(manager->policies, manager->topology, &active);
+                take_state(manager, &active);
                 if (policy->wishes & WISHES_CPUS)
                         active.cpus = g_new0(CpuWish, (gsize)manager->topology->n_cpus);
                 g_array_append_val(policies, active);
@@ -213,8 +218,11 @@ int manager_reload(Manager *manager, GPtrArray *errors)
         r = manager_read_config(manager, errors, &config);
         if (r < 0)
                 return r;
+        manager_trial_end(manager, true);
         manager_adopt_profile(manager, config);
         config_adopt_runtime(config, manager->config);
+        manager_interrupt_evaluation(manager, DROP_CONFIG);
+        manager_keep_evaluations(manager);
         forget_foreign(manager);
         manager_use_config(manager, config);
         manager_tick(manager);
@@ -223,23 +231,44 @@ int manager_reload(Manager *manager, GPtrArray *errors)
         return 0;
 }
 
+int manager_change_option(Manager *manager, const char *section, const char *key, const char *text,
+                          char **ret_error)
+{
+        int r = config_check_cpus(manager->config, section, key, text, &manager->topology->possible,
+                                  ret_error);
+
+        return r < 0 ? r : config_set(manager->config, section, key, text, ret_error);
+}
+
+bool manager_is_actuator_section(const char *section)
+{
+        for (int i = 0; actuators[i]; i++)
+                if (g_str_equal(actuators[i]->section, section))
+                        return true;
+        return false;
+}
+
+void manager_use_options(Manager *manager, bool actuators_too)
+{
+        manager_interrupt_evaluation(manager, DROP_CONFIG);
+        if (actuators_too)
+                reopen_actuators(manager);
+        manager_profile_retry(manager);
+        manager->stale = true;
+}
+
 int manager_set_option(Manager *manager, const char *section, const char *key, const char *text,
                        char **ret_error)
 {
         int log_level = log_level_of(manager->config), r;
 
-        r = config_check_cpus(manager->config, section, key, text, &manager->topology->possible,
-                              ret_error);
-        if (r >= 0)
-                r = config_set(manager->config, section, key, text, ret_error);
+        if (trial_sets(manager->trial, section, key))
+                manager_trial_end(manager, true);
+        r = manager_change_option(manager, section, key, text, ret_error);
         if (r < 0)
                 return r;
-        for (int i = 0; actuators[i]; i++)
-                if (g_str_equal(actuators[i]->section, section))
-                        reopen_actuators(manager);
         use_log_level(manager, log_level);
-        manager_profile_retry(manager);
-        manager->stale = true;
+        manager_use_options(manager, manager_is_actuator_section(section));
         manager_tick(manager);
         manager_changed(manager, CHANGE_CONFIG);
         return 0;

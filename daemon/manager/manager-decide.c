@@ -13,6 +13,7 @@
 #include "base/cpuset-text.h"
 #include "base/log.h"
 #include "manager/decision-log.h"
+#include "manager/manager-evaluate.h"
 #include "manager/manager-parts.h"
 #include "model/pack.h"
 
@@ -32,15 +33,6 @@ static const CpuSet *allowed_now(const Manager *manager)
         return &manager->plan.allowed;
 }
 
-/* True if ordinary work is kept off all CPUs that it should be kept off. */
-static bool is_in_force(const Manager *manager)
-{
-        CpuSet wanted = manager->topology->online;
-
-        cpuset_subtract(&wanted, allowed_now(manager));
-        return cpuset_equal(&wanted, &manager->parked);
-}
-
 PolicyInput manager_policy_input(const Manager *manager, const ActivePolicy *active)
 {
         const Hold *holds;
@@ -52,7 +44,7 @@ PolicyInput manager_policy_input(const Manager *manager, const ActivePolicy *act
                 .topology = manager->topology,
                 .snapshot = manager->snapshot,
                 .allowed = allowed_now(manager),
-                .in_force = is_in_force(manager),
+                .effect = manager_honours(manager, active),
                 .idle = manager->idle,
                 .frequency = manager->frequency,
                 .n_frequency = manager->n_frequency,
@@ -96,6 +88,24 @@ static void ask(Manager *manager, ActivePolicy *p, const CpuSet *offered)
                 pack_wish(manager, p, offered);
 }
 
+/* Adds what the policy requests; while that is ignored, only when to call it again. */
+static void merge(const Manager *manager, const ActivePolicy *p, Plan *plan)
+{
+        Wish timing;
+
+        if (manager_honours(manager, p)) {
+                plan_merge(plan, &p->wish);
+                return;
+        }
+        wish_init(&timing);
+        timing.period_usec = p->wish.period_usec;
+        timing.wake_at_usec = p->wish.wake_at_usec;
+        timing.settled = p->wish.settled;
+        timing.on_pressure = p->wish.on_pressure;
+        timing.reads = p->wish.reads;
+        plan_merge(plan, &timing);
+}
+
 void manager_decide(Manager *manager, bool by_holds, Plan *ret_plan)
 {
         plan_init(ret_plan, free_cpu_wishes(manager), manager->topology->n_cpus);
@@ -105,7 +115,7 @@ void manager_decide(Manager *manager, bool by_holds, Plan *ret_plan)
                 p->before = p->wish.allowed;
                 if (!by_holds || p->policy->wishes & (WISHES_BY_HOLDS | WISHES_BESIDE_HOLDS))
                         ask(manager, p, &ret_plan->allowed);
-                plan_merge(ret_plan, &p->wish);
+                merge(manager, p, ret_plan);
                 if (p->policy->wishes & WISHES_NAMED_CPUS)
                         cpuset_and(&ret_plan->widest, &p->wish.allowed);
         }
@@ -210,7 +220,7 @@ static bool refresh_pins(Manager *manager)
                 return false;
         r = pins_scan_new(manager->setup.root, manager->topology, confined, &look->scan);
         if (r < 0) {
-                log_debug("Tasks' affinities cannot be read: %s", g_strerror(-r));
+                log_debug("Failed to read the affinities of tasks: %s", g_strerror(-r));
                 return true;
         }
         look->time_usec = now;
@@ -279,9 +289,9 @@ void manager_make_safe(Manager *manager, Plan *plan, const SafetyNotes *notes)
         plan_sanitize(plan, manager->topology, &who, notes);
         manager->asking = !known || !units_known;
         if (manager->asking)
-                keep_what_is_allowed(manager, plan,
-                                     known ? "systemd is being asked what its units need" : NULL,
-                                     notes);
+                keep_what_is_allowed(
+                        manager, plan,
+                        known ? "systemd has not yet reported what its units need" : NULL, notes);
         manager->unsafe = false;
         manager->look_again_usec = 0;
         for (int cpu = 0; cpu < manager->topology->n_cpus; cpu++)
@@ -294,13 +304,15 @@ bool manager_should_look_again(const Manager *manager)
         return manager->look_again_usec > 0 && manager_now() >= manager->look_again_usec;
 }
 
-/* The first policy by rank that leaves `cpu` out; -1 if none does. */
-static int parked_by(const Manager *manager, int cpu)
+/* The first policy by rank that leaves `cpu` out, and is honoured, or is not; -1 if none does. */
+static int parked_by(const Manager *manager, int cpu, bool honoured)
 {
-        for (guint i = 0; i < manager->policies->len; i++)
-                if (!cpuset_has(&g_array_index(manager->policies, ActivePolicy, i).wish.allowed,
-                                cpu))
+        for (guint i = 0; i < manager->policies->len; i++) {
+                const ActivePolicy *p = &g_array_index(manager->policies, ActivePolicy, i);
+
+                if (!cpuset_has(&p->wish.allowed, cpu) && manager_honours(manager, p) == honoured)
                         return (int)i;
+        }
         return -1;
 }
 
@@ -400,17 +412,20 @@ static const char *safety_because(Manager *manager, Safety safety, const char *o
         if (!owner)
                 return safety_text(safety);
         if (safety == SAFETY_FORGOTTEN)
-                return keep_text(manager, g_strdup_printf("parking would lose the affinity of %s: "
-                                                          "kernels before 6.2 forget it",
-                                                          owner));
+                return keep_text(
+                        manager,
+                        g_strdup_printf(
+                                "parking would reset the affinity of %s, on kernels before 6.2",
+                                owner));
         if (safety == SAFETY_PINNED)
                 return keep_text(manager, g_strdup_printf("the affinity of %s has no other active "
                                                           "CPU",
                                                           owner));
         if (safety == SAFETY_UNIT || safety == SAFETY_GROUP)
-                return keep_text(manager, g_strdup_printf("%s needs a CPU and names no other that "
-                                                          "is active",
-                                                          owner));
+                return keep_text(
+                        manager,
+                        g_strdup_printf("%s needs a CPU, and no other one of its set is active",
+                                        owner));
         return keep_text(manager, g_strdup(owner));
 }
 
@@ -435,13 +450,14 @@ static void cause_of_window(Manager *manager, const char *owner, CpuCause *cause
 static void cause_of_cpu(Manager *manager, int cpu, Safety safety, const char *owner,
                          CpuCause *cause)
 {
-        int index = parked_by(manager, cpu);
+        int index = parked_by(manager, cpu, true), ignored = parked_by(manager, cpu, false);
 
         if (safety == SAFETY_NONE && index < 0 && is_set_aside(manager->topology, cpu))
                 safety = SAFETY_ISOLATED; /* also if nobody wished that it idles */
         cause->policy = NULL;
         cause->reason = (Reason){ 0 };
         cause->safety = safety;
+        cause->ignored = false;
         if (manager_is_paused(manager)) {
                 cause->policy = "pause";
                 cause->reason.because = manager_pause_text(manager);
@@ -452,6 +468,10 @@ static void cause_of_cpu(Manager *manager, int cpu, Safety safety, const char *o
                 cause->reason.because = safety_because(manager, safety, owner);
                 if (safety == SAFETY_KEPT)
                         name_hold(manager, cpu, &cause->reason);
+        } else if (index < 0 && ignored >= 0) {
+                manager_explain_ignored(
+                        manager, &g_array_index(manager->policies, ActivePolicy, (guint)ignored),
+                        cause);
         } else {
                 index = index >= 0 ? index : last_with_reason(manager);
                 if (index >= 0)
@@ -486,22 +506,6 @@ int manager_reasons(const Manager *manager, const ActivePolicy *active, int cpu,
                      EXPLAIN_MAX);
 }
 
-Benefit manager_benefit(const Manager *manager)
-{
-        uint64_t since_boot = (uint64_t)g_get_real_time() - manager_now();
-
-        for (guint i = 0; i < manager->policies->len; i++) {
-                const ActivePolicy *p = &g_array_index(manager->policies, ActivePolicy, i);
-                Benefit found = p->policy->benefit ? p->policy->benefit(p->state) : (Benefit){ 0 };
-
-                if (found.verdict == BENEFIT_UNKNOWN)
-                        continue;
-                found.measured_usec += since_boot;
-                return found;
-        }
-        return (Benefit){ 0 };
-}
-
 /* The policy of the highest rank whose last wish changed for `cpu` to what is so now; -1: none. */
 static int moved_by(const Manager *manager, int cpu, bool parked)
 {
@@ -523,15 +527,15 @@ static CpuCause cause_of_transition(const Manager *manager, int index, bool park
 {
         CpuCause cause = *moved;
 
-        if (manager_is_paused(manager) || moved->safety != SAFETY_NONE)
+        if (manager_is_paused(manager) || moved->safety != SAFETY_NONE || moved->ignored)
                 return cause;
         if (index >= 0) {
                 cause_of_policy(manager, index, &cause);
                 if (!cause.reason.because)
-                        cause.reason.because = "it no longer wishes CPUs to idle";
+                        cause.reason.because = "it no longer requests parked CPUs";
         } else if (!parked) {
                 cause = (CpuCause){ 0 };
-                cause.reason.because = "no policy at work wishes CPUs to idle any more";
+                cause.reason.because = "no active policy requests parked CPUs any more";
         }
         return cause;
 }

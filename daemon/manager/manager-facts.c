@@ -39,7 +39,7 @@ static void read_frequency(Manager *manager)
 
         manager->reach = g_new0(FreqReach, (gsize)manager->n_frequency);
         if (r < 0 && r != -ENOENT)
-                log_error_errno(r, "What cpufreq offers cannot be read: %m");
+                log_error_errno(r, "Failed to read what cpufreq offers: %m");
 }
 
 void manager_read_facts(Manager *manager)
@@ -90,7 +90,7 @@ bool manager_recheck_facts(Manager *manager)
 {
         if (!manager_wishes_cpus(manager) || (!driver_changed(manager) && !states_changed(manager)))
                 return false;
-        log_info("The drivers of frequencies or idle states have changed");
+        log_info("The cpufreq or cpuidle driver has changed");
         manager_read_facts(manager);
         manager_open_absent(manager);
         manager_changed(manager, CHANGE_MISSING);

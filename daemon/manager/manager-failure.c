@@ -79,7 +79,7 @@ char *manager_failure(const Manager *manager, const ActuatorState *actuator)
                 offered = actuator->actuator->refused(actuator->state, &manager->plan, &facts,
                                                       &word);
         if (!offered)
-                return g_strdup_printf("the plan could not be carried out whole: %s",
+                return g_strdup_printf("the plan could not be applied completely: %s",
                                        g_strerror(-actuator->error));
         option = blame(manager, word);
         return g_strdup_printf("%sfound \"%s\", expected %s", option, word, offered);

@@ -43,7 +43,7 @@ static const ActuatorState *keeper(const Manager *manager)
 
 static int on_settled(sd_event_source *source, uint64_t usec, void *userdata)
 {
-        log_debug("Cgroups came or went: carrying the plan out anew");
+        log_debug("Cgroups have changed: applying the plan again");
         manager_groups_changed(userdata);
         return 0;
 }
@@ -99,7 +99,8 @@ void manager_watch_groups(Manager *manager)
         else if (!manager->groups) {
                 r = watch(manager, a->actuator->groups(a->state));
                 if (r < 0)
-                        log_info("Cgroups that come are seen at the next check only (%s)",
+                        log_info("Failed to watch cgroups (%s): new ones are confined at the next "
+                                 "check",
                                  g_strerror(-r));
         }
 }

@@ -67,7 +67,7 @@ static int on_pressure(sd_event_source *source, int fd, uint32_t revents, void *
         Manager *manager = userdata;
 
         if (revents & EPOLLERR) {
-                log_warning("The pressure trigger is gone");
+                log_warning("The PSI trigger is gone");
                 manager->pressure = sd_event_source_disable_unref(manager->pressure);
                 return 0;
         }
@@ -106,7 +106,7 @@ static int on_fork(sd_event_source *source, int fd, uint32_t revents, void *user
         if (r == 0)
                 return 0;
         if (r < 0 && r != -ENOBUFS) {
-                log_warning("New tasks cannot be watched for any more (%s)", g_strerror(-r));
+                log_warning("Fork events are no longer available (%s)", g_strerror(-r));
                 manager->forks_error = r;
                 manager_unguard(manager);
                 manager_wake(manager);
@@ -114,7 +114,7 @@ static int on_fork(sd_event_source *source, int fd, uint32_t revents, void *user
                 return 0;
         }
         if (r > 0)
-                log_debug("Process %d begins a task: looking soon", event.parent);
+                log_debug("Process %d started a task: checking the load soon", event.parent);
         manager->called = true;
         soon = MAX(soon, manager->current->time_usec + manager->plan.period_usec);
         r = sd_event_source_set_enabled(source, SD_EVENT_OFF);
@@ -167,7 +167,7 @@ static uint64_t guard_by_forks(Manager *manager)
                 if (manager->forks_error >= 0) {
                         manager->forks_error = r;
                         manager_changed(manager, CHANGE_MISSING);
-                        log_info("No news of new tasks either (%s): the period bounds the "
+                        log_info("Fork events are not available either (%s): the period bounds the "
                                  "reaction to load",
                                  g_strerror(-r));
                 }
@@ -193,7 +193,7 @@ static bool guard_quietly(Manager *manager)
                 return false;
         }
         if (manager->pressure)
-                log_debug("The machine is quiet: watching new tasks, without a pressure trigger");
+                log_debug("The machine is idle: using fork events instead of a PSI trigger");
         manager->pressure = sd_event_source_disable_unref(manager->pressure);
         return true;
 }
@@ -223,7 +223,7 @@ uint64_t manager_guard(Manager *manager)
                 return UINT64_MAX;
         manager->trigger_error = r;
         manager_changed(manager, CHANGE_MISSING);
-        log_info("No pressure trigger (%s): new tasks are watched for instead", g_strerror(-r));
+        log_info("PSI triggers are not available (%s): using fork events instead", g_strerror(-r));
         return guard_by_forks(manager);
 }
 

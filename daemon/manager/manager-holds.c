@@ -13,6 +13,7 @@
 #include "act/tune/tuning.h"
 #include "base/cpuset-text.h"
 #include "base/file.h"
+#include "manager/manager-evaluate.h"
 #include "manager/manager-parts.h"
 #include "config/profile.h"
 
@@ -21,6 +22,7 @@ void manager_hold_changed(void *userdata)
         Manager *manager = userdata;
 
         manager_changed(manager, CHANGE_HOLDS);
+        manager_interrupt_evaluation(manager, DROP_HOLD);
         manager_act_on_holds(manager);
 }
 
@@ -52,7 +54,7 @@ bool manager_holds_frequency(const Manager *manager)
         return false;
 }
 
-#define NOBODY_LOOKS "no policy at work looks at holds"
+#define NOBODY_LOOKS "no active policy serves holds"
 
 /* Why nothing at all of the hold is in force; NULL if it may be. */
 static char *whole_obstacle(const Manager *manager, const Held *held)
@@ -145,10 +147,10 @@ static void tell_lost(const Manager *manager, Demand *demand)
         g_autofree char *cpus = cpuset_format(&demand->excluded);
 
         if (*cpus)
-                tell(demand, "Exclude= of [%s] leaves CPU%s %s alone", demand->actuator->section,
+                tell(demand, "Exclude= of [%s] excludes CPU%s %s", demand->actuator->section,
                      cpuset_count(&demand->excluded) > 1 ? "s" : "", cpus);
         if (lost && lost->state == KNOB_FOREIGN)
-                tell(demand, "%s is somebody else's", lost->name);
+                tell(demand, "another program has taken over %s", lost->name);
         else if (lost)
                 tell(demand, "%s: %s", lost->name, g_strerror(-lost->error));
 }
@@ -159,10 +161,10 @@ static void tell_global(const Manager *manager, Demand *demand)
         int r = manager_untold_error(manager, manager_actuator(manager, demand->actuator));
 
         if (!cpuset_is_empty(&options_of(manager, demand->actuator)->exclude))
-                tell(demand, "Exclude= of [%s] leaves the limit of all CPUs together alone",
+                tell(demand, "Exclude= of [%s] excludes the limit of all CPUs",
                      demand->actuator->section);
         else if (r < 0)
-                tell(demand, "the limit of all CPUs together: %s", g_strerror(-r));
+                tell(demand, "the limit of all CPUs: %s", g_strerror(-r));
 }
 
 static void tell_latency(const Manager *manager, const Hold *hold, GString *text)
@@ -225,14 +227,14 @@ static bool tell_reach(const Manager *manager, const Hold *hold, int i, Demand *
         const FreqReach *reach = reach_of(manager, i, name);
 
         if (policy->max_khz && policy->max_khz < hold->min_khz)
-                tell(demand, "%s can do %u kHz at most", name, policy->max_khz);
+                tell(demand, "the highest frequency of %s is %u kHz", name, policy->max_khz);
         else if (reach->boost_off && policy->base_khz < hold->min_khz)
-                tell(demand, "boost is off, without which %s does %u kHz at most", name,
-                     policy->base_khz);
+                tell(demand, "boost is off, and without it the highest frequency of %s is %u kHz",
+                     name, policy->base_khz);
         else if (reach->khz < hold->min_khz)
                 tell(demand,
                      "%s/scaling_max_freq is %" G_GUINT64_FORMAT
-                     " kHz, by somebody else or the kernel",
+                     " kHz, set by another program or the kernel",
                      name, reach->khz);
         return demand->told;
 }
@@ -248,7 +250,7 @@ static void tell_maximum(const Manager *manager, const Hold *hold, Demand *deman
 
 static void tell_frequency(const Manager *manager, const Hold *hold, GString *text)
 {
-        Demand demand = { .what = "its frequency cannot be kept up",
+        Demand demand = { .what = "its frequency cannot be kept",
                           .actuator = &actuator_cpufreq,
                           .absent = manager->n_frequency == 0,
                           .name = "cpufreq",
@@ -287,7 +289,7 @@ char *manager_hold_obstacle(const Manager *manager, const Held *held)
         text = g_string_new(NULL);
         if (!manager_looks_at_holds(manager)) {
                 if (hold_needs_policy(hold))
-                        g_string_append(text, "only its profile is in force: " NOBODY_LOOKS);
+                        g_string_append(text, "only its profile is in effect: " NOBODY_LOOKS);
                 return g_string_free(text, text->len == 0);
         }
         if (held->named && cpuset_is_empty(&hold->cpus)) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Readings for those who ask: status, properties, energy totals.
+ * Readings for those who ask: status, properties, totals since the start.
  *
  * They are kept apart from the policies' readings, whose intervals decide, and apart from each
  * other, because idle states cost two to five files per CPU and state and nobody should pay for
@@ -64,6 +64,35 @@ static void add_energy(Manager *manager, const Snapshot *snapshot)
         }
 }
 
+static void add_load(Manager *manager, const Snapshot *snapshot)
+{
+        double interval = (double)snapshot->interval_usec;
+
+        CPUSET_FOREACH(cpu, &snapshot->cpus)
+                manager->totals[cpu].busy_usec += (double)snapshot->busy[cpu] * interval;
+        manager->pressure_usec += snapshot->pressure * interval;
+}
+
+static void add_residency(Manager *manager, const Snapshot *snapshot)
+{
+        double interval = (double)snapshot->interval_usec;
+
+        if (!snapshot->residency)
+                return;
+        CPUSET_FOREACH(cpu, &snapshot->cpus) {
+                const Residency *row = &snapshot->residency[cpu];
+                CpuTotal *total = &manager->totals[cpu];
+
+                for (int s = 0; s < row->n_states; s++) {
+                        total->idle_usec[s] += (double)row->share[s] * interval;
+                        total->entered[s] += row->entered[s];
+                        total->above[s] += row->above[s];
+                        total->below[s] += row->below[s];
+                        total->rejected[s] += row->rejected[s];
+                }
+        }
+}
+
 const Snapshot *manager_observe(Manager *manager, unsigned senses)
 {
         int kind = senses & SENSE_ENERGY      ? OBSERVE_ENERGY
@@ -76,16 +105,21 @@ const Snapshot *manager_observe(Manager *manager, unsigned senses)
                 return o->snapshot;
         r = observe_again(manager, o);
         if (r < 0) {
-                log_debug("The load cannot be read: %s", g_strerror(-r));
+                log_debug("Failed to read the load: %s", g_strerror(-r));
                 return NULL;
         }
         if (kind == OBSERVE_ENERGY)
                 add_energy(manager, o->snapshot);
+        else if (kind == OBSERVE_RESIDENCY)
+                add_residency(manager, o->snapshot);
+        else
+                add_load(manager, o->snapshot);
         return o->snapshot;
 }
 
 void manager_observers_init(Manager *manager)
 {
+        manager->totals = g_new0(CpuTotal, manager->topology->n_cpus);
         manager->energy = g_array_new(FALSE, TRUE, sizeof(EnergyTotal));
         for (int i = 0; i < OBSERVERS; i++) {
                 Observer *o = &manager->observers[i];
@@ -108,6 +142,7 @@ void manager_observers_done(Manager *manager)
                 counters_free(o->current);
                 snapshot_free(o->snapshot);
         }
+        g_free(manager->totals);
         if (manager->energy)
                 g_array_unref(manager->energy);
 }

@@ -9,10 +9,12 @@
  *   manager-wake.c     what makes it tick: timer, CPUs coming and going
  *   manager-guard.c    who tells of load that comes while CPUs are parked
  *   manager-windows.c  what must not notice parking: programs that start, terminals, cpusets
+ *   manager-evaluate.c measuring what policies save
  *   manager-observe.c  readings for those who ask
  *   manager-profile.c  which profile is in force
  *   manager-sleep.c    the machine falls asleep and wakes up
  *   manager-pause.c    clients that want the machine left alone
+ *   manager-trial.c    clients that compare two ways of running it
  *   manager-holds.c    clients that want something of it
  *   manager-apps.c     applications that something is wanted for
  *   manager-record.c   the recording of all this
@@ -22,6 +24,7 @@
 
 #include "manager/manager.h"
 #include "manager/profile-choice.h"
+#include "manager/trial.h"
 
 /* True if some policy at work has wishes for single CPUs. */
 bool manager_wishes_cpus(const Manager *manager);
@@ -128,6 +131,22 @@ void manager_profile_retry(Manager *manager);
 /* Puts policies and actuators of `config` to work in place of the old ones, whose state is kept
  * where the policy is the same. Takes `config` over. */
 void manager_use_config(Manager *manager, Config *config);
+
+/* Ends the trial that runs, if any; with `restore` its options are set back and the manager ticks
+ * soon. */
+static inline void manager_trial_end(Manager *manager, bool restore)
+{
+        if (manager->trial)
+                manager->trial->end(manager->trial, restore);
+}
+
+/* Sets an option at run time, as manager_set_option() does, without any effect until
+ * manager_use_options() is called, after all changes: with those of an actuator's section it is
+ * opened again. The caller ticks then. */
+int manager_change_option(Manager *manager, const char *section, const char *key, const char *text,
+                          char **ret_error);
+void manager_use_options(Manager *manager, bool actuators_too);
+bool manager_is_actuator_section(const char *section);
 
 /* Tries actuators again that were not available. */
 void manager_open_absent(Manager *manager);

@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "manager/manager-evaluate.h"
 #include "manager/manager-parts.h"
 
 /* Clients come and go as often as they like. */
@@ -28,6 +29,7 @@ static void pause_free(Pause *pause)
 
 static void pauses_changed(Manager *manager)
 {
+        manager_interrupt_evaluation(manager, DROP_HOLD);
         manager->stale = true;
         manager_wake(manager);
         manager_changed(manager, CHANGE_PAUSED);
@@ -37,7 +39,7 @@ static void pause_end(Pause *pause)
 {
         Manager *manager = pause->manager;
 
-        log_limited(&pause_log, "Pause by %s is over: %s", pause->owner, pause->reason);
+        log_limited(&pause_log, "Pause by %s has ended: %s", pause->owner, pause->reason);
         g_ptr_array_remove(manager->pauses, pause);
         pause_free(pause);
         pauses_changed(manager);
@@ -140,7 +142,7 @@ const char *manager_pause_text(const Manager *manager)
                 const Pause *pause = g_ptr_array_index(manager->pauses, i);
 
                 if (!pause->lasting)
-                        return "a client asked to leave the machine alone";
+                        return "a client requested a pause";
                 endless |= pause->until_usec == 0;
         }
         return endless ? "idled is paused until idlectl resume" : "idled is paused for some time";

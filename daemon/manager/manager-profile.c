@@ -10,6 +10,7 @@
 #include <errno.h>
 
 #include "base/log.h"
+#include "manager/manager-evaluate.h"
 #include "manager/manager-parts.h"
 #include "manager/profile-keeper.h"
 #include "manager/profile-state.h"
@@ -67,15 +68,16 @@ static char *describe(const Manager *manager, const ProfileChoice *choice)
         case PROFILE_HELD:
                 return g_strdup_printf("held by %s: %s", held->owner, held->reason);
         case PROFILE_CHOSEN:
-                return kept ? g_strdup_printf("chosen, until idled ends: it cannot be kept: %s",
-                                              kept)
+                return kept ? g_strdup_printf(
+                                      "chosen, until idled exits: the choice cannot be saved: %s",
+                                      kept)
                             : g_strdup("chosen");
         case PROFILE_ON_BATTERY:
                 return g_strdup("the default on battery power");
         case PROFILE_ON_MAINS:
                 return g_strdup("the default on mains power");
         default:
-                return g_strdup("nobody chose another");
+                return g_strdup("no other one is chosen");
         }
 }
 
@@ -99,7 +101,7 @@ static bool explain(Manager *manager, const ProfileChoice *choice)
 static void refuse(ActiveProfile *active, const Profile *profile, const char *error)
 {
         g_free(active->problem);
-        active->problem = g_strdup_printf("%s cannot be put in force: %s", profile->name, error);
+        active->problem = g_strdup_printf("%s cannot be activated: %s", profile->name, error);
         active->refused = profile;
         log_warning("Profile %s", active->problem);
 }
@@ -142,6 +144,8 @@ bool manager_follow_profile(Manager *manager)
                 told = true;
         }
         active->held = choice.why == PROFILE_HELD;
+        if (r > 0)
+                manager_interrupt_evaluation(manager, DROP_CONFIG);
         manager_changed(manager, (told ? CHANGE_PROFILE : 0) | (r > 0 ? CHANGE_CONFIG : 0));
         return r > 0;
 }
@@ -173,7 +177,7 @@ static void on_kept(int error, void *userdata)
 
         active->keep_error = error;
         if (error < 0)
-                log_error_errno(error, "%s: the chosen profile cannot be kept over a restart: %m",
+                log_error_errno(error, "%s: failed to save the chosen profile: %m",
                                 manager->setup.state);
         if (explain(manager, &choice))
                 changes |= CHANGE_PROFILE;
@@ -221,11 +225,13 @@ int manager_set_profile(Manager *manager, const char *name, char **ret_error)
         keep(manager);
         explain(manager, &choice);
         if (choice.why == PROFILE_HELD)
-                log_limited(&profile_log, "Profile %s is chosen; %s stays, %s",
+                log_limited(&profile_log, "Profile %s is chosen, but %s stays active: %s",
                             automatic ? PROFILE_AUTO : name, choice.profile->name, active->reason);
         else
                 log_limited(&profile_log, "Profile %s: %s", choice.profile->name, active->reason);
         active->held = choice.why == PROFILE_HELD;
+        if (r > 0)
+                manager_interrupt_evaluation(manager, DROP_CONFIG);
         manager_changed(manager, CHANGE_PROFILE | (r > 0 ? CHANGE_CONFIG : 0));
         manager_tick(manager);
         return 0;
@@ -237,10 +243,9 @@ void manager_recall_profile(Manager *manager)
         int r = dir ? profile_state_read(dir, &manager->profile.chosen) : -ENOENT;
 
         if (r == -EBADMSG)
-                log_warning("%s/profile: found no name of a profile in it: nobody has chosen one",
-                            dir);
+                log_warning("%s/profile: found no name of a profile; no profile is chosen", dir);
         else if (r < 0 && r != -ENOENT)
-                log_error_errno(r, "%s/profile: %m: nobody has chosen a profile", dir);
+                log_error_errno(r, "%s/profile: %m; no profile is chosen", dir);
 }
 
 void manager_drop_profile(Manager *manager)

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/log.h"
+#include "manager/manager-evaluate.h"
 #include "manager/manager-parts.h"
 
 /* Less is what the kernel makes of the clocks' rounding. */
@@ -52,8 +53,9 @@ bool manager_note_sleep(Manager *manager)
 
         if (slept < manager->slept_usec + SLEEP_LEAST_USEC)
                 return false;
-        log_debug("The machine has slept");
+        log_debug("The machine was asleep");
         manager->slept_usec = slept;
+        manager_interrupt_evaluation(manager, DROP_SLEEP);
         distrust_knobs(manager);
         return true;
 }

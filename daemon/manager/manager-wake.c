@@ -27,6 +27,7 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "manager/cadence.h"
+#include "manager/manager-evaluate.h"
 #include "manager/manager-parts.h"
 
 /* A module is told of before it has set to work, and seldom comes alone. */
@@ -45,7 +46,7 @@ void manager_set_timer(sd_event_source *timer, uint64_t usec)
         if (r >= 0)
                 r = sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
         if (r < 0)
-                log_error_errno(r, "The timer cannot be set: %m");
+                log_error_errno(r, "Failed to set a timer: %m");
 }
 
 static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
@@ -69,7 +70,7 @@ void manager_wake(Manager *manager)
         if (r >= 0)
                 r = sd_event_source_set_enabled(manager->timer, SD_EVENT_ONESHOT);
         if (r < 0)
-                log_error_errno(r, "The timer cannot be set: %m");
+                log_error_errno(r, "Failed to set a timer: %m");
 }
 
 static uint64_t max_stretch(const Manager *manager)
@@ -121,7 +122,7 @@ void manager_arm(Manager *manager, bool changed)
         if (r >= 0)
                 r = sd_event_source_set_enabled(manager->timer, SD_EVENT_ONESHOT);
         if (r < 0)
-                log_error_errno(r, "The timer cannot be set: %m");
+                log_error_errno(r, "Failed to set a timer: %m");
 }
 
 void manager_arm_sooner(Manager *manager)
@@ -274,10 +275,11 @@ static int on_clock(sd_event_source *source, int fd, uint32_t revents, void *use
         if (read(fd, &count, sizeof(count)) < 0 && errno != ECANCELED)
                 return 0;
         log_debug("The clock was set");
+        manager_interrupt_evaluation(userdata, DROP_CLOCK);
         tzset();
         r = arm_clock(fd);
         if (r < 0)
-                log_error_errno(r, "The timer cannot be set: %m");
+                log_error_errno(r, "Failed to set a timer: %m");
         manager_wake(userdata);
         return 0;
 }
@@ -318,13 +320,15 @@ void manager_listen(Manager *manager)
         if (r >= 0)
                 r = manager_windows_listen(manager);
         if (r < 0)
-                log_error_errno(r, "The timers cannot be made: %m");
+                log_error_errno(r, "Failed to create timers: %m");
+        manager_meter_listen(manager);
         r = listen_for_clock(manager);
         if (r < 0)
-                log_info("The kernel does not report that the clock is set (%s)", g_strerror(-r));
+                log_info("Failed to watch changes of the clock (%s)", g_strerror(-r));
         r = manager->setup.live ? listen_for_devices(manager) : 0;
         if (r < 0)
-                log_info("No events of CPUs that come and go (%s): seen at the next tick",
+                log_info("Failed to watch CPUs that come and go (%s): they are detected at the "
+                         "next tick",
                          g_strerror(-r));
 }
 

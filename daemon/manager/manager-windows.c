@@ -99,7 +99,7 @@ static void set_close_timer(Watching *w)
         if (r >= 0)
                 r = sd_event_source_set_enabled(w->close, SD_EVENT_ONESHOT);
         if (r < 0)
-                log_error_errno(r, "The timer cannot be set: %m");
+                log_error_errno(r, "Failed to set a timer: %m");
 }
 
 /* More input since the window opened keeps it open. */
@@ -229,7 +229,8 @@ void manager_units_listed(Manager *manager, int error)
         Watching *w = manager->watching;
 
         if (error < 0 && error != -ENOTCONN)
-                log_info("systemd does not list its units (%s): what CPUs they need is not known",
+                log_info("Failed to list systemd's units (%s): the CPUs that they need are not "
+                         "known",
                          g_strerror(-error));
         w->listed = true;
         g_clear_pointer(&w->unit_pins, pins_free);
@@ -361,7 +362,7 @@ static void watch_terminals(Watching *w)
                 r = sd_event_add_io(w->manager->event, &w->terminal, terminals_fd(w->terminals),
                                     EPOLLIN, on_terminal, w);
         if (r < 0) {
-                log_info("Input to terminals is not noticed (%s)", g_strerror(-r));
+                log_info("Failed to watch input to terminals (%s)", g_strerror(-r));
                 g_clear_pointer(&w->terminals, terminals_free);
                 w->no_terminals = true;
         }
@@ -387,7 +388,7 @@ static void watch_cpusets(Watching *w)
                 r = sd_event_add_io(w->manager->event, &w->groups, cpuset_watch_fd(w->cpusets),
                                     EPOLLIN, on_groups, w);
         if (r < 0) {
-                log_debug("Cpusets of cgroups are not watched (%s)", g_strerror(-r));
+                log_debug("Failed to watch cpusets of cgroups (%s)", g_strerror(-r));
                 g_clear_pointer(&w->cpusets, cpuset_watch_free);
                 w->no_cpusets = true;
         }

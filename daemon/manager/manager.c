@@ -20,6 +20,7 @@
 #include "base/cpuset-text.h"
 #include "base/log.h"
 #include "apps/apps.h"
+#include "manager/manager-evaluate.h"
 #include "manager/manager-parts.h"
 #include "sense/topology-read.h"
 
@@ -98,8 +99,7 @@ static void look_for_moved_cpus(Manager *manager)
         if (n != 2 || cpuset_equal(counted, &manager->topology->online))
                 return;
         text = cpuset_format(counted);
-        log_info("The kernel counts the time of CPUs %s, which are not those that are online",
-                 text);
+        log_info("The kernel counts the time of CPUs %s, which are not the online CPUs", text);
 }
 
 /* True if work would be sent from CPUs that it is confined to now to others altogether. Of tasks on
@@ -160,13 +160,14 @@ void manager_tick(Manager *manager)
         manager->n_ticks++;
         r = read_machine(manager);
         if (r < 0) {
-                log_error_errno(r, "The load cannot be read: %m");
+                log_error_errno(r, "Failed to read the load: %m");
                 manager_arm(manager, true);
                 return;
         }
         look_for_moved_cpus(manager);
         manager_follow_holds(manager);
         manager_follow_profile(manager);
+        manager_evaluate(manager);
         manager_record_follow(manager);
         changed = settle(manager, false);
         if (!changed)
@@ -197,7 +198,7 @@ bool manager_rescan(Manager *manager)
 
         r = topology_read(manager->setup.root, &topology);
         if (r < 0) {
-                log_error_errno(r, "The topology cannot be read anew: %m");
+                log_error_errno(r, "Failed to read the topology again: %m");
                 return false;
         }
         /* A partition of ours is none of the administrator's. */
@@ -207,6 +208,7 @@ bool manager_rescan(Manager *manager)
                 topology_free(topology);
                 return false;
         }
+        manager_interrupt_evaluation(manager, DROP_HOTPLUG);
         CPUSET_FOREACH(cpu, &topology->online)
                 if (!cpuset_has(&manager->topology->online, cpu))
                         cpuset_add(&manager->returned, cpu);
@@ -241,6 +243,8 @@ int manager_active_cores(const Manager *manager)
 int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
                 Manager **ret_manager)
 {
+        static const EvaluationCalls evaluation = { manager_tick, manager_wake, manager_changed,
+                                                    manager_is_paused };
         g_autoptr(Manager) manager = g_new0(Manager, 1);
         Config *config;
         int r;
@@ -259,7 +263,7 @@ int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
         r = topology_read(setup->root, &manager->topology);
         if (r < 0) {
                 config_free(config);
-                return log_error_errno(r, "The machine's CPUs cannot be read: %m");
+                return log_error_errno(r, "Failed to read the machine's CPUs: %m");
         }
         manager->holds = holds_new(event, setup->root, &manager->topology->online,
                                    HOLDS_FOLLOW_USEC, manager_hold_changed, manager);
@@ -273,6 +277,7 @@ int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
         manager->knobs = knobs_new(&(ActContext){ setup->root, setup->units, setup->live },
                                    setup->run, setup->dry_run);
         manager_observers_init(manager);
+        manager_meter_init(manager, &evaluation);
         plan_init(&manager->plan, NULL, 0);
         manager->plan.allowed = manager->topology->online;
         manager_note_sleep(manager);
@@ -287,13 +292,13 @@ int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
 void manager_report_restored(const Knob *knob, const char *value, int error, void *userdata)
 {
         if (error == -ESTALE)
-                log_warning("%s %s is now \"%s\", set by someone else, and stays so",
+                log_warning("%s %s is now \"%s\": another program has taken it over; idled leaves "
+                            "it unchanged",
                             knob->kind->name, knob->name, value);
         else if (error == -ENOENT)
                 log_debug("%s %s is gone", knob->kind->name, knob->name);
         else if (error < 0)
-                log_error_errno(error, "%s %s could not be given back: %m", knob->kind->name,
-                                knob->name);
+                log_error_errno(error, "Failed to restore %s %s: %m", knob->kind->name, knob->name);
 }
 
 static const KnobKind **all_kinds(void)
@@ -313,11 +318,11 @@ static int tell_skipped(Knobs *knobs, int skipped)
 {
         int r = knobs_set_aside(knobs);
 
-        log_error("%d %s no sense: something may stay changed", skipped,
-                  skipped == 1 ? "line of the record of what was changed makes"
-                               : "lines of the record of what was changed make");
+        log_error("%d %s not readable: knobs may stay changed", skipped,
+                  skipped == 1 ? "line of the record of changes is"
+                               : "lines of the record of changes are");
         if (r > 0)
-                log_notice("That record is kept as " UNDO_DAMAGED ", beside its usual name");
+                log_notice("That record is kept as " UNDO_DAMAGED ", next to its usual name");
         else if (r < 0)
                 log_error_errno(r, "That record cannot be kept as " UNDO_DAMAGED ": %m");
         return -EBADMSG;
@@ -326,11 +331,10 @@ static int tell_skipped(Knobs *knobs, int skipped)
 /* A later version may have put them on record, and can give them back. */
 static int tell_unknown(int unknown)
 {
-        log_warning(
-                "%d %s", unknown,
-                unknown == 1
-                        ? "knob of a kind that this version does not know is left as it is"
-                        : "knobs of kinds that this version does not know are left as they are");
+        log_warning("%d %s", unknown,
+                    unknown == 1
+                            ? "knob of a kind that this version does not know is left unchanged"
+                            : "knobs of kinds that this version does not know are left unchanged");
         return -EBADMSG;
 }
 
@@ -341,14 +345,14 @@ int manager_recover(Knobs *knobs)
 
         n = knobs_recover(knobs, kinds, &skipped);
         if (n < 0)
-                return log_error_errno(n, "The record of what was changed cannot be read: %m");
+                return log_error_errno(n, "Failed to read the record of changes: %m");
         if (skipped > 0)
                 told = tell_skipped(knobs, skipped);
         unknown = knobs_count_unknown(knobs, kinds);
         if (unknown > 0)
                 told = tell_unknown(unknown);
         if (n > 0)
-                log_notice("%d %s left changed by an instance that died: giving back", n,
+                log_notice("Restoring %d %s that an instance that died left changed", n,
                            n == 1 ? "knob was" : "knobs were");
         r = knobs_restore(knobs, manager_report_restored, NULL);
         return r < 0 ? r : told;
@@ -371,8 +375,11 @@ void manager_free(Manager *manager)
         if (!manager)
                 return;
         manager->on_change = NULL;
+        if (manager->config)
+                manager_keep_evaluations(manager);
         manager_record_end(manager);
         manager_pauses_drop(manager);
+        manager_trial_end(manager, false);
         apps_free(manager->apps);
         holds_free(manager->holds);
         manager_unlisten(manager);
@@ -383,6 +390,7 @@ void manager_free(Manager *manager)
         manager_windows_done(manager);
         g_hash_table_unref(manager->texts);
         manager_observers_done(manager);
+        manager_meter_done(manager);
         knobs_free(manager->knobs);
         manager_drop_pins(manager);
         snapshot_free(manager->snapshot);

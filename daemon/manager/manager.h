@@ -14,6 +14,7 @@
 
 #include "act/actuator.h"
 #include "config/config.h"
+#include "evaluate/evaluator.h"
 #include "holds/holds.h"
 #include "manager/cadence.h"
 #include "manager/history.h"
@@ -41,10 +42,11 @@ typedef struct ActivePolicy {
         const IdledPolicy *policy;
         Section *section; /* its options; belongs to the configuration */
         void *state;
-        Wish wish;         /* its last one */
-        CpuSet before;     /* what the one before allowed */
-        CpuWish *cpus;     /* of the wish; NULL: the policy has none */
-        struct Pack *pack; /* which cores it gets that asks for so many; NULL: it never did */
+        Wish wish;            /* its last one */
+        CpuSet before;        /* what the one before allowed */
+        CpuWish *cpus;        /* of the wish; NULL: the policy has none */
+        struct Pack *pack;    /* which cores it gets that asks for so many; NULL: it never did */
+        Evaluator *evaluator; /* NULL: its requests never served to save energy */
 } ActivePolicy;
 
 /* Why a CPU is parked or not, as decided when that last changed. */
@@ -54,6 +56,8 @@ typedef struct CpuCause {
         Reason reason;
         Source option_source; /* of reason.option */
         Safety safety;        /* SAFETY_NONE: as the policies wished */
+        bool ignored;         /* what the policy requests is not done, to save energy or to measure
+                                 what it saves */
 } CpuCause;
 
 /* The machine is left alone: for as long as a client keeps its descriptor open, or, if the pause
@@ -79,7 +83,9 @@ typedef enum Change {
         CHANGE_PROFILE = 1 << 7,  /* the profile in force, or why */
         CHANGE_LIMITS = 1 << 8,   /* what single CPUs are held to: governor, latency, idle states */
         CHANGE_KEPT = 1 << 10,    /* the chosen profile is on the disk, or cannot be */
-        CHANGE_OBSTACLES = 1 << 9, /* perhaps: what stands in the way of holds */
+        CHANGE_EVALUATION = 1 << 11, /* what a policy saves */
+        CHANGE_TRIAL = 1 << 12,      /* a client's trial came or went */
+        CHANGE_OBSTACLES = 1 << 9,   /* perhaps: what stands in the way of holds */
 } Change;
 
 /* The profile in force is that of the configuration; here is how it came to be. */
@@ -115,6 +121,25 @@ typedef struct EnergyTotal {
         uint64_t dropped; /* readings that could not be true */
 } EnergyTotal;
 
+/* Readings at the ends of what evaluators measure. */
+typedef struct MeterState {
+        const struct EvaluationCalls *calls;
+        Counters *previous, *current;
+        Snapshot *snapshot;
+        sd_event_source *timer; /* of the trial that goes on */
+        uint64_t kept_usec;     /* when the files were written last */
+        int keep_error;         /* why they could not be; 0: they were */
+} MeterState;
+
+/* What one CPU did since the start, by the readings for queries: times in microseconds, by idle
+ * state. The times of sleeps in progress are estimates, as in Residency. */
+typedef struct CpuTotal {
+        double busy_usec;
+        double idle_usec[IDLE_STATES_MAX];
+        uint64_t entered[IDLE_STATES_MAX], above[IDLE_STATES_MAX], below[IDLE_STATES_MAX],
+                rejected[IDLE_STATES_MAX];
+} CpuTotal;
+
 /* A scan of tasks' affinities that goes on while the event loop does. */
 typedef struct PinsLook {
         PinsScan *scan; /* NULL: none */
@@ -136,7 +161,10 @@ typedef struct Manager {
         Counters *previous, *current;  /* the policies' readings */
         Snapshot *snapshot;            /* and their difference */
         Observer observers[OBSERVERS]; /* readings made for those who ask */
+        MeterState meter;              /* manager-evaluate.c */
         GArray *energy;                /* of EnergyTotal, by energy domain */
+        CpuTotal *totals;              /* by CPU number */
+        double pressure_usec;          /* in which some task waited for a CPU, since the start */
 
         GArray *policies;  /* of ActivePolicy, by rank */
         GArray *actuators; /* of ActuatorState */
@@ -175,6 +203,7 @@ typedef struct Manager {
         struct Apps *apps;         /* NULL: none are looked for */
         struct Recorder *recorder; /* NULL: nothing is recorded */
         GPtrArray *pauses;         /* of Pause */
+        struct Trial *trial;       /* NULL: none */
         bool standby;              /* another daemon serves our name */
 
         uint64_t n_ticks;
@@ -342,9 +371,8 @@ char *manager_failure(const Manager *manager, const ActuatorState *actuator);
 /* Looks at CPUs and their groups anew; true if something changed. */
 bool manager_rescan(Manager *manager);
 
-/* What parking was measured to save, by the first policy that measures it; `measured_usec` is
- * CLOCK_REALTIME, watts are averages over seconds. */
-Benefit manager_benefit(const Manager *manager);
+/* What evaluators measure energy by on this machine. */
+EnergySource manager_energy_source(const Manager *manager);
 
 /* Cores with at least one CPU that may be used, in the plan and as it is in force. */
 int manager_wanted_cores(const Manager *manager);

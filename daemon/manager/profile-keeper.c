@@ -130,7 +130,7 @@ void profile_keeper_free(ProfileKeeper *keeper)
                 int r = profile_state_write(keeper->dir, keeper->next);
 
                 if (r < 0)
-                        log_error_errno(r, "%s: the chosen profile cannot be kept: %m",
+                        log_error_errno(r, "%s: failed to save the chosen profile: %m",
                                         keeper->dir);
         }
         sd_event_source_disable_unref(keeper->source);

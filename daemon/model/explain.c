@@ -105,13 +105,13 @@ char *explain_cpu(const CpuState *state, const Explanation *why)
         GString *text = g_string_new(!done           ? state->wanted ? "should be parked"
                                                                      : "should be unparked"
                                      : state->parked ? "parked"
-                                                     : "in use");
+                                                     : "active");
 
         if (done && state->since)
                 g_string_append_printf(text, state->parked ? " %s ago" : " for %s", state->since);
         add_policy(text, why->policy, state->wanted || state->parked);
         if (!is_text(why->policy) && !is_text(why->reason.because))
-                g_string_append(text, ": no policy wishes otherwise");
+                g_string_append(text, ": no policy requests anything else");
         add_reason(text, why);
         if (state->wanted && !state->parked && is_text(state->obstacle))
                 g_string_append_printf(text, ", but tasks may still run there: %s",
@@ -141,14 +141,16 @@ char *explain_wish(const CpuSet *allowed, const CpuSet *online, const Explanatio
 {
         CpuSet used = *allowed;
         g_autofree char *cpus = NULL;
-        GString *text = g_string_new("Wishes ");
+        GString *text = g_string_new("Requests ");
 
         cpuset_and(&used, online);
         cpus = cpuset_format(&used);
-        g_string_append(text, cpuset_is_subset(online, allowed) ? "all CPUs"
-                              : *cpus                           ? cpus
-                                                                : "none");
-        g_string_append(text, " in use");
+        if (cpuset_is_subset(online, allowed))
+                g_string_append(text, "all CPUs");
+        else if (*cpus)
+                g_string_append_printf(text, "CPUs %s", cpus);
+        else
+                g_string_append(text, "no CPUs");
         add_reason(text, why);
         return g_string_free(text, FALSE);
 }

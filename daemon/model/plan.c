@@ -328,18 +328,17 @@ const char *safety_text(Safety safety)
 {
         static const char *const texts[] = {
                 [SAFETY_NONE] = "",
-                [SAFETY_LAST] = "the last CPU for ordinary work",
-                [SAFETY_ISOLATED] = "set aside by the administrator",
+                [SAFETY_LAST] = "the last CPU for ordinary tasks",
+                [SAFETY_ISOLATED] = "isolated by the administrator",
                 [SAFETY_PINNED] = "the last CPU of a task's affinity or of a cpuset",
-                [SAFETY_FORGOTTEN] = "parking would lose the affinity of pinned tasks: "
-                                     "kernels before 6.2 forget it",
-                [SAFETY_UNKNOWN] =
-                        "who is pinned to it is not known yet: looking at all tasks again "
-                        "would cost more than 1 % of a CPU",
-                [SAFETY_KEPT] = "an application holds it, or so many cores",
-                [SAFETY_NODE] = "the last CPU of a NUMA node that tasks' memory is bound to",
-                [SAFETY_UNIT] = "the last CPU of those that a unit of systemd names",
-                [SAFETY_GROUP] = "the last CPU of those that a cgroup's cpuset names",
+                [SAFETY_FORGOTTEN] =
+                        "parking would reset the affinity of pinned tasks, on kernels before 6.2",
+                [SAFETY_UNKNOWN] = "tasks may be pinned to it: reading all affinities again would "
+                                   "cost more than 1 % of a CPU",
+                [SAFETY_KEPT] = "an application holds it, or a number of cores",
+                [SAFETY_NODE] = "the last CPU of a NUMA node to which memory of tasks is bound",
+                [SAFETY_UNIT] = "the last CPU of the set of a systemd unit",
+                [SAFETY_GROUP] = "the last CPU of the set of a cgroup's cpuset",
                 [SAFETY_WINDOW] = "a program starts or a person types: all CPUs are active",
         };
 

@@ -71,6 +71,9 @@ typedef struct Wish {
                 *idle_governor; /* of the kernel: "menu", "teo". No wish: NULL. Merge: by rank. */
         int32_t global_latency_us; /* of all CPUs, by /dev/cpu_dma_latency, only if somebody asked
                                       for just that. No wish: -1. Merge: minimum. */
+        bool for_saving;  /* it requests something now, and only to save energy: idled measures what
+                             that saves, by ignoring it for some seconds now and then, and may
+                             ignore it for longer where it costs. Default: false. Merge: none. */
         bool settled;     /* the next calls will decide the same as long as the load stays as it
                              is, so the period may stretch. Set it to false while a dwell time
                              runs, or if the period has to stay as it is. No wish: true. Merge:

@@ -344,7 +344,7 @@ static void reload(Units *units)
         if (r >= 0)
                 r = units_call(units, ask, &reply);
         if (r < 0 && r != -ENOTCONN)
-                log_error_errno(r, "systemd could not be told to read its units anew: %m");
+                log_error_errno(r, "Failed to make systemd reload its units: %m");
 }
 
 Units *units_new(sd_event *event, const char *bus)

@@ -25,7 +25,7 @@
 #include "systemd/bus-connect.h"
 #include "systemd/unit-parts.h"
 
-#define DESCRIPTION "CPUs kept free of work by idled"
+#define DESCRIPTION "CPUs parked by idled"
 
 /* Notes the result of a job by its name. */
 static int on_job_removed(sd_bus_message *message, void *userdata, sd_bus_error *error)

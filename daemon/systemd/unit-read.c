@@ -277,7 +277,7 @@ static int on_units(sd_bus_message *message, void *userdata, sd_bus_error *error
                 if (unit_interface(unit) && g_str_equal(load, "loaded"))
                         g_queue_push_tail(units->unread, g_strdup(unit));
         if (r < 0) {
-                log_debug("systemd's units cannot be listed: %s", g_strerror(-r));
+                log_debug("Failed to list systemd's units: %s", g_strerror(-r));
                 end_listing(units, r);
         } else {
                 read_next(units);

@@ -205,7 +205,7 @@ void units_subscribe(Units *units)
         if (r >= 0)
                 r = ask_for_signals(units);
         if (r < 0)
-                log_debug("Units that come are not noticed: %s", g_strerror(-r));
+                log_debug("Failed to subscribe to new units: %s", g_strerror(-r));
         else if (units->watching & UNITS_JOBS)
                 units_read_all(units);
 }

@@ -36,7 +36,7 @@ static void tell_word(Text *text, const char *what, const Choice *choice, char *
                 add(text, what);
                 add(text, " ");
                 add(text, choice->word);
-                add(text, wanted[1] ? ", the first of those wanted that " : ", which ");
+                add(text, wanted[1] ? ", the first configured one that " : ", which ");
                 add(text, policy->driver);
                 add(text, " offers");
                 return;
@@ -45,9 +45,9 @@ static void tell_word(Text *text, const char *what, const Choice *choice, char *
         add(text, what);
         add(text, ": ");
         if (choice->outcome == OUTCOME_FORCED) {
-                add(text, "with the governor performance ");
+                add(text, "with the governor performance, ");
                 add(text, policy->driver);
-                add(text, " decides it itself");
+                add(text, " chooses it");
         } else if (!has_any) {
                 add(text, policy->driver);
                 add(text, " has none");
@@ -64,10 +64,11 @@ static const char *tell_plain(Item item, const Choice *choice)
         static const char *const texts[ITEMS][2] = {
                 [ITEM_BIAS] = { "energy bias", "no energy bias: these CPUs have none" },
                 [ITEM_MIN] = { "lowest frequency",
-                               "no lowest frequency: the hardware does not tell such a one" },
+                               "no lowest frequency: the hardware does not report it" },
                 [ITEM_MAX] = { "highest frequency",
-                               "no highest frequency: the hardware does not tell such a one" },
-                [ITEM_BOOST] = { "boost on", "boost is left alone: it cannot be switched here" },
+                               "no highest frequency: the hardware does not report it" },
+                [ITEM_BOOST] = { "boost on",
+                                 "boost is left unchanged: this machine cannot switch it" },
         };
 
         if (item == ITEM_BOOST && choice->outcome == OUTCOME_FOUND && !choice->number)
@@ -114,7 +115,7 @@ static void add_limit(Reason *reason, const char *asked, const Choice *choice)
         reason->threshold = speed.value / 1e3;
         reason->threshold_unit = "MHz";
         reason->effective = choice->number / 1e3;
-        reason->effective_because = "as the hardware does not have that frequency";
+        reason->effective_because = "because the hardware does not have the configured frequency";
 }
 
 static Reason tell_item(const Cpufreq *self, const CpufreqOptions *options,

@@ -25,14 +25,14 @@ static Reason tell_limit(const Telling *t)
         static const char *const because[] = {
                 [LIMIT_NONE] = NULL,
                 [LIMIT_TIME] = "the deepest idle state within the limit",
-                [LIMIT_SHORT] = "no idle state is within the limit, so the shallowest is left",
+                [LIMIT_SHORT] = "no idle state is within the limit; the shallowest remains",
                 [LIMIT_NAME] = "the deepest idle state allowed",
-                [LIMIT_ELSEWHERE] = "the deepest idle state that wakes up as soon as the one of "
-                                    "this name, which other CPUs have",
-                [LIMIT_NUMBER] = "no CPU has an idle state of this name; the deepest with a number "
-                                 "as low",
+                [LIMIT_ELSEWHERE] = "the deepest idle state with at most the exit latency of the "
+                                    "state of this name on other CPUs",
+                [LIMIT_NUMBER] = "no CPU has an idle state of this name; the deepest one whose "
+                                 "number is not higher",
                 [LIMIT_UNKNOWN] = "no CPU has an idle state of this name, so there is no limit; "
-                                  "the deepest is",
+                                  "the deepest one",
         };
         Reason reason = { .because = because[t->cpu->limited], .option = t->self->limit_option };
 
@@ -49,8 +49,8 @@ static Reason tell_use(const Telling *t)
         const Use *use = &t->cpu->use;
         bool held = use->held.value;
         Reason reason = {
-                .because = held ? "one idle state shallower, for the CPU is used"
-                                : "not held shallower, for the CPU is not used enough",
+                .because = held ? "one idle state shallower, because the CPU is used"
+                                : "no limit, because the CPU is not used enough",
                 .inputs = { { "utilisation", "%", 100 * (double)use->busy },
                             { "mean sleep", "us", (double)use->sleep_us } },
                 .option = held ? "UtilizationRelease" : "UtilizationThreshold",
@@ -61,8 +61,9 @@ static Reason tell_use(const Telling *t)
         if (held)
                 input_state(&reason, 2, t, use->cap.value);
         if (use->held.waiting) {
-                reason.because = held ? "still one idle state shallower, but the CPU is not used"
-                                      : "the CPU is used, but not for long enough yet";
+                reason.because = held ? "still one idle state shallower; the CPU is not used any "
+                                        "more, but not for long enough"
+                                      : "no limit yet: the CPU is used, but not for long enough";
                 reason.option = "UtilizationDwell";
                 reason.threshold = (double)t->options->dwell_usec / 1e6;
                 reason.threshold_unit = "s";
@@ -73,14 +74,14 @@ static Reason tell_use(const Telling *t)
 static Reason tell_history(const Telling *t)
 {
         const History *history = &t->cpu->history;
-        Reason reason = { .because = "nothing is known of the CPU's sleeps yet",
-                          .option = "History" };
+        Reason reason = { .because = "no sleeps of the CPU are known yet", .option = "History" };
 
         if (t->self->untold > 1)
-                reason.because = "the kernel does not tell how sleeps turned out";
+                reason.because =
+                        "the kernel does not count which states were too deep or too shallow";
         if (history->drawn < 0)
                 return reason;
-        reason.because = "drawn from what sleeps of the state entered most fitted";
+        reason.because = "drawn from the states that suited past sleeps";
         input_state(&reason, 0, t, history->drawn);
         reason.inputs[1].name = "its weight";
         reason.inputs[1].unit = "%";
@@ -104,8 +105,10 @@ static Reason tell_hold(const Telling *t, int cpu)
                     (latency_us < 0 || hold->latency_us < latency_us))
                         latency_us = hold->latency_us;
         }
-        return (Reason){ .because = "not by use or history: an application holds a latency",
-                         .inputs = { { latency_us >= 0 ? "held" : NULL, "us", latency_us } } };
+        return (Reason){
+                .because = "no limit by utilisation or history: an application holds a latency",
+                .inputs = { { latency_us >= 0 ? "held" : NULL, "us", latency_us } }
+        };
 }
 
 static int tell_parts(const Telling *t, int cpu, Reason *ret_reasons)
@@ -139,8 +142,7 @@ int cstates_explain(const void *state, const PolicyInput *input, int cpu, Reason
         if (telling.table && telling.table->n_states > 0 && telling.cpu->fingerprint)
                 n = tell_parts(&telling, cpu, ret_reasons);
         if (telling.options->idle_governor > 0)
-                ret_reasons[n++] = (Reason){ .because = "the kernel is asked for a governor of "
-                                                        "idle states",
+                ret_reasons[n++] = (Reason){ .because = "a kernel idle governor is configured",
                                              .option = "IdleGovernor" };
         return n;
 }

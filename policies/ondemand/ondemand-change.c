@@ -20,13 +20,6 @@ bool change_has_reserve(const Call *call)
         return recent_changes(call) + 2 <= call->options->max_transitions;
 }
 
-bool change_has_trial(const Call *call)
-{
-        unsigned recent = recent_changes(call);
-
-        return recent == 0 || recent + 3 <= call->options->max_transitions;
-}
-
 void change_keep(Call *call, PackSize size, const Reason *reason)
 {
         Ondemand *self = call->self;
@@ -99,8 +92,8 @@ void change_grow(Call *call, PackSize size, Reason *reason)
         size.fast = size.fast > self->kept.fast ? size.fast : self->kept.fast;
         if (!change_has_reserve(call)) {
                 size = all;
-                reason->because = "more cores are needed, and the changes of this minute are used "
-                                  "up but for one: so all";
+                reason->because = "more cores are needed, and only one change is left in this "
+                                  "minute: all cores";
                 reason_threshold(reason, "MaxTransitions", (double)call->options->max_transitions,
                                  "per minute");
         }
@@ -116,11 +109,11 @@ void change_park(Call *call)
         Reason reason;
 
         if (size_is_capped(call, self->peak)) {
-                reason = reason_new(call, "more cores were in use than there shall be at most",
+                reason = reason_new(call, "more cores were active than MaxCores permits",
                                     self->peak);
                 reason_threshold(&reason, "MaxCores", (double)options->max_cores, "cores");
         } else {
-                reason = reason_new(call, "the load has fitted in fewer cores for long enough",
+                reason = reason_new(call, "the load has fitted into fewer cores for long enough",
                                     size);
                 reason_input(&reason, "utilisation", 100 * self->load / self->capacity, "%");
                 reason_threshold(&reason, "DownThreshold", 100 * options->down, "%");
@@ -129,7 +122,6 @@ void change_park(Call *call)
         if (self->alarmed && self->n_kept <= self->alarm_cores)
                 self->wary = true;
         self->alarmed = false;
-        self->compared = false;
         self->parked_last = true;
         self->parked_usec = call->now_usec;
 }

@@ -34,8 +34,6 @@ const Setting ondemand_settings[] = {
             .help = "Which cores stay active: the slowest, the fastest, or package by package"),
         ROW("MaxTransitions", SETTING_COUNT, max_transitions, "6", 2, CHANGES_MAX,
             .help = "Changes of the set of parked CPUs in any minute, at most"),
-        ROW("BackOff", SETTING_BOOL, back_off, "yes",
-            .help = "Stop parking for a while when it saves no energy"),
         { 0 },
 };
 

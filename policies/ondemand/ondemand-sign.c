@@ -100,19 +100,19 @@ static void explain_pressure(const Call *call, Reason *reason)
                 reason_threshold(reason, "PressureThreshold", 100 * call->options->pressure, "%");
                 return;
         }
-        reason->because = "the kernel told that tasks waited, and all CPUs in use are taken";
-        reason_input(reason, "CPUs in use", call->demand.active, "CPUs");
+        reason->because = "the kernel reported waiting tasks, and all active CPUs are busy";
+        reason_input(reason, "active CPUs", call->demand.active, "CPUs");
         reason_threshold(reason, NULL, call->demand.active, "tasks");
 }
 
 Reason sign_reason(const Call *call, Sign sign, PackSize size)
 {
         static const char *const because[] = {
-                [SIGN_LEAST] = "fewer cores were kept than there shall be at least",
-                [SIGN_LOAD] = "the filtered load uses the kept cores too much",
+                [SIGN_LEAST] = "fewer cores were active than MinCores requires",
+                [SIGN_LOAD] = "the filtered load uses the active cores too much",
                 [SIGN_SATURATED] = "a CPU is saturated",
-                [SIGN_FULL] = "all CPUs in use are saturated",
-                [SIGN_WAITING] = "more tasks are runnable than CPUs are in use",
+                [SIGN_FULL] = "all active CPUs are saturated",
+                [SIGN_WAITING] = "more tasks are runnable than CPUs are active",
                 [SIGN_PRESSURE] = NULL, /* explain_pressure() */
         };
         const Ondemand *self = call->self;
@@ -133,7 +133,7 @@ Reason sign_reason(const Call *call, Sign sign, PackSize size)
                 reason_threshold(&reason, "UpThreshold", 100 * call->options->up, "%");
                 break;
         case SIGN_WAITING:
-                reason_input(&reason, "CPUs in use", call->demand.active, "CPUs");
+                reason_input(&reason, "active CPUs", call->demand.active, "CPUs");
                 reason_threshold(&reason, NULL, call->demand.active, "tasks");
                 break;
         case SIGN_PRESSURE:

@@ -13,10 +13,9 @@ static PackSize all_cores(const Call *call)
 static Reason why_at_least(const Call *call)
 {
         bool alone = call->self->pack.n_cores == 1;
-        Reason reason = reason_new(call,
-                                   alone ? "there is no other core to park"
-                                         : "as many cores shall be in use at least as there are",
-                                   all_cores(call));
+        Reason reason = reason_new(
+                call, alone ? "there is no other core to park" : "MinCores requires all cores",
+                all_cores(call));
 
         if (!alone)
                 reason_threshold(&reason, "MinCores", (double)call->options->min_cores, "cores");
@@ -46,8 +45,7 @@ static double capacity_of_fewer(const Call *call)
 
 static Reason why_target(const Call *call)
 {
-        Reason reason = reason_new(call, "the load would use one core fewer too much",
-                                   all_cores(call));
+        Reason reason = reason_new(call, "one core fewer would be used too much", all_cores(call));
 
         reason_input(&reason, "with one fewer", 100 * call->self->load / capacity_of_fewer(call),
                      "%");
@@ -83,8 +81,6 @@ static const char *why_other_dwell(const Call *call)
 {
         unsigned patience = call->self->patience;
 
-        if (call->self->compared)
-                return "because CPUs were unparked only to measure what parking saves";
         if (patience <= 1)
                 return NULL;
         return patience == 2   ? "after 1 reversal"
@@ -95,12 +91,12 @@ static const char *why_other_dwell(const Call *call)
 static Reason why_not_yet(const Call *call)
 {
         double low = (double)(call->now_usec - call->self->dwell_since_usec);
-        Reason reason = reason_new(call,
-                                   size_is_capped(call, call->self->peak)
-                                           ? "more cores are in use than there shall be, but not "
-                                             "for long enough yet"
-                                           : "fewer cores would do, but not for long enough yet",
-                                   call->self->peak);
+        Reason reason = reason_new(
+                call,
+                size_is_capped(call, call->self->peak)
+                        ? "more cores are active than MaxCores permits, but not for long enough yet"
+                        : "fewer cores would suffice, but not for long enough yet",
+                call->self->peak);
 
         reason_input(&reason, "for", low / SECOND, "s");
         reason_threshold(&reason, "Dwell", (double)call->options->dwell_usec / SECOND, "s");
@@ -114,9 +110,9 @@ static Reason why_no_change(const Call *call)
         Reason reason = reason_new(
                 call,
                 size_is_capped(call, call->self->peak)
-                        ? "more cores are in use than there shall be, but the changes of this "
-                          "minute are used up"
-                        : "fewer cores would do, but the changes of this minute are used up",
+                        ? "more cores are active than MaxCores permits, but no change is left in "
+                          "this minute"
+                        : "fewer cores would suffice, but no change is left in this minute",
                 call->self->peak);
 
         reason_threshold(&reason, "MaxTransitions", (double)call->options->max_transitions,
@@ -129,15 +125,15 @@ static Reason why_doubt(const Call *call)
         const Ondemand *self = call->self;
 
         if (!self->dwelling)
-                return why_tasks(call,
-                                 "tasks wait though CPUs have little to do, so it is looked again "
-                                 "at once",
-                                 all_cores(call));
+                return why_tasks(
+                        call,
+                        "tasks wait although CPUs have little to do; ondemand checks again at once",
+                        all_cores(call));
         if (call->now_usec - self->dwell_since_usec < dwell_time(call))
                 return why_not_yet(call);
         return why_tasks(call,
-                         "fewer cores would do, but tasks wait at this moment, so it is looked "
-                         "again at once",
+                         "fewer cores would suffice, but tasks wait at this moment; ondemand "
+                         "checks again at once",
                          self->peak);
 }
 
@@ -147,7 +143,6 @@ void why_all_in_use(Call *call)
 
         switch (call->obstacle) {
         case OBSTACLE_NONE:
-        case OBSTACLE_SAVING:
                 break; /* has told already */
         case OBSTACLE_LEAST:
                 self->reason = why_at_least(call);
@@ -172,8 +167,8 @@ void why_all_in_use(Call *call)
                 break;
         case OBSTACLE_TASKS:
                 self->reason = why_tasks(call,
-                                         "fewer cores would do, but as many tasks are runnable at "
-                                         "this moment as there are CPUs",
+                                         "fewer cores would suffice, but at this moment as many "
+                                         "tasks are runnable as there are CPUs",
                                          self->peak);
                 break;
         }

@@ -64,10 +64,8 @@
  *     there is nothing to grow. So while anything is parked, one change is left.
  * 10. Whatever makes the order invalid (CPUs that come or go, another PackOrder) keeps
  *     everything and starts anew.
- * 11. Worth. Where RAPL tells what the packages draw, that is compared with and without parking,
- *     at like work (worth.c). If parking saved nothing, twice in a row, nothing is parked for ten
- *     minutes, and longer each time. To compare with a load that came while cores were parked they
- *     are all kept for some seconds.
+ * 11. Parking serves to save energy alone, unless MaxCores asks for it: idled measures what it
+ *     saves, and ignores it where it costs (docs/evaluate.md).
  */
 #include <math.h>
 
@@ -126,7 +124,7 @@ static bool consider_growing(Call *call)
 
 uint64_t dwell_time(const Call *call)
 {
-        return call->self->compared ? 0 : call->options->dwell_usec * call->self->patience;
+        return call->options->dwell_usec * call->self->patience;
 }
 
 /* The largest that is wanted in the dwell time. */
@@ -148,8 +146,6 @@ static Obstacle find_obstacle(const Call *call, unsigned tasks)
 {
         const Ondemand *self = call->self;
 
-        if (worth_backoff(&self->worth, call->now_usec) > 0)
-                return OBSTACLE_SAVING;
         if (!load_is_low(call, self->load))
                 return OBSTACLE_LOAD;
         if (!size_is_smaller(call, size_to_park(call, self->load, tasks)))
@@ -168,7 +164,6 @@ static Obstacle consider_parking(Call *call)
 
         if (obstacle != OBSTACLE_NONE) {
                 self->dwelling = false;
-                self->compared &= obstacle != OBSTACLE_LOAD;
                 return obstacle;
         }
         note_peak(call, size_uncapped(call, self->load, tasks));
@@ -176,8 +171,6 @@ static Obstacle consider_parking(Call *call)
                 return OBSTACLE_DWELL;
         if (!change_has_reserve(call))
                 return OBSTACLE_BUDGET;
-        if (worth_forbids(&self->worth, call->now_usec))
-                return OBSTACLE_SAVING;
         if (!size_is_smaller(call, size_to_park(call, self->load, demand->tasks)))
                 return OBSTACLE_TASKS;
         change_park(call);
@@ -198,8 +191,6 @@ static bool is_settled(const Call *call)
                 return false;
         if (may_grow && size_is_larger(call, size_wanted(call, load)))
                 return false;
-        if (worth_backoff(&call->self->worth, call->now_usec) > 0)
-                return true;
         return !load_is_low(call, load) || !size_is_smaller(call, size_to_park(call, load, tasks));
 }
 
@@ -221,14 +212,13 @@ static void start(Call *call)
         Ondemand *self = call->self;
         PackSize all = { self->pack.n_cores, self->pack.n_fast };
         Reason reason = reason_new(
-                call, "the CPUs or their order are new, so nothing is parked yet", all);
+                call, "the CPUs or their order have changed, so no core is parked yet", all);
 
         reason_threshold(&reason, "Dwell", (double)call->options->dwell_usec / SECOND, "s");
         self->reason = reason;
         self->patience = 1;
-        self->loaded = self->alarmed = self->wary = self->compared = false;
+        self->loaded = self->alarmed = self->wary = false;
         self->waiting_since_usec = 0;
-        worth_init(&self->worth);
         change_keep(call, all, &reason);
 }
 
@@ -268,17 +258,15 @@ static void watch(Call *call)
                 self->alarmed = self->wary = false;
         call->filling = is_filling(call);
         call->doubt = sign_is_doubtful(call);
-        saving_watch(call);
         if (consider_growing(call) && self->n_kept <= size_max(call)) {
-                self->dwelling = self->compared = false;
+                self->dwelling = false;
                 call->obstacle = OBSTACLE_SIGN;
         } else {
                 call->obstacle = call->doubt ? OBSTACLE_DOUBT : consider_parking(call);
         }
         self->runnable_before = call->demand.runnable;
         self->looking = call->doubt;
-        if (self->n_changes == changes && cpuset_is_empty(&self->parked) &&
-            !saving_explain(call, &self->reason))
+        if (self->n_changes == changes && cpuset_is_empty(&self->parked))
                 why_all_in_use(call);
 }
 
@@ -303,19 +291,12 @@ static void ondemand_decide(void *state, const PolicyInput *input, Wish *wish)
         }
         cpuset_subtract(&wish->allowed, &self->parked);
         wish->allowed_reason = self->reason;
+        wish->for_saving = !cpuset_is_empty(&self->parked) && size_max(&call) == self->pack.n_cores;
         if (all_kept)
                 return;
         wish->period_usec = choose_period(&call);
         wish->on_pressure = true;
-        if (saving_wants_energy(&call))
-                wish->reads = SENSE_ENERGY;
-        wish->settled = input->snapshot->interval_usec > 0 && !call.doubt && !wish->reads &&
-                        is_settled(&call);
-}
-
-static Benefit ondemand_benefit(const void *state)
-{
-        return ((const Ondemand *)state)->worth.benefit;
+        wish->settled = input->snapshot->interval_usec > 0 && !call.doubt && is_settled(&call);
 }
 
 const IdledPolicy idled_policy = {
@@ -328,5 +309,4 @@ const IdledPolicy idled_policy = {
         .needs = SENSE_PRESSURE,
         .check = ondemand_check,
         .decide = ondemand_decide,
-        .benefit = ondemand_benefit,
 };

@@ -6,7 +6,10 @@
 #define IDLED_ONDEMAND_H
 
 #include "ondemand/demand.h"
-#include "ondemand/worth.h"
+#include "idled-policy.h"
+
+#define SECOND UINT64_C(1000000) /* microseconds */
+#define MINUTE (60 * SECOND)
 
 #define CHANGES_MAX 60 /* the largest MaxTransitions */
 #define PATIENCE    8
@@ -19,7 +22,6 @@ typedef struct OndemandOptions {
         double target, up, down, pressure;
         uint64_t min_cores, max_cores, max_transitions;
         int pack_order;
-        bool back_off;
 } OndemandOptions;
 
 typedef struct Ondemand {
@@ -53,9 +55,6 @@ typedef struct Ondemand {
         uint64_t waited_usec;        /* that was seen last */
         bool wary;                   /* waiting is usual with this load, whatever is kept */
 
-        Worth worth;
-        bool compared; /* everything was unparked to compare: it is parked again without Dwell */
-
         uint64_t changes_usec[CHANGES_MAX]; /* ring */
         unsigned n_changes;
 } Ondemand;
@@ -72,13 +71,12 @@ typedef enum Sign {
 
 /* What keeps cores from being parked. */
 typedef enum Obstacle {
-        OBSTACLE_NONE,   /* nothing: some were */
-        OBSTACLE_LEAST,  /* MinCores are all */
-        OBSTACLE_SIGN,   /* more are needed */
-        OBSTACLE_DOUBT,  /* a second look is to tell whether more are needed */
-        OBSTACLE_SAVING, /* it saved nothing, or it is found out whether it does */
-        OBSTACLE_LOAD,   /* uses them */
-        OBSTACLE_SIZE,   /* no fewer are wanted */
+        OBSTACLE_NONE,  /* nothing: some were */
+        OBSTACLE_LEAST, /* MinCores are all */
+        OBSTACLE_SIGN,  /* more are needed */
+        OBSTACLE_DOUBT, /* a second look is to tell whether more are needed */
+        OBSTACLE_LOAD,  /* uses them */
+        OBSTACLE_SIZE,  /* no fewer are wanted */
         OBSTACLE_DWELL,
         OBSTACLE_BUDGET, /* of changes */
         OBSTACLE_TASKS,  /* of this moment */
@@ -180,21 +178,7 @@ void change_park(Call *call);
 /* True if the budget has room for a change and another one after it. */
 bool change_has_reserve(const Call *call);
 
-/* True if what is parked can be unparked for some seconds and parked again without using up the
- * budget, or nothing of it is used. */
-bool change_has_trial(const Call *call);
-
-/* Takes in what this call tells about whether parking saves anything, and unparks everything if it
- * does not, or to find out. */
-void saving_watch(Call *call);
-
-/* True if the next calls are to find out, and energy is to be read for it. Once in each call. */
-bool saving_wants_energy(Call *call);
-
-/* Says why all cores are in use, as far as saving_explain() does not. */
+/* Says why all cores are in use. */
 void why_all_in_use(Call *call);
-
-/* Why nothing is parked if that is because of saving_watch(); false if it is not. */
-bool saving_explain(const Call *call, Reason *ret_reason);
 
 #endif

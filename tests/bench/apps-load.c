@@ -116,7 +116,7 @@ static void start(int count, const char *program, const char *file)
                 sleep_ns(1000000 + rand() % 20000000);
         }
         qsort(times, (size_t)count, sizeof(times[0]), compare);
-        printf("start to limit in force: median %.2f ms, p10 %.2f, p90 %.2f, max %.2f\n",
+        printf("start to limit in effect: median %.2f ms, p10 %.2f, p90 %.2f, max %.2f\n",
                times[count / 2], times[count / 10], times[count * 9 / 10], times[count - 1]);
         free(times);
 }

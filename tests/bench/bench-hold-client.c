@@ -199,7 +199,8 @@ static void bench_in_force(void)
         }
         done = true;
         pthread_join(watcher, NULL);
-        print_times("Hold to the limit in force, seen from beside", times, CALLS, 150, 1000);
+        print_times("Hold to the limit in effect, seen by another process", times, CALLS, 150,
+                    1000);
 }
 
 /* Now and then, everything asleep in between: caches are cold and CPUs have to wake up. */
@@ -345,7 +346,7 @@ int main(int argc, char **argv)
         bench_many(daemon);
         bench_deaths(daemon);
         if (has_limits)
-                printf("%-46s %u\n", "answers before the limit was in force", n_wrong);
+                printf("%-46s %u\n", "answers before the limit was in effect", n_wrong);
         else
                 puts("This kernel, or this build, has no limits to look at: times are of the calls "
                      "alone.");

@@ -25,9 +25,14 @@ SIGNATURES = {
         "ConfigFiles": "as", "LoadAverage": "(ddd)", "Load": "d", "Utilization": "d",
         "Running": "u", "Pressure": "d", "OnBattery": "b", "BatteryLevel": "d",
         "ObservedUSec": "t", "UptimeUSec": "t", "TransitionsLastMinute": "u", "Ticks": "t", "CpuUSec": "t",
-        "Wakeups": "t", "PeriodUSec": "t", "ParkingBenefit": "(sddt)", "Holds": "ao",
+        "Wakeups": "t", "PeriodUSec": "t", "Holds": "ao",
         "Profile": "s", "ProfileReason": "s", "PauseDetails": "aa{sv}",
-        "Profiles": "a(sss)", "ChosenProfile": "s", "ProfileInhibited": "s",
+        "Profiles": "a(sss)", "ChosenProfile": "s", "ProfileInhibited": "s", "LateUSec": "t",
+    },
+    "sample": {
+        "Cpus": "a(uttiii)", "IdleStates": "a(usttttt)", "Limits": "a(uiuuiiss)",
+        "DisabledStates": "a(us)", "Energy": "a(sstdt)", "Transitions": "a(st)",
+        "PressureUSec": "t",
     },
     "org.idled1.Hold": {
         "Id": "t", "Owner": "s", "User": "u", "Pid": "u", "Bound": "b", "SinceUSec": "t",
@@ -44,7 +49,10 @@ SIGNATURES = {
     },
     "org.idled1.Policy": {
         "Name": "s", "Summary": "s", "Rank": "u", "Allowed": "s", "Reason": "s", "Settled": "b",
-        "PeriodUSec": "t", "Options": "a{ss}",
+        "PeriodUSec": "t", "Options": "a{ss}", "SavedJoules": "d", "SavedJoulesLow": "d",
+        "SavedJoulesHigh": "d", "SavedWatts": "d", "SavedWattsLow": "d", "SavedWattsHigh": "d",
+        "EffectiveShare": "d", "Blocks": "t", "BlocksDropped": "t", "Verdict": "s",
+        "EnergySource": "s",
     },
     "org.idled1.Energy": {"Name": "s", "Parent": "s", "RangeUJ": "t", "Power": "d",
                           "Dropped": "t"},
@@ -142,6 +150,10 @@ class Daemon(dbus.service.Object):
     def GetSettings(self):
         return dictionaries(self.says["settings"])
 
+    @dbus.service.method(MANAGER, "", "a{sv}")
+    def Sample(self):
+        return properties("sample", self.says["sample"])
+
     @dbus.service.method(MANAGER, "", "a(sssss)")
     def Verify(self):
         return dbus.Array(self.says["verify"], signature="(sssss)")
@@ -167,6 +179,18 @@ class Daemon(dbus.service.Object):
         found[0].update(value=now[key], runtime=bool(value))
 
 
+class Policy(dbus.service.Object):
+    def __init__(self, bus, values):
+        name = "".join(c if c.isalnum() and c.isascii() else "".join(f"_{b:02x}" for b in c.encode())
+                       for c in values["Name"])
+        super().__init__(bus, f"/org/idled1/policy/{name}")
+        self.values = values
+
+    @dbus.service.method("org.freedesktop.DBus.Properties", "s", "a{sv}")
+    def GetAll(self, interface):
+        return properties(interface, self.values)
+
+
 def change_types(types):
     """Has properties and keys of these names other types than the contract says."""
     for signatures in SIGNATURES.values():
@@ -179,10 +203,11 @@ def main():
     says = SCENARIOS[sys.argv[2]]()
     change_types(says.get("types", {}))
     daemon = Daemon(bus, says)
+    policies = [Policy(bus, values) for values in says.get("policies", [])]
     name = dbus.service.BusName("org.idled1", bus, do_not_queue=True)
     print("ready", flush=True)
     GLib.MainLoop().run()
-    del daemon, name
+    del daemon, policies, name
 
 
 main()

@@ -13,6 +13,11 @@ BY = {
 NOBODY = {"policy": "", "because": "", "inputs": [], "option": "", "threshold": 0.0,
           "threshold_unit": "", "effective": 0.0, "effective_because": "", "source": ""}
 
+NAN = float("nan")
+NOT_MEASURED = {"SavedJoules": NAN, "SavedJoulesLow": NAN, "SavedJoulesHigh": NAN, "SavedWatts": NAN,
+                "SavedWattsLow": NAN, "SavedWattsHigh": NAN, "EffectiveShare": NAN, "Blocks": 0,
+                "BlocksDropped": 0, "Verdict": "unknown", "EnergySource": "none"}
+
 
 def usec_ago(seconds):
     return int((time.time() - seconds) * 1e6)
@@ -56,16 +61,15 @@ def normal():
             "ChosenProfile": "game",
             "ProfileInhibited": "profile game contradicts the option MaxCores= of ondemand, which "
                                 "was set over D-Bus while idled ran",
-            "ParkingBenefit": ("", 0.0, 0.0, 0),
         },
         "cpus": [cpu(0), cpu(1), cpu(2, True), cpu(3, True)],
         "policies": [
             {"Name": "userspace", "Summary": "keeps the CPUs idle that are named", "Rank": 0,
-             "Allowed": "0-3", "Reason": "Wishes all CPUs in use.", "Settled": True,
-             "PeriodUSec": 0, "Options": {"IdleMask": ""}},
+             "Allowed": "0-3", "Reason": "Requests all CPUs.", "Settled": True,
+             "PeriodUSec": 0, "Options": {"IdleMask": ""}, **NOT_MEASURED},
             {"Name": "ondemand", "Summary": "parks cores that the load does not need", "Rank": 1,
-             "Allowed": "0-1", "Reason": "Wishes 0-1 in use.", "Settled": False,
-             "PeriodUSec": 250000, "Options": {"Period": "250ms"}},
+             "Allowed": "0-1", "Reason": "Requests CPUs 0-1.", "Settled": False,
+             "PeriodUSec": 250000, "Options": {"Period": "250ms"}, **NOT_MEASURED},
         ],
         "energy": [
             {"Name": "package-0", "Parent": "", "RangeUJ": 262143328850, "Power": 12.3,
@@ -73,8 +77,8 @@ def normal():
             {"Name": "package-0-core", "Parent": "package-0", "RangeUJ": 262143328850,
              "Power": -1.0, "Dropped": 0},
         ],
-        "explain": [dict(NOBODY, cpu=0, parked=False, since_usec=0, text="CPU 0 is in use."),
-                    dict(NOBODY, cpu=1, parked=False, since_usec=0, text="CPU 1 is in use."),
+        "explain": [dict(NOBODY, cpu=0, parked=False, since_usec=0, text="CPU 0 is active."),
+                    dict(NOBODY, cpu=1, parked=False, since_usec=0, text="CPU 1 is active."),
                     dict(BY, cpu=2, parked=True, since_usec=usec_ago(210), parked_usec=12960000000, text="CPU 2."),
                     dict(BY, cpu=3, parked=True, since_usec=usec_ago(210), parked_usec=12960000000, text="CPU 3.")],
         "history": [dict(BY, time_usec=usec_ago(210), parked="2-3", text="2-3 are parked."),
@@ -110,10 +114,10 @@ def unparked():
     says["manager"].update(Parked="", Allowed="0-3", IdleMask="", WantedCores=2, ActiveCores=2,
                            Knobs=[], Transitions=0, TransitionsLastMinute=0, PeriodUSec=0,
                            OnBattery=False, BatteryLevel=-1.0, ObservedUSec=0,
-                           Profile="balanced", ProfileReason="nobody chose another",
+                           Profile="balanced", ProfileReason="no other one is chosen",
                            Missing=[("battery", "this machine does not have it"),
                                     ("pressure", "this machine does not have it"),
-                                    ("idle states", "it cannot be used here")])
+                                    ("idle states", "it is not usable here")])
     says["cpus"] = [cpu(i, IdleStates=[], Residency=[], Estimated="") for i in range(4)]
     for row in says["explain"]:
         row.update(NOBODY, parked=False, since_usec=0, parked_usec=0)
@@ -137,7 +141,7 @@ def held():
         hold(2, LatencyUSec=50, Reason="audio", CPUs="2"),
         hold(10, User=0, LatencyUSec=0, Global=True, Reason="a test\x1b[31m"),
         hold(9, MinCores=2, MinFrequencyKHz=2400000, Profile="performance", Reason="a game",
-             Bound=True, Obstacle="a client asked to leave the machine alone"),
+             Bound=True, Obstacle="a client requested a pause"),
     ]
     says["manager"]["Holds"] = [f"/org/idled1/hold/{h['Id']}" for h in says["hold"]]
     return says
@@ -151,21 +155,24 @@ def busy():
                    inputs=[("filtered load", 1.98, "CPUs"), ("utilisation", 99.0, "%")],
                    option="DownThreshold", threshold=60.0, source="default")
     says["explain"][2].update(inputs=[("filtered load", 1.0, "CPUs"), ("wanted", 1, "cores"),
-                                      ("CPUs in use", 2, "CPUs"), ("queue", 1, ""),
+                                      ("active CPUs", 2, "CPUs"), ("queue", 1, ""),
                                       ("pressure", 1, "%")],
                               option="Dwell", threshold=5.0, threshold_unit="s", effective=20.0,
                               effective_because="after 2 reversals")
     says["explain"][3].update(since_usec=usec_ago(70), option="", source="no option",
-                              because="more tasks are runnable than CPUs are in use",
+                              because="more tasks are runnable than CPUs are active",
                               inputs=[("runnable", 3, "tasks")], threshold=2.0,
                               threshold_unit="tasks")
     return says
 
 
-def measured(verdict="saves"):
-    """Parking was compared with not parking, by what packages drew."""
+def measured(verdict="saves", watts=(3.2, 2.9, 3.5), joules=(12345.0, 11000.0, 13000.0)):
+    """What ondemand saves was measured by what packages drew."""
     says = normal()
-    says["manager"]["ParkingBenefit"] = (verdict, 12.5, 9.3, usec_ago(150))
+    says["policies"][1].update(
+        SavedWatts=watts[0], SavedWattsLow=watts[1], SavedWattsHigh=watts[2],
+        SavedJoules=joules[0], SavedJoulesLow=joules[1], SavedJoulesHigh=joules[2],
+        EffectiveShare=0.973, Blocks=24, BlocksDropped=3, Verdict=verdict, EnergySource="rapl")
     return says
 
 
@@ -226,7 +233,7 @@ def paused():
 
 def degraded():
     says = normal()
-    says["manager"]["Degraded"] = [("cgroup", "/user.slice", "changed by someone else")]
+    says["manager"]["Degraded"] = [("cgroup", "/user.slice", "taken over by another program")]
     says["manager"]["Knobs"][1] = ("cgroup", "/user.slice", "0-3", "0-1", "foreign")
     says["verify"] = [("cgroup", "/user.slice", "0-1", "0-2", "someone else changed it"),
                       ("unit", "a.slice", "0-1", "", "it cannot be read: I/O error")]
@@ -269,7 +276,49 @@ def large():
     return says
 
 
+def fleet():
+    """All that metrics are made of: limits, energy, changes, and what a policy saves."""
+    says = normal()
+    says["manager"].update(LateUSec=1500, Degraded=[("cpufreq", "policy0 governor", "busy")])
+    says["policies"][1].update(
+        SavedJoules=1234567.25, SavedJoulesLow=-1000.5, SavedJoulesHigh=2500000.75, SavedWatts=1.5,
+        SavedWattsLow=-0.1, SavedWattsHigh=3.25, EffectiveShare=0.99, Blocks=120, BlocksDropped=3,
+        Verdict="unknown", EnergySource="rapl")
+    says["sample"] = {
+        "Cpus": [(i, 90 * 10**6 + i, 12960 * 10**6 * (i > 1), i // 2, 0, 0) for i in range(4)],
+        "IdleStates": [(i, name, 1500000 * (n + 1), 30, 3, 2, 1) for i in range(4)
+                       for n, name in enumerate(("POLL", "C1", "C6"))],
+        "Limits": [(0, 50, 800000, 2400000, 6, 1, "powersave", "balance_power"),
+                   (1, -1, 0, 0, -1, -1, "performance", "")],
+        "DisabledStates": [(0, "C6")],
+        "Energy": [("package-0", "", 5000, 12.3, 0), ("core", "package-0", 3000, -1.0, 2)],
+        "Transitions": [("ondemand", 6), ("", 1)],
+        "PressureUSec": 2500000,
+    }
+    return says
+
+
+def hostile():
+    """Names and texts that try to be more than a label, and twins among the idle states."""
+    says = fleet()
+    evil = 'x"} 1\n# EOF\nidled_up{a="\\'
+    says["manager"].update(
+        Version=evil, ParkBackend="\x1b[31m\t\u00e9\u202e" + evil, Missing=[(evil, evil), ("", "")],
+        Profiles=[(evil, "", ""), ("balanced", "", "")], Profile=evil, Policies=[evil, "ondemand"],
+        Knobs=[(evil, evil, "", "", "ours")], Degraded=[(evil, evil, evil)])
+    says["policies"][0]["Name"] = evil
+    says["policies"][1].update(Verdict=evil, EnergySource=evil, SavedJoules=float("nan"),
+                               SavedWatts=float("inf"), EffectiveShare=-1.0)
+    says["sample"].update(
+        IdleStates=[(0, "C1", 1, 1, 1, 1, 1), (0, "C1", 2, 2, 2, 2, 2), (0, evil, 3, 3, 3, 3, 3)],
+        Limits=[(0, 50, 0, 0, -1, -1, evil, evil)], DisabledStates=[(0, evil), (0, evil)],
+        Energy=[(evil, evil, 1, 1.0, 0)], Transitions=[(evil, 2**63), ("", 1)])
+    return says
+
+
 SCENARIOS = {f.__name__: f for f in (normal, unparked, dry, paused, degraded, strange, large,
-                                   busy, single, measured, limited, held, long)}
-SCENARIOS["measured-nothing"] = lambda: measured("saves nothing")
-SCENARIOS["measured-unclear"] = lambda: measured("unclear")
+                                   busy, single, measured, limited, held, long, fleet,
+                                   hostile)}
+SCENARIOS["measured-costs"] = lambda: measured("costs", (-3.2, -3.5, -2.9), (-50.0, -60.0, -40.0))
+SCENARIOS["measured-unclear"] = lambda: measured("unknown", (0.2, -1.1, 1.5), (5.0, -20.0, 30.0))
+SCENARIOS["measured-dropped"] = lambda: measured("unknown", (NAN,) * 3, (NAN,) * 3)

@@ -41,12 +41,16 @@ SETTING = {"section": str, "key": str, "value": str, "default": str, "source": s
 PROFILE = {"name": str, "summary": optional(str), "file": optional(str), "active": bool}
 PROBLEM = {"kind": str, "name": str, "expected": str, "found": optional(str), "problem": str}
 PAUSE = {"owner": str, "reason": str, "lasting": bool, "until_usec": optional(int)}
-BENEFIT = {"verdict": str, "active_watts": number, "parked_watts": number, "measured_usec": int}
+BENEFIT = {"policy": str, "verdict": str, "saved_watts": optional(number),
+           "saved_watts_low": optional(number), "saved_watts_high": optional(number),
+           "saved_joules": optional(number), "saved_joules_low": optional(number),
+           "saved_joules_high": optional(number), "effective_percent": optional(number),
+           "blocks": int, "blocks_dropped": int, "energy_source": str}
 SHAPES = {
     "status": {
         "daemon": optional(dict(
             DAEMON, profile=optional(str), profile_reason=optional(str),
-            pauses=[PAUSE], holds=int, policies=[str],
+            pauses=[PAUSE], trial=optional({"owner": str, "reason": str}), holds=int, policies=[str],
             park_backend=str,
             config_files=[str], transitions=int, transitions_last_minute=int, ticks=int,
             cpu_usec=int, wakeups=int, next_tick_usec=optional(int))),
@@ -61,7 +65,7 @@ SHAPES = {
                  "pressure_percent": optional(number), "running_tasks": int},
         "power": {"source": optional(str), "battery_percent": optional(number)},
         "energy": [{"name": str, "parent": optional(str), "power_watts": optional(number)}],
-        "benefit": optional(BENEFIT),
+        "benefits": [BENEFIT],
         "residency": {"busy_percent": optional(number),
                       "states": [{"name": str, "percent": optional(number),
                                   "estimated": bool}]},
@@ -73,7 +77,7 @@ SHAPES = {
         "package": optional(int), "node": optional(int), "thread": optional(int),
         "capacity": optional(int), "state": str, "parked_usec": optional(int), "busy_percent": optional(number),
         "states": [STATE], "limits": optional(LIMITS)}]),
-    "why": dict(HEAD, benefit=optional(BENEFIT), cpus=[dict(REASON, cpu=int, parked=bool, in_idle_mask=bool,
+    "why": dict(HEAD, benefits=[BENEFIT], cpus=[dict(REASON, cpu=int, parked=bool, in_idle_mask=bool,
                                  obstacle=optional(str), since_usec=optional(int),
                                  reasons=[REASON], figures=[FIGURE])]),
     "why --history": dict(HEAD, history=[dict(REASON, number=optional(int), time_usec=int,

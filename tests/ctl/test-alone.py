@@ -11,7 +11,7 @@ from ctltest import POLICIES, TestCase, machine
 WITHOUT = ["status", "cpus", "settings", "verify", "dump"]
 NO_SYSTEM_BUS = "idled is not running (no bus at unix:path=/nonexistent/system: " \
                 "No such file or directory)"
-NOBODY = "idled is not running (nobody has its name on the bus)"
+NOBODY = "idled is not running (its name on the bus has no owner)"
 
 
 class Absent(TestCase):
@@ -87,7 +87,7 @@ class Machine(TestCase):
         result = self.run_ctl("status", "--root", self.root)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         self.assertTrue(result.stdout.startswith(
-            "idled is not running (with --root only a bus that is named is asked)\n"
+            "idled is not running (with --root, idlectl uses a bus only if an option names it)\n"
             "CPUs        online 0-7, isolated none\nCores       6\n"), result.stdout)
         self.assertIn("Power       on battery, battery at 76%\n", result.stdout)
 
@@ -132,7 +132,7 @@ class Machine(TestCase):
     def test_no_machine(self):
         result = self.run_ctl("status", "--root", self.directory)
         self.assertEqual((result.returncode, result.stdout), (1, ""))
-        self.assertIn("no CPUs can be read", result.stderr)
+        self.assertIn("failed to read the CPUs", result.stderr)
 
 
 class Verify(TestCase):
@@ -181,8 +181,8 @@ class Verify(TestCase):
             record.write_bytes(text)
             result = self.verify()
             self.assertEqual(result.returncode, 1, result.stderr)
-            self.assertIn("1 line of the record makes no sense" if lines == 1 else
-                          "2 lines of the record make no sense", result.stdout)
+            self.assertIn("1 line of the record is not readable" if lines == 1 else
+                          "2 lines of the record are not readable", result.stdout)
             self.assertNotIn("nothing is left", result.stdout)
             answer = json.loads(self.verify("--json").stdout)
             self.assertEqual((answer["fine"], answer["damaged_lines"]), (False, lines))
@@ -218,7 +218,7 @@ class Verify(TestCase):
         os.mkdir(os.path.join(self.directory, "undo"))
         result = self.verify()
         self.assertEqual((result.returncode, result.stdout), (1, ""))
-        self.assertIn("the record of what it changed cannot be read: Is a directory",
+        self.assertIn("record of changes cannot be read: Is a directory",
                       result.stderr)
 
 
@@ -282,7 +282,7 @@ class Configuration(TestCase):
         where = [f"{self.directory}/etc", "--root", machine(self.directory, "synthetic-laptop")]
         result = self.check(*where)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
-        warning = f"{file}:2: IdleMask: found CPU 8, which this machine has not, " \
+        warning = f"{file}:2: IdleMask: found CPU 8, which this machine does not have, " \
                   "expected some of 0-7"
         self.assertEqual(result.stdout, f"{warning}\nThe configuration is valid (2 files).\n")
         answer = json.loads(self.check(*where, "--json").stdout)

@@ -236,7 +236,7 @@ class Swept(TestCase):
         file.write_text("77\n")
         errors = process.communicate(timeout=TIMEOUT)[1]
         self.assertEqual(file.read_text(), "77\n")
-        self.assertIn("was changed by another program", errors)
+        self.assertIn("another program has taken over", errors)
 
     def test_refused_write(self):
         """One setting fails: the answer says why, the others are measured, all is restored."""

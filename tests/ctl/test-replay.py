@@ -123,14 +123,18 @@ class Answers(TestCase):
     def test_page(self):
         page = Path(self.directory, "page.html")
         self.ask("--table", TABLE, "--html", str(page), *TRACES)
-        text = page.read_text()
-        self.assertNotRegex(text, r"(src|href)=|<script|url\(|nan|inf\b")  # nothing from elsewhere
-        plots = [ElementTree.fromstring(part.split("</svg>")[0].join(["<svg", "</svg>"]))
-                 for part in text.split("<svg")[1:]]
-        bars, points = (sum(len(plot.findall(kind)) for plot in plots) for kind in ("rect", "circle"))
-        n = len(json.loads(self.ask("--table", TABLE, "--json", TRACES[0]))["means"])
-        self.assertEqual(bars, 3 + 3 * n * (len(TRACES) + 1))  # and the three of the legend
-        self.assertEqual(points, n * (len(TRACES) + 1))
+        tree = ElementTree.fromstring(page.read_text().replace("<!DOCTYPE html>", ""))
+        body = ElementTree.tostring(tree.find("body"), "unicode")
+        self.assertNotRegex(body, r"(src|href)=|<script|url\(|nan|inf\b")  # nothing from elsewhere
+        svg = "{http://www.w3.org/2000/svg}"
+        plots = list(tree.iter(svg + "svg"))
+        bars = [bar for plot in plots for bar in plot.findall(svg + "rect") if bar.find(svg + "title") is not None]
+        answer = json.loads(self.ask("--table", TABLE, "--json", *TRACES))
+        rows = answer["means"] + [row for trace in answer["traces"] for row in trace["governors"]]
+        shares = [row[key] for row in rows
+                  for key in ("correct_percent", "too_deep_percent", "too_shallow_percent")]
+        self.assertEqual(len(bars), sum(share > 0 for share in shares))
+        self.assertEqual(sum(len(plot.findall(svg + "circle")) for plot in plots), len(rows))
 
     def test_machine(self):
         """The states of a machine, whose powers sysfs does not tell."""

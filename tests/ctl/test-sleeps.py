@@ -34,7 +34,7 @@ class OfMachines(unittest.TestCase):
     def test_a_laptop(self):
         answer = self.sleeps("synthetic-laptop")
         self.assertEqual(answer["source"], "sysfs")
-        self.assertIn("--root is another machine", answer["source_error"])
+        self.assertIn("--root names another machine", answer["source_error"])
         self.assertIsNone(answer["causes"])
         for cpu in answer["cpus"]:
             self.assertEqual(cpu["sleeps"], 0)

@@ -302,7 +302,7 @@ class Output(Tree):
     def test_no_machine(self):
         result = self.run_ctl("top", "--root", self.directory, "--count", "1")
         self.assertEqual((result.returncode, result.stdout), (1, ""))
-        self.assertIn("no CPUs can be read", result.stderr)
+        self.assertIn("failed to read the CPUs", result.stderr)
 
     def test_usage(self):
         for arguments, says in ((["--count", "0"], "expected a number of samples"),

@@ -10,7 +10,7 @@ from ctltest import IDLECTL, TestCase, environment
 
 VERBS = ["status", "cpus", "why", "policies", "set", "check", "settings", "verify",
          "hold", "run", "holds", "replay", "dump", "sleeps", "help", "version", "profile", "pause",
-         "resume", "reload", "release", "estimate", "latency", "top", "doctor"]
+         "resume", "reload", "release", "estimate", "latency", "top", "doctor", "prove"]
 MUTE = ["run", "help", "version"]
 
 # Arguments, and what must be said about them.
@@ -50,6 +50,42 @@ BAD = [
     (["release", "-1"], "unknown option -1"),
     (["release", "1", "2"], 'release: found an unexpected argument "2"'),
     (["profile", "set"], "profile set: expected NAME, or auto"),
+    (["prove"], "expected one of --policy, --profile, --option, --knob"),
+    (["prove", "--", "true"], "expected one of --policy"),
+    (["prove", "--policy", ""], 'found "", expected the name of a policy'),
+    (["prove", "--policy", "a,b"], 'found "a,b", expected the name of a policy'),
+    (["prove", "--policy", "a", "--profile", "b,c"], "--policy and --profile: expected one of them"),
+    (["prove", "--knob", "epp=power", "--option", "a.b=1"], "--knob and --option: expected one"),
+    (["prove", "--profile", ""], 'found "", expected two profiles'),
+    (["prove", "--profile", "a,"], 'found "a,", expected two profiles'),
+    (["prove", "--profile", "a,b,c"], 'found "a,b,c", expected two profiles'),
+    (["prove", "--profile", "a,a"], 'found "a,a", expected two profiles'),
+    (["prove", "--profile", "a", "--profile", "b"], "--profile: expected once"),
+    (["prove", "--option", "MinCores=1"], 'found "MinCores=1", expected SECTION.KEY=VALUES'),
+    (["prove", "--option", "a.b"], 'found "a.b", expected SECTION.KEY=VALUES'),
+    (["prove", "--option", ".b=1"], 'found ".b=1", expected SECTION.KEY=VALUES'),
+    (["prove", "--option", "a.=1"], 'found "a.=1", expected SECTION.KEY=VALUES'),
+    (["prove", "--option", "=1"], 'found "=1", expected SECTION.KEY=VALUES'),
+    (["prove", "--option", "a.b="], 'found "", expected one or two values that differ'),
+    (["prove", "--option", "a.b=1,1"], 'found "1,1", expected one or two values that differ'),
+    (["prove", "--option", "a.b=1,2,3"], 'found "1,2,3", expected one or two values'),
+    (["prove", "--option", "a.b=1,2;3;4"], 'found "1,2;3;4", expected one or two values'),
+    (["prove", "--option", "a.b=1", "--option", "a.b=2"], "--option a.b: expected once"),
+    (["prove", "--knob", "speed=1,2"], '--knob: found "speed=1", expected governor, epp'),
+    (["prove", "--knob", "profile=a,b"], '--knob: found "profile=a,b", expected NAME=VALUES'),
+    (["prove", "--knob", "governor"], 'found "governor", expected NAME=VALUES'),
+    (["prove", "--knob", "latency=fast"], '--knob latency: found "fast", expected 0 or a duration'),
+    (["prove", "--knob", "epp=a,"], 'found "a,", expected one or two values'),
+    (["prove", "--policy", "a", "--for", "soon"], '--for: found "soon", expected a duration'),
+    (["prove", "--policy", "a", "--for", "1s"], "--for: expected at least 10s, the time of 4 pairs"),
+    (["prove", "--policy", "a", "--for", "1h", "--block", "20min"], "expected at least 200min"),
+    (["prove", "--policy", "a", "--block", "1ms"], '--block: found "1ms", expected a duration from'),
+    (["prove", "--policy", "a", "--wash-out", "0"], '--wash-out: found "0", expected a duration'),
+    (["prove", "--policy", "a", "--probe", "2s"], '--probe: found "2s", expected a duration from'),
+    (["prove", "--policy", "a", "--precision", "1"], '--precision: found "1", expected a share'),
+    (["prove", "--policy", "a", "--precision", "0%"], '--precision: found "0%", expected a share'),
+    (["prove", "--policy", "a", "--precision", "101%"], "expected a share above 0% and up to 100%"),
+    (["prove", "--policy", "a", "--sweep", "epp"], "prove does not take --sweep"),
     (["profile", "get", "x"], "profile: too many arguments"),
     (["profile", "set", "a", "b"], 'unexpected argument "b"'),
     (["hold"], "hold: expected at least one of --latency"),
@@ -138,6 +174,7 @@ class Usage(TestCase):
                     "run": ["--cores=1", "true"], "replay": ["/nonexistent"],
                     "release": ["1"], "estimate": ["--interval=10ms"],
                     "latency": ["--for=100ms", "--interval=1ms"],
+                    "prove": ["--policy=ondemand"],
                     "top": ["--count=1", "--interval=10ms"]}.get(verb, [])
             for bus in (["--bus-address", "unix:path=/nonexistent"], ["--session-bus"]):
                 result = self.run_ctl(verb, *more, *places, *bus)

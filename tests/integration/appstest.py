@@ -61,7 +61,7 @@ class Apps(TestCase):
         self.daemon.wait_log(r'Hold \d+ of app %s is released' % rule, count)
 
     def wait_over(self, rule, count=1):
-        self.daemon.wait_log(r'Hold \d+ of app %s is over: its process ended' % rule, count)
+        self.daemon.wait_log(r'Hold \d+ of app %s has ended: its process exited' % rule, count)
 
     def assert_no_hold(self, pid):
         """Of this process; what happened before now has been seen: a match after it was."""

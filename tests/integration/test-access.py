@@ -20,6 +20,7 @@ GUARDED = (
     (('SetIdleMask', 's', '7'), 'set-option'),
     (('SetOption', 'sss', 'userspace', 'IdleMask', '7'), 'set-option'),
     (('Pause', 's', 'a test'), 'pause'),
+    (('StartTrial', 'a{sb}a(sss)s', '1', 'userspace', 'false', '0', 'a test'), 'set-option'),
     (('SetProfile', 's', 'balanced'), 'set-profile'),
     (('Reload',), 'reload'),
     (('Hold', 'a{sv}', '1', 'latency_us', 'u', '50'), 'hold'),

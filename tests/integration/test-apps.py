@@ -169,7 +169,7 @@ class Children(Apps):
         self.assertEqual(self.daemon.count_log('app game is released'), 0)
         os.kill(game, signal.SIGKILL)
         self.wait_over('game')
-        self.assertEqual(self.daemon.count_log('is over'), 1 + self.daemon.count_log('fence is over'))
+        self.assertEqual(self.daemon.count_log('has ended: '), 1 + self.daemon.count_log('fence has ended: '))
 
     def test_do_not_follow(self):
         game, child = self.family('no')
@@ -328,11 +328,11 @@ class NoNews(Apps):
         self.wait_exec(game.pid, 'game')
         self.start()
         self.wait_hold('game', game.pid)
-        self.assertIn('news of applications', [str(what) for what, _ in self.get('Missing')])
+        self.assertIn('process events', [str(what) for what, _ in self.get('Missing')])
         self.rules()
         self.call('Reload')
         self.wait_released('game')
-        self.assertNotIn('news of applications', [str(what) for what, _ in self.get('Missing')])
+        self.assertNotIn('process events', [str(what) for what, _ in self.get('Missing')])
 
 
 class Mistakes(Apps):
@@ -352,8 +352,8 @@ class Mistakes(Apps):
             '[Match]\nLatency=5us\n': ':2: Latency: found in [Match], expected in [Ask]',
             '[App]\n': ':1: found section [App], expected [Match] or [Ask]',
             '[Match]\nComm=a\n[Ask]\nProfile=fast\n': ':4: Profile: ',
-            ASK: ': means every process',
-            '[Match]\nComm=a\n': ': asks for nothing',
+            ASK: ': matches every process',
+            '[Match]\nComm=a\n': ': requests nothing',
         }
         for text, error in cases.items():
             with self.subTest(text):

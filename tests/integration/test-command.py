@@ -122,7 +122,7 @@ class Check(Agreement):
         """A file may be for many machines: what is too much for this one is said, no more."""
         self.write_config('policies/userspace.conf', '[Policy]\n\nIdleMask=6-9,17\n')
         warning = r'/etc/idled/policies/userspace\.conf:3: IdleMask: found CPUs 8-9,17, ' \
-                  r'which this machine has not, expected some of 0-7'
+                  r'which this machine does not have, expected some of 0-7'
         status, out, err = self.idled('--check')
         self.assertEqual((status, out), (0, 'The configuration is valid.\n'))
         self.assertRegex(err, warning)
@@ -203,7 +203,7 @@ class CheckAndDaemon(Agreement):
         self.write_rule('User=alice 4711 b*')
         self.assert_accepted()
         self.write_rule('User=alice bob')
-        self.assert_accepted(r'apps/a\.conf:2: User: found "bob", which /etc/passwd does not name')
+        self.assert_accepted(r'apps/a\.conf:2: User: found "bob", .*/etc/passwd')
 
     def test_script_as_executable(self):
         os.makedirs(os.path.join(self.root, 'usr/bin'))
@@ -213,8 +213,8 @@ class CheckAndDaemon(Agreement):
         self.write_rule('Executable=/usr/bin/program /usr/bin/absent /usr/bin/scr*')
         self.assert_accepted()
         self.write_rule('Executable=/usr/bin/script')
-        self.assert_accepted(r'apps/a\.conf:2: Executable: found "/usr/bin/script", a script, .*'
-                             r'/usr/bin/python3; expected Comm=, Unit= or Cgroup=')
+        self.assert_accepted(r'apps/a\.conf:2: Executable: found "/usr/bin/script", a script.*'
+                             r'/usr/bin/python3.*; expected Comm=, Unit= or Cgroup=')
 
     def test_what_drivers_do_not_offer(self):
         self.write_config('idled.conf', '[Daemon]\nPolicies=cpufreq\n')
@@ -239,8 +239,8 @@ class CheckAndDaemon(Agreement):
         self.write_config('profiles/mine.conf', '[cpufreq]\nMinFrequency=50%\nMaxFrequency=40%\n')
         self.assert_refused(r'ondemand\.conf:6: Dwell', r'ondemand\.conf:\d: M..Cores: found',
                             r'ondemand\.conf:\d: \w+(Threshold|Utilization): found',
-                            r'a\.conf:2: Executable', r'a\.conf: asks for nothing',
-                            r'b\.conf:2: Latency', r'b\.conf: means every process')
+                            r'a\.conf:2: Executable', r'a\.conf: requests nothing',
+                            r'b\.conf:2: Latency', r'b\.conf: matches every process')
 
     def test_no_error_that_is_none(self):
         """What contradicts only the default of an option whose own value is wrong does not count."""
@@ -271,8 +271,8 @@ class Once(Command):
         self.write_config('policies/ondemand.conf', '[Policy]\nPeriod=100ms\nDwell=1s\n')
         status, out, _ = self.idled('--once', '--dry-run')
         self.assertEqual(status, 0)
-        self.assertRegex(out, r'(?m)^userspace: Wishes all CPUs in use\.$')
-        self.assertRegex(out, r'(?m)^ondemand: Wishes .* in use: .*\(.*load .*\)')
+        self.assertRegex(out, r'(?m)^userspace: Requests all CPUs\.$')
+        self.assertRegex(out, r'(?m)^ondemand: Requests .*CPUs.*: .*\(.*load .*\)')
         self.assertRegex(out, r'(?m)^online 0-7, load [\d.]+, parked none, planned \d')
 
     def test_leaves_nothing(self):
@@ -305,8 +305,8 @@ class Restore(Command):
         os.makedirs(os.path.dirname(self.undo_path()))
         with open(self.undo_path(), 'w', encoding='ascii') as file:
             file.write('\x7fnonsense\nmore\n')
-        said = ('2 lines of the record of what was changed make no sense: something may stay changed\n'
-                'That record is kept as undo.damaged, beside its usual name\n')
+        said = ('2 lines of the record of changes are not readable: knobs may stay changed\n'
+                'That record is kept as undo.damaged, next to its usual name\n')
         self.assertEqual(self.idled('--restore'), (1, '', said))
         with open(self.undo_path() + '.damaged', encoding='ascii') as file:
             self.assertEqual(file.read(), '\x7fnonsense\nmore\n')
@@ -324,7 +324,7 @@ class Restore(Command):
             file.write('nonsense\n')
         status, out, err = self.idled('--once')
         self.assertEqual(status, 1, err)
-        self.assertIn('1 line of the record of what was changed makes no sense', err)
+        self.assertIn('1 line of the record of changes is not readable', err)
         self.assertRegex(out, r'(?m)^online 0-7, load [\d.]+, parked none, planned \d')
 
     def test_nonsense_at_the_start(self):
@@ -333,8 +333,8 @@ class Restore(Command):
         with open(self.undo_path(), 'w', encoding='ascii') as file:
             file.write('nonsense\n')
         self.start('--no-bus', bus=False)
-        self.daemon.wait_log('Some knobs are not as they were found')
-        self.assertEqual(self.daemon.count_log('1 line of the record of what was changed makes no'), 1)
+        self.daemon.wait_log('Some knobs could not be restored')
+        self.assertEqual(self.daemon.count_log('1 line of the record of changes is not'), 1)
         self.daemon.send(signal.SIGTERM)
         self.assertEqual(self.daemon.wait_exit(), 0)
         self.assertEqual(os.listdir(os.path.dirname(self.undo_path())).count('undo.damaged'), 1)
@@ -350,7 +350,7 @@ class Restore(Command):
     def test_of_a_later_version(self):
         """What an older idled does not know stays as it is, and on record for the one that does."""
         text = self.write_record('found\tlater\ta\t1', 'found\tlater\tb\t2')
-        said = '2 knobs of kinds that this version does not know are left as they are\n'
+        said = '2 knobs of kinds that this version does not know are left unchanged\n'
         for _ in range(2):
             self.assertEqual(self.idled('--restore'), (1, '', said))
             with open(self.undo_path(), encoding='ascii') as file:
@@ -359,17 +359,17 @@ class Restore(Command):
         status, out, err = self.idled('--once')
         self.assertEqual(status, 1)
         self.assertIn('online 0-7', out)
-        self.assertIn('1 knob of a kind that this version does not know is left as it is\n', err)
-        self.assertNotIn('no sense', err)
+        self.assertIn('1 knob of a kind that this version does not know is left unchanged\n', err)
+        self.assertNotIn('not readable', err)
         self.assertFalse(os.path.exists(self.undo_path() + '.damaged'))
 
     def test_of_a_later_version_and_nonsense(self):
         """Two sentences, each of what it is about."""
         self.write_record('found\tlater\ta\t1', 'nonsense')
-        said = '1 knob of a kind that this version does not know is left as it is\n'
+        said = '1 knob of a kind that this version does not know is left unchanged\n'
         status, _, err = self.idled('--restore')
         self.assertEqual(status, 1)
-        self.assertIn('1 line of the record of what was changed makes no sense', err)
+        self.assertIn('1 line of the record of changes is not readable', err)
         self.assertIn(said, err)
         self.assertEqual(self.idled('--restore'), (1, '', said))
 
@@ -378,7 +378,7 @@ class Restore(Command):
         for mode in ('--restore',), ('--once',), ('--no-bus',):
             status, _, err = self.idled(*mode)
             self.assertEqual(status, 1, mode)
-            self.assertIn('another idled is at work', err)
+            self.assertIn('another idled', err)
         self.daemon.send(signal.SIGTERM)
         self.assertEqual(self.daemon.wait_exit(), 0)
         self.assertEqual(self.idled('--restore')[0], 0)
@@ -438,7 +438,7 @@ class Notify(Command):
         self.daemon.send(signal.SIGHUP)
         self.receive('READY=1')
         self.daemon.wait_log(r'/etc/idled/policies/userspace\.conf:3: .*Nonsense')
-        self.daemon.wait_log('the old one stays in force')
+        self.daemon.wait_log('running configuration stays in effect')
         self.assertEqual(self.get('IdleMask'), '7')
         self.write_config('policies/userspace.conf', '[Policy]\nIdleMask=6\n')
         self.daemon.send(signal.SIGHUP)

@@ -56,7 +56,7 @@ class Consent(WithPolkit, TestCase):
         self.polkit.send_signal(signal.SIGCONT)
         status = client.wait(TIMEOUT)
         text = os.read(terminal, 4096).decode()
-        self.assertIn('is in force', text)
+        self.assertIn('is in effect', text)
         self.assertEqual(status, 0, text)
 
 

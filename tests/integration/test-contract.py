@@ -11,16 +11,16 @@ CHANGES, CONST, MEASURED = 'true', 'const', 'false'
 METHODS = {
     'Explain': ('', 'aa{sv}'), 'History': ('', 'aa{sv}'), 'Pause': ('s', 'h'),
     'HistoryBefore': ('tu', 'aa{sv}'),
-    'PauseFor': ('st', ''), 'Resume': ('', 'u'),
+    'PauseFor': ('st', ''), 'Resume': ('', 'u'), 'StartTrial': ('a{sb}a(sss)s', 'h'),
     'SetIdleMask': ('s', ''), 'SetOption': ('sss', ''), 'SetProfile': ('s', ''),
     'Reload': ('', ''),
-    'GetSettings': ('', 'aa{sv}'), 'Verify': ('', 'a(sssss)'), 'GetEnergy': ('', 'a(st)'),
+    'GetSettings': ('', 'aa{sv}'), 'Sample': ('', 'a{sv}'), 'Verify': ('', 'a(sssss)'), 'GetEnergy': ('', 'a(st)'),
     'Hold': ('a{sv}', 'oh'), 'ReleaseHold': ('o', ''),
 }
 MANAGER_PROPERTIES = {
     'Version': ('s', CONST), 'DryRun': ('b', CONST), 'Paused': ('b', CHANGES),
     'Pauses': ('a(ss)', CHANGES), 'PauseDetails': ('aa{sv}', CHANGES),
-    'Holds': ('ao', CHANGES), 'Online': ('s', CHANGES), 'Isolated': ('s', CHANGES),
+    'Trial': ('a{sv}', CHANGES), 'Holds': ('ao', CHANGES), 'Online': ('s', CHANGES), 'Isolated': ('s', CHANGES),
     'Parked': ('s', CHANGES), 'Allowed': ('s', CHANGES), 'IdleMask': ('s', CHANGES),
     'WantedCores': ('u', CHANGES), 'ActiveCores': ('u', CHANGES), 'Cores': ('u', CHANGES),
     'Policies': ('as', CHANGES), 'ParkBackend': ('s', CHANGES), 'Missing': ('a(ss)', CHANGES),
@@ -34,7 +34,6 @@ MANAGER_PROPERTIES = {
     'TransitionsLastMinute': ('u', MEASURED), 'UptimeUSec': ('t', MEASURED), 'Ticks': ('t', MEASURED),
     'LateUSec': ('t', MEASURED), 'CpuUSec': ('t', MEASURED), 'Wakeups': ('t', MEASURED),
     'PeriodUSec': ('t', MEASURED),
-    'ParkingBenefit': ('(sddt)', MEASURED),
 }
 CPU_PROPERTIES = {
     'Number': ('u', CONST), 'Online': ('b', CHANGES), 'Parked': ('b', CHANGES),
@@ -53,6 +52,11 @@ POLICY_PROPERTIES = {
     'Name': ('s', CONST), 'Summary': ('s', CONST), 'Rank': ('u', CHANGES),
     'Allowed': ('s', CHANGES), 'Reason': ('s', MEASURED), 'Settled': ('b', MEASURED),
     'PeriodUSec': ('t', MEASURED), 'Options': ('a{ss}', CHANGES),
+    'SavedJoules': ('d', MEASURED), 'SavedJoulesLow': ('d', MEASURED),
+    'SavedJoulesHigh': ('d', MEASURED), 'SavedWatts': ('d', MEASURED),
+    'SavedWattsLow': ('d', MEASURED), 'SavedWattsHigh': ('d', MEASURED),
+    'EffectiveShare': ('d', MEASURED), 'Blocks': ('t', CHANGES), 'BlocksDropped': ('t', CHANGES),
+    'Verdict': ('s', CHANGES), 'EnergySource': ('s', MEASURED),
 }
 ENERGY_PROPERTIES = {
     'Name': ('s', CONST), 'Parent': ('s', CONST), 'RangeUJ': ('t', CONST),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Why a hold is not in force, or what of it is not."""
+"""Why a hold is not in effect, or what of it is not."""
 import os
 import shutil
 
@@ -36,7 +36,7 @@ class Laptop(Obstacles):
         self.start()
         path = self.assert_obstacle('', latency_us=50, min_frequency_khz=800000)
         for section, text in (
-                ('Frequency', 'its frequency cannot be kept up: Manage= of [Frequency] is no'),
+                ('Frequency', 'its frequency cannot be kept: Manage= of [Frequency] is no'),
                 ('Latency', 'its latency cannot be kept: Manage= of [Latency] is no')):
             self.call('SetOption', section, 'Manage', 'no')
             self.assertEqual(self.value(path, 'Obstacle'), text)
@@ -53,11 +53,11 @@ class Laptop(Obstacles):
         changed = self.signals(path)
         for knob, text in (
                 ('cpu0/power/pm_qos_resume_latency_us', 'its latency cannot be kept'),
-                ('cpufreq/policy0/scaling_min_freq', 'its frequency cannot be kept up')):
+                ('cpufreq/policy0/scaling_min_freq', 'its frequency cannot be kept')):
             del changed[:]
             self.write('sys/devices/system/cpu/' + knob, '800000')
             self.call('Verify')
-            obstacle = '%s: %s is somebody else\'s' % (text, knob)
+            obstacle = '%s: another program has taken over %s' % (text, knob)
             self.assertEqual(self.value(path, 'Obstacle'), obstacle)
             wait_until(lambda: changed, 'the obstacle is told')
             self.assertEqual(self.value(other, 'Obstacle'), '')
@@ -71,33 +71,33 @@ class Laptop(Obstacles):
         self.assertEqual(self.value(path, 'Obstacle'), '')
         changed = self.signals(path)
         self.call('SetOption', 'Latency', 'Exclude', '1-2')
-        late = 'its latency cannot be kept: Exclude= of [Latency] leaves CPUs 1-2 alone'
+        late = 'its latency cannot be kept: Exclude= of [Latency] excludes CPUs 1-2'
         self.assertEqual(self.value(path, 'Obstacle'), late)
         wait_until(lambda: changed, 'the obstacle is told')
         self.call('SetOption', 'Frequency', 'Exclude', '3,5')
-        slow = 'its frequency cannot be kept up: Exclude= of [Frequency] leaves CPU 3 alone'
+        slow = 'its frequency cannot be kept: Exclude= of [Frequency] excludes CPU 3'
         self.assertEqual(self.value(path, 'Obstacle'), late + '; ' + slow)
         self.assert_obstacle('', latency_us=50, cpus='3-4')
         self.assert_obstacle('', min_frequency_khz=800000, cpus='0-2')
         self.write('sys/devices/system/cpu/cpu0/power/pm_qos_resume_latency_us', '7')
         self.call('Verify')
-        self.assertEqual(self.value(path, 'Obstacle'), late + ', cpu0/power/'
-                         'pm_qos_resume_latency_us is somebody else\'s; ' + slow)
+        self.assertEqual(self.value(path, 'Obstacle'), late + ', another program has taken '
+                         'over cpu0/power/pm_qos_resume_latency_us; ' + slow)
 
     def test_global(self):
         """The limit of all CPUs together."""
         self.start()
-        self.assert_obstacle('its latency cannot be kept: the limit of all CPUs together: '
+        self.assert_obstacle('its latency cannot be kept: the limit of all CPUs: '
                              'No such file or directory', latency_us=70, **{'global': True})
         self.write('dev/cpu_dma_latency', '')
         path = self.assert_obstacle('', latency_us=50, cpus='0', **{'global': True})
         self.call('SetOption', 'Latency', 'Exclude', '7')
         self.assertEqual(self.value(path, 'Obstacle'), 'its latency cannot be kept: '
-                         'Exclude= of [Latency] leaves the limit of all CPUs together alone')
+                         'Exclude= of [Latency] excludes the limit of all CPUs')
 
     def test_maximum(self):
         """Somebody lowers the highest frequency below the lowest that is held: the kernel takes
-        that, and the lower one is in force."""
+        that, and the lower one is in effect."""
         self.start()
         path, _ = self.told_hold(min_frequency_khz=1200000, cpus='0-1')
         maximum = 'cpufreq/policy1/scaling_max_freq'
@@ -106,7 +106,7 @@ class Laptop(Obstacles):
             found = file.read().strip()
         changed = self.signals(path)
         self.write('sys/devices/system/cpu/' + maximum, '1000000')
-        obstacle = ('its frequency cannot be kept up: %s is 1000000 kHz, by somebody else or the '
+        obstacle = ('its frequency cannot be kept: %s is 1000000 kHz, set by another program or the '
                     'kernel' % maximum)
         self.assertEqual(self.value(path, 'Obstacle'), obstacle)
         self.call('Verify')
@@ -123,15 +123,15 @@ class Laptop(Obstacles):
     def test_more_than_there_is(self):
         """What the hardware cannot do, or not without boost, is clipped: that is told."""
         self.start()
-        slow = 'its frequency cannot be kept up: '
-        self.assert_obstacle(slow + 'cpufreq/policy0 can do 4700000 kHz at most',
+        slow = 'its frequency cannot be kept: '
+        self.assert_obstacle(slow + 'the highest frequency of cpufreq/policy0 is 4700000 kHz',
                              min_frequency_khz=20000000)
-        self.assert_obstacle(slow + 'cpufreq/policy4 can do 3400000 kHz at most',
+        self.assert_obstacle(slow + 'the highest frequency of cpufreq/policy4 is 3400000 kHz',
                              min_frequency_khz=3500000)
         path = self.assert_obstacle('', min_frequency_khz=2200000, cpus='0-3')
         self.write('sys/devices/system/cpu/intel_pstate/no_turbo', '1')
-        self.assertEqual(self.value(path, 'Obstacle'), slow + 'boost is off, without which '
-                         'cpufreq/policy0 does 2100000 kHz at most')
+        self.assertEqual(self.value(path, 'Obstacle'), slow + 'boost is off, and without it '
+                         'the highest frequency of cpufreq/policy0 is 2100000 kHz')
         self.assert_obstacle('', min_frequency_khz=2100000, cpus='0-3')
 
     def test_offline(self):
@@ -153,7 +153,7 @@ class Laptop(Obstacles):
         self.assertEqual(self.value(other, 'Obstacle'), '')
 
     def test_beside_a_profile(self):
-        """Without a policy that looks at holds a profile is all that one can give."""
+        """Without a policy that serves holds only the profile takes effect."""
         self.write_config('idled.conf', '[Daemon]\nPolicies=userspace latency\n')
         self.write_config('profiles/night.conf', '[userspace]\nIdleMask=1\n')
         self.start()
@@ -162,11 +162,11 @@ class Laptop(Obstacles):
         self.write_config('idled.conf', '[Daemon]\nPolicies=userspace\n')
         self.call('Reload')
         self.assertEqual(self.value(path, 'Obstacle'),
-                         'only its profile is in force: no policy at work looks at holds')
+                         'only its profile is in effect: no active policy serves holds')
         self.assertEqual(self.value(only, 'Obstacle'), '')
         for wish in ({'latency_us': 50}, {'min_cores': 2}, {'min_frequency_khz': 900000},
                      {'cpus': '0'}):
-            with self.assertRaisesRegex(dbus.DBusException, 'No policy at work looks at holds'):
+            with self.assertRaisesRegex(dbus.DBusException, 'No active policy serves holds'):
                 self.hold(profile='night', **wish)
         self.assert_obstacle('', profile='night')
 
@@ -180,7 +180,7 @@ class Laptop(Obstacles):
         self.assertEqual(self.value(path, 'Obstacle'), '')
         self.call('SetOption', 'ondemand', 'MinCores', '4')
         few, _ = self.told_hold(profile='few')
-        self.assertIn('few cannot be put in force: MinCores', self.value(few, 'Obstacle'))
+        self.assertIn('few cannot be activated: MinCores', self.value(few, 'Obstacle'))
         changed = self.signals(few)
         self.call('SetOption', 'ondemand', 'MinCores', '')
         self.assertEqual(self.value(few, 'Obstacle'), '')
@@ -198,7 +198,7 @@ class Bare(Obstacles):
 
     def test_absent(self):
         self.start()
-        slow = 'its frequency cannot be kept up: this machine has no cpufreq'
+        slow = 'its frequency cannot be kept: this machine has no cpufreq'
         late = 'its latency cannot be kept: this machine has no PM QoS'
         self.assert_obstacle('', min_cores=1)
         self.assert_obstacle(slow, min_frequency_khz=800000)

@@ -111,7 +111,7 @@ class Run(Case):
         os.close(slave)
         self.assertEqual(process.returncode, 0)
         self.assertEqual(os.read(master, 1000).decode().strip(),
-                         'idlectl: the hold is in force on CPUs 2-3')
+                         'idlectl: the hold is in effect on CPUs 2-3')
 
     def test_refused(self):
         marker = os.path.join(self.directory, 'it-ran')
@@ -171,7 +171,7 @@ class Run(Case):
         process = self.shell(WAIT + '; exit 4')
         self.daemon.send(signal.SIGKILL)
         self.daemon.wait_exit()
-        self.assertIn('goes on without', process.stderr.readline())
+        self.assertIn('continues without it', process.stderr.readline())
         process.stdin.close()
         self.assertEqual(process.wait(TIMEOUT), 4)
 
@@ -201,7 +201,7 @@ class Hold(Case):
         self.addCleanup(sleeper.wait)
         self.addCleanup(sleeper.kill)
         process = self.begin('hold', '--cores', '1', '--pid', str(sleeper.pid))
-        self.assertIn('is in force', process.stdout.readline())
+        self.assertIn('is in effect', process.stdout.readline())
         sleeper.kill()
         self.assertEqual(self.finish(process), (0, ''))
         self.wait_holds(0)
@@ -245,19 +245,19 @@ class Hold(Case):
     def test_not_in_force(self):
         """It is told, and the command runs all the same."""
         pause = self.call('Pause', 'a test').take()
-        why = 'a client asked to leave the machine alone'
+        why = 'a client requested a pause'
         process = self.begin('hold', '--latency', '50us')
         self.assertRegex(process.stdout.readline(),
-                         r'^Hold \d+ is not wholly in force: %s; interrupt to end it\.$' % why)
+                         r'^Hold \d+ is not fully in effect: %s; interrupt to end it\.$' % why)
         process = self.begin('hold', '--latency', '50us', '--json')
         self.assertIn('"obstacle": "%s"' % why, process.stdout.readline())
         self.assertEqual(self.run_command('true'),
-                         (0, 'idlectl: the hold is not wholly in force: %s\n' % why))
+                         (0, 'idlectl: the hold is not fully in effect: %s\n' % why))
         os.close(pause)
 
     def test_partly_in_force(self):
         self.call('SetOption', 'Latency', 'Exclude', '1')
-        why = 'not wholly in force: its latency cannot be kept: Exclude= of [Latency] leaves CPU 1 alone'
+        why = 'not fully in effect: its latency cannot be kept: Exclude= of [Latency] excludes CPU 1'
         process = self.begin('hold', '--latency', '50us', '--cpus', '0-1')
         self.assertIn(why, process.stdout.readline())
         text, _ = self.begin('holds').communicate(timeout=TIMEOUT)
@@ -270,7 +270,7 @@ class Hold(Case):
                                (('--latency', '1us', '--cpus', '3'), ' on CPU 3'),
                                (('--cores', '1'), '')):
             process = self.begin('hold', *options, '--for', '1ms')
-            self.assertRegex(process.stdout.readline(), r'^Hold \d+ is in force%s\.$' % where)
+            self.assertRegex(process.stdout.readline(), r'^Hold \d+ is in effect%s\.$' % where)
             self.assertEqual(self.finish(process), (0, ''))
         status, errors = self.finish(self.begin('hold', '--latency', '0.4us'))
         self.assertEqual(status, 2)

@@ -147,7 +147,7 @@ class Life(Case):
         path, _ = self.told_hold(latency_us=50)
         changed = self.signals(path)
         pause = self.call('Pause', 'a test').take()
-        self.assertIn('leave the machine alone', self.value(path, 'Obstacle'))
+        self.assertIn('pause', self.value(path, 'Obstacle'))
         wait_until(lambda: changed, 'the obstacle is told')
         self.call('Reload')
         os.close(pause)
@@ -155,7 +155,7 @@ class Life(Case):
         self.assertEqual(self.holds(), [path])
         self.write_config('idled.conf', '[Daemon]\nPolicies=userspace\n')
         self.call('Reload')
-        self.assertEqual(self.value(path, 'Obstacle'), 'no policy at work looks at holds')
+        self.assertEqual(self.value(path, 'Obstacle'), 'no active policy serves holds')
         for asked in ({'latency_us': 50}, {'min_cores': 2}, {'min_frequency_khz': 1000000},
                       {'cpus': '1'}, {'latency_us': 50, 'profile': 'balanced'}):
             message = self.assert_fails('org.idled1.Error.NotAvailable', 'Hold', wishes(**asked))

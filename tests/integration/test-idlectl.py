@@ -125,7 +125,7 @@ class KeptInUse(Idlectl):
 
     def test_pinned(self):
         self.start('--dry-run')
-        self.assertEqual(self.why('7'), '7 in use for safety: the affinity of process 9 '
+        self.assertEqual(self.why('7'), '7 active for safety: the affinity of process 9 '
                          '(pinned) has no other active CPU\n')
 
     def test_affinities_would_be_forgotten(self):
@@ -133,8 +133,8 @@ class KeptInUse(Idlectl):
         release.parent.mkdir(parents=True, exist_ok=True)
         release.write_text('6.1.0-56-amd64\n')
         self.start('--dry-run')
-        self.assertEqual(self.why('6'), '6 in use for safety: parking would lose the affinity of '
-                         'process 9 (pinned): kernels before 6.2 forget it\n')
+        self.assertEqual(self.why('6'), '6 active for safety: parking would reset the affinity of '
+                         'process 9 (pinned), on kernels before 6.2\n')
 
 
 class KeptByHold(Idlectl):
@@ -189,7 +189,7 @@ class Refused(Idlectl):
         why = 'isolated partition /sys/fs/cgroup/idled.parked: File exists'
         row, = self.get('Degraded')
         self.assertEqual(row, ('park', 'isolated partition /sys/fs/cgroup/idled.parked',
-                               'the plan could not be carried out whole: File exists'))
+                               'the plan could not be applied completely: File exists'))
         wait_until(lambda: any(s[2].get('Degraded') for s in seen), 'a signal of Degraded')
         self.assertIn('Degraded    park isolated partition', self.ctl('status'))
         done = json.loads(self.ctl('verify', '--json', status=1, told=True))

@@ -129,7 +129,7 @@ class Name(TestCase):
         self.daemon.wait_log(r'Another process owns the name')
         self.daemon.wait_log(r'Paused by idled')
         thief.close()
-        self.daemon.wait_log(r'The name org\.idled1 on the bus is ours')
+        self.daemon.wait_log(r'idled owns the name org\.idled1')
         self.connection.close()
         self.connection = self.bus.connect()
         self.wait_name()

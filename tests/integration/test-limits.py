@@ -93,7 +93,7 @@ class Limits(WithLogind, TestCase):
         done = self.idlectl('verify')
         self.assertEqual(done.returncode, 1)
         self.assertIn('pmqos ' + LATENCY % 1, done.stdout)
-        self.assertEqual(self.degraded(), [('pmqos', LATENCY % 1, 'changed by someone else')])
+        self.assertEqual(self.degraded(), [('pmqos', LATENCY % 1, 'taken over by another program')])
         self.wish(Latency=50)
         self.assertEqual(self.read(LATENCY % 1), '30')
         self.assertEqual(self.read(LATENCY % 2), '50')
@@ -213,7 +213,7 @@ class Limits(WithLogind, TestCase):
             self.write(policy + 'scaling_available_governors', 'performance schedutil')
             self.write(policy + 'scaling_governor', 'schedutil')
         self.wish(Governor='schedutil')
-        self.daemon.wait_log('drivers .* changed')
+        self.daemon.wait_log('driver has changed')
         wait_until(lambda: self.limits(3)['Governor'] == 'schedutil', 'the new governor')
         self.assertEqual(self.degraded(), [])
 

@@ -104,7 +104,7 @@ class Machines(TestCase):
         self.fail('not after 100 steps: ' + what)
 
     def settle(self):
-        """The CPUs in use after some steps that were all decided alike."""
+        """The active CPUs after some steps that were all decided alike."""
         decisions = []
         while len(decisions) < STEADY or len(set(decisions[-STEADY:])) > 1:
             self.step()
@@ -132,7 +132,7 @@ class Machines(TestCase):
         for busy in sorted({0, 1, n // 2, n}):
             with self.subTest(busy=busy):
                 allowed = self.settle() if busy == 0 else allowed
-                # Work goes where it may: to CPUs in use first.
+                # Work goes where it may: to active CPUs first.
                 order = sorted(allowed & self.usable) + sorted(self.usable - allowed)
                 self.machine.work(order[:busy])
                 allowed = self.settle()
@@ -195,7 +195,7 @@ class Saturation(Machines):
         self.assertIn(reason, self.get('Reason', PATH + '/policy/ondemand', NAME + '.Policy'))
 
     def test_all_in_use(self):
-        self.saturate('', ': all CPUs in use are saturated (')
+        self.saturate('', ': all active CPUs are saturated (')
 
     def test_one_of_two(self):
         self.saturate('MinCores=2\n', ': a CPU is saturated (')
@@ -247,7 +247,7 @@ class Hotplug(Machines):
             flipper.join()
         self.assertGreater(flips[0], 60)
         self.machine.work(range(8))
-        self.step_until(lambda: cpu_set(self.wished()) == set(range(8)), 'all in use')
+        self.step_until(lambda: cpu_set(self.wished()) == set(range(8)), 'all active')
         self.assertEqual(cpu_set(self.get('Online')), set(range(8)))
         self.machine.work(())
         self.step_until(lambda: self.get('WantedCores') == 1, 'one core again')
@@ -263,7 +263,7 @@ class Hotplug(Machines):
         self.machine.ticks[7] = line
         self.machine.write()
         self.machine.work(range(8))
-        self.step_until(lambda: cpu_set(self.wished()) == set(range(8)), 'all in use')
+        self.step_until(lambda: cpu_set(self.wished()) == set(range(8)), 'all active')
 
 
 class PeerDefects(Machines):

@@ -31,7 +31,7 @@ class Methods(TestCase):
     def test_set_idle_mask(self):
         self.call('SetIdleMask', '6-7')
         self.assertEqual(self.get('IdleMask'), '6-7')
-        self.assertEqual(self.get('Parked'), '', 'nothing is in force in a dry run')
+        self.assertEqual(self.get('Parked'), '', 'nothing is in effect in a dry run')
         self.assertEqual(self.get('Transitions'), 1)
         self.assertEqual(self.get('TransitionsLastMinute'), 1)
         self.assertEqual(self.get('WantedCores'), self.get('Cores') - 2)
@@ -49,7 +49,7 @@ class Methods(TestCase):
         for text, absent in ('8', 'CPU 8'), ('6-9,17', 'CPUs 8-9,17'):
             for call in ('SetIdleMask', text), ('SetOption', 'userspace', 'IdleMask', text):
                 message = self.assert_fails(ERROR + 'InvalidValue', *call)
-                self.assertEqual(message, 'IdleMask: found %s, which this machine has not, '
+                self.assertEqual(message, 'IdleMask: found %s, which this machine does not have, '
                                  'expected some of 0-7' % absent)
         self.assertEqual(self.get('IdleMask'), '')
 

@@ -193,7 +193,7 @@ class Holds(Case):
         self.assertEqual(self.value('ActiveProfileHolds'), [])
         self.assertEqual(self.daemon.count_log('Profile performance'), before)
         self.assertEqual(self.daemon.count_log('Profile balanced: chosen'), 1)
-        self.assertEqual(self.daemon.count_log('names end, for balanced is chosen'), 1)
+        self.assertEqual(self.daemon.count_log('balanced is chosen: ending the holds'), 1)
 
     def test_peer_defect_10(self):
         """A number can be guessed, and is of no use to who is not its owner."""
@@ -302,16 +302,16 @@ class Names(Case):
         self.addCleanup(other.close)
         other.request_name(OLD[0])
         TestCase.start(self)
-        self.daemon.wait_log('has the name net.hadess.PowerProfiles')
+        self.daemon.wait_log('owns the name net.hadess.PowerProfiles')
         wait_until(lambda: self.connection.name_has_owner(NEW[0]), 'the other name')
         self.assertEqual(self.connection.get_name_owner(OLD[0]), other.get_unique_name())
         for _ in range(3):
             self.call('SetProfile', 'night')
             self.call('Reload')
         self.sync()
-        self.assertEqual(self.daemon.count_log('has the name'), 1, 'said once')
+        self.assertEqual(self.daemon.count_log('such as .* owns the name'), 1, 'said once')
         self.assertEqual(self.get('Degraded'),
-                         [('power-profiles', OLD[0], 'another process has the name')])
+                         [('power-profiles', OLD[0], 'another process owns the name')])
 
     def test_others_that_run(self):
         """What has no name and writes to the same knobs, and runs nevertheless."""
@@ -321,11 +321,11 @@ class Names(Case):
                           dbus_interface=MOCK)
         self.start()
         for name in 'tuned', 'tlp':
-            self.daemon.wait_log(name + r'.service runs and sets')
+            self.daemon.wait_log(name + r'.service is running and writes')
         wait_until(lambda: len(self.get('Degraded')) == 2, 'both rows')
         self.assertEqual(self.get('Degraded')[0], ('power-profiles', 'tuned.service',
-                                                   'it runs and sets what idled sets'))
-        self.assertEqual(self.daemon.count_log('service runs and sets'), 2)
+                                                   'it is running and writes to the same knobs as idled'))
+        self.assertEqual(self.daemon.count_log('service is running and writes'), 2)
         self.assertIn('tlp.service', self.idlectl('status').stdout)
         changed = self.signals(PATH)
         self.call('SetOption', 'Daemon', 'PowerProfilesNames', 'no')

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Profiles: chosen, kept, put in force as one step, and what becomes of them in a reload."""
+"""Profiles: chosen, kept, activated as one step, and what becomes of them in a reload."""
 import json
 import os
 import shutil
@@ -50,7 +50,7 @@ class ProfileCase(TestCase):
 class Choices(ProfileCase):
     def test_nobody_chose(self):
         self.start()
-        self.assert_profile('balanced', '^nobody chose another$', '')
+        self.assert_profile('balanced', '^no other one is chosen$', '')
         self.assertEqual(self.get('ChosenProfile'), '')
         self.assertEqual(self.get('ProfileInhibited'), '')
         rows = self.get('Profiles')
@@ -111,7 +111,7 @@ class Choices(ProfileCase):
         self.restart()
         self.assert_profile('night', '^chosen$', '6-7')
         self.call('SetProfile', '')
-        self.assert_profile('balanced', '^nobody chose', '')
+        self.assert_profile('balanced', '^no other one is chosen', '')
         self.assertFalse(os.path.exists(self.state))
         self.call('SetProfile', 'day')
         self.call('SetProfile', 'auto')
@@ -185,7 +185,7 @@ class Choices(ProfileCase):
                 self.write_state(text)
                 self.start()
                 self.daemon.wait_log('found no name of a profile|Bad message')
-                self.assert_profile('balanced', '^nobody chose', '')
+                self.assert_profile('balanced', '^no other one is chosen', '')
                 self.call('SetProfile', 'night')
                 self.assertEqual(self.read_state(), 'night\n')
                 self.daemon.stop()
@@ -203,7 +203,7 @@ class Choices(ProfileCase):
         self.write_state(b'day\n')
         self.start('--state', self.state)
         self.call('SetProfile', 'night')
-        self.assert_profile('night', '^chosen, until idled ends: it cannot be kept: ', '6-7')
+        self.assert_profile('night', '^chosen, until idled exits: .*cannot be saved: ', '6-7')
         self.assertEqual(self.read_state(), 'day\n')
 
     def test_dry_run_keeps_nothing(self):
@@ -255,7 +255,7 @@ class Choices(ProfileCase):
         self.assertRegex(self.get('ProfileInhibited'), '^paused by user .*: a test$')
         self.assertEqual(self.get('IdleMask'), '')
         os.close(fd)
-        wait_until(lambda: self.get('IdleMask') == '6-7', 'the profile in force')
+        wait_until(lambda: self.get('IdleMask') == '6-7', 'the profile in effect')
         self.assertEqual(self.get('ProfileInhibited'), '')
 
 
@@ -275,7 +275,7 @@ class Ctl(ProfileCase):
         result = self.profile()
         self.assertEqual((result.returncode, result.stderr), (0, ''))
         self.assertEqual(result.stdout.splitlines(), [
-            'balanced (nobody chose another)', '   Profile   Summary', '*  balanced  -',
+            'balanced (no other one is chosen)', '   Profile   Summary', '*  balanced  -',
             '   day       -', '   night     Nobody is here'])
         result = self.profile('set', 'night')
         self.assertEqual((result.returncode, result.stdout), (0, 'night (chosen)\n'))
@@ -287,7 +287,7 @@ class Ctl(ProfileCase):
         result = self.profile('set', 'nihgt')
         self.assertEqual((result.returncode, result.stdout), (1, ''))
         self.assertIn('(did you mean night?)', result.stderr)
-        self.assertEqual(self.profile('set', 'auto').stdout, 'balanced (nobody chose another)\n')
+        self.assertEqual(self.profile('set', 'auto').stdout, 'balanced (no other one is chosen)\n')
 
     def test_without_the_daemon(self):
         result = self.profile_alone('--json')
@@ -317,7 +317,7 @@ class Holds(ProfileCase):
         _, first = self.hold('night')
         first = first.take()
         self.assert_profile('night', '^held by user .*: a test$', '6-7')
-        self.assertEqual(self.get('IdleMask'), '6-7', 'in force before the answer')
+        self.assertEqual(self.get('IdleMask'), '6-7', 'in effect before the answer')
         self.call('SetProfile', 'balanced')
         self.assert_profile('night', '^held by ', '6-7')
         _, second = self.hold('day')
@@ -342,7 +342,7 @@ class Holds(ProfileCase):
         self.call('Reload')
         self.assert_profile('balanced', 'there is no profile "night"', '')
         os.close(fd)
-        wait_until(lambda: self.get('ProfileReason') == 'nobody chose another', 'no hold')
+        wait_until(lambda: self.get('ProfileReason') == 'no other one is chosen', 'no hold')
 
 
 class Reloads(ProfileCase):
@@ -373,7 +373,7 @@ class Reloads(ProfileCase):
         path = os.path.join(self.config, 'profiles/night.conf')
         os.rename(path, path + '.bak')
         self.call('Reload')
-        self.assert_profile('balanced', 'nobody chose another; there is no profile "night"', '')
+        self.assert_profile('balanced', 'no other one is chosen; there is no profile "night"', '')
         self.assertEqual(self.get('IdleMask'), '')
         wait_until(lambda: any(s[2].get('Profile') == 'balanced' for s in seen), 'Profile told')
         os.rename(path + '.bak', path)

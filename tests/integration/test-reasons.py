@@ -59,7 +59,7 @@ class Reasons(TestCase):
         self.assertEqual(reason['inputs'], [('C6', 170.0, 'us')])
         self.call('SetOption', 'cstates', 'DeepestState', 'C6')
         self.assertIn('(C6 170 us); see DeepestState (set over D-Bus)', self.reasons(0)[0][2])
-        self.assertIn('which other CPUs have (C1E 4 us)', self.reasons(4)[0][2])
+        self.assertIn('this name on other CPUs (C1E 4 us)', self.reasons(4)[0][2])
         self.assert_fails(NAME + '.Error.InvalidValue', 'SetOption', 'cstates', 'DeepestState', '5o0us')
         self.assertIn('see DeepestState', self.reasons(0)[0][2], 'nothing changed')
 
@@ -77,7 +77,7 @@ class Reasons(TestCase):
         self.assertIn('energy preference power, which intel_pstate offers', texts[1])
         self.assertIn('highest frequency (frequency 2100 MHz); see MaxFrequency', texts[2])
         self.call('SetOption', 'cpufreq', 'Governor', 'schedutil powersave')
-        self.assertIn('governor powersave, the first of those wanted that intel_pstate offers',
+        self.assertIn('governor powersave, the first configured one that intel_pstate offers',
                       self.reasons(7)[0][2])
         self.assert_fails(NAME + '.Error.InvalidValue', 'SetOption', 'cpufreq', 'MinFrequency',
                           '1.8 GHz')
@@ -129,9 +129,9 @@ class Blame(TestCase):
         self.assertEqual(self.last()[:2], ('6-7', 'userspace'))
         self.call('SetIdleMask', '7')
         self.assertEqual(self.last(), ('7', 'userspace',
-                                       'the administrator has said which CPUs shall idle'))
+                                       'the administrator chose the CPUs to park'))
         self.call('SetIdleMask', '')
-        self.assertEqual(self.last(), ('', 'userspace', 'it no longer wishes CPUs to idle'))
+        self.assertEqual(self.last(), ('', 'userspace', 'it no longer requests parked CPUs'))
         self.assertEqual(self.call('Explain')[7]['policy'], 'ondemand', 'that is what is left')
 
     def test_who_unparked_by_a_file(self):
@@ -139,14 +139,14 @@ class Blame(TestCase):
         self.start('--dry-run')
         self.write_config('policies/userspace.conf', '')
         self.call('Reload')
-        self.assertEqual(self.last(), ('', 'userspace', 'it no longer wishes CPUs to idle'))
+        self.assertEqual(self.last(), ('', 'userspace', 'it no longer requests parked CPUs'))
 
     def test_who_is_gone(self):
         self.write_config('policies/userspace.conf', '[Policy]\nIdleMask=7\n')
         self.start('--dry-run')
         self.write_config('idled.conf', '[Daemon]\nPolicies=ondemand\n')
         self.call('Reload')
-        self.assertEqual(self.last(), ('', '', 'no policy at work wishes CPUs to idle any more'))
+        self.assertEqual(self.last(), ('', '', 'no active policy requests parked CPUs any more'))
 
 
 class SetAside(TestCase):
@@ -158,7 +158,7 @@ class SetAside(TestCase):
         self.start('--dry-run')
         causes = [(str(row['policy']), str(row['because'])) for row in self.call('Explain')]
         for cpu in 2, 3, 6, 7:
-            self.assertEqual(causes[cpu], ('safety', 'set aside by the administrator'))
+            self.assertEqual(causes[cpu], ('safety', 'isolated by the administrator'))
         for cpu in 0, 1, 4, 5:
             self.assertEqual(causes[cpu][0], 'ondemand')
         self.call('SetIdleMask', '1-2')

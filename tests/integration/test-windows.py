@@ -46,7 +46,7 @@ class Windows(WithSystemd, TestCase):
         parked = self.begin()
         self.mocked('EmitJob', 'JobNew', 'ssh.service')
         self.wait_parked('')
-        self.assertRegex(self.reasons()[7], r'in use .*window.*: ssh\.service starts; StartWindow is '
+        self.assertRegex(self.reasons()[7], r'active .*window.*: ssh\.service starts; StartWindow is '
                          r'0\.3 s \(.*idled\.conf:\d+\)')
         self.mocked('EmitJob', 'JobRemoved', 'ssh.service')
         self.wait_parked(parked)
@@ -74,7 +74,7 @@ class Windows(WithSystemd, TestCase):
     def test_unit_that_is_loaded(self):
         self.load('a.service', CPUAffinity=CPU_7)
         self.assertNotIn('7', self.begin())
-        self.wait_reason(r'CPU 7 is in use .*safety: a\.service \(CPUAffinity=7\) needs')
+        self.wait_reason(r'CPU 7 is active .*safety: a\.service \(CPUAffinity=7\) needs')
         self.mocked('RemoveUnit', 'a.service')
         wait_until(lambda: str(self.get('Parked')).endswith('7'), 'parking CPU 7')
 
@@ -111,7 +111,7 @@ class Windows(WithSystemd, TestCase):
         with open(os.path.join(self.root, 'dev/pts/0'), encoding='utf-8') as file:
             file.read()
         self.wait_parked('')
-        self.wait_reason(r'in use .*window.*: input to terminal pts/0; TerminalWindow is 0\.3 s')
+        self.wait_reason(r'active .*window.*: input to terminal pts/0; TerminalWindow is 0\.3 s')
         os.utime(os.path.join(self.root, 'dev/pts/0'), (0, 0))  # no more input
         self.wait_parked(parked)
 
@@ -121,7 +121,7 @@ class Windows(WithSystemd, TestCase):
         path = os.path.join(self.root, 'sys/fs/cgroup/box/cpuset.cpus')
         with open(path, 'w', encoding='utf-8') as file:
             file.write('7\n')
-        self.wait_reason(r'CPU 7 is in use .*safety: cgroup /box \(cpuset\.cpus=7\) needs')
+        self.wait_reason(r'CPU 7 is active .*safety: cgroup /box \(cpuset\.cpus=7\) needs')
 
 
 if __name__ == '__main__':

@@ -50,7 +50,7 @@ def told(text):
         if line.startswith("## "):
             measured = "Measured" in line
         if line.startswith("*"):
-            for m in re.finditer(r"\*(\w+)\*(\([^()]*\)(?: -> [\w{}()]+)?| \(\S+\)(?=[,.]|$))", line):
+            for m in re.finditer(r"\*(\w+)\*(\((?:[^()]|\([^()]*\))*\)(?: -> [\w{}()]+)?| \(\S+\)(?=[,.]|$))", line):
                 is_property = m[2].startswith(" ")
                 found[m[1]] = m[2] + ("~" if measured and is_property else "")
     return found

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""All C code is as clang-format 14, Debian 12's, formats it by .clang-format."""
+"""All C code and JavaScript is as clang-format 14, Debian 12's, formats it by the next .clang-format."""
 
 import re
 import shutil
@@ -14,7 +14,7 @@ version = subprocess.check_output([program, "--version"], text=True) if program 
 if not re.search(r"version 14\.", version):
     print(f"needs clang-format 14, found {version.strip()}")
     sys.exit(SKIPPED)
-sources = files(".c", ".h")
+sources = files(".c", ".h", ".js")
 run = subprocess.run([program, "--dry-run", "-Werror", *sources], cwd=TOP, text=True,
                      stderr=subprocess.PIPE)
 finish([line.replace(f"{TOP}/", "") for line in run.stderr.split("\n") if "error:" in line],

@@ -48,9 +48,30 @@ EXPECTED = """
     {vendordir}/profiles/performance.conf
     {vendordir}/profiles/power-saver.conf
     {unitdir}/idled.service
+    {prefix}/lib/sysusers.d/idled-metrics.conf
+    {unitdir}/idled-metrics.socket
+    {unitdir}/idled-metrics@.service
     {datadir}/dbus-1/system-services/org.idled1.service
     {datadir}/dbus-1/system.d/org.idled1.conf
     {datadir}/dbus-1/system.d/org.idled1.power-profiles.conf
+    {datadir}/doc/idled/ansible/.ansible-lint
+    {datadir}/doc/idled/ansible/.yamllint
+    {datadir}/doc/idled/ansible/README.md
+    {datadir}/doc/idled/ansible/hosts.example.yml
+    {datadir}/doc/idled/ansible/roles/idled/defaults/main.yml
+    {datadir}/doc/idled/ansible/roles/idled/handlers/main.yml
+    {datadir}/doc/idled/ansible/roles/idled/meta/main.yml
+    {datadir}/doc/idled/ansible/roles/idled/tasks/files.yml
+    {datadir}/doc/idled/ansible/roles/idled/tasks/install.yml
+    {datadir}/doc/idled/ansible/roles/idled/tasks/main.yml
+    {datadir}/doc/idled/ansible/roles/idled/tasks/metrics.yml
+    {datadir}/doc/idled/ansible/roles/idled/tasks/service.yml
+    {datadir}/doc/idled/ansible/roles/idled/tasks/validate.yml
+    {datadir}/doc/idled/ansible/roles/idled/templates/metrics.conf.j2
+    {datadir}/doc/idled/ansible/roles/idled/templates/sections.conf.j2
+    {datadir}/doc/idled/ansible/site.yml
+    {datadir}/doc/idled/idled-grafana.json
+    {datadir}/doc/idled/idled.rules.yml
     {datadir}/doc/idled/no-app-rules.conf
     {datadir}/doc/idled/no-ledger.conf
     {datadir}/doc/idled/no-network.conf
@@ -66,8 +87,16 @@ EXPECTED = """
     {mandir}/man8/idled.8
 """.split()
 
+UNITS = ("idled.service", "idled-metrics.socket", "idled-metrics@.service")
+
 # With the sleep ledger.
 LEDGER = "{libdir}/idled/ledger.so"
+
+# With the page for Cockpit.
+COCKPIT = {"{datadir}/metainfo/org.idled.cockpit.metainfo.xml"} | {
+    "{datadir}/cockpit/idled/" + name for name in (
+        "cpus.js", "daemon.js", "dom.js", "format.js", "holds.js", "idled.css", "idled.js",
+        "index.html", "manifest.json", "options.js", "power.js", "profiles.js", "theme.js")}
 
 # With -Dpower_profiles=true.
 TOGETHER = {"{vendordir}/idled.conf.d/power-profiles.conf",
@@ -80,6 +109,8 @@ def check_files(dest, places):
     found = {"/" + str(p.relative_to(dest)) for p in dest.rglob("*") if not p.is_dir()}
     if places["power_profiles"] == "true":
         expected |= {t.format(**places) for t in TOGETHER}
+    if places["cockpit"] == "true":
+        expected |= {c.format(**places) for c in COCKPIT}
     if places["bpf"] == "true":
         expected.add(LEDGER.format(**places))
     problems = [f"{f}: is not installed" for f in sorted(expected - found)]
@@ -90,26 +121,32 @@ def check_files(dest, places):
 
 
 def check_unit(dest, places):
-    """systemd's own opinion, with the paths of the unit moved below `dest`."""
+    """systemd's own opinion, with the paths of the units moved below `dest`."""
     if not shutil.which("systemd-analyze"):
-        print("no systemd-analyze: the unit is not verified")
+        print("no systemd-analyze: the units are not verified")
         return []
-    text = (dest / places["unitdir"][1:] / "idled.service").read_text()
-    unit = dest / "idled.service"
-    unit.write_text(text.replace(f"={places['sbindir']}/", f"={dest}{places['sbindir']}/"))
-    run = subprocess.run(["systemd-analyze", "verify", "--man=no", str(unit)], text=True,
-                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    unit.unlink()
-    problems = [f"idled.service: {line}" for line in run.stdout.splitlines()]
+    problems, moved = [], dest / "moved"
+    moved.mkdir()
+    for name in UNITS:
+        text = (dest / places["unitdir"][1:] / name).read_text()
+        for directory in (places["sbindir"], places["bindir"]):
+            text = text.replace(f"={directory}/idle", f"={dest}{directory}/idle")
+        (moved / name).write_text(text)
+        for page, section in re.findall(r"man:([\w.-]+)\((\d)\)", text):
+            if not (dest / places["mandir"][1:] / f"man{section}" / f"{page}.{section}").exists():
+                problems.append(f"{name}: refers to {page}({section}), which is not installed")
+    run = subprocess.run(["systemd-analyze", "verify", "--man=no",
+                          *(str(moved / n.replace("@", "@1")) for n in UNITS)],
+                         text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    shutil.rmtree(moved)
+    problems += [f"units: {line}" for line in run.stdout.splitlines()]
     if run.returncode != 0 and not problems:
-        problems = [f"idled.service: systemd-analyze verify ends with {run.returncode}"]
-    for name, section in re.findall(r"man:([\w.-]+)\((\d)\)", text):
-        if not (dest / places["mandir"][1:] / f"man{section}" / f"{name}.{section}").exists():
-            problems.append(f"idled.service: refers to {name}({section}), which is not installed")
+        problems = [f"units: systemd-analyze verify ends with {run.returncode}"]
     return problems
 
 
 # What "systemd-analyze security" may say, without drop-ins and with them.
+METRICS_EXPOSURE = 1.2
 EXPOSURE = {(): 2.3, ("no-app-rules", "no-ledger"): 1.7, ("no-network", "no-ledger"): 1.8,
             ("no-app-rules", "no-network", "no-ledger"): 1.5}
 
@@ -142,6 +179,17 @@ def check_exposure(dest, places):
             problems.append(f"idled.service with {names}: found an exposure of {level}, expected "
                             f"at most {most}")
     return problems
+
+
+def check_metrics_exposure(dest, places):
+    if not shutil.which("systemd-analyze"):
+        return []
+    text = (dest / places["unitdir"][1:] / "idled-metrics@.service").read_text()
+    level = exposure_of(dest, text, [])
+    if level is not None and level > METRICS_EXPOSURE:
+        return [f"idled-metrics@.service: found an exposure of {level}, expected at most "
+                f"{METRICS_EXPOSURE}"]
+    return []
 
 
 def check_xml(dest, places):
@@ -199,7 +247,8 @@ def main():
                        stdout=subprocess.DEVNULL)
         problems = check_files(dest, places)
         if not problems:
-            problems = [*check_unit(dest, places), *check_exposure(dest, places), *check_xml(dest, places),
+            problems = [*check_unit(dest, places), *check_exposure(dest, places),
+                        *check_metrics_exposure(dest, places), *check_xml(dest, places),
                         *check_example(dest, places, sys.argv[2].split())]
     finish(problems, len(EXPECTED))
 

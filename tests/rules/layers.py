@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Includes go down only, and each library is used in the places that are meant for it.
 
-base < model < {sense, act, systemd, config, policies, recording} < holds < apps < manager < bus < main;
+base < model < {sense, act, systemd, config, policies, evaluate, recording} < holds < apps < manager < bus < main;
 idlectl may read the machine and the configuration as the daemon does. No file below main.c names an absolute path of the machine:
 the root is a directory that is passed.
 """
@@ -25,14 +25,16 @@ LAYERS = {
     "daemon/sense": [*SHARED, "sense/"],
     "daemon/act": [*SHARED, "act/"],
     "daemon/act/knob": [*SHARED, "act/knob/"],
-    "daemon/config": [*SHARED, "sense/process-facts.h", "config/", "act/", "systemd/", "holds/", "idled-policy.h"],
+    "daemon/config": [*SHARED, "sense/process-facts.h", "config/", "act/", "systemd/", "holds/", "evaluate/", "idled-policy.h"],
     "daemon/systemd": [*SHARED, "systemd/", "act/knob/"],
     "daemon/holds": [*SHARED, "sense/", "holds/"],
+    # Pure, and idlectl's too.
+    "daemon/evaluate": [*SHARED, "evaluate/"],
     "daemon/apps": [*SHARED, "sense/", "config/", "holds/", "apps/", "manager/"],
     "daemon/manager": [*SHARED, "sense/", "act/", "config/", "systemd/", "holds/", "apps/",
-                       "manager/", "recording/", "idled-policy.h"],
-    "daemon/bus": [*SHARED, "sense/", "act/", "config/", "systemd/", "holds/", "apps/", "manager/",
-                   "bus/", "bpf/ledger.h", "idled-policy.h"],
+                       "evaluate/", "manager/", "recording/", "idled-policy.h"],
+    "daemon/bus": [*SHARED, "sense/", "act/", "config/", "systemd/", "holds/", "apps/", "evaluate/",
+                   "manager/", "bus/", "bpf/ledger.h", "idled-policy.h"],
     "daemon": [*SHARED, "sense/", "act/", "config/", "systemd/", "holds/", "apps/", "manager/",
                "bus/", "idled-policy.h", "arguments.h"],
     "policies": DECIDE,
@@ -45,11 +47,11 @@ LAYERS = {
     "recording": [*SHARED, "recording/"],
     # What idlectl shares with the daemon, and readers of the machine and of the record. A sweep of
     # idlectl latency changes values by the daemon's engine.
-    "ctl": [*SHARED, "config/", "systemd/", "sense/sensor.h", "sense/topology-read.h",
+    "ctl": [*SHARED, "evaluate/", "config/", "systemd/", "sense/sensor.h", "sense/topology-read.h",
             "sense/frequency-read.h", "sense/users.h", "act/actuator.h",
             "act/tune/cpufreq-knobs.h", "act/knob/undo-load.h", "governors/", "bpf/ledger.h", "recording/", "./"],
     # The tables of options.
-    "man": [*SHARED, "config/", "act/park/park.h", "act/tune/tuning.h", "idled-policy.h"],
+    "man": [*SHARED, "config/", "evaluate/evaluator.h", "act/park/park.h", "act/tune/tuning.h", "idled-policy.h"],
 }
 
 # Header of a library: the layers that may use it, and in how many files at most.

@@ -6,7 +6,7 @@ import re
 
 from source import TOP, files, finish, relative
 
-SUFFIXES = (".c", ".h", ".py", ".md", ".scd", ".in", ".conf", ".policy", ".build", ".txt",
+SUFFIXES = (".c", ".h", ".js", ".css", ".html", ".json", ".xml", ".py", ".md", ".scd", ".in", ".conf", ".policy", ".build", ".txt",
             "/check", "/run", "/vm", "/build", "/packages", "/sources", "/init", "/runner",
             "/extract-kernel", ".service", ".sh", ".machine")
 # Spelt in two parts so that this file passes.
@@ -38,7 +38,7 @@ def check(path):
     if text and not text.endswith("\n"):
         problems.append(f"{name}: does not end with a newline")
     licence = LICENCES.get(str(path.parent.relative_to(TOP)), "LGPL-2.1-or-later")
-    if name.endswith((".c", ".h")) and \
+    if name.endswith((".c", ".h", ".js", ".css")) and \
             not text.startswith(f"/* SPDX-License-Identifier: {licence} */\n"):
         problems.append(f"{name}:1: does not begin with the licence's SPDX line")
     return problems

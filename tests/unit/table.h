@@ -8,8 +8,10 @@
 
 #include <check.h>
 #include <glib.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 /* Fails with the case's name in front of the message. */
@@ -20,6 +22,20 @@
         } while (0)
 
 #define EXIT_SKIPPED 77 /* as meson has it */
+
+/* True if the text has all `parts`, which | separates: tests assert what a sentence means, not its
+ * wording. NULL is only in NULL. */
+static inline bool says(const char *text, const char *parts)
+{
+        g_auto(GStrv) all = parts ? g_strsplit(parts, "|", -1) : NULL;
+
+        if (!text || !parts)
+                return !text && !parts;
+        for (int i = 0; all[i]; i++)
+                if (!strstr(text, all[i]))
+                        return false;
+        return true;
+}
 
 /* Tells suite_run(), from whatever process a case runs in. */
 static int *some_skipped;

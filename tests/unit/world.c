@@ -258,7 +258,7 @@ void world_decide(World *world, uint64_t usec)
         PolicyInput input = { .topology = world->topology,
                               .snapshot = s,
                               .allowed = &world->allowed,
-                              .in_force = !world->pretended,
+                              .effect = !world->ignored,
                               .offered = world->offered,
                               .idle = world->idle,
                               .frequency = world->frequency,
@@ -278,7 +278,8 @@ void world_decide(World *world, uint64_t usec)
         world->policy->decide(world->state, &input, &world->wish);
         ck_assert_msg(!world->wish.period_usec || world->wish.period_usec >= READING_USEC,
                       "wants to be called before there is anything new");
-        cpuset_and(&allowed, &world->wish.allowed);
+        if (!world->ignored)
+                cpuset_and(&allowed, &world->wish.allowed);
         ck_assert_msg(cpuset_intersects(&allowed, &usable), "no usable CPU is left");
         world->n_changes += !cpuset_equal(&allowed, &world->allowed);
         world->allowed = allowed;

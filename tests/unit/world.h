@@ -32,7 +32,7 @@ typedef struct World {
         const Topology *topology;
         Snapshot *snapshot;
         CpuSet allowed;        /* in use: online and wished */
-        bool pretended;        /* that they are; nobody is kept off the others */
+        bool ignored;          /* what the policy requests */
         const CpuSet *offered; /* NULL: all */
         const IdleTable *idle; /* by CPU number; NULL: no idle states */
         const FreqPolicy *frequency;

@@ -85,8 +85,8 @@ const char *park_check(const void *data, const char **ret_key)
 
         *ret_key = "Backend";
         if (options->backend == PARK_PARTITION && park_restricts_units(options))
-                return "parks for all units alike, so it cannot be combined with Units= or "
-                       "Exclude=; expected auto, systemd or cgroup";
+                return "confines all units, so it cannot be combined with Units= or Exclude=; "
+                       "expected auto, systemd or cgroup";
         return NULL;
 }
 

@@ -342,7 +342,7 @@ static const char *describe_cpufreq(void *data)
         const CpufreqState *state = data;
 
         return state->options.manage ? "governors, EPP, EPB, boost and limits of cpufreq"
-                                     : "left alone, since Manage= of [Frequency] is no";
+                                     : "not managed, because Manage= of [Frequency] is no";
 }
 
 const Actuator actuator_cpufreq = {

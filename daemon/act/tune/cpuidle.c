@@ -202,7 +202,7 @@ static char *refused_cpuidle(void *data, const Plan *plan, const ActFacts *facts
                 return NULL;
         *ret_word = governor;
         if (file_read(state->context.root, OFFERED, &offered) < 0)
-                return g_strdup("none, as this kernel lets nobody choose its idle governor");
+                return g_strdup("none: this kernel does not support changing its idle governor");
         return g_strdup_printf("an idle governor of this kernel: %s", offered);
 }
 
@@ -259,8 +259,8 @@ static const char *describe_cpuidle(void *data)
 {
         const State *state = data;
 
-        return state->options.manage ? "switches of the kernel's idle states"
-                                     : "left alone, since Manage= of [IdleStates] is no";
+        return state->options.manage ? "enabling and disabling of idle states"
+                                     : "not managed, because Manage= of [IdleStates] is no";
 }
 
 const Actuator actuator_cpuidle = {

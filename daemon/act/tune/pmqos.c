@@ -208,7 +208,7 @@ static const char *describe_pmqos(void *data)
         const State *state = data;
 
         return state->options.manage ? "PM QoS latencies of CPUs"
-                                     : "left alone, since Manage= of [Latency] is no";
+                                     : "not managed, because Manage= of [Latency] is no";
 }
 
 const Actuator actuator_pmqos = {

@@ -171,7 +171,7 @@ static void tell_released(const PowerHold *hold)
         if (r >= 0)
                 r = sd_bus_send(NULL, message, NULL);
         if (r < 0)
-                log_debug("%s cannot be told that its hold has ended: %s", hold->sender,
+                log_debug("Failed to notify %s that its hold has ended: %s", hold->sender,
                           g_strerror(-r));
 }
 

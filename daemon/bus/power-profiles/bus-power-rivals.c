@@ -43,8 +43,8 @@ static int on_name(sd_bus_message *reply, void *userdata, sd_bus_error *error)
                 log_info("Serving %s", name);
                 return 0;
         }
-        log_warning("Another process, perhaps power-profiles-daemon or tuned-ppd, has the name %s: "
-                    "it is left to it",
+        log_warning("Another process, such as power-profiles-daemon or tuned-ppd, owns the name "
+                    "%s: idled does not serve it",
                     name);
         add_rival(asked->power, name);
         return 0;
@@ -70,8 +70,8 @@ static void note_unit(BusPower *power, const char *unit, const char *state)
         for (const char *const *known = units; *known; known++) {
                 if (!g_str_equal(unit, *known) || !runs(state))
                         continue;
-                log_warning("%s runs and sets what idled sets: stop it, or have systemd do so, see "
-                            "THE NAMES OF POWER-PROFILES-DAEMON in idled.conf(5)",
+                log_warning("%s is running and writes to the same knobs as idled: stop it, see THE "
+                            "NAMES OF POWER-PROFILES-DAEMON in idled.conf(5)",
                             *known);
                 add_rival(power, *known);
         }
@@ -91,7 +91,7 @@ static int on_units(sd_bus_message *reply, void *userdata, sd_bus_error *error)
                                         NULL, NULL, NULL, NULL, NULL)) > 0)
                 note_unit(userdata, unit, state);
         if (r < 0)
-                log_debug("systemd's answer about units cannot be read: %s", g_strerror(-r));
+                log_debug("Failed to read systemd's answer about units: %s", g_strerror(-r));
         return 0;
 }
 
@@ -118,10 +118,11 @@ int power_append_rivals(sd_bus_message *reply, const BusPower *power)
         for (guint i = 0; r >= 0 && i < power->rivals->len; i++) {
                 const char *rival = g_ptr_array_index(power->rivals, i);
 
-                r = sd_bus_message_append(reply, "(sss)", "power-profiles", rival,
-                                          g_str_has_suffix(rival, ".service")
-                                                  ? "it runs and sets what idled sets"
-                                                  : "another process has the name");
+                r = sd_bus_message_append(
+                        reply, "(sss)", "power-profiles", rival,
+                        g_str_has_suffix(rival, ".service")
+                                ? "it is running and writes to the same knobs as idled"
+                                : "another process owns the name");
         }
         return r;
 }

@@ -144,7 +144,8 @@ static int do_set_active(sd_bus_message *message, void *userdata, sd_bus_error *
         if (r >= 0 && bus->power->holds->len > 0) {
                 static LogLimit limit;
 
-                log_limited(&limit, "Holds under the power-profiles names end, for %s is chosen",
+                log_limited(&limit,
+                            "Profile %s is chosen: ending the holds under the power-profiles names",
                             name);
                 power_holds_cancel(bus->power);
         }
@@ -365,7 +366,7 @@ static void switch_off(Bus *bus)
         bus_drop_power(bus);
         for (int i = 0; i < POWER_NAMES; i++)
                 sd_bus_release_name_async(bus->connection, NULL, power_names[i].name, NULL, NULL);
-        log_info("The power-profiles names are given back");
+        log_info("Releasing the power-profiles names");
 }
 
 void bus_publish_power(Bus *bus, unsigned changes)
@@ -381,5 +382,5 @@ void bus_publish_power(Bus *bus, unsigned changes)
         else if (bus->connection)
                 r = bus_export_power(bus);
         if (r < 0)
-                log_error_errno(r, "The power-profiles names cannot be served: %m");
+                log_error_errno(r, "Failed to serve the power-profiles names: %m");
 }

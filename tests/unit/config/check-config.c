@@ -227,11 +227,11 @@ static const struct {
         { "alpha", "Perod", "1s", -ENOENT, NULL,
           "Perod: found an unknown key, expected one of alpha (did you mean Period?)" },
         { "beta", "Period", "1s", -ENOENT, NULL,
-          "found section \"beta\", expected a section of idled.conf or a "
-          "policy at work" },
+          "found section \"beta\", expected a section of idled.conf or an "
+          "active policy" },
         { "Policy", "Period", "1s", -ENOENT, NULL,
-          "found section \"Policy\", expected a section of idled.conf or a "
-          "policy at work" },
+          "found section \"Policy\", expected a section of idled.conf or an "
+          "active policy" },
 };
 
 START_TEST(set_at_run_time)

@@ -303,9 +303,9 @@ START_TEST(absent_cpus)
         config_find_absent(config, &possible, warnings);
         ck_assert_uint_eq(warnings->len, 1);
         text = config_error_format(warnings->pdata[0]);
-        ck_assert_str_eq(text,
-                         AT_MINE ":2: Cpus: found CPU 4, which this machine has not, expected "
-                                 "some of 0");
+        ck_assert_str_eq(text, AT_MINE
+                         ":2: Cpus: found CPU 4, which this machine does not have, expected "
+                         "some of 0");
 }
 END_TEST
 

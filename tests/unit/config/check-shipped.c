@@ -11,6 +11,7 @@
 #include "config/profile.h"
 #include "table.h"
 #include "temporary.h"
+#include "evaluate/evaluator.h"
 
 static GPtrArray *errors;
 
@@ -109,7 +110,7 @@ START_TEST(profiles_fit)
 }
 END_TEST
 
-/* Whatever policies are at work, the shipped profiles load and can be put in force, though they
+/* Whatever policies are at work, the shipped profiles load and can be put in effect, though they
  * speak of others. */
 static const char *const at_work[] = { "ondemand",        "cpufreq",
                                        "cstates",         "latency",
@@ -229,6 +230,7 @@ START_TEST(daemon_options)
 {
         check_table("idled.conf", daemon_settings, "Daemon");
         check_table("idled.conf", park_settings, "Park");
+        check_table("idled.conf", evaluate_settings, "Evaluate");
         check_table("idled.conf", frequency_settings, "Frequency");
         check_table("idled.conf", idle_states_settings, "IdleStates");
         check_table("idled.conf", latency_settings, "Latency");

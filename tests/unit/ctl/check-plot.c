@@ -9,6 +9,7 @@
 /* What a document holds, as GLib's parser reads it. */
 typedef struct Seen {
         int circles, rects, svgs, moves; /* moves: of the last <path> with fill="none" */
+        int areas, links;                /* areas: closed parts of all <path>s */
         double x[16], y[16];             /* of circles */
         GString *text;
 } Seen;
@@ -30,8 +31,11 @@ static void see_element(GMarkupParseContext *context, const char *name, const ch
                 if (g_str_equal(keys[i], "d"))
                         path = values[i];
                 line |= g_str_equal(keys[i], "stroke-dasharray");
+                seen->links += g_str_equal(keys[i], "href");
         }
         seen->circles += g_str_equal(name, "circle");
+        for (const char *p = path; p && *p; p++)
+                seen->areas += *p == 'Z';
         if (path && line && strchr(path, 'L'))
                 for (seen->moves = 0; *path; path++)
                         seen->moves += *path == 'M';
@@ -46,7 +50,8 @@ static void see_text(GMarkupParseContext *context, const char *text, gsize lengt
         g_string_append_c(seen->text, '|');
 }
 
-static Seen see(const Plot *plot)
+/* What `write` writes of `what` is XML, and without numbers that are none. */
+static Seen see_written(void (*write)(FILE *file, const void *what), const void *what)
 {
         static const GMarkupParser parser = { .start_element = see_element, .text = see_text };
         Seen seen = { .text = g_string_new(NULL) };
@@ -56,7 +61,7 @@ static Seen see(const Plot *plot)
         size_t size = 0;
         FILE *file = open_memstream(&text, &size);
 
-        plot_write_file(file, plot);
+        write(file, what);
         fclose(file);
         ck_assert_msg(g_markup_parse_context_parse(context, text, (gssize)size, &error) &&
                               g_markup_parse_context_end_parse(context, &error),
@@ -66,6 +71,21 @@ static Seen see(const Plot *plot)
         g_markup_parse_context_free(context);
         free(text);
         return seen;
+}
+
+static void write_plot(FILE *file, const void *what)
+{
+        plot_write_file(file, what);
+}
+
+static Seen see(const Plot *plot)
+{
+        return see_written(write_plot, plot);
+}
+
+static void write_rows(FILE *file, const void *what)
+{
+        plot_write_rows(file, what);
 }
 
 static void forget(Seen *seen)
@@ -127,6 +147,78 @@ START_TEST(bars)
 }
 END_TEST
 
+/* An area has a part on each side of a gap; that of a stack ends where any of its parts has none.
+ */
+START_TEST(areas)
+{
+        static const double x[] = { 0, 1, 2, 3 }, y[] = { 1, NAN, 2, 3 }, full[] = { 1, 1, 1, 1 };
+        static const double low[] = { 0, NAN, 1, 2 }, high[] = { 2, NAN, 3, 9 };
+        const PlotSeries band = { "band", PLOT_LINE, 4, x, y, .low = low, .high = high };
+        const PlotSeries stack[] = { { "a", PLOT_STACK, 4, x, y },
+                                     { "b", PLOT_STACK, 4, x, full } };
+        Seen seen = see(&(Plot){ NULL, { 0 }, { 0 }, &band, 1 });
+
+        ck_assert_int_eq(seen.areas, 2);
+        ck_assert_ptr_nonnull(
+                strstr(seen.text->str, "|9|")); /* the axis goes up to the band's edge */
+        forget(&seen);
+        seen = see(&(Plot){ NULL, { 0 }, { 0 }, stack, 2 });
+        ck_assert_int_eq(seen.areas, 2 * 2);
+        ck_assert_ptr_nonnull(strstr(seen.text->str, "|4|")); /* 3 + 1 */
+        forget(&seen);
+}
+END_TEST
+
+typedef struct TimeCase {
+        double from, to;
+        const char *first, *second; /* ticks that are next to each other */
+} TimeCase;
+
+static const TimeCase time_cases[] = {
+        { 0, 10, "|00:00:01|", "|00:00:02|" },
+        { 86400 - 3600, 86400 + 7200, "|02 Jan|", "|00:30|" },
+        { 0, 1800, "|00:05|", "|00:10|" },
+        { 0, 86400 * 30.0, "|08 Jan|", "|15 Jan|" },
+        { 5, 5, NULL, NULL },
+        { -1e18, 1e18, NULL, NULL },
+};
+
+START_TEST(time_axes)
+{
+        const TimeCase *c = &time_cases[_i];
+        const double x[] = { c->from, c->to }, y[] = { 1, 2 };
+        const PlotSeries series = { NULL, PLOT_LINE, 2, x, y };
+        const PlotMark marks[] = { { c->from, "<b>", "t1" }, { NAN, "no time", NULL } };
+        Seen seen = see(&(Plot){
+                NULL, { "time", .time = true }, { 0 }, &series, 1, .marks = marks, .n_marks = 2 });
+        const char *first = c->first ? strstr(seen.text->str, c->first) : NULL;
+
+        ck_assert(!c->first || first);
+        ck_assert(!c->second || strstr(first, c->second));
+        ck_assert_int_eq(seen.links, 1);
+        ck_assert_ptr_nonnull(strstr(seen.text->str, "<b>"));
+        ck_assert_ptr_null(strstr(seen.text->str, "no time"));
+        forget(&seen);
+}
+END_TEST
+
+START_TEST(rows)
+{
+        static const char *const names[] = { "<script>", "b" }, *const parts[] = { "x", "y" };
+        static const char *const totals[] = { "3", "-" };
+        static const double values[] = { 1, 2, NAN, -1 };
+        const PlotRows plot = { "rows", 2, 2, names, parts, values, totals };
+        Seen seen = see_written(write_rows, &plot);
+
+        ck_assert_int_eq(seen.rects, 1 + 2); /* the background, and no bar of nothing */
+        ck_assert_ptr_nonnull(strstr(seen.text->str, "<script>"));
+        forget(&seen);
+        seen = see_written(write_rows, &(PlotRows){ "none" });
+        ck_assert_int_eq(seen.svgs, 1);
+        forget(&seen);
+}
+END_TEST
+
 /* Nothing to draw, or all in one place, is a plot all the same. */
 START_TEST(empty)
 {
@@ -154,6 +246,9 @@ int main(void)
         tcase_add_test(cases, linear_axes);
         tcase_add_test(cases, gaps);
         tcase_add_test(cases, bars);
+        tcase_add_test(cases, areas);
+        tcase_add_loop_test(cases, time_axes, 0, G_N_ELEMENTS(time_cases));
+        tcase_add_test(cases, rows);
         tcase_add_test(cases, empty);
         suite_add_tcase(suite, cases);
         return suite_run(suite);

@@ -128,7 +128,7 @@ static const struct {
           "\x7f"
           "ELF\x02\x01",
           "no header" },
-        { "header alone", "CPU\tBusy%\tCPU%c1\n", "ends behind the header" },
+        { "header alone", "CPU\tBusy%\tCPU%c1\n", "ends after the header" },
         { "no states", "CPU\tBusy%\tBzy_MHz\n-\t20.00\t800\n", "no column of an idle state" },
         { "word", "CPU\tBusy%\tCPU%c1\n-\tmuch\t80.00\n", "line 2: found \"much\", expected a" },
         { "too many", "CPU\tBusy%\tCPU%c1\n-\t20.00\t80.00\t1\n", "found 4 values, expected" },

@@ -81,6 +81,28 @@ START_TEST(times)
 }
 END_TEST
 
+START_TEST(causes)
+{
+        static const char *const policies[] = { "ondemand", "pause", "ondemand", NULL, "ondemand" };
+        static const CauseCount expected[] = { { "ondemand", 3 }, { "pause", 1 }, { "", 1 } };
+        History *history = history_new(8);
+        const CauseCount *found;
+
+        ck_assert_uint_eq(history_causes(history, &found), 0);
+        for (size_t i = 0; i < G_N_ELEMENTS(policies); i++) {
+                g_autofree char *policy = g_strdup(policies[i]); /* of a module that is unloaded */
+
+                history_add(history, &(Transition){ .parked = "1", .policy = policy });
+        }
+        ck_assert_uint_eq(history_causes(history, &found), G_N_ELEMENTS(expected));
+        for (size_t i = 0; i < G_N_ELEMENTS(expected); i++) {
+                ck_assert_str_eq(found[i].cause, expected[i].cause);
+                ck_assert_uint_eq(found[i].count, expected[i].count);
+        }
+        history_free(history);
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("history");
@@ -88,6 +110,7 @@ int main(void)
 
         tcase_add_loop_test(tcase, kept, 0, G_N_ELEMENTS(kept_cases));
         tcase_add_test(tcase, times);
+        tcase_add_test(tcase, causes);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
 }

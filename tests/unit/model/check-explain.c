@@ -14,7 +14,7 @@ static const struct {
         Explanation why;
         const char *text, *obstacle, *since;
 } cpu_cases[] = {
-        { "no policy", false, false, { 0 }, "in use: no policy wishes otherwise" },
+        { "no policy", false, false, { 0 }, "active: no policy requests anything else" },
         { "no reason", true, true, { .policy = "other" }, "parked by other" },
         { "reason alone",
           true,
@@ -45,13 +45,13 @@ static const struct {
                         .effective = 20,
                         .effective_because = "after 2 reversals" },
             .source = "default" },
-          "in use (ondemand): " FEWER " (for 7 s); Dwell is 5 s (default), now 20 s after 2 "
+          "active (ondemand): " FEWER " (for 7 s); Dwell is 5 s (default), now 20 s after 2 "
           "reversals" },
         { "default, without a threshold",
           false,
           false,
           { .policy = "ondemand", .reason = { .because = FEWER, .option = "MaxCores" } },
-          "in use (ondemand): " FEWER "; see MaxCores" },
+          "active (ondemand): " FEWER "; see MaxCores" },
         { "inputs that are no numbers",
           true,
           true,
@@ -66,11 +66,11 @@ static const struct {
           false,
           false,
           { .policy = "ondemand",
-            .reason = { .because = "more tasks are runnable than CPUs are in use",
+            .reason = { .because = "more tasks are runnable than CPUs are active",
                         .inputs = { { "runnable", "tasks", 3 } },
                         .threshold = 2,
                         .threshold_unit = "tasks" } },
-          "in use (ondemand): more tasks are runnable than CPUs are in use (runnable 3 "
+          "active (ondemand): more tasks are runnable than CPUs are active (runnable 3 "
           "tasks); no option decides this" },
         { "no input left",
           true,
@@ -89,7 +89,7 @@ static const struct {
                         .option = "MinCores",
                         .threshold = 1,
                         .threshold_unit = "cores" } },
-          "in use (p): b (wanted 1 core, tried 1 time, mean 1.5 tasks, for 1 s); "
+          "active (p): b (wanted 1 core, tried 1 time, mean 1.5 tasks, for 1 s); "
           "MinCores is 1 core" },
         { "four inputs",
           true,
@@ -119,7 +119,7 @@ static const struct {
           false,
           false,
           { .policy = "userspace", .reason = { .because = "x" } },
-          "in use (userspace): x",
+          "active (userspace): x",
           "cgroup a is somebody else's" },
         { "for some time",
           true,
@@ -127,11 +127,11 @@ static const struct {
           { .policy = "ondemand" },
           "parked 3 min ago by ondemand",
           .since = "3 min" },
-        { "in use for some time",
+        { "active for some time",
           false,
           false,
           { .policy = "safety", .reason = { .because = "x" } },
-          "in use for 3 min for safety: x",
+          "active for 3 min for safety: x",
           .since = "3 min" },
         { "the time of what is not done",
           true,
@@ -139,12 +139,12 @@ static const struct {
           { .policy = "ondemand" },
           "should be parked by ondemand",
           .since = "3 min" },
-        { "paused", false, false, { .policy = "pause" }, "in use while paused" },
+        { "paused", false, false, { .policy = "pause" }, "active while paused" },
         { "empty texts",
           false,
           false,
           { "", { .because = "", .option = "", .threshold = 1 }, "" },
-          "in use: no policy wishes otherwise" },
+          "active: no policy requests anything else" },
         { "no longer wanted, not done",
           false,
           true,
@@ -186,10 +186,10 @@ static const struct {
         int first, last;
         const char *text;
 } wish_cases[] = {
-        { 0, 7, "Wishes all CPUs in use: x" },
-        { 0, 100, "Wishes all CPUs in use: x" },
-        { 0, 3, "Wishes 0-3 in use: x" },
-        { 8, 9, "Wishes none in use: x" },
+        { 0, 7, "Requests all CPUs: x" },
+        { 0, 100, "Requests all CPUs: x" },
+        { 0, 3, "Requests CPUs 0-3: x" },
+        { 8, 9, "Requests no CPUs: x" },
 };
 
 START_TEST(wish)

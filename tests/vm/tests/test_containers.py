@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Parking beside somebody who was given a part of the hierarchy and makes cpusets in it, as runtimes of
-containers do: theirs hold as far as there are CPUs in use, and idled never writes to them."""
+containers do: theirs hold as far as there are active CPUs, and idled never writes to them."""
 
 from parking import HIERARCHY, ParkingTest
 

@@ -13,7 +13,7 @@ ROWS = {
     "all that are parked": ("2-3", [2, 3], "", {0, 1}),
     "the only one that is parked": ("3", [3], "", {0, 1, 2}),
     "one in use": ("2-3", [1], "2-3", {0}),
-    "all in use": ("0-1", [2, 3], "1", {0}),
+    "all active": ("0-1", [2, 3], "1", {0}),
 }
 
 
@@ -114,4 +114,4 @@ class HotplugBesidePartition(Hotplug):
 
     def rows(self):
         """A newer kernel keeps the last CPU that is in no isolated partition (EBUSY)."""
-        return [row for row in ROWS if row != "all in use" or self.kernel() < (6, 2)]
+        return [row for row in ROWS if row != "all active" or self.kernel() < (6, 2)]

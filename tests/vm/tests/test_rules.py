@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Rules of applications on a real systemd and kernel, with the service confined as its unit says: what is
-asked for is in force while a unit or a program runs, and not after."""
+asked for is in effect while a unit or a program runs, and not after."""
 
 import lab
 from kernel import CPU, STATES, KernelTest

@@ -216,7 +216,7 @@ class Reboot(lab.IdledTest):
         return [line for line in lines if ":" in line], tasks
 
     def test_enabled_it_starts(self):
-        """And of what was in force before nothing is."""
+        """And of what was in effect before nothing is."""
         self.configure(ONLY_USERSPACE)
         self.guest.run("systemctl enable idled; systemctl is-system-running --wait", check=False)
         self.addCleanup(self.guest.run, "systemctl disable idled")

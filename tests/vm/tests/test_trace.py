@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The machine is given back as it was found, whatever was in force and however idled ends."""
+"""The machine is given back as it was found, whatever was in effect and however idled ends."""
 
 import contextlib
 
@@ -67,7 +67,7 @@ class NoTraceOfUnits(NoTrace):
     long = True
 
     def test_limits_of_the_administrator(self):
-        """AllowedCPUs= that was there before, in a file and at run time, is in force again."""
+        """AllowedCPUs= that was there before, in a file and at run time, is in effect again."""
         self.write("/etc/systemd/system/user.slice.d/test.conf", "[Slice]\nAllowedCPUs=0-2\n")
         self.guest.run("systemctl daemon-reload; "
                        "systemctl set-property --runtime system.slice AllowedCPUs=1-3")
@@ -95,7 +95,7 @@ def without_full_lists(lines):
 class NoTraceOfEverything(lab.IdledTest, KernelTest):
     """Every kind of knob that this machine has is turned: by policies, a profile, holds, and parking."""
 
-    # What is in force, as `dump` has it.
+    # What is in effect, as `dump` has it.
     TURNED = [
         "cpufreq/policy0/scaling_governor:performance",
         "cpufreq/policy2/scaling_governor:performance",
@@ -121,7 +121,7 @@ class NoTraceOfEverything(lab.IdledTest, KernelTest):
 
     @contextlib.contextmanager
     def everything(self):
-        """While all of it is in force, but for what the test does."""
+        """While all of it is in effect, but for what the test does."""
         self.start()
         self.guest.run("idlectl profile set performance")
         # CPUs that are held for somebody are neither parked nor limited.

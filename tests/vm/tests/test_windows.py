@@ -102,7 +102,7 @@ class Windows(lab.IdledTest):
         self.start()
         self.wait_parked()
         self.guest.run(f"systemd-run -q --unit={UNIT} sleep infinity")
-        self.wait_for("saying so", lambda: re.search(f"in use [^.]*window[^.]*: {UNIT}.service "
+        self.wait_for("saying so", lambda: re.search(f"active [^.]*window[^.]*: {UNIT}.service "
                                                      "(starts|has just started)", self.explained()))
         self.assertIn("StartWindow", self.guest.read("idlectl why --history"))
         self.wait_parked()

@@ -211,7 +211,7 @@ START_TEST(refused_again)
 }
 END_TEST
 
-/* What was there anyway is told as in force for as long as it is wished, and no longer. */
+/* What was there anyway is told as in effect for as long as it is wished, and no longer. */
 START_TEST(there_already)
 {
         CpuWish limits;

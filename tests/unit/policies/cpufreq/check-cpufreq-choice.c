@@ -6,42 +6,42 @@
 static const struct {
         const char *name;
         const Driver *driver;
-        const char *options, *wish, *why; /* a part of it */
+        const char *options, *wish, *why; /* for says() */
 } choices[] = {
         { "nothing", &intel_active, "", "", "" },
         { "first governor", &acpi, "Governor=schedutil+ondemand", "governor=schedutil",
-          "governor schedutil, the first of those wanted that acpi-cpufreq offers [Governor]" },
+          "governor schedutil|first configured|acpi-cpufreq offers [Governor]" },
         { "a later one", &intel_active, "Governor=schedutil+ondemand+powersave",
-          "governor=powersave", "governor powersave, the first of" },
+          "governor=powersave", "governor powersave|first" },
         { "none", &intel_active, "Governor=schedutil+ondemand", "",
-          "no governor: none of schedutil, ondemand is offered by intel_pstate [Governor]" },
+          "no governor|schedutil, ondemand|intel_pstate [Governor]" },
         { "one, not offered", &intel_active, "Governor=schedutil", "",
-          "no governor: schedutil is not offered by intel_pstate" },
+          "no governor|schedutil|not offered|intel_pstate" },
         { "one, offered", &intel_passive, "Governor=schedutil", "governor=schedutil",
-          "governor schedutil, which intel_cpufreq offers" },
+          "governor schedutil|intel_cpufreq offers" },
         { "a module that is not loaded", &module_less, "Governor=ondemand+performance",
           "governor=performance", "governor performance" },
         { "preference", &intel_active, "EnergyPreference=balance_power", "epp=balance_power",
-          "energy preference balance_power, which intel_pstate offers [EnergyPreference]" },
+          "energy preference balance_power|intel_pstate offers [EnergyPreference]" },
         { "preference of a driver without", &acpi, "EnergyPreference=power", "",
-          "no energy preference: acpi-cpufreq has none" },
-        { "preference beside performance", &intel_active,
+          "no energy preference|acpi-cpufreq has none" },
+        { "preference next to performance", &intel_active,
           "Governor=performance EnergyPreference=power", "governor=performance",
-          "with the governor performance intel_pstate decides it itself" },
+          "governor performance|intel_pstate chooses" },
         { "amd the same", &amd_active, "Governor=performance EnergyPreference=power",
-          "governor=performance", "with the governor performance amd-pstate-epp decides" },
+          "governor=performance", "governor performance|amd-pstate-epp chooses" },
         { "passive does not care", &intel_passive, "Governor=performance EnergyPreference=power",
           "governor=performance epp=power", "energy preference power" },
         { "performance was set before", &amd_performance, "EnergyPreference=power+balance_power",
-          "", "none of power, balance_power is offered by amd-pstate-epp" },
+          "", "none of power, balance_power|amd-pstate-epp" },
         { "and is what is wanted", &amd_performance, "EnergyPreference=performance",
           "epp=performance", "energy preference performance" },
         { "bias", &intel_active, "EnergyBias=6", "epb=6", "energy bias [EnergyBias]" },
         { "bias by name", &intel_active, "EnergyBias=Balance-Power", "epb=8", "energy bias" },
         { "bias of zero", &intel_active, "EnergyBias=performance", "epb=0", "energy bias" },
-        { "no bias", &acpi, "EnergyBias=6", "", "no energy bias: these CPUs have none" },
+        { "no bias", &acpi, "EnergyBias=6", "", "no energy bias|have none" },
         { "frequencies", &intel_active, "MinFrequency=1.2GHz MaxFrequency=2400MHz",
-          "min=1200000 max=2400000", "lowest frequency [MinFrequency]; highest frequency [Max" },
+          "min=1200000 max=2400000", "lowest frequency [MinFrequency]|highest frequency [Max" },
         { "shares", &intel_active, "MinFrequency=10% MaxFrequency=50%", "min=470000 max=2350000",
           "lowest" },
         { "words", &intel_active, "MinFrequency=min MaxFrequency=base", "min=400000 max=2100000",
@@ -50,24 +50,22 @@ static const struct {
           "lowest" },
         { "beyond the hardware", &acpi, "MinFrequency=100kHz MaxFrequency=9GHz",
           "min=1500000 max=2450000",
-          "lowest frequency [MinFrequency 0.1, now 1500 MHz]; highest frequency [MaxFrequency "
-          "9000, now "
-          "2450 MHz]" },
+          "lowest frequency [MinFrequency 0.1, now 1500 MHz]|"
+          "highest frequency [MaxFrequency 9000, now 2450 MHz]" },
         { "nothing of the highest", &acpi, "MaxFrequency=0%", "max=1500000", "highest" },
         { "no base", &acpi, "MaxFrequency=base", "",
-          "no highest frequency: the hardware does not tell such a one" },
+          "no highest frequency|hardware does not report" },
         { "lowest above highest", &acpi, "MinFrequency=2GHz MaxFrequency=70%",
           "min=2000000 max=2000000", "lowest" },
         { "boost off", &acpi, "Boost=off", "boost=0", "boost off [Boost]" },
         { "boost on", &acpi, "Boost=on", "boost=1", "boost on [Boost]" },
-        { "no boost", &cppc, "Boost=off", "",
-          "boost is left alone: it cannot be switched here [Boost]" },
+        { "no boost", &cppc, "Boost=off", "", "boost is left unchanged|cannot switch|[Boost]" },
         { "everything", &intel_passive,
           "Governor=schedutil EnergyPreference=power EnergyBias=15 MinFrequency=min "
           "MaxFrequency=50% Boost=off",
           "governor=schedutil epp=power epb=15 min=400000 max=2350000 boost=0",
           "boost off [Boost]" },
-        { "names that nobody has", &acpi, "Governor=\033[2J+\303\274ber", "",
+        { "names that do not exist", &acpi, "Governor=\033[2J+\303\274ber", "",
           "none of ?[2J, ??ber is offered" },
 };
 
@@ -81,9 +79,10 @@ START_TEST(choice)
         for (int cpu = 0; cpu < 4; cpu++)
                 expect(c->name, &m, cpu, c->wish);
         why = explain(&m, 1);
-        ck_case(c->name, *c->why ? strstr(why, c->why) != NULL : *why == '\0', "\"%s\"", why);
-        ck_case(c->name, m.world->wish.settled && m.world->wish.period_usec == 0, "wants a call");
-        ck_case(c->name, idled_policy.reads(m.world->options) == 0, "wants a reading");
+        ck_case(c->name, *c->why ? says(why, c->why) : *why == '\0', "\"%s\"", why);
+        ck_case(c->name, m.world->wish.settled && m.world->wish.period_usec == 0,
+                "requests a call");
+        ck_case(c->name, idled_policy.reads(m.world->options) == 0, "requests a reading");
         machine_stop(&m);
 }
 END_TEST

@@ -5,7 +5,7 @@
 static const struct {
         const char *name, *first, *second, *options;
         bool battery;
-        const char *first_off, *second_off, *because; /* a part of the first CPU's reason */
+        const char *first_off, *second_off, *because; /* of the first CPU, for says() */
 } limits[] = {
         { "nothing", CLIENT, SERVER, "", false, "", "", NULL },
         { "50us", CLIENT, SERVER, "DeepestState=50us", false, "C6,C7s", "C6", "within the limit" },
@@ -16,7 +16,7 @@ static const struct {
         { "nothing may sleep", CLIENT, PHONE, "DeepestState=0", false, "C1,C1E,C3,C6,C7s",
           "CPUSLEEP,CLUSLEEP", "within the limit" },
         { "no state is fast enough", PHONE, CLIENT, "DeepestState=0us", false, "CPUSLEEP,CLUSLEEP",
-          "C1,C1E,C3,C6,C7s", "so the shallowest is left" },
+          "C1,C1E,C3,C6,C7s", "the shallowest remains" },
         { "a slow state between", "A:1:1 B:300:300 C:100:400 D:400:400", SERVER,
           "DeepestState=100us", false, "B,D", "C6", "within the limit" },
         { "a slow state first", "A:50:50 B:10:60", SERVER, "DeepestState=10us", false, "A", "C6",
@@ -26,13 +26,13 @@ static const struct {
         { "a name in small letters", CLIENT, SERVER, "DeepestState=c1e", false, "C3,C6,C7s", "C6",
           "the deepest idle state allowed" },
         { "a name that others have", SERVER, CLIENT, "DeepestState=C3", false, "C6", "C6,C7s",
-          "which other CPUs have" },
+          "this name on other CPUs" },
         { "a name that only others have", PHONE, CLIENT, "DeepestState=C6", false,
-          "CPUSLEEP,CLUSLEEP", "C7s", "which other CPUs have" },
-        { "a number as low", CLIENT, CLIENT, "DeepestState=C5", false, "C6,C7s", "C6,C7s",
-          "a number as low" },
+          "CPUSLEEP,CLUSLEEP", "C7s", "this name on other CPUs" },
+        { "a lower number", CLIENT, CLIENT, "DeepestState=C5", false, "C6,C7s", "C6,C7s",
+          "no CPU has|number is not higher" },
         { "a number above all", SERVER, CLIENT, "DeepestState=C10", false, "", "",
-          "a number as low" },
+          "no CPU has|number is not higher" },
         { "no C and number", PHONE, PHONE, "DeepestState=C6", false, "", "", "there is no limit" },
         { "ACPI's numbers are others", ACPI, ACPI, "DeepestState=C6", false, "", "",
           "there is no limit" },
@@ -66,7 +66,7 @@ START_TEST(peer_defect_9_limit)
         n = explain(&m, 0, reasons);
         ck_case(c->name, n == (c->because != NULL), "%d reasons", n);
         if (n)
-                ck_case(c->name, strstr(reasons[0].because, c->because), "%s", reasons[0].because);
+                ck_case(c->name, says(reasons[0].because, c->because), "%s", reasons[0].because);
         machine_stop(&m);
 }
 END_TEST
@@ -212,7 +212,7 @@ START_TEST(governor)
         ck_assert_int_eq(explain(&m, 0, reasons), 1);
         ck_assert_str_eq(reasons[0].option, "IdleGovernor");
         /* Whether the kernel has that one nobody tells a policy. */
-        ck_assert_ptr_nonnull(strstr(reasons[0].because, "is asked for"));
+        ck_assert(says(reasons[0].because, "idle governor|configured"));
         machine_stop(&m);
 }
 END_TEST

@@ -36,7 +36,7 @@ typedef struct Sweep {
 static const char *const orders[] = { "efficiency", "performance", "package" };
 enum { EFFICIENCY, PERFORMANCE, PACKAGE };
 
-/* Spreads `load` (in CPUs of the fastest kind) evenly over the CPUs in use, each as full as the
+/* Spreads `load` (in CPUs of the fastest kind) evenly over the active CPUs, each as full as the
  * others; what does not fit waits. */
 static void load_spread(Sweep *sweep, double load)
 {

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The meter.
+ */
+#include "meter.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "base/file.h"
+#include "estimate.h"
+
+#define SENSES (SENSE_RESIDENCY | SENSE_PRESSURE)
+
+/* Clocks that count and do not count sleep may be read this far apart. */
+#define SLEPT_USEC 100000
+
+struct Meter {
+        Watch *watch;
+        const PowerTable *table; /* NULL: energy comes from RAPL */
+        Counters *energy[2];
+        int current; /* of the two */
+        Snapshot *used;
+        uint64_t asleep_usec; /* how long the machine had slept when the block began */
+        CpuSet online;
+        MeterReading sum;
+};
+
+static uint64_t now_usec(clockid_t clock)
+{
+        struct timespec now;
+
+        clock_gettime(clock, &now);
+        return (uint64_t)now.tv_sec * G_USEC_PER_SEC + (uint64_t)now.tv_nsec / 1000;
+}
+
+/* How long the machine has slept since boot. */
+static uint64_t asleep(void)
+{
+        uint64_t awake = now_usec(CLOCK_MONOTONIC);
+
+        return now_usec(CLOCK_BOOTTIME) - awake;
+}
+
+static int read_energy(Meter *meter)
+{
+        int next = !meter->current;
+        int r = counters_read(meter->watch->sensors, SENSE_ENERGY, meter->energy[next]);
+
+        if (r < 0)
+                return r;
+        snapshot_compute(meter->energy[meter->current], meter->energy[next], meter->used);
+        meter->current = next;
+        return 0;
+}
+
+/* True if some package's counter could be read the last time. */
+static bool has_packages(const Meter *meter)
+{
+        const Counters *last = meter->energy[meter->current];
+
+        for (int i = 0; i < last->n_energy && last->have & SENSE_ENERGY; i++)
+                if (last->energy[i].package && last->energy[i].valid)
+                        return true;
+        return false;
+}
+
+int meter_new(int root, const PowerTable *table, Meter **ret_meter)
+{
+        g_autoptr(Meter) meter = g_new0(Meter, 1);
+        int r = watch_new(root, &meter->watch);
+
+        if (r < 0)
+                return r;
+        for (int i = 0; i < 2; i++)
+                meter->energy[i] = counters_new(meter->watch->topology->n_cpus);
+        meter->used = snapshot_new(meter->watch->topology->n_cpus);
+        r = read_energy(meter);
+        if (r < 0)
+                return r;
+        if (!has_packages(meter)) {
+                if (!table)
+                        return -ENODATA;
+                meter->table = table;
+        }
+        *ret_meter = g_steal_pointer(&meter);
+        return 0;
+}
+
+void meter_free(Meter *meter)
+{
+        if (!meter)
+                return;
+        watch_free(meter->watch);
+        counters_free(meter->energy[0]);
+        counters_free(meter->energy[1]);
+        snapshot_free(meter->used);
+        g_free(meter);
+}
+
+bool meter_measures(const Meter *meter)
+{
+        return !meter->table;
+}
+
+const Topology *meter_topology(const Meter *meter)
+{
+        return meter->watch->topology;
+}
+
+uint64_t meter_interval(const Meter *meter)
+{
+        return MIN((uint64_t)METER_USEC, sensors_energy_deadline(meter->watch->sensors));
+}
+
+void meter_begin(Meter *meter)
+{
+        meter->sum = (MeterReading){ 0 };
+        watch_begin(meter->watch, SENSES, false);
+        meter->asleep_usec = asleep();
+        meter->online = meter->watch->topology->online;
+        if (!meter->table && read_energy(meter) < 0)
+                meter->sum.joules = NAN;
+}
+
+/* Joules of all packages since the reading before; NAN: one of them is not known. */
+static double used_joules(const Meter *meter)
+{
+        double joules = 0;
+        bool any = false;
+
+        for (int i = 0; i < meter->used->n_energy; i++) {
+                const EnergyUse *use = &meter->used->energy[i];
+
+                if (!use->package)
+                        continue;
+                any = true;
+                joules += use->valid ? use->joules : NAN;
+        }
+        return any ? joules : NAN;
+}
+
+/* The clock of a CPU as a share of its highest; 1 where that is not known. */
+static double clock_share(const Meter *meter, int cpu)
+{
+        char name[96];
+        uint64_t khz, highest;
+
+        snprintf(name, sizeof(name), "sys/devices/system/cpu/cpu%d/cpufreq/scaling_cur_freq", cpu);
+        if (file_read_u64(meter->watch->root, name, &khz) < 0)
+                return 1;
+        snprintf(name, sizeof(name), "sys/devices/system/cpu/cpu%d/cpufreq/cpuinfo_max_freq", cpu);
+        if (file_read_u64(meter->watch->root, name, &highest) < 0 || highest == 0)
+                return 1;
+        return MIN((double)khz / (double)highest, 1);
+}
+
+void meter_read(Meter *meter)
+{
+        const Snapshot *seen = meter->watch->seen;
+        MeterReading *sum = &meter->sum;
+        double seconds;
+
+        if (watch_sample(meter->watch, SENSES, false) < 0) {
+                sum->joules = NAN;
+                return;
+        }
+        seconds = (double)seen->interval_usec / G_USEC_PER_SEC;
+        if (meter->table)
+                sum->joules += estimate_watts(meter->table, meter->watch) * seconds;
+        else
+                sum->joules += read_energy(meter) < 0 ? NAN : used_joules(meter);
+        CPUSET_FOREACH(cpu, &seen->cpus)
+                if (seen->busy[cpu] > 0)
+                        sum->busy += (double)seen->busy[cpu] * seconds * clock_share(meter, cpu);
+        sum->waiting += seen->have & SENSE_PRESSURE ? seen->pressure * seconds : NAN;
+        sum->seconds += seconds;
+        sum->hotplug |= !cpuset_equal(&meter->online, &meter->watch->topology->online) ||
+                        !cpuset_is_subset(&meter->online, &seen->cpus);
+        sum->slept = asleep() > meter->asleep_usec + SLEPT_USEC;
+}
+
+MeterReading meter_result(const Meter *meter)
+{
+        return meter->sum;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The meter of a block: energy, work, waiting and power between a beginning and an end.
+ *
+ * Energy comes from RAPL, or where that cannot be read from the idle states and a power table. Work
+ * is the busy time of all CPUs, each second counted by the clock that the CPU had: seconds at the
+ * highest clock. Reading wakes no CPU but those that RAPL needs (watch.h).
+ */
+#ifndef IDLED_METER_H
+#define IDLED_METER_H
+
+#include "power-table.h"
+#include "watch.h"
+
+/* No longer than this between two readings: clocks change. */
+#define METER_USEC (1000 * 1000)
+
+typedef struct Meter Meter;
+
+typedef struct MeterReading {
+        double seconds;
+        double joules;  /* NAN: RAPL could not be read throughout */
+        double busy;    /* seconds of CPUs at their highest clock */
+        double waiting; /* seconds in which some task waited for a CPU; NAN: the kernel has no PSI
+                         */
+        bool hotplug;   /* CPUs came or went */
+        bool slept;     /* the machine did */
+} MeterReading;
+
+/* Looks for RAPL, and takes `table`, which stays the caller's and may be NULL, where there is none.
+ * -ENODATA: neither is there; else the machine cannot be read. */
+int meter_new(int root, const PowerTable *table, Meter **ret_meter);
+void meter_free(Meter *meter);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Meter, meter_free)
+
+/* True if energy is measured by RAPL, false if it is estimated. */
+bool meter_measures(const Meter *meter);
+
+const Topology *meter_topology(const Meter *meter);
+
+/* Begins a block. */
+void meter_begin(Meter *meter);
+
+/* When to read next, in microseconds from now. */
+uint64_t meter_interval(const Meter *meter);
+
+/* Reads once more in the block. */
+void meter_read(Meter *meter);
+
+/* What was measured since meter_begin(), up to the last meter_read(). */
+MeterReading meter_result(const Meter *meter);
+
+#endif

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What idlectl prove found, as a document and for people, and the bar while it measures.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/number.h"
+#include "prove.h"
+
+#define BAR_COLUMNS    10
+#define COLUMNS_USUAL  80
+#define BAR_EVERY_USEC (500 * 1000)
+
+/* A quantity in the document and in the table. */
+static const struct {
+        const char *key, *suffix, *title;
+        int decimals;
+} rows[QUANTITIES] = {
+        [QUANTITY_POWER] = { "power", "watts", "Power, W", 3 },
+        [QUANTITY_WAITING] = { "waiting", "percent", "Tasks wait, %", 3 },
+        [QUANTITY_DELAY_MEAN] = { "delay_mean", "usec", "Wake-up delay, us", 1 },
+        [QUANTITY_DELAY_P99] = { "delay_p99", "usec", "its 99th percentile, us", 1 },
+        [QUANTITY_RUN] = { "run_time", "seconds", "Run time, s", 4 },
+};
+
+static const struct {
+        const char *name, *title;
+} units[] = {
+        [WORK_BUSY] = { "busy seconds", "Energy per busy second, J" },
+        [WORK_INSTRUCTIONS] = { "10^9 instructions", "Energy per 10^9 instructions, J" },
+        [WORK_RUNS] = { "runs", "Energy per run, J" },
+};
+
+static void put_unit(json_object *object, const char *key, const char *suffix, double value,
+                     int decimals)
+{
+        g_autofree char *name = g_strdup_printf("%s_%s", key, suffix);
+
+        json_put_real(object, name, value, decimals);
+}
+
+/* The change from the first setting to the second, given what the second saves. */
+static void put_change(json_object *object, const char *suffix, Interval saved, double scale,
+                       int decimals)
+{
+        put_unit(object, "change", suffix, -saved.value * scale, decimals);
+        put_unit(object, "change_low", suffix, -saved.high * scale, decimals);
+        put_unit(object, "change_high", suffix, -saved.low * scale, decimals);
+}
+
+static json_object *describe_quantity(const Prove *prove, Quantity quantity)
+{
+        Estimate found = estimate(prove->quantities[quantity],
+                                  &(EstimateQuery){ .work_error = INFINITY });
+        json_object *object;
+        Interval saved = found.watts;
+        int decimals = rows[quantity].decimals;
+
+        if (found.n_pairs == 0)
+                return NULL;
+        if (quantity == QUANTITY_POWER && prove->unit != WORK_RUNS)
+                saved = prove_estimate(prove).watts;
+        object = json_object_new_object();
+        put_unit(object, "first", rows[quantity].suffix, found.off_watts, decimals);
+        put_unit(object, "second", rows[quantity].suffix, found.on_watts, decimals);
+        put_change(object, rows[quantity].suffix, saved, 1, decimals);
+        return object;
+}
+
+static json_object *describe_energy(const Prove *prove, const Estimate *found)
+{
+        json_object *object = json_object_new_object();
+
+        put_unit(object, "first", "joules", found->off_joules_per_work, 4);
+        put_unit(object, "second", "joules", found->on_joules_per_work, 4);
+        put_change(object, "percent", found->per_work, 100, 3);
+        return object;
+}
+
+static void add_reason(json_object *array, const char *text, uint64_t n)
+{
+        json_object *object;
+
+        if (n == 0)
+                return;
+        object = json_object_new_object();
+        json_put_text(object, "reason", text);
+        json_put_int(object, "blocks", (int64_t)n);
+        json_object_array_add(array, object);
+}
+
+static json_object *describe_blocks(const Prove *prove, const Estimate *found)
+{
+        json_object *object = json_object_new_object(), *reasons = json_object_new_array();
+
+        for (int i = 0; i < BLOCK_DROPS; i++)
+                add_reason(reasons, block_drop_text(i), prove->energy->dropped[i]);
+        add_reason(reasons, "the command ended within the block, or failed", prove->command_drops);
+        json_put_int(object, "used", 2 * (int64_t)found->n_pairs);
+        json_put_int(object, "dropped",
+                     (int64_t)(estimator_dropped(prove->energy) + prove->command_drops));
+        json_put(object, "dropped_because", reasons);
+        return object;
+}
+
+/* "saves" if that was shown, "costs" if the opposite was, else "unknown". */
+static const char *verdict(const Estimate *found)
+{
+        return verdict_text(prove_holds(found) ? VERDICT_SAVES
+                            : found->n_pairs >= PROVE_LEAST_PAIRS && found->watts.high < 0
+                                    ? VERDICT_COSTS
+                                    : VERDICT_UNKNOWN);
+}
+
+/* What the second setting saves: watts, or joules in each run of the command. */
+static void put_saved(const Prove *prove, json_object *answer, const Estimate *found)
+{
+        const char *suffix = prove->unit == WORK_RUNS ? "joules_per_run" : "watts";
+        double half = (found->watts.high - found->watts.low) / 2;
+
+        put_unit(answer, "saved", suffix, found->watts.value, 4);
+        put_unit(answer, "saved_low", suffix, found->watts.low, 4);
+        put_unit(answer, "saved_high", suffix, found->watts.high, 4);
+        json_put_real(answer, "saved_percent", found->watts.value / found->off_watts * 100, 2);
+        json_put_real(answer, "precision_percent", half / found->off_watts * 100, 2);
+}
+
+json_object *prove_answer(const Prove *prove)
+{
+        json_object *answer = json_object_new_object();
+        Estimate found = prove_estimate(prove);
+        bool rapl = meter_measures(prove->meter);
+
+        json_put_text(answer, "kind", arms_kind_text(prove->asked->arms.kind));
+        json_put_text(answer, "first", arms_label(prove->arms, 0));
+        json_put_text(answer, "second", arms_label(prove->arms, 1));
+        json_put_text(answer, "verdict", verdict(&found));
+        json_put_bool(answer, "claim_holds", prove_holds(&found));
+        put_saved(prove, answer, &found);
+        json_put_bool(answer, "equal_work", found.equal_work);
+        json_put_bool(answer, "interrupted", prove->interrupted != 0);
+        json_put_text(answer, "problem", prove->problem);
+        json_put_text(answer, "energy_source", rapl ? "rapl" : "estimate");
+        json_put_text(answer, "power_table", rapl ? NULL : prove->table->name);
+        json_put_text(answer, "work_unit", units[prove->unit].name);
+        json_put(answer, "blocks", describe_blocks(prove, &found));
+        json_put_int(answer, "block_usec", (int64_t)prove->schedule.block_usec);
+        json_put_int(answer, "wash_out_usec", (int64_t)prove->schedule.washout_usec);
+        json_put_int(answer, "seed", (int64_t)prove->schedule.seed);
+        json_put(answer, "energy_per_work", describe_energy(prove, &found));
+        for (int i = 0; i < QUANTITIES; i++)
+                json_put(answer, rows[i].key, describe_quantity(prove, i));
+        return answer;
+}
+
+/* "12.3", with as many digits as tell something; "-" for null. */
+static void add_number(Table *table, json_object *object, const char *key, const char *suffix,
+                       const char *unit)
+{
+        g_autofree char *name = g_strdup_printf("%s_%s", key, suffix);
+        double value = json_number(object, name, NAN), size = fabs(value);
+
+        if (isfinite(value))
+                table_cellf(table, STYLE_PLAIN, "%.*f%s",
+                            size < 1     ? 3
+                            : size < 100 ? 2
+                                         : 1,
+                            value, unit);
+        else
+                table_cell(table, STYLE_DIM, "-");
+}
+
+static void add_row(Table *table, const char *title, json_object *object, const char *suffix,
+                    const char *change_suffix)
+{
+        const char *unit = g_str_equal(suffix, change_suffix) ? "" : " %";
+
+        table_cell(table, STYLE_PLAIN, title);
+        add_number(table, object, "first", suffix, "");
+        add_number(table, object, "second", suffix, "");
+        add_number(table, object, "change", change_suffix, unit);
+        add_number(table, object, "change_low", change_suffix, unit);
+        add_number(table, object, "change_high", change_suffix, unit);
+}
+
+static void show_table(const Ctl *ctl, json_object *answer)
+{
+        static const char *const titles[] = {
+                "", "First", "Second", "Change", "from", "to (95 %)"
+        };
+        g_autoptr(Table) table = table_new();
+        const char *unit = json_text(answer, "work_unit");
+
+        for (size_t i = 0; i < G_N_ELEMENTS(titles); i++)
+                table_column(table, titles[i], i > 0);
+        add_row(table, rows[QUANTITY_POWER].title, json_get(answer, "power"), "watts", "watts");
+        for (size_t i = 0; i < G_N_ELEMENTS(units); i++)
+                if (g_str_equal(units[i].name, unit))
+                        add_row(table, units[i].title, json_get(answer, "energy_per_work"),
+                                "joules", "percent");
+        for (int i = QUANTITY_POWER + 1; i < QUANTITIES; i++)
+                if (json_get(answer, rows[i].key))
+                        add_row(table, rows[i].title, json_get(answer, rows[i].key), rows[i].suffix,
+                                rows[i].suffix);
+        table_print(table, &ctl->screen);
+}
+
+static void show_blocks(const Ctl *ctl, json_object *answer)
+{
+        json_object *blocks = json_get(answer, "blocks"), *reason;
+        json_object *reasons = json_get(blocks, "dropped_because");
+        g_autofree char *length = duration_format((uint64_t)json_int(answer, "block_usec", 0));
+        g_autofree char *washout = duration_format((uint64_t)json_int(answer, "wash_out_usec", 0));
+
+        screen_line(&ctl->screen, STYLE_PLAIN,
+                    "%d blocks of %s, each after a wash-out of %s; %d dropped",
+                    (int)json_int(blocks, "used", 0), length, washout,
+                    (int)json_int(blocks, "dropped", 0));
+        JSON_FOREACH(reason, reasons)
+                screen_line(&ctl->screen, STYLE_WARN, "  %d: %s",
+                            (int)json_int(reason, "blocks", 0), json_text(reason, "reason"));
+}
+
+static void show_verdict(const Ctl *ctl, json_object *answer)
+{
+        bool runs = json_get(answer, "saved_joules_per_run") != NULL;
+        const char *suffix = runs ? "joules_per_run" : "watts", *unit = runs ? "J per run" : "W";
+        const char *word = json_text(answer, "verdict");
+        g_autofree char *key = g_strdup_printf("saved_%s", suffix);
+        g_autofree char *low = g_strdup_printf("saved_low_%s", suffix);
+        g_autofree char *high = g_strdup_printf("saved_high_%s", suffix);
+
+        if (!json_get(answer, low)) {
+                screen_line(&ctl->screen, STYLE_WARN, "Not shown: there are too few blocks");
+                return;
+        }
+        screen_line(&ctl->screen,
+                    g_str_equal(word, "saves")   ? STYLE_GOOD
+                    : g_str_equal(word, "costs") ? STYLE_BAD
+                                                 : STYLE_WARN,
+                    "%s: %s saves %.3f %s (%.1f %%), 95 %% interval %.3f to %.3f%s",
+                    g_str_equal(word, "saves")   ? "Shown"
+                    : g_str_equal(word, "costs") ? "The opposite is shown"
+                                                 : "Not shown",
+                    json_text(answer, "second"), json_number(answer, key, 0), unit,
+                    json_number(answer, "saved_percent", 0), json_number(answer, low, 0),
+                    json_number(answer, high, 0),
+                    json_true(answer, "equal_work") ? ", at equal work" : "");
+}
+
+void prove_show(const Ctl *ctl, json_object *answer)
+{
+        const Screen *screen = &ctl->screen;
+
+        screen_line(screen, STYLE_TITLE, "First: %s", json_text(answer, "first"));
+        screen_line(screen, STYLE_TITLE, "Second: %s", json_text(answer, "second"));
+        show_table(ctl, answer);
+        if (g_str_equal(json_text(answer, "energy_source"), "estimate"))
+                screen_line(screen, STYLE_WARN,
+                            "Energy is estimated from idle states and the power table %s",
+                            json_text(answer, "power_table"));
+        show_blocks(ctl, answer);
+        show_verdict(ctl, answer);
+        if (json_true(answer, "interrupted"))
+                screen_line(screen, STYLE_WARN, "Interrupted: everything is restored");
+}
+
+/* What the bar says: how precise the answer is, and how long more precision takes. */
+static char *progress_text(const Prove *prove)
+{
+        Estimate found = prove_estimate(prove);
+        double half = (found.watts.high - found.watts.low) / 2, needed;
+        GString *text = g_string_new(NULL);
+        g_autofree char *left = NULL;
+
+        g_string_append_printf(text, "%u pair%s", found.n_pairs, found.n_pairs == 1 ? "" : "s");
+        if (!isfinite(half) || !(found.off_watts > 0))
+                return g_string_free(text, FALSE);
+        g_string_append_printf(text, ", saves %.1f %% +- %.1f %%",
+                               found.watts.value / found.off_watts * 100,
+                               half / found.off_watts * 100);
+        needed = prove->asked->precision > 0 ? prove_seconds_needed(prove, &found) : -1;
+        if (needed < 0)
+                return g_string_free(text, FALSE);
+        left = text_duration(needed);
+        g_string_append_printf(text, "; +- %g %% in about %s", prove->asked->precision * 100, left);
+        return g_string_free(text, FALSE);
+}
+
+static int columns(void)
+{
+        struct winsize size;
+
+        return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col
+                                                                               : COLUMNS_USUAL;
+}
+
+void prove_progress(const Prove *prove)
+{
+        static uint64_t last;
+        uint64_t now = (uint64_t)g_get_monotonic_time();
+        g_autofree char *text = NULL, *left = NULL, *line = NULL;
+        char bar[BAR_COLUMNS + 1] = { 0 };
+        double share;
+
+        if (!isatty(STDERR_FILENO) || now < last + BAR_EVERY_USEC)
+                return;
+        last = now;
+        share = prove->end_usec ? (double)(now - prove->begin_usec) /
+                                          (double)(prove->end_usec - prove->begin_usec)
+                                : 0;
+        for (int i = 0; i < BAR_COLUMNS; i++)
+                bar[i] = i < share * BAR_COLUMNS ? '#' : '-';
+        text = prove->end_usec ? progress_text(prove) : g_strdup("warming up");
+        left = text_duration(
+                prove->end_usec > now ? (double)(prove->end_usec - now) / G_USEC_PER_SEC : 0);
+        line = g_strdup_printf("[%s] %s left, %s", bar, left, text);
+        fprintf(stderr, "\r%.*s\033[K", columns() - 1, line);
+}
+
+void prove_progress_end(void)
+{
+        if (isatty(STDERR_FILENO))
+                fputs("\r\033[K", stderr);
+}

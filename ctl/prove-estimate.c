@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What idlectl prove knows so far.
+ */
+#include <math.h>
+
+#include "prove.h"
+
+#define SEC_USEC 1000000ull
+
+/* Busy time of CPUs that share a core is not quite work. */
+#define BUSY_ERROR 0.03
+
+/* Intervals of fewer pairs are too rough to end by. */
+#define PRECISION_LEAST_PAIRS 8
+
+void prove_fail(Prove *prove, const char *format, ...)
+{
+        va_list arguments;
+
+        g_free(prove->problem);
+        va_start(arguments, format);
+        prove->problem = g_strdup_vprintf(format, arguments);
+        va_end(arguments);
+}
+
+uint64_t prove_pair_usec(const Prove *prove)
+{
+        uint64_t block = prove->schedule.block_usec;
+
+        if (prove->unit == WORK_RUNS)
+                block = MAX(block, (uint64_t)(prove->run_seconds * (double)SEC_USEC));
+        return 2 * (prove->schedule.washout_usec + block);
+}
+
+Estimate prove_estimate(const Prove *prove)
+{
+        static const double errors[] = {
+                [WORK_BUSY] = BUSY_ERROR, [WORK_INSTRUCTIONS] = 0, [WORK_RUNS] = INFINITY
+        };
+
+        return estimate(prove->energy, &(EstimateQuery){ .work_error = errors[prove->unit] });
+}
+
+bool prove_holds(const Estimate *found)
+{
+        return found->n_pairs >= PROVE_LEAST_PAIRS && found->watts.low > 0;
+}
+
+double prove_seconds_needed(const Prove *prove, const Estimate *found)
+{
+        double pairs = estimate_pairs_needed(found, &found->watts,
+                                             prove->asked->precision * found->off_watts);
+
+        if (pairs < 0 || found->n_pairs == 0)
+                return -1;
+        pairs = MAX(pairs, PRECISION_LEAST_PAIRS - (double)found->n_pairs);
+        return MAX(pairs, 0) * (double)prove_pair_usec(prove) / (double)SEC_USEC;
+}

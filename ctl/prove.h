@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * idlectl prove, its parts for each other: prove.c reads the command line and keeps the schedule,
+ * prove-block.c measures one block, prove-estimate.c has what is known so far, prove-answer.c the
+ * answer and what people see of it.
+ */
+#ifndef IDLED_PROVE_H
+#define IDLED_PROVE_H
+
+#include "arms.h"
+#include "evaluate/estimate.h"
+#include "evaluate/schedule.h"
+#include "meter.h"
+#include "workload.h"
+
+/* The claim cannot be tested, or measuring ended with an error. */
+#define PROVE_EXIT_ERROR 3
+
+/* Fewer pairs prove nothing. */
+#define PROVE_LEAST_PAIRS 4
+
+/* What is compared beside energy, each by an estimator of its own, in which a block is one second
+ * long and draws the quantity in joules: so power is the quantity. */
+typedef enum Quantity {
+        QUANTITY_POWER,      /* W */
+        QUANTITY_WAITING,    /* % of the time that some task waited for a CPU */
+        QUANTITY_DELAY_MEAN, /* us, of the probe */
+        QUANTITY_DELAY_P99,
+        QUANTITY_RUN, /* seconds that one run of the command took */
+        QUANTITIES,
+} Quantity;
+
+typedef enum WorkUnit {
+        WORK_BUSY,         /* seconds of CPUs at their highest clock */
+        WORK_INSTRUCTIONS, /* 10^9, of the command */
+        WORK_RUNS,         /* of the command */
+} WorkUnit;
+
+/* What was asked for; 0 and NULL: not given. */
+typedef struct ProveAsked {
+        ArmsAsked arms;
+        uint64_t for_usec, block_usec, washout_usec, probe_usec;
+        double precision; /* share of the power of the first setting */
+        const char *power;
+} ProveAsked;
+
+typedef struct Prove {
+        Ctl *ctl;
+        const ProveAsked *asked;
+        Arms *arms;
+        Meter *meter;
+        PowerTable *table; /* NULL: none */
+        Workload *load;    /* NULL: no command */
+        WorkUnit unit;
+        double run_seconds; /* of the last block's runs of the command */
+
+        ScheduleOptions schedule;
+        Estimator *energy;                 /* of runs: a block is a run, and a second long */
+        Estimator *quantities[QUANTITIES]; /* those that nothing was added to are empty */
+        uint64_t command_drops;            /* blocks in which the command ended or failed */
+        unsigned failures;             /* blocks without energy or command, one after the other */
+        uint64_t begin_usec, end_usec; /* CLOCK_MONOTONIC */
+
+        int signals;     /* descriptor */
+        int interrupted; /* by which signal */
+        char *problem;   /* why measuring ended; NULL: it did not */
+} Prove;
+
+typedef enum BlockEnd {
+        BLOCK_FINE,
+        BLOCK_DROPPED,
+        BLOCK_STOP, /* a signal, or prove->problem */
+} BlockEnd;
+
+/* Measures one block; what became of it is with the estimators then. */
+BlockEnd prove_block(Prove *prove, const ScheduleSlot *slot);
+
+/* Puts both settings into effect once. False: prove->problem says why that failed. */
+bool prove_try(Prove *prove);
+
+/* Runs the command once, to know what work is: see WorkUnit. False: prove->problem says why not, or
+ * a signal came. */
+bool prove_warm_up(Prove *prove);
+
+/* The estimate as it is now, and what its power means: watts, or joules per run. */
+Estimate prove_estimate(const Prove *prove);
+
+/* True if the second setting was shown to draw less. */
+bool prove_holds(const Estimate *found);
+
+/* How much longer it takes until the precision is reached, in seconds; 0: it is; negative: cannot
+ * be told. */
+double prove_seconds_needed(const Prove *prove, const Estimate *found);
+
+/* How long a pair of blocks takes, in microseconds. */
+uint64_t prove_pair_usec(const Prove *prove);
+
+/* Draws the bar on a terminal, and removes it. */
+void prove_progress(const Prove *prove);
+void prove_progress_end(void);
+
+/* Measuring ends with this problem. */
+void prove_fail(Prove *prove, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+json_object *prove_answer(const Prove *prove);
+
+#endif

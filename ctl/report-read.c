@@ -1,0 +1,757 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * idlectl report: reads a recording, whose tables docs/recording.md describes.
+ *
+ * Rows of table cpu belong to the row of table machine that has the same time; both are in the
+ * order of time. Nothing about the values is certain, not even that they are numbers or that time
+ * moves forward.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/cpuset-text.h"
+#include "recording/read.h"
+#include "report.h"
+
+/* More idle states than any machine has names for. */
+#define STATES_MAX 32
+
+/* Texts of a recording are cut after so many bytes. */
+#define TEXT_MAX 600
+
+#define FACTS_MAX 100
+
+/* Different sources of wake-ups and buckets of histograms that are told apart. */
+#define KINDS_MAX 20000
+
+typedef struct State {
+        char *name;
+        double exit_latency_us; /* the shortest of all CPUs */
+} State;
+
+/* Sums over the CPUs of a sample; [1]: of those that were parked alone. */
+typedef struct Tally {
+        double cpus[2], busy[2], share[2][STATES_MAX];
+        double known; /* CPUs of which it is known whether they were parked */
+        double busy_mhz, busy_weight, fastest_mhz;
+        double sleeps; /* NaN: not known */
+        double parked_cores;
+} Tally;
+
+/* A value over all of the recording. */
+typedef struct Mean {
+        double sum, seconds;
+} Mean;
+
+typedef struct Reading {
+        Report *report;
+        GArray *states;                  /* of State, the shallowest first */
+        GHashTable *cores;               /* CPU + 1: number of its core + 1 */
+        double *core_cpus, *core_parked; /* by core, of a sample */
+        int n_cores;
+        GHashTable *sources;                    /* name: ReportSource */
+        GHashTable *buckets[REPORT_HISTOGRAMS]; /* begin in ns: ReportBucket */
+        double shift, last;                     /* seconds; see sample_times() */
+        unsigned steps_back;                    /* of the clock */
+        double wakeups, wakeup_seconds;
+        Mean parked, parked_cores, busy;
+        bool any_energy, any_states, any_parked, any_estimate;
+} Reading;
+
+static void mean_add(Mean *mean, double value, double seconds)
+{
+        if (!isfinite(value))
+                return;
+        mean->sum += value * seconds;
+        mean->seconds += seconds;
+}
+
+static double mean_get(const Mean *mean)
+{
+        return mean->seconds > 0 ? mean->sum / mean->seconds : NAN;
+}
+
+/* The value, or NaN where there is no column. */
+static double at(const double *numbers, size_t row)
+{
+        return numbers ? numbers[row] : NAN;
+}
+
+/* The same of a share; what is not between 0 and 1 is none. */
+static double share_at(const double *numbers, size_t row)
+{
+        double share = at(numbers, row);
+
+        return share >= 0 && share <= 1 ? share : NAN;
+}
+
+static const char *text_at(const char *const *texts, size_t row)
+{
+        return texts ? texts[row] : NULL;
+}
+
+static char *copy(const char *text)
+{
+        g_autofree char *cut = text ? g_strndup(text, TEXT_MAX) : NULL;
+
+        return cut ? g_utf8_make_valid(cut, -1) : NULL;
+}
+
+static void put(Reading *reading, ReportChart chart, PlotKind kind, const char *name, double value)
+{
+        size_t column;
+
+        if (!isfinite(value))
+                return;
+        column = report_column(reading->report, chart, kind, name);
+        if (column != REPORT_NO_COLUMN)
+                reduced_put(reading->report->samples, column, value);
+}
+
+static void read_info(Reading *reading, const RecordedFrame *frame)
+{
+        const RecordedTable *table = recorded_table(frame, "info");
+        const char *const *keys = recorded_texts(table, "key", NULL);
+        const char *const *values = recorded_texts(table, "value", NULL);
+
+        for (size_t i = 0; keys && values && i < table->n_rows; i++)
+                if (keys[i] && values[i] && g_hash_table_size(reading->report->facts) < FACTS_MAX)
+                        g_hash_table_replace(reading->report->facts, g_strdup(keys[i]),
+                                             copy(values[i]));
+}
+
+static int compare_states(const void *a, const void *b)
+{
+        const State *x = a, *y = b;
+
+        return (x->exit_latency_us > y->exit_latency_us) -
+               (x->exit_latency_us < y->exit_latency_us);
+}
+
+static void add_state(Reading *reading, const char *name, double exit_latency_us)
+{
+        State state = { NULL, isfinite(exit_latency_us) ? exit_latency_us : 0 };
+
+        for (guint i = 0; i < reading->states->len; i++) {
+                State *known = &g_array_index(reading->states, State, i);
+
+                if (g_str_equal(known->name, name)) {
+                        known->exit_latency_us = fmin(known->exit_latency_us,
+                                                      state.exit_latency_us);
+                        return;
+                }
+        }
+        if (reading->states->len == STATES_MAX)
+                return;
+        state.name = g_strdup(name);
+        g_array_append_val(reading->states, state);
+}
+
+static void read_states(Reading *reading, const RecordedFrame *frame)
+{
+        const RecordedTable *table = recorded_table(frame, "idle_state");
+        const char *const *names = recorded_texts(table, "name", NULL);
+        const double *latencies = recorded_numbers(table, "exit_latency_us", NULL);
+
+        for (size_t i = 0; names && i < table->n_rows; i++)
+                if (names[i])
+                        add_state(reading, names[i], at(latencies, i));
+        g_array_sort(reading->states, compare_states);
+}
+
+/* How many different values a column has, at most 65536; NaN without column. */
+static double count_values(const RecordedTable *table, const char *column)
+{
+        const double *numbers = recorded_numbers(table, column, NULL);
+        g_autoptr(GHashTable) seen = g_hash_table_new(NULL, NULL);
+
+        for (size_t i = 0; numbers && i < table->n_rows; i++)
+                if (numbers[i] >= 0 && numbers[i] < 65536)
+                        g_hash_table_add(seen, GINT_TO_POINTER((int)numbers[i] + 1));
+        return g_hash_table_size(seen) ? g_hash_table_size(seen) : NAN;
+}
+
+static void read_topology(Reading *reading, const RecordedFrame *frame)
+{
+        const RecordedTable *table = recorded_table(frame, "topology");
+        const double *cpus = recorded_numbers(table, "cpu", NULL);
+        const double *cores = recorded_numbers(table, "core", NULL);
+
+        if (!cpus || !table->n_rows)
+                return;
+        reading->report->cpus = count_values(table, "cpu");
+        reading->report->cores = count_values(table, "core");
+        reading->report->packages = count_values(table, "package");
+        g_hash_table_remove_all(reading->cores);
+        reading->n_cores = 0;
+        for (size_t i = 0; cores && i < table->n_rows; i++) {
+                if (!(cores[i] >= 0 && cores[i] < 65536 && cpus[i] >= 0 && cpus[i] < 65536))
+                        continue;
+                g_hash_table_insert(reading->cores, GINT_TO_POINTER((int)cpus[i] + 1),
+                                    GINT_TO_POINTER((int)cores[i] + 1));
+                reading->n_cores = MAX(reading->n_cores, (int)cores[i] + 1);
+        }
+        reading->core_cpus = g_renew(double, reading->core_cpus, MAX(reading->n_cores, 1));
+        reading->core_parked = g_renew(double, reading->core_parked, MAX(reading->n_cores, 1));
+}
+
+/* The columns of table cpu in a frame. */
+typedef struct CpuColumns {
+        size_t n_rows, next; /* next: the first row that was not used */
+        const double *cpu, *time, *busy, *khz, *parked, *estimated;
+        const double *share[STATES_MAX], *entered[STATES_MAX];
+} CpuColumns;
+
+static CpuColumns find_columns(const Reading *reading, const RecordedFrame *frame)
+{
+        const RecordedTable *table = recorded_table(frame, "cpu");
+        CpuColumns columns = { .n_rows = table ? table->n_rows : 0 };
+
+        columns.cpu = recorded_numbers(table, "cpu", NULL);
+        columns.time = recorded_numbers(table, "time_usec", NULL);
+        columns.busy = recorded_numbers(table, "busy_share", NULL);
+        columns.khz = recorded_numbers(table, "frequency_khz", NULL);
+        columns.parked = recorded_numbers(table, "parked", NULL);
+        columns.estimated = recorded_numbers(table, "estimated", NULL);
+        for (guint i = 0; i < reading->states->len; i++) {
+                const char *name = g_array_index(reading->states, State, i).name;
+
+                columns.share[i] = recorded_numbers(table, "residency_share", name);
+                columns.entered[i] = recorded_numbers(table, "entered", name);
+        }
+        if (!columns.cpu || !columns.time || !columns.busy)
+                columns.n_rows = 0;
+        return columns;
+}
+
+static void tally_states(Reading *reading, Tally *tally, const CpuColumns *columns, size_t row,
+                         bool parked)
+{
+        for (guint i = 0; i < reading->states->len; i++) {
+                const State *state = &g_array_index(reading->states, State, i);
+                double share = share_at(columns->share[i], row),
+                       entered = at(columns->entered[i], row);
+
+                if (isfinite(share)) {
+                        reading->any_states = true;
+                        tally->share[0][i] += share;
+                        tally->share[1][i] += parked ? share : 0;
+                }
+                if (isfinite(entered) && state->exit_latency_us > 0)
+                        tally->sleeps = (isnan(tally->sleeps) ? 0 : tally->sleeps) + entered;
+        }
+}
+
+static void tally_cpu(Reading *reading, Tally *tally, const CpuColumns *columns, size_t row)
+{
+        double busy = share_at(columns->busy, row), khz = at(columns->khz, row);
+        double parked = at(columns->parked, row);
+        int core = GPOINTER_TO_INT(g_hash_table_lookup(
+                           reading->cores,
+                           GINT_TO_POINTER((int)CLAMP(columns->cpu[row], 0, 65535) + 1))) -
+                   1;
+
+        if (!isfinite(busy))
+                return;
+        for (int which = 0; which < (parked > 0 ? 2 : 1); which++) {
+                tally->cpus[which]++;
+                tally->busy[which] += busy;
+        }
+        tally->known += isfinite(parked);
+        if (core >= 0) {
+                reading->core_cpus[core]++;
+                reading->core_parked[core] += parked > 0;
+        }
+        if (isfinite(khz) && busy > 0) {
+                tally->busy_mhz += khz / 1e3 * busy;
+                tally->busy_weight += busy;
+                tally->fastest_mhz = fmax(tally->fastest_mhz, khz / 1e3);
+        }
+        reading->any_estimate |= at(columns->estimated, row) > 0;
+        tally_states(reading, tally, columns, row, parked > 0);
+}
+
+/* Takes the rows of table cpu that are of this time; those before it belong to no sample. */
+static Tally tally_rows(Reading *reading, CpuColumns *columns, double time_usec)
+{
+        Tally tally = { .sleeps = NAN, .parked_cores = NAN };
+
+        for (int i = 0; i < reading->n_cores; i++)
+                reading->core_cpus[i] = reading->core_parked[i] = 0;
+        while (columns->next < columns->n_rows && columns->time[columns->next] != time_usec)
+                columns->next++;
+        for (; columns->next < columns->n_rows && columns->time[columns->next] == time_usec;
+             columns->next++)
+                tally_cpu(reading, &tally, columns, columns->next);
+        if (tally.known > 0 && reading->n_cores > 0) {
+                tally.parked_cores = 0;
+                for (int i = 0; i < reading->n_cores; i++)
+                        tally.parked_cores += reading->core_cpus[i] > 0 &&
+                                              reading->core_parked[i] == reading->core_cpus[i];
+        }
+        return tally;
+}
+
+/* The shares of the CPUs in percent; [1]: of those that are parked. */
+static void put_residency(Reading *reading, const Tally *tally, int which)
+{
+        ReportChart chart = which ? REPORT_PARKED_RESIDENCY : REPORT_RESIDENCY;
+        double n = tally->cpus[which], rest = 1;
+
+        if (n == 0)
+                return;
+        put(reading, chart, PLOT_STACK, "busy", 100 * tally->busy[which] / n);
+        rest -= tally->busy[which] / n;
+        for (guint i = 0; reading->any_states && i < reading->states->len; i++) {
+                double share = tally->share[which][i] / n;
+
+                put(reading, chart, PLOT_STACK, g_array_index(reading->states, State, i).name,
+                    100 * share);
+                rest -= share;
+        }
+        if (!reading->any_states)
+                put(reading, chart, PLOT_STACK, "idle", 100 * fmax(rest, 0));
+}
+
+static void put_cpus(Reading *reading, const Tally *tally, double seconds)
+{
+        bool threads = reading->report->cores < reading->report->cpus;
+
+        if (tally->cpus[0] == 0)
+                return;
+        put(reading, REPORT_CPUS, PLOT_LINE, "busy CPUs (load)", tally->busy[0]);
+        mean_add(&reading->busy, tally->busy[0] / tally->cpus[0], seconds);
+        if (tally->known > 0) {
+                put(reading, REPORT_CPUS, PLOT_STEPS, "parked CPUs", tally->cpus[1]);
+                mean_add(&reading->parked, tally->cpus[1], seconds);
+                mean_add(&reading->parked_cores, tally->parked_cores, seconds);
+                reading->any_parked = true;
+        }
+        if (tally->known > 0 && threads)
+                put(reading, REPORT_CPUS, PLOT_STEPS, "parked cores", tally->parked_cores);
+        put(reading, REPORT_CPUS, PLOT_STEPS, "online CPUs", tally->cpus[0]);
+        put_residency(reading, tally, 0);
+        put_residency(reading, tally, 1);
+        if (tally->busy_weight > 0) {
+                put(reading, REPORT_FREQUENCY, PLOT_LINE, "mean of busy CPUs",
+                    tally->busy_mhz / tally->busy_weight);
+                put(reading, REPORT_FREQUENCY, PLOT_LINE, "fastest CPU", tally->fastest_mhz);
+        }
+        if (isfinite(tally->sleeps) && seconds > 0) {
+                put(reading, REPORT_WAKEUPS, PLOT_LINE, "all CPUs", tally->sleeps / seconds);
+                reading->wakeups += tally->sleeps;
+                reading->wakeup_seconds += seconds;
+        }
+}
+
+static bool is_package(const char *domain)
+{
+        size_t n = strlen("package-");
+
+        return g_str_has_prefix(domain, "package-") && domain[n] &&
+               domain[n + strspn(domain + n, "0123456789")] == '\0';
+}
+
+/* The power of the domains in one row, and of all packages. */
+static void put_power(Reading *reading, const RecordedTable *machine, size_t row, double seconds)
+{
+        static const char *const columns[] = { "power_watts", "estimated_watts" };
+        double total = NAN;
+        int packages = 0, drawn = 0;
+
+        for (size_t k = 0; k < G_N_ELEMENTS(columns) && !packages; k++)
+                for (int i = 0; i < machine->n_columns; i++) {
+                        const RecordedColumn *column = &machine->columns[i];
+                        g_autofree char *name = NULL;
+                        double watts;
+
+                        if (!column->numbers || !g_str_equal(column->name, columns[k]))
+                                continue;
+                        watts = column->numbers[row];
+                        if (!(watts >= 0))
+                                continue;
+                        name = g_strconcat(k ? "~" : "", column->of, NULL);
+                        if (is_package(column->of)) {
+                                total = packages++ ? total + watts : watts;
+                        }
+                        if (drawn++ < REPORT_SERIES - 1)
+                                put(reading, REPORT_POWER, PLOT_LINE, name, watts);
+                }
+        if (packages == 0)
+                return;
+        if (packages > 1)
+                put(reading, REPORT_POWER, PLOT_LINE, "all packages", total);
+        reading->any_energy = true;
+        reading->report->joules += total * seconds;
+        reading->report->joules_seconds += seconds;
+}
+
+static ReportSaving *saving_of(Report *report, const char *policy)
+{
+        const ReportSaving none = { .joules = { NAN, NAN, NAN },
+                                    .watts = { NAN, NAN, NAN },
+                                    .share = NAN };
+
+        for (guint i = 0; i < report->savings->len; i++) {
+                ReportSaving *saving = &g_array_index(report->savings, ReportSaving, i);
+
+                if (g_str_equal(saving->policy, policy))
+                        return saving;
+        }
+        if (report->savings->len == REPORT_SERIES)
+                return NULL;
+        g_array_append_val(report->savings, none);
+        g_array_index(report->savings, ReportSaving, report->savings->len - 1).policy = g_strdup(
+                policy);
+        return &g_array_index(report->savings, ReportSaving, report->savings->len - 1);
+}
+
+/* Takes a value of a policy, whose column has this name. */
+static void take_saving(ReportSaving *saving, const char *name, double number, const char *text)
+{
+        static const char *const ends[] = { "", "_low", "_high" };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(ends); i++) {
+                g_autofree char *joules = g_strconcat("saved_joules", ends[i], NULL);
+                g_autofree char *watts = g_strconcat("saved_watts", ends[i], NULL);
+
+                if (g_str_equal(name, joules) && isfinite(number))
+                        saving->joules[i] = number;
+                if (g_str_equal(name, watts) && isfinite(number))
+                        saving->watts[i] = number;
+        }
+        if (g_str_equal(name, "effective_share") && isfinite(number))
+                saving->share = number;
+        if (g_str_equal(name, "saved_verdict") && text) {
+                g_free(saving->verdict);
+                saving->verdict = copy(text);
+        }
+        if (g_str_equal(name, "saved_source") && text) {
+                g_free(saving->source);
+                saving->source = copy(text);
+        }
+}
+
+/* What each policy saved until this row, and what it saves. */
+static void put_savings(Reading *reading, const RecordedTable *machine, size_t row)
+{
+        Report *report = reading->report;
+
+        for (int i = 0; i < machine->n_columns; i++) {
+                const RecordedColumn *column = &machine->columns[i];
+                ReportSaving *saving;
+
+                if (!g_str_has_prefix(column->name, "saved_") &&
+                    !g_str_equal(column->name, "effective_share"))
+                        continue;
+                if (!isfinite(at(column->numbers, row)) && !text_at(column->texts, row))
+                        continue;
+                saving = saving_of(report, column->of);
+                if (saving)
+                        take_saving(saving, column->name, at(column->numbers, row),
+                                    text_at(column->texts, row));
+        }
+        for (guint i = 0; i < report->savings->len; i++) {
+                const ReportSaving *saving = &g_array_index(report->savings, ReportSaving, i);
+                size_t to;
+
+                if (!isfinite(saving->watts[0]))
+                        continue;
+                to = report_column_interval(report, REPORT_SAVED, saving->policy);
+                if (to == REPORT_NO_COLUMN)
+                        continue;
+                for (size_t k = 0; k < 3; k++)
+                        reduced_put(report->samples, to + k, saving->watts[k]);
+        }
+}
+
+/* Begins the sample that ends at this time. A clock that was set back is ignored: later samples
+ * follow the ones before. False: the row says no time. */
+static bool begin_sample(Reading *reading, double time_usec, double interval_usec)
+{
+        double end = time_usec / 1e6 + reading->shift, seconds = interval_usec / 1e6;
+
+        if (!isfinite(end) || !(seconds > 0 && seconds < 1e9))
+                return false;
+        if (isfinite(reading->last) && end - seconds / 2 < reading->last) {
+                double back = reading->last + seconds - end;
+
+                reading->steps_back++;
+                reading->shift += back;
+                end += back;
+        }
+        if (!isfinite(reading->last))
+                reading->report->begin = end - seconds;
+        reading->last = reading->report->end = end;
+        reading->report->seconds += seconds;
+        reduced_sample(reading->report->samples, end - seconds, end);
+        return true;
+}
+
+static void read_samples(Reading *reading, const RecordedFrame *frame)
+{
+        const RecordedTable *machine = recorded_table(frame, "machine");
+        const double *times = recorded_numbers(machine, "time_usec", NULL);
+        const double *intervals = recorded_numbers(machine, "interval_usec", NULL);
+        const double *pressures = recorded_numbers(machine, "pressure_share", NULL);
+        CpuColumns columns = find_columns(reading, frame);
+
+        for (size_t row = 0; times && row < machine->n_rows; row++) {
+                double seconds = at(intervals, row) / 1e6;
+                Tally tally;
+
+                if (!begin_sample(reading, times[row], at(intervals, row)))
+                        continue;
+                tally = tally_rows(reading, &columns, times[row]);
+                put_cpus(reading, &tally, seconds);
+                put_power(reading, machine, row, seconds);
+                put_savings(reading, machine, row);
+                put(reading, REPORT_PRESSURE, PLOT_LINE, "some task waited for a CPU",
+                    100 * share_at(pressures, row));
+        }
+}
+
+static void read_events(Reading *reading, const RecordedFrame *frame)
+{
+        const RecordedTable *table = recorded_table(frame, "event");
+        const double *times = recorded_numbers(table, "time_usec", NULL);
+        const char *const *kinds = recorded_texts(table, "kind", NULL);
+        const char *const *cpus = recorded_texts(table, "cpus", NULL);
+        const char *const *policies = recorded_texts(table, "policy", NULL);
+        const char *const *texts = recorded_texts(table, "text", NULL);
+        Report *report = reading->report;
+
+        for (size_t i = 0; times && kinds && i < table->n_rows; i++) {
+                ReportEvent event;
+
+                if (!isfinite(times[i]) || !kinds[i] || g_str_equal(kinds[i], "request"))
+                        continue;
+                if (g_str_equal(kinds[i], "transition"))
+                        report->transitions = 1 + (isnan(report->transitions)
+                                                           ? 0
+                                                           : report->transitions);
+                event = (ReportEvent){ times[i] / 1e6 + reading->shift, copy(kinds[i]),
+                                       copy(text_at(cpus, i)), copy(text_at(policies, i)),
+                                       copy(text_at(texts, i)) };
+                g_array_append_val(report->events, event);
+        }
+        if (report->events->len > REPORT_EVENTS) {
+                guint n = report->events->len - REPORT_EVENTS;
+
+                g_array_remove_range(report->events, 0, n);
+                report->events_left += n;
+        }
+}
+
+static void read_wakeups(Reading *reading, const RecordedFrame *frame)
+{
+        const RecordedTable *table = recorded_table(frame, "wakeup");
+        const char *const *kinds = recorded_texts(table, "kind", NULL);
+        const char *const *names = recorded_texts(table, "name", NULL);
+        const char *const *units = recorded_texts(table, "unit", NULL);
+        const double *sleeps = recorded_numbers(table, "sleeps", NULL);
+        const double *lacked = recorded_numbers(table, "lacked_usec", NULL);
+
+        for (size_t i = 0; kinds && sleeps && i < table->n_rows; i++) {
+                const char *name = text_at(names, i), *unit = text_at(units, i);
+                g_autofree char *key = NULL, *cut = NULL;
+                ReportSource *source;
+
+                if (!kinds[i] || !(sleeps[i] > 0))
+                        continue;
+                key = g_strconcat(kinds[i], name && *name ? " " : "", name ?: "",
+                                  unit && *unit ? " in " : "", unit ?: "", NULL);
+                cut = copy(g_hash_table_size(reading->sources) < KINDS_MAX ||
+                                           g_hash_table_contains(reading->sources, key)
+                                   ? key
+                                   : "others");
+                source = g_hash_table_lookup(reading->sources, cut);
+                if (!source) {
+                        source = g_new0(ReportSource, 1);
+                        g_hash_table_insert(reading->sources, g_strdup(cut), source);
+                }
+                source->sleeps += sleeps[i];
+                source->lacked_seconds += isfinite(at(lacked, i)) ? lacked[i] / 1e6 : 0;
+        }
+}
+
+static void read_histogram(GHashTable *buckets, const RecordedTable *table)
+{
+        const double *from = recorded_numbers(table, "at_least_ns", NULL);
+        const double *to = recorded_numbers(table, "below_ns", NULL);
+        const double *counts = recorded_numbers(table, "count", NULL);
+
+        for (size_t i = 0; from && counts && i < table->n_rows; i++) {
+                ReportBucket *bucket;
+
+                if (!(counts[i] > 0) || !(from[i] >= 0))
+                        continue;
+                bucket = g_hash_table_lookup(buckets, &from[i]);
+                if (!bucket && g_hash_table_size(buckets) >= KINDS_MAX)
+                        continue;
+                if (!bucket) {
+                        double end = at(to, i) > from[i] ? to[i] : 2 * from[i];
+
+                        bucket = g_new(ReportBucket, 1);
+                        *bucket = (ReportBucket){ from[i] / 1e3, end / 1e3, 0 };
+                        g_hash_table_insert(buckets, g_memdup2(&from[i], sizeof(double)), bucket);
+                }
+                bucket->count += counts[i];
+        }
+}
+
+static int compare_sources(const void *a, const void *b)
+{
+        const ReportSource *x = a, *y = b;
+
+        if (x->sleeps != y->sleeps)
+                return x->sleeps < y->sleeps ? 1 : -1;
+        return strcmp(x->name, y->name);
+}
+
+static int compare_buckets(const void *a, const void *b)
+{
+        double x = ((const ReportBucket *)a)->from_us, y = ((const ReportBucket *)b)->from_us;
+
+        return (x > y) - (x < y);
+}
+
+/* From hash tables to lists. */
+static void collect(Reading *reading)
+{
+        Report *report = reading->report;
+        GHashTableIter iter;
+        gpointer key, value;
+
+        g_hash_table_iter_init(&iter, reading->sources);
+        while (g_hash_table_iter_next(&iter, &key, &value)) {
+                ReportSource source = *(ReportSource *)value;
+
+                source.name = g_strdup(key);
+                g_array_append_val(report->sources, source);
+        }
+        g_array_sort(report->sources, compare_sources);
+        if (report->sources->len > REPORT_SOURCES) {
+                report->sources_left = report->sources->len - REPORT_SOURCES;
+                g_array_set_size(report->sources, REPORT_SOURCES);
+        }
+        for (int i = 0; i < REPORT_HISTOGRAMS; i++) {
+                g_hash_table_iter_init(&iter, reading->buckets[i]);
+                while (g_hash_table_iter_next(&iter, &key, &value))
+                        g_array_append_val(report->histograms[i], *(ReportBucket *)value);
+                g_array_sort(report->histograms[i], compare_buckets);
+        }
+}
+
+static void summarize(Reading *reading)
+{
+        Report *report = reading->report;
+        const char *daemon = report_fact(report, "daemon");
+
+        collect(reading);
+        report->busy_share = mean_get(&reading->busy);
+        report->parked_cpus = mean_get(&reading->parked);
+        report->parked_cores = mean_get(&reading->parked_cores);
+        if (report->joules_seconds > 0)
+                report->watts = report->joules / report->joules_seconds;
+        if (reading->wakeup_seconds > 0)
+                report->wakeups_per_second = reading->wakeups / reading->wakeup_seconds;
+        if (daemon)
+                report_note(report, "Nothing of idled was recorded: %s.", daemon);
+        else if (!reading->any_parked && reduced_samples(report->samples))
+                report_note(report, "The recording does not say which CPUs were parked.");
+        if (reduced_samples(report->samples) == 0)
+                report_note(report, "The recording has no samples.");
+        else if (!reading->any_energy)
+                report_note(report, "No power was recorded: the machine has no RAPL and no power "
+                                    "table, or the recording was made without permission to read "
+                                    "energy.");
+        if (reading->steps_back) {
+                g_autofree char *later = text_duration(reading->shift);
+
+                report_note(report,
+                            "The clock was set back (%u time%s): what followed is shown up to %s "
+                            "later than it said.",
+                            reading->steps_back, reading->steps_back == 1 ? "" : "s", later);
+        }
+        if (!reading->any_states && reduced_samples(report->samples))
+                report_note(report, "No idle states were recorded: the machine has no cpuidle.");
+        if (reduced_gaps(report->samples))
+                report_note(report, "Plots have gaps where nothing was recorded (%zu time%s).",
+                            reduced_gaps(report->samples),
+                            reduced_gaps(report->samples) == 1 ? "" : "s");
+}
+
+static void state_clear(gpointer data)
+{
+        g_free(((State *)data)->name);
+}
+
+static void source_free(gpointer data)
+{
+        g_free(data);
+}
+
+static void reading_init(Reading *reading, Report *report)
+{
+        *reading = (Reading){ .report = report, .last = NAN };
+        reading->states = g_array_new(FALSE, TRUE, sizeof(State));
+        g_array_set_clear_func(reading->states, state_clear);
+        reading->cores = g_hash_table_new(NULL, NULL);
+        reading->sources = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, source_free);
+        for (int i = 0; i < REPORT_HISTOGRAMS; i++)
+                reading->buckets[i] = g_hash_table_new_full(g_double_hash, g_double_equal, g_free,
+                                                            g_free);
+}
+
+static void reading_done(Reading *reading)
+{
+        g_array_unref(reading->states);
+        g_hash_table_unref(reading->cores);
+        g_hash_table_unref(reading->sources);
+        for (int i = 0; i < REPORT_HISTOGRAMS; i++)
+                g_hash_table_unref(reading->buckets[i]);
+        g_free(reading->core_cpus);
+        g_free(reading->core_parked);
+}
+
+static void read_frame(Reading *reading, const RecordedFrame *frame)
+{
+        read_info(reading, frame);
+        read_topology(reading, frame);
+        read_states(reading, frame);
+        read_samples(reading, frame);
+        read_events(reading, frame);
+        read_wakeups(reading, frame);
+        read_histogram(reading->buckets[REPORT_LATENCIES], recorded_table(frame, "latency"));
+        read_histogram(reading->buckets[REPORT_SLEEPS], recorded_table(frame, "sleep_length"));
+}
+
+int report_read(Report *report)
+{
+        g_autoptr(RecordingReader) reader = NULL;
+        g_autofree char *problem = NULL;
+        const RecordedFrame *frame;
+        Reading reading;
+        int r = recording_reader_open(AT_FDCWD, report->path, &reader);
+
+        if (r < 0)
+                return complain("report: %s: %s", report->path, g_strerror(-r));
+        reading_init(&reading, report);
+        while ((r = recording_read(reader, &frame)) > 0)
+                read_frame(&reading, frame);
+        problem = recording_problem(reader);
+        if (r >= 0 && recording_report(reader)->frames > 0) {
+                if (problem)
+                        report_note(report, "%s.", problem);
+                summarize(&reading);
+        }
+        reading_done(&reading);
+        if (r < 0)
+                return complain("report: %s: %s", report->path, g_strerror(-r));
+        if (recording_report(reader)->frames == 0)
+                return complain("report: %s: %s", report->path, problem ?: "no recording");
+        return EXIT_FINE;
+}

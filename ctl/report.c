@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * idlectl report: a page about recordings.
+ */
+#include "report.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* Points of each plot, of all recordings together: what a screen is wide. */
+#define POINTS       800
+#define POINTS_LEAST 150
+
+/* --output. */
+static const char *output;
+
+static int take_output(Ctl *ctl, const char *text)
+{
+        output = text;
+        return EXIT_FINE;
+}
+
+const VerbOption report_options[] = {
+        { "output", "FILE", "the page; - is standard output", take_output },
+        { 0 },
+};
+
+int report_check(const Ctl *ctl, const Verb *verb)
+{
+        if (!output || !*output)
+                return complain_usage(verb, "report: expected --output FILE");
+        if (ctl->json && g_str_equal(output, "-"))
+                return complain_usage(verb, "--json needs standard output, which --output - takes");
+        return EXIT_FINE;
+}
+
+static void report_free_void(gpointer report)
+{
+        report_free(report);
+}
+
+json_object *report_ask(Ctl *ctl, int *ret_status)
+{
+        g_autoptr(GPtrArray) reports = g_ptr_array_new_with_free_func(report_free_void);
+        g_autoptr(json_object) answer = json_object_new_object();
+        json_object *array = json_object_new_array();
+        size_t points = MAX(POINTS / (size_t)ctl->n_args, POINTS_LEAST);
+
+        json_put_text(answer, "page", output);
+        json_put(answer, "recordings", array);
+        for (int i = 0; i < ctl->n_args; i++) {
+                Report *report = report_new(ctl->args[i], points);
+
+                g_ptr_array_add(reports, report);
+                *ret_status = report_read(report);
+                if (*ret_status != EXIT_FINE)
+                        return NULL;
+                json_object_array_add(array, report_describe(report));
+        }
+        *ret_status = report_write((const Report *const *)reports->pdata, reports->len, output);
+        if (*ret_status != EXIT_FINE || g_str_equal(output, "-"))
+                return NULL;
+        return json_object_get(answer);
+}
+
+static void show_number(Table *table, json_object *object, const char *key, int decimals)
+{
+        double value = json_number(object, key, NAN);
+
+        if (isnan(value))
+                table_cell(table, STYLE_PLAIN, "-");
+        else
+                table_cellf(table, STYLE_PLAIN, "%.*f", decimals, value);
+}
+
+/* Of the policy that saved most. */
+static json_object *best_saving(json_object *recording)
+{
+        json_object *savings = json_get(recording, "savings"), *saving, *best = NULL;
+
+        JSON_FOREACH(saving, savings)
+                if (!best || json_number(saving, "saved_joules", -INFINITY) >
+                                     json_number(best, "saved_joules", -INFINITY))
+                        best = saving;
+        return best;
+}
+
+void report_show(const Ctl *ctl, json_object *answer)
+{
+        static const char *const titles[] = { "Seconds", "CPUs",    "Parked", "Busy%",
+                                              "PkgWatt", "Saved_J", "Wake/s" };
+        g_autoptr(Table) table = table_new();
+        json_object *recordings = json_get(answer, "recordings"), *recording, *note;
+
+        table_column(table, "Recording", false);
+        for (size_t i = 0; i < G_N_ELEMENTS(titles); i++)
+                table_column(table, titles[i], true);
+        JSON_FOREACH(recording, recordings) {
+                table_cell(table, STYLE_PLAIN, json_text(recording, "file"));
+                show_number(table, recording, "recorded_seconds", 0);
+                show_number(table, recording, "cpus", 0);
+                show_number(table, recording, "parked_cpus_mean", 1);
+                show_number(table, recording, "busy_percent", 1);
+                show_number(table, recording, "watts_mean", 2);
+                show_number(table, best_saving(recording), "saved_joules", 0);
+                show_number(table, recording, "wakeups_per_second", 1);
+                JSON_FOREACH(note, json_get(recording, "notes"))
+                        table_note(table, STYLE_WARN, json_object_get_string(note));
+        }
+        table_print(table, &ctl->screen);
+        screen_line(&ctl->screen, STYLE_PLAIN, "Page: %s", json_text(answer, "page"));
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Trials, on /org/idled1: what clients change while they compare two ways of running the machine.
+ */
+#include <errno.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "bus/bus-parts.h"
+#include "manager/manager-trial.h"
+
+#define REASON_MAX  256
+#define OPTIONS_MAX 64
+
+/* Reads a{sb} into an array of TrialPolicy, whose strings belong to the message. */
+static int read_policies(sd_bus_message *message, GArray *policies, sd_bus_error *error)
+{
+        const char *name;
+        int honoured, r = sd_bus_message_enter_container(message, 'a', "{sb}");
+
+        while (r >= 0 && (r = sd_bus_message_read(message, "{sb}", &name, &honoured)) > 0) {
+                TrialPolicy policy = { name, honoured };
+
+                g_array_append_val(policies, policy);
+        }
+        if (r >= 0 && policies->len > OPTIONS_MAX)
+                return sd_bus_error_setf(error, BUS_ERROR_INVALID_VALUE,
+                                         "policies: found %u, expected at most %d", policies->len,
+                                         OPTIONS_MAX);
+        return r < 0 ? r : sd_bus_message_exit_container(message);
+}
+
+/* Reads a(sss) into an array of TrialOption, whose strings belong to the message. */
+static int read_options(sd_bus_message *message, GArray *options, sd_bus_error *error)
+{
+        TrialOption option;
+        int r = sd_bus_message_enter_container(message, 'a', "(sss)");
+
+        while (r >= 0 && (r = sd_bus_message_read(message, "(sss)", &option.section, &option.key,
+                                                  &option.value)) > 0)
+                g_array_append_val(options, option);
+        if (r >= 0 && options->len > OPTIONS_MAX)
+                return sd_bus_error_setf(error, BUS_ERROR_INVALID_VALUE,
+                                         "options: found %u, expected at most %d", options->len,
+                                         OPTIONS_MAX);
+        return r < 0 ? r : sd_bus_message_exit_container(message);
+}
+
+static int check(const TrialRequest *request, sd_bus_error *error)
+{
+        size_t length = strlen(request->reason);
+
+        if (length > REASON_MAX)
+                return sd_bus_error_setf(error, BUS_ERROR_INVALID_VALUE,
+                                         "reason: found %zu bytes, expected at most %d", length,
+                                         REASON_MAX);
+        return 0;
+}
+
+static int refuse(int r, const char *text, sd_bus_error *error)
+{
+        g_autofree char *clean = log_clean(text ? text : g_strerror(-r));
+
+        return sd_bus_error_set(error,
+                                r == -EBUSY        ? BUS_ERROR_TRIAL_RUNS
+                                : r == -EOPNOTSUPP ? BUS_ERROR_NO_SUCH_POLICY
+                                : r == -ENOENT     ? BUS_ERROR_NO_SUCH_OPTION
+                                                   : BUS_ERROR_INVALID_VALUE,
+                                clean);
+}
+
+static int do_start_trial(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        Bus *bus = userdata;
+        g_autoptr(GArray) options = g_array_new(FALSE, FALSE, sizeof(TrialOption));
+        g_autoptr(GArray) policies = g_array_new(FALSE, FALSE, sizeof(TrialPolicy));
+        g_autofree char *owner = NULL, *text = NULL;
+        TrialRequest request = { .sender = sd_bus_message_get_sender(message) };
+        _fd_ int fd = -1;
+        Sender sender;
+        int r = read_policies(message, policies, error);
+
+        if (r >= 0)
+                r = read_options(message, options, error);
+        if (r >= 0)
+                r = sd_bus_message_read(message, "s", &request.reason);
+        if (r >= 0)
+                r = authorizer_sender(bus->authorizer, message, &sender);
+        if (r < 0)
+                return r;
+        owner = g_strdup_printf("user %u (%s)", (unsigned)sender.uid, request.sender);
+        request.owner = owner;
+        request.policies = (const TrialPolicy *)policies->data;
+        request.n_policies = policies->len;
+        request.options = (const TrialOption *)options->data;
+        request.n_options = options->len;
+        r = check(&request, error);
+        if (r < 0)
+                return r;
+        r = manager_trial_start(bus->manager, &request, &fd, &text);
+        return r < 0 ? refuse(r, text, error) : sd_bus_reply_method_return(message, "h", fd);
+}
+
+int bus_method_start_trial(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        Bus *bus = userdata;
+
+        return authorize(bus->authorizer, message, "org.idled1.set-option", do_start_trial, bus,
+                         error);
+}
+
+static int append_policies(sd_bus_message *reply, const TrialRequest *trial)
+{
+        int r = sd_bus_message_open_container(reply, 'e', "sv");
+
+        if (r >= 0)
+                r = sd_bus_message_append(reply, "s", "policies");
+        if (r >= 0)
+                r = sd_bus_message_open_container(reply, 'v', "a{sb}");
+        if (r >= 0)
+                r = sd_bus_message_open_container(reply, 'a', "{sb}");
+        for (size_t i = 0; r >= 0 && i < trial->n_policies; i++)
+                r = sd_bus_message_append(reply, "{sb}", trial->policies[i].name,
+                                          trial->policies[i].honoured);
+        for (int i = 0; r >= 0 && i < 3; i++)
+                r = sd_bus_message_close_container(reply);
+        return r;
+}
+
+static int append_options(sd_bus_message *reply, const TrialRequest *trial)
+{
+        int r = sd_bus_message_open_container(reply, 'e', "sv");
+
+        if (r >= 0)
+                r = sd_bus_message_append(reply, "s", "options");
+        if (r >= 0)
+                r = sd_bus_message_open_container(reply, 'v', "a(sss)");
+        if (r >= 0)
+                r = sd_bus_message_open_container(reply, 'a', "(sss)");
+        for (size_t i = 0; r >= 0 && i < trial->n_options; i++)
+                r = sd_bus_message_append(reply, "(sss)", trial->options[i].section,
+                                          trial->options[i].key, trial->options[i].value);
+        for (int i = 0; r >= 0 && i < 3; i++)
+                r = sd_bus_message_close_container(reply);
+        return r;
+}
+
+int bus_append_trial(sd_bus_message *message, const Manager *manager)
+{
+        const TrialRequest *trial = manager->trial ? &manager->trial->request : NULL;
+        int r = sd_bus_message_open_container(message, 'a', "{sv}");
+
+        if (r >= 0 && trial)
+                r = bus_append_text(message, "owner", trial->owner);
+        if (r >= 0 && trial)
+                r = bus_append_text(message, "reason", trial->reason);
+        if (r >= 0 && trial)
+                r = append_policies(message, trial);
+        if (r >= 0 && trial)
+                r = append_options(message, trial);
+        return r < 0 ? r : sd_bus_message_close_container(message);
+}

@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Estimating a difference from pairs of blocks; the header names the method.
+ *
+ *  1. For each pair, compute the difference in power (off minus on), in work per second and in
+ * delay, and the logarithm of the ratio of joules per unit of work.
+ *  2. The differences in power are made those at equal work: b times the difference in work is
+ *     subtracted, with b by least squares, 0 at least. What the arm may do to the measure of work
+ *     itself is added to the interval. If that makes the interval no narrower, equal time it is.
+ *  3. The trimmed mean of each series, its standard error, its degrees of freedom, its interval.
+ *  4. The verdict, by the odds that the differences in power are not around zero.
+ */
+#include "evaluate/estimate.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TRIM        0.1
+#define LEAST_PAIRS 4 /* for a verdict, and for the regression */
+#define NEAR        4 /* times as much, or as little, work is still alike */
+#define ROUNDING    1e-9
+#define PRIOR       2 /* standard deviation of the difference, in those of a pair's */
+#define MAGIC       "idled-estimator 1"
+
+/* A series of numbers, one of each pair. */
+typedef struct Series {
+        double x[ESTIMATE_PAIRS];
+        unsigned n;
+} Series;
+
+/* A mean with its error. */
+typedef struct Mean {
+        double value, error; /* standard error; NAN: fewer than two numbers */
+        double df;           /* of the error */
+        double effective;    /* that many independent numbers carry as much information */
+        double bias;         /* it may be wrong by so much more, either way */
+} Mean;
+
+void estimator_init(Estimator *estimator)
+{
+        *estimator = (Estimator){ 0 };
+}
+
+static bool is_sound(const Block *block)
+{
+        return isfinite(block->seconds) && block->seconds > 0 && isfinite(block->joules) &&
+               block->joules >= 0 && isfinite(block->work) && block->work >= 0 &&
+               isfinite(block->delay) && block->delay >= 0;
+}
+
+static void put(BlockPair *pair, const Block *block)
+{
+        pair->seconds[block->on] = block->seconds;
+        pair->joules[block->on] = block->joules;
+        pair->work[block->on] = block->work;
+        pair->delay[block->on] = block->delay;
+}
+
+/* The block that waits does so for nothing. */
+static void drop_half(Estimator *estimator)
+{
+        if (estimator->half.seconds <= 0)
+                return;
+        estimator->dropped[DROP_UNPAIRED]++;
+        estimator->half.seconds = 0;
+}
+
+void estimator_drop(Estimator *estimator, BlockDrop why, uint64_t pair)
+{
+        drop_half(estimator);
+        estimator->dropped[why]++;
+}
+
+void estimator_add(Estimator *estimator, const Block *block, uint64_t pair)
+{
+        Block *half = &estimator->half;
+        BlockPair *next = &estimator->pairs[estimator->n_pairs % ESTIMATE_PAIRS];
+
+        if (!is_sound(block)) {
+                estimator_drop(estimator, DROP_ENERGY, pair);
+                return;
+        }
+        if (half->seconds > 0 && (estimator->half_pair != pair || half->on == block->on))
+                drop_half(estimator);
+        if (half->seconds <= 0) {
+                *half = *block;
+                estimator->half_pair = pair;
+                return;
+        }
+        put(next, half);
+        put(next, block);
+        half->seconds = 0;
+        estimator->n_pairs++;
+        estimator->n_blocks += 2;
+}
+
+uint64_t estimator_dropped(const Estimator *estimator)
+{
+        uint64_t n = 0;
+
+        for (int i = 0; i < BLOCK_DROPS; i++)
+                n += estimator->dropped[i];
+        return n;
+}
+
+const char *block_drop_text(BlockDrop why)
+{
+        static const char *const texts[BLOCK_DROPS] = {
+                [DROP_ENERGY] = "energy could not be read",
+                [DROP_FROZEN] = "energy counters did not move",
+                [DROP_SHORT] = "the block ended early or late",
+                [DROP_CONFIG] = "options or the profile changed",
+                [DROP_HOLD] = "a hold or a pause began or ended",
+                [DROP_SLEEP] = "the machine slept",
+                [DROP_HOTPLUG] = "CPUs came or went",
+                [DROP_CLOCK] = "the clock was set",
+                [DROP_EFFECT] = "the policy's requests changed or had no effect",
+                [DROP_IDLE] = "there was next to no load",
+                [DROP_UNPAIRED] = "the other block of the pair was dropped",
+        };
+
+        return texts[why];
+}
+
+const char *verdict_text(Verdict verdict)
+{
+        return verdict == VERDICT_SAVES ? "saves" : verdict == VERDICT_COSTS ? "costs" : "unknown";
+}
+
+double t_quantile95(double df)
+{
+        static const double few[] = { 12.7062, 4.3027, 3.1824, 2.7764, 2.5706 };
+        const double z = 1.959964, z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z;
+
+        df = floor(df);
+        if (!(df >= 2))
+                return few[0];
+        if (df <= (double)G_N_ELEMENTS(few))
+                return few[(int)df - 1];
+        /* Abramowitz and Stegun 26.7.5; within 0.002 from 6 degrees of freedom on. */
+        return z + (z3 + z) / (4 * df) + (5 * z5 + 16 * z3 + 3 * z) / (96 * df * df) +
+               (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * df * df * df);
+}
+
+static int compare(const void *a, const void *b)
+{
+        double x = *(const double *)a, y = *(const double *)b;
+
+        return (x > y) - (x < y);
+}
+
+static double mean_of(const Series *s)
+{
+        double sum = 0;
+
+        for (unsigned i = 0; i < s->n; i++)
+                sum += s->x[i];
+        return sum / s->n;
+}
+
+/* Autocovariance at `lag` about `mean`. */
+static double covariance(const Series *s, double mean, unsigned lag)
+{
+        double sum = 0;
+
+        for (unsigned i = lag; i < s->n; i++)
+                sum += (s->x[i] - mean) * (s->x[i - lag] - mean);
+        return sum / s->n;
+}
+
+/* Long-run variance over plain variance, 1 at least. */
+static double inflation(const Series *s, double mean, double variance)
+{
+        unsigned lags = (unsigned)(4 * pow(s->n / 100.0, 2.0 / 9));
+        double sum = variance;
+
+        for (unsigned lag = 1; lag <= lags && lag < s->n; lag++)
+                sum += 2 * (1 - lag / (lags + 1.0)) * covariance(s, mean, lag);
+        /* Rounding errors correlate, and say nothing. */
+        return sqrt(variance) > ROUNDING * fabs(mean) && sum > variance ? sum / variance : 1;
+}
+
+/* Step 3, of a series that took `fitted` numbers in addition to its mean to compute. */
+static Mean trimmed_mean(const Series *s, unsigned fitted)
+{
+        unsigned cut = (unsigned)(TRIM * s->n), left = s->n - 2 * cut;
+        Series sorted = *s, wins = *s;
+        double sum = 0, mean, variance, factor, loss;
+
+        if (s->n < 2)
+                return (Mean){ s->n ? s->x[0] : NAN, NAN, 0, s->n, 0 };
+        qsort(sorted.x, s->n, sizeof(sorted.x[0]), compare);
+        for (unsigned i = cut; i < s->n - cut; i++)
+                sum += sorted.x[i];
+        for (unsigned i = 0; i < s->n; i++)
+                wins.x[i] = CLAMP(s->x[i], sorted.x[cut], sorted.x[s->n - 1 - cut]);
+        mean = mean_of(&wins);
+        variance = covariance(&wins, mean, 0);
+        factor = inflation(&wins, mean, variance);
+        loss = left > 1 + fitted ? (left - 1.0 - fitted) / left : 1.0 / left;
+        /* Variance of the winsorised numbers over (n - 1), by the share that was left, squared. */
+        return (Mean){
+                .value = sum / left,
+                .error = sqrt(variance * factor / ((double)s->n * loss)) * s->n / left,
+                .df = left / factor - 1 - fitted,
+                .effective = s->n / factor,
+        };
+}
+
+static Interval interval_of(const Mean *mean)
+{
+        double half = t_quantile95(mean->df) * mean->error + mean->bias;
+
+        return (Interval){ mean->value, mean->value - half, mean->value + half };
+}
+
+/* Odds that the mean is not 0, against that it is. The prior is normal about 0. */
+static double odds_of(const Mean *mean)
+{
+        double n = mean->effective, nu = MAX(mean->df, 1), g = 1 + n * PRIOR * PRIOR;
+        double sure = MAX(fabs(mean->value) - mean->bias, 0), t = sure / mean->error, t2 = t * t;
+
+        if (!(mean->error > 0))
+                return sure > 0 && mean->error == 0 ? INFINITY : 1;
+        return exp(((nu + 1) * (log1p(t2 / nu) - log1p(t2 / (nu * g))) - log(g)) / 2);
+}
+
+/* Watts for each unit of work per second, by least squares; 0 at least. */
+static double slope_of(const Series *watts, const Series *work)
+{
+        double watts_mean = mean_of(watts), work_mean = mean_of(work), square = 0, product = 0;
+
+        for (unsigned i = 0; i < watts->n; i++) {
+                double x = work->x[i] - work_mean;
+
+                square += x * x;
+                product += x * (watts->x[i] - watts_mean);
+        }
+        return square > 0 ? MAX(product / square, 0) : 0;
+}
+
+/* Step 2. `level` is the mean work per second. */
+static Mean saved_watts(const Series *watts, const Series *work, double level, double work_error,
+                        bool *ret_equal_work)
+{
+        Mean plain = trimmed_mean(watts, 0), equal;
+        Interval wide = interval_of(&plain), narrow;
+        Series left = *watts;
+        double slope;
+
+        *ret_equal_work = false;
+        if (watts->n < LEAST_PAIRS || isinf(work_error))
+                return plain;
+        slope = slope_of(watts, work);
+        for (unsigned i = 0; i < left.n; i++)
+                left.x[i] -= slope * work->x[i];
+        equal = trimmed_mean(&left, 1);
+        equal.bias = slope * work_error * level;
+        narrow = interval_of(&equal);
+        *ret_equal_work = narrow.high - narrow.low < wide.high - wide.low;
+        /* Not before the choice: it would prefer plain means where chance made work differ. */
+        if (work_error > 0)
+                equal.bias = MAX(equal.bias, slope * fabs(trimmed_mean(work, 0).value));
+        return *ret_equal_work ? equal : plain;
+}
+
+static double rate(const BlockPair *pair, const double *of, int arm)
+{
+        return of[arm] / pair->seconds[arm];
+}
+
+static bool is_near(const BlockPair *pair, double work)
+{
+        double mean = (pair->work[0] + pair->work[1]) / (pair->seconds[0] + pair->seconds[1]);
+
+        return work <= 0 || (mean >= work / NEAR && mean <= work * NEAR);
+}
+
+/* The pairs to use, oldest first. */
+static unsigned choose(const Estimator *e, const EstimateQuery *query, const BlockPair **ret_pairs)
+{
+        uint64_t kept = MIN(e->n_pairs, ESTIMATE_PAIRS);
+        unsigned most = query->newest ? query->newest : ESTIMATE_PAIRS, n = 0;
+
+        for (uint64_t i = 1; i <= kept && n < most; i++) {
+                const BlockPair *pair = &e->pairs[(e->n_pairs - i) % ESTIMATE_PAIRS];
+
+                if (is_near(pair, query->near_work))
+                        ret_pairs[n++] = pair;
+        }
+        for (unsigned i = 0; i < n / 2; i++) {
+                const BlockPair *other = ret_pairs[i];
+
+                ret_pairs[i] = ret_pairs[n - 1 - i];
+                ret_pairs[n - 1 - i] = other;
+        }
+        return n;
+}
+
+/* Sums of all pairs, as means. */
+static void add_levels(Estimate *estimate, const BlockPair **pairs, unsigned n)
+{
+        double seconds[2] = { 0 }, joules[2] = { 0 }, work[2] = { 0 };
+
+        for (unsigned i = 0; i < n; i++)
+                for (int arm = 0; arm < 2; arm++) {
+                        seconds[arm] += pairs[i]->seconds[arm];
+                        joules[arm] += pairs[i]->joules[arm];
+                        work[arm] += pairs[i]->work[arm];
+                }
+        estimate->off_watts = joules[0] / seconds[0];
+        estimate->on_watts = joules[1] / seconds[1];
+        estimate->off_joules_per_work = work[0] > 0 ? joules[0] / work[0] : NAN;
+        estimate->on_joules_per_work = work[1] > 0 ? joules[1] / work[1] : NAN;
+        estimate->pair_seconds = (seconds[0] + seconds[1]) / n;
+}
+
+/* The share of the joules per unit of work that is saved: 1 - exp(-x) of logarithms of ratios. */
+static Interval share_saved(const Series *logs)
+{
+        Mean mean = trimmed_mean(logs, 0);
+        Interval x = interval_of(&mean);
+
+        return (Interval){ -expm1(-x.value), -expm1(-x.low), -expm1(-x.high) };
+}
+
+static void add_log(Series *logs, const BlockPair *pair)
+{
+        double off = pair->joules[0] * pair->work[1], on = pair->joules[1] * pair->work[0];
+
+        if (off > 0 && on > 0)
+                logs->x[logs->n++] = log(off / on);
+}
+
+Estimate estimate(const Estimator *estimator, const EstimateQuery *query)
+{
+        const BlockPair *pairs[ESTIMATE_PAIRS];
+        unsigned n = choose(estimator, query, pairs);
+        const Interval none = { NAN, NAN, NAN };
+        Series watts = { .n = n }, work = { .n = n }, delay = { .n = n }, logs = { .n = 0 };
+        Estimate found = { n,   0,   none, false, none, none,           NAN,
+                           NAN, NAN, NAN,  NAN,   1,    VERDICT_UNKNOWN };
+        double level = 0;
+        Mean mean;
+
+        if (n == 0)
+                return found;
+        for (unsigned i = 0; i < n; i++) {
+                const BlockPair *p = pairs[i];
+
+                watts.x[i] = rate(p, p->joules, 0) - rate(p, p->joules, 1);
+                work.x[i] = rate(p, p->work, 0) - rate(p, p->work, 1);
+                delay.x[i] = rate(p, p->delay, 1) - rate(p, p->delay, 0);
+                level += (rate(p, p->work, 0) + rate(p, p->work, 1)) / 2 / n;
+                add_log(&logs, p);
+        }
+        add_levels(&found, pairs, n);
+        mean = saved_watts(&watts, &work, level, query->work_error, &found.equal_work);
+        found.watts = interval_of(&mean);
+        found.effective_pairs = mean.effective;
+        if (n >= LEAST_PAIRS)
+                found.odds = odds_of(&mean);
+        if (found.odds >= ESTIMATE_ODDS)
+                found.verdict = mean.value > 0 ? VERDICT_SAVES : VERDICT_COSTS;
+        mean = trimmed_mean(&delay, 0);
+        found.delay = interval_of(&mean);
+        found.per_work = share_saved(&logs);
+        return found;
+}
+
+double estimate_pairs_needed(const Estimate *estimate, const Interval *what, double half_width)
+{
+        double half = (what->high - what->low) / 2, factor = half / half_width;
+
+        if (!isfinite(half) || !(half_width > 0))
+                return -1;
+        return factor > 1 ? ceil(estimate->n_pairs * (factor * factor - 1)) : 0;
+}
+
+static void append_real(GString *text, double value)
+{
+        char buffer[G_ASCII_DTOSTR_BUF_SIZE];
+
+        g_string_append_c(text, ' ');
+        g_string_append(text, g_ascii_dtostr(buffer, sizeof(buffer), value));
+}
+
+char *estimator_format(const Estimator *e)
+{
+        uint64_t kept = MIN(e->n_pairs, ESTIMATE_PAIRS);
+        GString *text = g_string_new(MAGIC "\n");
+
+        g_string_append_printf(text, "pairs %" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT "\ndropped",
+                               e->n_pairs, e->n_blocks);
+        for (int i = 0; i < BLOCK_DROPS; i++)
+                g_string_append_printf(text, " %" G_GUINT64_FORMAT,
+                                       e->dropped[i] + (i == DROP_UNPAIRED && e->half.seconds > 0));
+        for (uint64_t i = kept; i > 0; i--) {
+                const BlockPair *pair = &e->pairs[(e->n_pairs - i) % ESTIMATE_PAIRS];
+
+                g_string_append(text, "\npair");
+                for (int arm = 0; arm < 2; arm++) {
+                        append_real(text, pair->seconds[arm]);
+                        append_real(text, pair->joules[arm]);
+                        append_real(text, pair->work[arm]);
+                        append_real(text, pair->delay[arm]);
+                }
+        }
+        g_string_append(text, "\nend\n");
+        return g_string_free(text, FALSE);
+}
+
+/* Reads the word, and `n` counts behind it, that make up the line. */
+static bool parse_counts(const char *line, const char *word, uint64_t *ret_counts, int n)
+{
+        g_auto(GStrv) parts = g_strsplit(line, " ", -1);
+
+        if ((int)g_strv_length(parts) != n + 1 || !g_str_equal(parts[0], word))
+                return false;
+        for (int i = 0; i < n; i++)
+                if (!g_ascii_string_to_unsigned(parts[i + 1], 10, 0, UINT64_MAX / 2, &ret_counts[i],
+                                                NULL))
+                        return false;
+        return true;
+}
+
+static bool parse_pair(const char *line, BlockPair *ret_pair)
+{
+        g_auto(GStrv) parts = g_strsplit(line, " ", -1);
+        double x[8];
+
+        if (g_strv_length(parts) != 9 || !g_str_equal(parts[0], "pair"))
+                return false;
+        for (int i = 0; i < 8; i++) {
+                char *end;
+
+                x[i] = g_ascii_strtod(parts[i + 1], &end);
+                if (end == parts[i + 1] || *end)
+                        return false;
+        }
+        for (int arm = 0; arm < 2; arm++) {
+                const double *y = x + (ptrdiff_t)4 * arm;
+                Block block = { arm, y[0], y[1], y[2], y[3] };
+
+                if (!is_sound(&block))
+                        return false;
+                put(ret_pair, &block);
+        }
+        return true;
+}
+
+int estimator_parse(const char *text, Estimator *ret_estimator)
+{
+        g_autofree Estimator *e = g_new0(Estimator, 1);
+        g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+        guint n = g_strv_length(lines);
+        uint64_t counts[2], kept;
+
+        if (n < 5 || !g_str_equal(lines[0], MAGIC) || !parse_counts(lines[1], "pairs", counts, 2) ||
+            !parse_counts(lines[2], "dropped", e->dropped, BLOCK_DROPS))
+                return -EBADMSG;
+        e->n_pairs = counts[0];
+        e->n_blocks = counts[1];
+        kept = MIN(e->n_pairs, ESTIMATE_PAIRS);
+        if (n != 5 + kept || !g_str_equal(lines[n - 2], "end") || *lines[n - 1])
+                return -EBADMSG;
+        for (uint64_t i = 0; i < kept; i++)
+                if (!parse_pair(lines[3 + i], &e->pairs[(e->n_pairs - kept + i) % ESTIMATE_PAIRS]))
+                        return -EBADMSG;
+        *ret_estimator = *e;
+        return 0;
+}

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The evaluator of one policy; the algorithm is in the header. */
+#include "evaluate/evaluator.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "model/random.h"
+
+#define SECOND     UINT64_C(1000000)
+#define MINUTE     (60 * SECOND)
+#define GAP_USEC   (10 * MINUTE)
+#define SAVES_USEC (240 * MINUTE) /* the longest mean gap after "saves" */
+#define COSTS_USEC (60 * MINUTE)  /* and after "costs" */
+#define FIRST      4              /* pairs that follow on each other */
+#define NEWEST     64             /* pairs that say what is saved */
+#define LATEST     8              /* that overrule them */
+#define WORK_ERROR 0.03           /* of busy time */
+#define LOAD_USEC  (30 * SECOND)  /* time constant */
+#define LEAST_WORK 0.01           /* CPUs */
+#define WITHOUT    2
+#define ABSENT     (60 * MINUTE)
+#define MAGIC      "idled-evaluator 1"
+
+const Setting evaluate_settings[] = {
+        { .section = "Evaluate",
+          .key = "Trials",
+          .type = SETTING_BOOL,
+          .offset = offsetof(EvaluateOptions, trials),
+          .fallback = "yes",
+          .help = "Ignore a policy for some seconds now and then, to measure what it saves" },
+        { .section = "Evaluate",
+          .key = "BackOff",
+          .type = SETTING_BOOL,
+          .offset = offsetof(EvaluateOptions, back_off),
+          .fallback = "yes",
+          .help = "Ignore a policy for as long as it was measured to cost energy" },
+        { .section = "Evaluate",
+          .key = "BlockTime",
+          .type = SETTING_DURATION,
+          .offset = offsetof(EvaluateOptions, block_usec),
+          .fallback = "2s",
+          .min = 1e6,
+          .max = 600e6,
+          .help = "How long energy is measured with the policy, and as long without it" },
+        { .section = "Evaluate",
+          .key = "WashOut",
+          .type = SETTING_DURATION,
+          .offset = offsetof(EvaluateOptions, washout_usec),
+          .fallback = "1s",
+          .min = 0,
+          .max = 60e6,
+          .help = "How long the machine settles before each measurement" },
+        { .section = "Evaluate",
+          .key = "Duty",
+          .type = SETTING_PERCENT,
+          .offset = offsetof(EvaluateOptions, duty),
+          .fallback = "1%",
+          .min = 0.001,
+          .max = 0.5,
+          .help = "Share of any hour that trials take at most" },
+        { .key = NULL },
+};
+
+void evaluator_init(Evaluator *evaluator, uint64_t seed)
+{
+        *evaluator = (Evaluator){ .seed = seed };
+        evaluator->found = estimate(&evaluator->estimator, &(EstimateQuery){ 0 });
+}
+
+static ScheduleOptions schedule_of(const Evaluator *e, const EvaluateOptions *options)
+{
+        return (ScheduleOptions){
+                .block_usec = options->block_usec,
+                .washout_usec = options->washout_usec,
+                .duty = 0.5,
+                .rest_on = e->trial_rest_on,
+                .seed = e->seed,
+        };
+}
+
+/* What a trial costs: time in the arm that does not rest. */
+static double trial_cost(const EvaluateOptions *options)
+{
+        return (double)(options->washout_usec + options->block_usec);
+}
+
+/* The most that may be spent at once, and what comes back in an hour. At least one trial, else
+ * there were none. */
+static double half_budget(const EvaluateOptions *options)
+{
+        return MAX(options->duty * 30 * (double)MINUTE, trial_cost(options));
+}
+
+static void look_up(Evaluator *e)
+{
+        EstimateQuery query = { .work_error = WORK_ERROR, .near_work = e->load, .newest = LATEST };
+        Estimate latest;
+
+        if (e->found_pairs == e->estimator.n_pairs && e->found_load > 0 &&
+            fabs(log(e->load / e->found_load)) < 0.2)
+                return;
+        latest = estimate(&e->estimator, &query);
+        query.newest = NEWEST;
+        e->found = estimate(&e->estimator, &query);
+        if (latest.verdict != VERDICT_UNKNOWN && latest.verdict != e->found.verdict)
+                e->found = latest;
+        e->found_pairs = e->estimator.n_pairs;
+        e->found_load = e->load;
+}
+
+/* Step 1: what is likelier, as long as there is no verdict. */
+static bool rests_on(const Evaluator *e, const EvaluateOptions *options)
+{
+        const Interval *watts = &e->found.watts;
+        bool likely = e->found.n_pairs >= FIRST && watts->value < -(watts->high - watts->low) / 4;
+
+        return !(options->trials && options->back_off &&
+                 (e->found.verdict == VERDICT_COSTS ||
+                  (e->found.verdict == VERDICT_UNKNOWN && likely)));
+}
+
+bool evaluator_is_trying(const Evaluator *e)
+{
+        return e->start_usec > 0 && e->slot.on != e->trial_rest_on;
+}
+
+bool evaluator_is_on(const Evaluator *e, const EvaluateOptions *options)
+{
+        return e->start_usec > 0 ? e->slot.on : rests_on(e, options);
+}
+
+/* What the time in effect was worth. */
+static void add_saved(Evaluator *e, double seconds)
+{
+        const Interval *watts = &e->found.watts;
+
+        e->effective_sec += seconds;
+        e->unvalued_sec += seconds;
+        if (!isfinite(watts->low))
+                return;
+        e->saved_joules[0] += watts->value * e->unvalued_sec;
+        e->saved_joules[1] += watts->low * e->unvalued_sec;
+        e->saved_joules[2] += watts->high * e->unvalued_sec;
+        e->unvalued_sec = 0;
+}
+
+/* A random number from 0 to 2, of mean 1. */
+static double spread(Evaluator *e)
+{
+        uint64_t state = e->seed + e->pair * UINT64_C(0x9e3779b97f4a7c15);
+
+        return (double)(random_next(&state) >> 11) * 0x1p-52;
+}
+
+/* True if the last pair says the opposite of the verdict. */
+static bool is_contradicted(const Evaluator *e)
+{
+        EstimateQuery query = { .work_error = INFINITY, .near_work = e->load, .newest = 1 };
+        double watts = estimate(&e->estimator, &query).watts.value;
+
+        return (e->found.verdict == VERDICT_SAVES && watts < 0) ||
+               (e->found.verdict == VERDICT_COSTS && watts > 0);
+}
+
+/* Step 2: the next trial is no sooner than this. */
+static void set_next(Evaluator *e, uint64_t now)
+{
+        unsigned n = e->found.n_pairs;
+        uint64_t gap = GAP_USEC, most = e->found.verdict == VERDICT_SAVES ? SAVES_USEC : COSTS_USEC;
+
+        if (n < FIRST || is_contradicted(e)) {
+                e->next_usec = now;
+                return;
+        }
+        if (e->found.verdict != VERDICT_UNKNOWN)
+                for (unsigned i = FIRST; i + 1 < n && gap < most; i += 2)
+                        gap *= 2;
+        e->next_usec = now + (uint64_t)(spread(e) * (double)MIN(gap, most));
+}
+
+static void set_slot(Evaluator *e, const EvaluateOptions *options, uint64_t now)
+{
+        ScheduleOptions schedule = schedule_of(e, options);
+        uint64_t begin = schedule_pair_start(&schedule, e->pair);
+
+        e->slot = schedule_at(&schedule, begin + (now - e->start_usec));
+        e->due_usec = e->start_usec + (e->slot.end_usec - begin);
+}
+
+static void end_trial(Evaluator *e, uint64_t now)
+{
+        e->start_usec = 0;
+        e->due_usec = 0;
+        e->pair++;
+        look_up(e);
+        set_next(e, now);
+}
+
+void evaluator_interrupt(Evaluator *e, const EvaluateOptions *options, BlockDrop why, uint64_t now)
+{
+        if (e->start_usec == 0)
+                return;
+        estimator_drop(&e->estimator, why, e->pair);
+        end_trial(e, now);
+        /* What makes one block useless may do so to the next. */
+        e->next_usec = MAX(e->next_usec, now + 2 * (options->block_usec + options->washout_usec));
+}
+
+/* Another load than the one that is waited with has its own pace. */
+static void follow_load(Evaluator *e, const EvaluatorView *view, double usec)
+{
+        double weight = e->load > 0 ? -expm1(-usec / (double)LOAD_USEC) : 1;
+        unsigned before = e->found.n_pairs;
+
+        e->load += weight * (view->work - e->load);
+        look_up(e);
+        if (e->start_usec == 0 && e->found.n_pairs < FIRST && before >= FIRST && e->n_without == 0)
+                e->next_usec = view->now_usec;
+}
+
+static void pass_time(Evaluator *e, const EvaluateOptions *options, const EvaluatorView *view)
+{
+        double usec = e->seen_usec > 0 ? (double)(view->now_usec - e->seen_usec) : 0;
+        double half = half_budget(options);
+        bool on = evaluator_is_on(e, options);
+
+        if (e->seen_usec == 0) {
+                e->budget_usec = half;
+                follow_load(e, view, 0);
+                set_next(e, view->now_usec);
+        }
+        e->budget_usec = MIN(e->budget_usec + usec * half / (double)(60 * MINUTE), half);
+        if (evaluator_is_trying(e))
+                e->budget_usec -= usec;
+        e->total_sec += usec / 1e6;
+        if (e->active && on)
+                add_saved(e, usec / 1e6);
+        follow_load(e, view, usec);
+        e->seen_usec = view->now_usec;
+        e->active = view->wanted;
+}
+
+void evaluator_pass(Evaluator *e, const EvaluateOptions *options, const EvaluatorView *view)
+{
+        bool may = view->wanted && view->possible && options->trials;
+
+        if (view->now_usec < e->seen_usec)
+                return;
+        pass_time(e, options, view);
+        if (e->start_usec > 0) {
+                if (!may)
+                        evaluator_interrupt(e, options, DROP_EFFECT, view->now_usec);
+                return;
+        }
+        if (!may || e->load < LEAST_WORK || view->now_usec < e->next_usec ||
+            e->budget_usec < trial_cost(options))
+                return;
+        e->start_usec = view->now_usec;
+        e->trial_rest_on = rests_on(e, options);
+        set_slot(e, options, view->now_usec);
+}
+
+uint64_t evaluator_due(const Evaluator *e)
+{
+        return e->start_usec > 0 ? e->due_usec : UINT64_MAX;
+}
+
+/* Why the block that was measured is of no use; BLOCK_DROPS: it is of use. */
+static BlockDrop judge(const EvaluateOptions *options, const Meter *meter)
+{
+        double wanted = (double)options->block_usec / 1e6;
+
+        if (!meter->valid)
+                return DROP_ENERGY;
+        if (meter->joules <= 0)
+                return DROP_FROZEN;
+        if (fabs(meter->seconds - wanted) > wanted / 4)
+                return DROP_SHORT;
+        if (meter->work < LEAST_WORK * meter->seconds)
+                return DROP_IDLE;
+        return BLOCK_DROPS;
+}
+
+/* Steps 5 and 6. */
+static void drop_block(Evaluator *e, const EvaluateOptions *options, BlockDrop why, uint64_t now)
+{
+        bool without = why == DROP_ENERGY || why == DROP_FROZEN;
+
+        evaluator_interrupt(e, options, why, now);
+        e->n_without = without ? e->n_without + 1 : 0;
+        if (e->n_without < WITHOUT)
+                return;
+        e->n_without = 0;
+        e->next_usec = now + ABSENT;
+}
+
+void evaluator_step(Evaluator *e, const EvaluateOptions *options, uint64_t now, const Meter *meter)
+{
+        BlockDrop why;
+
+        if (e->start_usec == 0 || now < e->due_usec)
+                return;
+        if (e->slot.counted) {
+                why = judge(options, meter);
+                if (why != BLOCK_DROPS) {
+                        drop_block(e, options, why, now);
+                        return;
+                }
+                e->n_without = 0;
+                estimator_add(&e->estimator,
+                              &(Block){ e->slot.on, meter->seconds, meter->joules, meter->work,
+                                        meter->delay },
+                              e->pair);
+        }
+        if (e->slot.counted && e->slot.half == 1) {
+                end_trial(e, now);
+                return;
+        }
+        /* A late reading makes what follows begin later, not shorter. */
+        e->start_usec += now - e->due_usec;
+        set_slot(e, options, now);
+}
+
+uint64_t evaluator_wait(const Evaluator *e, uint64_t now)
+{
+        return e->start_usec == 0 && e->next_usec > now ? e->next_usec - now : 0;
+}
+
+double evaluator_effective_share(const Evaluator *e)
+{
+        return e->total_sec > 0 ? e->effective_sec / e->total_sec : NAN;
+}
+
+Interval evaluator_saved_joules(const Evaluator *e)
+{
+        const double *saved = e->saved_joules;
+
+        if (e->estimator.n_pairs < 2 || e->effective_sec <= e->unvalued_sec)
+                return (Interval){ NAN, NAN, NAN };
+        return (Interval){ saved[0], saved[1], saved[2] };
+}
+
+const char *energy_source_text(EnergySource source)
+{
+        static const char *const texts[] = { "none", "rapl", "battery", "estimate" };
+
+        return texts[source];
+}
+
+char *evaluator_format(const Evaluator *e, EnergySource source, int n_cpus)
+{
+        const double reals[] = { e->saved_joules[0], e->saved_joules[1], e->saved_joules[2],
+                                 e->unvalued_sec,    e->effective_sec,   e->total_sec };
+        GString *text = g_string_new(NULL);
+        g_autofree char *blocks = estimator_format(&e->estimator);
+
+        g_string_append_printf(text, MAGIC "\nmachine %s %d\ntotals", energy_source_text(source),
+                               n_cpus);
+        for (size_t i = 0; i < G_N_ELEMENTS(reals); i++) {
+                char buffer[G_ASCII_DTOSTR_BUF_SIZE];
+
+                g_string_append_printf(text, " %s",
+                                       g_ascii_dtostr(buffer, sizeof(buffer), reals[i]));
+        }
+        g_string_append_printf(text, "\n%s", blocks);
+        return g_string_free(text, FALSE);
+}
+
+/* Reads the line of totals; false if it is none. */
+static bool parse_totals(const char *line, Evaluator *e)
+{
+        double *const to[] = { &e->saved_joules[0], &e->saved_joules[1], &e->saved_joules[2],
+                               &e->unvalued_sec,    &e->effective_sec,   &e->total_sec };
+        g_auto(GStrv) parts = g_strsplit(line, " ", -1);
+
+        if (g_strv_length(parts) != G_N_ELEMENTS(to) + 1 || !g_str_equal(parts[0], "totals"))
+                return false;
+        for (size_t i = 0; i < G_N_ELEMENTS(to); i++) {
+                char *end;
+
+                *to[i] = g_ascii_strtod(parts[i + 1], &end);
+                if (end == parts[i + 1] || *end || !isfinite(*to[i]))
+                        return false;
+        }
+        return e->unvalued_sec >= 0 && e->effective_sec >= e->unvalued_sec &&
+               e->total_sec >= e->effective_sec;
+}
+
+int evaluator_parse(const char *text, EnergySource source, int n_cpus, Evaluator *evaluator)
+{
+        g_autofree char *machine = g_strdup_printf("machine %s %d", energy_source_text(source),
+                                                   n_cpus);
+        g_autofree Evaluator *e = g_memdup2(evaluator, sizeof(*evaluator));
+        g_auto(GStrv) lines = g_strsplit(text, "\n", 4);
+
+        if (g_strv_length(lines) != 4 || !g_str_equal(lines[0], MAGIC) ||
+            !g_str_has_prefix(lines[1], "machine ") || !parse_totals(lines[2], e) ||
+            estimator_parse(lines[3], &e->estimator) < 0)
+                return -EBADMSG;
+        if (!g_str_equal(lines[1], machine))
+                return -ESTALE;
+        e->pair = e->estimator.n_pairs + e->estimator.n_blocks; /* another order than before */
+        e->found_load = 0;
+        *evaluator = *e;
+        return 0;
+}

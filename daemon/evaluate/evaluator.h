@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The evaluator of one policy: when its requests are honoured, when they are ignored to measure
+ * what they save, and what that was. docs/evaluate.md has the reasons. Pure: the manager reads the
+ * machine (manager-evaluate.c), tests let a virtual time pass.
+ *
+ *  1. The arm that rests is "on": requests are honoured. Once they were found to cost energy, or to
+ *     do so more likely than not, it is "off", if the administrator lets idled back off.
+ *  2. A trial is a pair of blocks, one of each arm (schedule.h). The first of a load follow on each
+ *     other as long as the budget lasts; then gaps double, of random length. If a trial contradicts
+ *     the verdict the next follows at once, and the latest eight overrule those before.
+ *  3. Budget. Half of the duty's share of an hour may be spent at once on the arm that does not
+ *     rest, and the other half comes back evenly in the course of the hour: no hour sees more than
+ *     the duty.
+ *  4. What is known is known for loads like those it was measured at: the estimate is that of pairs
+ *     with a quarter to four times the present work. Another load has a verdict of its own.
+ *  5. What happens in the middle of a block drops it, with the reason, and ends the trial.
+ *  6. Energy that cannot be read ends trials for an hour.
+ */
+#ifndef IDLED_EVALUATOR_H
+#define IDLED_EVALUATOR_H
+
+#include "base/setting.h"
+#include "evaluate/estimate.h"
+#include "evaluate/schedule.h"
+
+/* Section [Evaluate] of idled.conf. */
+typedef struct EvaluateOptions {
+        bool trials;   /* requests may be ignored to measure; false: always honoured */
+        bool back_off; /* and where they cost energy they are ignored */
+        uint64_t block_usec, washout_usec;
+        double duty; /* the most of an hour that trials take, 0 to 1 */
+} EvaluateOptions;
+
+extern const Setting evaluate_settings[];
+
+/* What is measured by. */
+typedef enum EnergySource {
+        ENERGY_SOURCE_NONE,
+        ENERGY_SOURCE_RAPL,
+        ENERGY_SOURCE_BATTERY,
+        ENERGY_SOURCE_ESTIMATE,
+} EnergySource;
+
+typedef struct Evaluator {
+        Estimator estimator;
+        uint64_t seed;
+
+        uint64_t pair;       /* number of the trial that goes on, or of the next */
+        uint64_t start_usec; /* of the trial; 0: none goes on */
+        ScheduleSlot slot;   /* of it */
+        uint64_t due_usec;   /* end of the slot */
+        bool trial_rest_on;  /* the arm that rested when it began */
+
+        uint64_t next_usec; /* no trial before this */
+        double budget_usec; /* for trials */
+        unsigned n_without; /* blocks in a row without energy */
+
+        uint64_t seen_usec; /* when time last passed; 0: never */
+        bool active;        /* there were requests then */
+        double load;        /* work per second, filtered */
+
+        Estimate found; /* for loads like `found_load` */
+        double found_load;
+        uint64_t found_pairs; /* that were there then */
+
+        double saved_joules[3]; /* value, low, high */
+        double unvalued_sec;    /* in effect before there was an estimate */
+        double effective_sec, total_sec;
+} Evaluator;
+
+/* What one call sees. */
+typedef struct EvaluatorView {
+        uint64_t now_usec; /* CLOCK_MONOTONIC, not 0 */
+        bool wanted;       /* the policy has requests that serve to save energy */
+        bool possible;     /* what it requests takes effect when honoured, energy can be read,
+                              and nothing else keeps from trials */
+        double work;       /* per second, now */
+} EvaluatorView;
+
+/* What was measured since the reading before, for step(). */
+typedef struct Meter {
+        double seconds, joules, work, delay;
+        bool valid; /* energy */
+} Meter;
+
+void evaluator_init(Evaluator *evaluator, uint64_t seed);
+
+/* Time has passed; begins a trial if it is time for one. Call it in every tick. */
+void evaluator_pass(Evaluator *evaluator, const EvaluateOptions *options,
+                    const EvaluatorView *view);
+
+/* When evaluator_step() is due; UINT64_MAX: no trial goes on. */
+uint64_t evaluator_due(const Evaluator *evaluator);
+
+/* A slot of the trial is over: `meter` is what was read since the call before this one, or since
+ * the trial began. */
+void evaluator_step(Evaluator *evaluator, const EvaluateOptions *options, uint64_t now_usec,
+                    const Meter *meter);
+
+/* What was measured in the block that goes on is of no use: ends the trial, if one goes on. */
+void evaluator_interrupt(Evaluator *evaluator, const EvaluateOptions *options, BlockDrop why,
+                         uint64_t now_usec);
+
+/* True if the policy's requests take effect now. */
+bool evaluator_is_on(const Evaluator *evaluator, const EvaluateOptions *options);
+
+/* True while requests are ignored, or honoured, for no more than to measure. */
+bool evaluator_is_trying(const Evaluator *evaluator);
+
+/* How long until a trial may follow, in microseconds, while it goes on as now. */
+uint64_t evaluator_wait(const Evaluator *evaluator, uint64_t now_usec);
+
+/* Share of the time, in which there were requests or not, that they were in effect; NAN: no time
+ * has passed. */
+double evaluator_effective_share(const Evaluator *evaluator);
+
+/* Saved since measuring began; NAN while there is no estimate. */
+Interval evaluator_saved_joules(const Evaluator *evaluator);
+
+/* "rapl", static. */
+const char *energy_source_text(EnergySource source);
+
+/* The state as text, for a file: `source` and `n_cpus` say of which machine it is. */
+char *evaluator_format(const Evaluator *evaluator, EnergySource source, int n_cpus);
+
+/* Reads it again. -EBADMSG: that is no such text; -ESTALE: it is of another machine, or measured by
+ * something else. The evaluator is untouched then. */
+int evaluator_parse(const char *text, EnergySource source, int n_cpus, Evaluator *evaluator);
+
+#endif

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Measuring what policies save.
+ *
+ * Every policy whose requests serve to save energy has an evaluator (evaluate/evaluator.h), which
+ * says whether they are honoured now. One trial goes on at a time, on a timer of its own; between
+ * trials evaluators only see the ticks that come anyway, so that they wake no CPU. Energy is read
+ * at the ends of blocks and at no other time, because that wakes a CPU of each package.
+ *
+ * What was found is kept in the state directory, one file per policy. It is written without waiting
+ * for the disk: after a power cut a file may be damaged, which shows, and then it is set aside.
+ */
+#include "manager/manager-evaluate.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "manager/manager-parts.h"
+#include "manager/trial.h"
+#include "model/pack.h"
+
+#define TIMER_USEC 10000                  /* accuracy of the timer */
+#define SAVE_USEC  (300 * G_USEC_PER_SEC) /* files are written no more often than that */
+
+static uint64_t now_usec(void)
+{
+        struct timespec now;
+
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        return (uint64_t)now.tv_sec * G_USEC_PER_SEC + (uint64_t)now.tv_nsec / 1000;
+}
+
+static const EvaluateOptions *options_of(const Manager *manager)
+{
+        return config_section(manager->config, "Evaluate")->options;
+}
+
+static Evaluator *nth(const Manager *manager, guint i)
+{
+        return g_array_index(manager->policies, ActivePolicy, i).evaluator;
+}
+
+EnergySource manager_energy_source(const Manager *manager)
+{
+        const EnergyDomain *domains;
+        int n = sensors_energy_domains(manager->sensors, &domains);
+
+        for (int i = 0; i < n; i++)
+                if (domains[i].package)
+                        return ENERGY_SOURCE_RAPL;
+        return ENERGY_SOURCE_NONE;
+}
+
+/* Files */
+
+static char *file_of(const Manager *manager, const char *policy, const char *suffix)
+{
+        return g_strdup_printf("%s/evaluate-%s%s", manager->setup.state, policy, suffix);
+}
+
+static void set_aside(const Manager *manager, const char *policy, const char *path, const char *why)
+{
+        g_autofree char *aside = file_of(manager, policy, ".aside");
+
+        if (rename(path, aside) < 0)
+                log_warning("%s: %s; what was measured before is not used", path, why);
+        else
+                log_warning("%s: %s; it is kept as %s, and measuring begins again", path, why,
+                            aside);
+}
+
+/* Reads what an instance before this one found; false if there is nothing of use. */
+static bool recall(const Manager *manager, const char *policy, Evaluator *evaluator)
+{
+        g_autofree char *path = NULL, *text = NULL, *whole = NULL;
+        struct stat st;
+        int r;
+
+        if (!manager->setup.state)
+                return false;
+        path = file_of(manager, policy, "");
+        if (stat(path, &st) < 0 && errno == ENOENT)
+                return false;
+        /* Opening a FIFO would wait for its other end. */
+        r = S_ISREG(st.st_mode) ? file_read(AT_FDCWD, path, &text) : -EBADMSG;
+        if (r >= 0) {
+                whole = g_strconcat(text, "\n", NULL);
+                r = evaluator_parse(whole, manager_energy_source(manager),
+                                    manager->topology->n_cpus, evaluator);
+        } else if (r != -EBADMSG && r != -EFBIG)
+                log_error_errno(r, "%s: %m; what was measured before is not used", path);
+        if (r == -EBADMSG || r == -EFBIG)
+                set_aside(manager, policy, path, "found no state of an evaluator in it");
+        else if (r == -ESTALE)
+                set_aside(manager, policy, path, "found the state of another machine in it");
+        return r >= 0;
+}
+
+static int write_file(const char *dir, const char *path, const char *text)
+{
+        g_autofree char *new = g_strconcat(path, ".new", NULL);
+        size_t length = strlen(text);
+        _fd_ int fd = -1;
+
+        if (g_mkdir_with_parents(dir, 0755) < 0)
+                return -errno;
+        unlink(new);
+        fd = open(new, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+        if (fd < 0)
+                return -errno;
+        if (write(fd, text, length) != (ssize_t)length || rename(new, path) < 0) {
+                int r = errno ? -errno : -EIO;
+
+                unlink(new);
+                return r;
+        }
+        return 0;
+}
+
+void manager_keep_evaluations(Manager *manager)
+{
+        if (!manager->setup.state || manager->setup.dry_run)
+                return;
+        manager->meter.kept_usec = now_usec();
+        for (guint i = 0; i < manager->policies->len; i++) {
+                const ActivePolicy *p = &g_array_index(manager->policies, ActivePolicy, i);
+                g_autofree char *path = file_of(manager, p->policy->name, ""), *text = NULL;
+                int r;
+
+                if (!p->evaluator || p->evaluator->total_sec <= 0)
+                        continue;
+                text = evaluator_format(p->evaluator, manager_energy_source(manager),
+                                        manager->topology->n_cpus);
+                r = write_file(manager->setup.state, path, text);
+                if (r < 0 && r != manager->meter.keep_error)
+                        log_error_errno(r, "%s: what was measured cannot be kept: %m", path);
+                manager->meter.keep_error = MIN(r, 0);
+        }
+}
+
+void manager_start_evaluation(const Manager *manager, ActivePolicy *active, bool always)
+{
+        g_autofree Evaluator *evaluator = g_new0(Evaluator, 1);
+
+        evaluator_init(evaluator, (uint64_t)g_random_int() << 32 | g_random_int());
+        if (recall(manager, active->policy->name, evaluator) || always)
+                active->evaluator = g_steal_pointer(&evaluator);
+}
+
+/* Readings */
+
+/* Work per second in CPUs of the fastest kind: of the threads of a core that are busy at the same
+ * time each but the first adds SMT_GAIN. */
+static double work_of(const Manager *manager, const Snapshot *snapshot)
+{
+        const Topology *t = manager->topology;
+        double work = 0;
+
+        for (int i = 0; i < t->n_cores; i++) {
+                const TopologyCore *core = &t->cores[i];
+                double free = 1, sum = 0;
+
+                for (int j = 0; j < core->n_threads; j++) {
+                        double busy = snapshot->busy[t->core_cpus[core->first + (uint32_t)j]];
+
+                        free *= 1 - CLAMP(busy, 0, 1);
+                        sum += busy;
+                }
+                work += core->capacity * (1 - free + SMT_GAIN * (sum - (1 - free))) /
+                        CAPACITY_SCALE;
+        }
+        return work;
+}
+
+/* What happened since it was read last. */
+static Meter read_meter(Manager *manager)
+{
+        Counters *before = manager->meter.previous, *now = manager->meter.current;
+        const Snapshot *s = manager->meter.snapshot;
+        Meter meter = { .valid = true };
+        bool packages = false;
+
+        manager->meter.previous = now;
+        manager->meter.current = before;
+        if (counters_read(manager->sensors, SENSE_LOAD | SENSE_PRESSURE | SENSE_ENERGY, before) < 0)
+                return (Meter){ 0 };
+        snapshot_compute(now->time_usec ? now : NULL, before, manager->meter.snapshot);
+        meter.seconds = (double)s->interval_usec / 1e6;
+        meter.work = work_of(manager, s) * meter.seconds;
+        meter.delay = s->have & SENSE_PRESSURE ? s->pressure * meter.seconds : 0;
+        for (int i = 0; s->have & SENSE_ENERGY && i < s->n_energy; i++) {
+                if (!s->energy[i].package)
+                        continue;
+                packages = true;
+                meter.valid &= s->energy[i].valid;
+                meter.joules += s->energy[i].joules;
+        }
+        meter.valid &= packages;
+        return meter;
+}
+
+/* Trials */
+
+static void set_timer(Manager *manager)
+{
+        uint64_t due = UINT64_MAX;
+        int r = 0;
+
+        for (guint i = 0; i < manager->policies->len; i++)
+                if (nth(manager, i))
+                        due = MIN(due, evaluator_due(nth(manager, i)));
+        if (!manager->meter.timer)
+                return;
+        if (due == UINT64_MAX) {
+                sd_event_source_set_enabled(manager->meter.timer, SD_EVENT_OFF);
+                return;
+        }
+        r = sd_event_source_set_time(manager->meter.timer, due);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(manager->meter.timer, SD_EVENT_ONESHOT);
+        if (r < 0)
+                log_error_errno(r, "The timer cannot be set: %m");
+}
+
+/* The evaluator whose trial goes on; NULL: none does. */
+static Evaluator *trying(const Manager *manager)
+{
+        for (guint i = 0; i < manager->policies->len; i++)
+                if (nth(manager, i) && evaluator_due(nth(manager, i)) != UINT64_MAX)
+                        return nth(manager, i);
+        return NULL;
+}
+
+/* False if none of the CPUs that the policy requests to park is parked, although it is honoured.
+ * While a block of the other arm or a wash-out goes on that is as it should be. */
+static bool takes_effect(const Manager *manager, const ActivePolicy *p)
+{
+        const Evaluator *e = p->evaluator;
+        CpuSet wanted = manager->topology->online;
+
+        cpuset_subtract(&wanted, &p->wish.allowed);
+        if (cpuset_is_empty(&wanted) || !evaluator_is_on(e, options_of(manager)) ||
+            (evaluator_due(e) != UINT64_MAX && !e->slot.counted))
+                return true;
+        return cpuset_intersects(&wanted, &manager->parked);
+}
+
+static void pass(Manager *manager, ActivePolicy *p)
+{
+        const Evaluator *other = trying(manager);
+        EvaluatorView view = {
+                .now_usec = now_usec(),
+                .wanted = p->wish.for_saving && !manager->meter.calls->is_paused(manager) &&
+                          trial_honours(manager->trial, p->policy->name) != 0,
+                .possible = !manager->trial && !manager->setup.dry_run &&
+                            (!other || other == p->evaluator) && !manager_has_window(manager) &&
+                            takes_effect(manager, p) &&
+                            manager_energy_source(manager) != ENERGY_SOURCE_NONE,
+                .work = work_of(manager, manager->snapshot),
+        };
+
+        evaluator_pass(p->evaluator, options_of(manager), &view);
+        if (!other && trying(manager))
+                read_meter(manager);
+}
+
+void manager_evaluate(Manager *manager)
+{
+        for (guint i = 0; i < manager->policies->len; i++) {
+                ActivePolicy *p = &g_array_index(manager->policies, ActivePolicy, i);
+
+                if (!p->evaluator && p->wish.for_saving)
+                        manager_start_evaluation(manager, p, true);
+                if (p->evaluator)
+                        pass(manager, p);
+        }
+        set_timer(manager);
+}
+
+/* A slot of the trial is over. */
+static int on_slot(sd_event_source *source, uint64_t usec, void *userdata)
+{
+        Manager *manager = userdata;
+        Evaluator *e = trying(manager);
+        uint64_t pairs, dropped, now;
+        Meter meter;
+
+        if (!e || (meter = read_meter(manager)).seconds <= 0)
+                return 0;
+        now = manager->meter.current->time_usec;
+        manager_evaluate(manager);
+        pairs = e->estimator.n_pairs;
+        dropped = estimator_dropped(&e->estimator);
+        evaluator_step(e, options_of(manager), now, &meter);
+        set_timer(manager);
+        if (e->estimator.n_pairs > pairs || estimator_dropped(&e->estimator) > dropped)
+                manager->meter.calls->changed(manager, CHANGE_EVALUATION);
+        pairs = e->estimator.n_pairs - pairs;
+        manager->meter.calls->tick(manager);
+        if (pairs > 0 && now - manager->meter.kept_usec > SAVE_USEC)
+                manager_keep_evaluations(manager);
+        return 0;
+}
+
+void manager_interrupt_evaluation(Manager *manager, BlockDrop why)
+{
+        Evaluator *e = trying(manager);
+
+        if (!e)
+                return;
+        evaluator_interrupt(e, options_of(manager), why, now_usec());
+        set_timer(manager);
+        manager->meter.calls->changed(manager, CHANGE_EVALUATION);
+        manager->meter.calls->wake(manager); /* the arm may be another now */
+}
+
+bool manager_honours(const Manager *manager, const ActivePolicy *active)
+{
+        int told = trial_honours(manager->trial, active->policy->name);
+
+        if (told >= 0)
+                return told;
+        return !active->wish.for_saving || !active->evaluator ||
+               evaluator_is_on(active->evaluator, options_of(manager));
+}
+
+static void explain_evaluation(const Evaluator *e, const Section *section, CpuCause *cause)
+{
+        const Interval *watts = &e->found.watts;
+        bool trial = evaluator_is_trying(e);
+
+        cause->reason = (Reason){
+                .because = trial ? "its requests are ignored for some seconds, to measure what "
+                                   "they save"
+                           : e->found.verdict == VERDICT_COSTS
+                                   ? "its requests were measured to cost energy, so they are "
+                                     "ignored"
+                                   : "its requests seem to cost energy, so they are ignored until "
+                                     "that is known",
+                .inputs = { { "saved", "W", watts->value },
+                            { "at least", "W", watts->low },
+                            { "at most", "W", watts->high } },
+                .option = trial ? "Trials" : "BackOff",
+        };
+        cause->option_source = section_source(section, cause->reason.option);
+}
+
+void manager_explain_ignored(const Manager *manager, const ActivePolicy *active, CpuCause *cause)
+{
+        const Section *section = config_section(manager->config, "Evaluate");
+        const Evaluator *e = active->evaluator;
+
+        cause->ignored = true;
+        cause->policy = active->policy->name;
+        if (trial_honours(manager->trial, active->policy->name) == 0)
+                cause->reason = (Reason){ .because = "a client's trial ignores its requests" };
+        else
+                explain_evaluation(e, section, cause);
+}
+
+void manager_meter_init(Manager *manager, const EvaluationCalls *calls)
+{
+        manager->meter.calls = calls;
+        manager->meter.previous = counters_new(manager->topology->n_cpus);
+        manager->meter.current = counters_new(manager->topology->n_cpus);
+        manager->meter.snapshot = snapshot_new(manager->topology->n_cpus);
+}
+
+void manager_meter_listen(Manager *manager)
+{
+        int r = sd_event_add_time(manager->event, &manager->meter.timer, CLOCK_MONOTONIC, 0,
+                                  TIMER_USEC, on_slot, manager);
+
+        if (r >= 0)
+                r = sd_event_source_set_enabled(manager->meter.timer, SD_EVENT_OFF);
+        if (r < 0)
+                log_error_errno(r, "The timer cannot be made, so nothing is measured: %m");
+}
+
+void manager_meter_done(Manager *manager)
+{
+        manager->meter.timer = sd_event_source_disable_unref(manager->meter.timer);
+        counters_free(manager->meter.previous);
+        counters_free(manager->meter.current);
+        snapshot_free(manager->meter.snapshot);
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Trials.
+ *
+ * An option that a trial sets is a value set at run time, which the trial remembers how to take
+ * back. A reload, and a client that sets the same option, end the trial first: what is taken back
+ * later would be theirs.
+ */
+#include "manager/manager-trial.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include "base/log.h"
+#include "manager/manager-parts.h"
+
+/* Clients switch as often as they like. */
+static LogLimit trial_log;
+
+/* What a trial's data is. */
+typedef struct Running {
+        Manager *manager;
+        sd_event_source *source; /* the client's descriptor */
+} Running;
+
+static Manager *manager_of(const Trial *trial)
+{
+        return ((const Running *)trial->data)->manager;
+}
+
+/* Closes this end of the descriptor. */
+static void drop(Trial *trial)
+{
+        Running *running = trial->data;
+
+        sd_event_source_disable_unref(running->source);
+        g_free(running);
+        trial_free(trial);
+}
+
+/* Notes what the options are at run time now. */
+static void note_former(Trial *trial)
+{
+        for (size_t i = 0; i < trial->request.n_options; i++) {
+                const TrialOption *option = &trial->options[i];
+                const Section *section = config_section(manager_of(trial)->config, option->section);
+                const char *text = section ? g_hash_table_lookup(section->runtime, option->key)
+                                           : NULL;
+
+                trial->former[i] = g_strdup(text ? text : "");
+        }
+}
+
+/* Sets what is not set yet, or with `back` takes back what is, in whatever order the options fit
+ * in: one may contradict another. Returns how many are left, and why the first of them is. */
+static size_t change_all(Trial *trial, bool back, int *ret_error, char **ret_text)
+{
+        size_t left, before = SIZE_MAX;
+
+        for (;;) {
+                left = 0;
+                for (size_t i = 0; i < trial->request.n_options; i++) {
+                        const TrialOption *option = &trial->options[i];
+                        g_autofree char *text = NULL;
+                        int r;
+
+                        if (trial->done[i] != back)
+                                continue;
+                        r = manager_change_option(manager_of(trial), option->section, option->key,
+                                                  back ? trial->former[i] : option->value, &text);
+                        if (r >= 0) {
+                                trial->done[i] = !back;
+                                continue;
+                        }
+                        if (left++ > 0)
+                                continue;
+                        *ret_error = r;
+                        g_free(*ret_text);
+                        *ret_text = g_steal_pointer(&text);
+                }
+                if (left == 0 || left == before)
+                        return left;
+                before = left;
+        }
+}
+
+/* True if options of the trial are an actuator's, which takes them only when it is opened. */
+static bool sets_actuator(const Trial *trial)
+{
+        for (size_t i = 0; i < trial->request.n_options; i++)
+                if (manager_is_actuator_section(trial->options[i].section))
+                        return true;
+        return false;
+}
+
+/* Takes back what the trial changed, and frees it. */
+static void take_back(Trial *trial)
+{
+        Manager *manager = manager_of(trial);
+        g_autofree char *text = NULL;
+        int error;
+
+        manager->trial = NULL;
+        if (change_all(trial, true, &error, &text) > 0)
+                log_warning("An option of a trial could not be set back: %s", text);
+        manager_use_options(manager, sets_actuator(trial));
+        drop(trial);
+}
+
+/* The manager ticks soon. */
+static void end(Trial *trial, bool restore)
+{
+        Manager *manager = manager_of(trial);
+
+        if (!restore) {
+                manager->trial = NULL;
+                drop(trial);
+                return;
+        }
+        log_limited(&trial_log, "Trial by %s is over: %s", trial->request.owner,
+                    trial->request.reason);
+        take_back(trial);
+        manager_wake(manager);
+        manager_changed(manager, CHANGE_TRIAL | CHANGE_CONFIG);
+}
+
+static int on_hangup(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+        end(userdata, true);
+        return 0;
+}
+
+static bool is_active(const Manager *manager, const char *name)
+{
+        for (guint i = 0; i < manager->policies->len; i++)
+                if (g_str_equal(g_array_index(manager->policies, ActivePolicy, i).policy->name,
+                                name))
+                        return true;
+        return false;
+}
+
+/* -EOPNOTSUPP if one of the policies is not active. */
+static int check_policies(const Manager *manager, const TrialRequest *request, char **ret_error)
+{
+        for (size_t i = 0; i < request->n_policies; i++) {
+                g_autofree char *clean = NULL;
+
+                if (is_active(manager, request->policies[i].name))
+                        continue;
+                clean = log_clean(request->policies[i].name);
+                *ret_error = g_strdup_printf("found policy \"%s\", expected one of Policies= in "
+                                             "idled.conf",
+                                             clean);
+                return -EOPNOTSUPP;
+        }
+        return 0;
+}
+
+/* Makes the pipe whose reading end the trial watches. */
+static int open_descriptor(Trial *trial, int *ret_fd)
+{
+        Running *running = trial->data;
+        int ends[2], r;
+
+        if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
+                return -errno;
+        r = sd_event_add_io(running->manager->event, &running->source, ends[0], 0, on_hangup,
+                            trial);
+        if (r < 0) {
+                close(ends[0]);
+                close(ends[1]);
+                return r;
+        }
+        sd_event_source_set_io_fd_own(running->source, true);
+        *ret_fd = ends[1];
+        return 0;
+}
+
+/* Puts the trial into effect; an error leaves nothing of it. */
+static int begin(Trial *trial, int *ret_fd, char **ret_error)
+{
+        g_autofree char *never = NULL;
+        int r = check_policies(manager_of(trial), &trial->request, ret_error), error;
+
+        if (r < 0)
+                return r;
+        note_former(trial);
+        if (change_all(trial, false, &r, ret_error) == 0)
+                r = open_descriptor(trial, ret_fd);
+        if (r < 0)
+                change_all(trial, true, &error, &never);
+        return r;
+}
+
+int manager_trial_start(Manager *manager, const TrialRequest *request, int *ret_fd,
+                        char **ret_error)
+{
+        bool reopen = false;
+        Trial *trial;
+        int r;
+
+        if (manager->trial && !g_str_equal(manager->trial->request.sender, request->sender)) {
+                *ret_error = g_strdup_printf("a trial by %s runs already: %s",
+                                             manager->trial->request.owner,
+                                             manager->trial->request.reason);
+                return -EBUSY;
+        }
+        if (!manager->trial)
+                log_limited(&trial_log, "Trial by %s: %s", request->owner, request->reason);
+        else
+                take_back(manager->trial);
+        trial = trial_new(request);
+        trial->data = g_new0(Running, 1);
+        *(Running *)trial->data = (Running){ .manager = manager };
+        trial->end = end;
+        r = begin(trial, ret_fd, ret_error);
+        if (r >= 0) {
+                manager->trial = trial;
+                reopen = sets_actuator(trial);
+        }
+        manager_use_options(manager, reopen);
+        manager_changed(manager, CHANGE_TRIAL | CHANGE_CONFIG);
+        manager_tick(manager);
+        if (r < 0)
+                drop(trial);
+        return MIN(r, 0);
+}
+
+void manager_trial_forget_sender(Manager *manager)
+{
+        if (!manager->trial)
+                return;
+        g_free((char *)manager->trial->request.sender);
+        manager->trial->request.sender = g_strdup("");
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A trial: what a client has changed for as long as it compares two ways of running the machine.
+ *
+ * It has the requests of some policies ignored, or honoured whatever they were measured to save,
+ * and options set to other values. As with a hold, the client gets a descriptor; when its last copy
+ * is closed, by the client or by its death, everything is as it was before. The daemon can end a
+ * trial, too: it closes its end, which poll() on the descriptor shows as POLLERR.
+ *
+ * There is one trial at a time, because two would be measured together. One that changes nothing
+ * keeps others away.
+ */
+#ifndef IDLED_TRIAL_H
+#define IDLED_TRIAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* An option and the value that it has during the trial; "": that of profile or files. */
+typedef struct TrialOption {
+        const char *section, *key, *value;
+} TrialOption;
+
+/* What becomes of a policy's requests. */
+typedef struct TrialPolicy {
+        const char *name;
+        bool honoured;
+} TrialPolicy;
+
+typedef struct TrialRequest {
+        const char *owner;  /* for people */
+        const char *sender; /* its name on the bus */
+        const char *reason;
+        const TrialPolicy *policies;
+        size_t n_policies;
+        const TrialOption *options;
+        size_t n_options;
+} TrialRequest;
+
+typedef struct Trial {
+        TrialRequest request;  /* its own copy, texts for people cleaned */
+        TrialPolicy *policies; /* of the request */
+        TrialOption *options;
+        char **former; /* by option: the value set at run time before; "": none */
+        bool *done;    /* by option: it is set */
+        void *data;    /* of the part that ends it */
+        void (*end)(struct Trial *trial, bool restore);
+} Trial;
+
+/* A copy of the request, of which nothing is done. */
+Trial *trial_new(const TrialRequest *request);
+void trial_free(Trial *trial);
+
+/* 1: the policy's requests are honoured; 0: ignored; -1: the trial leaves that as it is, or `trial`
+ * is NULL. */
+int trial_honours(const Trial *trial, const char *policy);
+
+/* False if `trial` is NULL. */
+bool trial_sets(const Trial *trial, const char *section, const char *key);
+
+#endif

@@ -1,0 +1,318 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""idlectl report: its pages are well-formed, safe, bounded, and say what was recorded."""
+
+import base64
+import csv
+import hashlib
+import io
+import json
+import os
+import re
+import subprocess
+import unittest
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+from ctltest import IDLECTL, TestCase, environment
+from reports import make_page, make_recording
+
+SVG = "{http://www.w3.org/2000/svg}"
+VOID = {"meta"}
+ALLOWED = {"html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "div", "table", "caption",
+           "thead", "tbody", "tr", "th", "td", "figure", "figcaption", "details", "summary", "svg",
+           "path", "rect", "text", "a", "script"}
+ATTRIBUTES = {"lang", "charset", "http-equiv", "content", "name", "class", "id", "scope", "aria-label",
+              "role", "xmlns", "viewbox", "width", "height", "font-family", "font-size", "fill", "stroke",
+              "stroke-width", "stroke-dasharray", "stroke-opacity", "fill-opacity", "d", "x", "y", "cx",
+              "cy", "r", "text-anchor", "transform", "href", "type", "hidden"}
+MOST = 2 << 20
+
+
+class Reader(HTMLParser):
+    """What a browser makes of a page; every element must be closed where it should be."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.ids, self.links, self.elements, self.text = [], [], [], [], ""
+        self.scripts, self.styles, self.policy = [], [], None
+        self.feed(text)
+        self.close()
+        assert not self.open, self.open
+
+    def handle_starttag(self, tag, attrs):
+        assert tag in ALLOWED, tag
+        for key, value in attrs:
+            assert key in ATTRIBUTES, (tag, key)
+            if key == "id":
+                self.ids.append(value)
+            if key == "href":
+                assert value.startswith("#"), value
+                self.links.append(value[1:])
+        if dict(attrs).get("http-equiv") == "Content-Security-Policy":
+            assert not self.scripts and not self.styles
+            self.policy = dict(attrs)["content"]
+        self.elements.append(tag)
+        if tag not in VOID:
+            self.open.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        if tag not in VOID:
+            assert self.open and self.open[-1][0] == tag, (tag, self.open[-3:])
+            self.open.pop()
+
+    def handle_data(self, data):
+        tag, attributes = self.open[-1] if self.open else ("", {})
+        if tag == "style":
+            self.styles.append(data)
+        elif tag == "script" and attributes.get("type") == "application/json":
+            self.data = json.loads(data)
+        elif tag == "script":
+            self.scripts.append(data)
+        else:
+            self.text += data
+
+
+def without_dygraphs():
+    """A prefix that runs a command where dygraphs is not installed; None: not possible here."""
+    command = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /usr/share/javascript && exec "$@"', "-"]
+    if not Path("/usr/share/javascript/dygraphs").exists():
+        return []
+    run = subprocess.run([*command, "true"], capture_output=True, check=False)
+    return command if run.returncode == 0 else None
+
+
+class Pages(TestCase):
+    def page(self, *recordings):
+        return make_page(self, *recordings).read_text()
+
+    def check(self, text):
+        """A page that is sound; what a browser makes of it."""
+        page = Reader(text)
+        self.assertEqual(len(set(page.ids)), len(page.ids))
+        self.assertLessEqual(set(page.links), set(page.ids))
+        for svg in re.findall(r"<svg .*?</svg>", text, re.DOTALL):
+            for path in ElementTree.fromstring(svg).iter(SVG + "path"):
+                self.assertNotRegex(path.get("d"), "nan|inf|e[+-]")
+        self.assertIn("default-src 'none'", page.policy)
+        self.assertNotIn("unsafe", page.policy)
+        for kind, texts in (("script-src", page.scripts), ("style-src", page.styles)):
+            found = re.search(kind + "((?: '[^']*')*)", page.policy)
+            hashes = [base64.b64encode(hashlib.sha256(t.encode()).digest()).decode() for t in texts]
+            self.assertEqual(found[1].split() if found else [], [f"'sha256-{h}'" for h in hashes])
+        return page
+
+    def test_usual(self):
+        page = self.check(self.page(("usual", 16, 900)))
+        for text in ("Parked CPUs over load", "Where all CPUs spent their time", "Power saved",
+                     "95 % interval", "it saves energy", "Wake-up latency", "Wake-up sources",
+                     "nvme0q1", "ondemand: load of", "hold 4 of user 1000", "C10"):
+            self.assertIn(text, page.text)
+        # Each plot of the script is a figure of the page, and has as many values as times.
+        if page.scripts:
+            recording, = page.data["recordings"]
+            self.assertGreaterEqual(len(recording["plots"]), 7)
+            for plot in recording["plots"]:
+                self.assertIn(plot["id"], page.ids)
+                for series in plot["series"]:
+                    self.assertEqual(len(series["mid"]), len(recording["x"]))
+            self.assertEqual(recording["x"], sorted(recording["x"]))
+            self.assertLessEqual({event["id"] for event in recording["events"]}, set(page.ids))
+
+    def test_numbers(self):
+        """The summary agrees with the recording's own values."""
+        recording = make_recording(self.directory, "usual", 16, 300)
+        result = self.run_ctl("report", "--json", "--output", f"{self.directory}/p.html", str(recording))
+        answer, = json.loads(result.stdout)["recordings"]
+        values = {}
+        for row in csv.DictReader(io.StringIO(self.run_ctl("export", str(recording)).stdout)):
+            values.setdefault((row["table"], row["column"]), []).append(row)
+
+        def mean(table, column, of=None):
+            found = [float(r["value"]) for r in values[table, column] if of is None or r["of"] == of]
+            return sum(found) / len(found)
+
+        packages = [mean("machine", "power_watts", f"package-{p}") for p in (0, 1)]
+        self.assertAlmostEqual(answer["watts_mean"], sum(packages), delta=0.01)
+        self.assertAlmostEqual(answer["joules"], sum(packages) * 300, delta=5)
+        self.assertAlmostEqual(answer["busy_percent"], 100 * mean("cpu", "busy_share"), delta=0.01)
+        self.assertAlmostEqual(answer["parked_cpus_mean"], 16 * mean("cpu", "parked"), delta=0.01)
+        self.assertEqual(answer["transitions"], sum(
+            r["value"] == "transition" for r in values["event", "kind"]))
+        sleeps = sum(float(r["value"]) for r in values["cpu", "entered"] if r["of"] != "POLL")
+        self.assertAlmostEqual(answer["wakeups_per_second"], sleeps / 300, delta=0.01)
+        self.assertEqual((answer["cpus"], answer["cores"], answer["packages"]), (16, 8, 2))
+        self.assertEqual((answer["samples"], answer["recorded_seconds"]), (300, 300))
+        saving, = answer["savings"]
+        self.assertEqual((saving["policy"], saving["verdict"]), ("ondemand", "saves"))
+        last = [r for r in values["machine", "saved_joules"]][-1]
+        self.assertAlmostEqual(saving["saved_joules"], float(last["value"]), delta=0.1)
+
+    def test_table(self):
+        recording = make_recording(self.directory, "usual", 16, 300)
+        result = self.run_ctl("report", "--output", f"{self.directory}/p.html", str(recording))
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        title, row, where = result.stdout.splitlines()
+        self.assertEqual(title.split()[:3], ["Recording", "Seconds", "CPUs"])
+        self.assertEqual(row.split()[1:3], ["300", "16"])
+        self.assertIn("p.html", where)
+
+    def test_costly(self):
+        """Parking that costs is said to."""
+        page = self.check(self.page(("costly", 16, 900)))
+        self.assertIn("it costs energy", page.text)
+        self.assertNotIn("it saves energy", page.text)
+
+    def test_bare(self):
+        """No RAPL, no cpuidle, no idled: said, and no plots of them."""
+        page = self.check(self.page(("bare", 4, 60)))
+        for text in ("Nothing of idled was recorded: org.idled1 is not on the bus", "No power was recorded",
+                     "No idle states were recorded", "Parked CPUs over load"):
+            self.assertIn(text, page.text)
+        for text in ("Power saved", "Wake-up sources", "parked cores", "were parked", "0.00 W"):
+            self.assertNotIn(text, page.text)
+
+    def test_empty(self):
+        page = self.check(self.page(("empty", 4, 0)))
+        self.assertIn("no samples", page.text)
+        self.assertNotIn("svg", page.elements)
+
+    def test_one_sample(self):
+        self.assertIn("svg", self.check(self.page(("usual", 1, 1))).elements)
+
+    def test_wild(self):
+        """Gaps, a clock that goes back and rows that make no sense."""
+        page = self.check(self.page(("wild", 4, 600)))
+        self.assertIn("clock was set back (1 time)", page.text)
+        self.assertNotIn("e+", page.text)  # no busy share of a million
+        self.assertIn("gaps where nothing was recorded (1 time)", page.text)
+        if page.scripts:
+            recording, = page.data["recordings"]
+            self.assertEqual(recording["x"], sorted(recording["x"]))
+            load = recording["plots"][0]["series"][0]["mid"]
+            self.assertIn(None, load[1:-1])  # a gap is one
+
+    def test_hostile(self):
+        text = self.page(("hostile", 4, 300))
+        page = self.check(text)
+        self.assertNotIn("<script>document", text)
+        self.assertNotRegex(text.split("<body>")[1].split("<script>")[0], r"<!--|onerror=\"|<img")
+        self.assertIn("document.title='owned'", page.text)  # as text it is there
+        for invisible in "\x1b\x07\u202e\u200b":
+            self.assertNotIn(invisible, text)
+        self.assertEqual(page.elements.count("script"), len(page.scripts) + bool(page.scripts))
+
+    def test_huge(self):
+        """An hour of 576 CPUs is a page of bounded size."""
+        recording = make_recording(self.directory, "usual", 576, 3600)
+        path = Path(self.directory, "p.html")
+        result = self.run_ctl("report", "--json", "--output", str(path), str(recording))
+        answer, = json.loads(result.stdout)["recordings"]
+        self.assertEqual(answer["samples"], 3600)
+        self.assertGreater(answer["samples_per_point"], 4)
+        self.assertLess(path.stat().st_size, MOST)
+        page = self.check(path.read_text())
+        self.assertIn(f"unites up to {answer['samples_per_point']} samples", page.text)
+
+    def test_peaks(self):
+        """No peak is lost, however many samples a point unites."""
+        recording = make_recording(self.directory, "usual", 2, 20000)
+        path = Path(self.directory, "p.html")
+        self.run_ctl("report", "--output", str(path), str(recording))
+        page = self.check(path.read_text())
+        if not page.scripts:
+            self.skipTest("needs dygraphs")
+        export = self.run_ctl("export", str(recording)).stdout
+        pressures = [100 * float(row.split(",")[-1]) for row in export.splitlines()
+                     if ",pressure_share," in row]
+        self.assertEqual(len(pressures), 20000)
+        series, = page.data["recordings"][0]["plots"][-1]["series"]
+        self.assertEqual(series["name"], "some task waited for a CPU")
+        self.assertLess(len(series["mid"]), 1000)
+        self.assertAlmostEqual(max(series["high"]), max(pressures), places=4)
+        self.assertAlmostEqual(min(series["low"]), min(pressures), places=4)
+
+    def test_several(self):
+        """Eight recordings stand next to each other, on the same axes, and the page stays bounded."""
+        kinds = [("usual", 8, 900), ("costly", 16, 600), ("bare", 4, 60), ("empty", 4, 0)] * 2
+        text = self.page(*kinds)
+        page = self.check(text)
+        self.assertLess(len(text), 8 * MOST)
+        self.assertIn("Not recorded.", page.text)
+        if page.scripts:
+            plots = [recording["plots"] for recording in page.data["recordings"]]
+            self.assertEqual(plots[0][0]["range"], plots[1][0]["range"])
+
+    def test_without_dygraphs(self):
+        """Then there is no script, and the whole page is XML."""
+        prefix = without_dygraphs()
+        if prefix is None:
+            self.skipTest("needs a private mount namespace")
+        recording = make_recording(self.directory, "usual", 16, 300)
+        result = subprocess.run([*prefix, IDLECTL, "report", "--output", "-", str(recording)],
+                                capture_output=True, text=True, env=environment(), check=True, timeout=60)
+        page = self.check(result.stdout)
+        self.assertEqual(page.scripts, [])
+        self.assertNotIn("script", page.elements)
+        tree = ElementTree.fromstring(result.stdout.replace("<!DOCTYPE html>", ""))
+        self.assertGreater(len(list(tree.iter(SVG + "svg"))), 8)
+
+    def test_damaged(self):
+        """What can be read of a damaged file is shown, with a note."""
+        recording = make_recording(self.directory, "usual", 4, 600)
+        data = bytearray(recording.read_bytes())
+        data[len(data) // 2] ^= 0xff
+        recording.write_bytes(data[:-10])
+        path = f"{self.directory}/p.html"
+        self.assertEqual(self.run_ctl("report", "--output", path, str(recording)).returncode, 0)
+        page = self.check(Path(path).read_text())
+        self.assertRegex(page.text, "damaged")
+        self.assertRegex(page.text, "incomplete frame")
+
+    def test_time_zone(self):
+        recording = make_recording(self.directory, "usual", 4, 60)
+        path = Path(self.directory, "p.html")
+        for zone, begin, name in (("UTC0", "14:00:00", "time (UTC)"), ("IST-5:30", "19:30:00", "time (IST)")):
+            self.run_ctl("report", "--output", str(path), str(recording), env={"TZ": zone})
+            page = self.check(path.read_text())
+            self.assertIn(f"2025-11-22 {begin}", page.text)
+            self.assertIn(name, page.text)
+
+
+class Refusals(TestCase):
+    def test_usage(self):
+        page = f"{self.directory}/p.html"
+        for arguments, says in ((["a.rec"], "expected --output FILE"), (["--output", page], "expected"),
+                                (["--output", page] + ["a.rec"] * 9, "expected"),
+                                (["--output", "-", "--json", "a.rec"], "standard output")):
+            with self.subTest(arguments):
+                result = self.run_ctl("report", *arguments)
+                self.assertEqual((result.returncode, result.stdout), (2, ""))
+                self.assertIn(says, result.stderr)
+
+    def test_no_recording(self):
+        """No page is written, and one that is there stays as it is."""
+        foreign, nothing, page = (Path(self.directory, name) for name in ("foreign", "nothing", "p.html"))
+        foreign.write_text("cpu,time\n1,2\n")
+        nothing.write_text("")
+        page.write_text("old")
+        for path, says in ((foreign, "no frame of a recording"), (nothing, "is empty"),
+                           (Path(self.directory), "directory"), (Path("/nonexistent/a.rec"), "No such file")):
+            result = self.run_ctl("report", "--output", str(page), str(path))
+            self.assertEqual((result.returncode, result.stdout), (1, ""))
+            self.assertIn(f"report: {path}: ", result.stderr)
+            self.assertIn(says, result.stderr)
+            self.assertEqual(page.read_text(), "old")
+
+    def test_unwritable(self):
+        recording = str(make_recording(self.directory, "usual", 4, 5))
+        for output in ("/nonexistent/p.html", "/dev/full"):
+            result = self.run_ctl("report", "--output", output, recording)
+            self.assertEqual((result.returncode, result.stdout), (1, ""))
+            self.assertIn(output, result.stderr)
+        self.assertTrue(os.path.exists("/dev/full"))
+
+
+if __name__ == "__main__":
+    unittest.main()

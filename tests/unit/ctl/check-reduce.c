@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Columns over time in bounded space: nothing grows, and no peak, mean or gap is lost. */
+#include <math.h>
+
+#include "ctl/reduce.h"
+#include "table.h"
+
+static double least_of(const double *values, size_t n)
+{
+        double least = INFINITY;
+
+        for (size_t i = 0; i < n; i++)
+                least = fmin(least, values[i]);
+        return least;
+}
+
+static double greatest_of(const double *values, size_t n)
+{
+        double greatest = -INFINITY;
+
+        for (size_t i = 0; i < n; i++)
+                greatest = fmax(greatest, values[i]);
+        return greatest;
+}
+
+static const size_t lengths[] = { 0, 1, 2, 3, 99, 100, 101, 1000, 12345 };
+
+START_TEST(bounded)
+{
+        const size_t samples = lengths[_i], most = 50;
+        g_autoptr(Reduced) reduced = reduced_new(most);
+        g_autofree double *times = NULL, *least = NULL, *means = NULL, *greatest = NULL;
+        g_autofree double *absent = NULL;
+        double sum = 0, weighted = 0;
+        size_t n;
+
+        for (size_t i = 0; i < samples; i++) {
+                double value = i == samples / 3 ? 1e6 : i == samples / 2 ? -1e6 : (double)(i % 10);
+
+                reduced_sample(reduced, (double)i, (double)i + 1);
+                reduced_put(reduced, 3, value);
+                sum += value;
+        }
+        times = reduced_times(reduced, &n);
+        least = reduced_least(reduced, 3);
+        means = reduced_means(reduced, 3);
+        greatest = reduced_greatest(reduced, 3);
+        ck_assert_uint_eq(reduced_samples(reduced), samples);
+        ck_assert_uint_eq(reduced_gaps(reduced), 0);
+        if (samples == 0) {
+                ck_assert_uint_eq(n, 0);
+                return;
+        }
+        ck_assert_uint_le(n, 2 * most + 1);
+        ck_assert_uint_ge(n, MIN(samples, most / 2));
+        ck_assert(times[0] == 0 && times[n - 1] == (double)samples);
+        for (size_t i = 0; i + 1 < n; i++) {
+                ck_assert(times[i] < times[i + 1]);
+                weighted += means[i] * (times[i + 1] - times[i]);
+        }
+        ck_assert(fabs(weighted - sum) < 1e-6 * (1 + fabs(sum)));
+        ck_assert(samples < 4 || (greatest_of(greatest, n) == 1e6 && least_of(least, n) == -1e6));
+        absent = reduced_means(reduced, 7);
+        ck_assert(isnan(absent[0]));
+}
+END_TEST
+
+/* A gap is a point without value, between two that have one. */
+START_TEST(gap)
+{
+        g_autoptr(Reduced) reduced = reduced_new(50);
+        g_autofree double *times = NULL, *means = NULL;
+        size_t n, gaps = 0;
+
+        for (int i = 0; i < 1000; i++) {
+                double begin = i + (i >= 500 ? 300 : 0);
+
+                reduced_sample(reduced, begin, begin + 1);
+                reduced_put(reduced, 0, 1);
+        }
+        times = reduced_times(reduced, &n);
+        means = reduced_means(reduced, 0);
+        ck_assert_uint_eq(reduced_gaps(reduced), 1);
+        for (size_t i = 0; i < n; i++) {
+                gaps += isnan(means[i]);
+                if (isnan(means[i]))
+                        ck_assert(times[i] == 500 && times[i + 1] == 800);
+        }
+        ck_assert_uint_eq(gaps, 1);
+}
+END_TEST
+
+/* Even a recording of nothing but gaps stays bounded. */
+START_TEST(gaps)
+{
+        g_autoptr(Reduced) reduced = reduced_new(50);
+        g_autofree double *times = NULL;
+        size_t n;
+
+        for (int i = 0; i < 10000; i++) {
+                reduced_sample(reduced, 10 * i, 10 * i + 1);
+                reduced_put(reduced, 0, i);
+        }
+        times = reduced_times(reduced, &n);
+        ck_assert_uint_eq(reduced_gaps(reduced), 9999);
+        ck_assert_uint_le(n, 4 * 50 + 1);
+        for (size_t i = 0; i + 1 < n; i++)
+                ck_assert(times[i] <= times[i + 1]);
+}
+END_TEST
+
+/* What is not known of a sample is not there, and a column may begin late or end early. */
+START_TEST(unknown)
+{
+        g_autoptr(Reduced) reduced = reduced_new(50);
+        g_autofree double *means = NULL, *late = NULL;
+
+        for (int i = 0; i < 10; i++) {
+                reduced_sample(reduced, i, i + 1);
+                reduced_put(reduced, 0, i == 5 ? NAN : 1);
+                if (i == 8)
+                        reduced_put(reduced, 1, 2);
+        }
+        means = reduced_means(reduced, 0);
+        late = reduced_means(reduced, 1);
+        ck_assert(means[4] == 1 && isnan(means[5]) && means[6] == 1);
+        ck_assert(isnan(late[7]) && late[8] == 2 && isnan(late[9]));
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("reduce");
+        TCase *cases = tcase_create("reduce");
+
+        tcase_add_loop_test(cases, bounded, 0, G_N_ELEMENTS(lengths));
+        tcase_add_test(cases, gap);
+        tcase_add_test(cases, gaps);
+        tcase_add_test(cases, unknown);
+        suite_add_tcase(suite, cases);
+        return suite_run(suite);
+}

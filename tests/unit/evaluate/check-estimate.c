@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The estimator: what it makes of given blocks, and whether its intervals and verdicts are true of
+ * simulated loads of which the saving is known.
+ */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "evaluate/simulate.h"
+#include "table.h"
+
+#define RUNS 200
+
+static Estimator *some(unsigned pairs, double off, double on, double noise)
+{
+        Estimator *e = g_new0(Estimator, 1);
+        uint64_t state = 4711;
+
+        estimator_init(e);
+        for (unsigned i = 0; i < pairs; i++)
+                for (int arm = 0; arm < 2; arm++) {
+                        double chance = (double)(random_next(&state) >> 11) * 0x1p-53 - 0.5;
+                        Block block = { arm, 10, 10 * ((arm ? on : off) + noise * chance), 5, 0.1 };
+
+                        estimator_add(e, &block, i);
+                }
+        return e;
+}
+
+START_TEST(says_what_is_saved)
+{
+        g_autofree Estimator *e = some(30, 40, 38, 1);
+        Estimate found = estimate(e, &(EstimateQuery){ .work_error = INFINITY });
+
+        ck_assert_uint_eq(found.n_pairs, 30);
+        ck_assert_double_eq_tol(found.watts.value, 2, 0.2);
+        ck_assert_double_eq_tol(found.off_watts, 40, 0.2);
+        ck_assert_double_eq_tol(found.per_work.value, 0.05, 0.005);
+        ck_assert_double_eq_tol(found.on_joules_per_work, 76, 0.5);
+        ck_assert_double_eq_tol(found.delay.value, 0, 1e-9);
+        ck_assert_double_eq_tol(found.pair_seconds, 20, 1e-9);
+        ck_assert_int_eq(found.verdict, VERDICT_SAVES);
+        ck_assert_double_eq(estimate_pairs_needed(&found, &found.watts, 10), 0);
+        ck_assert_double_eq_tol(estimate_pairs_needed(&found, &found.watts,
+                                                      (found.watts.high - found.watts.low) / 4),
+                                90, 1.1);
+}
+END_TEST
+
+static const struct {
+        const char *name;
+        unsigned pairs;
+        double off, on, noise;
+        Verdict verdict;
+} verdicts[] = {
+        { "nothing", 0, 40, 30, 1, VERDICT_UNKNOWN },
+        { "one pair", 1, 40, 30, 1, VERDICT_UNKNOWN },
+        { "three pairs", 3, 40, 30, 1, VERDICT_UNKNOWN },
+        { "four pairs, far apart", 4, 40, 30, 1, VERDICT_SAVES },
+        { "four pairs, that cost", 4, 30, 40, 1, VERDICT_COSTS },
+        { "four pairs in the noise", 4, 40, 39.5, 4, VERDICT_UNKNOWN },
+        { "no difference", 200, 40, 40, 4, VERDICT_UNKNOWN },
+        { "no difference, no noise", 20, 40, 40, 0, VERDICT_UNKNOWN },
+        { "no noise", 20, 40, 39, 0, VERDICT_SAVES },
+        { "little, and long enough", 200, 40, 39.5, 1, VERDICT_SAVES },
+};
+
+START_TEST(has_a_verdict)
+{
+        typeof(verdicts[0]) *c = &verdicts[_i];
+        g_autofree Estimator *e = some(c->pairs, c->off, c->on, c->noise);
+        Estimate found = estimate(e, &(EstimateQuery){ .work_error = INFINITY });
+
+        ck_case(c->name, found.verdict == c->verdict, "odds %g", found.odds);
+        ck_case(c->name, isnan(found.watts.low) == (c->pairs < 2), "low %g", found.watts.low);
+}
+END_TEST
+
+START_TEST(equalises_work)
+{
+        g_autofree Estimator *e = g_new0(Estimator, 1);
+        EstimateQuery query = { .work_error = 0 };
+        Estimate found;
+
+        /* 30 W for each busy CPU, and 1 W less when on, which had more to do. */
+        for (unsigned i = 0; i < 20; i++)
+                for (int arm = 0; arm < 2; arm++) {
+                        double work = 0.2 + 0.1 * (i % 5) + 0.05 * arm;
+
+                        estimator_add(e, &(Block){ arm, 1, 20 + 30 * work - arm, work, 0 }, i);
+                }
+        found = estimate(e, &query);
+        ck_assert(!found.equal_work); /* the difference in work is always the same: no slope */
+        for (unsigned i = 20; i < 60; i++)
+                for (int arm = 0; arm < 2; arm++) {
+                        double work = 0.2 + 0.1 * ((i * (3 + (unsigned)arm)) % 7);
+
+                        estimator_add(e, &(Block){ arm, 1, 20 + 30 * work - arm, work, 0 }, i);
+                }
+        found = estimate(e, &query);
+        ck_assert(found.equal_work);
+        ck_assert_double_eq_tol(found.watts.value, 1, 1e-6);
+        query.work_error = 0.01;
+        found = estimate(e, &query);
+        ck_assert_double_eq_tol(found.watts.value, 1, 1e-6);
+        ck_assert_double_gt(found.watts.high - found.watts.low, 0.1);
+}
+END_TEST
+
+START_TEST(drops_blocks)
+{
+        g_autofree Estimator *e = g_new0(Estimator, 1);
+        const Block off = { false, 10, 100, 1, 0 }, on = { true, 10, 90, 1, 0 };
+        const Block wrong[] = { { true, 0, 90, 1, 0 },
+                                { true, 10, -1, 1, 0 },
+                                { true, 10, NAN, 1, 0 },
+                                { true, 10, 90, INFINITY, 0 } };
+
+        estimator_add(e, &off, 0);
+        estimator_drop(e, DROP_SLEEP, 0);
+        ck_assert_uint_eq(e->dropped[DROP_SLEEP], 1);
+        ck_assert_uint_eq(e->dropped[DROP_UNPAIRED], 1);
+        estimator_add(e, &off, 1);
+        estimator_add(e, &on, 2); /* not its partner */
+        ck_assert_uint_eq(e->dropped[DROP_UNPAIRED], 2);
+        ck_assert_uint_eq(e->n_blocks, 0);
+        estimator_add(e, &off, 2);
+        ck_assert_uint_eq(e->n_blocks, 2);
+        for (size_t i = 0; i < G_N_ELEMENTS(wrong); i++)
+                estimator_add(e, &wrong[i], 3);
+        ck_assert_uint_eq(e->dropped[DROP_ENERGY], 4);
+        ck_assert_uint_eq(estimator_dropped(e), 7);
+        for (int i = 0; i < BLOCK_DROPS; i++)
+                ck_assert_ptr_nonnull(block_drop_text(i));
+}
+END_TEST
+
+START_TEST(knows_like_from_unlike)
+{
+        g_autofree Estimator *e = g_new0(Estimator, 1);
+        EstimateQuery query = { .work_error = INFINITY, .near_work = 0.1 };
+
+        for (unsigned i = 0; i < 40; i++) {
+                double work = i % 2 ? 0.1 : 2, saved = i % 2 ? 3 : -3, seconds = 1 + i / 100.0;
+
+                estimator_add(e, &(Block){ false, seconds, 40 * seconds, work * seconds, 0 }, i);
+                estimator_add(e, &(Block){ true, 1, 40 - saved, work, 0 }, i);
+        }
+        ck_assert_int_eq(estimate(e, &query).verdict, VERDICT_SAVES);
+        ck_assert_uint_eq(estimate(e, &query).n_pairs, 20);
+        query.newest = 5;
+        ck_assert_uint_eq(estimate(e, &query).n_pairs, 5);
+        query = (EstimateQuery){ .work_error = INFINITY, .near_work = 2 };
+        ck_assert_int_eq(estimate(e, &query).verdict, VERDICT_COSTS);
+        query.near_work = 50;
+        ck_assert_uint_eq(estimate(e, &query).n_pairs, 0);
+}
+END_TEST
+
+static const struct {
+        double df, t;
+} quantiles[] = {
+        { 0.3, 12.706 }, { 1, 12.706 }, { 2, 4.303 },  { 3.9, 3.182 }, { 4, 2.776 },
+        { 5, 2.571 },    { 10, 2.228 }, { 30, 2.042 }, { 120, 1.980 }, { NAN, 12.706 },
+};
+
+START_TEST(quantile)
+{
+        ck_assert_double_eq_tol(t_quantile95(quantiles[_i].df), quantiles[_i].t, 0.003);
+}
+END_TEST
+
+START_TEST(survives_a_restart)
+{
+        const unsigned numbers[] = { 0, 1, 7, ESTIMATE_PAIRS, ESTIMATE_PAIRS + 77 };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(numbers); i++) {
+                g_autofree Estimator *e = some(numbers[i], 40, 38, 3),
+                                     *again = g_new0(Estimator, 1);
+                g_autofree char *text = NULL, *text_again = NULL;
+                Estimate before = estimate(e, &(EstimateQuery){ 0 }), after;
+
+                estimator_add(e, &(Block){ true, 10, 90, 1, 0 }, 9999);
+                e->dropped[DROP_HOLD] = 3;
+                text = estimator_format(e);
+                ck_assert_int_eq(estimator_parse(text, again), 0);
+                after = estimate(again, &(EstimateQuery){ 0 });
+                ck_assert_uint_eq(again->n_blocks, 2 * numbers[i]);
+                ck_assert_uint_eq(again->dropped[DROP_HOLD], 3);
+                ck_assert_uint_eq(again->dropped[DROP_UNPAIRED], 1);
+                ck_assert(before.watts.value == after.watts.value || numbers[i] < 1);
+                ck_assert(before.watts.low == after.watts.low || numbers[i] < 2);
+                text_again = estimator_format(again);
+                ck_assert_str_eq(text_again, text);
+        }
+}
+END_TEST
+
+/* Any text that is cut, or of which a line is changed, is refused and changes nothing. */
+START_TEST(refuses_damage)
+{
+        g_autofree Estimator *e = some(5, 40, 38, 3), *kept = g_memdup2(e, sizeof(*e));
+        g_autofree char *text = estimator_format(e);
+        g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+        static const char *const others[] = { "",
+                                              "idled-estimator 2",
+                                              "pairs 1 2",
+                                              "dropped 1",
+                                              "pair 1 2 3",
+                                              "pair 1 2 3 4 5 6 7 nan",
+                                              "pair 0 2 3 4 5 6 7 8",
+                                              "pair 1 2 3 4 5 6 7 8 ",
+                                              "pairs -1 2",
+                                              "end" };
+
+        for (size_t n = 0; n < strlen(text); n++) {
+                g_autofree char *cut = g_strndup(text, n);
+
+                ck_assert_int_eq(estimator_parse(cut, e), -EBADMSG);
+        }
+        for (guint i = 0; i + 2 < g_strv_length(lines); i++)
+                for (size_t j = 0; j < G_N_ELEMENTS(others); j++) {
+                        g_autofree char *whole = NULL, *line = lines[i];
+
+                        lines[i] = (char *)others[j];
+                        whole = g_strjoinv("\n", lines);
+                        lines[i] = g_steal_pointer(&line);
+                        ck_assert_msg(estimator_parse(whole, e) == -EBADMSG, "line %u: %s", i,
+                                      others[j]);
+                }
+        ck_assert_mem_eq(e, kept, sizeof(*e));
+}
+END_TEST
+
+/* Of every load, over all savings: the interval contains the truth in 93 % of the runs or more; the
+ * verdict is "saves" where 5 % are saved, and almost never where nothing or less is. */
+START_TEST(is_true)
+{
+        const double shares[] = { -0.05, 0, 0.02, 0.05 };
+        SimLoad load = (SimLoad)_i;
+        unsigned covered = 0;
+
+        for (size_t i = 0; i < G_N_ELEMENTS(shares); i++) {
+                SimResult r = sim_many(load, shares[i], 0.03, sim_prove, 1782, RUNS);
+
+                covered += r.covered;
+                if (shares[i] < 0)
+                        ck_case(sim_names[load], r.ever_saves == 0, "%u save", r.ever_saves);
+                if (shares[i] == 0)
+                        ck_case(sim_names[load], r.ever_saves <= RUNS / 40, "%u save",
+                                r.ever_saves);
+                if (shares[i] == 0.05)
+                        ck_case(sim_names[load], r.saves == RUNS, "%u of %u save", r.saves, RUNS);
+        }
+        ck_case(sim_names[load], covered >= 0.93 * G_N_ELEMENTS(shares) * RUNS, "%u of %zu",
+                covered, G_N_ELEMENTS(shares) * RUNS);
+}
+END_TEST
+
+/* Four times as many pairs, half the width. */
+START_TEST(narrows)
+{
+        SimResult few = sim_many(SIM_NOISE, 0.05, INFINITY, sim_prove, 40 * 22, RUNS);
+        SimResult many = sim_many(SIM_NOISE, 0.05, INFINITY, sim_prove, 160 * 22, RUNS);
+
+        ck_assert_double_eq_tol(few.half_width / many.half_width, 2, 0.2);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("estimate");
+        TCase *tcase = tcase_create("estimate");
+
+        tcase_add_test(tcase, says_what_is_saved);
+        tcase_add_loop_test(tcase, has_a_verdict, 0, G_N_ELEMENTS(verdicts));
+        tcase_add_test(tcase, equalises_work);
+        tcase_add_test(tcase, drops_blocks);
+        tcase_add_test(tcase, knows_like_from_unlike);
+        tcase_add_loop_test(tcase, quantile, 0, G_N_ELEMENTS(quantiles));
+        tcase_add_test(tcase, survives_a_restart);
+        tcase_add_test(tcase, refuses_damage);
+        tcase_add_loop_test(tcase, is_true, 0, SIM_LOADS);
+        tcase_add_test(tcase, narrows);
+        tcase_set_timeout(tcase, 300);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}

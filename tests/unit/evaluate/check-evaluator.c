@@ -1,0 +1,595 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The evaluator with ondemand, where parking saves energy and where it does not: for hours of
+ * virtual time on loads that stay, come and go, and on replays, with packages that draw by a simple
+ * model. What is drawn is compared with what it would be without parking, and with parking whatever
+ * that saves; trials and their time are counted. And what happens in the middle of a block.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "evaluate/evaluator.h"
+#include "machine.h"
+#include "traces.h"
+
+#define STEP_USEC   UINT64_C(10000)
+#define PERIOD_USEC UINT64_C(250000)
+#define STRETCHED   12 /* periods, while the policy is settled */
+#define MINUTE      UINT64_C(60000000)
+
+static const Grid eight = { 1, 1, 8, 1, 0, 0, NULL };
+static const Grid smt = { 1, 1, 4, 2, 0, 0, NULL };
+
+/* The defaults. */
+static const EvaluateOptions defaults = { true, true, 2000000, 1000000, 0.01 };
+static const EvaluateOptions no_trials = { false, true, 2000000, 1000000, 0.01 };
+static const EvaluateOptions no_back_off = { true, false, 2000000, 1000000, 0.01 };
+
+/* A load that takes turns with another; the rates are CPUs of each of two streams. */
+typedef struct Load {
+        double rate, other;
+        unsigned seconds, other_seconds;
+} Load;
+
+/* All cores draw 20 W, and 30 W for each CPU of the demand; while some are parked, `factor` of it.
+ * At most 36 s of an hour are spent on trials. */
+static const struct {
+        const char *name;
+        const Grid *grid;
+        const char *policy;
+        const EvaluateOptions *options;
+        const char *trace; /* again and again; NULL: the load */
+        Load load;
+        double factor;
+        unsigned minutes;
+        double least, most;  /* drawn, of what all cores in use would have drawn */
+        unsigned most_pairs; /* trials */
+        Verdict verdict;
+} cases[] = {
+        { "saves 25 %",
+          &eight,
+          "",
+          &defaults,
+          NULL,
+          { 0.1, 0.1, 1, 1 },
+          0.75,
+          60,
+          0.75,
+          0.757,
+          12,
+          VERDICT_SAVES },
+        { "saves 5 %",
+          &smt,
+          "",
+          &defaults,
+          NULL,
+          { 0.1, 0.1, 1, 1 },
+          0.95,
+          60,
+          0.95,
+          0.952,
+          12,
+          VERDICT_SAVES },
+        { "saves 5 %, half an hour",
+          &smt,
+          "",
+          &defaults,
+          NULL,
+          { 0.1, 0.1, 1, 1 },
+          0.95,
+          30,
+          0.95,
+          0.955,
+          12,
+          VERDICT_SAVES },
+        { "saves, on and off",
+          &eight,
+          "",
+          &defaults,
+          NULL,
+          { 0.1, 0, 7, 3 },
+          0.75,
+          60,
+          0.75,
+          0.765,
+          12,
+          VERDICT_SAVES },
+        { "saves, a level and another",
+          &eight,
+          "",
+          &defaults,
+          NULL,
+          { 0.1, 0.3, 40, 50 },
+          0.75,
+          60,
+          0.75,
+          0.77,
+          12,
+          VERDICT_SAVES },
+        { "costs 12 %",
+          &eight,
+          "",
+          &defaults,
+          NULL,
+          { 0.1, 0.1, 1, 1 },
+          1.12,
+          60,
+          1,
+          1.005,
+          12,
+          VERDICT_COSTS },
+        { "costs 12 %, for a day",
+          &eight,
+          "",
+          &defaults,
+          NULL,
+          { 0.1, 0.1, 1, 1 },
+          1.12,
+          1440,
+          1,
+          1.0005,
+          50,
+          VERDICT_COSTS },
+        { "costs 50 %",
+          &smt,
+          "",
+          &defaults,
+          NULL,
+          { 0.1, 0.1, 1, 1 },
+          1.5,
+          60,
+          1,
+          1.01,
+          12,
+          VERDICT_COSTS },
+        { "costs 12 %, on and off",
+          &eight,
+          "",
+          &defaults,
+          NULL,
+          { 0.1, 0, 7, 3 },
+          1.12,
+          60,
+          1,
+          1.01,
+          14,
+          VERDICT_COSTS },
+        { "costs, and nobody wants to know",
+          &eight,
+          "",
+          &no_trials,
+          NULL,
+          { 0.1, 0.1, 1, 1 },
+          1.12,
+          10,
+          1.11,
+          1.125,
+          0,
+          VERDICT_UNKNOWN },
+        { "costs, and parking goes on",
+          &eight,
+          "",
+          &no_back_off,
+          NULL,
+          { 0.1, 0.1, 1, 1 },
+          1.12,
+          60,
+          1.11,
+          1.125,
+          12,
+          VERDICT_COSTS },
+        { "costs, and a cap asks for it",
+          &eight,
+          "MaxCores=2",
+          &defaults,
+          NULL,
+          { 0.1, 0.1, 1, 1 },
+          1.12,
+          10,
+          1.11,
+          1.125,
+          0,
+          VERDICT_UNKNOWN },
+        { "idle",
+          &eight,
+          "",
+          &defaults,
+          NULL,
+          { 0.001, 0, 1, 10 },
+          1.12,
+          60,
+          1.11,
+          1.125,
+          0,
+          VERDICT_UNKNOWN },
+        { "few changes allowed",
+          &eight,
+          "MaxTransitions=2",
+          &defaults,
+          NULL,
+          { 0.1, 0.1, 1, 1 },
+          1.12,
+          60,
+          1,
+          1.02,
+          12,
+          VERDICT_COSTS },
+        { "a database, saves",
+          &smt,
+          "",
+          &defaults,
+          "recorded-database",
+          { 0 },
+          0.75,
+          60,
+          0.75,
+          0.77,
+          14,
+          VERDICT_SAVES },
+        { "a database, costs",
+          &smt,
+          "",
+          &defaults,
+          "recorded-database",
+          { 0 },
+          1.12,
+          60,
+          1,
+          1.01,
+          14,
+          VERDICT_COSTS },
+        { "files, save",
+          &smt,
+          "",
+          &defaults,
+          "recorded-files",
+          { 0 },
+          0.75,
+          60,
+          0.75,
+          0.77,
+          14,
+          VERDICT_SAVES },
+        { "files, cost",
+          &smt,
+          "",
+          &defaults,
+          "recorded-files",
+          { 0 },
+          1.12,
+          60,
+          1,
+          1.01,
+          14,
+          VERDICT_COSTS },
+};
+
+typedef struct Lab {
+        World *world;
+        Evaluator *evaluator;
+        EvaluateOptions options;
+        double factor;
+        bool broken; /* energy cannot be read */
+        bool frozen; /* or does not move */
+        uint64_t due_usec;
+        double joules, all_joules; /* drawn, and if all cores had been in use */
+        Meter meter;               /* since the last reading */
+        uint64_t trial_usec;       /* in the arm that does not rest */
+        double work_sec;           /* of the interval */
+        double interval_sec;
+} Lab;
+
+/* Ten milliseconds' draught. */
+static void draw(Lab *lab, const double *streams, int n_streams)
+{
+        bool parked = !cpuset_equal(&lab->world->allowed, &lab->world->topology->online);
+        double watts = 20, work = 0, drawn;
+
+        for (int i = 0; i < n_streams; i++)
+                work += streams[i];
+        watts += 30 * work;
+        drawn = (parked ? lab->factor : 1) * watts * STEP_USEC / 1e6;
+        lab->all_joules += watts * STEP_USEC / 1e6;
+        lab->joules += drawn;
+        lab->meter.joules += lab->frozen ? 0 : drawn;
+        lab->meter.seconds += STEP_USEC / 1e6;
+        lab->meter.work += work * STEP_USEC / 1e6;
+        lab->work_sec += work * STEP_USEC / 1e6;
+        lab->interval_sec += STEP_USEC / 1e6;
+        lab->trial_usec += evaluator_is_trying(lab->evaluator) ? STEP_USEC : 0;
+}
+
+/* As the manager does: what is decided is carried out, or ignored. */
+static void carry_out(Lab *lab)
+{
+        World *world = lab->world;
+        CpuSet allowed = world->topology->online;
+
+        world->ignored = world->wish.for_saving && !evaluator_is_on(lab->evaluator, &lab->options);
+        if (!world->ignored)
+                cpuset_and(&allowed, &world->wish.allowed);
+        world->allowed = allowed;
+}
+
+static void pass_time(Lab *lab)
+{
+        double work = lab->interval_sec > 0 ? lab->work_sec / lab->interval_sec : 0;
+        EvaluatorView view = { lab->world->snapshot->time_usec, lab->world->wish.for_saving, true,
+                               work };
+
+        evaluator_pass(lab->evaluator, &lab->options, &view);
+}
+
+static void read_meter(Lab *lab)
+{
+        uint64_t now = lab->world->snapshot->time_usec;
+
+        if (now < evaluator_due(lab->evaluator))
+                return;
+        pass_time(lab);
+        lab->meter.valid = !lab->broken;
+        evaluator_step(lab->evaluator, &lab->options, now, &lab->meter);
+        lab->meter = (Meter){ 0 };
+        carry_out(lab);
+}
+
+static void call(Lab *lab)
+{
+        bool going_on = lab->evaluator->start_usec > 0;
+
+        world_decide(lab->world, 0);
+        pass_time(lab);
+        lab->work_sec = lab->interval_sec = 0;
+        if (!going_on)
+                lab->meter = (Meter){ 0 };
+        carry_out(lab);
+        lab->due_usec = lab->world->wish.period_usec * (lab->world->wish.settled ? STRETCHED : 1);
+}
+
+/* Lets the time pass until `usec` more are over. */
+static void pass(Lab *lab, const double *streams, int n_streams, uint64_t usec)
+{
+        for (uint64_t done = 0; done < usec; done += STEP_USEC) {
+                world_run(lab->world, streams, n_streams, STEP_USEC);
+                draw(lab, streams, n_streams);
+                read_meter(lab);
+                lab->due_usec -= MIN(lab->due_usec, STEP_USEC);
+                if (lab->due_usec == 0)
+                        call(lab);
+        }
+}
+
+static void pass_load(Lab *lab, const Load *load, unsigned minutes)
+{
+        double streams[2] = { load->rate, load->rate }, others[2] = { load->other, load->other };
+
+        for (unsigned s = 0; s < 60 * minutes; s += load->seconds + load->other_seconds) {
+                pass(lab, streams, 2, load->seconds * UINT64_C(1000000));
+                pass(lab, others, 2, load->other_seconds * UINT64_C(1000000));
+        }
+}
+
+static void pass_trace(Lab *lab, const char *name, unsigned minutes)
+{
+        Trace trace = trace_load(name);
+        uint64_t left = minutes * MINUTE;
+
+        while (left > 0) {
+                uint64_t length = MIN(trace_usec(&trace), left);
+                guint line = 0;
+
+                for (uint64_t t = 0; t < length; t += STEP_USEC)
+                        pass(lab, trace_demand(&trace, t, &line), trace.n_streams, STEP_USEC);
+                left -= length;
+        }
+        trace_done(&trace);
+}
+
+static Lab lab_new(World *world, Evaluator *evaluator, const char *policy, double factor)
+{
+        world_set_all(world, policy);
+        world_rest(world);
+        evaluator_init(evaluator, 4711);
+        return (Lab){ .world = world,
+                      .evaluator = evaluator,
+                      .options = defaults,
+                      .factor = factor,
+                      .due_usec = PERIOD_USEC };
+}
+
+START_TEST(draws)
+{
+        typeof(cases[0]) *c = &cases[_i];
+        g_autoptr(Topology) topology = grid_build(c->grid);
+        g_autoptr(World) world = world_new(&idled_policy, topology);
+        g_autofree Evaluator *evaluator = g_new0(Evaluator, 1);
+        Lab lab = lab_new(world, evaluator, c->policy, c->factor);
+        double drawn, saved;
+        Interval told;
+
+        lab.options = *c->options;
+        if (c->trace)
+                pass_trace(&lab, c->trace, c->minutes);
+        else
+                pass_load(&lab, &c->load, c->minutes);
+        drawn = lab.joules / lab.all_joules;
+        saved = lab.all_joules - lab.joules;
+        told = evaluator_saved_joules(evaluator);
+        if (g_getenv("IDLED_REPLAY"))
+                printf("%s: %.4f, %.0f J saved, told %.0f (%.0f to %.0f), %s, %u pairs, %u "
+                       "dropped, %.0f s of trials\n",
+                       c->name, drawn, saved, told.value, told.low, told.high,
+                       verdict_text(evaluator->found.verdict),
+                       (unsigned)evaluator->estimator.n_pairs,
+                       (unsigned)estimator_dropped(&evaluator->estimator), lab.trial_usec / 1e6);
+        fflush(stdout);
+        ck_case(c->name, drawn >= c->least && drawn <= c->most, "drew %.4f", drawn);
+        ck_case(c->name, evaluator->estimator.n_pairs <= c->most_pairs, "%u pairs",
+                (unsigned)evaluator->estimator.n_pairs);
+        ck_case(c->name, lab.trial_usec <= 36000000 * MAX(c->minutes / 60.0, 1), "%.0f s of trials",
+                lab.trial_usec / 1e6);
+        ck_case(c->name, evaluator->found.verdict == c->verdict, "%s",
+                verdict_text(evaluator->found.verdict));
+}
+END_TEST
+
+/* What may happen in the middle of a block. */
+static const struct {
+        const char *name;
+        BlockDrop why;
+} interruptions[] = {
+        { "options", DROP_CONFIG },  { "a hold", DROP_HOLD },
+        { "sleep", DROP_SLEEP },     { "CPUs", DROP_HOTPLUG },
+        { "the clock", DROP_CLOCK }, { "a late reading", DROP_SHORT },
+        { "frozen", DROP_FROZEN },   { "no counters", DROP_ENERGY },
+        { "no load", DROP_IDLE },    { "no requests", DROP_EFFECT },
+};
+
+static void break_block(Lab *lab, BlockDrop why)
+{
+        Evaluator *e = lab->evaluator;
+        uint64_t now = lab->world->snapshot->time_usec;
+        Meter meter = { 2, 50, 0.4, 0, true };
+        EvaluatorView view = { now, false, true, 0.2 };
+
+        meter.seconds = why == DROP_SHORT ? 3 : 2;
+        meter.joules = why == DROP_FROZEN ? 0 : 50;
+        meter.work = why == DROP_IDLE ? 0 : 0.4;
+        meter.valid = why != DROP_ENERGY;
+        if (why == DROP_EFFECT)
+                evaluator_pass(e, &lab->options, &view);
+        else if (why == DROP_SHORT || why == DROP_FROZEN || why == DROP_IDLE || why == DROP_ENERGY)
+                evaluator_step(e, &lab->options, evaluator_due(e), &meter);
+        else
+                evaluator_interrupt(e, &lab->options, why, now);
+}
+
+/* The block is dropped and counted, its partner with it, and a trial comes again. */
+START_TEST(drops)
+{
+        typeof(interruptions[0]) *c = &interruptions[_i];
+        g_autoptr(Topology) topology = grid_build(&eight);
+        g_autoptr(World) world = world_new(&idled_policy, topology);
+        g_autofree Evaluator *e = g_new0(Evaluator, 1);
+        Lab lab = lab_new(world, e, "", 0.9);
+        const double load[2] = { 0.1, 0.1 };
+        uint64_t pairs;
+
+        while (e->estimator.half.seconds <= 0 || !e->slot.counted)
+                pass(&lab, load, 2, STEP_USEC);
+        pairs = e->estimator.n_pairs;
+        break_block(&lab, c->why);
+        ck_case(c->name, e->estimator.dropped[c->why] == 1, "not counted");
+        ck_case(c->name, e->estimator.dropped[DROP_UNPAIRED] == 1, "its partner stays");
+        ck_case(c->name, e->estimator.n_pairs == pairs, "counted all the same");
+        ck_case(c->name, evaluator_due(e) == UINT64_MAX && evaluator_is_on(e, &defaults),
+                "the trial goes on");
+        pass(&lab, load, 2, 20 * MINUTE);
+        ck_case(c->name, e->estimator.n_pairs > pairs, "no trial after it");
+}
+END_TEST
+
+/* Counters that are not there, or stand still, end trials for an hour. */
+START_TEST(needs_energy)
+{
+        g_autoptr(Topology) topology = grid_build(&eight);
+        g_autoptr(World) world = world_new(&idled_policy, topology);
+        g_autofree Evaluator *e = g_new0(Evaluator, 1);
+        Lab lab = lab_new(world, e, "", 1.12);
+
+        lab.broken = _i == 0;
+        lab.frozen = _i == 1;
+        pass_load(&lab, &(Load){ 0.1, 0.1, 1, 1 }, 60);
+        ck_assert_uint_eq(e->estimator.n_pairs, 0);
+        ck_assert_uint_le(estimator_dropped(&e->estimator), 2);
+        ck_assert_int_eq(e->found.verdict, VERDICT_UNKNOWN);
+        ck_assert(isnan(evaluator_saved_joules(e).value));
+        lab.broken = lab.frozen = false;
+        pass_load(&lab, &(Load){ 0.1, 0.1, 1, 1 }, 20);
+        ck_assert_int_eq(e->found.verdict, VERDICT_COSTS);
+}
+END_TEST
+
+/* A load that is another has a verdict of its own, and the first keeps its. */
+START_TEST(knows_loads_apart)
+{
+        g_autoptr(Topology) topology = grid_build(&eight);
+        g_autoptr(World) world = world_new(&idled_policy, topology);
+        g_autofree Evaluator *e = g_new0(Evaluator, 1);
+        Lab lab = lab_new(world, e, "", 0.8);
+
+        pass_load(&lab, &(Load){ 0.05, 0.05, 1, 1 }, 60);
+        ck_assert_int_eq(e->found.verdict, VERDICT_SAVES);
+        lab.factor = 1.2;
+        pass_load(&lab, &(Load){ 0.4, 0.4, 1, 1 }, 120);
+        ck_assert_int_eq(e->found.verdict, VERDICT_COSTS);
+        lab.factor = 0.8;
+        pass_load(&lab, &(Load){ 0.05, 0.05, 1, 1 }, 5);
+        ck_assert_int_eq(e->found.verdict, VERDICT_SAVES);
+}
+END_TEST
+
+/* The same load, and the machine is another: within two hours the verdict is. */
+START_TEST(changes_its_mind)
+{
+        g_autoptr(Topology) topology = grid_build(&eight);
+        g_autoptr(World) world = world_new(&idled_policy, topology);
+        g_autofree Evaluator *e = g_new0(Evaluator, 1);
+        Lab lab = lab_new(world, e, "", 1.1);
+
+        pass_load(&lab, &(Load){ 0.1, 0.1, 1, 1 }, 300);
+        ck_assert_int_eq(e->found.verdict, VERDICT_COSTS);
+        lab.factor = 0.9;
+        pass_load(&lab, &(Load){ 0.1, 0.1, 1, 1 }, 240);
+        ck_assert_int_eq(e->found.verdict, VERDICT_SAVES);
+}
+END_TEST
+
+/* What was found is known after a restart; a text that is damaged or of another machine is not
+ * taken. */
+START_TEST(survives_a_restart)
+{
+        g_autoptr(Topology) topology = grid_build(&eight);
+        g_autoptr(World) world = world_new(&idled_policy, topology);
+        g_autofree Evaluator *e = g_new0(Evaluator, 1), *again = g_new0(Evaluator, 1);
+        Lab lab = lab_new(world, e, "", 1.12);
+        g_autofree char *text = NULL;
+        Interval saved;
+
+        pass_load(&lab, &(Load){ 0.1, 0.1, 1, 1 }, 60);
+        text = evaluator_format(e, ENERGY_SOURCE_RAPL, 8);
+        evaluator_init(again, 1);
+        ck_assert_int_eq(evaluator_parse(text, ENERGY_SOURCE_RAPL, 16, again), -ESTALE);
+        ck_assert_int_eq(evaluator_parse(text, ENERGY_SOURCE_BATTERY, 8, again), -ESTALE);
+        for (size_t n = 0; n < strlen(text); n++) {
+                g_autofree char *cut = g_strndup(text, n);
+
+                ck_assert_int_eq(evaluator_parse(cut, ENERGY_SOURCE_RAPL, 8, again), -EBADMSG);
+        }
+        ck_assert_uint_eq(again->estimator.n_pairs, 0);
+        ck_assert_int_eq(evaluator_parse(text, ENERGY_SOURCE_RAPL, 8, again), 0);
+        saved = evaluator_saved_joules(again);
+        ck_assert_double_eq(saved.value, evaluator_saved_joules(e).value);
+        ck_assert_double_eq(evaluator_effective_share(again), evaluator_effective_share(e));
+        *e = *again;
+        pass_load(&lab, &(Load){ 0.1, 0.1, 1, 1 }, 1);
+        ck_assert_int_eq(e->found.verdict, VERDICT_COSTS);
+        ck_assert_uint_eq(e->estimator.n_pairs, again->estimator.n_pairs);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("evaluator");
+        TCase *tcase = tcase_create("evaluator");
+
+        tcase_add_loop_test(tcase, draws, 0, G_N_ELEMENTS(cases));
+        tcase_add_loop_test(tcase, drops, 0, G_N_ELEMENTS(interruptions));
+        tcase_add_loop_test(tcase, needs_energy, 0, 2);
+        tcase_add_test(tcase, knows_loads_apart);
+        tcase_add_test(tcase, changes_its_mind);
+        tcase_add_test(tcase, survives_a_restart);
+        tcase_set_timeout(tcase, 300);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}
