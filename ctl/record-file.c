@@ -47,7 +47,8 @@ typedef struct Recorder {
         RecordingFile *file;
         RecordingCpu *cpus; /* by CPU number */
         RecordDaemon *daemon;
-        PowerTable *table; /* NULL: none, or energy is measured */
+        PowerTable *table;    /* NULL: none, or energy is measured */
+        SleepsReader *sleeps; /* NULL: not asked for */
         Temperatures temperatures;
         uint64_t slow_usec, energy_usec, frame_usec; /* when each was done last, monotonic */
         uint64_t samples;
@@ -286,6 +287,23 @@ static void ignore(int signal_number)
 {
 }
 
+/* Latencies are counted as well, without any limit. */
+static void begin_sleeps(Recorder *recorder)
+{
+        int n_cpus = recorder->watch->topology->n_cpus;
+        g_autofree uint64_t *limits_ns = g_new0(uint64_t, (gsize)n_cpus);
+
+        recorder->sleeps = sleeps_begin(recorder->ctl, limits_ns, n_cpus);
+}
+
+static void put_sleeps(Recorder *recorder)
+{
+        const Sleeps *sleeps = sleeps_end(recorder->sleeps);
+
+        record_sleeps_add(recorder->batch, sleeps, (uint64_t)clock_usec(CLOCK_REALTIME));
+        recording_fact(recorder->sampler, "sleeps", sleeps->why);
+}
+
 static void record_all(Recorder *recorder, char *const *command, int *ret_status)
 {
         uint64_t usec = recorder->ctl->sleeps.usec ?: FOREVER_USEC;
@@ -305,6 +323,8 @@ static void record_all(Recorder *recorder, char *const *command, int *ret_status
                 return;
         if ((uint64_t)g_get_monotonic_time() - recorder->watch->seen->time_usec >= READING_USEC)
                 take_sample(recorder); /* what is left of an interval */
+        if (recorder->sleeps)
+                put_sleeps(recorder);
         add_event(recorder, "end", NULL, NULL);
         write_frame(recorder);
 }
@@ -375,6 +395,8 @@ static int recorder_init(Recorder *recorder, Ctl *ctl, const RecordAsks *asks)
                 recorder->cpus[cpu] = recording_cpu_unknown;
         if (recorder->watch->energy_error < 0)
                 recorder->table = estimate_table(ctl, NULL, false);
+        if (asks->sleeps)
+                begin_sleeps(recorder);
         temperatures_init(&recorder->temperatures, ctl->root);
         recorder->daemon = record_daemon_new(ctl->client, recorder->sampler);
         return EXIT_FINE;
@@ -384,6 +406,8 @@ static int recorder_done(Recorder *recorder)
 {
         int r = recording_file_close(recorder->file);
 
+        if (recorder->sleeps)
+                sleeps_free(recorder->sleeps);
         record_daemon_free(recorder->daemon);
         temperatures_done(&recorder->temperatures);
         power_table_free(recorder->table);

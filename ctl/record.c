@@ -68,11 +68,18 @@ static int take_append(Ctl *ctl, const char *text)
         return EXIT_FINE;
 }
 
+static int take_sleeps(Ctl *ctl, const char *text)
+{
+        asked.sleeps = true;
+        return EXIT_FINE;
+}
+
 const VerbOption record_options[] = {
         { "append", NULL, "continue FILE if it exists", take_append },
         { "max-size", "SIZE", "keep the newest samples only: at most SIZE, such as 10M",
           take_max_size },
         { "max-age", "TIME", "keep the samples of the last TIME only, such as 24h", take_max_age },
+        { "sleeps", NULL, "record what ends sleeps, and their lengths", take_sleeps },
         { "idle", "FILE", "write every idle period to FILE instead; - is standard output",
           take_idle },
         { "causes", NULL, "with --idle: add a comment with state and cause to each period",
@@ -84,9 +91,9 @@ int record_check(const Ctl *ctl, const Verb *verb)
 {
         bool ring = asked.limits.max_bytes || asked.limits.max_age_usec;
 
-        if (ctl->sleeps.file && (ring || asked.append || ctl->interval_usec))
+        if (ctl->sleeps.file && (ring || asked.append || asked.sleeps || ctl->interval_usec))
                 return complain_usage(verb, "--idle: expected none of --append, --interval, "
-                                            "--max-age and --max-size with it");
+                                            "--max-age, --max-size and --sleeps with it");
         if (!ctl->sleeps.file && ctl->sleeps.causes)
                 return complain_usage(verb, "--causes: expected --idle with it");
         if (!ctl->sleeps.file && ctl->n_args == 0)

@@ -8,6 +8,7 @@
 #include "ctl.h"
 #include "recording/file.h"
 #include "recording/sample.h"
+#include "sleeps-read.h"
 
 extern const VerbOption record_options[];
 int record_check(const Ctl *ctl, const Verb *verb);
@@ -16,7 +17,7 @@ int record_check(const Ctl *ctl, const Verb *verb);
 typedef struct RecordAsks {
         const char *file;
         RecordingLimits limits;
-        bool append;
+        bool append, sleeps;
 } RecordAsks;
 
 /* The recording of idle periods: --idle FILE. */
@@ -27,6 +28,9 @@ void record_idle_show(const Ctl *ctl, json_object *answer);
 json_object *record_file_ask(Ctl *ctl, const RecordAsks *asks, char *const *command,
                              int *ret_status);
 void record_file_show(const Ctl *ctl, json_object *answer);
+
+/* Adds what the ledger has counted until this time (CLOCK_REALTIME). */
+void record_sleeps_add(RecordingBatch *batch, const Sleeps *sleeps, uint64_t time_usec);
 
 /* What idled knows: its plan, holds and transitions. */
 typedef struct RecordDaemon RecordDaemon;

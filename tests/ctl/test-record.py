@@ -126,6 +126,12 @@ class Contents(Recording):
         self.record(self.file, "--", "=1+1")
         self.assertIn("'=1+1", [r["value"] for r in self.values() if r["column"] == "text"])
 
+    def test_sleeps(self):
+        """Without a ledger the kernel's counters, and why."""
+        result = self.record(self.file, "--sleeps", "--seconds", "0.2")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertTrue(any("--root" in r["value"] for r in self.values() if r["table"] == "info"))
+
     def test_trace(self):
         self.record(self.file, "--seconds", "0.5", "--interval", "100ms")
         events = self.trace()
