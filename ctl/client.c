@@ -212,8 +212,8 @@ static char *error_text(const sd_bus_error *error, int r)
 }
 
 /* A call to the daemon that does not start it; `*ret_error` is set if there can be none. */
-static int call_new(Client *client, const char *interface, const char *method,
-                    sd_bus_message **ret_message, char **ret_error)
+static int call_new_at(Client *client, const char *path, const char *interface, const char *method,
+                       sd_bus_message **ret_message, char **ret_error)
 {
         _message_ sd_bus_message *message = NULL;
         int r;
@@ -222,8 +222,8 @@ static int call_new(Client *client, const char *interface, const char *method,
                 *ret_error = g_strdup(client->problem);
                 return -ENOTCONN;
         }
-        r = sd_bus_message_new_method_call(client->connection, &message, BUS_NAME, BUS_PATH,
-                                           interface, method);
+        r = sd_bus_message_new_method_call(client->connection, &message, BUS_NAME, path, interface,
+                                           method);
         if (r >= 0)
                 r = sd_bus_message_set_auto_start(message, false);
         if (r >= 0)
@@ -234,6 +234,12 @@ static int call_new(Client *client, const char *interface, const char *method,
         }
         *ret_message = g_steal_pointer(&message);
         return 0;
+}
+
+static int call_new(Client *client, const char *interface, const char *method,
+                    sd_bus_message **ret_message, char **ret_error)
+{
+        return call_new_at(client, BUS_PATH, interface, method, ret_message, ret_error);
 }
 
 /* How long the answer may take; 0: as long as any. Whoever may be asked for a password takes his
@@ -306,6 +312,22 @@ json_object *client_property(Client *client, const char *name)
         if (!client->problem)
                 call(client, "org.freedesktop.DBus.Properties", "Get", arguments, &value, &error);
         return value;
+}
+
+json_object *client_policy(Client *client, const char *name)
+{
+        _message_ sd_bus_message *message = NULL, *reply = NULL;
+        g_autofree char *path = NULL, *error = NULL;
+        int r = sd_bus_path_encode(BUS_PATH "/policy", name, &path);
+
+        if (r >= 0)
+                r = call_new_at(client, path, "org.freedesktop.DBus.Properties", "GetAll", &message,
+                                &error);
+        if (r >= 0)
+                r = sd_bus_message_append(message, "s", BUS_NAME ".Policy");
+        if (!message)
+                return NULL;
+        return call_send(client, message, r, &reply, &error) < 0 ? NULL : read_value(reply);
 }
 
 void client_forget(Client *client)

@@ -61,7 +61,7 @@ class Contents(Recording):
         for key, total in shares.items():
             self.assertAlmostEqual(total, 1, 3, key)
         kinds = [r["value"] for r in rows if r["table"] == "event" and r["column"] == "kind"]
-        self.assertEqual(kinds, ["start", "end"])
+        self.assertEqual([k for k in kinds if k != "gap"], ["start", "end"])  # a busy machine has gaps
         watts = [float(r["value"]) for r in rows if r["column"] == "power_watts"]
         self.assertEqual(len(watts), 0)  # half a second is too short to reveal it
 

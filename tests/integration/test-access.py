@@ -30,7 +30,7 @@ GUARDED = (
 
 # Every method that changes nothing and tells no secret. Whatever else the interfaces have must be
 # refused to those who may not: a new method is either here, or guarded.
-READING = {MANAGER: {'Explain', 'History', 'HistoryBefore', 'GetSettings', 'Verify'},
+READING = {MANAGER: {'Explain', 'History', 'HistoryBefore', 'GetSettings', 'Verify', 'Sample'},
            'org.idled1.Policy': set(), 'org.idled1.Hold': set(), 'org.idled1.Sleeps': set()}
 
 # Arguments of methods that are not guarded by polkit but are for the owner alone.

@@ -84,7 +84,7 @@ class Windows(WithSystemd, TestCase):
         self.assertIn('7', parked)
         self.mocked('PassUnit', 'brief.service', dbus.Dictionary({'CPUAffinity': CPU_7}, signature='sv'))
         self.load('late.service', CPUAffinity=dbus.Array([dbus.Byte(1 << 6)], signature='y'))
-        self.wait_reason(r'CPU 6 is in use .*safety: late\.service \(CPUAffinity=6\) needs')
+        self.wait_reason(r'CPU 6 is active .*safety: late\.service \(CPUAffinity=6\) needs')
         wait_until(lambda: '7' in self.get('Parked') and '6' not in self.get('Parked'), 'parking CPU 7')
         self.assertFalse([text for text in self.reasons() if 'brief' in text])
 
