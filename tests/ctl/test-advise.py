@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""idlectl advise: advice keeps to the bound, is the best of what was tried, and can be applied."""
+"""idlectl advise: advice keeps to the bound, is the best candidate, and can be applied."""
 import json
 import os
 import unittest
@@ -106,6 +106,33 @@ class Advise(TestCase):
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         self.assertIn("DeepestState=33us", result.stdout)
         self.assertIn("idlectl set cstates IdleGovernor=", result.stdout)
+
+    def test_record(self):
+        """What is recorded here is what is replayed, and nothing is left of it."""
+        ledger = {"IDLED_LEDGER_DIR": os.environ["IDLED_LEDGER_DIR"], "TMPDIR": self.directory}
+        trial = self.run_ctl("record", "--idle", os.path.join(self.directory, "trial"), "--seconds",
+                             "0.1", env=ledger)
+        if trial.returncode != 0:
+            self.skipTest(trial.stderr)
+        os.unlink(os.path.join(self.directory, "trial"))
+        for _ in range(5):
+            result = self.run_ctl("advise", "--table", CLIENT, "--json", "--record", "1", env=ledger)
+            if "no idle periods" not in result.stderr:
+                break
+        else:
+            self.skipTest("no CPU of this machine was idle for any moment of five seconds")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        answer = json.loads(result.stdout)
+        self.assertGreater(answer["periods"], 0)
+        self.assertTrue(all(row["idle_power_mw"] > 0 for row in answer["candidates"]))
+        self.assertIn("IdleGovernor", answer["settings"])
+        self.assertEqual(os.listdir(self.directory), ["root"])
+
+    def test_record_refused(self):
+        result = self.run_ctl("advise", "--table", CLIENT, "--record", "1",
+                              env={"IDLED_LEDGER_DIR": "/nonexistent"})
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn("/nonexistent/ledger.so", result.stderr)
 
     def test_wrong_input(self):
         trace = str(TRACES / "idle.csv.xz")
