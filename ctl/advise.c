@@ -17,10 +17,18 @@
 
 #include "base/file.h"
 #include "base/number.h"
+#include "client.h"
 #include "replay.h"
+#include "set.h"
 
 #define NEAR           1.01 /* energies that count as the same */
 #define CANDIDATES_MAX 4
+#define SECTION        "cstates"
+
+static bool apply, save; /* --apply, --save */
+
+/* The options of cstates that advice is about. */
+static const char *const advised[] = { "IdleGovernor", "DeepestState", "UtilizationAware" };
 
 /* One governor of the kernel, and by which model it is replayed. */
 typedef struct Candidate {
@@ -61,10 +69,25 @@ static int take_record(Ctl *ctl, const char *text)
         return EXIT_FINE;
 }
 
+static int take_apply(Ctl *ctl, const char *text)
+{
+        apply = true;
+        return EXIT_FINE;
+}
+
+static int take_save(Ctl *ctl, const char *text)
+{
+        save = true;
+        return EXIT_FINE;
+}
+
 const VerbOption advise_options[] = {
         { "table", "FILE", "the idle states; this: those of this machine", take_table },
         { "latency", "TIME", "no wake-up may take longer than this", take_latency },
         { "record", "SECONDS", "record this machine instead of reading traces", take_record },
+        { "apply", NULL, "set the options of cstates to the best, until idled ends", take_apply },
+        { "save", NULL, "write the best into a drop-in that outlives idled, and reload",
+          take_save },
         { 0 },
 };
 
@@ -365,7 +388,8 @@ static json_object *describe_all(const Ctl *ctl, const GArray *within, const GAr
 
 static json_object *advise(Ctl *ctl, int *ret_status)
 {
-        bool here = !ctl->replay.table || g_str_equal(ctl->replay.table, "this");
+        bool here = !ctl->replay.table || g_str_equal(ctl->replay.table, "this") ||
+                    ctl->advise_record || apply || save;
         g_autofree char *release = machine_text(ctl, "proc/sys/kernel/osrelease");
         g_autofree char *available =
                 here ? machine_text(ctl, "sys/devices/system/cpu/cpuidle/available_governors")
@@ -424,7 +448,62 @@ static int record(const char *path, const char *seconds)
                                   "--record");
 }
 
-json_object *advise_ask(Ctl *ctl, int *ret_status)
+/* What idled has for the options now, and where it is from. */
+static json_object *describe_effect(Ctl *ctl)
+{
+        json_object *effect = json_object_new_array(), *row;
+        g_autoptr(json_object) settings = NULL;
+        g_autofree char *error = NULL;
+
+        if (client_call(ctl->client, "GetSettings", NULL, &settings, &error) < 0)
+                return effect;
+        JSON_FOREACH(row, settings)
+                for (size_t i = 0; i < G_N_ELEMENTS(advised); i++) {
+                        json_object *one;
+
+                        if (!g_str_equal(json_text(row, "section"), SECTION) ||
+                            !g_str_equal(json_text(row, "key"), advised[i]))
+                                continue;
+                        one = json_object_new_object();
+                        json_put_text(one, "key", advised[i]);
+                        json_put_text(one, "value", json_text(row, "value"));
+                        json_put_text(one, "source", json_text(row, "source"));
+                        json_object_array_add(effect, one);
+                }
+        return effect;
+}
+
+/* Does what --apply and --save ask for. What an earlier advice set and this one does not is taken
+ * back. EXIT_FAILED after a message. */
+static int carry_out(Ctl *ctl, json_object *answer)
+{
+        json_object *settings = json_get(answer, "settings");
+        SavedValue values[G_N_ELEMENTS(advised)];
+        g_autofree char *path = NULL;
+        int status;
+
+        for (size_t i = 0; i < G_N_ELEMENTS(advised); i++) {
+                json_object *value = json_get(settings, advised[i]);
+
+                values[i] = (SavedValue){ advised[i], value ? json_object_get_string(value) : "" };
+        }
+        if (save)
+                status = settings_save(ctl, SECTION, values, G_N_ELEMENTS(values), &path);
+        else if (client_manager(ctl->client))
+                status = settings_set(ctl, SECTION, values, G_N_ELEMENTS(values));
+        else
+                status = complain("advise: nothing was applied: %s; use --save, or the commands",
+                                  client_problem(ctl->client));
+        if (status != EXIT_FINE)
+                return status;
+        client_forget(ctl->client);
+        json_put_text_any(answer, "saved_in", path);
+        json_put(answer, "in_effect", describe_effect(ctl));
+        return EXIT_FINE;
+}
+
+/* From recorded periods: a new file, which is removed. */
+static json_object *advise_recorded(Ctl *ctl, int *ret_status)
 {
         g_autofree char *path = NULL;
         char *recorded[2] = { NULL };
@@ -432,8 +511,6 @@ json_object *advise_ask(Ctl *ctl, int *ret_status)
         g_autoptr(GError) error = NULL;
         _fd_ int fd = -1;
 
-        if (!ctl->advise_record)
-                return advise(ctl, ret_status);
         fd = g_file_open_tmp("idlectl-advise-XXXXXX", &path, &error);
         if (fd < 0) {
                 *ret_status = complain("advise: %s", error->message);
@@ -447,6 +524,16 @@ json_object *advise_ask(Ctl *ctl, int *ret_status)
                 answer = advise(ctl, ret_status);
         ctl->n_args = 0;
         unlink(path);
+        return answer;
+}
+
+json_object *advise_ask(Ctl *ctl, int *ret_status)
+{
+        json_object *answer = ctl->advise_record ? advise_recorded(ctl, ret_status)
+                                                 : advise(ctl, ret_status);
+
+        if (answer && (apply || save))
+                *ret_status = carry_out(ctl, answer);
         return answer;
 }
 
@@ -479,9 +566,30 @@ static void show_candidates(const Ctl *ctl, json_object *answer)
         table_print(table, &ctl->screen);
 }
 
+/* The commands, or what was done instead of them. */
+static void show_effect(const Ctl *ctl, json_object *answer)
+{
+        const Screen *screen = &ctl->screen;
+        json_object *commands = json_get(answer, "commands"), *row;
+
+        putchar('\n');
+        if (!json_get(answer, "in_effect")) {
+                puts("To apply:");
+                for (size_t i = 0; i < json_length(commands); i++)
+                        printf("  %s\n", json_element_text(commands, i));
+                return;
+        }
+        if (json_get(answer, "saved_in"))
+                screen_line(screen, STYLE_GOOD, "saved in %s", json_text(answer, "saved_in"));
+        JSON_FOREACH(row, json_get(answer, "in_effect"))
+                screen_line(screen, STYLE_PLAIN, "%s %s is %s (%s)", SECTION, json_text(row, "key"),
+                            *json_text(row, "value") ? json_text(row, "value") : "empty",
+                            json_text(row, "source"));
+}
+
 void advise_show(const Ctl *ctl, json_object *answer)
 {
-        json_object *best = json_get(answer, "best"), *commands = json_get(answer, "commands");
+        json_object *best = json_get(answer, "best");
         double saved = json_number(answer, "saved_percent", NAN);
         double power = json_number(best, "idle_power_mw", NAN);
         const char *mark = json_true(answer, "powers_assumed") ? "~" : "";
@@ -507,7 +615,5 @@ void advise_show(const Ctl *ctl, json_object *answer)
         if (*mark)
                 printf("Powers are not known: each state is taken to need half of the one before "
                        "it.\n");
-        puts("\nTo apply:");
-        for (size_t i = 0; i < json_length(commands); i++)
-                printf("  %s\n", json_element_text(commands, i));
+        show_effect(ctl, answer);
 }

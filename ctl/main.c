@@ -208,12 +208,12 @@ static const Verb verbs[] = {
           .ask = replay_ask,
           .show = replay_show },
         { .name = "advise",
-          .arguments = "[TRACE...]",
+          .arguments = "TRACE... | --record SECONDS",
           .summary = "Show which governor and limit suit recorded idle periods",
           .help = "Replays the kernel's governors with every limit on idle states, and prints the\n"
                   "commands that apply the best. Energy is relative to the candidate that needs\n"
                   "least. Among candidates that need about the same energy, the best has the\n"
-                  "shortest exit latency.\n"
+                  "shortest exit latency. With --apply or --save cstates uses it.\n"
                   "  idlectl advise --table laptop.tbl --latency 100us trace.csv.xz",
           .options = { advise_options },
           .check = advise_check,

@@ -11,7 +11,7 @@
 #include "base/cpuset-text.h"
 #include "client.h"
 #include "facts.h"
-#include "save.h"
+#include "set.h"
 
 static bool save;
 
@@ -27,6 +27,7 @@ const VerbOption set_options[] = {
 };
 
 typedef struct Change {
+        const char *section;
         char *key;
         const char *value;  /* "": back to the file's */
         const char *former; /* set at run time before; "": it was the file's */
@@ -42,9 +43,9 @@ static void change_clear(gpointer data)
         g_free(change->error);
 }
 
-static int set_option(const Ctl *ctl, const char *key, const char *value, char **ret_error)
+static int set_option(const Ctl *ctl, const Change *change, const char *value, char **ret_error)
 {
-        const char *const arguments[] = { ctl->args[0], key, value, NULL };
+        const char *const arguments[] = { change->section, change->key, value, NULL };
 
         return client_call(ctl->client, "SetOption", arguments, NULL, ret_error);
 }
@@ -57,7 +58,7 @@ static GArray *parse_changes(const Ctl *ctl, int *ret_status)
         g_array_set_clear_func(changes, change_clear);
         for (int i = 1; i < ctl->n_args; i++) {
                 const char *equals = strchr(ctl->args[i], '=');
-                Change change = { .former = "" };
+                Change change = { .section = ctl->args[0], .former = "" };
 
                 if (!equals || equals == ctl->args[i]) {
                         *ret_status = complain_usage(NULL, "set: found \"%s\", expected KEY=VALUE",
@@ -72,7 +73,7 @@ static GArray *parse_changes(const Ctl *ctl, int *ret_status)
 }
 
 /* Notes what is set at run time now. */
-static void note_former(const Ctl *ctl, GArray *changes, json_object *settings)
+static void note_former(GArray *changes, json_object *settings)
 {
         json_object *row;
 
@@ -81,7 +82,7 @@ static void note_former(const Ctl *ctl, GArray *changes, json_object *settings)
                         Change *change = &g_array_index(changes, Change, i);
 
                         if (json_true(row, "runtime") &&
-                            g_str_equal(json_text(row, "section"), ctl->args[0]) &&
+                            g_str_equal(json_text(row, "section"), change->section) &&
                             g_str_equal(json_text(row, "key"), change->key))
                                 change->former = json_text(row, "value");
                 }
@@ -98,7 +99,7 @@ static int try_changes(const Ctl *ctl, GArray *changes)
                 if (change->done)
                         continue;
                 g_clear_pointer(&change->error, g_free);
-                change->done = set_option(ctl, change->key, change->value, &change->error) >= 0;
+                change->done = set_option(ctl, change, change->value, &change->error) >= 0;
                 done += change->done;
         }
         return done;
@@ -124,8 +125,7 @@ static void take_back(const Ctl *ctl, GArray *changes)
                         Change *change = &g_array_index(changes, Change, i);
                         g_autofree char *error = NULL;
 
-                        if (!change->done ||
-                            set_option(ctl, change->key, change->former, &error) < 0)
+                        if (!change->done || set_option(ctl, change, change->former, &error) < 0)
                                 continue;
                         change->done = false;
                         progress = true;
@@ -190,32 +190,53 @@ static json_object *save_changes(Ctl *ctl, const GArray *changes, int *ret_statu
         return answer;
 }
 
-json_object *set_ask(Ctl *ctl, int *ret_status)
+/* All of them or none. EXIT_FAILED after a message. */
+static int make_changes(const Ctl *ctl, GArray *changes)
 {
-        g_autoptr(GArray) changes = parse_changes(ctl, ret_status);
         g_autoptr(json_object) settings = NULL;
         g_autofree char *error = NULL;
         const Change *failed;
+
+        if (changes->len > 1 &&
+            client_call(ctl->client, "GetSettings", NULL, &settings, &error) < 0)
+                return complain("%s", error);
+        note_former(changes, settings);
+        while (try_changes(ctl, changes) > 0)
+                continue;
+        failed = first_failed(changes);
+        if (!failed)
+                return EXIT_FINE;
+        complain("%s%s", failed->error, changes->len > 1 ? "; nothing was changed" : "");
+        take_back(ctl, changes);
+        return EXIT_FAILED;
+}
+
+int settings_set(const Ctl *ctl, const char *section, const SavedValue *values, guint n)
+{
+        g_autoptr(GArray) changes = g_array_new(FALSE, TRUE, sizeof(Change));
+
+        g_array_set_clear_func(changes, change_clear);
+        for (guint i = 0; i < n; i++) {
+                Change change = { .section = section,
+                                  .key = g_strdup(values[i].key),
+                                  .value = values[i].value,
+                                  .former = "" };
+
+                g_array_append_val(changes, change);
+        }
+        return make_changes(ctl, changes);
+}
+
+json_object *set_ask(Ctl *ctl, int *ret_status)
+{
+        g_autoptr(GArray) changes = parse_changes(ctl, ret_status);
 
         if (!changes)
                 return NULL;
         if (save)
                 return save_changes(ctl, changes, ret_status);
-        if (changes->len > 1 &&
-            client_call(ctl->client, "GetSettings", NULL, &settings, &error) < 0) {
-                *ret_status = complain("%s", error);
-                return NULL;
-        }
-        note_former(ctl, changes, settings);
-        while (try_changes(ctl, changes) > 0)
-                continue;
-        failed = first_failed(changes);
-        if (!failed)
-                return answer_changes(ctl, changes);
-        *ret_status = complain("%s%s", failed->error,
-                               changes->len > 1 ? "; nothing was changed" : "");
-        take_back(ctl, changes);
-        return NULL;
+        *ret_status = make_changes(ctl, changes);
+        return *ret_status == EXIT_FINE ? answer_changes(ctl, changes) : NULL;
 }
 
 void set_show(const Ctl *ctl, json_object *answer)

@@ -129,6 +129,16 @@ static int tell_parts(const Telling *t, int cpu, Reason *ret_reasons)
         return n;
 }
 
+static Reason tell_governor(const CstatesOptions *options)
+{
+        bool waits = options->idle_governor == IDLE_GOVERNOR_AUTO;
+
+        return (Reason){ .because = waits ? "the kernel keeps its idle governor until idlectl "
+                                            "advise --apply chooses one"
+                                          : "a kernel idle governor is configured",
+                         .option = "IdleGovernor" };
+}
+
 int cstates_explain(const void *state, const PolicyInput *input, int cpu, Reason *ret_reasons)
 {
         const Cstates *self = state;
@@ -141,8 +151,7 @@ int cstates_explain(const void *state, const PolicyInput *input, int cpu, Reason
 
         if (telling.table && telling.table->n_states > 0 && telling.cpu->fingerprint)
                 n = tell_parts(&telling, cpu, ret_reasons);
-        if (telling.options->idle_governor > 0)
-                ret_reasons[n++] = (Reason){ .because = "a kernel idle governor is configured",
-                                             .option = "IdleGovernor" };
+        if (telling.options->idle_governor != IDLE_GOVERNOR_KEEP)
+                ret_reasons[n++] = tell_governor(telling.options);
         return n;
 }

@@ -4,7 +4,9 @@
  */
 #include "cstates/cstates.h"
 
-const char *const cstates_governors[] = { "keep", "menu", "teo", "ladder", "haltpoll", NULL };
+const char *const cstates_governors[] = {
+        "keep", "auto", "menu", "teo", "ladder", "haltpoll", NULL
+};
 
 #define ROW(key, type, field, fallback, ...)                                                       \
         {                                                                                          \
@@ -37,7 +39,7 @@ const Setting cstates_settings[] = {
         ROW("Period", SETTING_DURATION, period_usec, "1s", 100e3, 3600e6,
             .help = "How often to check CPUs, with UtilizationAware or History"),
         ROW("IdleGovernor", SETTING_CHOICE, idle_governor, "keep", .choices = cstates_governors,
-            .help = "The kernel's idle governor; keep: leave it unchanged"),
+            .help = "The kernel's idle governor; keep: leave it unchanged; auto: until advised"),
         { 0 },
 };
 

@@ -149,7 +149,7 @@ static void cstates_decide(void *state, const PolicyInput *input, Wish *wish)
                       .is_new = input->snapshot->time_usec != self->seen_usec,
                       .settled = true };
 
-        if (options->idle_governor > 0)
+        if (options->idle_governor >= IDLE_GOVERNOR_FIRST)
                 wish->idle_governor = cstates_governors[options->idle_governor];
         seed(self, options->seed);
         self->seen_usec = input->snapshot->time_usec;

@@ -92,6 +92,9 @@ typedef struct Call {
         bool settled;
 } Call;
 
+/* IdleGovernor=; from IDLE_GOVERNOR_FIRST on they are governors of the kernel. */
+enum { IDLE_GOVERNOR_KEEP, IDLE_GOVERNOR_AUTO, IDLE_GOVERNOR_FIRST };
+
 extern const Setting cstates_settings[];
 extern const char *const cstates_governors[];
 

@@ -217,6 +217,22 @@ START_TEST(governor)
 }
 END_TEST
 
+/* It asks for nothing, and no tick, and says how to get advice. */
+START_TEST(governor_by_advice)
+{
+        Machine m = machine_start(CLIENT, SERVER, "IdleGovernor=auto");
+        Reason reasons[EXPLAIN_MAX];
+
+        decide(&m, 0);
+        ck_assert_ptr_null(m.world->wish.idle_governor);
+        ck_assert_uint_eq(m.world->wish.period_usec, 0);
+        ck_assert_int_eq(explain(&m, 0, reasons), 1);
+        ck_assert_str_eq(reasons[0].option, "IdleGovernor");
+        ck_assert(says(reasons[0].because, "idlectl advise|until"));
+        machine_stop(&m);
+}
+END_TEST
+
 static const struct {
         const char *options, *key; /* NULL: they fit */
 } checks[] = {
@@ -266,6 +282,7 @@ int main(void)
         tcase_add_test(tcase, holds);
         tcase_add_test(tcase, tables_change);
         tcase_add_test(tcase, governor);
+        tcase_add_test(tcase, governor_by_advice);
         tcase_add_loop_test(tcase, contradictions, 0, G_N_ELEMENTS(checks));
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
