@@ -386,6 +386,23 @@ static json_object *describe_all(const Ctl *ctl, const GArray *within, const GAr
         return answer;
 }
 
+/* States that idled itself switched off on any CPU are candidates like the others: or a limit that
+ * was advised once would never be lifted. */
+static void switch_own_on(const Ctl *ctl, StateTable *table)
+{
+        json_object *knobs = json_get(client_manager(ctl->client), "Knobs"), *row;
+
+        JSON_FOREACH(row, knobs) {
+                int cpu, state, end = 0;
+
+                if (sscanf(json_element_text(row, 1), "cpu%d/cpuidle/state%d/disable%n", &cpu,
+                           &state, &end) == 2 &&
+                    end > 0 && state >= 0 && state < table->n &&
+                    g_str_equal(json_element_text(row, 2), "0"))
+                        table->states[state].off = false;
+        }
+}
+
 static json_object *advise(Ctl *ctl, int *ret_status)
 {
         bool here = !ctl->replay.table || g_str_equal(ctl->replay.table, "this") ||
@@ -405,6 +422,8 @@ static json_object *advise(Ctl *ctl, int *ret_status)
         *ret_status = EXIT_FAILED;
         if (replay_table(ctl, ctl->replay.table, &table) < 0)
                 return NULL;
+        if (!ctl->replay.table || g_str_equal(ctl->replay.table, "this"))
+                switch_own_on(ctl, &table);
         assumed = assume_powers(&table);
         picked = pick(candidates_of(release), available, &list);
         if (picked->len == 0) {

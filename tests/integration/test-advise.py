@@ -27,11 +27,11 @@ class Advise(TestCase):
                 file.write(text + '\n')
         self.write_config('policies/cstates.conf.d/10-auto.conf', '[Policy]\nIdleGovernor=auto\n')
 
-    def run_advise(self, *arguments, trace='idle.csv.xz'):
+    def run_advise(self, *arguments, trace='idle.csv.xz', table=TABLE):
         return subprocess.run(
             [os.environ['IDLECTL'], 'advise', '--bus-address', self.bus.address, '--root', self.root,
              '--config-dir', self.config, '--vendor-dir', '/nonexistent', '--policy-dir',
-             os.environ['IDLED_POLICIES'], '--table', TABLE, *arguments, os.path.join(TRACES, trace)],
+             os.environ['IDLED_POLICIES'], '--table', table, *arguments, os.path.join(TRACES, trace)],
             capture_output=True, text=True, timeout=TIMEOUT, check=False)
 
     def advise(self, *arguments, **more):
@@ -114,6 +114,19 @@ class Advise(TestCase):
         answer = self.advise('--apply')
         self.assertEqual({row['governor'] for row in answer['candidates']}, {'ladder'})
         self.assertEqual(self.options()['IdleGovernor'][0], 'ladder')
+
+    def test_own_limit_is_no_fact(self):
+        """States that idled switched off can be advised again; those that were off before cannot."""
+        self.start()
+        first = self.advise('--apply', '--latency', '10us', table='this')
+        limit = first['best']['worst_exit_latency_us']
+        wait_until(lambda: [k for k in self.get('Knobs') if str(k[1]).endswith('/disable')], 'a limit')
+        again = self.advise(table='this')
+        deepest = max(row['worst_exit_latency_us'] for row in again['candidates'])
+        self.assertGreater(deepest, limit)
+        self.daemon.stop()
+        alone = self.advise(table='this')
+        self.assertEqual(max(row['worst_exit_latency_us'] for row in alone['candidates']), deepest)
 
     def test_not_active(self):
         """Options of a policy that does not run cannot be set."""
