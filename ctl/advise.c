@@ -521,20 +521,21 @@ static int carry_out(Ctl *ctl, json_object *answer)
         return EXIT_FINE;
 }
 
-/* From recorded periods: a new file, which is removed. */
+/* From recorded periods. Their file has no name, so that an interrupted recording leaves none. */
 static json_object *advise_recorded(Ctl *ctl, int *ret_status)
 {
-        g_autofree char *path = NULL;
+        g_autofree char *name = NULL, *path = NULL;
         char *recorded[2] = { NULL };
         json_object *answer = NULL;
         g_autoptr(GError) error = NULL;
-        _fd_ int fd = -1;
+        _fd_ int fd = g_file_open_tmp("idlectl-advise-XXXXXX", &name, &error);
 
-        fd = g_file_open_tmp("idlectl-advise-XXXXXX", &path, &error);
         if (fd < 0) {
                 *ret_status = complain("advise: %s", error->message);
                 return NULL;
         }
+        unlink(name);
+        path = g_strdup_printf("/proc/%d/fd/%d", (int)getpid(), fd);
         recorded[0] = path;
         ctl->args = recorded;
         ctl->n_args = 1;
@@ -542,7 +543,6 @@ static json_object *advise_recorded(Ctl *ctl, int *ret_status)
         if (*ret_status == EXIT_FINE)
                 answer = advise(ctl, ret_status);
         ctl->n_args = 0;
-        unlink(path);
         return answer;
 }
 

@@ -3,10 +3,12 @@
 """idlectl advise: advice keeps to the bound, is the best candidate, and can be applied."""
 import json
 import os
+import signal
+import subprocess
 import unittest
 from pathlib import Path
 
-from ctltest import TestCase
+from ctltest import IDLECTL, TIMEOUT, TestCase, environment
 
 TRACES = Path(__file__).resolve().parent.parent / "traces" / "idle"
 CLIENT = str(TRACES / "client.tbl")
@@ -126,6 +128,20 @@ class Advise(TestCase):
         self.assertGreater(answer["periods"], 0)
         self.assertTrue(all(row["idle_power_mw"] > 0 for row in answer["candidates"]))
         self.assertIn("IdleGovernor", answer["settings"])
+        self.assertEqual(os.listdir(self.directory), ["root"])
+
+    def test_record_interrupted(self):
+        """Nothing is left then, either."""
+        with subprocess.Popen([IDLECTL, "advise", "--table", CLIENT, "--record", "600"],
+                              start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              env=environment(IDLED_LEDGER_DIR=os.environ["IDLED_LEDGER_DIR"],
+                                              TMPDIR=self.directory)) as process:
+            children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+            while process.poll() is None and not children.read_text():
+                pass
+            os.killpg(process.pid, signal.SIGINT)
+            process.communicate(timeout=TIMEOUT)
+        self.assertNotEqual(process.returncode, 0)
         self.assertEqual(os.listdir(self.directory), ["root"])
 
     def test_record_refused(self):
