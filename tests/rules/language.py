@@ -77,7 +77,7 @@ PLAIN = ["idled restores every knob that it changed.", "The back end gives each 
 # Room or "room strings": uses that are left from before this rule, which may only become fewer.
 KNOWN = {
     "policies strings": 1,
-    "tests": 536,
+    "tests": 408,
     "tests strings": 105,
     "tools": 10,
 }
