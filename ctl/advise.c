@@ -261,7 +261,8 @@ static int by_energy(gconstpointer a, gconstpointer b)
         return x->score.energy < y->score.energy ? -1 : x->score.energy > y->score.energy;
 }
 
-/* Of those that need hardly more than the least, the one that wakes up soonest. Sorted before. */
+/* Among those that need hardly more than the least, the one that wakes up soonest. Sorted
+ * before. */
 static const Result *best_of(const GArray *results)
 {
         const Result *best = &g_array_index(results, Result, 0);

@@ -38,7 +38,7 @@ const char *arms_kind_text(ArmsKind kind);
 
 typedef struct Arms Arms;
 
-/* Finds out whether both settings can be had, as far as that is known without trying. Changes
+/* Finds out whether both settings are available, as far as that is known without trying. Changes
  * nothing. NULL after a message. */
 Arms *arms_new(Ctl *ctl, const ArmsAsked *asked, const Topology *topology);
 

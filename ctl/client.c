@@ -16,15 +16,15 @@
 
 #define SLEEPS_INTERFACE "org.idled1.Sleeps"
 
-/* How long somebody may take to find his password: idled waits two minutes for polkit. */
+/* How long a user may take to find a password: idled waits two minutes for polkit. */
 #define PASSWORD_USEC (150 * G_USEC_PER_SEC)
 
 struct Client {
         sd_bus *connection;
         char *problem; /* why the daemon cannot be asked; NULL: it can, as far as is known */
         json_object *manager;
-        GHashTable *news; /* properties that have changed; NULL: nobody listens */
-        bool authorize;   /* somebody sits there who can be asked for a password */
+        GHashTable *news; /* properties that have changed; NULL: the caller does not listen */
+        bool authorize;   /* the user can be asked for a password */
 };
 
 Client *client_new(const Ctl *ctl)
@@ -242,8 +242,8 @@ static int call_new(Client *client, const char *interface, const char *method,
         return call_new_at(client, BUS_PATH, interface, method, ret_message, ret_error);
 }
 
-/* How long the answer may take; 0: as long as any. Whoever may be asked for a password takes his
- * time, but what is only read asks for none. */
+/* How long the answer may take; 0: any time. A user who is asked for a password takes time, but a
+ * call that only reads asks for none. */
 static uint64_t patience(const Client *client, sd_bus_message *message)
 {
         const char *interface = sd_bus_message_get_interface(message);
@@ -359,7 +359,7 @@ int client_call_typed(Client *client, const char *method, const char *types,
         _message_ sd_bus_message *message = NULL, *reply = NULL;
         int r;
 
-        client_manager(client); /* so that an error tells whether the daemon is there */
+        client_manager(client); /* so that an error says whether the daemon is there */
         r = call_new(client, MANAGER_INTERFACE, method, &message, ret_error);
         if (r < 0)
                 return r;
@@ -413,7 +413,7 @@ int client_hold(Client *client, const HoldWishes *wishes, char **ret_path, int *
         const char *path = NULL;
         int fd = -1, r;
 
-        client_manager(client); /* so that an error tells whether anybody is there */
+        client_manager(client); /* so that an error says whether the daemon is there */
         r = call_new(client, MANAGER_INTERFACE, "Hold", &message, ret_error);
         if (r < 0)
                 return r;

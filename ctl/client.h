@@ -11,8 +11,8 @@
 
 #define MANAGER_INTERFACE "org.idled1.Manager"
 
-/* Never fails: without a bus every call says that there is none. With a root of its own and no bus
- * named, no bus is asked: whose daemon that would be nobody knows. */
+/* Never fails: without a bus every call reports that there is none. With a root directory of its
+ * own and no bus named, no bus is asked, because the daemon there may serve another root. */
 Client *client_new(const Ctl *ctl);
 void client_free(Client *client);
 
@@ -26,10 +26,10 @@ json_object *client_policy(Client *client, const char *name);
 /* Sets how long an answer may take; the default is the 25 s of the bus. */
 void client_set_patience(Client *client, uint64_t usec);
 
-/* One property of the manager, asked for now; NULL if it cannot be had. For the caller to put. */
+/* One property of the manager, read now; NULL if it is not available. The caller puts it. */
 json_object *client_property(Client *client, const char *name);
 
-/* Asks for them anew the next time: something was changed. */
+/* Reads them again the next time, because something was changed. */
 void client_forget(Client *client);
 
 /* Asks a daemon that was not there again the next time: it may have been started. */
@@ -58,10 +58,10 @@ int client_call_typed(Client *client, const char *method, const char *types,
 int client_hold(Client *client, const HoldWishes *wishes, char **ret_path, int *ret_fd,
                 char **ret_error);
 
-/* Why the hold is not in force, or what of it is not, as a new string; NULL if nothing is known. */
+/* Why the hold, or a part of it, is not in effect, as a new string; NULL if nothing is known. */
 char *client_hold_obstacle(Client *client, const char *path);
 
-/* The CPUs that it is about, as a new string; NULL if that cannot be told. */
+/* The CPUs that it is about, as a new string; NULL if they are not known. */
 char *client_hold_cpus(Client *client, const char *path);
 
 /* Begins a sleep ledger of idled's, which ends when the descriptor is closed; its number. Errors as
@@ -78,7 +78,7 @@ int client_sleeps_read(Client *client, uint32_t number, json_object **ret_answer
 int client_trial(Client *client, const char *const *policies, bool honoured,
                  const char *const *options, const char *reason, int *ret_fd, char **ret_error);
 
-/* Has client_news() tell of changes from now on. */
+/* Has client_news() report changes from now on. */
 int client_listen(Client *client);
 
 /* The manager's properties that were signalled to have changed since the last call, as the keys of

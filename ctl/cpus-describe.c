@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * CPUs as answers tell of them: from the daemon's properties to names and units of our own.
+ * CPUs in answers: from the daemon's properties to names and units of our own.
  */
 #include "cpus.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What idled holds a CPU to, as answers and a column of idlectl cpus tell of it.
+ * What idled limits a CPU to, for answers and for a column of idlectl cpus.
  */
 #include "cpus.h"
 

@@ -45,7 +45,7 @@ json_object *cpus_ask(Ctl *ctl, int *ret_status)
         return answer;
 }
 
-/* What there are columns for beside those that every machine has. */
+/* The columns in addition to those that every machine has. */
 typedef struct Shown {
         bool limits; /* idled holds a CPU to something */
         bool times;  /* how long CPUs were parked is known */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * CPUs and their idle states, as answers tell of them.
+ * CPUs and their idle states in answers.
  */
 #ifndef IDLED_CPUS_H
 #define IDLED_CPUS_H
@@ -21,7 +21,8 @@ json_object *cpus_state_names(json_object *cpus);
 /* The element of "states" with this name, NULL if there is none. */
 json_object *cpus_find_state(json_object *cpu, const char *name);
 
-/* What idled holds the CPU of facts.h to; NULL if that is not told, as it is by no machine. */
+/* What idled limits the CPU of facts.h to; NULL if that is not known: the machine alone does not
+ * show it. */
 json_object *cpus_describe_limits(json_object *cpu);
 
 /* That in a few words, "50us -C6 <=2000MHz", "" for nothing; a new string. */

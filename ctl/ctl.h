@@ -28,7 +28,7 @@ typedef struct HoldWishes {
         uint64_t for_usec;
 } HoldWishes;
 
-/* Of replay; what was not given is NULL. */
+/* Arguments of replay; NULL: not given. */
 typedef struct ReplayAsks {
         const char *table, *governors, *html;
         const char *options[32]; /* "NAME=VALUE" */

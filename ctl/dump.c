@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * idlectl dump: everything there is to tell in one document, for a report; or the bare values of
+ * idlectl dump: everything that idled knows in one document, for a report; or the bare values of
  * all knobs, for a comparison.
  */
 #include <stdio.h>

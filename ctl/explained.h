@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The daemon's explanations, as it tells them over the bus, as text.
+ * The daemon's explanations, as it sends them over the bus, as text.
  */
 #ifndef IDLED_EXPLAINED_H
 #define IDLED_EXPLAINED_H
@@ -8,8 +8,8 @@
 #include "json.h"
 #include "model/explain.h"
 
-/* The explanation in a row of Explain() or History(), or of what why_ask() makes of one. Its texts
- * are those of the row. */
+/* The explanation in a row of Explain() or History(), or in a row that why_ask() made from one. Its
+ * texts are those of the row. */
 Explanation explained_why(json_object *row);
 
 /* "parked 3 min ago by ondemand: ..." of a row of Explain(), as a new string; `wanted`: the CPU is

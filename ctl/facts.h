@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What there is to tell of the machine: asked of the daemon if it runs, else read here.
+ * What is known about the machine: read from the daemon if it runs, else read here.
  *
  * Both come in the same form, the daemon's: an object with
- *      Manager   properties of org.idled1.Manager (read here: those that the machine alone tells)
+ *      Manager   properties of org.idled1.Manager (read here: those that the machine alone shows)
  *      Cpus      array of properties of org.idled1.Cpu, by number
  *      Policies  array of properties of org.idled1.Policy, by rank
  *      Energy    array of properties of org.idled1.Energy, by name
@@ -16,7 +16,7 @@
 /* How long the machine is watched if the daemon did not. */
 #define FACTS_INTERVAL_USEC (200u * 1000)
 
-/* NULL if neither the daemon nor the machine tells anything; then it has been said why. */
+/* NULL, after a message, if neither the daemon nor the machine answers. */
 json_object *facts_get(Ctl *ctl);
 
 /* As read here, the machine being watched for so long. NULL as above. */

@@ -13,8 +13,8 @@ extern const VerbOption hold_options[], hold_end_options[];
 /* Checks that something is asked for. Returns EXIT_FINE, or EXIT_USAGE after a message. */
 int hold_options_check(const Ctl *ctl, const Verb *verb);
 
-/* "CPUs 0-7, all of them": where the hold at `path` is in force, as a new string; NULL if nothing
- * is asked of single CPUs, or that cannot be told. */
+/* "CPUs 0-7, all of them": where the hold at `path` is in effect, as a new string; NULL if it asks
+ * nothing of single CPUs, or if that is not known. */
 char *hold_where(const Ctl *ctl, const char *path);
 
 /* Prints why the daemon refuses the hold, with idlectl's option in place of the bus's key. Returns

@@ -5,8 +5,8 @@
  *
  * The descriptor is the hold: it closes with this process, whatever becomes of that. If the daemon
  * ends or the hold is released it hangs up, and that is a failure; it also hangs up when the
- * process of --pid ends, which a descriptor of that process shows. Until it is in force signals do
- * what they do to any program, for it may take a password to get there.
+ * process of --pid ends, which a descriptor of that process shows. Until it is in effect signals do
+ * what they do to any program, because polkit may ask for a password first.
  */
 #include <errno.h>
 #include <poll.h>
@@ -20,7 +20,7 @@
 #include "client.h"
 #include "hold-options.h"
 
-/* A descriptor that tells of the signals by which people and services end a program. */
+/* A descriptor that reports the signals by which people and services end a program. */
 static int catch_signals(void)
 {
         sigset_t signals;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * idlectl holds: who holds what.
+ * idlectl holds: the holds and their owners.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static void put_number(json_object *answer, const char *key, json_object *hold, 
         json_put(answer, key, number >= least ? json_object_new_int64(number) : NULL);
 }
 
-/* The name of the process, which is nobody's word for anything. */
+/* The name of the process. Any process can choose its own, so it proves nothing. */
 static void put_process(const Ctl *ctl, json_object *answer, json_object *hold)
 {
         char path[64], name[64];

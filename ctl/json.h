@@ -23,7 +23,7 @@ double json_number(json_object *object, const char *key, double absent);
 int64_t json_int(json_object *object, const char *key, int64_t absent);
 bool json_true(json_object *object, const char *key);
 
-/* The elements of an array, 0 of what is none. */
+/* The number of elements of an array; 0 if it is not an array. */
 size_t json_length(json_object *array);
 
 /* An element of an array; NULL, "" and NaN if it is not there or is something else. */

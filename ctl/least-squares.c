@@ -2,7 +2,7 @@
 /*
  * Least squares by the sweep operator on the normal equations.
  *
- * Of the matrix [A'A A'b; b'A b'b] each column of A is swept once. Then the upper right has x, the
+ * Each column of A in the matrix [A'A A'b; b'A b'b] is swept once. Then the upper right has x, the
  * upper left the inverse of A'A with the other sign, and the corner the sum of squares that is
  * left. Columns are scaled to length 1 before, so that a pivot is the share of a column's length
  * that no column before it explains: one that is almost 0 is a combination of others.

@@ -12,7 +12,7 @@ typedef struct LeastSquares {
         int columns;
         double value[LEAST_SQUARES_MAX]; /* NaN: the rows do not determine it */
         double error[LEAST_SQUARES_MAX]; /* its standard error, in units of `value`; or NaN */
-        double residual;  /* root mean square of what is left, per degree of freedom */
+        double residual;  /* root mean square of the remainder, per degree of freedom */
         double explained; /* R^2 about the mean of b: 1 is all; NaN if b is constant */
 } LeastSquares;
 

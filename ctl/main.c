@@ -411,7 +411,8 @@ static int run(Ctl *ctl, const Verb *verb)
         return status;
 }
 
-/* Whoever reads may have had enough; all else that keeps the answer from arriving is a failure. */
+/* A reader may close the pipe early; everything else that keeps the answer from arriving is a
+ * failure. */
 static int finish_output(int status)
 {
         if (fflush(stdout) == 0 && !ferror(stdout))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Reading the machine without the daemon, in the form in which the daemon tells of it.
+ * Reading the machine without the daemon, in the form of the daemon's answers.
  */
 #ifndef IDLED_MEASURE_H
 #define IDLED_MEASURE_H

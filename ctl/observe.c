@@ -107,7 +107,7 @@ int observe(uint64_t usec, char *const *command, uint64_t period_usec,
         Wait wait = { 0 };
         sigset_t signals;
 
-        sigaction(SIGCHLD, &usual, &child); /* who started us may ignore it */
+        sigaction(SIGCHLD, &usual, &child); /* the parent process may ignore it */
         sigemptyset(&signals);
         sigaddset(&signals, SIGCHLD);
         for (size_t i = 0; i < G_N_ELEMENTS(ends); i++)

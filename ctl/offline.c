@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The configuration without the daemon: loaded as the daemon would, and told in its form.
+ * The configuration without the daemon: loaded as the daemon would, in the form of its answers.
  */
 #include "offline.h"
 

@@ -26,7 +26,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(OfflinePaths, offline_paths_done)
 char **offline_profiles(const Ctl *ctl);
 
 /* Reads and checks the configuration; `config_dir` NULL: as the command line says. An object with
- * "settings" as org.idled1.Manager.GetSettings() tells them (null if there are errors), "errors"
+ * "settings" as org.idled1.Manager.GetSettings() returns them (null if there are errors), "errors"
  * with "file", "line", "message" and "text", "warnings" (as config_find_warnings() has them) with
  * the same, and "files", the names of those read. */
 json_object *offline_config(const Ctl *ctl, const char *config_dir);

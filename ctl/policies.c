@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * idlectl policies: those at work, by rank, with what they wish and why; then modules that are
- * there but not at work.
+ * idlectl policies: the active ones, by rank, with what they request and why; then modules that are
+ * installed but not active.
  */
 #include "client.h"
 #include "config/plugin.h"
@@ -25,7 +25,7 @@ static json_object *describe_loaded(json_object *policy)
         return answer;
 }
 
-/* A module that is not at work: its summary, or what keeps it from being loaded. */
+/* A module that is not active: its summary, or why it cannot be loaded. */
 static json_object *describe_module(const char *dir, const char *name)
 {
         json_object *answer = json_object_new_object();

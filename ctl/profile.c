@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * idlectl profile: which profiles there are, which is in force and why, and choosing one.
+ * idlectl profile: which profiles there are, which is in effect and why, and choosing one.
  *
- * Without the daemon the profiles are those of the files, and none is in force.
+ * Without the daemon the profiles are those of the files, and none is in effect.
  */
 #include "client.h"
 #include "facts.h"
@@ -109,7 +109,7 @@ static int complain_choice(const Ctl *ctl, const char *name, const char *error)
         return complain("%s", hint);
 }
 
-/* Chooses, then tells what came of it. */
+/* Chooses, then reports the result. */
 static json_object *set(Ctl *ctl, int *ret_status)
 {
         const char *name = ctl->args[ctl->n_args - 1];

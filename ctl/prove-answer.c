@@ -156,7 +156,7 @@ json_object *prove_answer(const Prove *prove)
         return answer;
 }
 
-/* "12.3", with as many digits as tell something; "-" for null. */
+/* "12.3", with as many digits as are significant; "-" for null. */
 static void add_number(Table *table, json_object *object, const char *key, const char *suffix,
                        const char *unit)
 {

@@ -133,7 +133,7 @@ static BlockEnd enter(Prove *prove, const ScheduleSlot *slot)
         }
 }
 
-/* True if something changed in the block that nobody compares. */
+/* True if something changed in the block that is not part of the comparison. */
 static bool is_disturbed(const Prove *prove, BlockDrop *ret_why)
 {
         static const struct {

@@ -19,8 +19,8 @@
 /* Fewer pairs prove nothing. */
 #define PROVE_LEAST_PAIRS 4
 
-/* What is compared beside energy, each by an estimator of its own, in which a block is one second
- * long and draws the quantity in joules: so power is the quantity. */
+/* What is compared in addition to energy, each by an estimator of its own. There a block is one
+ * second long and draws the quantity in joules, so power is the quantity. */
 typedef enum Quantity {
         QUANTITY_POWER,      /* W */
         QUANTITY_WAITING,    /* % of the time that some task waited for a CPU */
@@ -88,8 +88,8 @@ Estimate prove_estimate(const Prove *prove);
 /* True if the second setting was shown to draw less. */
 bool prove_holds(const Estimate *found);
 
-/* How much longer it takes until the precision is reached, in seconds; 0: it is; negative: cannot
- * be told. */
+/* How much longer it takes until the precision is reached, in seconds; 0: it is; negative: not
+ * known. */
 double prove_seconds_needed(const Prove *prove, const Estimate *found);
 
 /* How long a pair of blocks takes, in microseconds. */

@@ -72,7 +72,7 @@ static char *put_number(char *to, uint64_t number)
         return to;
 }
 
-/* Whether the timer that the governor was told of ended it: the tick may come before. */
+/* Whether the timer that the governor expected ended it: the tick may come before. */
 static bool is_timer(const struct sleep_record *record)
 {
         return record->kind == CAUSE_TIMER || record->kind == CAUSE_LOCAL_TIMER ||

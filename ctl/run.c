@@ -3,17 +3,17 @@
  * idlectl run: a command, and a hold for as long as it runs.
  *
  * The command's process exists before the hold, which is for that process: its CPUs are those that
- * count, and its end is that of the hold. It waits on a pipe until the hold is in force and only
+ * count, and its end is that of the hold. It waits on a pipe until the hold is in effect and only
  * then becomes the command. What the command leaves running has no hold.
  *
  * Both are in one process group, as if the command had been started without us. What the terminal
- * sends, the kernel sends to both, and it is the command's business; what somebody sends to us
- * alone we pass on. When the command is stopped so are we, that the shell sees it. All that begins
- * when the hold is in force: until then signals do to both what they do to any program, for it may
- * take a password to get there.
+ * sends, the kernel sends to both, and it is the command's business; a signal sent to us alone we
+ * pass on. When the command is stopped so are we, that the shell sees it. All that begins when the
+ * hold is in effect: until then signals do to both what they do to any program, because polkit may
+ * ask for a password first.
  *
- * Who started us may ignore SIGCHLD, and we inherit that: the kernel would keep no exit status for
- * us then. The command gets it as it was found.
+ * The parent process may ignore SIGCHLD, and we inherit that: the kernel would keep no exit status
+ * for us then. The command gets it as it was found.
  */
 #include <errno.h>
 #include <fcntl.h>

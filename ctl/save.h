@@ -13,9 +13,9 @@ typedef struct SavedValue {
 } SavedValue;
 
 /* Writes the values of one section into its drop-in 90-idlectl.conf, and has the daemon reload, if
- * it runs. The whole configuration is checked with them first, and the file is exchanged in one
- * step; if the daemon refuses it the old one is put back. `*ret_path`, a new string, is the
- * drop-in's. EXIT_FAILED after messages: the files are as they were. */
+ * it runs. It checks the whole configuration with them first and exchanges the file in one step; if
+ * the daemon refuses it, the old one is restored. `*ret_path`, a new string, is the drop-in's.
+ * EXIT_FAILED after messages: the files are as they were. */
 int settings_save(Ctl *ctl, const char *section, const SavedValue *values, guint n,
                   char **ret_path);
 

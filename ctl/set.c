@@ -136,8 +136,8 @@ static void take_back(const Ctl *ctl, GArray *changes)
                         complain("failed to restore %s", g_array_index(changes, Change, i).key);
 }
 
-/* Which of the CPUs that shall idle there is no use in naming, as a new string: "" if all are
- * online, or if the option is another, or not set. */
+/* The CPUs of the idle mask that have no effect, as a new string: "" if all are online, or if the
+ * option is another, or not set. */
 static char *not_online(const Ctl *ctl, const Change *change)
 {
         CpuSet mask, online;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * idlectl settings and idlectl check: the configuration as it is in force, and as it would be.
+ * idlectl settings and idlectl check: the configuration in effect, and the one that a reload would
+ * give.
  */
 #include <errno.h>
 #include <sys/stat.h>

@@ -200,7 +200,7 @@ static void end_counters(SleepsReader *reader)
                         const Counter *b = &now[cpu * IDLE_STATES_MAX + state];
                         struct sleep_stats *stats = &reader->sleeps[cpu * SLEEPS_STATES + state];
 
-                        /* Of a CPU that went away, or came back with counters from 0: nothing. */
+                        /* Nothing for a CPU that went away, or came back with counters from 0. */
                         if (b->usage <= a->usage || b->time_us < a->time_us)
                                 continue;
                         stats->count = b->usage - a->usage;

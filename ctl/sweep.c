@@ -132,7 +132,7 @@ static void add_words(Sweep *sweep, SweepKind kind)
         }
 }
 
-/* Of the first CPU: its states, or limits that each permit one more of them. */
+/* The first CPU's states, or limits that each permit one more of them. */
 static void add_states(Sweep *sweep, SweepKind kind)
 {
         int first = cpuset_next(&sweep->cpus, -1);

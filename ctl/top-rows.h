@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Rows and columns of idlectl top: what a sample says of CPUs, cores, packages and the machine.
+ * Rows and columns of idlectl top: what a sample says about CPUs, cores, packages and the machine.
  */
 #ifndef IDLED_TOP_ROWS_H
 #define IDLED_TOP_ROWS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * idlectl verify: is every knob as idled left it? Without the daemon: is anything left that it
- * changed and did not give back?
+ * changed and did not restore?
  */
 #include <errno.h>
 #include <fcntl.h>

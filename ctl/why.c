@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * idlectl why: for each CPU, or for the last transitions, the policy, what it looked at, what that
- * was compared with, and the line of the configuration that says so. CPUs of which the same can be
- * said are told of together.
+ * was compared with, and the line of the configuration that says so. CPUs with the same explanation
+ * share a row.
  */
 #include <string.h>
 
@@ -42,7 +42,7 @@ static void describe_reason(json_object *answer, json_object *from)
                           adjusted ? json_text(from, "effective_because") : NULL);
 }
 
-/* What policies wished for the CPU beside parking, and what they counted for it. */
+/* What policies requested for the CPU in addition to parking, and what they counted for it. */
 static void describe_rest(json_object *answer, json_object *from)
 {
         static const char *const keys[] = { "policy", "name", "unit", "value" };
@@ -258,7 +258,7 @@ static char *figures_text(json_object *figures, const char *policy)
         return text ? g_string_free(text, FALSE) : NULL;
 }
 
-/* What there is to say of a CPU beside parking. */
+/* What is known about a CPU in addition to parking. */
 static void say_rest(Said *said, int cpu, json_object *row)
 {
         json_object *reason, *figure, *figures = json_get(row, "figures");

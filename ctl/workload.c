@@ -30,7 +30,7 @@ struct Workload {
         char *const *command;
         pid_t pid; /* 0: it does not run */
         int status;
-        bool ended;  /* and workload_ended() has not told it */
+        bool ended;  /* but workload_ended() has not reported it */
         int counter; /* of instructions; -1: none */
         int counter_error;
 };

@@ -5,8 +5,8 @@
  * A policy is a shared module in the plugin directory (pkg-config --variable=policydir
  * idled-policy) that exports one object, `const IdledPolicy idled_policy`. Deciding is pure: a
  * policy does no I/O, reads no clock, allocates nothing, calls nothing but libc's pure functions
- * and libm; everything it may know is in its input, everything it wants is in its wish. So the same
- * code runs in the daemon, in a replay and in a test. See idled-policy(7).
+ * and libm; everything it may know is in its input, everything it requests is in its Wish. So the
+ * same code runs in the daemon, in a replay and in a test. See idled-policy(7).
  */
 #ifndef IDLED_POLICY_H
 #define IDLED_POLICY_H
@@ -20,15 +20,15 @@
 #include "model/topology.h"
 #include "model/wish.h"
 
-/* Grows with every change of what a module and the daemon must agree about. */
+/* Grows with every change of the interface between a module and the daemon. */
 #define IDLED_POLICY_ABI 5
 
-/* What a policy wishes beside `allowed`; idled prepares no more than that. */
+/* What a policy requests in addition to `allowed`; idled prepares no more than that. */
 enum {
         WISHES_CPUS = 1 << 0,     /* it fills wish->cpus */
-        WISHES_BY_HOLDS = 1 << 1, /* it looks at input->holds: when one comes or goes it is asked at
-                                     once, with the same snapshot as the last time; others are
-                                     taken to wish what they wished then */
+        WISHES_BY_HOLDS = 1 << 1, /* it reads input->holds. When a hold comes or goes idled calls it
+                                     at once, with the snapshot of the last call; other policies
+                                     keep their last requests */
         WISHES_BESIDE_HOLDS = 1 << 2, /* it is asked at once, too, but only keeps out of holds' way:
                                          it does nothing for them */
         WISHES_NAMED_CPUS = 1 << 3,   /* the administrator named the CPUs of wish->allowed: while a
@@ -77,10 +77,10 @@ typedef struct IdledPolicy {
         size_t options_size;     /* of the struct that the settings' offsets are into */
         size_t state_size;       /* of the private state that init() and decide() are given */
         unsigned wishes;         /* WISHES_ flags */
-        unsigned needs;          /* Sense flags that decide() reads beside SENSE_LOAD */
+        unsigned needs;          /* Sense flags that decide() reads in addition to SENSE_LOAD */
 
-        /* Sense flags that decide() reads beside those with these options: what is asked for by an
-         * option that is off is not read. NULL: none. */
+        /* Sense flags that decide() reads in addition to those with these options: idled does not
+         * read what only a disabled option needs. NULL: none. */
         unsigned (*reads)(const void *options);
 
         /* Looks at options that are fine one by one but may contradict each other. NULL: they fit;
@@ -88,27 +88,28 @@ typedef struct IdledPolicy {
          * option to blame. NULL instead of the function: any options fit together. */
         const char *(*check)(const void *options, const char **ret_key);
 
-        /* What `options` ask for that no CPU of the machine offers, into `ret_unmet` (room for
-         * `max`). Returns how many. NULL: they ask for nothing that a machine may lack. Of the
+        /* Writes what `options` ask for and no CPU of the machine offers into `ret_unmet` (room for
+         * `max`). Returns how many. NULL: they ask for nothing that a machine may lack. In the
          * input, topology, idle, frequency and n_frequency are set. */
         int (*unmet)(const void *options, const PolicyInput *machine, Unmet *ret_unmet, int max);
 
         /* Makes the zeroed `state` ready. NULL: zeroes are fine. */
         void (*init)(void *state, const Topology *topology);
 
-        /* Fills `wish`, which comes with no wish in it. Called when the period that it asked for is
-         * over, and also earlier: any call may be the first after a change of options, topology or
-         * load. The time is input->snapshot->time_usec. */
+        /* Fills `wish`, which comes without any request. Called when the period that it asked for
+         * is over, and also earlier: any call may be the first after a change of options, topology
+         * or load. The time is input->snapshot->time_usec. */
         void (*decide)(void *state, const PolicyInput *input, Wish *wish);
 
-        /* Why the last decision wished for `cpu` what it did beside `allowed`, each part with its
-         * own reason, into `ret_reasons` (room for EXPLAIN_MAX). Returns how many. NULL: nothing to
-         * say. Called only when somebody asks, for CPUs that are online. The input is that of the
-         * last decision or newer; texts may lie in it or in the state, and are used at once. */
+        /* Why the last decision requested what it did for `cpu` in addition to `allowed`, each part
+         * with its own reason, into `ret_reasons` (room for EXPLAIN_MAX). Returns how many. NULL:
+         * nothing to say. Called only on a client's query, for CPUs that are online. The input is
+         * that of the last decision or newer; texts may lie in it or in the state, and are used at
+         * once. */
         int (*explain)(const void *state, const PolicyInput *input, int cpu, Reason *ret_reasons);
 
         /* What the policy counted for `cpu` since it began, into `ret_figures` (room for
-         * FIGURES_MAX). Returns how many. NULL: nothing. Called only when somebody asks. */
+         * FIGURES_MAX). Returns how many. NULL: nothing. Called only on a client's query. */
         int (*figures)(const void *state, int cpu, Figure *ret_figures);
 } IdledPolicy;
 

@@ -3,16 +3,16 @@
  * latency: what applications hold, on the CPUs that they run on.
  *
  *  1. A hold says how soon something must be running after a wake-up. On every CPU that the hold is
- *     about the strictest latency wins; all others sleep as deeply as before. Floor is the
- *     shortest that anybody gets: 0 would forbid every sleep.
- *  2. Only a hold that asks for it explicitly limits the whole machine by the one limit that there
- *     is for it, which costs energy, and turbo, on CPUs that have nothing to do with it.
+ *     about the strictest latency wins; all others sleep as deeply as before. Floor is the shortest
+ *     latency that any hold gets: 0 would forbid every sleep.
+ *  2. Only a hold that explicitly asks for it limits the whole machine, through the kernel's one
+ *     global limit. That costs energy, and turbo, on CPUs that have nothing to do with the hold.
  *  3. The highest of the frequencies that are held for a CPU is its lowest.
- *  4. CPUs that a hold names are not parked, and as many cores are in use as the hold that wants
- *     most of them says.
+ *  4. CPUs that a hold names are not parked. As many cores stay active as the largest request for
+ *     cores among the holds says.
  *
- * It looks at nothing but holds, so it needs no timer: it is asked when one comes or goes. Without
- * holds it wishes nothing.
+ * It reads nothing but holds, so it needs no timer: idled calls it when a hold comes or goes.
+ * Without holds it requests nothing.
  */
 #include "idled-policy.h"
 

@@ -2,9 +2,9 @@
 /*
  * userspace: the idle mask is what the administrator set.
  *
- * For who knows better than any filter which CPUs should sleep: a script, a scheduler of jobs, a
- * person who experiments. It looks at nothing, so it never needs to be called again until its
- * option changes, and costs no wake-up. What must not be parked is added back by the daemon.
+ * It serves a script, a job scheduler or an experimenter that knows better than any filter which
+ * CPUs should sleep. It reads nothing, so it never needs to be called again until its option
+ * changes, and costs no wake-up. The daemon adds back the CPUs that must not be parked.
  */
 #include "idled-policy.h"
 

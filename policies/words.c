@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Reading words by hand: strict, as what the daemon itself parses is. */
+/* Strict parsing of words, as strict as the daemon's own parsers. */
 #include "words.h"
 
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The load that tools/run shows idled at work on, one thread per online CPU:
+ * The load for the demonstration of tools/run, one thread per online CPU:
  *
  *      demo-load light SECONDS    each thread works 1 ms of every 20 ms
  *      demo-load heavy SECONDS    each thread works all the time
@@ -27,7 +27,7 @@ static int64_t now_nsec(clockid_t clock)
         return (int64_t)t.tv_sec * 1000 * MSEC + t.tv_nsec;
 }
 
-/* Works for `nsec` of this thread's own CPU time, however long it has to wait for a CPU. */
+/* Works for `nsec` of this thread's own CPU time, however long it waits for a CPU. */
 static void work(int64_t nsec)
 {
         int64_t end = now_nsec(CLOCK_THREAD_CPUTIME_ID) + nsec;

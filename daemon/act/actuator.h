@@ -30,12 +30,13 @@ typedef struct Actuator {
          * first error; what could be done is done all the same. */
         int (*apply)(void *state, Knobs *knobs, const Plan *plan, const ActFacts *facts);
 
-        /* What was carried out may not be in force any more: the next apply() looks at every knob.
-         * The kernel may have set the knobs of `returned`, CPUs that were away, itself. */
+        /* The result of the last apply() may not be in effect any more: the next apply() checks
+         * every knob. The kernel may have set the knobs of `returned`, CPUs that were away,
+         * itself. */
         void (*forget)(void *state, Knobs *knobs, const CpuSet *returned);
 
-        /* Fills those parts of `in_force`, which comes without any, that this actuator has in force
-         * for the CPU. NULL: none. */
+        /* Fills those parts of `in_force`, which comes empty, that this actuator has in effect for
+         * the CPU. NULL: none. */
         void (*tell)(void *state, const ActFacts *facts, int cpu, CpuWish *in_force);
 
         /* What the plan asks for and the machine does not offer, which apply() refuses with
@@ -52,12 +53,12 @@ typedef struct Actuator {
          * the text become invalid, whenever the plan is carried out. */
         const char *(*describe)(void *state);
 
-        /* True if units and cgroups that come have to be looked at for the plan to stay in force;
-         * NULL: they have not. */
+        /* True if the plan stays in effect only if new units and cgroups are checked; NULL: always
+         * false. */
         bool (*follows_units)(void *state);
 
-        /* The directory, relative to the root, whose cgroups it writes to one by one, so that those
-         * which come have to be looked at; NULL, or a function that is NULL: there is none. */
+        /* The directory, relative to the root, whose cgroups it writes to one by one, so that new
+         * ones must be checked; NULL, or a function that is NULL: there is none. */
         const char *(*groups)(void *state);
 
         /* The cgroup of that name there was made or removed: what is known of one that had the name

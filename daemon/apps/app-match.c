@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Whether a process is the one that a rule means.
+ * Whether a process matches a rule.
  *
- * Names are bytes that others choose. They are compared as bytes, whole, and never taken apart but
- * for paths at their slashes; a wildcard stands for no slash in paths, so that a directory stays
- * where it was written. In the C locale, in which the daemon stays, fnmatch(3) takes bytes as they
- * are.
+ * Names are bytes that processes choose freely. They are compared as bytes, whole, and never taken
+ * apart but for paths at their slashes; a wildcard does not match a slash in paths, so that a
+ * directory stays where it was written. In the C locale, in which the daemon stays, fnmatch(3)
+ * takes bytes as they are.
  *
  * A path may be one in a mount namespace that a user made, where any program can stand at any path:
- * it counts only if it leads to the very program in the namespace of the first process, too
- * (apps.c). Of a program whose file was replaced since, by an upgrade say, that cannot be told.
+ * it counts only if it also leads to the same program in the namespace of the first process
+ * (apps.c). For a program whose file was replaced since, by an upgrade for example, that is not
+ * known.
  *
  * A unit is what systemd makes of a cgroup's path: slices, and below them the first that is no
- * slice. What lies below that was made by the unit itself, or is delegated to a user, who may call
- * it anything: it is no unit, and can be meant as a cgroup only.
+ * slice. A cgroup below that was made by the unit itself, or by a user to whom it is delegated, and
+ * may have any name: it is no unit, and a rule can match it as a cgroup only.
  */
 #include <fnmatch.h>
 #include <stdio.h>

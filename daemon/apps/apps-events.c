@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What makes application profiles look: events of processes, and units.
+ * What makes application rules check processes: events of processes, and units.
  *
- * Everybody's processes come through here, most of them meant by nobody and gone in a moment. So
- * after what came was handled the socket rests for REST_USEC: when thousands begin in a second they
- * are handled some at a time, AT_ONCE at most, and a match waits no longer than that.
+ * The events of all processes on the machine arrive here. No rule matches most of them, and most
+ * end in a moment. So after each batch the socket rests for REST_USEC: when thousands of processes
+ * begin in a second they are handled in batches of AT_ONCE at most, and a match waits no longer
+ * than that.
  *
- * If the socket's buffer overflows, events are lost, and with them the knowledge who is who: then
- * all processes are looked at, AGAIN_USEC after the last time at the soonest. So they are when
- * systemd made units, for it moves a process into a scope when it long runs.
+ * If the socket's buffer overflows, events are lost, and idled no longer knows which process is
+ * which: then it checks all processes, AGAIN_USEC after the last time at the soonest. It does the
+ * same when systemd made units, because systemd moves a process into a scope when it has long been
+ * running.
  */
 #include <errno.h>
 #include <sys/epoll.h>

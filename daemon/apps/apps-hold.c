@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Holds for the processes that rules mean.
+ * Holds for the processes that rules match.
  *
- * Whoever may start processes may so fill the holds that there can be. Some are kept for those who
- * ask on the bus, and some of the rest for the processes of other users; who is refused is looked
- * at again when there is room.
+ * A user who starts many processes could use up all holds. So some are reserved for clients on the
+ * bus, and some of the rest for the processes of other users; idled checks a refused process again
+ * when there is room.
  *
- * A hold ends with its process. Only that of the last process that a rule means lingers for a
+ * A hold ends with its process. Only that of the last process that a rule matches lingers for a
  * while, until there is another one at the latest: programs that run for a moment, again and again,
- * do not have everything switched twice each time. If root releases it before, the process stays
- * followed without one, so that the rule does not answer with a hold anew at the next event; then
- * its end is waited for here, by the pidfd that the hold had.
+ * do not have everything switched twice each time. If root releases it before, idled still follows
+ * the process without a hold, so that the rule does not make another one at the next event. It
+ * waits for the end of the process by the pidfd that the hold had.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the parts of application profiles share:
- *   apps.c         rules, and who is meant by them
+ * What the parts of application rules share:
+ *   apps.c         rules, and the processes that match them
  *   apps-hold.c    holds for them, and their ends
- *   apps-events.c  what makes it look at processes
- *   apps-scan.c    looking at families, and at all processes
+ *   apps-events.c  what makes it check processes
+ *   apps-scan.c    checking families, and all processes
  */
 #ifndef IDLED_APPS_PARTS_H
 #define IDLED_APPS_PARTS_H
@@ -26,11 +26,11 @@ struct Follow {
         Apps *apps;
         const App *app;
         pid_t pid;
-        uid_t uid;            /* whose it was when it was looked at */
+        uid_t uid;            /* its user when it was last checked */
         FileId program;       /* that it executed when it was found to be meant; else zero */
-        bool inherited;       /* from who started it: whatever it is now, it stays meant */
-        uint64_t hold;        /* 0: somebody released it */
-        sd_event_source *end; /* of the process, if there is no hold to tell of it; of lingering */
+        bool inherited;       /* from its parent: whatever it is now, the rule still applies */
+        uint64_t hold;        /* 0: it was released */
+        sd_event_source *end; /* of the process, if no hold reports it; of lingering */
 };
 
 struct Apps {
@@ -42,19 +42,19 @@ struct Apps {
         bool any_children; /* some rule means what its processes start, too */
         GHashTable *users;
         GHashTable *followed; /* pid -> GPtrArray of Follow, owned */
-        ProcessFacts *facts;  /* of the process that is looked at */
+        ProcessFacts *facts;  /* of the process that is being checked */
 
         GHashTable *holds_of_rule; /* App -> RuleHolds, owned */
         unsigned n_holds;
         GHashTable *holds_of; /* uid -> how many of them are for that user's processes */
-        bool full;            /* holds were refused since all processes were looked at */
+        bool full;            /* holds were refused since the last check of all processes */
         bool told;            /* and that was said */
 
         int error;               /* why there are no events */
-        uint64_t scanned_usec;   /* when all processes were looked at last; CLOCK_MONOTONIC */
+        uint64_t scanned_usec;   /* of the last check of all processes; CLOCK_MONOTONIC */
         sd_event_source *source; /* of process events; its descriptor is ours */
         sd_event_source *rest;   /* until they are read again */
-        sd_event_source *again;  /* until all processes are looked at */
+        sd_event_source *again;  /* until the next check of all processes */
         Scan *scan;              /* they are, a part of them in every turn; NULL: they are not */
         sd_event_source *scanning;
 };
@@ -76,10 +76,10 @@ void follow_free(Follow *follow, Holds *holds);
  * on. */
 void apps_look(Apps *apps, pid_t pid);
 
-/* The same of the process alone: true if its children are to be looked at. */
+/* The same of the process alone: true if its children must be checked. */
 bool apps_look_at(Apps *apps, pid_t pid);
 
-/* Follows a process because of who started it. */
+/* Follows a process because its parent is followed. */
 void apps_inherit(Apps *apps, pid_t parent, pid_t child);
 
 /* The first process is followed, or the last is no longer: hears of forks, or not. */

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Children of a process that a rule begins to mean, and all processes: at the start, and after
+ * Children of a process that a rule begins to match, and all processes: at the start, and after
  * events were lost.
  *
- * A process may have children by then: their forks were not heard of, or were nobody's business.
- * They are looked at, and theirs if they are followed, one after the other: how deep a family is,
- * and so how deep a recursion would be, others choose.
+ * A process may have children by then, because their forks were not reported, or did not matter.
+ * idled checks them, and the children of those that it follows, one after the other: processes
+ * choose how deep a family is, and so how deep a recursion would be.
  *
- * How many processes there are others choose, too, and whoever overflows the socket makes us look
- * at all of them. So but for the start, when nothing waits, they are looked at some at a time, and
- * everybody has his turn in between. The kernel lists processes by number, from that after the last
- * one on; who begins with a smaller number meanwhile is heard of, and if news are lost again, all
- * are looked at once more.
+ * Processes also choose how many they are, and one that overflows the socket makes idled check them
+ * all. So except at the start, when nothing waits, idled checks a batch at a time and serves other
+ * events in between. The kernel lists processes by number, from that after the last one on. A
+ * process that gets a smaller number meanwhile is reported by an event; if events are lost again,
+ * idled starts over.
  *
- * What a process inherited from who started it is found by its parent, as far as that is still
- * there: first all are looked at for themselves, then whose children they are, then children of
- * those that are followed are followed, from the top to the bottom. By then a number may be
- * another's, so it is asked for its parent once more.
+ * A process that inherited a rule from its parent is found by its parent, as far as that is still
+ * there: first all are checked for themselves, then as children of their parents, then children of
+ * those that are followed are followed, from the top to the bottom. By then a number may belong to
+ * another process, so its parent is read once more.
  */
 #include "base/file.h"
 #include "base/number.h"

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Application profiles at work.
+ * Application rules in effect.
  *
- * A process can become what a rule means, or stop being so, when it executes a program, or changes
- * its name or user: the kernel tells (sense/processes.h), and then it is looked at. That it begins,
- * by fork, makes it what its parent was, which matters only if that is followed: of forks nothing
- * is heard while nobody is. That it ends is told by the pidfd that its hold is bound to. Nothing of
- * /proc is read but for these events; what a rule needs of a process, and the others did not, is
- * read in the order of the table below, until a rule is out.
+ * A process can begin to match a rule, or stop, when it executes a program, or changes its name or
+ * user: the kernel reports that (sense/processes.h), and then idled checks it. A fork makes a
+ * process that is what its parent was, which matters only if idled follows the parent: while it
+ * follows none it does not listen to forks. The pidfd that a hold is bound to reports the end of a
+ * process. idled reads /proc only after these events. It reads what a rule needs and earlier ones
+ * did not in the order of the table below, until a rule is out.
  *
- * Whoever may make a mount namespace can have any program at any path in it. So a path counts only
- * if it leads to the same file in the namespace of the first process, and not in ours, from which
- * systemd hides homes. That is asked once: a program that runs stays what it is when its file is
- * replaced.
+ * A program that makes a mount namespace can have any program at any path in it. So a path counts
+ * only if it leads to the same file in the namespace of the first process, and not in ours, from
+ * which systemd hides homes. That is checked once: a program that runs stays what it is when its
+ * file is replaced.
  *
- * A number is no process: it is looked at again once a pidfd is there that the number cannot be
- * taken from, and only then it is believed; and when a process ends, whoever has its number by then
- * is looked at.
+ * A number is no process: idled reads it again once it has a pidfd, which keeps the number from
+ * being taken, and only then believes it. When a process ends, idled checks the process that has
+ * its number by then.
  */
 #include "apps/apps.h"
 
@@ -34,8 +34,8 @@
 /* After the executable, which rules out most: cheap ones first. */
 static const ProcessFact order[] = { PROCESS_FACT_COMM, PROCESS_FACT_STATUS, PROCESS_FACT_CGROUPS };
 
-/* Whether the path of the process's program leads to this program where everybody would look. Where
- * we may not look, in a home, it does if the program was come by there, too. */
+/* Whether the path of the process's program leads to this program where every process would look.
+ * Where idled may not look, in a home, it does if the program was reached there, too. */
 static bool is_genuine(const Apps *apps, const ProcessFacts *facts)
 {
         FileId id;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Application profiles at work: which processes are meant by rules, and their holds.
+ * Application rules in effect: which processes match rules, and their holds.
  */
 #ifndef IDLED_APPS_H
 #define IDLED_APPS_H
@@ -19,8 +19,8 @@ Apps *apps_new(sd_event *event, int root, Holds *holds, GPtrArray *rules);
 /* Takes all holds back; NULL is allowed. */
 void apps_free(Apps *apps);
 
-/* Why nothing is heard of processes, so that only those are seen that are there when the
- * configuration is read: negative errno; 0: it is, or nobody needs it. */
+/* Why no events of processes arrive, so that idled sees only those that exist when it reads the
+ * configuration: negative errno; 0: they arrive, or no rule needs them. */
 int apps_error(const Apps *apps);
 
 /* Units or cgroups came: their processes may be meant, though nothing happened to them. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Asking the bus who a sender is, and polkit what a user may do.
+ * Asks the bus for the user of a sender, and polkit what a user may do.
  *
- * One Question lives from the client's call to polkit's answer. It ends early, and polkit is told
- * so, when the client leaves the bus: whatever is answered then is nobody's permission.
+ * One Question lives from the client's call to polkit's answer. It ends early when the client
+ * leaves the bus: polkit gets a cancellation, and whatever it answers then permits nothing.
  */
 #include "bus/authorize.h"
 
@@ -24,7 +24,7 @@
 /* So many senders are remembered before all are forgotten: as many as a system bus has. */
 #define SENDERS_MAX 2048
 
-/* Someone may have to type a password first. */
+/* A user may first type a password. */
 #define ANSWER_USEC             (25u * 1000 * 1000)
 #define ANSWER_INTERACTIVE_USEC (120u * 1000 * 1000)
 
@@ -48,7 +48,7 @@ typedef struct Question {
         sd_bus_track *track;
 } Question;
 
-/* A question to the bus itself: who has a name. */
+/* A question to the bus itself: which user owns a name. */
 typedef struct Lookup {
         Authorizer *authorizer;
         char *name;

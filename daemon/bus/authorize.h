@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Who may: every call that changes something goes through authorize().
+ * Permissions: every call that changes something goes through authorize().
  *
  * Root may everything, and on a bus that is not the system's also the user that runs the daemon;
- * this is decided by what the bus itself says of the sender. Everyone else is a question to polkit,
- * asked without blocking, about the sender's name on the bus, which cannot be taken over by another
- * process as a process id can. Where no polkit answers, everyone else is refused.
+ * the bus itself identifies the sender. Everyone else is a question to polkit, asked without
+ * blocking, about the sender's name on the bus, which cannot be taken over by another process as a
+ * process id can. Where no polkit answers, everyone else is refused.
  */
 #ifndef IDLED_AUTHORIZE_H
 #define IDLED_AUTHORIZE_H
@@ -16,7 +16,7 @@
 
 typedef struct Authorizer Authorizer;
 
-/* What is to be done once it is allowed: a method handler as sd-bus knows them. */
+/* What to do once it is allowed: a method handler as sd-bus knows them. */
 typedef int (*AuthorizedCall)(sd_bus_message *message, void *userdata, sd_bus_error *error);
 
 /* For calls that arrive at `connection`, which must outlive it. */
@@ -35,17 +35,17 @@ int authorize(Authorizer *authorizer, sd_bus_message *message, const char *actio
 /* Who sent a message, as the bus says: effective user, and process when it connected. */
 typedef struct Sender {
         uid_t uid;
-        pid_t pid; /* 0: not told */
+        pid_t pid; /* 0: not known */
 } Sender;
 
-/* Asks the bus once for every name: it never gives one to somebody else. */
+/* Asks the bus once for every name: the bus never assigns a unique name twice. */
 int authorizer_sender(Authorizer *authorizer, sd_bus_message *message, Sender *ret_sender);
 
-/* True if the bus has said who has the unique name. */
+/* True if the bus has answered which user owns the unique name. */
 bool authorizer_knows(const Authorizer *authorizer, const char *name, Sender *ret_sender);
 
-/* Asks the bus who has the unique name, without blocking, and calls `told` with the answer; NULL:
- * there is none, as the name may be gone. Not called after authorizer_free(). */
+/* Asks the bus which user owns the unique name, without blocking, and calls `told` with the answer;
+ * NULL: there is none, as the name may be gone. Not called after authorizer_free(). */
 typedef void (*AuthorizerTold)(const char *name, const Sender *sender, void *userdata);
 int authorizer_ask(Authorizer *authorizer, const char *name, AuthorizerTold told, void *userdata);
 

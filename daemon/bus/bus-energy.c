@@ -2,9 +2,9 @@
 /*
  * /org/idled1/energy/NAME, one for every RAPL domain.
  *
- * Energy counters that tick a thousand times a second tell what other processes compute. Everybody
- * may know the power, a mean over at least one second (the manager sees to that) and rounded to
- * 0.1 W; the counters themselves are a privileged method of the manager's object.
+ * Energy counters that tick a thousand times a second reveal what other processes compute. Every
+ * user may read the power, a mean over at least one second (the manager ensures that) and rounded
+ * to 0.1 W; the counters themselves are a privileged method of the manager's object.
  */
 #include <errno.h>
 #include <math.h>

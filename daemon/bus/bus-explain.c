@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The manager's methods that tell: why every CPU is as it is, what happened lately, which settings
- * there are, and whether every knob is as it should be. They change nothing, and everyone may ask.
+ * The manager's query methods: why every CPU is as it is, what happened lately, which settings
+ * there are, and whether every knob is as it should be. They change nothing, and every user may
+ * call them.
  */
 #include <errno.h>
 
@@ -191,7 +192,7 @@ static int append_problem(sd_bus_message *m, const ActContext *context, const Kn
                                      knob->ours ? knob->ours : "", found ? found : "", problem);
 }
 
-/* What was to be in use, and what is. */
+/* The CPUs that the plan keeps active, and those that are. */
 static int append_failure(sd_bus_message *m, const Manager *manager, const char *actuator,
                           const char *how, const char *why)
 {

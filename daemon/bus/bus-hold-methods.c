@@ -2,9 +2,9 @@
 /*
  * The methods that make and end holds.
  *
- * A hold is its owner's: the name on the bus that asked for it may release it, and root; a number
- * that somebody guessed opens nothing. Names are those of one bus: when the bus is gone nobody is
- * the owner by name any more, and the hold lives as long as its descriptor.
+ * A hold belongs to its owner: only the name on the bus that asked for it, and root, may release
+ * it; a guessed number opens nothing. Names are those of one bus: when the bus is gone no client
+ * owns the hold by name any more, and it lives as long as its descriptor.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -151,7 +151,7 @@ int bus_method_hold(sd_bus_message *message, void *userdata, sd_bus_error *error
                 r = authorizer_sender(bus->authorizer, message, &sender);
         if (r < 0)
                 return r;
-        /* Who may have no more is nobody to trouble polkit with. */
+        /* At its limit a client gets an error at once, without a question to polkit. */
         request.hold.uid = sender.uid;
         r = check_available(bus, &request.hold, error);
         if (r < 0)

@@ -2,9 +2,8 @@
 /*
  * What a client asks for with Hold(): a dictionary, read by a table of keys.
  *
- * Nothing is guessed: a key that nobody knows, a value of another type or out of its range is an
- * error that says what was expected, for a hold that is not what its owner thinks is worse than
- * none.
+ * Nothing is guessed: an unknown key, a value of another type or out of its range is an error that
+ * says what was expected, because a hold that is not what its owner expects is worse than none.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -143,8 +142,8 @@ static int take_cpus(sd_bus_message *m, const char *key, const Manager *manager,
         return 0;
 }
 
-/* A key, the type of its value, and who takes it; `asks` says that a hold with it asks for
- * something. */
+/* A key, the type of its value, and the function that reads it; `asks` says that a hold with it
+ * asks for something. */
 static const struct {
         const char *key, *type;
         bool asks;
@@ -205,7 +204,7 @@ static int read_entry(sd_bus_message *m, const Manager *manager, unsigned *seen,
         return r < 0 ? r : sd_bus_message_exit_container(m);
 }
 
-/* What only the whole tells. */
+/* Checks that need more than one key. */
 static int check_whole(unsigned seen, const BusHoldRequest *request, sd_bus_error *error)
 {
         bool asks = false;

@@ -2,8 +2,8 @@
 /*
  * /org/idled1/hold/ID, one for every hold. Its methods are in bus-hold-methods.c.
  *
- * Clients are told of what changed since they were told last: a hold that came and went in between
- * is nobody's business.
+ * A signal carries what changed since the last one: clients never hear of a hold that came and went
+ * in between.
  */
 #include "bus/bus-hold.h"
 
@@ -161,7 +161,7 @@ void bus_seen_hold_free(gpointer data)
         g_free(seen);
 }
 
-/* Begins to tell of a hold. What changes while clients are told is news after that. */
+/* Begins to report a hold. Changes during the signals go into the next ones. */
 static void see(Bus *bus, const Held *held, const char *path)
 {
         Seen *seen = g_new0(Seen, 1);

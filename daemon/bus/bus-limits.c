@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What a CPU is held to: properties of /org/idled1/cpu/N that say what idled has in force, which is
- * nothing where no policy wishes anything, and where a knob is somebody else's.
+ * What a CPU is held to: properties of /org/idled1/cpu/N that say what idled has in effect. That is
+ * nothing where no policy requests anything, and where another program has taken a knob over.
  *
- * A change of the plan may change any part for any CPU, so what clients were told is kept, and only
- * what differs from it is told.
+ * A change of the plan may change any part for any CPU. So the last signalled values are kept, and
+ * only values that differ from them are signalled.
  */
 #include "bus/bus-parts.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * /org/idled1: the properties that are measured. They change all the time, so no signal tells of
- * them; they are read when someone asks.
+ * /org/idled1: the properties that are measured. They change all the time, so no signal reports
+ * them; they are read on each query.
  */
 #include <errno.h>
 #include <math.h>

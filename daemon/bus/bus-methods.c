@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The manager's methods that change something. Each passes through authorize() first and does its
- * work in a second function, which may run much later: it looks everything up anew.
+ * work in a second function, which may run much later: it looks everything up again.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -5,7 +5,7 @@
  *   bus-manager.c      /org/idled1: properties that are decided
  *   bus-measured.c     its properties that are measured
  *   bus-methods.c      its methods that change something
- *   bus-explain.c      its methods that tell
+ *   bus-explain.c      its query methods
  *   bus-reasons.c      reasons and figures of policies, as parts of answers
  *   bus-cpu.c          /org/idled1/cpu/N
  *   bus-limits.c       what they are held to
@@ -67,7 +67,7 @@ typedef struct IdleStates {
         IdleState info[IDLE_STATES_MAX];
 } IdleStates;
 
-/* What clients were last told of one CPU. */
+/* What clients last heard about one CPU. */
 typedef struct CpuSeen {
         uint64_t since_usec;
         bool parked, online;
@@ -90,7 +90,7 @@ struct Bus {
         sd_event_source *retry;
         uint64_t retry_usec; /* how long the next attempt is put off */
         bool owned;          /* the name is ours, or was when the bus went away */
-        int yielded;         /* the pause held while it is someone else's, -1 none */
+        int yielded;         /* the pause held while another program owns it, -1 none */
 
         BusSleeps *sleeps;  /* NULL until the first connection is served */
         GPtrArray *keeping; /* of calls that are answered when the chosen profile is kept */
@@ -98,7 +98,7 @@ struct Bus {
         struct BusPower *power; /* NULL: the power-profiles names are not served */
 
         sd_event_source *publish, *publish_later;
-        unsigned changes;       /* Change flags not yet told */
+        unsigned changes;       /* Change flags not yet signalled */
         CpuSeen *seen_cpus;     /* by CPU number */
         CpuWish *seen_limits;   /* the same */
         GPtrArray *seen_paths;  /* policies and energy domains that clients know */
@@ -112,8 +112,8 @@ struct Bus {
                             const char *property, sd_bus_message *reply, void *userdata,           \
                             sd_bus_error *error)
 
-/* Calls `append` with what, where and why of everything that could not be carried out and that no
- * knob tells of, as long as it returns no error; returns the last. */
+/* Calls `append` with what, where and why of everything that failed and that no knob reports, as
+ * long as it returns no error; returns the last. */
 typedef int (*BusFailure)(sd_bus_message *message, const Manager *manager, const char *actuator,
                           const char *how, const char *why);
 int bus_append_failures(sd_bus_message *message, const Manager *manager, BusFailure append);
@@ -125,7 +125,8 @@ int bus_append_text(sd_bus_message *message, const char *key, const char *value)
 int bus_append_why(sd_bus_message *message, const char *policy, const Reason *reason,
                    const Source *source);
 
-/* Appends the key "reasons": what every policy wished for the CPU beside parking, and why. */
+/* Appends the key "reasons": what every policy requested for the CPU in addition to parking, and
+ * why. */
 int bus_append_reasons(sd_bus_message *message, const Manager *manager, int cpu);
 
 /* Appends what policies counted for the CPU, as a(sssd), or as the key "figures". */
@@ -135,7 +136,7 @@ int bus_append_figures_key(sd_bus_message *message, const Manager *manager, int 
 /* As manager_set_profile(), its errors as those of the bus. Returns 0 or what to return. */
 int bus_set_profile(Bus *bus, const char *name, sd_bus_error *error);
 
-/* Answers those who chose a profile: it is kept, or cannot be. */
+/* Answers clients that chose a profile: it is kept, or cannot be. */
 void bus_answer_kept(Bus *bus);
 
 /* Appends a CPU set in list format. */
@@ -187,7 +188,7 @@ const IdleStates *bus_idle_states(Bus *bus, int cpu);
 void bus_remember_cpus(Bus *bus);
 void bus_remember_limits(Bus *bus);
 
-/* PropertiesChanged of what `changes` is about, on objects that clients know already. */
+/* PropertiesChanged for `changes`, on objects that clients know already. */
 void bus_publish_manager(Bus *bus, unsigned changes);
 void bus_publish_cpus(Bus *bus, unsigned changes);
 void bus_publish_limits(Bus *bus, unsigned changes);
@@ -201,10 +202,10 @@ void bus_seen_hold_free(gpointer data);
 void bus_publish_init(Bus *bus);
 void bus_publish_done(Bus *bus);
 
-/* Watches those of systemd's units that the manager has to hear of, as it is configured now. */
+/* Watches those of systemd's units that the manager needs, as it is configured now. */
 void bus_watch_units(Bus *bus);
 
-/* The manager's on_change: tells clients once the loop is free, everything at once. */
+/* The manager's on_change: signals clients once the loop is free, everything at once. */
 void bus_changed(Manager *manager, unsigned changes, void *userdata);
 
 /* Handlers of the manager's methods. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * /org/idled1/policy/NAME, one for every policy at work.
+ * /org/idled1/policy/NAME, one for every active policy.
  *
  * Reason, Settled and PeriodUSec change with the load at every tick, so they are not signalled:
  * clients read them.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Profiles on /org/idled1: which there are, which is in force and why, and choosing one.
+ * Profiles on /org/idled1: which there are, which is in effect and why, and choosing one.
  */
 #include <errno.h>
 

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The objects below /org/idled1, and telling clients of changes.
+ * The objects below /org/idled1, and the signals about changes.
  *
  * The manager may report several changes in one go. They are collected, so that one change of plan
- * is one PropertiesChanged per object. A change of what is parked is signalled before the loop does
- * anything else: parking can take seconds, and a request that arrives meanwhile may undo it. Other
- * changes are signalled when the loop has nothing else to do. CPUs are many: signals are sent only
- * for those that changed since the last signal.
+ * is one PropertiesChanged per object. A change of the parked CPUs is signalled before the loop
+ * does anything else: parking can take seconds, and a request that arrives meanwhile may undo it.
+ * Other changes are signalled when the loop has nothing else to do. CPUs are many: signals are sent
+ * only for those that changed since the last signal.
  */
 #include <errno.h>
 
 #include "base/log.h"
 #include "bus/bus-parts.h"
 
-/* How long clients may be without news of holds that came and went. */
+/* The longest delay of signals about holds that came and went. */
 #define HOLDS_TOLD_USEC 10000
 
 static bool find_path(const GPtrArray *paths, const char *path)
@@ -54,7 +54,7 @@ static GPtrArray *paths_now(const Bus *bus)
         return paths;
 }
 
-/* Removed objects are told from a list: there is nothing left to look at. */
+/* Signals about removed objects use a list: nothing is left to look up. */
 static void tell_removed(Bus *bus, const char *path)
 {
         bool is_policy = g_str_has_prefix(path, BUS_PATH_POLICY "/");
@@ -101,8 +101,8 @@ static int on_publish_later(sd_event_source *source, uint64_t usec, void *userda
         return on_publish(source, userdata);
 }
 
-/* Tells at once when the loop is free; of holds alone a little later, for they come and go quickly,
- * and who is about to ask for the next one shall not wait until everybody was told of the last. */
+/* Signals changes as soon as the loop is free. Changes of holds alone wait a little longer: holds
+ * come and go quickly, and the next request must not wait for the signals about the last one. */
 static int publish_soon(Bus *bus)
 {
         int r;

@@ -6,9 +6,9 @@
  * missing bus costs no wake-up) -> name asked for -> objects served -> lost -> connect again, after
  * a delay that doubles up to 30 s as long as connections break before they were of use.
  *
- * The name at the start is asked for at once and without queueing: whoever owns it is another
- * instance at work, and two would fight over the machine. Later, after the bus was away, we queue
- * for it and leave the machine alone until it is ours.
+ * The name at the start is asked for at once and without queueing: its owner is another active
+ * instance, and two would fight over the machine. Later, after the bus was away, we queue for it
+ * and leave the machine alone until it is ours.
  */
 #include "bus/bus.h"
 
@@ -270,7 +270,7 @@ static int connect_first(Bus *bus)
         log_info("No bus at %s (%s): running without it until it appears", bus->address,
                  g_strerror(-r));
         drop_connection(bus);
-        bus->owned = true; /* nobody else has it */
+        bus->owned = true; /* no other process owns it */
         return 0;
 }
 
@@ -344,7 +344,8 @@ void bus_free(Bus *bus)
         bus_publish_done(bus);
         if (bus->connection)
                 sd_bus_flush(bus->connection);
-        bus->manager = NULL; /* gone before the bus, which it gave things back by */
+        bus->manager = NULL; /* freed before the bus, because it restored settings through the
+                                bus */
         drop_connection(bus);
         bus_sleeps_free(bus->sleeps);
         g_ptr_array_unref(bus->keeping);

@@ -2,12 +2,12 @@
 /*
  * The manager on the message bus, as org.idled1.
  *
- * The bus is optional at any time: without one the daemon works all the same, and serves as soon as
- * one appears. The name is what makes an instance the only one: while another process owns it, the
+ * The bus is optional at any time: without one the daemon works, too, and serves as soon as one
+ * appears. The name is what makes an instance the only one: while another process owns it, the
  * machine is left alone (a pause, held by the daemon itself), until the name is ours again.
  *
- * Order: bus_new() before anything of the machine is touched, since it says that another instance
- * is at work; manager_new(); bus_serve(); manager_free(); bus_free().
+ * Order: bus_new() before anything of the machine is touched, since it reports another active
+ * instance; manager_new(); bus_serve(); manager_free(); bus_free().
  */
 #ifndef IDLED_BUS_H
 #define IDLED_BUS_H
@@ -25,11 +25,11 @@ void bus_free(Bus *bus);
 /* How to reach systemd on this bus; for ManagerSetup, valid until bus_free(). */
 const UnitControl *bus_units(const Bus *bus);
 
-/* The daemon ends: what is given back by systemd now may take its time. `bus` may be NULL. */
+/* The daemon ends: what systemd restores now may take its time. `bus` may be NULL. */
 void bus_be_patient(Bus *bus);
 
 /* Shows `manager` on the bus and takes its on_change callback. Units that come while CPUs are
- * parked make it carry out its plan anew. */
+ * parked make it carry out its plan again. */
 int bus_serve(Bus *bus, Manager *manager);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Bus, bus_free)

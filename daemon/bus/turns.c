@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Whose call is next.
+ * Which call is next.
  *
  * 1. A filter sees each method call before any object does. The first call of a sender waits until
- *    the bus daemon has said, asynchronously, which user that is.
+ *    the bus daemon has reported, asynchronously, the sender's user.
  * 2. A call is answered at once if its user has time left, none of the user's calls waits, and the
  *    answer does not grow with the machine. Else it waits behind the user's other calls.
  * 3. Calls that wait are answered one at a time, the users in turn, when all calls that arrived
- *    have been seen and all answers so far are written, or when that takes too long. Between two
- *    of them the loop does whatever else is due.
- * 4. What answering took is charged to the user, who gets a share of idled's time and no more. root
- *    has nothing to gain from an attack, and is not charged.
+ *    have been seen and all answers so far are written, or when that takes too long. Between two of
+ *    them the loop serves other events.
+ * 4. The time for an answer is charged to the user, and each user has a limited share of idled's
+ *    time. root has nothing to gain from an attack, and is not charged.
  *
  * The limits keep memory bounded. They are beyond what 16 connections of one user may have
  * unanswered at a bus daemon, so the usual flood waits for its answers instead of repeating itself.
@@ -48,7 +48,7 @@ struct Turns {
         sd_event_source *next;    /* goes off when a call that waits may be answered */
         sd_event_source *after;   /* runs after each call */
         GHashTable *users;        /* uid -> User */
-        GPtrArray *order;         /* of User: who is next comes first */
+        GPtrArray *order;         /* of User: the next one comes first */
         GHashTable *unknown;      /* sender's name -> GQueue of calls */
         unsigned n_waiting;       /* calls, with those of unknown senders */
         sd_bus_message *released; /* the filter lets it pass */
@@ -292,7 +292,8 @@ static int on_next(sd_event_source *source, uint64_t usec, void *userdata)
         return 0;
 }
 
-/* The bus daemon said who the sender is: all that waited for that waits for the user's turn. */
+/* The bus daemon reported the sender's user: all calls that waited for that wait for the user's
+ * turn. */
 static void on_sender(const char *name, const Sender *sender, void *userdata)
 {
         Turns *turns = userdata;
@@ -352,7 +353,7 @@ static int on_message(sd_bus_message *message, void *userdata, sd_bus_error *err
                 return serve(turns, g_steal_pointer(&turns->releases));
         }
         if (!sd_bus_message_get_expect_reply(message) && is_large_answer(message))
-                return 1; /* nobody would see the answer */
+                return 1; /* no client would see the answer */
         if (!authorizer_knows(turns->authorizer, name, &sender))
                 return ask_first(turns, name, message);
         return admit(turns, user_get(turns, sender.uid), message);

@@ -12,8 +12,8 @@ typedef struct Cadence {
         uint64_t period_usec; /* that the policies asked for; 0: none did */
         bool settled;         /* the policies will decide the same while the load stays */
         bool changed;         /* this tick changed the plan, or something outside called for it */
-        uint64_t most_usec;   /* how long ticks may be apart for all who watch for load: 0: nobody
-                                 does; UINT64_MAX: load that arrives will wake us */
+        uint64_t most_usec;   /* how long ticks may be apart for all load watches. 0: no watch;
+                                 UINT64_MAX: load that arrives will wake us */
         uint64_t max_stretch; /* in periods, 1 or more */
 } Cadence;
 

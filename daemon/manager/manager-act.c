@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Acting: the plan is put in force, and what came of it.
+ * Acting: carries out the plan and handles the result.
  *
- * Parked is what the plan leaves out, as long as something of ours keeps work off it. A knob that
- * someone else changed is theirs and stays so; with the last one the parking is gone, whatever the
- * plan says, and everybody is told. Where there is nothing to confine there are no knobs, and
- * nobody can be on the CPUs that the plan leaves out.
+ * The parked CPUs are those that the plan leaves out, as long as a knob of ours keeps work off
+ * them. A knob that another program changed is taken over and stays so. With the last such knob the
+ * parking is gone, whatever the plan says, and all clients get a signal. Where there is nothing to
+ * confine there are no knobs, and no task can run on the CPUs that the plan leaves out.
  */
 #include <errno.h>
 
@@ -22,7 +22,7 @@ static bool is_done(const Manager *manager, const ActuatorState *a, const Plan *
                a->actuator->same(before, &manager->plan);
 }
 
-/* Nothing that was carried out counts, so that every knob is looked at. */
+/* Forgets what was carried out, so that every knob is checked. */
 static void forget(Manager *manager)
 {
         for (guint i = 0; i < manager->actuators->len; i++) {
@@ -132,7 +132,8 @@ static bool is_confining(const Manager *manager)
         return false;
 }
 
-/* What is parked after acting: what the plan leaves out, unless nobody is kept off it. */
+/* The parked CPUs after acting: those that the plan leaves out, unless tasks may still run
+ * there. */
 static CpuSet parked_now(const Manager *manager)
 {
         CpuSet parked = manager->topology->online;
@@ -144,7 +145,7 @@ static CpuSet parked_now(const Manager *manager)
         return parked;
 }
 
-/* Looks anew at what is in force. Returns CHANGE_PARKED if it is not what it was, else 0. */
+/* Reads again what is in effect. Returns CHANGE_PARKED if it is not what it was, else 0. */
 static unsigned note_parked(Manager *manager)
 {
         CpuSet before = manager->parked;
@@ -271,7 +272,7 @@ void manager_carry_out(Manager *manager, const Plan *plan, const SafetyNotes *no
         manager_changed(manager, changes);
 }
 
-/* What is in force for single CPUs is what knobs say that somebody else changed. */
+/* The values in effect for single CPUs, from knobs that another program changed. */
 static unsigned look_again(Manager *manager)
 {
         unsigned changes = 0;
@@ -292,7 +293,7 @@ void manager_verify(Manager *manager)
         unsigned degraded = count_degraded(manager), changes = 0;
 
         if (manager_note_sleep(manager)) {
-                manager_wake(manager); /* carries everything out anew */
+                manager_wake(manager); /* carries everything out again */
                 return;
         }
         knobs_verify(manager->knobs);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The rules of applications at work. When they change, the holds of the new ones are there before
- * those of the old ones go, so that nothing is given back in between. Processes are those of the
- * running system; a described machine has none.
+ * The active application rules. When they change, the holds of the new ones are made before those
+ * of the old ones go, so that nothing is restored in between. Processes are those of the running
+ * system; a described machine has none.
  */
 #include "config/app.h"
 #include "apps/apps.h"
@@ -18,7 +18,7 @@ void manager_use_apps(Manager *manager)
         manager->apps = apps_new(manager->event, manager->setup.root, manager->holds,
                                  manager->config->apps);
         apps_free(old);
-        /* Who listens to us may have to listen for units from now on. */
+        /* The listener may need unit events from now on. */
         manager_changed(manager,
                         CHANGE_CONFIG | (apps_error(manager->apps) != error ? CHANGE_MISSING : 0));
 }

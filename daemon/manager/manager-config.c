@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Configuration at work: sections become running policies and open actuators.
+ * Configuration in effect: sections become running policies and open actuators.
  *
  * A reload reads everything first; only when that succeeded is anything exchanged, and then without
  * a step that could fail. A policy that stays keeps its state, so that a reload does not make it
- * forget what it learned. Actuators are opened anew when their section changed; what they had
- * changed is given back before.
+ * forget what it learned. When the section of an actuator changed, idled first restores what the
+ * actuator had changed and then opens it again.
  */
 #include <errno.h>
 
@@ -136,7 +136,7 @@ static bool actuators_differ(const Manager *manager, const Config *old)
         return false;
 }
 
-/* Gives everything back and opens the actuators with their options as they are now. */
+/* Restores everything and opens the actuators with their current options. */
 static void reopen_actuators(Manager *manager)
 {
         close_actuators(manager);
@@ -200,8 +200,8 @@ void manager_drop_config(Manager *manager)
         config_free(manager->config);
 }
 
-/* Whatever somebody else's knobs hold is what they are found with from now on; also if nobody had
- * seen yet that they are theirs. */
+/* The value of each knob that was taken over is its original value from now on, even if idled had
+ * not noticed yet that it was taken over. */
 static void forget_foreign(Manager *manager)
 {
         if (!manager_note_sleep(manager))

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Deciding: what the policies wish, what is safe, and why it came out so.
+ * Deciding: what the policies request, what is safe, and why the plan is as it is.
  *
- * Who is pinned where is known only from a scan of all threads, so it is looked up when it can
- * matter, that is when CPUs are about to be parked, or when an earlier answer still keeps one
- * awake. An older answer would not do: who pinned himself since then would be moved, and nothing
- * shows that afterwards. In the long run the scans may cost one percent of a CPU; what is saved of
- * that may be spent at once, and when it is spent no more is parked than is.
+ * Only a scan of all threads finds pinned tasks. So idled scans when it can matter: when CPUs are
+ * about to be parked, or when an earlier scan still keeps one active. An older scan is not enough:
+ * a task that pinned itself since then would be moved, and nothing shows that afterwards. In the
+ * long run the scans may cost one percent of a CPU; unspent time accumulates, and when it is spent
+ * idled parks no more CPUs.
  */
 #include <errno.h>
 
@@ -20,12 +20,12 @@
 #define PINS_COST_FACTOR 100
 #define PINS_SAVED_USEC  (G_USEC_PER_SEC / 2)
 
-/* So many tasks are looked at before anything else, and then at once: a task takes up to 50 us. On
- * most machines there are fewer, and the answer is there at once. */
+/* This many tasks are scanned at once, before anything else: a task takes up to 50 us. Most
+ * machines have fewer, so the answer is available at once. */
 #define PINS_FIRST   400
 #define PINS_AT_ONCE 100
 
-/* CPUs that are kept in use for who is bound to them are looked at again so much later. */
+/* CPUs that are kept active for pinned tasks are checked again after this time. */
 #define HELD_AGAIN_USEC (10 * G_USEC_PER_SEC)
 
 static const CpuSet *allowed_now(const Manager *manager)
@@ -52,8 +52,8 @@ PolicyInput manager_policy_input(const Manager *manager, const ActivePolicy *act
         };
 }
 
-/* Room for the wishes of the next plan: what the plan in force does not use; NULL if nobody has
- * such wishes. */
+/* Room for the requests of the next plan, which the current plan does not use; NULL if there are no
+ * such requests. */
 static CpuWish *free_cpu_wishes(const Manager *manager)
 {
         if (!manager_wishes_cpus(manager))
@@ -61,7 +61,7 @@ static CpuWish *free_cpu_wishes(const Manager *manager)
         return manager->cpu_wishes[manager->plan.cpus == manager->cpu_wishes[0]];
 }
 
-/* Takes from the policy's wish the cores that are more than it asked for. */
+/* Removes the cores beyond max_cores from the policy's request. */
 static void pack_wish(const Manager *manager, ActivePolicy *p, const CpuSet *offered)
 {
         PackSize size = { .cores = (int)MIN(p->wish.max_cores, (unsigned)CPUSET_MAX) };
@@ -199,8 +199,8 @@ void manager_drop_pins(Manager *manager)
         pins_free(manager->pins);
 }
 
-/* Looks who is pinned where. False if that would cost too much now, or takes its time: then the
- * plan is made again when it is known. */
+/* Finds the pinned tasks. False if that would cost too much now, or takes time: then the plan is
+ * made again when they are known. */
 static bool refresh_pins(Manager *manager)
 {
         const CpuSet *confined = cpuset_is_empty(&manager->parked) ? NULL : allowed_now(manager);
@@ -242,7 +242,7 @@ static bool depends_on_pins(Safety safety)
                safety == SAFETY_UNKNOWN;
 }
 
-/* When to look again, given that somebody's CPUs are kept in use. */
+/* When to scan again, given that pinned tasks keep CPUs active. */
 static uint64_t look_again_at(const Manager *manager, uint64_t now)
 {
         int64_t budget = pins_budget(manager, now);
@@ -380,7 +380,7 @@ static void name_hold(const Manager *manager, int cpu, Reason *reason)
         reason->inputs[1].value = pid;
 }
 
-/* More texts than this, and those that nobody refers to go. */
+/* At more texts than this, those without a reference are dropped. */
 #define TEXTS_MAX 64
 
 static gboolean is_unused(gpointer text, gpointer value, gpointer userdata)
@@ -455,7 +455,7 @@ static void cause_of_cpu(Manager *manager, int cpu, Safety safety, const char *o
         int index = parked_by(manager, cpu, true), ignored = parked_by(manager, cpu, false);
 
         if (safety == SAFETY_NONE && index < 0 && is_set_aside(manager->topology, cpu))
-                safety = SAFETY_ISOLATED; /* also if nobody wished that it idles */
+                safety = SAFETY_ISOLATED; /* also if no policy requested that it idles */
         cause->policy = NULL;
         cause->reason = (Reason){ 0 };
         cause->safety = safety;
@@ -508,7 +508,8 @@ int manager_reasons(const Manager *manager, const ActivePolicy *active, int cpu,
                      EXPLAIN_MAX);
 }
 
-/* The policy of the highest rank whose last wish changed for `cpu` to what is so now; -1: none. */
+/* The policy of the highest rank whose last request changed for `cpu` to its present state; -1:
+ * none. */
 static int moved_by(const Manager *manager, int cpu, bool parked)
 {
         for (guint i = 0; i < manager->policies->len; i++) {
@@ -521,9 +522,9 @@ static int moved_by(const Manager *manager, int cpu, bool parked)
         return -1;
 }
 
-/* Why what is parked changed, given the policy that wished it, -1 if none did, and the cause that a
- * CPU which moved has now. That may be another: a CPU that one policy gave back is in use for what
- * another says. */
+/* Why the parked CPUs changed, given the policy that requested it, -1 if none did, and the present
+ * cause of a CPU that moved. That may be another: a CPU that one policy released may be active
+ * because of another policy. */
 static CpuCause cause_of_transition(const Manager *manager, int index, bool parked,
                                     const CpuCause *moved)
 {
@@ -560,12 +561,12 @@ static void note_transition(Manager *manager, const CpuSet *parked, const CpuCau
                 decision_log(manager->setup.root, added);
 }
 
-/* A CPU that moved, and who wished it. */
+/* A CPU that moved, and the policy that requested it. */
 typedef struct Move {
         int cpu, by; /* -1: none */
 } Move;
 
-/* Takes the one that says more: what policies wished before safety, then by their rank. */
+/* Prefers the one that says more: requests of policies before safety, then by rank. */
 static void take_move(const Manager *manager, Move *move, int cpu, bool parked)
 {
         int by = moved_by(manager, cpu, parked);

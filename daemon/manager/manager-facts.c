@@ -17,7 +17,7 @@ bool manager_wishes_cpus(const Manager *manager)
         return false;
 }
 
-/* The idle states of all online CPUs; a CPU that is offline has none. NULL if nobody has any. */
+/* The idle states of all online CPUs; a CPU that is offline has none. NULL if no CPU has any. */
 static IdleTable *read_idle(const Manager *manager)
 {
         const Topology *topology = manager->topology;
@@ -74,7 +74,7 @@ static bool driver_changed(const Manager *manager)
         return !g_str_equal(driver, manager->frequency ? manager->frequency[0].driver : "");
 }
 
-/* Of the first CPU: those of the others come from the same driver. */
+/* The first CPU's only: those of the others come from the same driver. */
 static bool states_changed(const Manager *manager)
 {
         int cpu = cpuset_next(&manager->topology->online, -1);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What acting failed at, for people.
+ * Failures of acting, for people.
  *
- * Most failures are those of single knobs, and these tell of themselves. What is left is told of
- * the actuator. If it was asked for something that this machine does not have, a word is to blame
- * that stands in somebody's configuration: which one is found by looking for the word there, for
- * wishes carry no names of options.
+ * Most failures are those of single knobs, which are reported with the knob. The others are
+ * reported with the actuator. If the machine does not have what was asked for, a word in the
+ * configuration is the cause. Requests carry no names of options, so the option is found by a
+ * search for that word.
  */
 #include <errno.h>
 
@@ -51,7 +51,7 @@ static const Setting *option_with(const Section *section, const char *word)
         return NULL;
 }
 
-/* "FILE:LINE: IdleGovernor: ", or nothing if no option of a policy at work says the word. */
+/* "FILE:LINE: IdleGovernor: ", or nothing if no option of an active policy has the word. */
 static char *blame(const Manager *manager, const char *word)
 {
         for (guint i = 0; i < manager->policies->len; i++) {

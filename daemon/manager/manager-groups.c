@@ -2,11 +2,11 @@
 /*
  * Noticing cgroups that come and go where the back end of parking writes to each of them.
  *
- * systemd tells of its units, but not everybody who makes cgroups is systemd. The kernel tells whom
- * inotify asks, so the directory is watched while something there is ours or somebody took it. A
- * group is made before it is given CPUs, seldom alone, and useless until then, so the plan is
- * carried out anew a second later. What was known of a group that had the name before, or has it no
- * longer, is forgotten at once: whoever took that one has no claim on the next.
+ * systemd reports its units, but other programs make cgroups, too. So idled watches the directory
+ * by inotify while a knob there is ours or was taken over. A group is made before it is given CPUs,
+ * seldom alone, and useless until then, so the plan is carried out again a second later. What was
+ * known about a group that had the name before, or has it no longer, is forgotten at once: a
+ * program that took over the old group has no claim on the new one.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 
 #define SETTLE_USEC G_USEC_PER_SEC
 
-/* True if a knob of the actuator is ours, or somebody took it. */
+/* True if a knob of the actuator is ours, or was taken over. */
 static bool has_knobs(const Manager *manager, const Actuator *actuator)
 {
         const Knob *const *knobs;

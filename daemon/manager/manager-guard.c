@@ -1,53 +1,56 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Who watches for load while CPUs are parked, so that ticks may stretch.
+ * Load watches while CPUs are parked, so that ticks may stretch.
  *
- * The first choice is a PSI trigger: the kernel tells when tasks have waited for a CPU for 40 ms
- * within 500 ms, and until then nobody needs to look. It exists only as long as it is of use,
- * because while it exists the kernel's own thread looks ten times a window whenever tasks run. For
- * so short a window the kernel wants CAP_SYS_RESOURCE.
+ * The first choice is a PSI trigger: the kernel reports when tasks have waited for a CPU for 40 ms
+ * within 500 ms, and until then idled needs no reading. It exists only as long as it is of use,
+ * because while it exists a kernel thread samples ten times a window whenever tasks run. For so
+ * short a window the kernel requires CAP_SYS_RESOURCE.
  *
- * That thread never stops on a quiet machine, for it wakes up often enough to keep itself busy: its
- * own wait for a CPU is pressure, and pressure within the last window makes it look again. It wakes
- * an idle guest 17 times a second on Linux 6.1 and 29 times on 6.12, where the guest alone wakes 9
- * and 15 times. A longer window makes that less (3 wake-ups at 10 s) and the call as much later. So
- * once the machine has been quiet (cadence.h) the trigger is closed, and new tasks are watched with
- * ticks at most HALF_BLIND_USEC apart, as described below; with the first tick that finds work it
- * is set again. On a quiet machine load that begins in tasks that were there is therefore seen
- * within 2 s, and 60 ms after it began on all others. Where the kernel does not report new tasks
- * the trigger stays.
+ * That thread never stops on a quiet machine, because it wakes up often enough to keep itself busy:
+ * its own wait for a CPU is pressure, and pressure within the last window makes it sample again. It
+ * wakes an idle guest 17 times a second on Linux 6.1 and 29 times on 6.12, where the guest alone
+ * wakes 9 and 15 times. A longer window makes that less (3 wake-ups at 10 s) and the event as much
+ * later. So once the machine has been quiet (cadence.h) idled closes the trigger and watches for
+ * new tasks with ticks at most HALF_BLIND_USEC apart, as described below; with the first tick that
+ * finds work it sets the trigger again. On a quiet machine load that begins in existing tasks is
+ * therefore seen within 2 s, and on all others 60 ms after it began. Where the kernel does not
+ * report new tasks the trigger stays.
  *
  * Where the kernel refuses the trigger, two others stand in:
  *
- * - New tasks. A heavy load mostly begins with some, and the kernel tells of every process and
- * thread that begins (sense/processes.h). The next tick is then brought forward to LOOK_USEC after
- * the first, when the load shows among the runnable tasks, but never to less than a period after
- * the last one. Until that tick the socket is not watched, its buffer overflows, and what it holds
- * is thrown away: a storm of forks costs no more than ticks that do not stretch. If at that tick
- * somebody runs, ticks begin again at the period: a single new task that saturates its CPU, for
- * which nobody waits, shows only in an interval that it has filled.
- * - The slow trigger, for load that begins in tasks that were there: 200 ms within 2 s, looked at
- * when the kernel averages pressure, which is every 2 s whether or not somebody asks. So such load
- * is seen within 2 s. Its call is a reason to look, as new tasks are, and not taken for pressure:
- * what it tells of may be over for as long, and its first calls tell of nothing: Linux (6.18) takes
- * the beginning of its first window from the sum that is kept for the other kind of trigger, which
- * lags behind. One that was set for 1.9 s of waiting called after 1 ms of it, and again 2 s later.
- * Where that is refused too, ticks stretch to 2 s at most.
+ * - Fork events. A heavy load mostly begins with some, and the kernel reports every process and
+ *   thread that begins (sense/processes.h). The next tick is then brought forward to LOOK_USEC
+ *   after the first, when the load shows among the runnable tasks, but never to less than a period
+ *   after the last one. Until that tick the socket is not watched, its buffer overflows, and its
+ *   content is thrown away: a storm of forks costs no more than ticks that do not stretch. If a
+ *   task runs at that tick, ticks begin again at the period: a single new task that saturates its
+ *   CPU while no other task waits shows only in an interval that it has filled.
+ * - The slow trigger, for load that begins in existing tasks: 200 ms within 2 s, evaluated when the
+ *   kernel averages pressure, which is every 2 s in any case. So such load is seen within 2 s. Its
+ *   event is a reason for a reading, as new tasks are, and not taken for pressure: the wait that it
+ *   reports may have ended up to 2 s ago, and its first events are false. Linux (6.18) takes the
+ *   beginning of its first window from the sum that is kept for the other kind of trigger, which
+ *   lags behind. One that was set for 1.9 s of waiting fired after 1 ms of it, and again 2 s later.
+ *   Where that is refused too, ticks stretch to 2 s at most.
  *
- * What else was considered for tasks that were there. A timer with seconds of slack
- * (PR_SET_TIMERSLACK and the timeout of epoll) goes off with the first interrupt of a timer, so
- * that load serves it at once and sleeping CPUs are not woken; but a machine with nothing to do has
- * such interrupts many times a second, each of them would serve it, and ticks would hardly stretch.
- * perf could count the CPU time of each group's tasks on each CPU, which costs every switch between
- * groups, of everybody's. Neither is worth it beside a trigger that is there wherever idled runs as
- * its service.
+ * Alternatives for existing tasks that were rejected:
  *
- * None of these tells of a task that was there and begins to take all of a CPU while nobody waits
- * for it: ticks do, when they come. A counter of cycles on each CPU in use that overflows after a
- * tenth of a second of work would, and cost a sleeping CPU nothing; but CPUs have few of them,
- * which others want, and virtual machines mostly none. So it is MaxStretch= that bounds this: by
- * default ticks stretch to 3 s, which leaves a third of the half a wake-up a second that idled
- * may cost.
+ * - A timer with seconds of slack (PR_SET_TIMERSLACK and the timeout of epoll) goes off with the
+ *   first timer interrupt, so that load serves it at once and sleeping CPUs are not woken. But an
+ *   idle machine has such interrupts many times a second, each of them would serve it, and ticks
+ *   would hardly stretch.
+ * - perf could count the CPU time of each group's tasks on each CPU, which adds a cost to every
+ *   switch between groups, for all tasks.
+ *
+ * Neither is worth it in addition to a trigger that is available wherever idled runs as its
+ * service.
+ *
+ * None of these reports an existing task that begins to take all of a CPU while no other task waits
+ * for it; only ticks find it. A counter of cycles on each active CPU that overflows after a tenth
+ * of a second of work would, and cost a sleeping CPU nothing; but CPUs have few of them, which
+ * other programs need, and virtual machines mostly none. So MaxStretch= bounds this: by default
+ * ticks stretch to 3 s, which leaves a third of the half a wake-up a second that idled may cost.
  */
 #include <errno.h>
 #include <sys/epoll.h>
@@ -94,7 +97,7 @@ static int set_trigger(Manager *manager, PressureTrigger trigger)
         return sd_event_source_set_io_fd_own(manager->pressure, true);
 }
 
-/* Somebody began a task: look soon, and until then let others be. */
+/* A task began: tick soon, and ignore further forks until then. */
 static int on_fork(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 {
         Manager *manager = userdata;
@@ -147,7 +150,7 @@ static void unwatch_forks(Manager *manager)
         process_events_close(fd);
 }
 
-/* Watches again after a look. */
+/* Watches again after a tick. */
 static int rewatch_forks(Manager *manager)
 {
         if (sd_event_source_get_enabled(manager->forks, NULL) > 0)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Holds at work.
+ * Holds in effect.
  *
- * A hold that comes or goes is acted upon before the client has its answer: the policies that look
- * at holds are asked again, with the last snapshot, and what changed is put in force. Knobs that
- * have nothing to do with it are not touched.
+ * idled acts on a hold that comes or goes before the client has its answer: it calls the policies
+ * that read holds again, with the last snapshot, and carries out the changes. Knobs that have
+ * nothing to do with it are not touched.
  *
- * Where a process may run also depends on what we park: after that changed, it is looked at anew.
+ * The CPUs on which a process may run also depend on the parked CPUs: after these changed, they are
+ * read again.
  */
 #include <string.h>
 
@@ -56,7 +57,7 @@ bool manager_holds_frequency(const Manager *manager)
 
 #define NOBODY_LOOKS "no active policy serves holds"
 
-/* Why nothing at all of the hold is in force; NULL if it may be. */
+/* Why nothing of the hold is in effect; NULL if it may be. */
 static char *whole_obstacle(const Manager *manager, const Held *held)
 {
         const Profile *refused = manager->profile.refused;
@@ -115,7 +116,7 @@ static bool takes_knob(const Demand *demand, const Knob *knob)
                tune_is_of(knob->name, &demand->numbers);
 }
 
-/* The first knob that it takes and that cannot be had; NULL: there is none. */
+/* The first knob that it needs and that is not available; NULL: there is none. */
 static const Knob *find_lost(const Manager *manager, const Demand *demand)
 {
         const Knob *const *knobs;
@@ -127,7 +128,7 @@ static const Knob *find_lost(const Manager *manager, const Demand *demand)
         return NULL;
 }
 
-/* Tells what stands in the way everywhere; false: nothing does. */
+/* Appends what is in the way on all CPUs; false: nothing is. */
 static bool tell_closed(const Manager *manager, Demand *demand)
 {
         const char *section = demand->actuator->section;
@@ -140,7 +141,7 @@ static bool tell_closed(const Manager *manager, Demand *demand)
         return demand->told;
 }
 
-/* Tells what stands in the way on some CPUs. */
+/* Appends what is in the way on some CPUs. */
 static void tell_lost(const Manager *manager, Demand *demand)
 {
         const Knob *lost = find_lost(manager, demand);
@@ -203,7 +204,7 @@ static bool is_boost_off(const Manager *manager, const char *policy)
                is_set(manager, own, 0);
 }
 
-/* Read once in a turn of the loop, however many holds are told of in it. */
+/* Read once in a turn of the loop, however many holds are reported in it. */
 static const FreqReach *reach_of(const Manager *manager, int i, const char *name)
 {
         g_autofree char *path = g_strconcat(TUNE_DIR, name, "/scaling_max_freq", NULL);

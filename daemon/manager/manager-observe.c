@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Readings for those who ask: status, properties, totals since the start.
+ * Readings for queries: status, properties, totals since the start.
  *
- * They are kept apart from the policies' readings, whose intervals decide, and apart from each
- * other, because idle states cost two to five files per CPU and state and nobody should pay for
- * them who asked for the load. Fine-grained energy is a side channel, so energy is averaged over at
- * least a second.
+ * They are kept apart from the policies' readings, whose intervals decide. They are also kept apart
+ * from each other: idle states cost two to five files per CPU and state, and a client that asks for
+ * the load must not pay for them. Fine-grained energy is a side channel, so energy is averaged over
+ * at least a second.
  */
 #include "base/log.h"
 #include "manager/manager-parts.h"
@@ -19,12 +19,13 @@ static const struct {
         [OBSERVE_ENERGY] = { SENSE_LOAD | SENSE_ENERGY, ENERGY_INTERVAL_USEC },
 };
 
-/* /proc/stat counts in steps of 10 ms: who asks so soon after the start that the first interval
- * would be shorter than two of them gets none. */
+/* /proc/stat counts in steps of 10 ms: a query gets no interval if it comes so soon after the start
+ * that the first one would be shorter than two of them. */
 #define FIRST_INTERVAL_USEC 20000
 
-/* True if the last answer is to be given again. The first reading has no interval, so it stands for
- * a shorter time; not for energy, of which nobody may see more than the mean of a second. */
+/* True if the last answer is given again. The first reading has no interval, so it stands for a
+ * shorter time; but not for energy, which no client may see at a finer grain than the mean of a
+ * second. */
 static bool is_fresh(const Observer *o)
 {
         uint64_t age = manager_now() - o->current->time_usec;

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The manager's parts, for each other: manager.c has its life and its tick; beside it stand
- *   manager-act.c      putting the plan in force, and whether it is
+ * The manager's parts, for each other: manager.c has its life and its tick. The others are
+ *   manager-act.c      carrying out the plan, and whether it is in effect
  *   manager-failure.c  what acting failed at
  *   manager-decide.c   asking the policies, making the plan safe, saying why
  *   manager-config.c   configuration into sections, policies and actuators
  *   manager-facts.c    what the machine offers, for policies
  *   manager-wake.c     what makes it tick: timer, CPUs coming and going
- *   manager-guard.c    who tells of load that comes while CPUs are parked
+ *   manager-guard.c    load watches while CPUs are parked
  *   manager-windows.c  what must not notice parking: programs that start, terminals, cpusets
  *   manager-evaluate.c measuring what policies save
- *   manager-observe.c  readings for those who ask
- *   manager-profile.c  which profile is in force
+ *   manager-observe.c  readings for queries
+ *   manager-profile.c  which profile is in effect
  *   manager-sleep.c    the machine falls asleep and wakes up
- *   manager-pause.c    clients that want the machine left alone
+ *   manager-pause.c    clients that pause idled
  *   manager-trial.c    clients that compare two ways of running it
- *   manager-holds.c    clients that want something of it
- *   manager-apps.c     applications that something is wanted for
+ *   manager-holds.c    requests of clients
+ *   manager-apps.c     holds of application rules
  *   manager-record.c   the recording of all this
  */
 #ifndef IDLED_MANAGER_PARTS_H
@@ -26,20 +26,20 @@
 #include "manager/profile-choice.h"
 #include "manager/trial.h"
 
-/* True if some policy at work has wishes for single CPUs. */
+/* True if some active policy has requests for single CPUs. */
 bool manager_wishes_cpus(const Manager *manager);
 
-/* What the policies at work read, with their options as they are, and what decides which profile is
- * in force: Sense flags. */
+/* What the active policies read with their present options, and what decides which profile is in
+ * effect: Sense flags. */
 unsigned manager_needed_senses(const Manager *manager);
 unsigned manager_profile_senses(const Manager *manager);
 
-/* Reads what the machine offers, if a policy at work needs it; drops what was read before. */
+/* Reads what the machine offers, if an active policy needs it; drops what was read before. */
 void manager_read_facts(Manager *manager);
 void manager_drop_facts(Manager *manager);
 
-/* Whether other drivers are at work than when the facts were read, which no event tells for sure;
- * if so they are read anew, and the next tick has to act. A look costs a few files. */
+/* Whether the drivers differ from those of the last reading of the facts, which no event reports
+ * reliably. If so, it reads the facts again, and the next tick must act. Costs a few file reads. */
 bool manager_recheck_facts(Manager *manager);
 
 /* The facts, for actuators. */
@@ -48,12 +48,12 @@ ActFacts manager_act_facts(const Manager *manager);
 /* What a policy is given to decide by, but for `offered`. */
 PolicyInput manager_policy_input(const Manager *manager, const ActivePolicy *active);
 
-/* Asks every policy by its rank and merges their wishes, or wishes nothing while paused. With
- * `by_holds` only those are asked that look at holds, and the others wish what they wished last. */
+/* Calls every policy by its rank and merges their requests, or requests nothing while paused. With
+ * `by_holds` it calls only those that read holds, and the others keep their last requests. */
 void manager_decide(Manager *manager, bool by_holds, Plan *ret_plan);
 
-/* Makes `plan` safe; who is pinned where is looked up before CPUs are parked. `notes` has room for
- * every CPU number. */
+/* Makes `plan` safe; scans for pinned tasks before CPUs are parked. `notes` has room for every CPU
+ * number. */
 void manager_make_safe(Manager *manager, Plan *plan, const SafetyNotes *notes);
 
 /* What depends on CPUs. With `fresh` cgroups are read again. With `wait` false is returned while
@@ -83,8 +83,8 @@ int manager_windows_listen(Manager *manager);
 void manager_windows_unlisten(Manager *manager);
 void manager_windows_done(Manager *manager);
 
-/* Who is bound to CPUs may go, and nothing tells: whether it is time to look if CPUs that are kept
- * in use for them could be parked by now. A tick comes in time for that. */
+/* Pinned tasks may go without an event. Whether it is time to check if CPUs that are kept active
+ * for them could be parked by now. A tick comes in time for that. */
 bool manager_should_look_again(const Manager *manager);
 
 /* Frees what is known of tasks' affinities. */
@@ -94,38 +94,36 @@ void manager_drop_pins(Manager *manager);
  * from that before. */
 void manager_note_causes(Manager *manager, const CpuSet *parked_before, const SafetyNotes *notes);
 
-/* Gives all CPUs back for a moment, so that who is pinned shows; a plan is carried out next. */
+/* Unparks all CPUs for a moment, so that pinned tasks show; a plan is carried out next. */
 void manager_widen(Manager *manager);
 
-/* Puts `plan` in force, and on record why. */
+/* Carries out `plan`, and records why. */
 void manager_carry_out(Manager *manager, const Plan *plan, const SafetyNotes *notes);
 
-/* Watches for cgroups that come and go if the plan in force makes that necessary, else no longer.
- */
+/* Watches for cgroups that come and go if the present plan makes that necessary, else no longer. */
 void manager_watch_groups(Manager *manager);
 void manager_unwatch_groups(Manager *manager);
 
 /* Once in a while: has someone else turned our knobs, do new cgroups need the plan? */
 void manager_check_knobs(Manager *manager);
 
-/* After how many microseconds to do so though nobody wants a tick; 0: nothing is changed. */
+/* After how many microseconds to do so although no policy needs a tick; 0: nothing is changed. */
 uint64_t manager_check_after(const Manager *manager);
 
-/* Reads the configuration into `*ret_config`; the errors are logged by who asks. */
+/* Reads the configuration into `*ret_config`; the caller logs the errors. */
 int manager_read_config(Manager *manager, GPtrArray *errors, Config **ret_config);
 
 /* Reads which profile was chosen before the restart. */
 void manager_recall_profile(Manager *manager);
 void manager_drop_profile(Manager *manager);
 
-/* Puts the profile that is to be in force in force in `config`, which is not at work yet. */
+/* Applies the chosen profile in `config`, which is not in effect yet. */
 void manager_adopt_profile(Manager *manager, Config *config);
 
-/* Goes to another profile if another is to be in force, and tells of it. True if options changed.
- */
+/* Changes the profile if another one is chosen, and signals it. True if options changed. */
 bool manager_follow_profile(Manager *manager);
 
-/* Options changed: a profile that contradicted them is to be tried again. */
+/* Options changed: a profile that contradicted them must be tried again. */
 void manager_profile_retry(Manager *manager);
 
 /* Puts policies and actuators of `config` to work in place of the old ones, whose state is kept
@@ -154,7 +152,7 @@ void manager_open_absent(Manager *manager);
 /* Closes actuators and frees the policies' states. */
 void manager_drop_config(Manager *manager);
 
-/* Sets the timer for the tick after this one, and who watches until then. */
+/* Sets the timer for the tick after this one, and the load watch until then. */
 void manager_arm(Manager *manager, bool changed);
 
 /* Has the timer go off once, after so many microseconds. */
@@ -163,21 +161,19 @@ void manager_set_timer(sd_event_source *timer, uint64_t usec);
 /* After acting between two ticks: as manager_arm(), but a tick that is due stays so. */
 void manager_arm_sooner(Manager *manager);
 
-/* After acting: when nothing was changed for some seconds, what memory acting took is given back.
- */
+/* After acting: when nothing was changed for some seconds, frees the memory that acting took. */
 void manager_settle_later(Manager *manager);
 
-/* Has the kernel watch for load while CPUs are parked, as the plan wants it, and says how long
- * ticks may be apart meanwhile, in microseconds: 0 if nobody watches, UINT64_MAX if load makes
- * itself known. */
+/* Has the kernel watch for load while CPUs are parked, as the plan asks. Returns how long ticks may
+ * be apart meanwhile, in microseconds: 0 without a watch, UINT64_MAX if load causes an event. */
 uint64_t manager_guard(Manager *manager);
 void manager_unguard(Manager *manager);
 
-/* Whether a new task or the slow trigger called for this tick and somebody runs; once. */
+/* Whether a new task or the slow trigger called for this tick and a task runs; once. */
 bool manager_expects_load(Manager *manager);
 
-/* Whether the machine was asleep since this was last asked; then all knobs count as set by firmware
- * or kernel, and the plan is to be carried out anew. */
+/* Whether the machine was asleep since the last call; then all knobs count as set by firmware or
+ * kernel, and the plan must be carried out again. */
 bool manager_note_sleep(Manager *manager);
 
 /* Puts the rules of applications in the configuration to work. */
@@ -203,7 +199,7 @@ void manager_record_end(Manager *manager);
 void manager_observers_init(Manager *manager);
 void manager_observers_done(Manager *manager);
 
-/* Logs what became of a knob that was to be given back; a KnobReport. */
+/* Logs the result for a knob that had to be restored; a KnobReport. */
 void manager_report_restored(const Knob *knob, const char *value, int error, void *userdata);
 
 void manager_pauses_drop(Manager *manager);
@@ -221,10 +217,10 @@ typedef struct FreqReach {
         bool boost_off; /* boost could be on, and is off */
 } FreqReach;
 
-/* True if somebody holds a frequency. */
+/* True if a hold asks for a frequency. */
 bool manager_holds_frequency(const Manager *manager);
 
-/* Tells who listens. */
+/* Calls the listener. */
 void manager_changed(Manager *manager, unsigned changes);
 
 /* CLOCK_MONOTONIC in microseconds. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The profile at work.
+ * The profile in effect.
  *
- * At every tick, and whenever a hold comes or goes, it is asked which profile is to be in force
- * (profile-choice.h); if it is another one, the options of all policies are exchanged in one step
- * and the decision that follows is made with them. A profile that contradicts what was set at run
- * time stays out until one of both changes.
+ * At every tick, and whenever a hold comes or goes, profile-choice.h chooses the profile. If it is
+ * another one, the options of all policies are exchanged in one step and the decision that follows
+ * is made with them. A profile that contradicts what was set at run time stays out until one of
+ * both changes.
  */
 #include <errno.h>
 
@@ -33,7 +33,7 @@ static GArray *held_profiles(const Manager *manager)
         return array;
 }
 
-/* What is to be in force, with the profiles of `config`. */
+/* The profile that must be in effect, with the profiles of `config`. */
 static ProfileChoice choose(const Manager *manager, const Config *config)
 {
         const DaemonOptions *options = config_section(config, "Daemon")->options;
@@ -97,7 +97,7 @@ static bool explain(Manager *manager, const ProfileChoice *choice)
         return true;
 }
 
-/* Notes that `profile` cannot be put in force, and says so once. */
+/* Notes that `profile` cannot be applied, and logs it once. */
 static void refuse(ActiveProfile *active, const Profile *profile, const char *error)
 {
         g_free(active->problem);

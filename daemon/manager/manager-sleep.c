@@ -2,11 +2,11 @@
 /*
  * The machine falls asleep and wakes up.
  *
- * What firmware and kernel made of our knobs meanwhile is nobody's: it must not be taken for
- * somebody who changed them, whose they were from then on. logind says when the machine is back,
- * but it may take its time, and it is heard only when the loop is free, while the machine may have
- * fallen asleep in the middle of acting. So before anything is done to knobs two clocks are
- * compared, of which one goes on while the machine sleeps and the other does not.
+ * Firmware and kernel may change our knobs meanwhile. idled must not take that for a change by
+ * another program, which would then own the knobs. logind reports when the machine is back, but
+ * possibly late, and idled hears it only when the loop is free, while the machine may have fallen
+ * asleep in the middle of acting. So before knobs are touched two clocks are compared, one of which
+ * goes on while the machine sleeps.
  */
 #include <time.h>
 
@@ -40,7 +40,7 @@ static uint64_t slept_by_clocks(void)
         return boot - before;
 }
 
-/* All knobs count as set by firmware or kernel, and the plan is to be carried out anew. */
+/* All knobs count as set by firmware or kernel, and the plan must be carried out again. */
 static void distrust_knobs(Manager *manager)
 {
         cpuset_or(&manager->returned, &manager->topology->online);

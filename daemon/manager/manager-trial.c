@@ -2,9 +2,9 @@
 /*
  * Trials.
  *
- * An option that a trial sets is a value set at run time, which the trial remembers how to take
- * back. A reload, and a client that sets the same option, end the trial first: what is taken back
- * later would be theirs.
+ * An option that a trial sets is a value set at run time, which the trial remembers how to undo. A
+ * reload, and a client that sets the same option, end the trial first: otherwise the trial would
+ * later undo the other client's value.
  */
 #include "manager/manager-trial.h"
 

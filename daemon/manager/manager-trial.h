@@ -14,7 +14,8 @@
 int manager_trial_start(Manager *manager, const TrialRequest *request, int *ret_fd,
                         char **ret_error);
 
-/* Nobody replaces the trial by name any more, because names on another bus are other clients'. */
+/* No client replaces the trial by name any more, because names on another bus are other
+ * clients'. */
 void manager_trial_forget_sender(Manager *manager);
 
 #endif

@@ -5,15 +5,15 @@
  * - A timer, when a policy asked for a period. It has slack, so that the kernel can let it go off
  *   with others, and stretches while nothing changes (cadence.h). Without a period it goes off once
  *   a minute while something is changed, to see whether that is still so.
- * - While CPUs are parked, the kernel, which tells of load that comes (manager-guard.c).
- * - CPUs that come and go, told by udev.
- * - Mains that is plugged in or out, told by udev too, if a policy wants to know.
- * - A driver that comes late, as far as it is a module: of drivers of frequencies and idle states
- *   nothing is told, but of modules it is.
+ * - While CPUs are parked, the kernel, which reports new load (manager-guard.c).
+ * - CPUs that come and go, reported by udev.
+ * - Mains that is plugged in or out, reported by udev too, if a policy reads it.
+ * - A driver that comes late, as far as it is a module: no event reports drivers of frequencies and
+ *   idle states, but events report modules.
  * - The clock that is set, for policies that decide by the time of day.
  * - manager_wake(), for all that clients do.
  *
- * And what follows a change once, when all is quiet again: memory that it took is given back.
+ * Once after a change, when all is quiet again, the memory that it took is freed.
  */
 #include <errno.h>
 #include <sys/epoll.h>
@@ -30,7 +30,7 @@
 #include "manager/manager-evaluate.h"
 #include "manager/manager-parts.h"
 
-/* A module is told of before it has set to work, and seldom comes alone. */
+/* A module is reported before it is ready, and seldom comes alone. */
 #define DRIVER_USEC G_USEC_PER_SEC
 
 /* Without a change for so long all is quiet; up to as much again, with some other timer. */
@@ -154,7 +154,7 @@ void manager_settle_later(Manager *manager)
                 manager_set_timer(manager->quiet_timer, QUIET_USEC);
 }
 
-/* Mains came or went: what was read of it is looked at no more, and the next reading decides. */
+/* Mains came or went: the last reading of it is invalid, and the next one decides. */
 static void power_moved(Manager *manager)
 {
         if (!(manager_needed_senses(manager) & SENSE_POWER))
@@ -163,7 +163,7 @@ static void power_moved(Manager *manager)
         manager_set_timer(manager->timer, READING_USEC);
 }
 
-/* A CPU that went and came back within one event has knobs that the kernel made anew. */
+/* A CPU that went and came back within one event has new knobs, made by the kernel. */
 static bool note_returned(Manager *manager, sd_device *device)
 {
         sd_device_action_t action;
@@ -236,8 +236,9 @@ static int listen_for_devices(Manager *manager)
 }
 
 /*
- * How often energy is read; more often than it may be would only be waking up. The timer fires up
- * to a quarter of it later, which with some time to get to read has to be before the deadline.
+ * How often energy is read; more often than it may be would only cost wake-ups. The timer fires up
+ * to a quarter of it later. With some time for the reading itself, that must be before the
+ * deadline.
  */
 static uint64_t energy_period(const Manager *manager)
 {

@@ -7,7 +7,7 @@
  * the active CPUs, sched_setaffinity(2) to a parked CPU fails. So
  *
  * 1. while systemd starts a unit, and StartWindow= after, all CPUs are active. The signal of the
- *    job comes before systemd makes the unit's cgroup, so CPUs are given back at once, before
+ *    job comes before systemd makes the unit's cgroup, so CPUs are unparked at once, before
  *    policies are asked;
  * 2. from the first key that a program reads from a terminal until TerminalWindow= after the last,
  *    all CPUs are active. While nothing is parked idled does not listen; when the window is to
@@ -42,8 +42,8 @@ typedef struct Watching {
         UnitTable *units;
         bool listed;          /* `units` is complete, or never will be */
         uint64_t begun_usec;  /* when listing was first waited for; 0: never */
-        Pins *unit_pins;      /* of `units`; NULL: they have to be computed again */
-        Pins *group_pins;     /* NULL: they have to be read again */
+        Pins *unit_pins;      /* of `units`; NULL: must be computed again */
+        Pins *group_pins;     /* NULL: must be read again */
         char *why;            /* what opened the window that the plan was made for; NULL: none */
         Terminals *terminals; /* NULL: none are watched yet */
         CpusetWatch *cpusets;
@@ -61,8 +61,8 @@ static uint64_t now_usec(void)
         return (uint64_t)g_get_monotonic_time();
 }
 
-/* What is made safe has to be made again: at the next tick, which is now. Before the manager
- * listens its first tick is still to come, and afterwards there is none. */
+/* The plan must be made safe again: at the next tick, which is now. Before the manager listens its
+ * first tick is still to come, and afterwards there is none. */
 static void decide_soon(Watching *w)
 {
         w->manager->unsafe = true;

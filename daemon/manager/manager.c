@@ -3,10 +3,10 @@
  * The manager: its life, and the tick.
  *
  * A tick reads, decides and acts, in this order. Reading fills a snapshot; deciding turns it into a
- * plan and touches nothing; acting happens only if the plan differs from the one in force (or
+ * plan and touches nothing; acting happens only if the plan differs from the one in effect (or
  * something outside made that doubtful: `stale`), so that the usual tick is one reading and one
- * comparison. Beside ticks only holds that come or go make it decide and act (manager-holds.c), by
- * the same two steps and the last reading.
+ * comparison. Apart from ticks only holds that come or go make it decide and act (manager-holds.c),
+ * by the same two steps and the last reading.
  *
  * What is waited for is waited for in the event loop of sd-event, but for what acting waits for:
  * the kernel, and systemd for BUS_TIMEOUT_USEC a call (unit-control.h).
@@ -102,8 +102,8 @@ static void look_for_moved_cpus(Manager *manager)
         log_info("The kernel counts the time of CPUs %s, which are not the online CPUs", text);
 }
 
-/* True if work would be sent from CPUs that it is confined to now to others altogether. Of tasks on
- * the former nobody can tell whether they are confined there or pinned. */
+/* True if work would be sent from the CPUs that it is confined to now to entirely different ones.
+ * Tasks on the former may be confined there or pinned; nothing shows which. */
 static bool leaves_all(const Manager *manager, const Plan *plan)
 {
         CpuSet common = plan->allowed;
@@ -315,8 +315,8 @@ static const KnobKind **all_kinds(void)
         return (const KnobKind **)g_ptr_array_free(kinds, FALSE);
 }
 
-/* Nobody can tell what these lines were about, so it is an error; and they are not to be lost when
- * the rest is given back. */
+/* The meaning of these lines is unknown, so it is an error; and restoring the rest must not lose
+ * them. */
 static int tell_skipped(Knobs *knobs, int skipped)
 {
         int r = knobs_set_aside(knobs);
@@ -331,7 +331,7 @@ static int tell_skipped(Knobs *knobs, int skipped)
         return -EBADMSG;
 }
 
-/* A later version may have put them on record, and can give them back. */
+/* A later version may have recorded them, and can restore them. */
 static int tell_unknown(int unknown)
 {
         log_warning("%d %s", unknown,

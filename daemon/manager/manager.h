@@ -2,8 +2,8 @@
 /*
  * The manager: owns everything that is alive and makes it tick.
  *
- * It knows nothing of D-Bus; who serves it (bus.c) or drives it (main.c, tests) calls the functions
- * below and is told of changes through one callback.
+ * It does not depend on D-Bus: its server (bus.c) and its drivers (main.c, tests) call the
+ * functions below, and one callback reports changes to them.
  */
 #ifndef IDLED_MANAGER_H
 #define IDLED_MANAGER_H
@@ -29,7 +29,7 @@ typedef struct ManagerSetup {
         ConfigPaths paths;
         int root;
         int run;             /* directory of the undo record */
-        const char *state;   /* directory of what outlives a restart; NULL: nothing does */
+        const char *state;   /* directory for state that outlives a restart; NULL: there is none */
         bool dry_run;        /* decide and publish, write nothing */
         bool keep_log_level; /* it was given on the command line */
         bool live;           /* `root` is the running system: PSI triggers and uevents make sense */
@@ -37,14 +37,14 @@ typedef struct ManagerSetup {
         const UnitControl *units; /* NULL: no systemd */
 } ManagerSetup;
 
-/* One policy at work. */
+/* One active policy. */
 typedef struct ActivePolicy {
         const IdledPolicy *policy;
         Section *section; /* its options; belongs to the configuration */
         void *state;
         Wish wish;            /* its last one */
         CpuSet before;        /* what the one before allowed */
-        CpuWish *cpus;        /* of the wish; NULL: the policy has none */
+        CpuWish *cpus;        /* of the request; NULL: the policy has none */
         struct Pack *pack;    /* which cores it gets that asks for so many; NULL: it never did */
         Evaluator *evaluator; /* NULL: its requests never served to save energy */
 } ActivePolicy;
@@ -52,10 +52,10 @@ typedef struct ActivePolicy {
 /* Why a CPU is parked or not, as decided when that last changed. */
 typedef struct CpuCause {
         uint64_t since_usec; /* CLOCK_REALTIME; 0: not changed since the start */
-        const char *policy;  /* name; NULL: no policy wished anything */
+        const char *policy;  /* name; NULL: no policy requested anything */
         Reason reason;
         Source option_source; /* of reason.option */
-        Safety safety;        /* SAFETY_NONE: as the policies wished */
+        Safety safety;        /* SAFETY_NONE: as the policies requested */
         bool ignored;         /* what the policy requests is not done, to save energy or to measure
                                  what it saves */
 } CpuCause;
@@ -65,7 +65,7 @@ typedef struct CpuCause {
 typedef struct Pause {
         struct Manager *manager;
         char *reason; /* clean */
-        char *owner;  /* who, for people */
+        char *owner;  /* the client, for people */
         uid_t uid;    /* whose; (uid_t)-1: the daemon's own */
         bool lasting;
         uint64_t until_usec;     /* of one that lasts, CLOCK_REALTIME; 0: until it is resumed */
@@ -73,14 +73,14 @@ typedef struct Pause {
 } Pause;
 
 typedef enum Change {
-        CHANGE_PARKED = 1 << 0, /* the plan or what is in force */
+        CHANGE_PARKED = 1 << 0, /* the plan or what is in effect */
         CHANGE_PAUSED = 1 << 1,
         CHANGE_DEGRADED = 1 << 2, /* knobs that failed or were taken over */
         CHANGE_CONFIG = 1 << 3,
         CHANGE_TOPOLOGY = 1 << 4, /* CPUs came or went: objects too */
         CHANGE_MISSING = 1 << 5,  /* something turned out not to be there */
         CHANGE_HOLDS = 1 << 6,    /* holds came or went, or are about other CPUs */
-        CHANGE_PROFILE = 1 << 7,  /* the profile in force, or why */
+        CHANGE_PROFILE = 1 << 7,  /* the profile in effect, or why */
         CHANGE_LIMITS = 1 << 8,   /* what single CPUs are held to: governor, latency, idle states */
         CHANGE_KEPT = 1 << 10,    /* the chosen profile is on the disk, or cannot be */
         CHANGE_EVALUATION = 1 << 11, /* what a policy saves */
@@ -88,14 +88,14 @@ typedef enum Change {
         CHANGE_OBSTACLES = 1 << 9,   /* perhaps: what stands in the way of holds */
 } Change;
 
-/* The profile in force is that of the configuration; here is how it came to be. */
+/* The profile in effect is that of the configuration; here is how it came to be. */
 typedef struct ActiveProfile {
         struct ProfileKeeper *keeper; /* NULL: nothing was chosen since the start */
-        char *chosen;           /* by somebody, until somebody chooses another; NULL: nobody did */
+        char *chosen;                 /* by a client, until the next choice; NULL: none */
         int keep_error;         /* why `chosen` is forgotten when the daemon ends; 0: it is not */
         char *reason;           /* why this one, for people; NULL before the first decision */
-        bool held;              /* it is in force because of a hold */
-        const Profile *refused; /* should be in force and contradicts other options; NULL: none */
+        bool held;              /* it is in effect because of a hold */
+        const Profile *refused; /* was chosen but contradicts other options; NULL: none */
         char *problem;          /* which and what it contradicts; NULL: none */
 } ActiveProfile;
 
@@ -105,7 +105,7 @@ typedef struct ActuatorState {
         int error;
 } ActuatorState;
 
-/* Readings of one kind that are made only when somebody asks. */
+/* Readings of one kind that are made only on a query. */
 typedef struct Observer {
         unsigned senses;
         uint64_t min_interval_usec; /* asked again sooner, the last answer is given */
@@ -121,7 +121,7 @@ typedef struct EnergyTotal {
         uint64_t dropped; /* readings that could not be true */
 } EnergyTotal;
 
-/* Readings at the ends of what evaluators measure. */
+/* Readings at the ends of the intervals that evaluators measure. */
 typedef struct MeterState {
         const struct EvaluationCalls *calls;
         Counters *previous, *current;
@@ -160,7 +160,7 @@ typedef struct Manager {
 
         Counters *previous, *current;  /* the policies' readings */
         Snapshot *snapshot;            /* and their difference */
-        Observer observers[OBSERVERS]; /* readings made for those who ask */
+        Observer observers[OBSERVERS]; /* readings made for queries */
         MeterState meter;              /* manager-evaluate.c */
         GArray *energy;                /* of EnergyTotal, by energy domain */
         CpuTotal *totals;              /* by CPU number */
@@ -173,16 +173,17 @@ typedef struct Manager {
         uint64_t pins_time_usec; /* of that scan; 0: none yet */
         int64_t pins_left_usec;  /* what scans might have cost after it */
         PinsLook pins_look;
-        uint64_t look_again_usec; /* when to scan again, for who is bound to CPUs keeps some in use
-                                     that would be parked; 0: nobody does */
+        uint64_t look_again_usec; /* when to scan again, because pinned tasks keep CPUs active that
+                                     would be parked; 0: there are none */
 
-        Plan wished;            /* what the policies together wished, before CPUs were made safe */
-        CpuWish *cpu_wishes[2]; /* room for that of the plan in force and of the next */
+        Plan wished;            /* what the policies together requested, before CPUs were made
+                                   safe */
+        CpuWish *cpu_wishes[2]; /* room for those of the present plan and of the next */
         IdleTable *idle;        /* by CPU number; NULL: no CPU has idle states */
         FreqPolicy *frequency;  /* of cpufreq, n_frequency of them; NULL: there is none */
         int n_frequency;
         struct FreqReach *reach;   /* the same; what manager-holds.c knows of each */
-        bool stale;                /* carry out the plan anew even if it is the same */
+        bool stale;                /* carry out the plan again even if it is the same */
         bool acting;               /* a plan is being made and carried out: not again meanwhile */
         bool unsafe;               /* what depends on CPUs changed: make the plan safe again */
         struct Watching *watching; /* what must not notice parking; manager-windows.c */
@@ -200,7 +201,7 @@ typedef struct Manager {
 
         Holds *holds;
         ActiveProfile profile;
-        struct Apps *apps;         /* NULL: none are looked for */
+        struct Apps *apps;         /* NULL: there are no rules */
         struct Recorder *recorder; /* NULL: nothing is recorded */
         GPtrArray *pauses;         /* of Pause */
         struct Trial *trial;       /* NULL: none */
@@ -216,7 +217,7 @@ typedef struct Manager {
         bool called;            /* a new task or the slow trigger called for the next tick */
         int forks_error;        /* why new tasks are not watched for; 0: they may be */
         bool no_slow_trigger;   /* the kernel refuses that too */
-        sd_event_source *clock; /* tells that the clock was set */
+        sd_event_source *clock; /* fires when the clock is set */
         Quiet quiet;            /* whether new tasks are watched instead, for the trigger costs */
         sd_event_source *timer, *pressure, *forks, *energy_timer, *quiet_timer, *drivers_timer;
         sd_event_source *groups, *groups_settle; /* cgroups that come and go, manager-groups.c */
@@ -231,15 +232,15 @@ typedef struct Manager {
 int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
                 Manager **ret_manager);
 
-/* Gives back what an instance before this one left changed, then ticks for the first time. */
+/* Restores what an instance before this one left changed, then ticks for the first time. */
 int manager_start(Manager *manager);
 
-/* Gives back what the record in `knobs` says an instance before this one changed, reporting to the
+/* Restores what the record in `knobs` says an instance before this one changed, reporting to the
  * log. Returns the first error that left something changed; -EBADMSG: there are lines in the record
  * that make no sense, or knobs of kinds that are not known. */
 int manager_recover(Knobs *knobs);
 
-/* Gives everything back, and frees. */
+/* Restores everything, and frees. */
 void manager_free(Manager *manager);
 
 /* Reads, decides, acts, and sets the timer for the next time. */
@@ -248,44 +249,44 @@ void manager_tick(Manager *manager);
 /* Ticks as soon as the loop is free: something that policies must know has changed. */
 void manager_wake(Manager *manager);
 
-/* Decides anew where holds matter and acts, before it returns: a hold cannot wait for a tick. */
+/* Decides again where holds matter and acts, before it returns: a hold cannot wait for a tick. */
 void manager_act_on_holds(Manager *manager);
 
-/* The machine was asleep: what firmware and kernel made of the knobs meanwhile is nobody's, and the
- * plan is carried out anew at the next tick, which is now. */
+/* The machine was asleep: the values that firmware and kernel gave the knobs do not count as taken
+ * over, and the plan is carried out again at the next tick, which is now. */
 void manager_resumed(Manager *manager);
 
-/* True if a policy is at work that looks at holds. */
+/* True if a policy that reads holds is active. */
 bool manager_looks_at_holds(const Manager *manager);
 
-/* Why the hold is not in force, or what of it is not, as a new string; NULL if nothing is known to
- * stand in its way. */
+/* Why the hold, or a part of it, is not in effect, as a new string; NULL if nothing is known to be
+ * in its way. */
 char *manager_hold_obstacle(const Manager *manager, const Held *held);
 
-/* Units or cgroups came or went: the plan is carried out anew at the next tick, which is now. */
+/* Units or cgroups came or went: the plan is carried out again at the next tick, which is now. */
 void manager_groups_changed(Manager *manager);
 
-/* Reads the configuration anew. On any error (appended to `errors`) the old one stays whole. */
+/* Reads the configuration again. On any error (appended to `errors`) the old one stays whole. */
 int manager_reload(Manager *manager, GPtrArray *errors);
 
-/* Sets an option at run time and decides anew; errors as config_set(). */
+/* Sets an option at run time and decides again; errors as config_set(). */
 int manager_set_option(Manager *manager, const char *section, const char *key, const char *text,
                        char **ret_error);
 
-/* Chooses a profile, or with the empty text or PROFILE_AUTO none, and decides anew; kept over a
- * restart. What a hold asks for stays stronger. -ENOENT: there is no such profile; -EINVAL: it
+/* Chooses a profile, or with the empty text or PROFILE_AUTO none, and decides again; kept over a
+ * restart. Requests of holds take precedence. -ENOENT: there is no such profile; -EINVAL: it
  * contradicts what was set at run time, and all is as it was. `*ret_error` says more. */
 int manager_set_profile(Manager *manager, const char *name, char **ret_error);
 
 /* True while the chosen profile is being written; CHANGE_KEPT follows. */
 bool manager_is_keeping(const Manager *manager);
 
-/* Why nothing comes of the profile in force ("paused by ..."), or which other one cannot be put in
- * force, as a new string; NULL if all is well. */
+/* Why the profile in effect has no effect ("paused by ..."), or which other one cannot be applied,
+ * as a new string; NULL if all is well. */
 char *manager_profile_inhibited(const Manager *manager);
 
 /* Leaves the machine as found until the other end of the returned descriptor is closed. `reason`
- * and `owner` are cleaned here; `uid` is for who limits the number of pauses of a user. */
+ * and `owner` are cleaned here; `uid` serves the limit on the pauses of a user. */
 int manager_pause(Manager *manager, const char *reason, const char *owner, uid_t uid, int *ret_fd);
 
 /* Leaves the machine as found until manager_resume(), or until `usec` (CLOCK_BOOTTIME; 0: no limit)
@@ -300,23 +301,23 @@ unsigned manager_resume(Manager *manager, uid_t uid);
 /* While another daemon serves our name the machine is left as found; false: decide again. */
 void manager_set_standby(Manager *manager, bool standby);
 
-/* True while the machine is to be left alone, and why, static. */
+/* True while the machine must be left alone, and why, static. */
 bool manager_is_paused(const Manager *manager);
 const char *manager_pause_text(const Manager *manager);
 
-/* What the machine did since somebody last asked for the same, at least 100 ms (for energy 1 s)
- * ago. Soon after the start the first interval may be as
- * short as 20 ms, and before that is over there is none: interval and shares are 0. With
- * SENSE_RESIDENCY or SENSE_ENERGY (one of them) in `senses` that is read, else load, load
- * averages, pressure and power. Policies do not notice. NULL if the load cannot be read. */
+/* What the machine did since the last query of the same kind, at least 100 ms (for energy 1 s) ago.
+ * Soon after the start the first interval may be as short as 20 ms, and before that is over there
+ * is none: interval and shares are 0. With SENSE_RESIDENCY or SENSE_ENERGY (one of them) in
+ * `senses` that is read, else load, load averages, pressure and power. Policies do not notice. NULL
+ * if the load cannot be read. */
 const Snapshot *manager_observe(Manager *manager, unsigned senses);
 
 /* Why `cpu` is parked or in use, with the inputs of the last decision. Valid until the next call.
  */
 const CpuCause *manager_cause(Manager *manager, int cpu);
 
-/* Why `active` wished for `cpu` what it did beside parking, each part with its reason, into
- * `ret_reasons` (room for EXPLAIN_MAX). Returns how many; 0 while paused. Valid until the next
+/* Why `active` requested what it did for `cpu` in addition to parking, each part with its reason,
+ * into `ret_reasons` (room for EXPLAIN_MAX). Returns how many; 0 while paused. Valid until the next
  * tick. */
 int manager_reasons(const Manager *manager, const ActivePolicy *active, int cpu,
                     Reason *ret_reasons);
@@ -326,55 +327,55 @@ int manager_reasons(const Manager *manager, const ActivePolicy *active, int cpu,
 uint64_t manager_parked_usec(const Manager *manager, int cpu);
 uint64_t manager_uptime_usec(const Manager *manager);
 
-/* Compares every knob with what it should be: one that someone changed is theirs from then on. Logs
- * and tells what changed. */
+/* Compares every knob with what it should be: one that another program changed is taken over from
+ * then on. Logs and signals what changed. */
 void manager_verify(Manager *manager);
 
 /* Why nothing is heard of processes that rules of applications are about: negative errno, or 0. */
 int manager_apps_error(const Manager *manager);
 
-/* True if rules of applications are about units or cgroups: then units that come have to be told to
+/* True if application rules name units or cgroups: then the caller must report new units to
  * manager_units_came(). */
 bool manager_apps_need_units(const Manager *manager);
 void manager_units_came(Manager *manager);
 
-/* True while jobs and CPUs of systemd's units have to be told, by the three functions below. */
+/* True while jobs and CPUs of systemd's units must be reported, by the three functions below. */
 bool manager_follows_starts(const Manager *manager);
 void manager_unit_job(Manager *manager, const char *unit, UnitJob job);
 void manager_unit_cpus(Manager *manager, const char *unit, const UnitCpus *cpus);
 void manager_units_listed(Manager *manager, int error);
 
-/* True while units and cgroups that come have to be told: manager_groups_changed(). */
+/* True while new units and cgroups must be reported: manager_groups_changed(). */
 bool manager_follows_units(const Manager *manager);
 
-/* Why nobody is kept off the CPUs that the plan leaves out: "cgroup NAME is somebody else's", "this
- * is a dry run", as a new string; NULL if somebody is, or there is nobody to be kept off. */
+/* Why tasks may still run on the CPUs that the plan leaves out: "another program changed cgroup
+ * NAME", "this is a dry run", as a new string; NULL if they may not, or there are no such CPUs. */
 char *manager_obstacle(const Manager *manager);
 
 /* What became of an actuator; NULL: this build has it not. */
 const ActuatorState *manager_actuator(const Manager *manager, const Actuator *actuator);
 
-/* What idled has in force for `cpu`, each part as CpuWish says it. Nothing in a dry run. */
+/* What idled has in effect for `cpu`, each part as CpuWish says it. Nothing in a dry run. */
 CpuWish manager_limits(const Manager *manager, int cpu);
 
 /* The first error of those with which actuators last tried to carry out the plan; 0: there is none.
  */
 int manager_apply_error(const Manager *manager);
 
-/* The error of the actuator's last try to carry out the plan, if no knob tells of it; else 0. */
+/* The error of the actuator's last try to carry out the plan, if no knob reports it; else 0. */
 int manager_untold_error(const Manager *manager, const ActuatorState *actuator);
 
 /* Why it could not, as a new string; with the option to blame if it was asked for what this machine
  * does not offer. */
 char *manager_failure(const Manager *manager, const ActuatorState *actuator);
 
-/* Looks at CPUs and their groups anew; true if something changed. */
+/* Reads CPUs and their groups again; true if something changed. */
 bool manager_rescan(Manager *manager);
 
 /* What evaluators measure energy by on this machine. */
 EnergySource manager_energy_source(const Manager *manager);
 
-/* Cores with at least one CPU that may be used, in the plan and as it is in force. */
+/* Cores with at least one CPU that may be used, in the plan and in effect. */
 int manager_wanted_cores(const Manager *manager);
 int manager_active_cores(const Manager *manager);
 

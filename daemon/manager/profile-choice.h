@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Which profile is to be in force: pure.
+ * Which profile must be in effect: pure.
  *
- * The first of these that there is:
+ * The first of these that is set wins:
  *   1. what a hold asks for; of several the family of power-saver before that of performance, as
  *      power-profiles-daemon has it, and both before others; of a family those that include the
  *      profile of its name before that; of those that are left the newest hold's
- *   2. what somebody chose
+ *   2. what a client chose
  *   3. the default on battery power, or that on mains power
  *   4. balanced
  * A name that no profile has (any more) is passed over.
@@ -24,7 +24,7 @@ typedef struct HeldProfile {
 typedef struct ProfileInput {
         const HeldProfile *held;
         unsigned n_held;
-        const char *chosen; /* NULL: nobody chose */
+        const char *chosen; /* NULL: none was chosen */
         bool on_battery;
         const char *on_mains_default, *on_battery_default; /* "": none in particular */
 } ProfileInput;

@@ -31,7 +31,7 @@ struct ProfileKeeper {
         int done;
         GThread *thread; /* NULL: nothing is being written */
         Job job;
-        char *next; /* what is to be written after it */
+        char *next; /* what must be written after it */
         bool again;
         ProfileKept kept;
         void *userdata;
@@ -52,7 +52,7 @@ static void begin(ProfileKeeper *keeper, char *name)
 {
         keeper->job = (Job){ .dir = keeper->dir, .name = name, .done = keeper->done };
         keeper->thread = g_thread_try_new("profile", write_job, &keeper->job, NULL);
-        if (!keeper->thread) /* then whoever chose waits for the disk */
+        if (!keeper->thread) /* then the client waits for the disk */
                 write_job(&keeper->job);
 }
 

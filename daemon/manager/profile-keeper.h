@@ -10,7 +10,7 @@
 
 typedef struct ProfileKeeper ProfileKeeper;
 
-/* Told of the last choice that was written: 0, or why it cannot be kept, as of
+/* Called with the result of the last write: 0, or why the choice cannot be kept, as of
  * profile_state_write(). */
 typedef void (*ProfileKept)(int error, void *userdata);
 
@@ -18,14 +18,14 @@ typedef void (*ProfileKept)(int error, void *userdata);
 int profile_keeper_new(sd_event *event, const char *dir, ProfileKept kept, void *userdata,
                        ProfileKeeper **ret_keeper);
 
-/* Waits until the last choice is written, without telling, and frees. */
+/* Waits until the last choice is written, without a callback, and frees. */
 void profile_keeper_free(ProfileKeeper *keeper);
 
-/* Has the name (NULL: none) written, and returns at once. Of choices that come while one is being
- * written only the last is. */
+/* Has the name (NULL: none) written, and returns at once. If several choices come while one is
+ * being written, only the last is. */
 void profile_keeper_keep(ProfileKeeper *keeper, const char *name);
 
-/* True until all that was chosen is written, and told. */
+/* True until every choice is written and reported. */
 bool profile_keeper_is_busy(const ProfileKeeper *keeper);
 
 #endif

@@ -2,9 +2,9 @@
 /*
  * The chosen profile's file.
  *
- * It is written anew under another name, forced to the disk and put in place by rename(2), and then
+ * It is written under another name, forced to the disk and moved into place by rename(2), and then
  * so is the directory: after a power cut the old choice is there or the new one, whole. That takes
- * as long as the disk does, once for each choice that somebody makes.
+ * as long as the disk does, once for each choice.
  */
 #include "manager/profile-state.h"
 

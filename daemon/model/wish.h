@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What one policy wishes, and why.
+ * What one policy requests, and why.
  *
- * Every field has a value that means "no wish", which wish_init() sets; how the wishes of several
- * policies become one plan is said here, field by field, and done by plan_merge() in plan.c.
+ * Every field has a value that means "no request", which wish_init() sets. Each field's comment
+ * says how the requests of several policies become one plan; plan_merge() in plan.c does it.
  *
  * Part of what idled installs for plugins.
  */
@@ -33,18 +33,20 @@ typedef struct Reason {
         const char *effective_because; /* "after 2 reversals"; NULL: the configured value counts */
 } Reason;
 
-/* What a policy wishes for one CPU's frequency and idle states. */
+/* What a policy requests for one CPU's frequency and idle states. */
 typedef struct CpuWish {
-        int32_t latency_us; /* PM QoS: wake up within this time; 0 forbids every sleep. No wish: -1.
-                               Merge: minimum. */
-        uint16_t disabled;  /* idle states to switch off, bit n for state n of this CPU. No wish: 0.
-                               Merge: union; never all of them. */
-        int8_t bias;        /* EPB, 0 (performance) .. 15 (power). No wish: -1. Merge: by rank. */
-        int8_t boost;       /* 0 or 1. No wish: -1. Merge: by rank. */
-        uint32_t min_khz;   /* No wish: 0. Merge: maximum. */
-        uint32_t max_khz;   /* No wish: 0. Merge: minimum of those wished; raised to min_khz. */
-        const char *governor;   /* that the CPU's FreqPolicy has. No wish: NULL. Merge: by rank. */
-        const char *preference; /* EPP. No wish: NULL. Merge: by rank. */
+        int32_t latency_us; /* PM QoS: wake up within this time; 0 forbids every sleep. No request:
+                               -1. Merge: minimum. */
+        uint16_t disabled;  /* idle states to switch off, bit n for state n of this CPU. No request:
+                               0. Merge: union; never all of them. */
+        int8_t bias;        /* EPB, 0 (performance) .. 15 (power). No request: -1. Merge: by
+                               rank. */
+        int8_t boost;       /* 0 or 1. No request: -1. Merge: by rank. */
+        uint32_t min_khz;   /* No request: 0. Merge: maximum. */
+        uint32_t max_khz;   /* No request: 0. Merge: minimum of the requests; raised to min_khz. */
+        const char *governor;   /* that the CPU's FreqPolicy has. No request: NULL. Merge: by
+                                   rank. */
+        const char *preference; /* EPP. No request: NULL. Merge: by rank. */
 } CpuWish;
 
 /* The longest times that are carried out for QuietWish. */
@@ -69,52 +71,54 @@ typedef struct QuietWish {
 } QuietWish;
 
 typedef struct Wish {
-        CpuSet allowed;        /* CPUs for ordinary work. No wish: all CPUs. Merge: intersection. */
+        CpuSet allowed;        /* CPUs for ordinary work. No request: all CPUs. Merge:
+                                  intersection. */
         Reason allowed_reason; /* of the set as it is now */
         uint64_t period_usec;  /* call again after this time, READING_USEC at least. The timer has
-                                  slack: it may go off a quarter of the period later, together
-                                  with others. While all wishes are `settled` and nothing changes
-                                  the period doubles with each call, up to MaxStretch= periods.
-                                  No wish: 0, never. Merge: minimum. */
+                                  slack: it may go off a quarter of the period later, together with
+                                  others. While all requests are `settled` and nothing changes the
+                                  period doubles with each call, up to MaxStretch= periods. No
+                                  request: 0, never. Merge: minimum. */
         uint64_t wake_at_usec; /* call at this time of CLOCK_MONOTONIC, which is that of
                                   snapshot->time_usec, however the period stretches, and without
                                   slack; READING_USEC from now at the soonest. Ask for it in each
-                                  call until the time has come. No wish: 0. Merge: minimum. */
-        CpuSet kept;           /* CPUs that nobody may park. No wish: none. Merge: union. */
-        unsigned min_cores;    /* in use, whoever parks. No wish: 0. Merge: maximum. */
-        unsigned max_cores;    /* so many cores of `allowed` and of what policies of higher rank
-                                  leave are enough: idled chooses which, whole clusters and
-                                  packages first, the cheapest capacity kept, and takes the others
-                                  out of `allowed`. No wish: 0. Merge: as `allowed`. */
+                                  call until the time has come. No request: 0. Merge: minimum. */
+        CpuSet kept;           /* CPUs that no policy may park. No request: none. Merge: union. */
+        unsigned min_cores;    /* to keep active, whichever policy parks. No request: 0. Merge:
+                                  maximum. */
+        unsigned max_cores;    /* this many cores of `allowed`, without those that policies of
+                                  higher rank take, are enough. idled chooses which: whole clusters
+                                  and packages first, the cheapest capacity kept. It takes the
+                                  others out of `allowed`. No request: 0. Merge: as `allowed`. */
         int n_cpus;            /* entries of `cpus`: 0, or the topology's number */
         CpuWish *cpus;         /* by CPU number, of policies with WISHES_CPUS; else NULL */
-        const char
-                *idle_governor; /* of the kernel: "menu", "teo". No wish: NULL. Merge: by rank. */
-        int32_t global_latency_us; /* of all CPUs, by /dev/cpu_dma_latency, only if somebody asked
-                                      for just that. No wish: -1. Merge: minimum. */
+        const char *idle_governor; /* of the kernel: "menu", "teo". No request: NULL. Merge: by
+                                      rank. */
+        int32_t global_latency_us; /* of all CPUs, by /dev/cpu_dma_latency, only if a hold asked for
+                                      just that. No request: -1. Merge: minimum. */
         bool for_saving;  /* it requests something now, and only to save energy: idled measures what
                              that saves, by ignoring it for some seconds now and then, and may
                              ignore it for longer where it costs. Default: false. Merge: none. */
         QuietWish quiet;  /* see there */
-        bool settled;     /* the next calls will decide the same as long as the load stays as it
-                             is, so the period may stretch. Set it to false while a dwell time
-                             runs, or if the period has to stay as it is. No wish: true. Merge:
-                             and. */
-        bool on_pressure; /* call at once when tasks begin to wait for CPUs. No wish: false.
+        bool settled;     /* the next calls will decide the same as long as the load stays as it is,
+                             so the period may stretch. Set it to false while a dwell time runs, or
+                             if the period must stay as it is. No request: true. Merge: and. */
+        bool on_pressure; /* call at once when tasks begin to wait for CPUs. No request: false.
                              Merge: or. */
-        unsigned reads;   /* Sense flags that the next reading shall have beside those of `needs`.
-                             What is a difference is in a snapshot if both its ends had it. No
-                             wish: 0. Merge: union. */
+        unsigned reads;   /* Sense flags that the next reading must include in addition to those of
+                             `needs`. A snapshot has a difference only if the readings at both its
+                             ends had the flag. No request: 0. Merge: union. */
 } Wish;
 
-/* A wish for nothing. */
+/* Requests nothing. */
 static inline void wish_init(Wish *wish)
 {
         *wish = (Wish){ .settled = true, .global_latency_us = -1 };
         memset(&wish->allowed, 0xff, sizeof(wish->allowed));
 }
 
-/* Gives the wish `n_cpus` wishes for single CPUs, for nothing. `cpus` stays the caller's. */
+/* Gives `wish` one empty request for each of `n_cpus` CPUs. The caller keeps ownership of
+ * `cpus`. */
 static inline void wish_init_cpus(Wish *wish, CpuWish *cpus, int n_cpus)
 {
         for (int i = 0; i < n_cpus; i++)

@@ -103,8 +103,7 @@ static void add_case(Reason *reason, const Choice *choice, const Band *band)
         reason->inputs[n].value = 100 * (double)band->busiest;
 }
 
-/* A frequency that the hardware does not have is quoted as configured, and beside it the nearest.
- */
+/* A frequency that the hardware lacks is quoted as configured, followed by the nearest one. */
 static void add_limit(Reason *reason, const char *asked, const Choice *choice)
 {
         Speed speed;

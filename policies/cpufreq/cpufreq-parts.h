@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the parts of cpufreq share. The algorithm is told in cpufreq.c. It is not cpufreq.h, for
- * that is a header of libcpupower.
+ * What the parts of cpufreq share; cpufreq.c describes the algorithm. The name cpufreq.h is taken
+ * by a header of libcpupower.
  */
 #ifndef IDLED_CPUFREQ_PARTS_H
 #define IDLED_CPUFREQ_PARTS_H
@@ -56,11 +56,11 @@ typedef struct Band {
 typedef struct Cpufreq {
         bool on_battery;         /* at the last decision */
         Band bands[CPUSET_MAX];  /* by the number of the frequency policy */
-        char (*texts)[TEXT_MAX]; /* is `room`; for who may read the state only */
+        char (*texts)[TEXT_MAX]; /* is `room`; only for readers of the state */
         char room[ITEMS][TEXT_MAX];
 } Cpufreq;
 
-/* What became of what is asked for. */
+/* The result of each request. */
 typedef enum Outcome {
         OUTCOME_NOTHING, /* is asked for */
         OUTCOME_FOUND,
@@ -112,7 +112,7 @@ bool bias_parse(const char *text, uint32_t *ret_bias);
 bool band_update(Band *band, const FreqPolicy *policy, const Snapshot *snapshot,
                  const CpufreqOptions *options);
 
-/* What to wish for a frequency policy, given what it offers. */
+/* The request for a frequency policy, given what it offers. */
 Choices choose(const CpufreqOptions *options, const FreqPolicy *policy, bool on_battery,
                BandKind band);
 

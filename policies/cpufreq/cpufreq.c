@@ -4,27 +4,27 @@
  * battery.
  *
  *  1. Which value. Each of the six things has four options. On battery that of ...Battery counts if
- *     it says something; else, while the load is in the low or the high band, that of ...Low or
- *     ...High if it does; else the plain one; else nothing is wished, and what is stays. So a
- *     battery is stronger than a load: who saves wants to save.
+ *     it is set; else, while the load is in the low or the high band, that of ...Low or ...High if
+ *     it does; else the plain one; else nothing is requested, and the current value stays. So the
+ *     battery takes precedence over the load.
  *  2. Bands. The load of a frequency policy (CPUs that change their frequency together) is that of
  *     its busiest CPU: one busy task is slow on a slow CPU however idle its neighbours are. It is
  *     low below LowLoad and high from HighLoad on. Up it goes at once. Down it goes when the load
  *     was below the band during all of Dwell, to the highest band that it was in meanwhile; so a
  *     load that crosses a threshold to and fro stays in the upper band, and at most one change in
- *     Dwell goes down. Bands are looked at every Period, and only if some ...Low or ...High says
- *     something. They begin in the middle.
+ *     Dwell goes down. Bands are evaluated every Period, and only if some ...Low or ...High is set.
+ *     They begin in the middle.
  *  3. What is offered. Governors and preferences are lists: the first word that the frequency
  *     policy offers now is taken. Drivers differ (intel_pstate when it is active has only
  *     performance and powersave, acpi-cpufreq has no preferences), and the same driver differs with
  *     its mode, so nothing is assumed of a driver's name but this: with intel_pstate and
  *     amd-pstate-epp the governor performance decides the preference and refuses another, so none
- *     is wished for then.
+ *     is requested then.
  *  4. Frequencies are absolute, or a share of the hardware's highest, or its lowest, its base (the
  *     highest without boost) or its highest. What the hardware cannot do becomes its nearest. A
  *     highest below the lowest becomes the lowest.
- *  5. What fits nothing is not wished for, and the explanation names what was asked and who does
- *     not offer it. All CPUs of a frequency policy get the same wish.
+ *  5. A value that nothing offers is not requested, and the explanation names the value and the
+ *     frequency policy that does not offer it. All CPUs of a frequency policy get the same request.
  */
 #include "cpufreq/cpufreq-parts.h"
 

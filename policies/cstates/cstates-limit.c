@@ -43,7 +43,7 @@ static int find_name(const IdleTable *table, const char *name)
         return -1;
 }
 
-/* The longest exit latency of the states of this name, -1 if nobody has one. */
+/* The longest exit latency of the states of this name, -1 if no CPU has one. */
 static double latency_of_name(const PolicyInput *input, const char *name)
 {
         double latency_us = -1;

@@ -32,8 +32,8 @@ static int state_that_fits(const Cpu *cpu, const IdleTable *table, double sleep_
         return cpu->floor;
 }
 
-/* Brings `cpu->use` up to date with the interval. Without sleeps in it, or without the counters of
- * idle states, what it would choose is not known anew. */
+/* Brings `cpu->use` up to date with the interval. An interval without sleeps, or without the
+ * counters of idle states, leaves the state that the CPU would choose as it was. */
 static void look(const Call *call, Cpu *cpu, int number, const IdleTable *table)
 {
         const Snapshot *snapshot = call->input->snapshot;

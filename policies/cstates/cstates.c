@@ -5,10 +5,10 @@
  *
  *  1. Floor. Nothing but DeepestState itself takes a CPU to a state that polls, that is one with
  *     neither exit latency nor target residency: it would burn more than it could ever save.
- *  2. Limit. DeepestState (on battery DeepestStateBattery, if that says something) names the
- *     longest exit latency allowed, in a unit of time. Every CPU compares it with its own table;
- *     indexes mean nothing, and two kinds of cores in one machine have two tables. States that are
- *     slower are switched off; if all are, the shallowest stays. A name ("C6") is taken, too:
+ *  2. Limit. DeepestState (on battery DeepestStateBattery, if set) names the longest exit latency
+ *     allowed, in a unit of time. Every CPU compares it with its own table; indexes mean nothing,
+ *     and two kinds of cores in one machine have two tables. States that are slower are switched
+ *     off; if all are, the shallowest stays. A name ("C6") is taken, too:
  *     a) the CPU has a state of this name: that is the deepest;
  *     b) else other CPUs of the machine have one: its exit latency is the limit, the longest;
  *     c) else it is C and a number: the deepest state whose name is C and a number as low;
@@ -22,29 +22,30 @@
  *     A CPU is held, let go, and given another state only after that was called for during all of
  *     UtilizationDwell; it is let go below UtilizationRelease. So sysfs is not churned.
  *  4. History. The kernel counts for each state how often it was entered, how often that was too
- *     deep (above) and too shallow (below). A row of weights per state tells what its sleeps fitted
+ *     deep (above) and too shallow (below). A row of weights per state says what its sleeps fitted
  *     (model/weights.h): the state itself when it was right, its neighbour on the side that was
- * missed. At each look a row's weights move towards what its sleeps of the interval fitted, by
+ * missed. At each reading a row's weights move towards what its sleeps of the interval fitted, by
  *     HistoryLearn times their share, and all rows go HistoryForget of the way back to knowing
  *     nothing. Then a state is drawn by chance, with a bias to what weighs most, from the row of
- *     the state that was entered most; the CPU may not sleep deeper until the next look.
- *     That is a wish for a latency and not for states to be switched off, for the kernel says "too
- *     shallow" only if the next deeper state is on. An interval without sleeps teaches nothing and
- *     draws nothing. Chance is splitmix64 from HistorySeed: the same sleeps, the same limits.
- *  5. Holds. Utilisation and history guess what wake-ups are worth; who holds a latency for a CPU
- *     knows, and so they wish nothing for it. The limit is no guess, it goes on: with it a
- *     hold gets what it asks for or better, and to hold much is no way around it. When such a hold
- *     comes or goes this is called with the snapshot of the last time, which teaches nothing twice.
- *  6. Looks. Only parts 3 and 4 need to look again and again: every Period, with settled said if no
- *     CPU waits for its dwell time and none drew. Limits that differ on battery are looked at twice
- *     a minute, and at once when the kernel tells of the mains. The counters of idle states are
- *     read only if a part that needs them is on.
+ *     the state that was entered most; the CPU may not sleep deeper until the next reading. It
+ *     requests a latency and does not switch states off, because the kernel says "too shallow" only
+ *     if the next deeper state is on. An interval without sleeps teaches nothing and draws nothing.
+ *     Chance is splitmix64 from HistorySeed: the same sleeps, the same limits.
+ *  5. Holds. Utilisation and history guess the cost of wake-ups; a client that holds a latency for
+ *     a CPU knows it, so they request nothing for that CPU. The limit is no guess and stays in
+ *     effect: with it a hold gets what it asks for or better, and to hold much is no way around it.
+ *     When such a hold comes or goes this is called with the snapshot of the last time, which
+ *     teaches nothing twice.
+ *  6. Readings. Only parts 3 and 4 need periodic readings: every Period, with `settled` set if no
+ *     CPU waits for its dwell time and none drew. Limits that differ on battery are evaluated twice
+ *     a minute, and at once when the kernel reports a change of the mains. The counters of idle
+ *     states are read only if a part that needs them is on.
  */
 #include "cstates/cstates.h"
 
 #define BATTERY_PERIOD_USEC UINT64_C(30000000)
 
-/* Tells one table of idle states from another. */
+/* Identifies a table of idle states. */
 static uint32_t fingerprint(const IdleTable *table)
 {
         uint32_t hash = 2166136261u + (uint32_t)table->n_states;
@@ -129,7 +130,8 @@ static void seed(Cstates *self, uint64_t seed)
         self->seed = self->random = seed;
 }
 
-/* One reading without an earlier one tells nothing; two that do not are a kernel that does not. */
+/* One reading without an earlier one says nothing; two that say nothing are a kernel without the
+ * counters. */
 static void note_untold(Cstates *self, const Snapshot *snapshot)
 {
         if (snapshot->have & SENSE_MISSES)

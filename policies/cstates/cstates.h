@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the parts of cstates share. The algorithm is told in cstates.c.
+ * What the parts of cstates share; cstates.c describes the algorithm.
  */
 #ifndef IDLED_CSTATES_H
 #define IDLED_CSTATES_H
@@ -24,7 +24,7 @@ typedef enum LimitKind {
         LIMIT_SHORT,     /* no state is as fast, the shallowest is left */
         LIMIT_NAME,      /* the CPU has a state of this name */
         LIMIT_ELSEWHERE, /* other CPUs have: their exit latency was the limit */
-        LIMIT_NUMBER,    /* nobody has: the number in the name was the limit */
+        LIMIT_NUMBER,    /* no CPU has it: the number in the name was the limit */
         LIMIT_UNKNOWN,   /* the name means nothing here: no limit */
 } LimitKind;
 
@@ -34,7 +34,7 @@ typedef struct Limit {
         const char *text;   /* "": nothing */
         bool is_time;
         double latency_us; /* if it is a time; else of the state of this name of any CPU, the
-                              slowest; -1: nobody has it */
+                              slowest; -1: no CPU has it */
 } Limit;
 
 /* A value that changes only after another was wanted for some time. */
@@ -50,7 +50,7 @@ typedef struct Use {
         Dwell held;           /* 0 or 1 */
         Dwell cap;            /* while held: the deepest state allowed */
         int8_t fits;          /* the state that the mean sleep fits */
-        float busy, sleep_us; /* of the last interval that told */
+        float busy, sleep_us; /* of the last interval that had sleeps */
 } Use;
 
 /* What is learned from the sleeps of one CPU. */
@@ -74,7 +74,8 @@ typedef struct Cpu {
 typedef struct Cstates {
         CpuSet held;        /* CPUs that an application holds a latency for */
         uint64_t seen_usec; /* when the last snapshot ended */
-        uint8_t untold;     /* calls since the kernel last told how sleeps turned out, 2 at most */
+        uint8_t untold;     /* calls since the kernel last reported how sleeps turned out, 2 at
+                               most */
         bool seeded;
         uint64_t seed, random;
         const char *limit_option; /* the key of the limit that was decided by */

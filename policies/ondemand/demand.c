@@ -6,9 +6,9 @@
 
 #include <math.h>
 
-/* Whether the work of one CPU in use calls for a core of the fastest kind. On a slow core: if it is
- * saturated, for nobody can know how much more there is. On a fast one: if a slow core would not
- * have room for it. */
+/* Whether the work of one active CPU calls for a core of the fastest kind. A slow core: if it is
+ * saturated, because it hides how much more there is. A fast one: if a slow core would not have
+ * room for its work. */
 static bool wants_fast(const Pack *pack, uint16_t capacity, double busy, DemandLimits limits)
 {
         if (pack->slowest == pack->fast)

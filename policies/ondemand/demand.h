@@ -4,9 +4,9 @@
  *
  * Work is measured in CPUs of the machine's fastest kind: a CPU of half the capacity that is busy
  * all the time does 0.5. The threads of a core share it: two that are both busy do a quarter more
- * than one (SMT_GAIN). Of what share of the time they overlap only their busy shares are known, so
- * they are taken as independent: with shares b of its threads a core is occupied for
- * o = 1 - (1 - b1)(1 - b2)..., and does o + SMT_GAIN * (b1 + b2 + ... - o) of its capacity.
+ * than one (SMT_GAIN). Only their busy shares are known, and not how long they overlap, so they are
+ * taken as independent: with shares b of its threads a core is occupied for o = 1 - (1 - b1)(1 -
+ * b2)..., and does o + SMT_GAIN * (b1 + b2 + ... - o) of its capacity.
  */
 #ifndef IDLED_DEMAND_H
 #define IDLED_DEMAND_H
@@ -14,7 +14,7 @@
 #include "idled-policy.h"
 #include "model/pack.h"
 
-/* Shares of utilisation that are looked for. */
+/* Shares of utilisation that are searched for. */
 typedef struct DemandLimits {
         double saturated; /* a CPU that is busy for this share or more may want more than it gets */
         double target;    /* of a core that has room */

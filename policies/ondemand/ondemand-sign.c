@@ -6,9 +6,9 @@
 
 #include "ondemand/ondemand.h"
 
-/* True if the trigger called, and tasks waited in this interval for the time that it tells of, or
- * where the interval is shorter than its window, for that share. What was before this interval was
- * judged by the call before. */
+/* True if the trigger fired, and tasks waited in this interval for the time that it stands for, or
+ * where the interval is shorter than its window, for that share. The call before this one judged
+ * what came earlier. */
 static bool is_called(const Call *call)
 {
         const Snapshot *snapshot = call->input->snapshot;
@@ -18,7 +18,7 @@ static bool is_called(const Call *call)
                                             window * PRESSURE_USEC / PRESSURE_WINDOW_USEC;
 }
 
-/* What a load that is known for it does all the time is no news. */
+/* A sign that is usual for this load is no sign of more. */
 static bool is_believed(const Call *call)
 {
         return is_called(call) && !call->self->wary;

@@ -32,7 +32,7 @@ static Reason why_used(const Call *call)
         return reason;
 }
 
-/* The capacity of what would be kept if it were a core fewer. */
+/* The capacity that one core fewer would have. */
 static double capacity_of_fewer(const Call *call)
 {
         const Pack *pack = &call->self->pack;
@@ -143,7 +143,7 @@ void why_all_in_use(Call *call)
 
         switch (call->obstacle) {
         case OBSTACLE_NONE:
-                break; /* has told already */
+                break; /* has reported already */
         case OBSTACLE_LEAST:
                 self->reason = why_at_least(call);
                 break;

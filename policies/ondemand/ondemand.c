@@ -8,41 +8,40 @@
  *  2. Load. The work of all these CPUs (demand.c) is filtered by a moving average that knows
  *     the time: filtered += (1 - exp(-interval / FilterTime)) * (work - filtered), so that
  *     calls that come early or late weigh what they should.
- *  3. Size. The load wants the fewest cores that it uses to at most TargetUtilization. A core
+ *  3. Size. The load needs the fewest cores that it uses to at most TargetUtilization. A core
  *     counts with its capacity, and SMT_GAIN of it if it has more threads than one, so with 70 %
  *     two are busy for 55 % of the time each; what more than two add is a reserve. But while the
  *     busiest CPU, filtered as the load, is busier than TargetUtilization, a core counts as one
- *     thread, for what fills a CPU gets nothing of the others.
+ *     thread, because a task that fills one CPU gains nothing from the others.
  *  4. Growing by load. When the filtered load uses the kept cores to more than UpThreshold, the
- *     size that it wants is kept at once.
+ *     size that it needs is kept at once.
  *  5. Growing by sign. Three signs do not wait for the filter.
- *     a) A CPU in use is saturated (busy for UpThreshold, through intervals that together last
- *        for SATURATION_USEC: in one that is shorter 90 % cannot be told from less). Each
- *        saturated CPU is given a core for itself, and the rest of the load, with whoever comes
- *        next, at least one more: wanted is saturated + max(1, rest at TargetUtilization). So one
- *        busy thread never holds more than two cores, however long it runs: another would not
- *        make it faster. But if all CPUs in use are saturated, nobody knows how much more is
- *        waiting; then as below.
+ *     a) A CPU in use is saturated (busy for UpThreshold, through intervals that together last for
+ *        SATURATION_USEC: a shorter one cannot distinguish 90 % from less). Each saturated CPU is
+ *        given a core for itself, and the rest of the load, with the next task to come, at least
+ *        one more: wanted is saturated + max(1, rest at TargetUtilization). So one busy thread
+ *        never holds more than two cores, however long it runs: another would not make it faster.
+ *        But if all CPUs in use are saturated, nothing shows how much more is waiting; then as
+ *        below.
  *     b) More tasks are runnable than CPUs are in use.
- *     c) Tasks waited for PressureThreshold of the time, or the pressure trigger called and
- *        every CPU in use is taken. Tasks that come at random and use two threads of a core to
- *        70 % of it wait for 21 % of the time (M/M/2, 55 % each), and for 36 % at 80 %, so the
- *        threshold is to be more.
- *     After b and c the kept cores are doubled, or a core is kept for each runnable task,
- *     whichever is more: from one core to a thousand are ten steps.
- *     A task that has come since the last call, where one saturated CPU more would call for more
- *     cores, is looked at again half a period later: it may be about to fill its CPU.
- *     Where the CPUs in use had nothing to do for half of the time, b and c may mean that a load
- *     has just come, or only that many tasks with little to do woke at once, as timers make them,
- *     and a task that is bound to its CPU, or throttled, waits however many cores there are. So
- *     these signs call for a second look, READING_USEC later, and count if by then the CPUs were
- *     busy and there is one again. The trigger's call is believed at once, for it comes as a
- *     load begins, unless what it tells of was over before this interval, or the load is known for
- *     it: if b or c made room that was not wanted until cores were parked again, or went on for
- *     Dwell while all cores were kept and half idle, a second look is taken then as well, until
- *     more cores are wanted than were kept before, or than that load wanted.
- *     Tasks that were runnable at both ends of an interval in which half a CPU in use had nothing
- *     to do count only as many as CPUs were busy.
+ *     c) Tasks waited for PressureThreshold of the time, or the pressure trigger called and every
+ *        CPU in use is taken. Tasks that come at random and use two threads of a core to 70 % of it
+ *        wait for 21 % of the time (M/M/2, 55 % each), and for 36 % at 80 %, so the threshold must
+ *        be higher.
+ *     After b and c the kept cores are doubled, or a core is kept for each runnable task, whichever
+ *     is more: from one core to a thousand are ten steps. A task that has come since the last call,
+ *     where one saturated CPU more would call for more cores, is checked again half a period later:
+ *     it may be about to fill its CPU. Where the CPUs in use had nothing to do for half of the
+ *     time, b and c may mean that a load has just come, or only that many tasks with little to do
+ *     woke at once, as timers make them, and a task that is bound to its CPU, or throttled, waits
+ *     however many cores there are. So these signs call for a second reading, READING_USEC later,
+ *     and count if by then the CPUs were busy and there is one again. The trigger's call is
+ *     believed at once, because it comes as a load begins, unless the wait that it reports was over
+ *     before this interval, or the load is known for it: if b or c made room that was not wanted
+ *     until cores were parked again, or went on for Dwell while all cores were kept and half idle,
+ *     a second reading is taken then as well, until more cores are wanted than were kept before, or
+ *     than that load wanted. Tasks that were runnable at both ends of an interval in which half a
+ *     CPU in use had nothing to do count only as many as CPUs were busy.
  *  6. Fast cores. Where cores differ in speed, as many of the fastest are kept, wherever they
  *     stand in the order, as CPUs have work that a slow core has no room for: a saturated slow
  *     core, or a fast one that does more than TargetUtilization of the slowest. One busy thread
@@ -62,8 +61,8 @@
  *     Cores are parked only if the budget has room for two changes, this one and the one that
  *     takes it back; and a growth that is the last in the budget keeps everything, after which
  *     there is nothing to grow. So while anything is parked, one change is left.
- * 10. Whatever makes the order invalid (CPUs that come or go, another PackOrder) keeps
- *     everything and starts anew.
+ * 10. Whatever makes the order invalid (CPUs that come or go, another PackOrder) keeps everything
+ *     and starts again.
  * 11. Parking serves to save energy alone, unless MaxCores asks for it: idled measures what it
  *     saves, and ignores it where it costs (docs/evaluate.md).
  */
@@ -153,7 +152,7 @@ static Obstacle find_obstacle(const Call *call, unsigned tasks)
         return OBSTACLE_NONE;
 }
 
-/* Step 7: parks, or tells what is in the way. */
+/* Step 7: parks, or says what is in the way. */
 static Obstacle consider_parking(Call *call)
 {
         Ondemand *self = call->self;
@@ -179,8 +178,8 @@ static Obstacle consider_parking(Call *call)
 
 /* True if later calls will keep the same as long as the load is what it was in this interval: the
  * filtered load only moves towards it, and neither end of its way calls for a change. What this
- * call changed shows only in the next; and so does a task for which nobody waits that began to take
- * all of a CPU late in this interval. */
+ * call changed shows only in the next; and so does a task that began to fill its CPU late in this
+ * interval while no other task waits. */
 static bool is_settled(const Call *call)
 {
         double load = call->demand.work;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the parts of ondemand share. The algorithm is told in ondemand.c.
+ * What the parts of ondemand share; ondemand.c describes the algorithm.
  */
 #ifndef IDLED_ONDEMAND_H
 #define IDLED_ONDEMAND_H
@@ -14,7 +14,7 @@
 #define CHANGES_MAX 60 /* the largest MaxTransitions */
 #define PATIENCE    8
 
-#define SATURATION_USEC UINT64_C(80000) /* the least in which 90 % can be told from less */
+#define SATURATION_USEC UINT64_C(80000) /* the shortest that distinguishes 90 % from less */
 _Static_assert(SATURATION_USEC <= 2 * READING_USEC, "two intervals are enough to tell");
 
 typedef struct OndemandOptions {
@@ -44,7 +44,7 @@ typedef struct Ondemand {
         unsigned patience; /* how many times Dwell parking takes; 0 is 1 */
 
         unsigned runnable_before; /* at the end of the call before */
-        bool looking;             /* that call asked for a second look, and this is it */
+        bool looking;             /* that call asked for a second reading, and this is it */
 
         CpuSet full, full_before; /* saturated in the last interval and in the one before */
         uint64_t full_usec, full_before_usec; /* how long these were */
@@ -74,7 +74,7 @@ typedef enum Obstacle {
         OBSTACLE_NONE,  /* nothing: some were */
         OBSTACLE_LEAST, /* MinCores are all */
         OBSTACLE_SIGN,  /* more are needed */
-        OBSTACLE_DOUBT, /* a second look is to tell whether more are needed */
+        OBSTACLE_DOUBT, /* a second reading decides whether more are needed */
         OBSTACLE_LOAD,  /* uses them */
         OBSTACLE_SIZE,  /* no fewer are wanted */
         OBSTACLE_DWELL,
@@ -93,7 +93,7 @@ typedef struct Call {
         Sign sign;
         Obstacle obstacle;
         bool changed; /* it parked or unparked CPUs */
-        bool doubt;   /* it wants a second look before it does */
+        bool doubt;   /* it needs a second reading before it does */
         bool filling; /* a task has come that will call for more if it goes on */
 } Call;
 
@@ -123,7 +123,7 @@ double size_capacity(const Call *call, PackSize size);
 /* What `load`, saturated CPUs and demand for fast cores want. */
 PackSize size_wanted(const Call *call, double load);
 
-/* What the filtered load wants, and CPUs that are saturated for long enough to tell. */
+/* What the filtered load needs, and CPUs that have been saturated for SATURATION_USEC. */
 PackSize size_lasting(const Call *call);
 
 /* What would be wanted if one more CPU were saturated. */
@@ -155,7 +155,8 @@ Sign sign_read(const Call *call);
 /* Why `size` is wanted if that is because of `sign`. */
 Reason sign_reason(const Call *call, Sign sign, PackSize size);
 
-/* True if tasks waited although the CPUs in use had little to do, and nobody has looked twice. */
+/* True if tasks waited although the CPUs in use had little to do, and no second reading has
+ * followed. */
 bool sign_is_doubtful(const Call *call);
 
 /* `because` with the inputs that every decision has. */

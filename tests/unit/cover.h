@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * For libcpupower, which knows no other machine than the running one: in a mount namespace of the
- * case's own a tree of plain files covers the directory of the CPUs. A plain file keeps what is
- * behind a shorter text, so values are to be of one length.
+ * For libcpupower, which supports only the running machine: in a mount namespace of the case's own
+ * a tree of plain files covers the directory of the CPUs. A plain file keeps the rest of a longer
+ * text, so all values must have one length.
  */
 #ifndef IDLED_TESTS_COVER_H
 #define IDLED_TESTS_COVER_H

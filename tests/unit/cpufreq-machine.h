@@ -88,7 +88,7 @@ static inline void decide(Machine *m, uint64_t usec)
         world_decide(m->world, usec);
 }
 
-/* What is wished, "governor=powersave min=400". */
+/* The request, "governor=powersave min=400". */
 static inline char *wish_format(const CpuWish *wish)
 {
         GString *text = g_string_new(NULL);

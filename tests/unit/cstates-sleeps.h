@@ -15,7 +15,7 @@ typedef struct Sleeper {
         uint64_t correct, sleeps; /* the deepest state that fitted was entered */
 } Sleeper;
 
-/* The deepest state that the wish of now allows. */
+/* The deepest state that the present request allows. */
 static inline int allowed(const Sleeper *cpu)
 {
         const IdleTable *table = &cpu->machine->tables[cpu->number];
@@ -45,7 +45,7 @@ static inline void cpu_sleep(Sleeper *cpu, double idle_us)
         cpu->correct += state == ideal;
 }
 
-/* Ends the interval: decides, and begins to count anew. */
+/* Ends the interval: decides, and begins to count again. */
 static inline void look(Machine *m, uint64_t usec)
 {
         decide(m, usec);

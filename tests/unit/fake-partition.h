@@ -95,7 +95,7 @@ static const char *fake_why_invalid(void)
         return NULL;
 }
 
-/* The CPUs that are taken away from everybody else. */
+/* The CPUs that are taken away from all other groups. */
 static CpuSet fake_parked(void)
 {
         bool works = fake->controller && fake->group && *fake->type != 'm' && !fake_why_invalid();

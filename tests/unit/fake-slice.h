@@ -65,7 +65,7 @@ static int fake_unit(const char *unit)
         return -ENOENT;
 }
 
-/* systemd keeps a file for every limit that it was told. */
+/* systemd keeps a file for every limit that it was given. */
 static void fake_limit(const char *unit, char limit[static 64], const char *text)
 {
         g_autofree char *file = g_strdup_printf(

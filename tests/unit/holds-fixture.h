@@ -104,7 +104,7 @@ __attribute__((unused)) static pid_t start_process(void)
         return pid;
 }
 
-/* A child with a number of our choice; negative if somebody else has it or we may not choose. */
+/* A child with a number of our choice; negative if another process has it or we may not choose. */
 __attribute__((unused)) static pid_t start_with_number(pid_t number)
 {
         struct clone_args args = { .exit_signal = SIGCHLD,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * What the tests of knobs share: fake knobs, a record of originals in a directory of the test's
- * own, and the next instance, which gives back what it finds on record.
+ * own, and the next instance, which restores what it finds on record.
  */
 #ifndef IDLED_TESTS_KNOB_FIXTURE_H
 #define IDLED_TESTS_KNOB_FIXTURE_H
@@ -54,7 +54,7 @@ static inline void collect(const Knob *knob, const char *value, int error, void 
                                error ? g_strerror(-error) : "ok");
 }
 
-/* A fresh instance takes up the record and gives everything back; returns its report. */
+/* A fresh instance takes up the record and restores everything; returns its report. */
 static inline char *recover_and_restore(void)
 {
         g_autoptr(Knobs) knobs = open_knobs();

@@ -20,7 +20,7 @@ typedef struct Mock {
         char shown[64]; /* by the next `n_shown` reads instead of the value */
         int n_shown;
         bool gone;
-        unsigned generation; /* of what came under the name */
+        unsigned generation; /* identifies the object that has the name */
 } Mock;
 
 /* What the knobs are like now, and how they will behave. */
@@ -29,8 +29,9 @@ typedef struct MockWorld {
         char written[4096];                        /* "NAME=VALUE " for every write that arrived */
         int fail_write, fail_read, fail_read_back; /* negative errno, 0 none */
         bool short_write;                          /* takes one byte of the value */
-        char stored[64];   /* what is stored instead of what is written; "" as written */
-        char foreign[64];  /* what somebody writes right after our next write; "" nobody */
+        char stored[64];   /* is stored instead of the written value; "" as written */
+        char foreign[64];  /* another program writes this right after our next write; "" none
+                              does */
         int late;          /* reads after a write that still show what was there before */
         bool under[MOCKS]; /* refuses a value that the knob before it does not contain */
 } MockWorld;
@@ -143,7 +144,7 @@ static inline const char *mock_value(const char *name)
         return mock_find(name)->value;
 }
 
-/* Somebody else writes to the knob. */
+/* Another program writes to the knob. */
 static inline void mock_foreign(const char *name, const char *value)
 {
         g_strlcpy(mock_find(name)->value, value, sizeof(mock->knobs[0].value));
@@ -156,7 +157,7 @@ static inline void mock_replace(const char *name, const char *value)
         mock_foreign(name, value);
 }
 
-/* Somebody else writes right behind our next write. */
+/* Another program writes right after our next write. */
 static inline void mock_foreign_behind(const char *value)
 {
         g_strlcpy(mock->foreign, value, sizeof(mock->foreign));
@@ -193,7 +194,7 @@ static inline void mock_store(const char *value)
         g_strlcpy(mock->stored, value, sizeof(mock->stored));
 }
 
-/* The next read shows this instead of what is there. */
+/* The next read shows this instead of the present value. */
 static inline void mock_show(const char *name, const char *value)
 {
         g_strlcpy(mock_find(name)->shown, value, sizeof(mock->knobs[0].shown));
@@ -206,7 +207,7 @@ static inline void mock_late(int reads)
         mock->late = reads;
 }
 
-/* The knob cannot have what the one before it has not, as a nested cpuset. */
+/* The knob cannot have what the one before it lacks, as a nested cpuset. */
 static inline void mock_nest(const char *name)
 {
         mock->under[mock_find(name) - mock->knobs] = true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * What the tests of the ways of parking share: one that is killed at any place, and the next
- * instance, which gives everything back.
+ * instance, which restores everything.
  */
 #ifndef IDLED_TESTS_PARK_KILLED_H
 #define IDLED_TESTS_PARK_KILLED_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Readings made up for tests of what is computed from two of them.
+ * Invented readings, for tests of values that are computed from two of them.
  */
 #ifndef IDLED_TESTS_READINGS_H
 #define IDLED_TESTS_READINGS_H

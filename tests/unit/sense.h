@@ -41,7 +41,7 @@ static inline Topology plain_topology(int n_cpus)
         return topology;
 }
 
-/* Opens the tree's sensors as one who is not root. */
+/* Opens the tree's sensors as a user other than root. */
 static inline Sensors *sensors_new_unprivileged(const Tree *tree, const Topology *topology)
 {
         uid_t user = geteuid();

@@ -37,7 +37,7 @@ static inline bool says(const char *text, const char *parts)
         return true;
 }
 
-/* Tells suite_run(), from whatever process a case runs in. */
+/* Reports to suite_run(), from the process that the case runs in. */
 static int *some_skipped;
 
 /* To be called before a case returns that could not be tried, or not wholly. */

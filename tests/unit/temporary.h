@@ -3,9 +3,9 @@
  * Directories of tests, which are gone when their test is, however it ended.
  *
  * A test that fails or runs out of time is ended without its teardown. So its directory is locked
- * for as long as the process that made it lives, and whoever makes the next one removes those that
- * nobody has locked. Between making and locking there is a moment in which a directory looks like a
- * left one; so only those that are a minute old are.
+ * for as long as the process that made it lives, and the process that makes the next one removes
+ * those without a lock. Between making and locking there is a moment in which a directory looks
+ * like a left one; so only those that are a minute old are removed.
  */
 #ifndef IDLED_TESTS_TEMPORARY_H
 #define IDLED_TESTS_TEMPORARY_H
@@ -35,7 +35,7 @@ static inline void temporary_remove(const char *path)
         nftw(path, temporary_remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 }
 
-/* The lock of the directory, which ends with the process; -1 if somebody else has it. */
+/* The lock of the directory, which ends with the process; -1 if another process has it. */
 static inline int temporary_lock(const char *path)
 {
         int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -16,8 +16,8 @@
 #include "scratch.h"
 #include "table.h"
 
-/* What becomes of the next writes to knobs: 0, an error number, -1: only a byte is taken, or
- * TUNING_LATE: they are taken, but nothing is to be seen of it. */
+/* The result of the next writes to knobs: 0, an error number, -1: only a byte is taken, or
+ * TUNING_LATE: they are taken, but the files do not show it. */
 #define TUNING_LATE (-2)
 static int tuning_refusal;
 
@@ -156,7 +156,7 @@ static inline void give_back(Knobs *knobs)
         ck_assert(!record_exists());
 }
 
-/* A fresh instance gives back what the record says. */
+/* A fresh instance restores what the record says. */
 static inline void recover(const Actuator *actuator)
 {
         g_autoptr(Knobs) knobs = open_knobs();

@@ -35,8 +35,8 @@ static inline UndoEntry *find_entry(const Undo *undo, const char *kind, const ch
         return NULL;
 }
 
-/* Of the knob `name` of kind "k": it is about to be written for the first time, again, and is given
- * back. */
+/* The knob `name` of kind "k": it is about to be written for the first time, again, and is
+ * restored. */
 static inline int put_found(Undo *undo, const char *name, const char *found, const char *value)
 {
         UndoStep step = { .kind = "k", .name = name, .found = found, .value = value };

@@ -31,7 +31,7 @@ typedef struct World {
         const IdledPolicy *policy;
         const Topology *topology;
         Snapshot *snapshot;
-        CpuSet allowed;        /* in use: online and wished */
+        CpuSet allowed;        /* active: online and requested */
         bool ignored;          /* what the policy requests */
         const CpuSet *offered; /* NULL: all */
         const IdleTable *idle; /* by CPU number; NULL: no idle states */
@@ -40,7 +40,7 @@ typedef struct World {
         int n_frequency, n_holds;
         void *options, *state;
         Wish wish;
-        CpuWish *cpus;               /* the wish's; NULL: the policy has none */
+        CpuWish *cpus;               /* of the request; NULL: the policy has none */
         unsigned n_changes;          /* of `allowed` */
         double backlog[STREAMS_MAX]; /* seconds of the fastest CPU that a stream waits for */
         double busy_sec[CPUSET_MAX]; /* of the interval so far */
@@ -66,8 +66,8 @@ void world_set_all(World *world, const char *text);
  * 10 ms, and fills the snapshot; the interval goes on until world_decide(). */
 void world_run(World *world, const double *streams, int n_streams, uint64_t usec);
 
-/* Ends the interval of `usec` (0: what world_run() ran) and calls the policy; checks that the wish
- * leaves a usable CPU. */
+/* Ends the interval of `usec` (0: what world_run() ran) and calls the policy; checks that the
+ * request leaves a usable CPU. */
 void world_decide(World *world, uint64_t usec);
 
 /* Idles until the policy is settled, at most ten minutes. */

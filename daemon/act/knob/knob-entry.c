@@ -123,7 +123,7 @@ static uint64_t file_identity(const Knobs *knobs, const Knob *knob)
         return fstatat(knobs->context.root, path, &file, 0) < 0 ? 0 : file.st_ino;
 }
 
-/* Which one of those that come under its name the knob is of now; 0: it cannot be told. */
+/* Identifies the file or unit that the knob's name now stands for; 0: not known. */
 static uint64_t identify(const Knobs *knobs, const Knob *knob)
 {
         if (knob->kind->identity)

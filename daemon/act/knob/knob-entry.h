@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the two halves of knob.h share (knob.c sets knobs, knob-restore.c verifies and gives back):
- * the list of knobs, reading and writing one, and keeping the books. Of no use to anybody else.
+ * What the two halves of knob.h share (knob.c sets knobs, knob-restore.c verifies and restores):
+ * the list of knobs, reading and writing one, and the record. For these files only.
  */
 #ifndef IDLED_KNOB_ENTRY_H
 #define IDLED_KNOB_ENTRY_H
@@ -20,7 +20,7 @@ typedef struct KnobEntry {
         bool busy;         /* being set */
         bool sure;         /* `ours` was there, and nothing happened that could have changed that */
         bool same;         /* in the file that is open */
-        uint64_t identity; /* else of what the knob was of then; 0: it cannot be told */
+        uint64_t identity; /* else the identity of the knob's object then; 0: not known */
         uint16_t size;     /* of the file's text as last read, with white space */
         bool kept;         /* the file is open for the next time, and not in use */
         int fd;            /* its file; -1: none is open */
@@ -43,7 +43,7 @@ struct Knobs {
         int64_t patience_usec; /* how long to wait still for values that are shown late */
 };
 
-/* For all values together, of knobs that are set together or given back. */
+/* For all values together, of knobs that are set together or restored. */
 #define KNOBS_PATIENCE_USEC   (200 * 1000)
 #define RESTORE_PATIENCE_USEC (2 * 1000 * 1000)
 
@@ -60,13 +60,13 @@ void knob_entry_open(Knobs *knobs, KnobEntry *entry);
 void knob_entry_end(Knobs *knobs, KnobEntry *entry);
 void knob_entry_close(Knobs *knobs, KnobEntry *entry);
 
-/* The number of the open file; 0: it cannot be told. */
+/* The number of the open file; 0: not known. */
 uint64_t knob_entry_file(const KnobEntry *entry);
 
 /* Writes the text by the open file. */
 int knob_entry_write_file(const Knobs *knobs, const KnobEntry *entry, const char *value);
 
-/* How many files may be kept open, of what the process may have open at all. */
+/* How many files may be kept open, given how many the process may have open at all. */
 unsigned knobs_kept_max(void);
 
 /* Closes the directory that files were opened in. */
@@ -104,13 +104,13 @@ bool knob_entry_is_held(const Knobs *knobs, const KnobEntry *entry, const char *
  * the way stay ours. */
 int knob_entry_write(Knobs *knobs, KnobEntry *entry, const char *value);
 
-/* The knob's idea of what is ours, once that is on record. */
+/* Updates which values are ours, once they are on record. */
 void knob_entry_note(KnobEntry *entry, const char *value);
 
-/* Puts on record a value that is about to be written; the knob's idea of what is ours follows. */
+/* Records a value that is about to be written, then updates which values are ours. */
 int knob_entry_announce(Knobs *knobs, KnobEntry *entry, const char *value);
 
-/* Makes ours what a write of ours, or the kernel, has made of the value; NULL: nobody knows. */
+/* Takes the value that our write, or the kernel, left there as ours; NULL: not known. */
 int knob_entry_adopt(Knobs *knobs, KnobEntry *entry, const char *value);
 
 /* Takes the knob off the record; on failure it stays there. */
@@ -122,7 +122,7 @@ int knob_entry_forget(Knobs *knobs, KnobEntry *entry);
 /* Takes a knob that is not on record out of the list. */
 void knob_entry_drop(Knobs *knobs, KnobEntry *entry);
 
-/* Leaves the knob to whoever changed it. Returns -ESTALE. */
+/* Marks the knob as taken over. Returns -ESTALE. */
 int knob_entry_disown(Knobs *knobs, KnobEntry *entry);
 
 /* Notes a failure. Returns `error`. */

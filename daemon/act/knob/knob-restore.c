@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Giving knobs back, those of this instance and those of one that died.
+ * Restoring knobs, those of this instance and those of one that died.
  *
  * The reverse of the order in which knobs were first set is nearly always right, but not when one
- * came to be under the limit of another: a cgroup made inside a confined one cannot have its CPUs
- * back before its parent has. So knobs that fail are tried again for as long as others succeed.
+ * came to be under the limit of another: the CPUs of a cgroup made inside a confined one cannot be
+ * restored before those of its parent. So knobs that fail are tried again for as long as others
+ * succeed.
  */
 #include "act/knob/knob.h"
 
@@ -45,8 +46,8 @@ int knobs_forget_foreign(Knobs *knobs)
         return n;
 }
 
-/* Judges the knob by what it has `now`, or by the error of reading that. Returns true if it is as
- * it should be, or is nobody's business any more. */
+/* Checks the knob's value `now`, or the error of reading it. Returns true if it is as it should be,
+ * or is no longer ours. */
 static bool verify_one(Knobs *knobs, KnobEntry *entry, const char *now, int error)
 {
         if (error == -ENOENT) {
@@ -144,8 +145,8 @@ static int conclude(Knobs *knobs, KnobEntry *entry)
         return knob_entry_forget(knobs, entry);
 }
 
-/* Gives one knob back and reports what became of it: for good, or if this is the `last` time.
- * Returns 0 if it is done with. */
+/* Restores one knob and reports the result: for good, or if this is the `last` time. Returns 0 if
+ * it is done with. */
 static int restore_one(Knobs *knobs, KnobEntry *entry, bool last, KnobReport report, void *userdata)
 {
         g_autofree char *found = NULL;
@@ -177,7 +178,7 @@ static int restore_once(Knobs *knobs, bool last, KnobReport report, void *userda
         return first;
 }
 
-/* Moves those to the end, which is given back first, that change others by the way. */
+/* Moves knobs that also change others to the end, which is restored first. */
 static void sort_disturbers(Knobs *knobs)
 {
         unsigned n = knobs->list->len;

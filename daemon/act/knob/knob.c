@@ -3,26 +3,27 @@
  * Setting a knob.
  *
  * The order of steps is what makes the promise of knob.h hold. For a knob that is changed for the
- * first time: read, `found` and `write` on record, write, read back. Of knobs that are changed
- * together all are read, then all are on record, then all are written, then all are read back: what
- * the kernel shows late (a limit of cpufreq, which a kworker applies) is waited for once. A kill
- * before the write leaves the original in place, a kill after it a value that the record announces;
- * the instance that finds the record can tell both from a third value, which is somebody else's.
- * The original need not be announced when it is put back: it is on record as found.
+ * first time: read, `found` and `write` on record, write, read back. When several knobs are changed
+ * together, all are read, then all are on record, then all are written, then all are read back:
+ * what the kernel shows late (a limit of cpufreq, which a kworker applies) is waited for once. A
+ * kill before the write leaves the original in place, a kill after it a value that the record
+ * announces. The instance that finds the record can distinguish both from a third value, which
+ * another program wrote. The original needs no announcement when it is restored: it is on record as
+ * found.
  *
- * At any time the value of a knob of ours is the original, the last value or the one before it:
- * the last write may have failed, or not have begun. Before a new value is announced, the record
- * is brought up to what is really there, so that these three always suffice.
+ * At any time the value of a knob of ours is the original, the last value or the one before it: the
+ * last write may have failed, or not have begun. Before a new value is announced, the record is
+ * brought up to what is really there, so that these three always suffice.
  *
- * Once a write has been read back, only its value is left: the original would be somebody's who put
- * it back, and the knob is his. But what the knob is of may have gone and come back meanwhile, as
- * CPUs, groups and drivers do, and that brings its own value along; files, groups and units tell by
- * their numbers. What idled itself made, or switched on for others, cannot tell: partitions, slices
- * and drop-ins are made again when they are as before.
+ * Once a write has been read back, only its value counts as ours: if the original appears, another
+ * program restored it, and the knob is taken over. But the knob's object may have gone and come
+ * back meanwhile, as CPUs, groups and drivers do, with a value of its own; files, groups and units
+ * show that by their numbers. What idled itself made, or switched on for others, has no such
+ * number: partitions, slices and drop-ins are made again when they are as before.
  *
- * What is read back after our own write, if it is not what was written, is taken for the
- * kernel's version of it, announced as ours, and so given back one day. If somebody else wrote
- * meanwhile, it is as if he had written just before us, which nobody can see either.
+ * If the value read back after our own write is not the one written, it counts as the kernel's
+ * version of it: it is announced as ours, and so restored one day. If another program wrote
+ * meanwhile, that is the same as a write just before ours, which cannot be seen either.
  */
 #include "act/knob/knob.h"
 
@@ -40,7 +41,7 @@ static void replace(char **text, const char *value)
 typedef struct Step {
         KnobEntry *entry;
         KnobChange *change;
-        const char *value; /* it is to have; the original if the change is to give it back */
+        const char *value; /* the new value; the original if the change restores the knob */
         char *now;         /* it has; NULL: it is done with */
         bool back;         /* it is to have its original, and was ours */
 } Step;
@@ -74,8 +75,8 @@ static void step_end(Knobs *knobs, Step *step)
                 knob_entry_end(knobs, step->entry);
 }
 
-/* Finds out what must be known about the knob before it is changed. Returns 1 if `ret_undo` is to
- * be put on record for that, 0 if all is there. */
+/* Finds out what must be known about the knob before it is changed. Returns 1 if `ret_undo` must be
+ * recorded for that, 0 if all is there. */
 static int step_prepare(Knobs *knobs, Step *step, UndoStep *ret_undo)
 {
         KnobEntry *entry = step->entry;
@@ -257,7 +258,7 @@ static int confirm(Knobs *knobs, KnobEntry *entry, const char *now)
         return 0;
 }
 
-/* Of a knob that cannot be read all that can be said is what was wanted of it. */
+/* For a knob that cannot be read only the value that was written is known. */
 static int unreadable(Knobs *knobs, KnobEntry *entry, const char *value, int error)
 {
         if (error == -ENOENT) {
@@ -307,8 +308,8 @@ static bool is_given_back(const Step *step, const char *now)
                knob_same(knob->kind, step->value, knob->original);
 }
 
-/* Looks at the knob as it is now. Returns 1 if it has to be written; else the change is done, and
- * this its result. */
+/* Reads the knob. Returns 1 if it must be written; else the change is done, and this is its
+ * result. */
 static int step_look(Knobs *knobs, Step *step)
 {
         KnobEntry *entry = step->entry;
@@ -331,7 +332,7 @@ static int step_look(Knobs *knobs, Step *step)
         return foreign ? knob_entry_disown(knobs, entry) : confirm(knobs, entry, now);
 }
 
-/* The knob's entry; NULL: there is none, and nothing to give back. */
+/* The knob's entry; NULL: there is none, and nothing to restore. */
 static KnobEntry *entry_of(Knobs *knobs, const KnobChange *change)
 {
         return change->value ? knob_entry_get(knobs, change->kind, change->name)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Knobs: the one way by which idled changes anything, and gives it back.
+ * Knobs: the one way by which idled changes anything, and restores it.
  *
  * A knob is something with a textual value that can be read and written: a cgroup's list of CPUs, a
  * unit's AllowedCPUs. knob_set() is the only door: it reads the value, leaves it alone if it is
- * right already, puts on record what it found before the first write (undo.h), writes, and reads
- * back. Whoever else writes to a knob owns it from then on, also if he writes what we had found: it
- * is neither changed again nor restored, until knobs_forget_foreign().
+ * right already, records the original value before the first write (undo.h), writes, and reads
+ * back. Another program that writes to a knob owns it from then on, even if it writes the original
+ * value: idled neither changes nor restores it, until knobs_forget_foreign().
  */
 #ifndef IDLED_KNOB_H
 #define IDLED_KNOB_H
@@ -17,8 +17,8 @@
 
 #include "base/cpuset.h"
 
-/* How the core reaches systemd for whoever is not allowed to speak D-Bus. All functions return
- * negative errno; -ENOTCONN: no systemd to talk to; -ENOENT: no such unit. */
+/* How the core reaches systemd where the code may not use D-Bus. All functions return negative
+ * errno; -ENOTCONN: no systemd to talk to; -ENOENT: no such unit. */
 typedef struct UnitControl {
         /* The slices, scopes and services directly below `slice` ("-.slice" is the root) that have
          * a cgroup, as a new string vector. Others, as mounts, hold no tasks. */
@@ -36,8 +36,8 @@ typedef struct UnitControl {
         int (*start_slice)(void *userdata, const char *slice, const CpuSet *cpus);
         /* Stops the unit and waits until it is gone; one that is not there is none to stop. */
         int (*stop)(void *userdata, const char *unit);
-        /* Files of units were removed: has systemd read them anew before the daemon ends, once. May
-         * be NULL. */
+        /* Files of units were removed: has systemd read them again before the daemon ends, once.
+         * May be NULL. */
         void (*reload_later)(void *userdata);
         void *userdata;
 } UnitControl;
@@ -64,15 +64,14 @@ typedef struct KnobKind {
         const char *dir;
         bool write_apart; /* on the running system write() is called all the same */
 
-        /* A number of what the knob is of, which another one that came under the same name has not;
-         * 0: it cannot be told. NULL: that of the file if `dir` is set, else it never can be told.
-         */
+        /* A number that identifies the knob's object; a later object of the same name has another
+         * one. 0: not known. NULL: the number of the file if `dir` is set, else never known. */
         uint64_t (*identity)(const ActContext *context, const char *name);
 
         /* True if two texts are the same value to the kernel; NULL: only if they are equal. */
         bool (*equal)(const char *a, const char *b);
 
-        /* True if writing `to` passes through the value `now`, so that a writer who died may have
+        /* True if writing `to` passes through the value `now`, so that a writer that died may have
          * left it; NULL: a write has no steps. */
         bool (*passes)(const ActContext *context, const char *to, const char *now);
 
@@ -81,20 +80,20 @@ typedef struct KnobKind {
         bool (*confines)(const ActContext *context, const char *name, const char *value);
 
         /* True if the kernel or the hardware itself keeps the knob at `now` although `wanted` was
-         * written: that is nobody else's doing. NULL: it never does. */
+         * written: then no other program took it over. NULL: it never does. */
         bool (*held)(const ActContext *context, const char *name, const char *wanted,
                      const char *now);
 
-        /* The kernel takes the value at once and shows it a moment later, so that reading back has
-         * to wait for it. */
+        /* The kernel takes the value at once and shows it a moment later, so that reading back must
+         * wait for it. */
         bool late;
 
         /* What read() returns says only that the knob is there, so that one of ours counts as
          * having the value last written. The change that makes it ours contains the original. */
         bool blind;
 
-        /* Knobs of this kind may be changed by the kernel when one of ours is written: whatever of
-         * them was ours stays so. They are given back after ours. NULL: none are. */
+        /* The kernel may change knobs of this kind when one of ours is written: those that were
+         * ours stay so. They are restored after ours. NULL: none are. */
         const struct KnobKind *disturbs;
 
         /* True if a knob of this kind can disturb that other one; NULL: any. */
@@ -103,7 +102,7 @@ typedef struct KnobKind {
 
 typedef enum KnobState {
         KNOB_OURS,    /* changed by us; the original is on record */
-        KNOB_FOREIGN, /* changed by us, then by someone else: theirs now */
+        KNOB_FOREIGN, /* changed by us, then taken over by another program */
         KNOB_FAILED,  /* could not be read, recorded or written: see `error` */
 } KnobState;
 
@@ -126,23 +125,23 @@ Knobs *knobs_new(const ActContext *context, int run, bool dry_run);
 void knobs_free(Knobs *knobs);
 
 /*
- * Brings the knob to `value`. Returns 1 if it was written, 0 if nothing had to be (or in a dry
- * run, or while the knob sleeps); -ESTALE: it is someone else's now; -EPERM: the kernel accepted
- * the write but the value read back is another; else the error of reading, recording or writing. If
- * the original cannot be recorded, nothing is written. A knob set back to its original is ours no
+ * Brings the knob to `value`. Returns 1 if it was written, 0 if no write was needed (or in a dry
+ * run, or while the knob sleeps); -ESTALE: it was taken over; -EPERM: the kernel accepted the write
+ * but the value read back is another; else the error of reading, recording or writing. If the
+ * original cannot be recorded, nothing is written. A knob set to its original again is ours no
  * longer and leaves the record.
  */
 int knob_set(Knobs *knobs, const KnobKind *kind, const char *name, const char *value);
 
-/* Gives the knob back if it is ours, and forgets what it could not do if it is not. Returns as
- * knob_set(), 0 if there is nothing to give back; somebody else's knob stays listed as theirs. */
+/* Restores the knob if it is ours, and forgets its earlier failure if it is not. Returns as
+ * knob_set(), 0 if there is nothing to restore; a knob that was taken over stays listed as such. */
 int knob_release(Knobs *knobs, const KnobKind *kind, const char *name);
 
-/* One of many knobs that are to be set or given back. */
+/* One of many knobs to set or restore. */
 typedef struct KnobChange {
         const KnobKind *kind;
         const char *name;
-        const char *value; /* NULL: it is given back */
+        const char *value; /* NULL: it is restored */
         int result;        /* of knob_set() or knob_release() */
         const char *found; /* its original if it is not ours yet, since what it has now comes of
                               another knob of ours; NULL: what it has */
@@ -176,11 +175,11 @@ static inline bool knob_is_of(const Knob *knob, const KnobKind *const *kinds)
         return *kinds;
 }
 
-/* The knob's entry if it was ever set and not given back, else NULL. */
+/* The knob's entry if it was ever set and not restored, else NULL. */
 const Knob *knob_find(const Knobs *knobs, const KnobKind *kind, const char *name);
 
 /* The value that the knob has without idled, as a new string: the original if there is one and the
- * knob is nobody else's, else what is there, or the error of reading that. */
+ * knob was not taken over, else the present value, or the error of reading that. */
 int knob_original(const Knobs *knobs, const KnobKind *kind, const char *name, char **ret_value);
 
 /* All entries, in the order in which they were first set; valid until the next change. */
@@ -191,19 +190,19 @@ bool knob_is_as_written(const ActContext *context, const Knob *knob, const char 
 
 bool knobs_is_dry_run(const Knobs *knobs);
 
-/* Why the record could not be written when a knob was to be changed last; 0: it was. Then nothing
- * of the machine is changed: a full /run. */
+/* Why the last write of the record failed; 0: it did not. After a failure, for example a full /run,
+ * nothing of the machine is changed. */
 int knobs_record_error(const Knobs *knobs);
 
 /* How many values were written (or, in a dry run, would have been) since the start. */
 unsigned knobs_writes(const Knobs *knobs);
 
-/* Forgets the knobs of `kind` called `name` and, as they are paths, those below it, whoever's they
- * are: what they were of is gone, or is another one. */
+/* Forgets the knobs of `kind` called `name` and, as they are paths, those below it, even if taken
+ * over: their object is gone, or is another one. */
 void knobs_drop(Knobs *knobs, const KnobKind *kind, const char *name);
 
-/* Forgets the knobs that are somebody else's: what they hold when one is set next is its original.
- * Returns how many there were. */
+/* Forgets the knobs that were taken over: the value at the next write is their original. Returns
+ * how many there were. */
 int knobs_forget_foreign(Knobs *knobs);
 
 /* Reads every knob that is ours and marks those that someone changed. Returns how many are not as
@@ -214,7 +213,7 @@ int knobs_verify(Knobs *knobs);
  * owner, -ENOENT gone, else why not; `value` is what was found. */
 typedef void (*KnobReport)(const Knob *knob, const char *value, int error, void *userdata);
 
-/* Gives every knob back in reverse order, reporting each. What cannot be given back stays on
+/* Restores every knob in reverse order, reporting each. Knobs that cannot be restored stay on
  * record. Returns 0 or the first error that was neither -ESTALE nor -ENOENT. A dry run reports what
  * would be done, and leaves knobs and record alone. */
 int knobs_restore(Knobs *knobs, KnobReport report, void *userdata);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * One line of the record of originals, as text. Fields are escaped, so that neither a tab nor a
- * newline in the name of a cgroup can pass for the end of one; what nobody who escapes can have
- * written is refused.
+ * newline in the name of a cgroup can pass for the end of one. Text that no correct escaping
+ * produces is refused.
  */
 #include "act/knob/undo-line.h"
 
@@ -47,7 +47,7 @@ void undo_line_append(GString *text, const char *word, const UndoEntry *entry, c
         put(text, "\n", 1);
 }
 
-/* Turns one field back in place; false if nobody who escapes can have written it. */
+/* Unescapes one field in place; false if no correct escaping can have produced it. */
 static bool field_unescape(char **field)
 {
         size_t slashes = 0, length = strlen(*field);

@@ -13,7 +13,7 @@
 /* The header is this and the boot id. */
 #define UNDO_MAGIC "idled-undo\t1\t"
 
-/* The id of this boot, as a new string; "unknown" if the kernel below `root` tells none. */
+/* The id of this boot, as a new string; "unknown" if the kernel below `root` shows none. */
 char *undo_boot_id(int root);
 
 /* What reading the file came to. */

@@ -2,7 +2,7 @@
 /*
  * The record of originals.
  *
- * Lines are only ever appended, what belongs together with one write(2), so that whoever kills the
+ * Lines are only ever appended, what belongs together with one write(2), so that a kill of the
  * daemon at any point leaves whole lines and at most one that was cut short, which is the last and
  * does not count. Lines that could not be written whole (a full /run) are cut off again before
  * anything else is appended; until that succeeds nothing is, and so nothing of the machine is
@@ -30,8 +30,8 @@
 #define RECORD_NEW   "undo.new"
 #define RECORD_ASIDE "undo.aside" /* a damaged one, until the record is another file */
 
-/* How many lines more than twice the necessary ones the file may have: writing it anew must not be
- * dearer than all that was appended since. */
+/* How many lines more than twice the necessary ones the file may have: rewriting it must not cost
+ * more than all that was appended since. */
 #define SUPERFLUOUS_LIMIT 256
 
 struct Undo {
@@ -98,7 +98,8 @@ int undo_open(int run, const char *boot_id, Undo **ret_undo)
                 r = record_load(undo);
                 if (r < 0)
                         return r;
-                if (undo->skipped == 0) /* whoever set one aside may have died before its end */
+                if (undo->skipped == 0) /* the program that set one aside may have died before its
+                                           end */
                         renameat(run, RECORD_ASIDE, run, UNDO_DAMAGED);
         }
         *ret_undo = g_steal_pointer(&undo);
@@ -187,7 +188,7 @@ static int record_ready(Undo *undo)
         }
         if (fstat(undo->fd, &st) < 0)
                 return -errno;
-        if (st.st_nlink == 0) /* somebody tidied up the directory */
+        if (st.st_nlink == 0) /* the file was removed from the directory */
                 return record_rewrite(undo);
         if (undo->dirty && ftruncate(undo->fd, undo->length) < 0)
                 return -errno;

@@ -6,7 +6,7 @@
  *      idled-undo 1 BOOT-ID
  *      found KIND NAME VALUE           as first found
  *      write KIND NAME VALUE           about to be written
- *      done  KIND NAME                 given back
+ *      done  KIND NAME                 restored
  *
  * Fields are escaped (g_strescape) and separated by tabs. The directory is on a file system that
  * lives as long as the kernel's values do; the boot id catches the case that it is not. A last line
@@ -22,7 +22,7 @@ typedef struct Undo Undo;
 
 typedef struct UndoEntry {
         char *kind, *name, *found; /* in the same piece of memory */
-        char *last, *before;       /* the last two values that were to be written; NULL none */
+        char *last, *before;       /* the last two values announced; NULL none */
         bool plain;                /* kind and name need no escapes; this and the rest are the
                                       record's own */
         unsigned hash;
@@ -30,7 +30,7 @@ typedef struct UndoEntry {
 } UndoEntry;
 
 /* Opens or begins the record `undo` in directory `run`; -1 for a record that is kept nowhere.
- * `boot_id` tells this boot from others: a record of another boot is dropped. */
+ * `boot_id` identifies this boot: a record of another boot is dropped. */
 int undo_open(int run, const char *boot_id, Undo **ret_undo);
 void undo_free(Undo *undo);
 
@@ -38,13 +38,13 @@ void undo_free(Undo *undo);
 typedef struct UndoStep {
         UndoEntry *entry;                /* what is on record of it */
         const char *kind, *name, *found; /* of one that begins, of which nothing is; else NULL */
-        const char *value;               /* about to be written; NULL: it was given back */
+        const char *value;               /* about to be written; NULL: it was restored */
 } UndoStep;
 
-/* Puts the steps of `n` knobs on record by one write(2). Returns 0 when all lines are in the file,
- * or the error of writing them, -EEXIST if a knob that begins is there already; then nothing of
- * them counts. `entry` follows: one that begins has one, one that was given back has none. When
- * nothing is on record any more the file is removed. */
+/* Records the steps of `n` knobs by one write(2). Returns 0 when all lines are in the file, or the
+ * error of writing them, -EEXIST if a knob that begins is there already; then none of them counts.
+ * `entry` follows: one that begins has one, one that was restored has none. When nothing is on
+ * record any more the file is removed. */
 int undo_put(Undo *undo, UndoStep *steps, unsigned n);
 
 /* If lines of the record made no sense when it was opened, keeps it as it was found under the name

@@ -10,18 +10,18 @@
  * it.
  *
  * A v2 group with tasks takes no empty list (ENOSPC), so the way back to "no limit" is first a list
- * of all CPUs, which has the same effect, and then the empty one where the kernel allows it; and
- * a list of all CPUs is read as no limit. The switch that gives groups a cpuset at all is a knob as
- * well, and taken back last, when nobody is narrow any more: some kernels leave tasks where they
+ * of all CPUs, which has the same effect, and then the empty one where the kernel allows it; and a
+ * list of all CPUs is read as no limit. The switch that gives groups a cpuset at all is a knob as
+ * well, and restored last, when no group is confined any more: some kernels leave tasks where they
  * were.
  *
  * What libcgroup 2.0 does, found by trying: errors of write(2) arrive, as ECGOTHER and the last
  * errno; writing an empty value, or a newline, is no write at all and reported as success; a value
  * of 4096 characters or more is refused before it is tried; values are read with their newline;
- * mounts are looked up once, by absolute path; a walk over groups looks at every file of each (47
- * ms for 100 groups). So empty lists go past it, groups are listed without it, and it is used only
- * if the root that we are given is the one it sees. cgroup_init() clears a table of 800 kB of which
- * a few entries are then used; the pages that are still all zero are given back to the kernel.
+ * mounts are searched once, by absolute path; a walk over groups reads every file of each (47 ms
+ * for 100 groups). So empty lists go past it, groups are listed without it, and it is used only if
+ * the root that we are given is the one it sees. cgroup_init() clears a table of 800 kB of which a
+ * few entries are then used; the pages that are still all zero are returned to the kernel.
  */
 #include "act/park/park-common.h"
 
@@ -223,8 +223,8 @@ const KnobKind park_cgroup_kind = {
         .equal = park_cpus_equal,
 };
 
-/* The directory of a group; -ENOENT: it has been removed. `*ret_leaf`: nothing is below it, as its
- * number of links tells without reading it. */
+/* The directory of a group; -ENOENT: it has been removed. `*ret_leaf`: nothing is below it; its
+ * number of links shows that without reading it. */
 static int open_group(const State *state, const char *group, bool *ret_leaf)
 {
         g_autofree char *path = g_build_filename(state->mount, group, NULL);

@@ -70,7 +70,7 @@ typedef struct Selection {
         GPtrArray *groups;
 } Selection;
 
-/* Adds what may be confined of `path` and below. `*ret_excluded`: somebody there never is. */
+/* Adds the groups of `path` and below that may be confined. `*ret_excluded`: one there never is. */
 static int select_below(Selection *s, const char *path, bool matched, bool *ret_excluded)
 {
         g_auto(GStrv) children = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the ways of parking share. Of no use to anybody else.
+ * What the ways of parking share. For these files only.
  */
 #ifndef IDLED_PARK_COMMON_H
 #define IDLED_PARK_COMMON_H
@@ -19,26 +19,28 @@ bool park_kernel_is(int root, int major, int minor);
 /* Kernels before 6.2 forget the affinity of every task when cpusets are switched on. */
 bool park_switching_is_safe(int root);
 
-/* Names of what is directly below `group` ("" is the root) as a new string vector, whole paths. */
+/* Names of the groups directly below `group` ("" is the root) as a new string vector, whole
+ * paths. */
 typedef int (*ParkList)(void *userdata, const char *group, char ***ret_children);
 
 /*
- * Chooses whom to confine: the highest groups that match `units`, or are below one that does, and
- * neither match `exclude` nor have anybody below them that does. Globs are matched with the whole
- * path and with its last component; '*' matches '/' too. Nothing is listed that need not be: where
- * nobody is excluded, what is below a group that matches is not looked at.
+ * Chooses the groups to confine: the highest groups that match `units`, or are below one that does,
+ * and neither match `exclude` nor have a group below them that does. Globs are matched with the
+ * whole path and with its last component; '*' matches '/' too. Groups are listed only if needed:
+ * without excluded groups, those below a matching group are not read.
  */
 int park_select(const ParkOptions *options, ParkList list, void *userdata, char ***ret_groups);
 
-/* What a group with this original may have now: that much of it as is allowed; the original itself
- * if all of it is, and also if nothing is, for nobody is left without a CPU. "" means no limit. */
+/* The CPUs that a group with this original may have now: those of the original that are allowed. It
+ * is the original itself if all of it is allowed, and also if nothing is, because no group may be
+ * left without a CPU. "" means no limit. */
 char *park_wanted(const char *original, const CpuSet *allowed, const CpuSet *online);
 
-/* Gives back the knobs of `kind` that are not among `keep`. Returns the first error. */
+/* Restores the knobs of `kind` that are not among `keep`. Returns the first error. */
 int park_release(Knobs *knobs, const KnobKind *kind, const char *const *keep);
 
-/* The number of the group with that path below the root, which one that is made anew under the same
- * name has not; 0: there is none. */
+/* The number of the group with that path below the root; a later group of the same name has another
+ * one. 0: there is none. */
 uint64_t park_group_number(int root, const char *path);
 
 /* A KnobKind's `confines`: of knobs that only make way for others. */

@@ -6,13 +6,13 @@
  *
  * Taking the limit away does not remove it: it then says `AllowedCPUs=`, which overrides what the
  * administrator has in /etc. RevertUnitFiles would remove it together with the administrator's own.
- * So whether it is there is a knob beside the limit, set before it and given back after it:
+ * So its presence is a knob in addition to the limit, set before it and restored after it:
  *
  *      drop-in  UNIT     absent LIMIT -> present
  *
- * It is made by asking for the limit that is in force already; at the end it is unlinked, with its
- * directory if that is empty then, and systemd is told to read its files anew, once for all units.
- * If the unit's limit is then not the one found, somebody has set another: the file is theirs.
+ * It is made by asking for the limit that is in effect already; at the end it is unlinked, with its
+ * directory if that is empty then, and systemd reloads its files, once for all units. If the unit's
+ * limit is then not the one found, another program has set one: the file is taken over.
  */
 #include "act/park/park-common.h"
 
@@ -50,7 +50,7 @@ static int is_present(int root, const char *unit, bool *ret_present)
         return 0;
 }
 
-/* The record could have been damaged: of what is no name of a unit no file is removed. */
+/* The record could have been damaged: no file is removed for a name that is no unit's. */
 static bool is_unit(const char *name)
 {
         return *name && path_is_below(name) && !strchr(name, '/');

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What an isolated partition is to the kernel, and where the kernel has to be helped.
+ * What an isolated partition is to the kernel, and where the kernel needs help.
  *
  * A write that it accepts can still leave the partition "isolated invalid (why)", at once or later,
  * when a neighbour wants one of its CPUs: lists of groups side by side with a partition must not
- * overlap, and the one who comes gets what he wants. Then nothing is parked (by Linux 6.1 still for
- * those who have no list, until the partition is dissolved). So lists of neighbours are looked at
- * before, and the type is read back after every change.
+ * overlap, and the later list wins. Then nothing is parked (on Linux 6.1 still for groups without a
+ * list, until the partition is dissolved). So lists of neighbours are read before, and the type is
+ * read back after every change.
  *
- * Linux 6.1 does not rebuild its scheduling domains when the list changes: CPUs given back belong
- * to none and get no work until the partition's type is written anew. `root` then `isolated` does
- * it without a gap, at up to 20 ms, and is done only if a CPU given back has no domain.
+ * Linux 6.1 does not rebuild its scheduling domains when the list changes: unparked CPUs belong to
+ * none and get no work until the partition's type is written again. `root` then `isolated` does it
+ * without a gap, at up to 20 ms, and is done only if an unparked CPU has no domain.
  *
- * An empty list in a partition that is at work loses its CPUs for everybody (seen on 6.1), and is
- * refused here.
+ * An empty list in an active partition loses its CPUs for all groups (seen on 6.1), and is refused
+ * here.
  *
  * The knobs of this file:
  *
@@ -176,7 +176,7 @@ char *isolate_rival(int root, const char *group, const CpuSet *cpus)
         return rival;
 }
 
-/* True if a CPU of `cpus` has no scheduling domain, or nobody can tell. In /proc/schedstat the
+/* True if a CPU of `cpus` has no scheduling domain, or if that is not known. In /proc/schedstat the
  * lines of a CPU's domains follow its own. */
 static bool lacks_domain(int root, const CpuSet *cpus)
 {

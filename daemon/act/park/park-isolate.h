@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * One isolated partition of cgroup v2 that lies directly below the root, whoever made its cgroup.
+ * One isolated partition of cgroup v2 that lies directly below the root, whichever program made its
+ * cgroup.
  */
 #ifndef IDLED_PARK_ISOLATE_H
 #define IDLED_PARK_ISOLATE_H
@@ -15,24 +16,24 @@
 #define PARK_CPUS_OF(group) group "/cpuset.cpus"
 #define PARK_TYPE_OF(group) group "/cpuset.cpus.partition"
 
-/* True if the kernel has isolated partitions; those before Linux 6.1, and unknown ones, have not.
- */
+/* True if the kernel has isolated partitions; kernels before Linux 6.1, and unknown ones, do
+ * not. */
 bool isolate_is_known(int root);
 
 /* The CPUs of the group's list; empty if it has none or is not there. */
 CpuSet isolate_cpus(int root, const char *group);
 
-/* A cgroup beside `group` that has CPUs of its own, some of them in `cpus`: while it has, no
+/* A sibling cgroup of `group` that has CPUs of its own, some of them in `cpus`: while it has, no
  * partition can have these. As "user.slice has CPUs 0-1 of its own", a new string; NULL: none. */
 char *isolate_rival(int root, const char *group, const CpuSet *cpus);
 
-/* After CPUs that were in `before` and are not in `parked` were given back: makes the kernel
- * rebuild the scheduling domains of such as are `allowed`, if it has not. */
+/* After CPUs that were in `before` and are not in `parked` were unparked: makes the kernel rebuild
+ * the scheduling domains of those in `allowed`, unless it did so itself. */
 int isolate_rebuild(int root, const char *group, const CpuSet *before, const CpuSet *parked,
                     const CpuSet *allowed);
 
-/* 0 if the partition is at work. -EBUSY: the kernel says that it is not; `*ret_why` is what it says
- * then, as a new string. */
+/* 0 if the partition is active. -EBUSY: the kernel says that it is not; `*ret_why` is the kernel's
+ * reason, as a new string. */
 int isolate_check(int root, const char *group, char **ret_why);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Cpusets of cgroup v1: every group has a list of its own, and the kernel refuses a child what its
- * parent has not (EACCES) and a parent to lose what a child has (EBUSY).
+ * parent lacks (EACCES) and a parent to lose what a child has (EBUSY).
  *
  * Every group gets that much of its original as is allowed. A group of which nothing would be left
- * keeps its original, for its tasks have nowhere else to go, and then its parents must keep these
- * CPUs too. A group without CPUs cannot hold tasks and is left alone. What somebody else has taken
+ * keeps its original, because its tasks have nowhere else to go, and then its parents must keep
+ * these CPUs too. A group without CPUs cannot hold tasks and is left alone. A group that was taken
  * over stays as it is, and its parents as wide as it needs them.
  *
  * Then groups grow, parents first, and shrink, children first. A group that does both has for a
@@ -22,7 +22,7 @@ typedef struct Group {
         const char *path;
         int parent; /* index, -1 none */
         CpuSet now, wanted;
-        char *original; /* as text, to be put back exactly; NULL: left alone */
+        char *original; /* as text, to be restored exactly; NULL: left alone */
         CpuSet original_set;
         bool known; /* a knob that was changed before */
 } Group;

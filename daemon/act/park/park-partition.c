@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Parking by an isolated partition of cgroup v2: a cgroup without tasks that takes the parked CPUs
- * away from everybody else in one write, and leaves everybody else's settings alone.
+ * away from all others in one write, and leaves the settings of all others alone.
  *
  * It is made when the first CPU is parked and dissolved when none is. Its cgroup is that of a slice
  * where systemd runs (park-slice.c), and one that we make where it does not:
@@ -10,13 +10,13 @@
  *      partition  idled.parked                           absent -> present (mkdir, rmdir)
  *      partition  idled.parked/cpuset.cpus               "" -> the parked CPUs
  *
- * In both the last knob is the type, so that whoever finds the record takes them back in the right
- * order: the CPUs come back with the first one.
+ * In both the last knob is the type, so that an instance that finds the record restores them in the
+ * right order: the CPUs come back with the first one.
  *
  *      partition  GROUP/cpuset.cpus.partition            member -> isolated
  *
  * Another mask is written straight into the list, by ourselves or by systemd: a detour through
- * `member` would give all CPUs back for a moment. Whatever fails, the partition is dissolved.
+ * `member` would unpark all CPUs for a moment. Whatever fails, the partition is dissolved.
  */
 #include <errno.h>
 
@@ -99,7 +99,7 @@ static int open_partition(const ActContext *context, const ParkOptions *options,
         State *state;
         int r;
 
-        if (park_restricts_units(options)) /* it cannot tell one from another */
+        if (park_restricts_units(options)) /* a partition cannot make exceptions */
                 return -EOPNOTSUPP;
         if (!isolate_is_known(context->root))
                 return -EOPNOTSUPP;

@@ -4,15 +4,15 @@
  *
  * The units directly below the root slice are confined, and all that is in them follows; where one
  * that is excluded is among these, its neighbours are confined instead of the slice. The value
- * found is what is configured, not what is in force. A unit with AllowedCPUs= of its own is left
- * alone, and so is all that is in it: whoever gave it CPUs meant these.
+ * found is what is configured, not what is in effect. A unit with AllowedCPUs= of its own is left
+ * alone, and so is all that is in it: the administrator chose its CPUs.
  *
- * CPUs that come back have to be there before a program that starts asks for them, and systemd,
+ * CPUs that come back must be available before a program that starts asks for them, and systemd,
  * which starts it, has no time for calls meanwhile. So lists that grow are first written into the
  * cgroups of the units, where systemd then writes the same.
  *
- * systemd answers "done" to values that the kernel then refuses, so after each change the CPUs in
- * force are asked for. It removes a limit by writing an empty list, which the kernel refuses for a
+ * systemd answers "done" to values that the kernel then refuses, so after each change idled reads
+ * the CPUs in effect. It removes a limit by writing an empty list, which the kernel refuses for a
  * group with tasks (ENOSPC, a warning in the journal) as long as the controller stays on. So while
  * nothing is parked the units keep a limit of all possible CPUs, and only restoring removes it.
  */
@@ -45,8 +45,8 @@ static int unit_read(const ActContext *context, const char *name, char **ret_val
         return 0;
 }
 
-/* Sets the limit and looks whether it is in force. A unit that is not running has nothing in force.
- */
+/* Sets the limit and checks whether it is in effect. A unit that is not running has none in
+ * effect. */
 static int set_checked(const UnitControl *units, const char *name, const CpuSet *cpus)
 {
         CpuSet effective;

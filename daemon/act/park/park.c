@@ -2,27 +2,28 @@
 /*
  * The park actuator: its options, and the choice among the three ways.
  *
- * `auto` takes the first row of the table below that fits and opens, and the next one for good when
- * the first turns out not to work: when somebody beside it has CPUs of its own, of which a
- * partition may have none. It begins anew when the configuration is loaded.
+ * `auto` takes the first row of the table below that fits and opens. It takes the next one for good
+ * when the first turns out not to work: when a sibling group has CPUs of its own, which a partition
+ * may not include. It begins again when the configuration is loaded.
  *
- * Where systemd runs, it owns the tree of cgroup v2 and takes away what others do in it (a change
- * of any unit's resources may switch the cpuset controller off again), so there the way leads
- * through it or not at all.
+ * Where systemd runs, it owns the tree of cgroup v2 and undoes changes by others (a change of any
+ * unit's resources may switch the cpuset controller off again), so there idled parks through
+ * systemd or not at all.
  *
- * Why the partition comes first, before AllowedCPUs of all units beside it:
- * - it has no hole: who comes later is kept off as well, and nobody has to listen for newcomers;
- * - it touches no setting of anybody's. A limit taken away again leaves a full list in the kernel
- *   where the controller stays on, and a drop-in that makes systemd read all its files anew;
- * - killed with its service, its slice is stopped by systemd and all CPUs are back, even if nobody
- *   restores;
- * - one unit to tell instead of all: another mask takes a sixth of the time with four of them, a
+ * Why the partition comes first, before AllowedCPUs of all units:
+ * - it has no gap: it confines later groups as well, and idled need not listen for them;
+ * - it touches no setting of other programs. A limit that is removed leaves a full list in the
+ *   kernel where the controller stays on, and a drop-in that makes systemd read all its files
+ *   again;
+ * - if idled is killed with its service, systemd stops the slice and all CPUs are back, even if no
+ *   instance restores;
+ * - one unit changes instead of all: another mask takes a sixth of the time with four of them, a
  *   sixteenth with twelve, the first one less than half and a sixth, and parked CPUs sleep through
  *   it (tests/bench/README.md). It rebuilds the scheduling domains, as hotplug does, and
  *   AllowedCPUs does not.
  *
- * Both outlast daemon-reload and daemon-reexec. What it cannot do is make exceptions (Units=,
- * Exclude=).
+ * Both outlast daemon-reload and daemon-reexec. What a partition cannot do is make exceptions
+ * (Units=, Exclude=).
  */
 #include "act/park/park.h"
 
@@ -122,7 +123,7 @@ static const struct {
 
 typedef struct State {
         ActContext context;
-        ParkOptions *options; /* a copy: the configuration is exchanged while we are at work */
+        ParkOptions *options; /* a copy: the configuration may be exchanged meanwhile */
         size_t way;           /* index of `ops` in ways[] */
         const ParkBackendOps *ops;
         void *state;
@@ -188,7 +189,7 @@ static int open_park(const ActContext *context, const void *data, void **ret_sta
         return 0;
 }
 
-/* Of all back ends: a record may have been left by another one than today's. */
+/* All back ends: another one than today's may have left the record. */
 static const KnobKind *const kinds[] = {
         &park_controller_kind,
         &park_cgroup_kind,

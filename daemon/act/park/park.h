@@ -7,7 +7,7 @@
  *   partition  one cgroup without tasks that takes the parked CPUs away from everyone else; where
  *              systemd runs, that of a slice
  *   cgroup     cpuset.cpus of the top-level cgroups, through libcgroup: cgroup v1, or no systemd
- * None moves a process, and none passes through a state in which all CPUs are given back.
+ * None moves a process, and none passes through a state in which all CPUs are active.
  */
 #ifndef IDLED_PARK_H
 #define IDLED_PARK_H
@@ -48,7 +48,7 @@ typedef struct ParkBackendOps {
         const char *(*describe)(void *state);
         const char *(*groups)(void *state);
         void (*close)(void *state);
-        bool everybody; /* at one stroke, those who come later too */
+        bool everybody; /* for all groups in one write, later ones too */
 } ParkBackendOps;
 
 /* Their knobs: a unit's AllowedCPUs and its drop-in, the parts of the partition, its slice, a

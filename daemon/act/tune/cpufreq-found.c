@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What limits were before idled moved them by the way.
+ * What limits were before idled moved them by a side effect.
  *
  * The kernel moves a policy's maximum with boost, and it shows no minimum above the maximum, so
- * that a boost or a maximum of ours can lower the one that is shown. A limit that is wished only
- * then would be put on record as it is shown and not as somebody asked for it.
+ * that a boost or a maximum of ours can lower the one that is shown. A limit that is requested only
+ * then would be recorded as it is shown and not as it was set.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -94,7 +94,7 @@ void cpufreq_note_maximum(CpufreqState *state, int policy)
                 found->moved_khz = cpufreq_read_limit(&state->context, policy, CPUFREQ_MAX);
 }
 
-/* True if the maximum is what the kernel makes of the one that was found, and nobody has asked for
+/* True if the maximum is what the kernel makes of the one that was found, and no program has set
  * another. With boost cpuinfo_max_freq moves as well, but not with intel_pstate of older kernels,
  * which lowers the maximum while no_turbo is being written. */
 static bool is_kernels(const CpufreqState *state, int policy)

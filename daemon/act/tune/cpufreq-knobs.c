@@ -7,10 +7,10 @@
  * not have, and every other root, go through plain files.
  *
  * Limits are shared with the kernel: what their files show is the narrowest of all requests. A
- * passive cooling device, the firmware (bios_limit) or a boost that is off lower what is there
- * without anybody having written to the file, and a minimum is never shown above the maximum. Such
- * a value is not somebody else's; it goes away by itself. A limit is shown once a kworker has
- * applied it, mostly within a millisecond, under load in some ten.
+ * passive cooling device, the firmware (bios_limit) or a boost that is off lower the value without
+ * a write to the file, and a minimum is never shown above the maximum. Such a value does not mean
+ * that the knob was taken over; it goes away by itself. A limit is shown once a kworker has applied
+ * it, mostly within a millisecond, under load in some ten.
  */
 #include "act/tune/cpufreq-knobs.h"
 

@@ -2,7 +2,7 @@
 /*
  * The parts of the cpufreq actuator: cpufreq.c is the actuator, and does what is for the whole
  * machine; cpufreq-policy.c does policies; cpufreq-found.c knows what limits were before;
- * cpufreq-knobs.c has the knobs. Of no use to anybody else.
+ * cpufreq-knobs.c has the knobs. For these files only.
  */
 #ifndef IDLED_CPUFREQ_KNOBS_H
 #define IDLED_CPUFREQ_KNOBS_H
@@ -38,10 +38,10 @@ typedef struct CpufreqState {
         int n_cpus;
         Tuned *policies;     /* by policy number, which is that of a CPU */
         CpufreqFound *found; /* by policy number */
-        CpuWish *seen;       /* the CPUs' wishes as of the last time; NULL: there was none */
+        CpuWish *seen;       /* the CPUs' last requests; NULL: there was none */
         bool all_known;      /* and they were all carried out */
-        bool boosts_known;   /* the boosts wished last were carried out */
-        int machine_boost;   /* wished last; -1 none */
+        bool boosts_known;   /* the boosts requested last were carried out */
+        int machine_boost;   /* requested last; -1 none */
 } CpufreqState;
 
 /* Carries out for `n` policies what their CPUs get together, as far as it differs from the last
@@ -61,9 +61,9 @@ void cpufreq_remember_minimum(CpufreqState *state, const Knobs *knobs, int dir, 
 /* To be called after boost was written: notes where the maximum is now, for the first time only. */
 void cpufreq_note_maximum(CpufreqState *state, int policy);
 
-/* What is to be taken for the limit's original, in kHz, as it has been moved from there; 0: what it
- * has. A maximum is that only if it stands where the kernel puts it, a minimum only if it stands at
- * the maximum: else somebody asked for it. */
+/* The limit's original in kHz if it has been moved from there; 0: the present value. A maximum was
+ * moved only if it stands where the kernel puts it, a minimum only if it stands at the maximum:
+ * otherwise a program set it. */
 uint32_t cpufreq_found_maximum(const CpufreqState *state, const Knobs *knobs, int policy);
 uint32_t cpufreq_found_minimum(const CpufreqState *state, const Knobs *knobs, int policy);
 

@@ -3,12 +3,12 @@
  * Cpufreq policies: governor, EPP, EPB and limits.
  *
  * What drivers do differently:
- * - Which governors there are is looked up, not assumed: intel_pstate and amd-pstate-epp have only
- *   performance and powersave, and a name that is not offered is refused here.
+ * - The governors are read, not assumed: intel_pstate and amd-pstate-epp have only performance and
+ *   powersave, and a name that is not offered is refused here.
  * - These two refuse EPP while the governor is performance, and set it to performance themselves.
- *   So EPP is given back before that governor is chosen, and left alone as long as it is.
- * - EPP "default" is an order, not a value: what is read afterwards is another word. It is taken as
- *   no wish.
+ *   So EPP is restored before that governor is chosen, and left alone as long as it is.
+ * - EPP "default" is an order, not a value: what is read afterwards is another word. It counts as
+ *   no request.
  * - A maximum is raised before the minimum, a minimum lowered before the maximum.
  */
 #include <errno.h>
@@ -43,13 +43,13 @@ static bool governor_is_performance(const CpufreqState *state, const FreqPolicy 
                fixes_preference(policy, governor);
 }
 
-/* One policy that is to be changed. */
+/* One policy and what to change in it. */
 typedef struct Work {
         const FreqPolicy *policy;
         const CpuWish *wish;
         Tuned *tuned;
-        bool choices, bias, limits;        /* what of it may have to be */
-        bool raised;                       /* the maximum is to be */
+        bool choices, bias, limits;        /* what may need a change */
+        bool raised;                       /* the maximum rises */
         char found_min[16], found_max[16]; /* before we moved them; "": those which it has */
 } Work;
 
@@ -125,7 +125,7 @@ static void preference_done(void *data, int i, bool in_force, int r)
         note_error(round, i, r);
 }
 
-/* Sets or gives back preferences: those that the driver fixes with the wished governor, or the
+/* Sets or restores preferences: those that the driver fixes with the requested governor, or the
  * others. */
 static void apply_preferences(Round *round, bool fixed)
 {
@@ -224,7 +224,7 @@ static void add_limit(TuneBatch *batch, const Work *work, bool minimum, int i)
                              i);
 }
 
-/* What the maximum will be, and is, in kHz; 0 if that cannot be told. */
+/* The next maximum, and the present one, in kHz; 0 if not known. */
 static uint64_t maximum(const Round *round, const FreqPolicy *policy, bool now)
 {
         g_autofree char *text = NULL;
@@ -240,7 +240,7 @@ static uint64_t maximum(const Round *round, const FreqPolicy *policy, bool now)
                        : khz;
 }
 
-/* True if a limit of the policy is ours, or was to be. */
+/* True if a limit of the policy is ours, or was meant to become ours. */
 static bool has_limits(const Knobs *knobs, const FreqPolicy *policy)
 {
         char min[TUNE_NAME], max[TUNE_NAME];
@@ -251,7 +251,7 @@ static bool has_limits(const Knobs *knobs, const FreqPolicy *policy)
                knob_find(knobs, &cpufreq_limit_kind, max);
 }
 
-/* Sets or gives back maxima: those that are to be raised, or the others. */
+/* Sets or restores maxima: those that rise, or the others. */
 static void apply_maxima(Round *round, bool raised)
 {
         TuneBatch batch;
@@ -336,7 +336,7 @@ static bool choices_differ(const Tuned *tuned, const CpuWish *wish)
                tuned->wished.preference != wish->preference;
 }
 
-/* What of the policy is wished otherwise than the last time; false if nothing is. */
+/* Which requests for the policy differ from the last ones; false if none does. */
 static bool work_init(Work *work, const FreqPolicy *policy, const CpuWish *wish, Tuned *tuned,
                       bool moved)
 {

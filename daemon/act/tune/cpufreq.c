@@ -2,16 +2,16 @@
 /*
  * Governors, EPP, EPB, frequency limits and boost.
  *
- * CPUs that share a cpufreq policy share its files, so it is a policy that is carried out, with
- * what its CPUs get together (plan_shared_wish()); if one of them is excluded the policy is.
+ * CPUs that share a cpufreq policy share its files, so it is a policy that is carried out, with the
+ * merged requests of its CPUs (plan_shared_wish()); if one of them is excluded the policy is.
  *
- * Boost is a file of each policy, of the machine, or intel_pstate/no_turbo the other way round. The
- * machine's is switched on if any policy wishes boost. It is switched off if nobody does and some
- * wish none; where policies have files of their own only if all wish none. Which limits are
- * possible depends on it, so it comes first, and limits are looked at again after it changed. But
- * the kernel moves limits with it, so those that are wished are set, and on record, before it as
- * well; of the others it is remembered what they were, for they may be wished later. If any CPU is
- * excluded the machine's stays as it is.
+ * Boost is a file of each policy, of the machine, or intel_pstate/no_turbo with the opposite
+ * meaning. The machine's is switched on if any policy requests boost. It is switched off if no
+ * policy does and some request no boost; where policies have files of their own, only if all
+ * request none. The possible limits depend on boost, so it comes first, and limits are evaluated
+ * again after it changed. But the kernel moves limits with it, so those that are requested are set,
+ * and on record, before it as well; the others are remembered, because a later request may need
+ * them. If any CPU is excluded the machine's stays as it is.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -63,7 +63,7 @@ static bool same_frequency(const CpuWish *a, const CpuWish *b)
                a->preference == b->preference;
 }
 
-/* True if every CPU's wish is as it was, so that nothing is to be done. */
+/* True if every CPU's request is as it was, so that nothing has changed. */
 static bool nothing_new(const CpufreqState *state, const Plan *plan)
 {
         for (int cpu = 0; state->all_known && cpu < state->n_cpus; cpu++)
@@ -81,7 +81,7 @@ static CpuWish wish_of(const CpufreqState *state, const Plan *plan, const FreqPo
         return plan_shared_wish(plan, &policy->cpus);
 }
 
-/* True if policies have boosts of their own. There is one driver, so that one tells for all. */
+/* True if policies have boosts of their own. There is one driver, so one policy stands for all. */
 static bool is_split(const CpufreqState *state, const ActFacts *facts)
 {
         char name[TUNE_NAME];
@@ -92,7 +92,7 @@ static bool is_split(const CpufreqState *state, const ActFacts *facts)
         return tune_exists(state->context.root, name);
 }
 
-/* What the machine's boost is to be, of the policies' wishes; -1: as it is. */
+/* The machine's boost by the policies' requests; -1: as it is. */
 static int wished_boost(const CpufreqState *state, const ActFacts *facts, const CpuWish *wishes)
 {
         int n_off = 0, n = 0;
@@ -168,7 +168,7 @@ static bool boosts_differ(const CpufreqState *state, const ActFacts *facts, cons
         return false;
 }
 
-/* True if a boost is wished, or one of ours is in force or there to be given back. */
+/* True if a boost is requested, or one of ours is in effect or must be restored. */
 static bool is_about_boost(const CpufreqState *state, const Knobs *knobs, const ActFacts *facts,
                            const CpuWish *wishes)
 {
@@ -200,7 +200,7 @@ static int apply_boosts(CpufreqState *state, Knobs *knobs, const ActFacts *facts
         return first;
 }
 
-/* For limits that are wished one day while a boost of ours moves them. */
+/* For limits that are requested later, while a boost of ours moves them. */
 static void remember_limits(CpufreqState *state, const Knobs *knobs, const ActFacts *facts)
 {
         _fd_ int dir = cpufreq_open_dir(&state->context);
@@ -211,8 +211,8 @@ static void remember_limits(CpufreqState *state, const Knobs *knobs, const ActFa
         }
 }
 
-/* While the kernel still works on a switch of boost it shows a minimum that nobody asked for, the
- * one that was found as likely as not: what is ours is given back before. */
+/* While the kernel still works on a switch of boost it shows a minimum that no program set, often
+ * the one that was found: so what is ours is restored before. */
 static void release_minima(Knobs *knobs, const ActFacts *facts)
 {
         for (int i = 0; i < facts->n_frequency; i++) {
@@ -225,8 +225,8 @@ static void release_minima(Knobs *knobs, const ActFacts *facts)
         }
 }
 
-/* What has to be done about limits before boost may change. The kernel moves them with it, so what
- * is found of them has to be on record, or remembered until they are wished. */
+/* Prepares limits before boost may change. The kernel moves them with it, so their found values
+ * must be on record, or remembered until they are requested. */
 static void prepare_limits(CpufreqState *state, Knobs *knobs, const ActFacts *facts,
                            const CpuWish *wishes)
 {
@@ -245,7 +245,7 @@ static void prepare_limits(CpufreqState *state, Knobs *knobs, const ActFacts *fa
                 remember_limits(state, knobs, facts);
 }
 
-/* Carries out wishes for all policies: boost if it may have to change, then all else. */
+/* Carries out requests for all policies: boost if it may change, then all else. */
 static int apply_wishes(CpufreqState *state, Knobs *knobs, const ActFacts *facts,
                         const CpuWish *wishes)
 {

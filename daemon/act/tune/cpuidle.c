@@ -4,8 +4,8 @@
  *
  * A state is known by its index in the CPU's own table, which is what the kernel keeps the switch
  * by; CPUs may have different tables, and a driver that changes may renumber them, after which the
- * core reads the tables anew and asks for another mask. States are switched on before others are
- * switched off, and one stays on at any time: the plan leaves one, but somebody else may have
+ * core reads the tables again and asks for another mask. States are switched on before others are
+ * switched off, and one stays on at any time: the plan leaves one, but another program may have
  * switched off just that, so the shallowest that is on when idled does nothing is left on then.
  *
  * libcpupower writes the switch if the root is the running system, which is all it knows. It has
@@ -28,7 +28,7 @@ typedef struct State {
         TuneOptions options;
         Tuned *cpus;
         int n_cpus;
-        const char *governor; /* interned; NULL: none is in force */
+        const char *governor; /* interned; NULL: none is in effect */
         bool governor_known;
 } State;
 
@@ -108,7 +108,7 @@ static bool is_on(const State *state, const Knobs *knobs, int cpu, int index)
         return knob_original(knobs, &idle_kind, name, &text) == 0 && g_str_equal(text, "0");
 }
 
-/* Takes out of `disabled` a state that must stay on, if nobody else leaves one on. */
+/* Takes out of `disabled` a state that must stay on, unless another one stays on. */
 static uint16_t leave_one(const State *state, const Knobs *knobs, int cpu, int n, uint16_t disabled)
 {
         for (int i = 0; i < n && disabled; i++)
@@ -131,7 +131,7 @@ static void switch_done(void *data, int tag, bool in_force, int r)
                 tuned->known = false;
 }
 
-/* Sets, or gives back, the switches of the states of `mask`. */
+/* Sets, or restores, the switches of the states of `mask`. */
 static void switch_states(TuneBatch *batch, int cpu, uint16_t mask, const char *value)
 {
         for (int i = 0; i < IDLE_STATES_MAX && mask >> i; i++) {
@@ -180,7 +180,7 @@ static int apply_cpus(State *state, Knobs *knobs, const Plan *plan, const ActFac
         return batch.first;
 }
 
-/* The governor that is to be chosen; NULL: the one that is there. */
+/* The requested governor; NULL: the present one. */
 static const char *wished_governor(const State *state, const Plan *plan)
 {
         return cpuset_is_empty(&state->options.exclude) ? plan->idle_governor : NULL;

@@ -4,11 +4,11 @@
  *
  * Each CPU has a file of its own, pm_qos_resume_latency_us. Its texts are odd: "0" is no
  * restriction at all and "n/a" is a latency of zero, which forbids every sleep; any other number is
- * microseconds. A limit that somebody else left there and that is stricter than what is wished
- * stays: there is one value for everybody, and he waits for his work, too.
+ * microseconds. A limit that another program left there stays if it is stricter than the request:
+ * there is one value for all programs, and the other program needs its latency, too.
  *
- * The latency of all CPUs, /dev/cpu_dma_latency, is taken only if a wish asks for just that, and
- * not if some CPU is to be left alone. The kernel forgets it when the descriptor closes, whatever
+ * The latency of all CPUs, /dev/cpu_dma_latency, is taken only if a request asks for just that, and
+ * not if some CPU must be left alone. The kernel forgets it when the descriptor closes, whatever
  * becomes of the daemon, so that no record is needed.
  */
 #include <errno.h>
@@ -28,7 +28,7 @@ typedef struct State {
         TuneOptions options;
         Tuned *cpus;
         int n_cpus;
-        int global; /* descriptor, -1: no wish */
+        int global; /* descriptor, -1: no request */
         int32_t global_us;
 } State;
 

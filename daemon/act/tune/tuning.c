@@ -86,7 +86,7 @@ char *tune_put(char *to, const char *end, const char *text)
         return to + n;
 }
 
-/* By snprintf() it would be a third of what it costs to see that a knob is as it should be. */
+/* With snprintf() this would be a third of the cost of checking an unchanged knob. */
 char *tune_name(char name[TUNE_NAME], const char *before, int number, const char *after)
 {
         char digits[16], *first = digits + sizeof(digits) - 1;
@@ -164,7 +164,8 @@ bool tune_exists(int root, const char *name)
         return faccessat(root, path, F_OK, 0) == 0;
 }
 
-/* Somebody else's knob is no error, and neither is one that is gone and need not be given back. */
+/* A knob that was taken over is no error, and neither is one that is gone and needs no
+ * restoring. */
 static int soften(const char *value, int r)
 {
         return r == -ESTALE || (r == -ENOENT && !value) ? 0 : MIN(r, 0);

@@ -4,8 +4,9 @@
  *
  * Their knobs are files of the CPUs in sysfs and are named by their path from there:
  * "cpufreq/policy0/scaling_governor", "cpu3/cpuidle/state2/disable". Each actuator remembers for
- * every CPU what it last carried out, so that an unchanged wish costs a comparison. Knobs that no
- * wish names are not touched; when a wish ends, its knob gets back the value that was found.
+ * every CPU what it last carried out, so that an unchanged request costs a comparison. Knobs that
+ * no request names are not touched; when a request ends, the original value of its knob is
+ * restored.
  */
 #ifndef IDLED_TUNING_H
 #define IDLED_TUNING_H
@@ -33,7 +34,7 @@ extern const char tune_dir[];
 /* What is known of one CPU, or of one cpufreq policy. */
 typedef struct Tuned {
         bool known;       /* `wished` was carried out */
-        CpuWish wished;   /* the last wish, those parts of it that the actuator is for */
+        CpuWish wished;   /* the last request, those parts of it that the actuator is for */
         CpuWish in_force; /* what of it is */
 } Tuned;
 
@@ -75,10 +76,10 @@ bool tune_exists(int root, const char *name);
 /* Many knobs on their way: knobs_set(), with what tune_set() makes of the results. */
 typedef struct TuneBatch {
         Knobs *knobs;
-        /* Told of each knob what became of it, at the latest by tune_batch_end(). */
+        /* Called with the result of each knob, at the latest by tune_batch_end(). */
         void (*done)(void *userdata, int tag, bool in_force, int r);
         void *userdata;
-        int first; /* the first error that it was told of */
+        int first; /* the first error that was reported to it */
         unsigned n;
         KnobChange changes[KNOBS_AT_ONCE];
         char names[KNOBS_AT_ONCE][TUNE_NAME], values[KNOBS_AT_ONCE][TUNE_VALUE];
@@ -98,8 +99,8 @@ void tune_batch_add_found(TuneBatch *batch, const KnobKind *kind, const char *va
                           const char *found, int tag);
 void tune_batch_end(TuneBatch *batch);
 
-/* Sets the knob, or with a `value` of NULL gives it back. Somebody else's knob is no error, since
- * the knob itself tells of it. `*in_force` becomes false if the value is not in force. */
+/* Sets the knob, or with a `value` of NULL restores it. A knob that was taken over is no error,
+ * because the knob itself reports it. `*in_force` becomes false if the value is not in effect. */
 int tune_set(Knobs *knobs, const KnobKind *kind, const char *name, const char *value,
              bool *in_force);
 

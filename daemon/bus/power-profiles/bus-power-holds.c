@@ -3,9 +3,9 @@
  * Holds of power-profiles-daemon's clients.
  *
  * Each is a hold like any other (holds.h) that asks for a profile. It ends when its owner releases
- * it, leaves the bus, or chooses a profile by hand, which ends all; or when root releases it by the
- * other name, of which its owner is told, too. The number by which a client
- * knows its hold can be guessed, so it is good for nobody but the one who was given it.
+ * it or leaves the bus, or when root releases it by the other name; then its owner gets a signal. A
+ * profile that is chosen manually ends all of them. The number by which a client knows its hold can
+ * be guessed, so it is valid only for the client that received it.
  */
 #include <errno.h>
 
@@ -72,7 +72,7 @@ static int add_hold(BusPower *power, sd_bus_message *message, const HoldRequest 
         return 0;
 }
 
-/* Reads what is asked for, from the start of the message, and whether it may be had. */
+/* Reads the request, from the start of the message, and whether it can be granted. */
 static int read_request(sd_bus_message *message, const Bus *bus, HoldRequest *ret_request,
                         sd_bus_error *error)
 {
@@ -131,7 +131,7 @@ int power_method_hold(sd_bus_message *message, void *userdata, sd_bus_error *err
         HoldRequest request;
         int r = read_request(message, bus, &request, error);
 
-        if (r < 0) /* who may have none is nobody to trouble polkit with */
+        if (r < 0) /* at its limit a client gets an error without a question to polkit */
                 return r;
         return authorize(bus->authorizer, message, "org.idled1.hold", do_hold, bus, error);
 }
@@ -157,7 +157,7 @@ int power_method_release(sd_bus_message *message, void *userdata, sd_bus_error *
                                  "You have no hold with the number %u", cookie);
 }
 
-/* To the owner alone, who may be gone by then. */
+/* To the owner alone, which may be gone by then. */
 static void tell_released(const PowerHold *hold)
 {
         _message_ sd_bus_message *message = NULL;

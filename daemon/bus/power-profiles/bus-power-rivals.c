@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Who chooses profiles and frequencies beside us.
+ * Other programs that choose profiles and frequencies.
  *
- * A name that somebody else has is theirs: that is said, and the name is not waited for, because
- * two daemons that take turns would confuse everybody. Units are asked for because not all that
- * write the same knobs have a name, and because one that has it not yet may be about to take it.
- * Both are found out once, when the names begin to be served; a conflict that systemd knows of
- * (units/power-profiles.conf) leaves nothing to find.
+ * If another program owns a name, idled reports that and does not wait for the name, because two
+ * daemons that take turns would confuse every client. Units are checked, too, because not all
+ * programs that write the same knobs have a name, and because one without a name may be about to
+ * take it. Both are checked once, when the names begin to be served; a conflict that systemd knows
+ * of (units/power-profiles.conf) leaves nothing to find.
  */
 #include "base/log.h"
 #include "bus/power-profiles/bus-power.h"

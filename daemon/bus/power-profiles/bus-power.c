@@ -122,8 +122,8 @@ static int method_set_action(sd_bus_message *message, void *userdata, sd_bus_err
         return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS, "There are no actions");
 }
 
-/* Somebody chooses by hand: holds have had their time. What they all asked for goes at
- * one stroke, with no profile of a hold that is still there in between. */
+/* The user chose a profile manually, so holds have had their time. All their requests end in one
+ * step; no profile of a remaining hold is applied in between. */
 static int do_set_active(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
         Bus *bus = userdata;
@@ -254,7 +254,8 @@ static int serve_name(BusPower *power, int i)
         return r;
 }
 
-/* What changes, in the order of BusPower.told. The last one is of the newer name only. */
+/* The watched properties, in the order of `BusPower.told`. The last one is of the newer name only.
+ */
 static const char *const watched[] = { "ActiveProfile", "PerformanceDegraded", "ActiveProfileHolds",
                                        "Profiles", "BatteryAware" };
 static_assert(G_N_ELEMENTS(watched) == POWER_WATCHED, "");
@@ -270,7 +271,8 @@ static char *describe(const BusPower *power, size_t i)
                         : g_strdup(is_battery_aware(manager) ? "yes" : "no");
 }
 
-/* The names of the properties that are not what clients were told, and notes that they will be. */
+/* The names of the properties that differ from the last signal, and notes that they will be
+ * sent. */
 static size_t note_changes(BusPower *power, const char **ret_names)
 {
         size_t n = 0;
@@ -357,7 +359,7 @@ void bus_drop_power(Bus *bus)
         bus->power = NULL;
 }
 
-/* Gives the names back while the bus goes on. */
+/* Releases the names while the bus goes on. */
 static void switch_off(Bus *bus)
 {
         if (bus->power->rivals->len > 0)

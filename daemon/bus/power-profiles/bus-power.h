@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The names that power-profiles-daemon's clients speak to, for those who switch them on:
+ * The names that power-profiles-daemon's clients speak to, if the administrator switches them on:
  *   bus-power.c        names, objects and properties
  *   bus-power-holds.c  holds
- *   bus-power-rivals.c who does the same beside us
+ *   bus-power-rivals.c other programs that do the same
  *
- * Clients know three profiles: power-saver, balanced and performance. Any other one that is in
- * force is shown as that of the three that it belongs to (Profile.family).
+ * Clients know three profiles: power-saver, balanced and performance. If another profile is in
+ * effect, they see the one of the three that it belongs to (Profile.family).
  */
 #ifndef IDLED_BUS_POWER_H
 #define IDLED_BUS_POWER_H
@@ -35,7 +35,7 @@ typedef struct BusPower {
         sd_bus_slot *units; /* the question which ones run */
         GPtrArray
                 *rivals; /* of names of others' that we asked for, and of units that run; static */
-        char *told[POWER_WATCHED]; /* what clients were last told, by property */
+        char *told[POWER_WATCHED]; /* what clients last heard, by property */
 } BusPower;
 
 /* True for the three that clients know. */
@@ -59,13 +59,13 @@ int power_refuse(sd_bus_error *error);
 int power_method_hold(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int power_method_release(sd_bus_message *message, void *userdata, sd_bus_error *error);
 
-/* Ends all holds and tells their owners: somebody chose a profile by hand. */
+/* Ends all holds and signals their owners: a profile was chosen manually. */
 void power_holds_cancel(BusPower *power);
 
-/* Tells the owners of holds that were ended elsewhere. */
+/* Signals the owners of holds that were ended elsewhere. */
 void power_holds_follow(BusPower *power);
 
-/* Ends all holds, as nobody is there any more to be told. */
+/* Ends all holds without signals, because the bus is gone. */
 void power_holds_drop(BusPower *power);
 
 /* Appends ActiveProfileHolds, or the same as a text that says whether it changed. */

@@ -7,7 +7,7 @@
 #include "config/app.h"
 #include "table.h"
 
-/* Of process facts: texts; blanks between cgroups, the first of which is the unit's. */
+/* Process facts as texts; blanks between cgroups, the first of which is the unit's. */
 typedef struct Process {
         const char *executable, *comm, *cgroups;
         unsigned uid;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Rules of applications at work on this machine's processes: how much they may take, of holds and
- * of the daemon's time. */
+/* Application rules in effect on this machine's processes: how many holds and how much of the
+ * daemon's time they may take. */
 #include <spawn.h>
 #include <stdio.h>
 #include <sys/prctl.h>
@@ -113,7 +113,7 @@ START_TEST(takes_a_part)
 }
 END_TEST
 
-/* Who was refused gets his hold when others have left room. */
+/* A refused process gets its hold when others have left room. */
 START_TEST(room_again)
 {
         pid_t pids[17];
@@ -315,7 +315,7 @@ START_TEST(ended_and_not_waited_for)
 }
 END_TEST
 
-/* All processes are looked at some at a time, too, and none is left out. */
+/* All processes are checked in batches, too, and none is left out. */
 START_TEST(all_some_at_a_time)
 {
         enum { N = SCAN_AT_ONCE + SCAN_AT_ONCE / 2 };

@@ -56,7 +56,7 @@ START_TEST(zeros_are_given_back)
 }
 END_TEST
 
-/* What lies in the same page before and after is somebody else's. */
+/* The rest of the same page, before and after, belongs to others. */
 START_TEST(only_whole_pages_are)
 {
         ck_assert_uint_eq(memory_drop_zeros(area + 1, PAGES * page - 2), (PAGES - 2) * page);

@@ -102,7 +102,7 @@ START_TEST(ends_with_the_descriptor)
 }
 END_TEST
 
-/* Whoever inherits the descriptor keeps the hold. */
+/* A process that inherits the descriptor keeps the hold. */
 START_TEST(inherited)
 {
         HoldRequest r = request();

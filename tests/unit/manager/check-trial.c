@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A trial as data: what it says of policies and options.
+ * A trial as data: its policies and options.
  */
 #include "manager/trial.h"
 #include "table.h"

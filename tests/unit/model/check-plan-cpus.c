@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Plans for single CPUs: how wishes merge, and what is made harmless. */
+/* Plans for single CPUs: how requests merge, and what is made harmless. */
 #include "machine.h"
 #include "model/plan.h"
 #include "table.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Plans for random machines, wishes and pins: all that plan.h promises holds of each. */
+/* Plans for random machines, requests and pinned tasks: each keeps all that plan.h promises. */
 #include "machine.h"
 #include "model/plan.h"
 #include "table.h"
@@ -72,7 +72,7 @@ static void assert_safe(const Plan *plan, const Topology *topology, const Pins *
         }
 }
 
-/* A reason for each CPU that was added and for no other; none is added that nobody needs. */
+/* A reason for each CPU that was added and for no other; no CPU is added without need. */
 static void assert_explained(const Plan *plan, const CpuSet *wished, const Topology *topology,
                              const Pins *pins, const uint8_t *safety)
 {

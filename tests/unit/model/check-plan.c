@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Plans: how wishes merge, and what is made safe. */
+/* Plans: how requests merge, and what is made safe. */
 #include "machine.h"
 #include "model/plan.h"
 #include "table.h"
@@ -7,7 +7,7 @@
 static const struct {
         const char *name;
         struct {
-                const char *allowed; /* NULL: no wish */
+                const char *allowed; /* NULL: no request */
                 uint64_t period_usec;
                 bool settled, on_pressure;
         } wishes[3];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* latency: holds become limits on their CPUs, and nothing is wished without them. */
+/* latency: holds become limits on their CPUs, and without them nothing is requested. */
 #include "machine.h"
 #include "table.h"
 #include "world.h"

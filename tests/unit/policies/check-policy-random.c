@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A policy with any options that pass its checks, on any machine, for any readings: what it wishes
- * is possible, and what it says can be printed. Built once for every policy that is shipped.
+ * A policy with any options that pass its checks, on any machine, for any readings: its requests
+ * are possible, and its explanations can be printed. Built once for every policy that is shipped.
  */
 #include "base/setting-value.h"
 #include "idle-tables.h"
@@ -18,7 +18,7 @@ static unsigned roll(unsigned n)
         return (unsigned)rand_r(&seed) % n;
 }
 
-/* A word that somebody could have meant, or not. */
+/* A word that may or may not be valid. */
 static const char *random_word(void)
 {
         static const char *const words[] = {
@@ -168,7 +168,7 @@ static void random_readings(World *world)
         }
 }
 
-/* What is wished for a CPU is possible. */
+/* The request for a CPU is possible. */
 static bool is_possible(const World *world, int cpu)
 {
         const CpuWish *wish = &world->cpus[cpu];

@@ -58,8 +58,8 @@ START_TEST(reads)
 }
 END_TEST
 
-/* Threads of one user's processes are looked at up to a number: who has more runs everywhere, and
- * others are looked at as ever. */
+/* Threads of one user's processes are read up to a number: those of a user with more count as
+ * unpinned, and those of others are read as always. */
 START_TEST(budget)
 {
         static const struct {

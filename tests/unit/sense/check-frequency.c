@@ -16,7 +16,7 @@
 
 static const struct {
         const char *name;
-        int n, of; /* policies, and the index of the one that is looked at */
+        int n, of; /* policies, and the index of the one that is checked */
         FreqPolicy like;
         const char *cpus, *governors, *preferences;
         uint32_t table[8]; /* empty: none */
@@ -305,7 +305,7 @@ START_TEST(share)
                                       { NO_WISH, .min_khz = 77 },
                                       turned ? c->first : c->second };
                 const Plan plan = { .n_cpus = 3, .cpus = wishes };
-                const CpuSet cpus = set_of("0,2,5,99"); /* more than there are wishes for */
+                const CpuSet cpus = set_of("0,2,5,99"); /* more than there are requests for */
                 CpuWish shared = plan_shared_wish(&plan, &cpus);
 
                 assert_shared(c->name, &shared, &c->shared);

@@ -23,7 +23,7 @@ typedef struct Task {
 static const struct {
         const char *name;
         Task tasks[TASKS_MAX];
-        const char *confined; /* NULL: nobody */
+        const char *confined; /* NULL: no task */
         const char *sets;     /* each with a blank behind it */
         const char *nodes;
         const char *owner; /* of the first set */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Facts of processes, from texts as the kernel writes them with names as nobody would choose them.
- */
+/* Facts of processes, from texts as the kernel writes them, with unusual names. */
 #include <errno.h>
 #include <string.h>
 #include <sys/prctl.h>

@@ -130,7 +130,8 @@ START_TEST(refused)
 }
 END_TEST
 
-/* Cut off anywhere, in memory of just that size, so that a sanitizer sees who reads on. */
+/* Cut off anywhere, in memory of just that size, so that a sanitizer detects reads beyond the
+ * end. */
 START_TEST(truncated)
 {
         Message message = message_make(known[_i].what);
@@ -167,7 +168,7 @@ START_TEST(random_bytes)
 }
 END_TEST
 
-/* Waits for an event about `pid`; what others do meanwhile has to be one of `kinds` as well. */
+/* Waits for an event about `pid`; other events meanwhile must be one of `kinds` as well. */
 static ProcessEvent wait_event(int fd, pid_t pid, unsigned kinds)
 {
         struct pollfd wait = { fd, POLLIN, 0 };
@@ -230,7 +231,7 @@ static void read_waiting(int fd, pid_t pid, bool *ret_lost, bool *ret_heard)
         *ret_heard = heard;
 }
 
-/* More events than there is room for: that is told, and the next are heard again. */
+/* More events than there is room for: that is reported, and the next are received again. */
 START_TEST(overrun)
 {
         int fd = process_events_open(PROCESS_FORK, 4096);

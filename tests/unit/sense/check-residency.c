@@ -26,7 +26,7 @@ static void set(int cpu, int state, const char *file, const char *text)
         tree_set(&tree, path, text);
 }
 
-/* Three CPUs: two states, three states, none; every counter tells where it stands. */
+/* Three CPUs: two states, three states, none; every counter has a different value. */
 static void setup(void)
 {
         static const char *const files[] = { "usage", "time", "above", "below", "rejected" };

@@ -43,7 +43,7 @@ START_TEST(good)
 }
 END_TEST
 
-/* True if the kernel takes this trigger from who runs this. */
+/* True if the kernel accepts this trigger from the user that runs this test. */
 static bool kernel_takes(const char *text)
 {
         _fd_ int fd = open("/proc/pressure/cpu", O_RDWR | O_CLOEXEC);
@@ -66,7 +66,7 @@ START_TEST(trigger)
 }
 END_TEST
 
-/* The kernel itself, asked by who is not root. */
+/* The running kernel, asked by a user other than root. */
 START_TEST(trigger_of_the_unprivileged)
 {
         _fd_ int root = root_open("/"), fd = -1;

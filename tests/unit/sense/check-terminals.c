@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Terminals, of plain files: the kernel tells of reading these alike. */
+/* Terminals, as plain files: the kernel reports reads of both alike. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -33,7 +33,7 @@ static void teardown(void)
         tree_done(&tree);
 }
 
-/* Somebody reads the file; what is seen of it. */
+/* A process reads the file; returns what idled sees of it. */
 static const struct {
         const char *file, *seen; /* NULL: nothing */
 } cases[] = {

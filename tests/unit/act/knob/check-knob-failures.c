@@ -87,8 +87,8 @@ START_TEST(peer_defect_2_later_set_fails)
 }
 END_TEST
 
-/* Faults after which giving back is at its end at once: a knob that is gone, and a value that is
- * found well when it is looked at, or written, once more. */
+/* Faults after which restoring ends at once: a knob that is gone, and a value that is right when it
+ * is read, or written, once more. */
 static bool ends_at_once(typeof(faults[0]) *f)
 {
         return f->expected == -ENOENT || f->fault == mock_fail_read_back ||
@@ -109,7 +109,7 @@ static void assert_ended(typeof(faults[0]) *f, const char *report)
                 report);
 }
 
-/* Giving back fails: the knob stays on record, is reported, and is given back the next time. */
+/* Restoring fails: the knob stays on record, is reported, and is restored the next time. */
 START_TEST(restore_fails)
 {
         typeof(faults[0]) *f = &faults[_i];
@@ -138,8 +138,8 @@ START_TEST(restore_fails)
 }
 END_TEST
 
-/* The kernel takes a value and shows it only when nobody waits for it any more. It is on record all
- * the same, for who sets it once more, gives it back while it does not show, or comes after us. */
+/* The kernel takes a value and shows it only after the wait is over. It is still on record, for an
+ * instance that sets it once more, restores it while it does not show, or comes after us. */
 START_TEST(shown_too_late)
 {
         g_autoptr(Knobs) knobs = open_knobs();

@@ -77,7 +77,7 @@ static Knobs *open_knobs(void)
         return knobs_new(&context, scratch_fd, false);
 }
 
-/* Sets the first `n`, or gives them back. */
+/* Sets the first `n`, or restores them. */
 static void set_all(Knobs *knobs, int n, const char *value, int result)
 {
         for (int i = 0; i < n; i++)

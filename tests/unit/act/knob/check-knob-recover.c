@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Knobs whose instance died, wherever it was: the next one finds them on record and gives them back
+ * Knobs whose instance died, wherever it was: the next one finds them on record and restores them
  * exactly, and dies at it as well.
  */
 #include "knob-fixture.h"
@@ -34,7 +34,7 @@ START_TEST(found_by_the_next_instance)
 }
 END_TEST
 
-/* What an instance before us could not give back is given back by us at the end. */
+/* What an instance before us could not restore is restored by us at the end. */
 START_TEST(peer_defect_9_recovered_knobs_keep_their_original)
 {
         int skipped;
@@ -208,7 +208,7 @@ START_TEST(restore_killed_anywhere)
 }
 END_TEST
 
-/* Somebody changes the knob between our death and the restore. */
+/* Another program changes the knob between our death and the restore. */
 START_TEST(foreign_change_after_death)
 {
         bool killed = true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Knobs: set and given back exactly, whoever interferes. */
+/* Knobs: set and restored exactly, even if other programs interfere. */
 #include "knob-fixture.h"
 
 START_TEST(set_and_give_back)
@@ -87,7 +87,7 @@ START_TEST(foreign_change_stays)
         mock_foreign("b", "3");
         ck_assert_int_eq(set(knobs, "b", "0-1"), -ESTALE);
         ck_assert(!record_exists());
-        mock_foreign("b", "0"); /* what we had written: now it is theirs all the same */
+        mock_foreign("b", "0"); /* the value that we had written: the knob is still taken over */
         ck_assert_int_eq(set(knobs, "b", "0-1"), -ESTALE);
         ck_assert_int_eq(knobs_restore(knobs, collect, report), 0);
         ck_assert_str_eq(report->str, "b 0 Stale file handle; a 2 Stale file handle; ");
@@ -97,7 +97,7 @@ START_TEST(foreign_change_stays)
 }
 END_TEST
 
-/* What somebody writes after us makes the knob his, whatever it is. */
+/* A write by another program after ours takes the knob over, whatever the value. */
 static const struct {
         const char *name, *value;
 } earlier_values[] = {
@@ -142,7 +142,7 @@ START_TEST(foreign_forgotten)
 }
 END_TEST
 
-/* Whoever put the original back did what we were about to do. */
+/* Another program restored the original, which idled would have done. */
 START_TEST(given_back_by_somebody)
 {
         g_autoptr(Knobs) knobs = open_knobs();
@@ -238,8 +238,8 @@ START_TEST(value_on_the_way)
 }
 END_TEST
 
-/* The kernel shows what was written a moment later: this is waited for, with knobs that go together
- * and when they are given back; but what it refuses is told. */
+/* The kernel shows the written value a moment later: idled waits for that, with knobs that go
+ * together and when they are restored; but a refusal is reported. */
 START_TEST(shown_late)
 {
         KnobKind kind = mock_kind;

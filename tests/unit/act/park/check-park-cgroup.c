@@ -222,8 +222,8 @@ START_TEST(foreign_change_stays)
 }
 END_TEST
 
-/* Somebody gives a group back what was found, which is his doing; or it goes and another one comes
- * with just that. */
+/* Another program restores the original of a group, which takes it over; or the group goes and
+ * another one comes with just that value. */
 START_TEST(original_by_somebody)
 {
         g_autofree char *dir = group_path("narrow"), *narrow = g_strdup_printf("%s/narrow", top);

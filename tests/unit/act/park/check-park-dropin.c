@@ -193,7 +193,7 @@ START_TEST(killed_anywhere)
 }
 END_TEST
 
-/* A record that was damaged, or made by somebody, names no unit. */
+/* A record that was damaged, or forged, names no unit. */
 START_TEST(no_name_of_a_unit)
 {
         static const char *const names[] = { "../../../etc/systemd/system/some.slice",

@@ -154,7 +154,7 @@ END_TEST
 static const struct {
         const char *name;
         struct {
-                const char *found; /* what somebody else has made of the groups; NULL: nothing */
+                const char *found; /* the groups after changes by another program; NULL: none */
                 const char *allowed, *online;
                 int result;
                 const char *after; /* NULL: not looked at */

@@ -78,7 +78,7 @@ START_TEST(restored)
 }
 END_TEST
 
-/* The controller that somebody else switched on stays on. */
+/* A controller that another program switched on stays on. */
 START_TEST(controller_of_others_stays)
 {
         g_autoptr(Knobs) knobs = open_knobs();
@@ -93,7 +93,7 @@ START_TEST(controller_of_others_stays)
 }
 END_TEST
 
-/* CPUs given back get their scheduling domain, without a moment in which all are given back. */
+/* Unparked CPUs get their scheduling domain, without a moment in which all are unparked. */
 START_TEST(domains_are_rebuilt_where_needed)
 {
         g_autoptr(Knobs) knobs = open_knobs();
@@ -172,7 +172,7 @@ START_TEST(fault)
         ck_assert_int_eq(apply(knobs, "0-1"), 0);
         expect_parked("2-3");
         fake_fail(f->file, f->error);
-        r = apply(knobs, "0-2"); /* only the list is written; if it fails all is given back */
+        r = apply(knobs, "0-2"); /* only the list is written; if it fails all is restored */
         fake_fail("", 0);
         if (g_str_equal(f->file, "cpuset.cpus"))
                 ck_case(f->name, r == -f->error, "then returned %d", r);

@@ -206,7 +206,7 @@ START_TEST(auto_takes_units_then)
         expect_parked("");
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         expect_as_found();
-        ck_assert(actuator_park.follows_units(state)); /* until it is opened anew */
+        ck_assert(actuator_park.follows_units(state)); /* until it is opened again */
         actuator_park.close(state);
 }
 END_TEST
@@ -224,7 +224,7 @@ START_TEST(auto_stays_while_systemd_is_silent)
         ck_assert_int_eq(apply_by(state, knobs, "0-1"), 0);
         fake_bus_error = -ENOTCONN;
         ck_assert_int_lt(apply_by(state, knobs, "0-2"), 0);
-        expect_parked(""); /* that much is ours to give back */
+        expect_parked(""); /* this much is ours to restore */
         ck_assert_int_lt(knobs_restore(knobs, NULL, NULL), 0);
         fake_bus_error = 0;
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What drivers and the kernel do to frequencies: governors that vanish, boost, limits that nobody
- * wrote.
+ * What drivers and the kernel do to frequencies: governors that vanish, boost, limits that no
+ * program wrote.
  */
 #include "cpufreq-tree.h"
 
@@ -151,7 +151,7 @@ START_TEST(recorded_before)
 }
 END_TEST
 
-/* Only limits are looked at once more when boost was switched. */
+/* Only limits are read once more when boost was switched. */
 START_TEST(governor_left_alone)
 {
         const KnobKind *kind = actuator_cpufreq.kinds[0];
@@ -166,8 +166,8 @@ START_TEST(governor_left_alone)
 }
 END_TEST
 
-/* As the kernel does with what it is told: a minimum to the next frequency above, a maximum to the
- * next below. */
+/* As the kernel rounds values: a minimum to the next frequency above, a maximum to the next
+ * below. */
 static const struct {
         const char *name;
         uint32_t min, max;
@@ -211,7 +211,8 @@ START_TEST(refused_again)
 }
 END_TEST
 
-/* What was there anyway is told as in effect for as long as it is wished, and no longer. */
+/* A value that was there already counts as in effect for as long as it is requested, and no
+ * longer. */
 START_TEST(there_already)
 {
         CpuWish limits;

@@ -127,7 +127,7 @@ static void limit_after_old_boost(void)
         ck_assert_int_eq(apply(), 0);
 }
 
-/* What somebody set after our boost was given back is what is found then. */
+/* A value that was set after our boost was restored is the original value then. */
 START_TEST(limit_long_after_boost)
 {
         limit_after_old_boost();

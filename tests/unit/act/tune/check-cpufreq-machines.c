@@ -85,7 +85,8 @@ static void expect_all(const char *name, const FreqPolicy *policies, int n, Valu
         }
 }
 
-/* What can be asked of each policy, as wishes of its CPUs. Returns how many files that changes. */
+/* All possible values of each policy, as requests for its CPUs. Returns how many files that
+ * changes. */
 static unsigned make_wishes(int root, const FreqPolicy *policies, int n, CpuWish *wishes,
                             Value (*values)[2])
 {

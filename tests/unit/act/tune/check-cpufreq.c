@@ -121,7 +121,7 @@ START_TEST(order)
 END_TEST
 
 static const struct {
-        const char *name, *found, *governor, *preference; /* "" no wish */
+        const char *name, *found, *governor, *preference; /* "" no request */
         int r;
         const char *then, *then_epp;
 } choices[] = {

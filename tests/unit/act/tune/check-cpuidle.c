@@ -63,7 +63,7 @@ static int apply(void)
 static const struct {
         const char *name, *found;
         uint16_t first, second;
-        const char *then, *after; /* with the first wish, and with the second */
+        const char *then, *after; /* with the first request, and with the second */
 } masks[] = {
         { "nothing", "000", 0, 0, "000", "000" },
         { "the deepest", "000", 4, 0, "001", "000" },
@@ -97,7 +97,7 @@ START_TEST(mask)
 }
 END_TEST
 
-/* At no place between two wishes are all states off. */
+/* At no place between two requests are all states off. */
 static bool all_off;
 
 static void look(void)
@@ -149,7 +149,7 @@ START_TEST(peer_defect_9_different_tables)
 }
 END_TEST
 
-/* Another driver has fewer states: what is gone cannot be given back, what is there is. */
+/* Another driver has fewer states: those that are gone cannot be restored, the others are. */
 START_TEST(fewer_states)
 {
         char name[TUNE_NAME];

@@ -133,7 +133,7 @@ START_TEST(not_managed)
 }
 END_TEST
 
-/* Somebody else's value is theirs, and others' go on. */
+/* A value of another program is taken over, and the other knobs go on. */
 START_TEST(drift)
 {
         const Knob *knob;
@@ -160,7 +160,7 @@ START_TEST(drift)
 }
 END_TEST
 
-/* The kernel makes the file anew when the CPU is plugged in: nobody else did. */
+/* The kernel makes a new file when the CPU is plugged in: no other program changed it. */
 START_TEST(returned)
 {
         const CpuSet one = set_of("1");
@@ -177,7 +177,7 @@ START_TEST(returned)
 }
 END_TEST
 
-/* A CPU that is away has no wish, and its knob is not lost. */
+/* A CPU that is away has no request, and its knob is not lost. */
 START_TEST(offline)
 {
         const CpuSet one = set_of("1");

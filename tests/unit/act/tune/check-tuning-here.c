@@ -168,7 +168,8 @@ START_TEST(killed)
 }
 END_TEST
 
-/* In the process that outlives failed tests: what was found, and is put back whatever happened. */
+/* In the process that outlives failed tests: the values found, which are restored whatever
+ * happened. */
 static char *found_latency, *found_off;
 
 static void remember(void)

@@ -185,7 +185,7 @@ START_TEST(explained)
 }
 END_TEST
 
-/* A kernel without the counters does not keep anybody awake who waits for them. */
+/* On a kernel without the counters the policy does not keep idled ticking for them. */
 START_TEST(untold)
 {
         Machine m = history_start(CLIENT, "");

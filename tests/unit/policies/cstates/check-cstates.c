@@ -71,7 +71,7 @@ START_TEST(peer_defect_9_limit)
 }
 END_TEST
 
-/* With all defaults nothing is wished for, read, or waited for. */
+/* With all defaults nothing is requested, read, or waited for. */
 START_TEST(nothing_by_default)
 {
         Machine m = machine_start(CLIENT, SERVER, "");
@@ -211,7 +211,7 @@ START_TEST(governor)
         ck_assert_uint_eq(m.world->wish.period_usec, 0);
         ck_assert_int_eq(explain(&m, 0, reasons), 1);
         ck_assert_str_eq(reasons[0].option, "IdleGovernor");
-        /* Whether the kernel has that one nobody tells a policy. */
+        /* Policies are not informed whether the kernel has that one. */
         ck_assert(says(reasons[0].because, "idle governor|configured"));
         machine_stop(&m);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * ondemand looks again. Tasks that wait where CPUs have little to do are a load that has just come,
+ * ondemand reads again. Tasks that wait where CPUs have little to do are a load that has just come,
  * or nothing that more cores are needed for; a thread that has come may go on to take all of its
- * CPU; and a short interval alone does not tell that a CPU is saturated.
+ * CPU; and a short interval alone does not show that a CPU is saturated.
  */
 #include "machine.h"
 #include "table.h"
@@ -191,7 +191,8 @@ START_TEST(crowds)
 }
 END_TEST
 
-/* A period that is too short to tell 90 % from less: saturated twice in a row, on the same CPU. */
+/* A period that is too short to distinguish 90 % from less: saturated twice in a row, on the same
+ * CPU. */
 static const struct {
         const char *name;
         const Grid *grid;
@@ -231,7 +232,7 @@ START_TEST(short_periods)
 END_TEST
 
 /* One thread that takes all it gets, from any moment of a period on: seen within a period and a
- * half, or three that are too short to tell 90 % from less. */
+ * half, or three that are too short to distinguish 90 % from less. */
 static const struct {
         const char *name;
         const Grid *grid;
@@ -289,8 +290,8 @@ static void wait_parked(World *world, const char *busy)
         ck_assert_uint_eq(world->n_changes, changes + 1);
 }
 
-/* The trigger calls for a load that then needs no more than it had: the next time it is looked at
- * twice, until the load has needed more. */
+/* The trigger fires for a load that then needs no more than it had: from then on the policy takes a
+ * second reading, until the load has needed more. */
 START_TEST(learns_of_false_alarms)
 {
         const Interval alarm = { 4000000, "0=0.3", 2, 0.09, true },

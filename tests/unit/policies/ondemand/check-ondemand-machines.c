@@ -123,7 +123,7 @@ static void assert_packed(const Sweep *sweep)
 }
 
 /* The kind of core that PackOrder asks for comes first: no core of the other end is kept while one
- * of this end is parked, unless a busy one has to be fast. */
+ * of this end is parked, unless a busy one must be fast. */
 static void assert_ordered(const Sweep *sweep, bool idle)
 {
         int kept_low = INT_MAX, kept_high = 0, parked_low = INT_MAX, parked_high = 0;

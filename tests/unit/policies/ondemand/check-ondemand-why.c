@@ -33,7 +33,7 @@ static const struct {
         const char *allowed; /* in the end */
         const char *because; /* for says() */
         const char *option;
-        const char *input; /* NULL: none is looked at */
+        const char *input; /* NULL: none is checked */
         double value;
 } cases[] = {
         { "nothing is known",
@@ -310,8 +310,8 @@ START_TEST(says_why)
 }
 END_TEST
 
-/* A dwell time that reversals have made longer: the option is quoted as configured, and what is in
- * effect beside it. */
+/* A dwell time that reversals have made longer: the option is quoted as configured, followed by the
+ * value in effect. */
 static const struct {
         const char *name;
         unsigned reversals;

@@ -222,7 +222,7 @@ START_TEST(wants_calls)
 }
 END_TEST
 
-/* Nobody is called more often than there is something new to read. */
+/* The policy is not called more often than there is something new to read. */
 START_TEST(shortest_period)
 {
         const Setting *row = setting_find(idled_policy.settings, "Policy", "Period");
@@ -253,7 +253,7 @@ START_TEST(offered)
 }
 END_TEST
 
-/* CPUs that come or go: everything is kept until the load is known anew. */
+/* CPUs that come or go: everything is kept until the load is known again. */
 START_TEST(hotplug)
 {
         g_autoptr(Topology) before = grid_build(&eight);
