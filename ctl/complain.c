@@ -6,6 +6,13 @@
 
 #include "ctl.h"
 
+static const Verb *about; /* NULL: idlectl itself */
+
+void complain_about(const Verb *verb)
+{
+        about = verb;
+}
+
 static int complain_text(const char *format, va_list arguments, const char *hint)
 {
         g_autofree char *text = g_strdup_vprintf(format, arguments);
@@ -26,8 +33,9 @@ int complain(const char *format, ...)
 
 int complain_usage(const Verb *verb, const char *format, ...)
 {
+        const Verb *which = verb ? verb : about;
         g_autofree char *hint = g_strdup_printf("; try \"idlectl %s%s--help\"",
-                                                verb ? verb->name : "", verb ? " " : "");
+                                                which ? which->name : "", which ? " " : "");
         va_list arguments;
 
         va_start(arguments, format);

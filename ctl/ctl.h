@@ -174,7 +174,11 @@ json_object *version_ask(Ctl *ctl, int *ret_status);
 /* "idlectl: ..." on standard error, one line. Returns EXIT_FAILED. */
 int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The same with a hint at --help behind it; `verb` may be NULL. Returns EXIT_USAGE. */
+/* The same with a hint at the --help of `verb`; NULL: that of the last complain_about(). Returns
+ * EXIT_USAGE. */
 int complain_usage(const Verb *verb, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Whose --help such hints name from now on; NULL: idlectl's. */
+void complain_about(const Verb *verb);
 
 #endif

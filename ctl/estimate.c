@@ -8,7 +8,6 @@
  */
 #include "estimate.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
@@ -174,7 +173,7 @@ static Turbostat *read_turbostat(const char *path)
         gsize length;
 
         if (!g_file_get_contents(path, &text, &length, &error)) {
-                complain("%s: cannot be read: %s", path, g_strerror(errno));
+                complain("%s", error->message);
                 return NULL;
         }
         if (strlen(text) != length) {

@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "estimate.h"
+#include "model/pack.h"
 
 #define SENSES (SENSE_RESIDENCY | SENSE_PRESSURE)
 
@@ -157,8 +158,19 @@ static double clock_share(const Meter *meter, int cpu)
         return MIN((double)khz / (double)highest, 1);
 }
 
+/* What a core does per second; its threads have one clock, which matters only while it is busy. */
+static double core_work_now(const Meter *meter, const TopologyCore *core)
+{
+        const Topology *topology = meter->watch->topology;
+        const Snapshot *seen = meter->watch->seen;
+        double work = core_work(topology, core, &seen->cpus, seen->busy);
+
+        return work > 0 ? work * clock_share(meter, topology->core_cpus[core->first]) : 0;
+}
+
 void meter_read(Meter *meter)
 {
+        const Topology *topology = meter->watch->topology;
         const Snapshot *seen = meter->watch->seen;
         MeterReading *sum = &meter->sum;
         double seconds;
@@ -172,9 +184,8 @@ void meter_read(Meter *meter)
                 sum->joules += estimate_watts(meter->table, meter->watch) * seconds;
         else
                 sum->joules += read_energy(meter) < 0 ? NAN : used_joules(meter);
-        CPUSET_FOREACH(cpu, &seen->cpus)
-                if (seen->busy[cpu] > 0)
-                        sum->busy += (double)seen->busy[cpu] * seconds * clock_share(meter, cpu);
+        for (int i = 0; i < topology->n_cores; i++)
+                sum->busy += core_work_now(meter, &topology->cores[i]) * seconds;
         sum->waiting += seen->have & SENSE_PRESSURE ? seen->pressure * seconds : NAN;
         sum->seconds += seconds;
         sum->hotplug |= !cpuset_equal(&meter->online, &meter->watch->topology->online) ||

@@ -3,8 +3,9 @@
  * The meter of a block: energy, work, waiting and power between a beginning and an end.
  *
  * Energy comes from RAPL, or where that cannot be read from the idle states and a power table. Work
- * is the busy time of all CPUs, each second counted by the clock that the CPU had: seconds at the
- * highest clock. Reading wakes no CPU but those that RAPL needs (watch.h).
+ * is the busy time of all cores by core_work(), each second counted by the clock that the core had:
+ * seconds of the fastest CPU at its highest clock. Reading wakes no CPU but those that RAPL needs
+ * (watch.h).
  */
 #ifndef IDLED_METER_H
 #define IDLED_METER_H
@@ -20,7 +21,7 @@ typedef struct Meter Meter;
 typedef struct MeterReading {
         double seconds;
         double joules;  /* NAN: RAPL could not be read throughout */
-        double busy;    /* seconds of CPUs at their highest clock */
+        double busy;    /* seconds of the fastest CPU at its highest clock */
         double waiting; /* seconds in which some task waited for a CPU; NAN: the kernel has no PSI
                          */
         bool hotplug;   /* CPUs came or went */

@@ -92,16 +92,16 @@ static void add_rows(GPtrArray *rows, const VerbOption *table)
                 g_ptr_array_add(rows, (gpointer)table);
 }
 
-/* The verb's options, of VerbOption. */
+/* The options that the verb takes, its own first, of VerbOption. */
 static GPtrArray *verb_rows(const Verb *verb)
 {
         GPtrArray *rows = g_ptr_array_new();
 
+        for (size_t i = 0; i < G_N_ELEMENTS(verb->options); i++)
+                add_rows(rows, verb->options[i]);
         if (!verb->mute)
                 add_rows(rows, json_option);
         add_rows(rows, everywhere);
-        for (size_t i = 0; i < G_N_ELEMENTS(verb->options); i++)
-                add_rows(rows, verb->options[i]);
         return rows;
 }
 
@@ -187,6 +187,7 @@ static const Verb *find_verb(const Verb *verbs, const char *name)
         g_autoptr(GPtrArray) names = g_ptr_array_new();
         const char *nearest;
 
+        complain_about(NULL);
         for (const Verb *v = verbs; v->name; v++) {
                 if (g_str_equal(v->name, name))
                         return v;
@@ -255,6 +256,7 @@ int options_parse(int argc, char **argv, const Verb *verbs, Ctl *ctl, const Verb
         *ret_verb = at > 0 ? find_verb(verbs, argv[at]) : verbs;
         if (!*ret_verb)
                 return EXIT_USAGE;
+        complain_about(*ret_named ? *ret_verb : NULL);
         if (at > 0)
                 memmove(argv + at, argv + at + 1, sizeof(*argv) * (size_t)(argc - at));
         status = take_options(at > 0 ? argc - 1 : argc, argv, all, table, *ret_verb, ctl);

@@ -451,11 +451,12 @@ json_object *record_file_ask(Ctl *ctl, const RecordAsks *asks, char *const *comm
 void record_file_show(const Ctl *ctl, json_object *answer)
 {
         bool output = g_str_equal(json_text(answer, "file"), "-");
+        int64_t samples = json_int(answer, "samples", 0), cpus = json_int(answer, "cpus", 0);
 
         fprintf(output ? stderr : stdout,
-                "%" G_GINT64_FORMAT " samples of %" G_GINT64_FORMAT " CPUs in %.1f s, %.1f kB, "
+                "%" G_GINT64_FORMAT " sample%s of %" G_GINT64_FORMAT " CPU%s in %.1f s, %.1f kB, "
                 "%.2f s of CPU time\n",
-                json_int(answer, "samples", 0), json_int(answer, "cpus", 0),
+                samples, samples == 1 ? "" : "s", cpus, cpus == 1 ? "" : "s",
                 json_number(answer, "seconds", 0), json_number(answer, "file_bytes", 0) / 1000,
                 json_number(answer, "own_cpu_seconds", 0));
         if (json_get(answer, "daemon_error"))

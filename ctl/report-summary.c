@@ -51,18 +51,23 @@ static char *moment_text(double seconds, double offset)
         return time ? g_date_time_format(time, "%Y-%m-%d %H:%M:%S") : NULL;
 }
 
-/* "1.2 kJ (95 % interval: 0.9 kJ to 1.5 kJ)"; NULL if nothing is known. */
+/* "saved 1.2 kJ (95 % interval: 0.9 kJ to 1.5 kJ)", or "cost 177 J more" with the interval of that;
+ * NULL if nothing is known. */
 static char *saved_text(const ReportSaving *saving)
 {
-        g_autofree char *value = joules_text(saving->joules[0]);
-        g_autofree char *low = joules_text(saving->joules[1]);
-        g_autofree char *high = joules_text(saving->joules[2]);
+        bool costs = saving->joules[0] < 0;
+        int sign = costs ? -1 : 1;
+        g_autofree char *value = joules_text(sign * saving->joules[0]);
+        g_autofree char *low = joules_text(sign * saving->joules[costs ? 2 : 1]);
+        g_autofree char *high = joules_text(sign * saving->joules[costs ? 1 : 2]);
+        g_autofree char *range = low && high
+                                         ? g_strdup_printf(" (95 %% interval: %s to %s)", low, high)
+                                         : NULL;
 
         if (!value)
                 return NULL;
-        if (!low || !high)
-                return g_steal_pointer(&value);
-        return g_strdup_printf("%s (95 %% interval: %s to %s)", value, low, high);
+        return g_strdup_printf("%s %s%s%s", costs ? "cost" : "saved", value, costs ? " more" : "",
+                               range ?: "");
 }
 
 static const char *verdict_text(const ReportSaving *saving)
@@ -96,8 +101,8 @@ static void put_savings(GString *text, const Report *report)
                 g_autofree char *saved = saved_text(saving);
 
                 if (saved)
-                        g_string_append_printf(text, " Policy %s saved %s: %s.", saving->policy,
-                                               saved, verdict_text(saving));
+                        g_string_append_printf(text, " Policy %s %s: %s.", saving->policy, saved,
+                                               verdict_text(saving));
         }
 }
 

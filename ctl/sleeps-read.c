@@ -166,7 +166,7 @@ SleepsReader *sleeps_begin(Ctl *ctl, const uint64_t *limits_ns, int n_limits)
                 g_clear_pointer(&reader->why, g_free);
                 return reader;
         }
-        if (error && client_manager(ctl->client)) {
+        if (error && client_manager(ctl->client) && !g_str_has_suffix(error, reader->why)) {
                 g_autofree char *here = g_steal_pointer(&reader->why);
 
                 reader->why = g_strdup_printf("%s; idled says: %s", here, error);

@@ -333,9 +333,11 @@ json_object *top_ask(Ctl *ctl, int *ret_status)
         }
         top.by = asked.by;
         top.only = asked.cpus_given ? &asked.cpus : NULL;
-        if (!check_columns(&top, "--columns", asked.columns) ||
-            !check_columns(&top, "--sort", asked.sort) ||
-            (asked.power && !top.table && top.watch->energy_error < 0))
+        if (top.only && !cpuset_intersects(top.only, &top.watch->topology->online))
+                complain("--cpus: none of these CPUs is online");
+        else if (!check_columns(&top, "--columns", asked.columns) ||
+                 !check_columns(&top, "--sort", asked.sort) ||
+                 (asked.power && !top.table && top.watch->energy_error < 0))
                 *ret_status = EXIT_USAGE;
         else if ((r = top_restart(&top)) < 0)
                 *ret_status = complain("failed to read the CPUs: %s", g_strerror(-r));

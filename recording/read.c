@@ -244,9 +244,10 @@ char *recording_problem(const RecordingReader *reader)
                              report->newer, report->newest_version, FRAME_VERSION);
         if (report->frames + report->newer > 0 && report->damaged > 0)
                 add_sentence(text,
-                             "%" PRIu64 " bytes in %" PRIu64 " places are damaged and were left "
-                             "out, the first at offset %" PRIu64,
-                             report->damaged_bytes, report->damaged, report->first_damage);
+                             "%" PRIu64 " damaged bytes in %" PRIu64 " place%s were left out, the "
+                             "first at offset %" PRIu64,
+                             report->damaged_bytes, report->damaged,
+                             report->damaged == 1 ? "" : "s", report->first_damage);
         if (report->frames + report->newer > 0 && report->incomplete > 0)
                 add_sentence(text,
                              "the last %" PRIu64 " bytes are an incomplete frame, as after a "

@@ -155,26 +155,13 @@ void manager_start_evaluation(const Manager *manager, ActivePolicy *active, bool
 
 /* Readings */
 
-/* Work per second in CPUs of the fastest kind: of the threads of a core that are busy at the same
- * time each but the first adds SMT_GAIN. */
-static double work_of(const Manager *manager, const Snapshot *snapshot)
+/* Work per second in CPUs of the fastest kind. */
+static double work_of(const Topology *topology, const Snapshot *snapshot)
 {
-        const Topology *t = manager->topology;
         double work = 0;
 
-        for (int i = 0; i < t->n_cores; i++) {
-                const TopologyCore *core = &t->cores[i];
-                double free = 1, sum = 0;
-
-                for (int j = 0; j < core->n_threads; j++) {
-                        double busy = snapshot->busy[t->core_cpus[core->first + (uint32_t)j]];
-
-                        free *= 1 - CLAMP(busy, 0, 1);
-                        sum += busy;
-                }
-                work += core->capacity * (1 - free + SMT_GAIN * (sum - (1 - free))) /
-                        CAPACITY_SCALE;
-        }
+        for (int i = 0; i < topology->n_cores; i++)
+                work += core_work(topology, &topology->cores[i], &snapshot->cpus, snapshot->busy);
         return work;
 }
 
@@ -192,7 +179,7 @@ static Meter read_meter(Manager *manager)
                 return (Meter){ 0 };
         snapshot_compute(now->time_usec ? now : NULL, before, manager->meter.snapshot);
         meter.seconds = (double)s->interval_usec / 1e6;
-        meter.work = work_of(manager, s) * meter.seconds;
+        meter.work = work_of(manager->topology, s) * meter.seconds;
         meter.delay = s->have & SENSE_PRESSURE ? s->pressure * meter.seconds : 0;
         for (int i = 0; s->have & SENSE_ENERGY && i < s->n_energy; i++) {
                 if (!s->energy[i].package)
@@ -262,7 +249,7 @@ static void pass(Manager *manager, ActivePolicy *p)
                             (!other || other == p->evaluator) && !manager_has_window(manager) &&
                             takes_effect(manager, p) &&
                             manager_energy_source(manager) != ENERGY_SOURCE_NONE,
-                .work = work_of(manager, manager->snapshot),
+                .work = work_of(manager->topology, manager->snapshot),
         };
 
         evaluator_pass(p->evaluator, options_of(manager), &view);

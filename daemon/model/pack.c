@@ -280,3 +280,20 @@ void pack_parked(const Pack *pack, const Topology *topology, PackSize size, CpuS
                         topology_add_core(topology, core, ret_parked);
         cpuset_and(ret_parked, &pack->cpus);
 }
+
+double core_work(const Topology *topology, const TopologyCore *core, const CpuSet *cpus,
+                 const float *busy)
+{
+        double free = 1, sum = 0, occupied;
+
+        for (int i = 0; i < core->n_threads; i++) {
+                int cpu = topology->core_cpus[core->first + (uint32_t)i];
+                double share = cpuset_has(cpus, cpu) && busy[cpu] > 0 ? busy[cpu] : 0;
+
+                share = share < 1 ? share : 1;
+                free *= 1 - share;
+                sum += share;
+        }
+        occupied = 1 - free;
+        return core->capacity * (occupied + SMT_GAIN * (sum - occupied)) / CAPACITY_SCALE;
+}

@@ -25,6 +25,12 @@ typedef enum PackOrder {
 /* The throughput that each further busy thread adds to a core, as a share of the first one's. */
 #define SMT_GAIN 0.25
 
+/* What the busy shares of a core's threads amount to, in CPUs of the machine's fastest kind: its
+ * capacity while at least one thread is busy, and SMT_GAIN of it for each further one, as if they
+ * were busy independently of each other. Only the CPUs in `cpus` count; `busy` is by CPU. */
+double core_work(const Topology *topology, const TopologyCore *core, const CpuSet *cpus,
+                 const float *busy);
+
 /* What is kept: the first `cores` of the order, and those of the first `fast` cores of the fastest
  * class that are not among them. */
 typedef struct PackSize {

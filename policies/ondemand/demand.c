@@ -39,24 +39,18 @@ static void add_active(Demand *demand, const Pack *pack, int cpu, uint16_t capac
 static double add_core(const PolicyInput *input, const Pack *pack, const TopologyCore *core,
                        DemandLimits limits, Demand *demand)
 {
-        double idle = 1, sum = 0, elsewhere = 0, occupied;
+        double elsewhere = 0;
 
         for (int i = 0; i < core->n_threads; i++) {
                 int cpu = input->topology->core_cpus[core->first + i];
                 double busy = input->snapshot->busy[cpu];
-                bool ours = cpuset_has(&pack->cpus, cpu);
 
-                if (ours) {
-                        sum += busy;
-                        idle *= 1 - busy;
-                }
-                if (ours && cpuset_has(input->allowed, cpu))
+                if (cpuset_has(&pack->cpus, cpu) && cpuset_has(input->allowed, cpu))
                         add_active(demand, pack, cpu, core->capacity, busy, limits);
                 else
                         elsewhere += busy;
         }
-        occupied = 1 - idle;
-        demand->work += core->capacity * (occupied + SMT_GAIN * (sum - occupied)) / CAPACITY_SCALE;
+        demand->work += core_work(input->topology, core, &pack->cpus, input->snapshot->busy);
         return elsewhere;
 }
 

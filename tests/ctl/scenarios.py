@@ -126,6 +126,13 @@ def unparked():
     return says
 
 
+def unparkable():
+    says = unparked()
+    says["manager"].update(ParkBackend="none (Operation not supported)",
+                           Missing=[("park", "it is not usable here")])
+    return says
+
+
 def hold(number, **more):
     return dict({
         "Id": number, "Owner": "user 1000 (:1.7)", "User": 1000, "Pid": 0, "Bound": False,
@@ -316,8 +323,8 @@ def hostile():
     return says
 
 
-SCENARIOS = {f.__name__: f for f in (normal, unparked, dry, paused, degraded, strange, large,
-                                   busy, single, measured, limited, held, long, fleet,
+SCENARIOS = {f.__name__: f for f in (normal, unparked, unparkable, dry, paused, degraded, strange,
+                                   large, busy, single, measured, limited, held, long, fleet,
                                    hostile)}
 SCENARIOS["measured-costs"] = lambda: measured("costs", (-3.2, -3.5, -2.9), (-50.0, -60.0, -40.0))
 SCENARIOS["measured-unclear"] = lambda: measured("unknown", (0.2, -1.1, 1.5), (5.0, -20.0, 30.0))

@@ -159,6 +159,13 @@ class Doctor(TestCase):
         self.assertIn("idled", {f["check"] for f in wrong})
         self.assertIn("idlectl verify", {f["fix"] for f in wrong})
 
+    def test_cannot_park(self):
+        self.start("unparkable")
+        wrong, _ = self.findings()
+        self.assertEqual([f["check"] for f in wrong], ["idled"])
+        self.assertIn("cannot park", wrong[0]["found"])
+        self.assertIn("Operation not supported", wrong[0]["found"])
+
     def test_no_machine(self):
         result = self.run_ctl("doctor", "--root", self.directory)
         self.assertEqual((result.returncode, result.stdout), (1, ""))

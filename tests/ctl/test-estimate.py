@@ -113,7 +113,7 @@ class Files(EstimateCase):
                 self.assertIn(says, result.stderr)
         result = self.estimate("--power", "coreidle", "--turbostat", self.directory)
         self.assertEqual(result.returncode, 1)
-        self.assertIn("cannot be read", result.stderr)
+        self.assertIn("Is a directory", result.stderr)
 
     def test_usage(self):
         for arguments, says in ((["--work", "0"], "expected megabytes"),

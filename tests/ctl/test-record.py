@@ -103,7 +103,7 @@ class Contents(Recording):
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               env=environment()) as process:
             out, err = process.communicate(timeout=TIMEOUT)
-        self.assertIn(b"samples of 8 CPUs", err)
+        self.assertIn(b"1 sample of 8 CPUs", err)
         result = subprocess.run([IDLECTL, "export", "-"], input=out, capture_output=True,
                                 env=environment(), timeout=TIMEOUT, check=False)
         self.assertEqual((result.returncode, result.stderr), (0, b""))
@@ -316,7 +316,7 @@ class BadDays(Recording):
                 ("foreign", b"PNG" * 100, 1, 0, "found no frame of a recording"),
                 ("cut", data[:third + 50], 0, 2, "the last 50 bytes are an incomplete frame"),
                 ("flipped", data[:second + 60] + bytes([data[second + 60] ^ 1]) +
-                 data[second + 61:], 0, 2, f"damaged and were left out, the first at offset {second}"),
+                 data[second + 61:], 0, 2, f"left out, the first at offset {second}"),
                 ("newer", bytes(newer), 1, 0, "1 frames have version 2"),
                 ("partly newer", bytes(newer) + data[second:], 0, 2, "reads versions up to 1")):
             result = self.damaged(damaged)

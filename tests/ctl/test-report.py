@@ -162,6 +162,8 @@ class Pages(TestCase):
         """Parking that costs is said to."""
         page = self.check(self.page(("costly", 16, 900)))
         self.assertIn("it costs energy", page.text)
+        self.assertRegex(page.text, r"Policy ondemand cost [0-9.]+ k?J more \(95 % interval: \d")
+        self.assertNotRegex(page.text, r"saved -|-\d[\d.]* k?J")
         self.assertNotIn("it saves energy", page.text)
 
     def test_bare(self):

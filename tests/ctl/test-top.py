@@ -299,6 +299,12 @@ class Output(Tree):
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.wait(TIMEOUT), 0)
 
+    def test_no_such_cpus(self):
+        """No row of zeros for CPUs that are not there."""
+        result = self.top("--cpus", "99", "--count", "1", "--interval", "10ms")
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn("--cpus", result.stderr)
+
     def test_no_machine(self):
         result = self.run_ctl("top", "--root", self.directory, "--count", "1")
         self.assertEqual((result.returncode, result.stdout), (1, ""))

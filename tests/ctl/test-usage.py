@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Bad usage of every kind: a hint in one line, exit status 2, nothing on standard output."""
 import os
+import re
 import signal
 import subprocess
 import unittest
@@ -122,6 +123,11 @@ BAD = [
     (["status", "--session-bus", "--bus-address", "unix:path=/x"], "expected one of them"),
 ]
 
+# An option of a verb with a value that it refuses.
+BAD_VALUES = [["top", "--by", "planet"], ["record", "x", "--interval", "0"], ["--interval=0", "top"],
+              ["estimate", "--work=0"], ["prove", "--precision=0"], ["latency", "--sweep=x"],
+              ["export", "x", "--format=xml"], ["hold", "--latency=x"], ["sleeps", "--seconds=-1"]]
+
 
 class Usage(TestCase):
     def test_bad(self):
@@ -134,6 +140,16 @@ class Usage(TestCase):
                 self.assertTrue(result.stderr.startswith("idlectl: "), result.stderr)
                 self.assertIn(text, result.stderr)
                 self.assertRegex(result.stderr, r'; try "idlectl ([a-z]+ )?--help"\n$')
+
+    def test_hint(self):
+        """The page that a hint names has the option that the message is about."""
+        for arguments in BAD_VALUES:
+            with self.subTest(arguments=arguments):
+                result = self.run_ctl(*arguments)
+                self.assertEqual((result.returncode, result.stdout), (2, ""))
+                page = re.search(r'try "idlectl (.*)"\n$', result.stderr)[1]
+                option = next(a for a in arguments if a.startswith("--")).partition("=")[0]
+                self.assertIn(option + " ", self.run_ctl(*page.split()).stdout)
 
     def test_help(self):
         result = self.run_ctl("--help")
