@@ -61,6 +61,12 @@ const Setting evaluate_settings[] = {
           .min = 0.001,
           .max = 0.5,
           .help = "Share of any hour that trials take at most" },
+        { .section = "Evaluate",
+          .key = "PowerTable",
+          .type = SETTING_STRING,
+          .offset = offsetof(EvaluateOptions, power_table),
+          .fallback = "",
+          .help = "Power table to estimate energy from where there is no RAPL; empty: none" },
         { .key = NULL },
 };
 

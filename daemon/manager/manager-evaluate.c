@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -21,6 +22,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "config/power-table.h"
 #include "manager/manager-parts.h"
 #include "manager/trial.h"
 #include "model/pack.h"
@@ -46,7 +48,14 @@ static Evaluator *nth(const Manager *manager, guint i)
         return g_array_index(manager->policies, ActivePolicy, i).evaluator;
 }
 
+/* Sources */
+
 EnergySource manager_energy_source(const Manager *manager)
+{
+        return manager->meter.source;
+}
+
+static EnergySource find_source(const Manager *manager, const Config *config)
 {
         const EnergyDomain *domains;
         int n = sensors_energy_domains(manager->sensors, &domains);
@@ -54,7 +63,21 @@ EnergySource manager_energy_source(const Manager *manager)
         for (int i = 0; i < n; i++)
                 if (domains[i].package)
                         return ENERGY_SOURCE_RAPL;
+        if (config->power && sensors_have(manager->sensors) & SENSE_RESIDENCY)
+                return ENERGY_SOURCE_ESTIMATE;
         return ENERGY_SOURCE_NONE;
+}
+
+void manager_choose_source(Manager *manager, const Config *config)
+{
+        EnergySource source = find_source(manager, config);
+
+        if (source == manager->meter.source)
+                return;
+        for (guint i = 0; i < manager->policies->len; i++)
+                g_clear_pointer(&g_array_index(manager->policies, ActivePolicy, i).evaluator,
+                                g_free);
+        manager->meter.source = source;
 }
 
 /* Files */
@@ -98,7 +121,8 @@ static bool recall(const Manager *manager, const char *policy, Evaluator *evalua
         if (r == -EBADMSG || r == -EFBIG)
                 set_aside(manager, policy, path, "found no state of an evaluator in it");
         else if (r == -ESTALE)
-                set_aside(manager, policy, path, "found the state of another machine in it");
+                set_aside(manager, policy, path,
+                          "found what another machine or energy source measured");
         return r >= 0;
 }
 
@@ -178,30 +202,80 @@ static double work_of(const Manager *manager, const Snapshot *snapshot)
         return work;
 }
 
+/* The names of idle states, which may change with the driver. */
+static void read_states(Manager *manager)
+{
+        const Topology *t = manager->topology;
+
+        if (manager->meter.source != ENERGY_SOURCE_ESTIMATE)
+                return;
+        if (!manager->meter.idle)
+                manager->meter.idle = g_new0(IdleTable, (gsize)t->n_cpus);
+        CPUSET_FOREACH(cpu, &t->online) {
+                IdleTable *table = &manager->meter.idle[cpu];
+
+                table->n_states = idle_states_read(manager->setup.root, cpu, table->states);
+        }
+}
+
+static unsigned senses_of(EnergySource source)
+{
+        return SENSE_LOAD | SENSE_PRESSURE |
+               (source == ENERGY_SOURCE_RAPL       ? SENSE_ENERGY
+                : source == ENERGY_SOURCE_ESTIMATE ? SENSE_RESIDENCY
+                                                   : 0);
+}
+
+/* Joules of all packages by RAPL; NaN: one of them is not known. */
+static double packages_joules(const Snapshot *s)
+{
+        double joules = 0;
+        bool any = false;
+
+        for (int i = 0; s->have & SENSE_ENERGY && i < s->n_energy; i++) {
+                if (!s->energy[i].package)
+                        continue;
+                any = true;
+                joules += s->energy[i].valid ? s->energy[i].joules : NAN;
+        }
+        return any ? joules : NAN;
+}
+
+/* What was used since it was read last; NaN: not known. */
+static double read_joules(const Manager *manager, double seconds)
+{
+        const Snapshot *s = manager->meter.snapshot;
+
+        switch (manager->meter.source) {
+        case ENERGY_SOURCE_RAPL:
+                return packages_joules(s);
+        case ENERGY_SOURCE_ESTIMATE:
+                if (!(s->have & SENSE_RESIDENCY) || !manager->meter.idle)
+                        return NAN;
+                return seconds * power_table_watts(manager->config->power, manager->topology,
+                                                   manager->meter.idle, s);
+        default:
+                return NAN;
+        }
+}
+
 /* What happened since it was read last. */
 static Meter read_meter(Manager *manager)
 {
         Counters *before = manager->meter.previous, *now = manager->meter.current;
         const Snapshot *s = manager->meter.snapshot;
-        Meter meter = { .valid = true };
-        bool packages = false;
+        Meter meter = { 0 };
 
         manager->meter.previous = now;
         manager->meter.current = before;
-        if (counters_read(manager->sensors, SENSE_LOAD | SENSE_PRESSURE | SENSE_ENERGY, before) < 0)
+        if (counters_read(manager->sensors, senses_of(manager->meter.source), before) < 0)
                 return (Meter){ 0 };
         snapshot_compute(now->time_usec ? now : NULL, before, manager->meter.snapshot);
         meter.seconds = (double)s->interval_usec / 1e6;
         meter.work = work_of(manager, s) * meter.seconds;
         meter.delay = s->have & SENSE_PRESSURE ? s->pressure * meter.seconds : 0;
-        for (int i = 0; s->have & SENSE_ENERGY && i < s->n_energy; i++) {
-                if (!s->energy[i].package)
-                        continue;
-                packages = true;
-                meter.valid &= s->energy[i].valid;
-                meter.joules += s->energy[i].joules;
-        }
-        meter.valid &= packages;
+        meter.joules = read_joules(manager, meter.seconds);
+        meter.valid = isfinite(meter.joules);
         return meter;
 }
 
@@ -266,8 +340,10 @@ static void pass(Manager *manager, ActivePolicy *p)
         };
 
         evaluator_pass(p->evaluator, options_of(manager), &view);
-        if (!other && trying(manager))
-                read_meter(manager);
+        if (other || !trying(manager))
+                return;
+        read_states(manager);
+        read_meter(manager);
 }
 
 void manager_evaluate(Manager *manager)
@@ -389,4 +465,5 @@ void manager_meter_done(Manager *manager)
         counters_free(manager->meter.previous);
         counters_free(manager->meter.current);
         snapshot_free(manager->meter.snapshot);
+        g_free(manager->meter.idle);
 }

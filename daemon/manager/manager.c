@@ -219,6 +219,7 @@ bool manager_rescan(Manager *manager)
         manager->topology = topology;
         manager_read_facts(manager);
         sensors_rescan(manager->sensors, topology);
+        manager_choose_source(manager, manager->config);
         manager->stale = true;
         manager_changed(manager, CHANGE_TOPOLOGY);
         return true;

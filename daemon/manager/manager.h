@@ -124,8 +124,10 @@ typedef struct EnergyTotal {
 /* Readings at the ends of what evaluators measure. */
 typedef struct MeterState {
         const struct EvaluationCalls *calls;
+        EnergySource source;
         Counters *previous, *current;
         Snapshot *snapshot;
+        IdleTable *idle; /* of CPUs when the trial began, for estimates; NULL: none was needed */
         sd_event_source *timer; /* of the trial that goes on */
         uint64_t kept_usec;     /* when the files were written last */
         int keep_error;         /* why they could not be; 0: they were */
