@@ -27,8 +27,9 @@
 #include "manager/trial.h"
 #include "model/pack.h"
 
-#define TIMER_USEC 10000                  /* accuracy of the timer */
-#define SAVE_USEC  (300 * G_USEC_PER_SEC) /* files are written no more often than that */
+#define TIMER_USEC         10000                  /* accuracy of the timer */
+#define BATTERY_BLOCK_USEC (180 * G_USEC_PER_SEC) /* 20 steps of 10 mWh at 4 W */
+#define SAVE_USEC          (300 * G_USEC_PER_SEC) /* files are written no more often than that */
 
 static uint64_t now_usec(void)
 {
@@ -38,9 +39,16 @@ static uint64_t now_usec(void)
         return (uint64_t)now.tv_sec * G_USEC_PER_SEC + (uint64_t)now.tv_nsec / 1000;
 }
 
-static const EvaluateOptions *options_of(const Manager *manager)
+/* As configured, with blocks that are long enough for the steps of batteries. */
+static EvaluateOptions options_of(const Manager *manager)
 {
-        return config_section(manager->config, "Evaluate")->options;
+        EvaluateOptions options =
+                *(const EvaluateOptions *)config_section(manager->config, "Evaluate")->options;
+        uint64_t least = manager->setup.battery_block_usec;
+
+        if (manager->meter.source == ENERGY_SOURCE_BATTERY)
+                options.block_usec = MAX(options.block_usec, least ? least : BATTERY_BLOCK_USEC);
+        return options;
 }
 
 static Evaluator *nth(const Manager *manager, guint i)
@@ -59,13 +67,25 @@ static EnergySource find_source(const Manager *manager, const Config *config)
 {
         const EnergyDomain *domains;
         int n = sensors_energy_domains(manager->sensors, &domains);
+        BatteryReading battery;
 
         for (int i = 0; i < n; i++)
                 if (domains[i].package)
                         return ENERGY_SOURCE_RAPL;
         if (config->power && sensors_have(manager->sensors) & SENSE_RESIDENCY)
                 return ENERGY_SOURCE_ESTIMATE;
+        /* Also while it is plugged in: the source does not change with the plug. */
+        if (battery_read(manager->setup.root, &battery) == 0)
+                return ENERGY_SOURCE_BATTERY;
         return ENERGY_SOURCE_NONE;
+}
+
+unsigned manager_evaluation_senses(const Manager *manager)
+{
+        for (guint i = 0; i < manager->policies->len; i++)
+                if (nth(manager, i) && manager->meter.source == ENERGY_SOURCE_BATTERY)
+                        return SENSE_POWER;
+        return 0;
 }
 
 void manager_choose_source(Manager *manager, const Config *config)
@@ -241,14 +261,26 @@ static double packages_joules(const Snapshot *s)
         return any ? joules : NAN;
 }
 
+static double read_battery(Manager *manager)
+{
+        BatteryReading before = manager->meter.battery;
+
+        manager->meter.battery = (BatteryReading){ 0 };
+        if (battery_read(manager->setup.root, &manager->meter.battery) < 0)
+                return NAN;
+        return battery_joules(&before, &manager->meter.battery);
+}
+
 /* What was used since it was read last; NaN: not known. */
-static double read_joules(const Manager *manager, double seconds)
+static double read_joules(Manager *manager, double seconds)
 {
         const Snapshot *s = manager->meter.snapshot;
 
         switch (manager->meter.source) {
         case ENERGY_SOURCE_RAPL:
                 return packages_joules(s);
+        case ENERGY_SOURCE_BATTERY:
+                return read_battery(manager);
         case ENERGY_SOURCE_ESTIMATE:
                 if (!(s->have & SENSE_RESIDENCY) || !manager->meter.idle)
                         return NAN;
@@ -315,18 +347,28 @@ static Evaluator *trying(const Manager *manager)
  * While a block of the other arm or a wash-out goes on that is as it should be. */
 static bool takes_effect(const Manager *manager, const ActivePolicy *p)
 {
+        const EvaluateOptions options = options_of(manager);
         const Evaluator *e = p->evaluator;
         CpuSet wanted = manager->topology->online;
 
         cpuset_subtract(&wanted, &p->wish.allowed);
-        if (cpuset_is_empty(&wanted) || !evaluator_is_on(e, options_of(manager)) ||
+        if (cpuset_is_empty(&wanted) || !evaluator_is_on(e, &options) ||
             (evaluator_due(e) != UINT64_MAX && !e->slot.counted))
                 return true;
         return cpuset_intersects(&wanted, &manager->parked);
 }
 
+/* False while energy cannot be measured now: by battery, while the machine is plugged in. */
+static bool has_energy(const Manager *manager)
+{
+        if (manager->meter.source == ENERGY_SOURCE_BATTERY)
+                return manager->snapshot->have & SENSE_POWER && manager->snapshot->on_battery;
+        return manager->meter.source != ENERGY_SOURCE_NONE;
+}
+
 static void pass(Manager *manager, ActivePolicy *p)
 {
+        const EvaluateOptions options = options_of(manager);
         const Evaluator *other = trying(manager);
         EvaluatorView view = {
                 .now_usec = now_usec(),
@@ -334,12 +376,11 @@ static void pass(Manager *manager, ActivePolicy *p)
                           trial_honours(manager->trial, p->policy->name) != 0,
                 .possible = !manager->trial && !manager->setup.dry_run &&
                             (!other || other == p->evaluator) && !manager_has_window(manager) &&
-                            takes_effect(manager, p) &&
-                            manager_energy_source(manager) != ENERGY_SOURCE_NONE,
+                            takes_effect(manager, p) && has_energy(manager),
                 .work = work_of(manager, manager->snapshot),
         };
 
-        evaluator_pass(p->evaluator, options_of(manager), &view);
+        evaluator_pass(p->evaluator, &options, &view);
         if (other || !trying(manager))
                 return;
         read_states(manager);
@@ -363,6 +404,7 @@ void manager_evaluate(Manager *manager)
 static int on_slot(sd_event_source *source, uint64_t usec, void *userdata)
 {
         Manager *manager = userdata;
+        const EvaluateOptions options = options_of(manager);
         Evaluator *e = trying(manager);
         uint64_t pairs, dropped, now;
         Meter meter;
@@ -373,7 +415,7 @@ static int on_slot(sd_event_source *source, uint64_t usec, void *userdata)
         manager_evaluate(manager);
         pairs = e->estimator.n_pairs;
         dropped = estimator_dropped(&e->estimator);
-        evaluator_step(e, options_of(manager), now, &meter);
+        evaluator_step(e, &options, now, &meter);
         set_timer(manager);
         if (e->estimator.n_pairs > pairs || estimator_dropped(&e->estimator) > dropped)
                 manager->meter.calls->changed(manager, CHANGE_EVALUATION);
@@ -386,11 +428,12 @@ static int on_slot(sd_event_source *source, uint64_t usec, void *userdata)
 
 void manager_interrupt_evaluation(Manager *manager, BlockDrop why)
 {
+        const EvaluateOptions options = options_of(manager);
         Evaluator *e = trying(manager);
 
         if (!e)
                 return;
-        evaluator_interrupt(e, options_of(manager), why, now_usec());
+        evaluator_interrupt(e, &options, why, now_usec());
         set_timer(manager);
         manager->meter.calls->changed(manager, CHANGE_EVALUATION);
         manager->meter.calls->wake(manager); /* the arm may be another now */
@@ -398,12 +441,13 @@ void manager_interrupt_evaluation(Manager *manager, BlockDrop why)
 
 bool manager_honours(const Manager *manager, const ActivePolicy *active)
 {
+        const EvaluateOptions options = options_of(manager);
         int told = trial_honours(manager->trial, active->policy->name);
 
         if (told >= 0)
                 return told;
         return !active->wish.for_saving || !active->evaluator ||
-               evaluator_is_on(active->evaluator, options_of(manager));
+               evaluator_is_on(active->evaluator, &options);
 }
 
 static void explain_evaluation(const Evaluator *e, const Section *section, CpuCause *cause)

@@ -24,6 +24,9 @@ void manager_meter_done(Manager *manager);
  * before, evaluators end: what two sources measured is never mixed. */
 void manager_choose_source(Manager *manager, const Config *config);
 
+/* What ticks read for evaluators (Sense flags). */
+unsigned manager_evaluation_senses(const Manager *manager);
+
 /* Gives the policy an evaluator with what was found before the restart; if nothing was, only with
  * `always`. */
 void manager_start_evaluation(const Manager *manager, ActivePolicy *active, bool always);
