@@ -54,6 +54,12 @@ static char *text_joules(double joules)
         return g_strdup_printf("%.0f J", joules);
 }
 
+/* What marks an estimate, as in tables. */
+static const char *energy_mark(json_object *benefit)
+{
+        return g_str_equal(json_text(benefit, "energy_source"), "estimate") ? "~" : "";
+}
+
 /* ", 12.3 kJ (10.0 kJ to 14.6 kJ) since measuring began", or nothing. */
 static void add_joules(GString *text, json_object *benefit)
 {
@@ -63,8 +69,8 @@ static void add_joules(GString *text, json_object *benefit)
         g_autofree char *high = text_joules(json_number(benefit, "saved_joules_high", NAN));
 
         if (isfinite(joules))
-                g_string_append_printf(text, ", %s (%s to %s) since measuring began", value, low,
-                                       high);
+                g_string_append_printf(text, ", %s%s (%s to %s) since measuring began",
+                                       energy_mark(benefit), value, low, high);
 }
 
 char *benefit_text(json_object *benefit)
@@ -74,12 +80,15 @@ char *benefit_text(json_object *benefit)
         double low = json_number(benefit, "saved_watts_low", NAN);
         double high = json_number(benefit, "saved_watts_high", NAN);
         double share = json_number(benefit, "effective_percent", NAN);
+        const char *mark = energy_mark(benefit);
         GString *text = g_string_new(policy);
 
         if (g_str_equal(verdict, "saves"))
-                g_string_append_printf(text, " saves %.1f W (%.1f to %.1f W)", watts, low, high);
+                g_string_append_printf(text, " saves %s%.1f W (%.1f to %.1f W)", mark, watts, low,
+                                       high);
         else if (g_str_equal(verdict, "costs"))
-                g_string_append_printf(text, " costs %.1f W (%.1f to %.1f W)", -watts, -high, -low);
+                g_string_append_printf(text, " costs %s%.1f W (%.1f to %.1f W)", mark, -watts,
+                                       -high, -low);
         else if (isfinite(low))
                 g_string_append_printf(text, ": whether it saves is not known yet (%.1f to %.1f W)",
                                        low, high);

@@ -6,7 +6,7 @@
 #define IDLED_POWER_ESTIMATE_H
 
 #include "ctl.h"
-#include "power-table.h"
+#include "config/power-table.h"
 #include "turbostat.h"
 #include "watch.h"
 

@@ -10,7 +10,7 @@
 #ifndef IDLED_METER_H
 #define IDLED_METER_H
 
-#include "power-table.h"
+#include "config/power-table.h"
 #include "watch.h"
 
 /* No longer than this between two readings: clocks change. */

@@ -16,6 +16,7 @@
 #include "config/config-files.h"
 #include "config/config-parse.h"
 #include "config/config-section.h"
+#include "config/power-table.h"
 #include "config/profile-load.h"
 #include "evaluate/evaluator.h"
 
@@ -306,6 +307,30 @@ static void load_daemon(Config *config, const ConfigPaths *paths, GPtrArray *err
                 check_section(config->sections->pdata[i], paths, "idled.conf", errors);
 }
 
+/* The power table that idled.conf names: a file among the configuration, never a path. */
+static void load_power_table(Config *config, const ConfigPaths *paths, GPtrArray *errors)
+{
+        const Section *section = config_section(config, "Evaluate");
+        const char *name = ((const EvaluateOptions *)section->options)->power_table;
+        Source source = section_source(section, "PowerTable");
+        g_autofree char *clean = log_clean(name), *list = NULL, *hint = NULL;
+        g_auto(GStrv) known = NULL;
+        int r = -ENOENT;
+
+        if (!*name)
+                return;
+        if (!strchr(name, '/') && name[0] != '.')
+                r = power_table_load(paths, name, &config->power, errors);
+        if (r != -ENOENT)
+                return;
+        known = power_tables_list(paths);
+        list = g_strjoinv(", ", known);
+        hint = text_suggest(word_nearest(name, (const char *const *)known));
+        config_error_add(errors, source.file, source.line,
+                         "PowerTable: found \"%s\", expected the name of a table in power/: %s%s",
+                         clean, *list ? list : "there is none", hint);
+}
+
 /* The sections about single CPUs. */
 static const Setting *const tunings[] = { frequency_settings, idle_states_settings,
                                           latency_settings };
@@ -342,6 +367,7 @@ int config_load(const ConfigPaths *paths, GPtrArray *errors, Config **ret_config
                 return r;
         }
         load_daemon(config, paths, errors);
+        load_power_table(config, paths, errors);
         load_policies(config, paths, errors->len > errors_before, errors);
         profiles_load(config, paths, errors);
         apps_load(config, paths, errors);

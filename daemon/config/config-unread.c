@@ -87,7 +87,7 @@ static void check_drop_ins(const Place *place, const char *directory)
 /* One directly below the administrator's directory. Other files may be notes. */
 static void check_directory(const Place *place, const char *entry)
 {
-        static const char *const known[] = { "policies", "profiles", "apps", NULL };
+        static const char *const known[] = { "policies", "profiles", "apps", "power", NULL };
         g_autofree char *path = g_build_filename(place->paths->admin_dir, entry, NULL);
         g_autofree char *hint = NULL;
         struct stat st;
@@ -97,7 +97,7 @@ static void check_directory(const Place *place, const char *entry)
                 return;
         hint = text_suggest(word_nearest(entry, known));
         config_error_add(place->errors, shown(place, entry, NULL), 0,
-                         "is never read, expected policies, profiles or apps%s", hint);
+                         "is never read, expected policies, profiles, apps or power%s", hint);
 }
 
 static void check_entry(const Place *place, const char *entry)

@@ -12,6 +12,7 @@
 #include "base/setting-value.h"
 #include "config/app.h"
 #include "config/config-section.h"
+#include "config/power-table.h"
 #include "config/profile.h"
 
 const Setting daemon_settings[] = {
@@ -127,6 +128,7 @@ void config_free(Config *config)
         g_ptr_array_unref(config->policies);
         g_ptr_array_unref(config->profiles);
         g_ptr_array_unref(config->apps);
+        power_table_free(config->power);
         g_free(config);
 }
 
@@ -292,6 +294,11 @@ int config_set(Config *config, const char *section_name, const char *key, const 
         }
         if (g_str_equal(section->name, "Daemon") && g_str_equal(row->key, "Policies")) {
                 *ret_error = g_strdup("Policies: can only be changed in idled.conf");
+                return -EOPNOTSUPP;
+        }
+        /* It names a file. */
+        if (g_str_equal(section->name, "Evaluate") && g_str_equal(row->key, "PowerTable")) {
+                *ret_error = g_strdup("PowerTable: can only be changed in idled.conf");
                 return -EOPNOTSUPP;
         }
         r = check_profile(config, row, text, ret_error);

@@ -63,7 +63,8 @@ typedef struct Section {
         GPtrArray *wrong;       /* keys whose value in a file was not understood; while loading */
 } Section;
 
-typedef struct App App; /* config/app.h */
+typedef struct App App;               /* config/app.h */
+typedef struct PowerTable PowerTable; /* config/power-table.h */
 
 typedef struct Config {
         GPtrArray *sections;    /* of Section */
@@ -71,6 +72,7 @@ typedef struct Config {
         GPtrArray *profiles;    /* of Profile; power-saver, balanced, performance, then by name */
         const Profile *profile; /* active; NULL: none */
         GPtrArray *apps;        /* of App, by name */
+        PowerTable *power;      /* that PowerTable= names; NULL: none */
 } Config;
 
 /* One thing wrong: "FILE:LINE: KEY: what was found, what was expected". */

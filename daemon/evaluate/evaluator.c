@@ -61,6 +61,12 @@ const Setting evaluate_settings[] = {
           .min = 0.001,
           .max = 0.5,
           .help = "Share of any hour that trials take at most" },
+        { .section = "Evaluate",
+          .key = "PowerTable",
+          .type = SETTING_STRING,
+          .offset = offsetof(EvaluateOptions, power_table),
+          .fallback = "",
+          .help = "Power table to estimate energy from where there is no RAPL; empty: none" },
         { .key = NULL },
 };
 
@@ -87,11 +93,16 @@ static double trial_cost(const EvaluateOptions *options)
         return (double)(options->washout_usec + options->block_usec);
 }
 
-/* The most that may be spent at once, and what comes back in an hour. At least one trial, else
- * there were none. */
+/* What comes back in an hour. */
 static double half_budget(const EvaluateOptions *options)
 {
-        return MAX(options->duty * 30 * (double)MINUTE, trial_cost(options));
+        return options->duty * 30 * (double)MINUTE;
+}
+
+/* The most that may be spent at once: at least one trial, else there were none. */
+static double most_budget(const EvaluateOptions *options)
+{
+        return MAX(half_budget(options), trial_cost(options));
 }
 
 static void look_up(Evaluator *e)
@@ -228,11 +239,12 @@ static void pass_time(Evaluator *e, const EvaluateOptions *options, const Evalua
         bool on = evaluator_is_on(e, options);
 
         if (e->seen_usec == 0) {
-                e->budget_usec = half;
+                e->budget_usec = most_budget(options);
                 follow_load(e, view, 0);
                 set_next(e, view->now_usec);
         }
-        e->budget_usec = MIN(e->budget_usec + usec * half / (double)(60 * MINUTE), half);
+        e->budget_usec = MIN(e->budget_usec + usec * half / (double)(60 * MINUTE),
+                             most_budget(options));
         if (evaluator_is_trying(e))
                 e->budget_usec -= usec;
         e->total_sec += usec / 1e6;

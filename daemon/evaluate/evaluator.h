@@ -11,7 +11,7 @@
  *     the verdict the next follows at once, and the latest eight overrule those before.
  *  3. Budget. Half of the duty's share of an hour may be spent at once on the arm that does not
  *     rest, and the other half comes back evenly in the course of the hour: no hour sees more than
- *     the duty.
+ *     the duty. A trial that takes longer waits until enough of it came back.
  *  4. What is known is known for loads like those it was measured at: the estimate is that of pairs
  *     with a quarter to four times the present work. Another load has a verdict of its own.
  *  5. What happens in the middle of a block drops it, with the reason, and ends the trial.
@@ -29,7 +29,8 @@ typedef struct EvaluateOptions {
         bool trials;   /* requests may be ignored to measure; false: always honoured */
         bool back_off; /* and where they cost energy they are ignored */
         uint64_t block_usec, washout_usec;
-        double duty; /* the most of an hour that trials take, 0 to 1 */
+        double duty;       /* the most of an hour that trials take, 0 to 1 */
+        char *power_table; /* its name, for machines without RAPL; "": none */
 } EvaluateOptions;
 
 extern const Setting evaluate_settings[];

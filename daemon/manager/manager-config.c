@@ -175,9 +175,11 @@ static void log_warnings(const Manager *manager)
 void manager_use_config(Manager *manager, Config *config)
 {
         Config *old = manager->config;
-        GArray *policies = start_policies(manager, config);
+        GArray *policies;
         int log_level = old ? log_level_of(old) : -1;
 
+        manager_choose_source(manager, config);
+        policies = start_policies(manager, config);
         manager->config = config;
         drop_policies(manager->policies);
         g_array_unref(manager->policies);

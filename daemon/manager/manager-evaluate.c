@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -21,12 +22,14 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "config/power-table.h"
 #include "manager/manager-parts.h"
 #include "manager/trial.h"
 #include "model/pack.h"
 
-#define TIMER_USEC 10000                  /* accuracy of the timer */
-#define SAVE_USEC  (300 * G_USEC_PER_SEC) /* files are written no more often than that */
+#define TIMER_USEC         10000                  /* accuracy of the timer */
+#define BATTERY_BLOCK_USEC (180 * G_USEC_PER_SEC) /* 20 steps of 10 mWh at 4 W */
+#define SAVE_USEC          (300 * G_USEC_PER_SEC) /* files are written no more often than that */
 
 static uint64_t now_usec(void)
 {
@@ -36,9 +39,16 @@ static uint64_t now_usec(void)
         return (uint64_t)now.tv_sec * G_USEC_PER_SEC + (uint64_t)now.tv_nsec / 1000;
 }
 
-static const EvaluateOptions *options_of(const Manager *manager)
+/* As configured, with blocks that are long enough for the steps of batteries. */
+static EvaluateOptions options_of(const Manager *manager)
 {
-        return config_section(manager->config, "Evaluate")->options;
+        EvaluateOptions options =
+                *(const EvaluateOptions *)config_section(manager->config, "Evaluate")->options;
+        uint64_t least = manager->setup.battery_block_usec;
+
+        if (manager->meter.source == ENERGY_SOURCE_BATTERY)
+                options.block_usec = MAX(options.block_usec, least ? least : BATTERY_BLOCK_USEC);
+        return options;
 }
 
 static Evaluator *nth(const Manager *manager, guint i)
@@ -46,15 +56,48 @@ static Evaluator *nth(const Manager *manager, guint i)
         return g_array_index(manager->policies, ActivePolicy, i).evaluator;
 }
 
+/* Sources */
+
 EnergySource manager_energy_source(const Manager *manager)
+{
+        return manager->meter.source;
+}
+
+static EnergySource find_source(const Manager *manager, const Config *config)
 {
         const EnergyDomain *domains;
         int n = sensors_energy_domains(manager->sensors, &domains);
+        BatteryReading battery;
 
         for (int i = 0; i < n; i++)
                 if (domains[i].package)
                         return ENERGY_SOURCE_RAPL;
+        if (config->power && sensors_have(manager->sensors) & SENSE_RESIDENCY)
+                return ENERGY_SOURCE_ESTIMATE;
+        /* Also while it is plugged in: the source does not change with the plug. */
+        if (battery_read(manager->setup.root, &battery) == 0)
+                return ENERGY_SOURCE_BATTERY;
         return ENERGY_SOURCE_NONE;
+}
+
+unsigned manager_evaluation_senses(const Manager *manager)
+{
+        for (guint i = 0; i < manager->policies->len; i++)
+                if (nth(manager, i) && manager->meter.source == ENERGY_SOURCE_BATTERY)
+                        return SENSE_POWER;
+        return 0;
+}
+
+void manager_choose_source(Manager *manager, const Config *config)
+{
+        EnergySource source = find_source(manager, config);
+
+        if (source == manager->meter.source)
+                return;
+        for (guint i = 0; i < manager->policies->len; i++)
+                g_clear_pointer(&g_array_index(manager->policies, ActivePolicy, i).evaluator,
+                                g_free);
+        manager->meter.source = source;
 }
 
 /* Files */
@@ -98,7 +141,8 @@ static bool recall(const Manager *manager, const char *policy, Evaluator *evalua
         if (r == -EBADMSG || r == -EFBIG)
                 set_aside(manager, policy, path, "found no state of an evaluator in it");
         else if (r == -ESTALE)
-                set_aside(manager, policy, path, "found the state of another machine in it");
+                set_aside(manager, policy, path,
+                          "found what another machine or energy source measured");
         return r >= 0;
 }
 
@@ -165,30 +209,92 @@ static double work_of(const Topology *topology, const Snapshot *snapshot)
         return work;
 }
 
+/* The names of idle states, which may change with the driver. */
+static void read_states(Manager *manager)
+{
+        const Topology *t = manager->topology;
+
+        if (manager->meter.source != ENERGY_SOURCE_ESTIMATE)
+                return;
+        if (!manager->meter.idle)
+                manager->meter.idle = g_new0(IdleTable, (gsize)t->n_cpus);
+        CPUSET_FOREACH(cpu, &t->online) {
+                IdleTable *table = &manager->meter.idle[cpu];
+
+                table->n_states = idle_states_read(manager->setup.root, cpu, table->states);
+        }
+}
+
+static unsigned senses_of(EnergySource source)
+{
+        return SENSE_LOAD | SENSE_PRESSURE |
+               (source == ENERGY_SOURCE_RAPL       ? SENSE_ENERGY
+                : source == ENERGY_SOURCE_ESTIMATE ? SENSE_RESIDENCY
+                                                   : 0);
+}
+
+/* Joules of all packages by RAPL; NaN: one of them is not known. */
+static double packages_joules(const Snapshot *s)
+{
+        double joules = 0;
+        bool any = false;
+
+        for (int i = 0; s->have & SENSE_ENERGY && i < s->n_energy; i++) {
+                if (!s->energy[i].package)
+                        continue;
+                any = true;
+                joules += s->energy[i].valid ? s->energy[i].joules : NAN;
+        }
+        return any ? joules : NAN;
+}
+
+static double read_battery(Manager *manager)
+{
+        BatteryReading before = manager->meter.battery;
+
+        manager->meter.battery = (BatteryReading){ 0 };
+        if (battery_read(manager->setup.root, &manager->meter.battery) < 0)
+                return NAN;
+        return battery_joules(&before, &manager->meter.battery);
+}
+
+/* What was used since it was read last; NaN: not known. */
+static double read_joules(Manager *manager, double seconds)
+{
+        const Snapshot *s = manager->meter.snapshot;
+
+        switch (manager->meter.source) {
+        case ENERGY_SOURCE_RAPL:
+                return packages_joules(s);
+        case ENERGY_SOURCE_BATTERY:
+                return read_battery(manager);
+        case ENERGY_SOURCE_ESTIMATE:
+                if (!(s->have & SENSE_RESIDENCY) || !manager->meter.idle)
+                        return NAN;
+                return seconds * power_table_watts(manager->config->power, manager->topology,
+                                                   manager->meter.idle, s);
+        default:
+                return NAN;
+        }
+}
+
 /* What happened since it was read last. */
 static Meter read_meter(Manager *manager)
 {
         Counters *before = manager->meter.previous, *now = manager->meter.current;
         const Snapshot *s = manager->meter.snapshot;
-        Meter meter = { .valid = true };
-        bool packages = false;
+        Meter meter = { 0 };
 
         manager->meter.previous = now;
         manager->meter.current = before;
-        if (counters_read(manager->sensors, SENSE_LOAD | SENSE_PRESSURE | SENSE_ENERGY, before) < 0)
+        if (counters_read(manager->sensors, senses_of(manager->meter.source), before) < 0)
                 return (Meter){ 0 };
         snapshot_compute(now->time_usec ? now : NULL, before, manager->meter.snapshot);
         meter.seconds = (double)s->interval_usec / 1e6;
         meter.work = work_of(manager->topology, s) * meter.seconds;
         meter.delay = s->have & SENSE_PRESSURE ? s->pressure * meter.seconds : 0;
-        for (int i = 0; s->have & SENSE_ENERGY && i < s->n_energy; i++) {
-                if (!s->energy[i].package)
-                        continue;
-                packages = true;
-                meter.valid &= s->energy[i].valid;
-                meter.joules += s->energy[i].joules;
-        }
-        meter.valid &= packages;
+        meter.joules = read_joules(manager, meter.seconds);
+        meter.valid = isfinite(meter.joules);
         return meter;
 }
 
@@ -228,18 +334,28 @@ static Evaluator *trying(const Manager *manager)
  * While a block of the other arm or a wash-out goes on that is as it should be. */
 static bool takes_effect(const Manager *manager, const ActivePolicy *p)
 {
+        const EvaluateOptions options = options_of(manager);
         const Evaluator *e = p->evaluator;
         CpuSet wanted = manager->topology->online;
 
         cpuset_subtract(&wanted, &p->wish.allowed);
-        if (cpuset_is_empty(&wanted) || !evaluator_is_on(e, options_of(manager)) ||
+        if (cpuset_is_empty(&wanted) || !evaluator_is_on(e, &options) ||
             (evaluator_due(e) != UINT64_MAX && !e->slot.counted))
                 return true;
         return cpuset_intersects(&wanted, &manager->parked);
 }
 
+/* False while energy cannot be measured now: by battery, while the machine is plugged in. */
+static bool has_energy(const Manager *manager)
+{
+        if (manager->meter.source == ENERGY_SOURCE_BATTERY)
+                return manager->snapshot->have & SENSE_POWER && manager->snapshot->on_battery;
+        return manager->meter.source != ENERGY_SOURCE_NONE;
+}
+
 static void pass(Manager *manager, ActivePolicy *p)
 {
+        const EvaluateOptions options = options_of(manager);
         const Evaluator *other = trying(manager);
         EvaluatorView view = {
                 .now_usec = now_usec(),
@@ -247,14 +363,15 @@ static void pass(Manager *manager, ActivePolicy *p)
                           trial_honours(manager->trial, p->policy->name) != 0,
                 .possible = !manager->trial && !manager->setup.dry_run &&
                             (!other || other == p->evaluator) && !manager_has_window(manager) &&
-                            takes_effect(manager, p) &&
-                            manager_energy_source(manager) != ENERGY_SOURCE_NONE,
+                            takes_effect(manager, p) && has_energy(manager),
                 .work = work_of(manager->topology, manager->snapshot),
         };
 
-        evaluator_pass(p->evaluator, options_of(manager), &view);
-        if (!other && trying(manager))
-                read_meter(manager);
+        evaluator_pass(p->evaluator, &options, &view);
+        if (other || !trying(manager))
+                return;
+        read_states(manager);
+        read_meter(manager);
 }
 
 void manager_evaluate(Manager *manager)
@@ -274,6 +391,7 @@ void manager_evaluate(Manager *manager)
 static int on_slot(sd_event_source *source, uint64_t usec, void *userdata)
 {
         Manager *manager = userdata;
+        const EvaluateOptions options = options_of(manager);
         Evaluator *e = trying(manager);
         uint64_t pairs, dropped, now;
         Meter meter;
@@ -284,7 +402,7 @@ static int on_slot(sd_event_source *source, uint64_t usec, void *userdata)
         manager_evaluate(manager);
         pairs = e->estimator.n_pairs;
         dropped = estimator_dropped(&e->estimator);
-        evaluator_step(e, options_of(manager), now, &meter);
+        evaluator_step(e, &options, now, &meter);
         set_timer(manager);
         if (e->estimator.n_pairs > pairs || estimator_dropped(&e->estimator) > dropped)
                 manager->meter.calls->changed(manager, CHANGE_EVALUATION);
@@ -297,11 +415,12 @@ static int on_slot(sd_event_source *source, uint64_t usec, void *userdata)
 
 void manager_interrupt_evaluation(Manager *manager, BlockDrop why)
 {
+        const EvaluateOptions options = options_of(manager);
         Evaluator *e = trying(manager);
 
         if (!e)
                 return;
-        evaluator_interrupt(e, options_of(manager), why, now_usec());
+        evaluator_interrupt(e, &options, why, now_usec());
         set_timer(manager);
         manager->meter.calls->changed(manager, CHANGE_EVALUATION);
         manager->meter.calls->wake(manager); /* the arm may be another now */
@@ -309,12 +428,13 @@ void manager_interrupt_evaluation(Manager *manager, BlockDrop why)
 
 bool manager_honours(const Manager *manager, const ActivePolicy *active)
 {
+        const EvaluateOptions options = options_of(manager);
         int told = trial_honours(manager->trial, active->policy->name);
 
         if (told >= 0)
                 return told;
         return !active->wish.for_saving || !active->evaluator ||
-               evaluator_is_on(active->evaluator, options_of(manager));
+               evaluator_is_on(active->evaluator, &options);
 }
 
 static void explain_evaluation(const Evaluator *e, const Section *section, CpuCause *cause)
@@ -376,4 +496,5 @@ void manager_meter_done(Manager *manager)
         counters_free(manager->meter.previous);
         counters_free(manager->meter.current);
         snapshot_free(manager->meter.snapshot);
+        g_free(manager->meter.idle);
 }

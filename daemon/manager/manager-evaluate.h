@@ -20,6 +20,13 @@ void manager_meter_init(Manager *manager, const EvaluationCalls *calls);
 void manager_meter_listen(Manager *manager);
 void manager_meter_done(Manager *manager);
 
+/* Finds out what energy is measured by, with this configuration. If that is something else than
+ * before, evaluators end: what two sources measured is never mixed. */
+void manager_choose_source(Manager *manager, const Config *config);
+
+/* What ticks read for evaluators (Sense flags). */
+unsigned manager_evaluation_senses(const Manager *manager);
+
 /* Gives the policy an evaluator with what was found before the restart; if nothing was, only with
  * `always`. */
 void manager_start_evaluation(const Manager *manager, ActivePolicy *active, bool always);

@@ -41,7 +41,8 @@ void manager_changed(Manager *manager, unsigned changes)
 
 unsigned manager_needed_senses(const Manager *manager)
 {
-        unsigned senses = SENSE_LOAD | manager_profile_senses(manager) | manager->plan.reads;
+        unsigned senses = SENSE_LOAD | manager_profile_senses(manager) |
+                          manager_evaluation_senses(manager) | manager->plan.reads;
 
         for (guint i = 0; i < manager->policies->len; i++) {
                 const ActivePolicy *p = &g_array_index(manager->policies, ActivePolicy, i);
@@ -219,6 +220,7 @@ bool manager_rescan(Manager *manager)
         manager->topology = topology;
         manager_read_facts(manager);
         sensors_rescan(manager->sensors, topology);
+        manager_choose_source(manager, manager->config);
         manager->stale = true;
         manager_changed(manager, CHANGE_TOPOLOGY);
         return true;

@@ -15,6 +15,7 @@
 #include "act/actuator.h"
 #include "config/config.h"
 #include "evaluate/evaluator.h"
+#include "sense/power.h"
 #include "holds/holds.h"
 #include "manager/cadence.h"
 #include "manager/history.h"
@@ -33,6 +34,7 @@ typedef struct ManagerSetup {
         bool dry_run;        /* decide and publish, write nothing */
         bool keep_log_level; /* it was given on the command line */
         bool live;           /* `root` is the running system: PSI triggers and uevents make sense */
+        uint64_t battery_block_usec; /* the least block by battery; 0: 3 min */
         uint64_t (*slept)(void);  /* microseconds that the machine has slept; NULL: by its clocks */
         const UnitControl *units; /* NULL: no systemd */
 } ManagerSetup;
@@ -124,8 +126,11 @@ typedef struct EnergyTotal {
 /* Readings at the ends of the intervals that evaluators measure. */
 typedef struct MeterState {
         const struct EvaluationCalls *calls;
+        EnergySource source;
+        BatteryReading battery; /* the last */
         Counters *previous, *current;
         Snapshot *snapshot;
+        IdleTable *idle; /* of CPUs when the trial began, for estimates; NULL: none was needed */
         sd_event_source *timer; /* of the trial that goes on */
         uint64_t kept_usec;     /* when the files were written last */
         int keep_error;         /* why they could not be; 0: they were */

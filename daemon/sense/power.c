@@ -10,13 +10,15 @@
  * Many firmwares ask their embedded controller, which takes milliseconds and wakes a CPU by
  * interrupts. So values are kept for REFRESH_USEC.
  */
-#include "sense/sensor.h"
+#include "sense/power.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/file.h"
+#include "sense/sensor.h"
 
 #define DIRECTORY    "sys/class/power_supply"
 #define REFRESH_USEC 5000000
@@ -35,6 +37,9 @@ typedef struct Supplies {
         bool mains_online, discharging;
         double levels;              /* sum of fractions */
         double energy, energy_full; /* of the `n_weighed` batteries that report it */
+
+        int n_present, n_counted;                   /* batteries; those that count what they hold */
+        double joules, coulombs, coulombs_by_volts; /* in them */
 } Supplies;
 
 /* Any text of a supply's file; "" if it cannot be read. */
@@ -63,6 +68,24 @@ static bool supply_number(int directory, const char *supply, const char *file, d
         return true;
 }
 
+/* The counters of a battery, in units of 1e-6 Wh, Ah and V. */
+static void count_battery(int directory, const char *supply, Supplies *supplies)
+{
+        double now, volts;
+
+        supplies->n_present++;
+        if (supply_number(directory, supply, "energy_now", &now)) {
+                supplies->joules += now * 3600e-6;
+        } else if (supply_number(directory, supply, "charge_now", &now) &&
+                   supply_number(directory, supply, "voltage_now", &volts) && volts > 0) {
+                supplies->coulombs += now * 3600e-6;
+                supplies->coulombs_by_volts += now * 3600e-6 * volts / 1e6;
+        } else {
+                return;
+        }
+        supplies->n_counted++;
+}
+
 static void add_battery(int directory, const char *supply, Supplies *supplies)
 {
         char status[32];
@@ -73,6 +96,7 @@ static void add_battery(int directory, const char *supply, Supplies *supplies)
         supply_text(directory, supply, "status", status, sizeof(status));
         if (strcmp(status, "Discharging") == 0)
                 supplies->discharging = true;
+        count_battery(directory, supply, supplies);
 
         if (supply_number(directory, supply, "energy_now", &now) &&
             supply_number(directory, supply, "energy_full", &full) && full > 0) {
@@ -122,6 +146,42 @@ static int supplies_read(int root, Supplies *ret_supplies)
         return 0;
 }
 
+static bool is_on_battery(const Supplies *supplies)
+{
+        return supplies->discharging && !supplies->mains_online;
+}
+
+int battery_read(int root, BatteryReading *ret_reading)
+{
+        Supplies supplies = { 0 };
+        int r = supplies_read(root, &supplies);
+
+        if (r < 0)
+                return r;
+        if (supplies.n_present == 0 || supplies.n_counted < supplies.n_present)
+                return -ENODATA;
+        *ret_reading = (BatteryReading){
+                .n = supplies.n_present,
+                .discharging = is_on_battery(&supplies),
+                .joules = supplies.joules,
+                .coulombs = supplies.coulombs,
+                .volts = supplies.coulombs > 0 ? supplies.coulombs_by_volts / supplies.coulombs : 0,
+        };
+        return 0;
+}
+
+double battery_joules(const BatteryReading *before, const BatteryReading *after)
+{
+        double volts = (before->volts + after->volts) / 2;
+        double joules = before->joules - after->joules +
+                        (before->coulombs - after->coulombs) * volts;
+
+        if (!before->discharging || !after->discharging || before->n != after->n ||
+            joules < BATTERY_STEPS * BATTERY_STEP_JOULES)
+                return NAN;
+        return joules;
+}
+
 static int power_refresh(Power *power, uint64_t now_usec)
 {
         Supplies supplies = { 0 };
@@ -132,7 +192,7 @@ static int power_refresh(Power *power, uint64_t now_usec)
                 return r;
         if (supplies.n == 0)
                 return -ENOENT;
-        power->on_battery = supplies.discharging && !supplies.mains_online;
+        power->on_battery = is_on_battery(&supplies);
         if (supplies.n_batteries == 0)
                 power->battery_level = -1;
         else if (supplies.n_weighed == supplies.n_batteries)

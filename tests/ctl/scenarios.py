@@ -173,13 +173,13 @@ def busy():
     return says
 
 
-def measured(verdict="saves", watts=(3.2, 2.9, 3.5), joules=(12345.0, 11000.0, 13000.0)):
+def measured(verdict="saves", watts=(3.2, 2.9, 3.5), joules=(12345.0, 11000.0, 13000.0), source="rapl"):
     """What ondemand saves was measured by what packages drew."""
     says = normal()
     says["policies"][1].update(
         SavedWatts=watts[0], SavedWattsLow=watts[1], SavedWattsHigh=watts[2],
         SavedJoules=joules[0], SavedJoulesLow=joules[1], SavedJoulesHigh=joules[2],
-        EffectiveShare=0.973, Blocks=24, BlocksDropped=3, Verdict=verdict, EnergySource="rapl")
+        EffectiveShare=0.973, Blocks=24, BlocksDropped=3, Verdict=verdict, EnergySource=source)
     return says
 
 
@@ -326,6 +326,7 @@ def hostile():
 SCENARIOS = {f.__name__: f for f in (normal, unparked, unparkable, dry, paused, degraded, strange,
                                    large, busy, single, measured, limited, held, long, fleet,
                                    hostile)}
+SCENARIOS["measured-estimate"] = lambda: measured(source="estimate")
 SCENARIOS["measured-costs"] = lambda: measured("costs", (-3.2, -3.5, -2.9), (-50.0, -60.0, -40.0))
 SCENARIOS["measured-unclear"] = lambda: measured("unknown", (0.2, -1.1, 1.5), (5.0, -20.0, 30.0))
 SCENARIOS["measured-dropped"] = lambda: measured("unknown", (NAN,) * 3, (NAN,) * 3)

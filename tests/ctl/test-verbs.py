@@ -99,6 +99,8 @@ class Verbs(TestCase):
                 ("measured", "saves", [3.2, 2.9, 3.5],
                  ["ondemand saves 3.2 W (2.9 to 3.5 W)", "12.3 kJ (11.0 kJ to 13.0 kJ)", "97 %",
                   "24 blocks by rapl, 3 dropped"]),
+                ("measured-estimate", "saves", [3.2, 2.9, 3.5],
+                 ["ondemand saves ~3.2 W (2.9 to 3.5 W)", ", ~12.3 kJ", "blocks by estimate"]),
                 ("measured-costs", "costs", [-3.2, -3.5, -2.9],
                  ["ondemand costs 3.2 W (2.9 to 3.5 W)", "-50 J (-60 J to -40 J)"]),
                 ("measured-unclear", "unknown", [0.2, -1.1, 1.5],

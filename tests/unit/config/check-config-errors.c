@@ -174,6 +174,37 @@ static const struct {
           { USE, { "etc/idled/policies/alpha.conf.d/x.conf", "[Policy]\nMinCores=9\n" } },
           "/etc/idled/policies/alpha.conf.d/x.conf:2: MinCores: found \"9\", which is greater "
           "than MaxCores" },
+        { "power table that is not there",
+          { { IDLED, "[Daemon]\nPolicies=alpha\n[Evaluate]\nPowerTable=mine\n" } },
+          AT_IDLED ":4: PowerTable: found \"mine\", expected the name of a table in power/: there "
+                   "is none" },
+        { "power table that is misspelt",
+          { { IDLED, "[Daemon]\nPolicies=alpha\n[Evaluate]\nPowerTable=corridle\n" },
+            { "usr/lib/idled/power/coreidle.conf", "[States]\nC0=1\n" } },
+          AT_IDLED ":4: PowerTable: found \"corridle\", expected the name of a table in power/: "
+                   "coreidle (did you mean coreidle?)" },
+        { "power table by path",
+          { { IDLED, "[Daemon]\nPolicies=alpha\n[Evaluate]\nPowerTable=/etc/idled/power/x.conf\n" },
+            { "etc/idled/power/x.conf", "[States]\nC0=1\n" } },
+          AT_IDLED
+          ":4: PowerTable: found \"/etc/idled/power/x.conf\", expected the name of a table "
+          "in power/: x" },
+        { "power table above its directory",
+          { { IDLED, "[Daemon]\nPolicies=alpha\n[Evaluate]\nPowerTable=..\n" } },
+          AT_IDLED ":4: PowerTable: found \"..\", expected the name of a table in power/: there is "
+                   "none" },
+        { "power table that is wrong, and its drop-in",
+          { { IDLED, "[Daemon]\nPolicies=alpha\n[Evaluate]\nPowerTable=x\n" },
+            { "etc/idled/power/x.conf", "[States]\nC0=much\n" },
+            { "etc/idled/power/x.conf.d/a.conf", "[State]\nC0=1\n" } },
+          "/etc/idled/power/x.conf:2: C0: found \"much\", expected a number of watts from 0 to "
+          "100000, such as 12.5\n"
+          "/etc/idled/power/x.conf.d/a.conf:1: found the section [State], expected [Power] or "
+          "[States]" },
+        { "power table without states",
+          { { IDLED, "[Daemon]\nPolicies=alpha\n[Evaluate]\nPowerTable=x\n" },
+            { "etc/idled/power/x.conf", "[Power]\nDescription=none\n" } },
+          "/etc/idled/power/x.conf: found no state, expected lines such as C1=12.5 in [States]" },
         { "enough is enough",
           { USE, { ALPHA, "a\na\na\na\na\na\na\na\na\na\na\na\na\na\na\na\na\na\na\na\na\na\n" } },
           NULL },
@@ -322,8 +353,8 @@ static const struct {
           "is never read, expected idled.conf (did you mean idled.conf.d?)" },
         { "notes", NULL },
         { "profile/x.conf",
-          "is never read, expected policies, profiles or apps (did you mean profiles?)" },
-        { "other/x", "is never read, expected policies, profiles or apps" },
+          "is never read, expected policies, profiles, apps or power (did you mean profiles?)" },
+        { "other/x", "is never read, expected policies, profiles, apps or power" },
 };
 
 START_TEST(file_that_nobody_reads)

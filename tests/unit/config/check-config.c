@@ -224,6 +224,8 @@ static const struct {
         { "Daemon", "LogLevel", "debug", 0, "debug", NULL },
         { "Daemon", "Policies", "beta", -EOPNOTSUPP, "alpha",
           "Policies: can only be changed in idled.conf" },
+        { "Evaluate", "PowerTable", "/etc/passwd", -EOPNOTSUPP, "",
+          "PowerTable: can only be changed in idled.conf" },
         { "alpha", "Perod", "1s", -ENOENT, NULL,
           "Perod: found an unknown key, expected one of alpha (did you mean Period?)" },
         { "beta", "Period", "1s", -ENOENT, NULL,

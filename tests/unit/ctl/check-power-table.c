@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "config/power-table.h"
 #include "ctl/least-squares.h"
-#include "ctl/power-table.h"
 #include "ctl/turbostat.h"
 #include "table.h"
 
@@ -63,6 +63,53 @@ START_TEST(unknown_states)
         ck_assert(fabs(unknown - 0.7) < 1e-9);
         power_table_add(table, "POLL", 50, NAN);
         ck_assert(fabs(power_table_price(table, states, shares, 3, NULL) - 19) < 1e-9);
+}
+END_TEST
+
+/* Two packages of two CPUs; every CPU is busy for so much of the time, and else in its state. */
+static const struct {
+        const char *name;
+        float busy[4];
+        int state[4]; /* -1: the CPU was not seen */
+        double watts; /* NaN: not known */
+} machines[] = {
+        { "all run", { 1, 1, 1, 1 }, { 0, 0, 0, 0 }, 80 },
+        { "all sleep", { 0, 0, 0, 0 }, { 1, 1, 1, 1 }, 10 },
+        { "one of a package sleeps", { 0, 1, 0, 0 }, { 1, 0, 1, 1 }, 27.5 },
+        { "half the time", { .5, .5, .5, .5 }, { 0, 0, 0, 0 }, 60 },
+        { "a state without a figure", { 0, 0, 0, 0 }, { 2, 2, 1, 1 }, 5 },
+        { "a CPU that went offline", { 0, 0, 0, 0 }, { 1, -1, 1, 1 }, 10 },
+        { "a package that went offline", { 0, 0, 0, 0 }, { 1, 1, -1, -1 }, NAN },
+};
+
+START_TEST(whole_machine)
+{
+        static const IdleTable states = { .n_states = 3,
+                                          .states = { { "C1" }, { "C6" }, { "C9" } } };
+        IdleTable idle[4] = { states, states, states, states };
+        Residency residency[4] = { 0 };
+        TopologyCpu cpus[4] = { 0 };
+        Topology topology = { .n_cpus = 4, .cpus = cpus, .n_packages = 2 };
+        Snapshot snapshot = { .n_cpus = 4, .residency = residency };
+        g_autoptr(PowerTable) table = power_table_new("t");
+        double watts;
+
+        power_table_add(table, "C0", 40, NAN);
+        power_table_add(table, "C1", 20, NAN);
+        power_table_add(table, "C6", 5, NAN);
+        for (int i = 0; i < 4; i++) {
+                cpus[i].package = (int16_t)(i / 2);
+                if (machines[_i].state[i] < 0)
+                        continue;
+                cpuset_add(&snapshot.cpus, i);
+                residency[i].n_states = 3;
+                residency[i].busy = machines[_i].busy[i];
+                residency[i].share[machines[_i].state[i]] = 1 - machines[_i].busy[i];
+        }
+        watts = power_table_watts(table, &topology, idle, &snapshot);
+        ck_case(machines[_i].name,
+                isnan(machines[_i].watts) ? isnan(watts) : fabs(watts - machines[_i].watts) < 1e-6,
+                "%f W", watts);
 }
 END_TEST
 
@@ -172,6 +219,7 @@ int main(void)
 
         tcase_add_loop_test(tcase, price, 0, G_N_ELEMENTS(paper));
         tcase_add_test(tcase, unknown_states);
+        tcase_add_loop_test(tcase, whole_machine, 0, G_N_ELEMENTS(machines));
         tcase_add_loop_test(tcase, refuse, 0, G_N_ELEMENTS(bad));
         tcase_add_test(tcase, round_trip);
         tcase_add_loop_test(tcase, fit, 0, 3);

@@ -13,6 +13,8 @@
 
 #define ZONE      "sys/class/powercap/intel-rapl:0/"
 #define LATENCY   "sys/devices/system/cpu/cpu3/power/pm_qos_resume_latency_us"
+#define BATTERY   "sys/class/power_supply/BAT0/"
+#define STATE     "sys/devices/system/cpu/cpu%d/cpuidle/state%d/%s"
 #define CPUS      8
 #define TIMEOUT   (25 * G_USEC_PER_SEC)
 #define RANGE_UJ  262143328850
@@ -23,8 +25,10 @@ static sd_event *event;
 static Manager *manager;
 static char *state;
 static uint64_t slept_usec, began_usec, before_usec;
-static double joules, on_watts;
+static double joules, on_watts, off_watts;
 static bool frozen, gone;
+static EnergySource source;     /* that advances with the time */
+static uint64_t asleep_usec[3]; /* of a CPU, by idle state */
 
 static uint64_t slept(void)
 {
@@ -39,15 +43,53 @@ static bool is_on(void)
         return g_str_equal(text, "100");
 }
 
+/* CPUs without work sleep deeper with the policy than without it. */
+static void set_residencies(uint64_t usec)
+{
+        static uint64_t usage;
+
+        asleep_usec[is_on() ? 2 : 1] += usec;
+        usage++;
+        for (int cpu = 0; cpu < CPUS; cpu++)
+                for (int s = 1; s <= 2; s++) {
+                        g_autofree char *path = g_strdup_printf(STATE, cpu, s, "time");
+                        g_autofree char *count = g_strdup_printf(STATE, cpu, s, "usage");
+                        g_autofree char *time = g_strdup_printf(
+                                "%" G_GUINT64_FORMAT "\n", asleep_usec[s] / (cpu == 0 ? 2 : 1));
+                        g_autofree char *times = g_strdup_printf("%" G_GUINT64_FORMAT "\n", usage);
+
+                        tree_set(&tree, path, time);
+                        tree_set(&tree, count, times);
+                }
+}
+
+static void set_energy(void)
+{
+        g_autofree char *energy = g_strdup_printf("%" G_GUINT64_FORMAT "\n",
+                                                  (uint64_t)(joules * 1e6) % RANGE_UJ);
+
+        if (!frozen)
+                tree_set(&tree, ZONE "energy_uj", gone ? "" : energy);
+}
+
+/* In steps of 10 mWh. */
+static void set_battery(void)
+{
+        g_autofree char *energy = g_strdup_printf("%d0000\n", 5000 - (int)(joules / 36));
+
+        tree_set(&tree, BATTERY "energy_now", energy);
+}
+
 /* What the kernel's files say now: half a CPU is busy, and so much is drawn. */
 static void follow_time(void)
 {
         uint64_t now = (uint64_t)g_get_monotonic_time();
         uint64_t ticks = (now - began_usec) / 10000;
         g_autoptr(GString) stat = g_string_new("cpu  0 0 0 0 0 0 0 0 0 0\n");
-        g_autofree char *energy = NULL;
 
-        joules += (is_on() ? on_watts : OFF_WATTS) * (double)(now - before_usec) / 1e6;
+        if (source == ENERGY_SOURCE_ESTIMATE)
+                set_residencies(now - before_usec);
+        joules += (is_on() ? on_watts : off_watts) * (double)(now - before_usec) / 1e6;
         before_usec = now;
         for (int cpu = 0; cpu < CPUS; cpu++)
                 g_string_append_printf(stat, "cpu%d %u 0 0 %u 0 0 0 0 0 0\n", cpu,
@@ -55,16 +97,21 @@ static void follow_time(void)
                                        (unsigned)(cpu == 0 ? ticks - ticks / 2 : ticks));
         g_string_append(stat, "ctxt 1\nprocesses 1\nprocs_running 1\n");
         tree_set(&tree, "proc/stat", stat->str);
-        energy = g_strdup_printf("%" G_GUINT64_FORMAT "\n", (uint64_t)(joules * 1e6) % RANGE_UJ);
-        if (!frozen)
-                tree_set(&tree, ZONE "energy_uj", gone ? "" : energy);
+        if (source == ENERGY_SOURCE_RAPL)
+                set_energy();
+        else if (source == ENERGY_SOURCE_BATTERY)
+                set_battery();
 }
 
 static void start(void)
 {
         g_autoptr(GPtrArray) errors = g_ptr_array_new();
         ManagerSetup setup = {
-                .keep_log_level = true, .root = tree.root, .slept = slept, .state = state
+                .keep_log_level = true,
+                .root = tree.root,
+                .battery_block_usec = G_USEC_PER_SEC,
+                .slept = slept,
+                .state = state,
         };
 
         setup.paths = (ConfigPaths){ .root = tree.root,
@@ -98,8 +145,10 @@ static void setup(void)
         tree_put(&tree, ZONE "energy_uj", "0\n");
         state = g_strconcat(tree.path, "/var/lib/idled", NULL);
         began_usec = before_usec = (uint64_t)g_get_monotonic_time();
+        off_watts = OFF_WATTS;
         on_watts = OFF_WATTS * 0.8;
         joules = 0;
+        source = ENERGY_SOURCE_RAPL;
         frozen = gone = false;
         follow_time();
 }
@@ -157,18 +206,141 @@ START_TEST(measures)
 }
 END_TEST
 
-static void set_option(void)
-{
-        g_autofree char *error = NULL;
-
-        ck_assert_int_eq(manager_set_option(manager, "tune", "Bias", "7", &error), 0);
-}
-
 static void reload(void)
 {
         g_autoptr(GPtrArray) errors = g_ptr_array_new();
 
         ck_assert_int_eq(manager_reload(manager, errors), 0);
+}
+
+static void remove_rapl(void)
+{
+        g_autofree char *path = g_strconcat(tree.path, "/sys/class/powercap", NULL);
+        g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
+        const char *name;
+
+        ck_assert_ptr_nonnull(dir);
+        while ((name = g_dir_read_name(dir))) {
+                g_autofree char *zone = g_build_filename(path, name, NULL);
+
+                ck_assert_int_eq(unlink(zone), 0);
+        }
+}
+
+/* A machine without RAPL that draws `watts` without the policy. */
+static void begin_battery(double watts)
+{
+        remove_rapl();
+        source = ENERGY_SOURCE_BATTERY;
+        off_watts = watts;
+        on_watts = watts * 0.8;
+        tree_put(&tree, "etc/idled/idled.conf",
+                 "[Daemon]\nPolicies=tune\n[Park]\nBackend=none\n"
+                 "[Evaluate]\nBlockTime=1s\nWashOut=0\nDuty=50%\n");
+        follow_time();
+        start();
+        ck_assert_int_eq(manager_energy_source(manager), ENERGY_SOURCE_BATTERY);
+}
+
+/* So much is drawn that a second is precise enough. */
+START_TEST(drains_battery)
+{
+        begin_battery(2000);
+        wait_for(evaluator() && evaluator()->found.verdict == VERDICT_SAVES);
+        ck_assert_double_eq_tol(evaluator()->found.watts.value, 400, 80);
+        stop();
+}
+END_TEST
+
+START_TEST(battery_is_coarse)
+{
+        begin_battery(20);
+        wait_for(evaluator() && evaluator()->estimator.dropped[DROP_ENERGY] > 0);
+        ck_assert_uint_eq(evaluator()->estimator.n_pairs, 0);
+        stop();
+}
+END_TEST
+
+/* Plugging in ends the trial, and none begins before the plug is pulled. The state of the plug is
+ * read at most each five seconds, without an event from the kernel. */
+START_TEST(plugged_in)
+{
+        begin_battery(2000);
+        wait_for(evaluator() && evaluator_due(evaluator()) != UINT64_MAX);
+        tree_set(&tree, "sys/class/power_supply/AC/online", "1\n");
+        wait_for(!manager->snapshot->on_battery);
+        follow_time();
+        manager_tick(manager);
+        ck_assert(evaluator_due(evaluator()) == UINT64_MAX);
+        ck_assert_uint_ge(evaluator()->estimator.dropped[DROP_EFFECT] +
+                                  evaluator()->estimator.dropped[DROP_ENERGY],
+                          1);
+        evaluator()->next_usec = 0;
+        for (int i = 0; i < 20; i++) {
+                follow_time();
+                manager_tick(manager);
+                ck_assert(evaluator_due(evaluator()) == UINT64_MAX);
+        }
+        tree_set(&tree, "sys/class/power_supply/AC/online", "0\n");
+        wait_for(evaluator_due(evaluator()) != UINT64_MAX);
+        stop();
+}
+END_TEST
+
+#define ESTIMATE                                                                                   \
+        "[Daemon]\nPolicies=tune\n[Park]\nBackend=none\n"                                          \
+        "[Evaluate]\nBlockTime=1s\nWashOut=0\nDuty=50%\nPowerTable=mine\n"
+
+/* Without RAPL, what idle states save is what the administrator's table makes of them: 10 W less
+ * in the 7.5 of 8 CPUs that are idle. RAPL that is there is used rather than a table. */
+START_TEST(estimates)
+{
+        tree_put(&tree, "etc/idled/idled.conf", ESTIMATE);
+        tree_put(&tree, "etc/idled/power/mine.conf", "[States]\nC0=40\nC1E=20\nC6=10\nC6S=10\n");
+        start();
+        ck_assert_int_eq(manager_energy_source(manager), ENERGY_SOURCE_RAPL);
+        stop();
+        remove_rapl();
+        source = ENERGY_SOURCE_ESTIMATE;
+        start();
+        ck_assert_int_eq(manager_energy_source(manager), ENERGY_SOURCE_ESTIMATE);
+        wait_for(evaluator() && evaluator()->found.verdict == VERDICT_SAVES);
+        ck_assert_double_eq_tol(evaluator()->found.watts.value, 9.375, 1.5);
+        stop();
+}
+END_TEST
+
+/* Without a table there is nothing to measure by; a reload that names one begins with it, and
+ * forgets nothing that another source measured. */
+START_TEST(changes_source)
+{
+        static const char found[] = "idled-evaluator 1\nmachine rapl 8\ntotals 1 0 2 3 4 5\n"
+                                    "idled-estimator 1\npairs 0 0\n"
+                                    "dropped 0 0 0 0 0 0 0 0 0 0 0\nend\n";
+
+        tree_put(&tree, "var/lib/idled/evaluate-tune", found);
+        remove_rapl();
+        tree_set(&tree, BATTERY "present", "0\n");
+        source = ENERGY_SOURCE_ESTIMATE;
+        start();
+        ck_assert_int_eq(manager_energy_source(manager), ENERGY_SOURCE_NONE);
+        ck_assert_int_eq(faccessat(tree.root, "var/lib/idled/evaluate-tune.aside", F_OK, 0), 0);
+        manager_tick(manager);
+        ck_assert(evaluator_due(evaluator()) == UINT64_MAX);
+        tree_put(&tree, "etc/idled/power/mine.conf", "[States]\nC0=40\nC1E=20\n");
+        tree_put(&tree, "etc/idled/idled.conf", ESTIMATE);
+        reload();
+        ck_assert_int_eq(manager_energy_source(manager), ENERGY_SOURCE_ESTIMATE);
+        wait_for(evaluator() && evaluator_due(evaluator()) != UINT64_MAX);
+        stop();
+}
+END_TEST
+
+static void set_option(void)
+{
+        g_autofree char *error = NULL;
+
+        ck_assert_int_eq(manager_set_option(manager, "tune", "Bias", "7", &error), 0);
 }
 
 static void hold(void)
@@ -281,6 +453,11 @@ int main(void)
 
         tcase_add_checked_fixture(tcase, setup, teardown);
         tcase_add_test(tcase, measures);
+        tcase_add_test(tcase, estimates);
+        tcase_add_test(tcase, changes_source);
+        tcase_add_test(tcase, drains_battery);
+        tcase_add_test(tcase, battery_is_coarse);
+        tcase_add_test(tcase, plugged_in);
         tcase_add_loop_test(tcase, drops, 0, G_N_ELEMENTS(events));
         tcase_add_loop_test(tcase, sets_aside, 0, G_N_ELEMENTS(files));
         tcase_add_test(tcase, honours);

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "sense.h"
+#include "sense/power.h"
 #include "table.h"
 
 #define MAINS(online)                                                                              \
@@ -139,6 +140,97 @@ START_TEST(supplies)
 }
 END_TEST
 
+/* What a laptop drew between two readings, of 10 Wh or 1 Ah. */
+static const struct {
+        const char *name;
+        SupplyText before[4], after[4];
+        double joules; /* NaN: not known */
+} drains[] = {
+#define ENERGY(n, status, uwh)  BATTERY(n, "status=" status " energy_now=" uwh)
+#define CHARGE(status, uah, uv) BATTERY(0, "status=" status " charge_now=" uah " voltage_now=" uv)
+        { "1 Wh",
+          { MAINS(0), ENERGY(0, "Discharging", "10000000") },
+          { MAINS(0), ENERGY(0, "Discharging", "9000000") },
+          3600 },
+        { "100 mAh, the voltage falls",
+          { CHARGE("Discharging", "1000000", "12100000") },
+          { CHARGE("Discharging", "900000", "11900000") },
+          4320 },
+        { "one battery after the other",
+          { ENERGY(0, "Discharging", "10000000"), ENERGY(1, "Unknown", "10000000") },
+          { ENERGY(0, "Unknown", "9500000"), ENERGY(1, "Discharging", "9500000") },
+          3600 },
+        { "energy and charge",
+          { CHARGE("Discharging", "1000000", "10000000"), ENERGY(1, "Unknown", "10000000") },
+          { CHARGE("Discharging", "900000", "10000000"), ENERGY(1, "Unknown", "9000000") },
+          7200 },
+        { "20 steps",
+          { ENERGY(0, "Discharging", "10000000") },
+          { ENERGY(0, "Discharging", "9800000") },
+          720 },
+        { "19 steps",
+          { ENERGY(0, "Discharging", "10000000") },
+          { ENERGY(0, "Discharging", "9810000") },
+          NAN },
+        { "no step",
+          { ENERGY(0, "Discharging", "10000000") },
+          { ENERGY(0, "Discharging", "10000000") },
+          NAN },
+        { "charged in between",
+          { ENERGY(0, "Discharging", "9000000") },
+          { ENERGY(0, "Discharging", "10000000") },
+          NAN },
+        { "plugged in",
+          { MAINS(0), ENERGY(0, "Discharging", "10000000") },
+          { MAINS(1), ENERGY(0, "Discharging", "9000000") },
+          NAN },
+        { "charges",
+          { ENERGY(0, "Discharging", "10000000") },
+          { ENERGY(0, "Charging", "9000000") },
+          NAN },
+        { "was unplugged",
+          { MAINS(1), ENERGY(0, "Full", "10000000") },
+          { MAINS(0), ENERGY(0, "Discharging", "9000000") },
+          NAN },
+        { "one of two is taken out",
+          { ENERGY(0, "Discharging", "10000000"), ENERGY(1, "Unknown", "10000000") },
+          { ENERGY(0, "Discharging", "10000000") },
+          NAN },
+        { "vanishes", { ENERGY(0, "Discharging", "10000000") }, { MAINS(0) }, NAN },
+        { "percent only",
+          { BATTERY(0, "status=Discharging capacity=90") },
+          { BATTERY(0, "status=Discharging capacity=80") },
+          NAN },
+        { "charge without voltage",
+          { BATTERY(0, "status=Discharging charge_now=1000000") },
+          { BATTERY(0, "status=Discharging charge_now=900000") },
+          NAN },
+        { "garbage", { ENERGY(0, "Discharging", "-1") }, { ENERGY(0, "Discharging", "x") }, NAN },
+        { "a mouse does not count", { MOUSE }, { MOUSE }, NAN },
+};
+
+static BatteryReading reading_of(const SupplyText *texts)
+{
+        BatteryReading reading = { 0 };
+        Tree tree = tree_make();
+
+        put_supplies(&tree, texts);
+        if (battery_read(tree.root, &reading) < 0)
+                reading = (BatteryReading){ 0 };
+        tree_done(&tree);
+        return reading;
+}
+
+START_TEST(drained)
+{
+        BatteryReading before = reading_of(drains[_i].before), after = reading_of(drains[_i].after);
+        double joules = battery_joules(&before, &after), expected = drains[_i].joules;
+
+        ck_case(drains[_i].name, isnan(expected) ? isnan(joules) : fabs(joules - expected) < 1e-6,
+                "%f J", joules);
+}
+END_TEST
+
 START_TEST(plug_is_pulled)
 {
         static const SupplyText laptop[4] = { MAINS(1), BATTERY(0, "status=Full capacity=100") };
@@ -188,6 +280,7 @@ int main(void)
 
         tcase_set_timeout(tcase, 30);
         tcase_add_loop_test(tcase, supplies, 0, G_N_ELEMENTS(cases));
+        tcase_add_loop_test(tcase, drained, 0, G_N_ELEMENTS(drains));
         tcase_add_test(tcase, plug_is_pulled);
         tcase_add_test(tcase, described_laptop);
         suite_add_tcase(suite, tcase);

@@ -12,6 +12,8 @@
 #include <glib.h>
 
 #include "config/config.h"
+#include "model/idle-table.h"
+#include "model/topology.h"
 
 typedef struct PowerState {
         char *name;   /* as the kernel or turbostat calls it: "C0", "POLL", "C1E" */
@@ -19,12 +21,12 @@ typedef struct PowerState {
         double error; /* standard error in watts; NaN: not known */
 } PowerState;
 
-typedef struct PowerTable {
+struct PowerTable {
         char *name;        /* "coreidle" */
         char *path;        /* of its file, for messages; NULL: none */
         char *description; /* "" if there is none */
         GArray *states;    /* of PowerState */
-} PowerTable;
+};
 
 PowerTable *power_table_new(const char *name);
 void power_table_free(PowerTable *table);
@@ -54,6 +56,12 @@ double power_table_find(const PowerTable *table, const char *state);
  * was spent in such states. */
 double power_table_price(const PowerTable *table, const char *const *states, const double *shares,
                          size_t n, double *ret_unknown);
+
+/* The watts of all packages of `topology` over the interval of `snapshot`, which has
+ * SENSE_RESIDENCY; `idle` has the names of states, by CPU number. NaN: of some package no CPU was
+ * seen. */
+double power_table_watts(const PowerTable *table, const Topology *topology, const IdleTable *idle,
+                         const Snapshot *snapshot);
 
 /* The table as the text of a file, a new string. */
 char *power_table_format(const PowerTable *table);

@@ -2,7 +2,7 @@
 /*
  * Power tables: files in power/ below the directories of the configuration.
  */
-#include "power-table.h"
+#include "config/power-table.h"
 
 #include <errno.h>
 #include <math.h>
@@ -90,6 +90,45 @@ double power_table_price(const PowerTable *table, const char *const *states, con
         if (ret_unknown)
                 *ret_unknown = unknown;
         return watts;
+}
+
+/* The watts of a package of which one CPU alone is seen. */
+static double cpu_watts(const PowerTable *table, const IdleTable *idle, const Residency *seen)
+{
+        double watts = (double)seen->busy * power_table_find(table, "C0");
+
+        watts = isnan(watts) ? 0 : watts;
+        for (int s = 0; s < seen->n_states; s++) {
+                double price = power_table_find(table, idle->states[s].name);
+
+                watts += isnan(price) ? 0 : (double)seen->share[s] * price;
+        }
+        return watts;
+}
+
+double power_table_watts(const PowerTable *table, const Topology *topology, const IdleTable *idle,
+                         const Snapshot *snapshot)
+{
+        double sum = 0;
+
+        for (int package = 0; package < topology->n_packages; package++) {
+                double watts = 0;
+                int n = 0;
+
+                CPUSET_FOREACH(cpu, &snapshot->cpus) {
+                        const Residency *seen = &snapshot->residency[cpu];
+
+                        if (topology->cpus[cpu].package != package || seen->n_states == 0 ||
+                            seen->n_states != idle[cpu].n_states)
+                                continue;
+                        watts += cpu_watts(table, &idle[cpu], seen);
+                        n++;
+                }
+                if (n == 0)
+                        return NAN;
+                sum += watts / n;
+        }
+        return sum;
 }
 
 /* Says which sections and keys there are: any state's name may be one. */
