@@ -128,7 +128,7 @@ BUS_GETTER(get_saved)
 {
         const Evaluator *evaluator = path_policy(userdata, path)->evaluator;
         bool joules = g_str_has_prefix(property, "SavedJoules");
-        double step = joules ? 1 : 0.1, value;
+        double steps = joules ? 1 : 10, value; /* in one; 0.1 has no exact double */
         Interval found;
 
         if (!evaluator)
@@ -137,7 +137,7 @@ BUS_GETTER(get_saved)
         value = g_str_has_suffix(property, "Low")    ? found.low
                 : g_str_has_suffix(property, "High") ? found.high
                                                      : found.value;
-        return sd_bus_message_append(reply, "d", rint(value / step) * step);
+        return sd_bus_message_append(reply, "d", rint(value * steps) / steps);
 }
 
 BUS_GETTER(get_effective_share)

@@ -27,6 +27,12 @@ class Metrics(lab.IdledTest):
     def running(self):
         return int(self.guest.run(RUNNING, check=False).output)
 
+    def processes(self):
+        """The user and the capabilities of each scrape. A unit runs before its process is idlectl."""
+        return self.guest.run("for pid in $(pgrep -x idlectl); do awk '/^Uid:/ { user = $3 } "
+                              "/^CapEff:/ { print user, $2 }' /proc/$pid/status; done 2>/dev/null",
+                              check=False).output.splitlines()
+
     def wait_for_end(self):
         self.wait_for("the end of all scrapes", lambda: self.running() == 0)
         self.assertEqual(self.guest.run("systemctl list-units --failed --plain --no-legend "
@@ -51,11 +57,10 @@ class Metrics(lab.IdledTest):
         """Unprivileged, limited in number, gone after the time that a client has."""
         self.start()
         self.guest.run(f"for i in $(seq 20); do bash -c '{CONNECT}; cat <&3' >/dev/null 2>&1 & done")
-        self.wait_for("processes", lambda: self.running() >= 8)
+        processes = self.wait_for("scrapes", self.processes)
+        self.assertLessEqual(len(processes), 16)
+        user = self.guest.read("id -u idled-metrics")
+        self.assertEqual({row for row in processes}, {f"{user} {'0' * 16}"})
         self.assertLessEqual(self.running(), 16)
-        users = set(self.guest.read("ps -o user:32= -C idlectl").split())
-        self.assertEqual(users, {"idled-metrics"})
-        self.assertEqual(set(self.guest.read(
-            "grep -h CapEff /proc/$(pgrep -o -x idlectl)/status").split()[1:]), {"0" * 16})
         self.wait_for_end()
         self.assertIn("idled_up 1", self.scrape())
