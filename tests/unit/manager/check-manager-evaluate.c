@@ -164,6 +164,19 @@ static Evaluator *evaluator(void)
         return g_array_index(manager->policies, ActivePolicy, 0).evaluator;
 }
 
+/* Counters advance just before what reads them, so that a busy machine does not count the energy of
+ * one block for the next. */
+static void run_event(void)
+{
+        int r = sd_event_prepare(event);
+
+        if (r == 0)
+                r = sd_event_wait(event, 5000);
+        follow_time();
+        if (r > 0)
+                sd_event_dispatch(event);
+}
+
 /* Lets time pass until the condition holds. */
 #define wait_for(condition)                                                                        \
         do {                                                                                       \
@@ -172,7 +185,7 @@ static Evaluator *evaluator(void)
                         ck_assert_msg((uint64_t)g_get_monotonic_time() < end_, #condition);        \
                         follow_time();                                                             \
                         manager_tick(manager);                                                     \
-                        sd_event_run(event, 5000);                                                 \
+                        run_event();                                                               \
                 }                                                                                  \
         } while (0)
 
@@ -189,10 +202,9 @@ START_TEST(measures)
         start();
         manager_tick(manager);
         wait_for((was_on |= is_on(), was_off |= !is_on(),
-                  evaluator() && evaluator()->estimator.n_pairs >= 4));
+                  evaluator() && evaluator()->found.verdict == VERDICT_SAVES));
         ck_assert(was_on && was_off);
         ck_assert_double_gt(joules, RANGE_UJ / 1e6);
-        ck_assert_int_eq(evaluator()->found.verdict, VERDICT_SAVES);
         ck_assert_double_eq_tol(evaluator()->found.watts.value, OFF_WATTS - on_watts, 1);
         ck_assert_double_gt(evaluator_effective_share(evaluator()), 0.3);
         blocks = evaluator()->estimator.n_blocks;
