@@ -16,7 +16,7 @@
 #define BATTERY   "sys/class/power_supply/BAT0/"
 #define STATE     "sys/devices/system/cpu/cpu%d/cpuidle/state%d/%s"
 #define CPUS      8
-#define TIMEOUT   (25 * G_USEC_PER_SEC)
+#define TIMEOUT   (60 * G_USEC_PER_SEC)
 #define RANGE_UJ  262143328850
 #define OFF_WATTS 20
 
