@@ -130,7 +130,10 @@ class Evaluate(lab.IdledTest, KernelTest):
             found = self.run_trials()
             self.assertEqual(found["Verdict"], "saves")
             self.check_interval(found, truth, error)
-            self.assertGreater(found["SavedJoulesLow"], 0)
+            # Of the time before the first pairs little is known: the interval of joules is wide.
+            self.assertGreater(found["SavedJoules"], 0)
+            self.assertLess(found["SavedJoulesLow"], found["SavedJoules"])
+            self.assertGreater(found["SavedJoulesHigh"], found["SavedJoules"])
         self.guest.run("systemctl restart idled")
         again = self.found()
         self.assertGreaterEqual(again["Blocks"], found["Blocks"])
