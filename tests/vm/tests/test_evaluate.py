@@ -132,7 +132,7 @@ class Evaluate(lab.IdledTest, KernelTest):
             self.assertIn(found["Verdict"], ("saves", "unknown"))
             self.assertGreater(found["SavedWattsLow"], 0)
             self.check_interval(found, truth, error)
-            # Of the time before the first pairs little is known: the interval of joules is wide.
+            # Little is known about the time before the first pairs: the interval of joules is wide.
             self.assertGreater(found["SavedJoules"], 0)
             self.assertLess(found["SavedJoulesLow"], found["SavedJoules"])
             self.assertGreater(found["SavedJoulesHigh"], found["SavedJoules"])
