@@ -36,6 +36,11 @@ class QuietTest(lab.IdledTest):
         number = cls.guest.read("grep -lx virtio.-requests /sys/kernel/irq/*/actions").split("/")[4]
         cls.affinity = f"/proc/irq/{number}/smp_affinity_list"
 
+        cls.guest.run("mkdir -p /etc/systemd/system/idled.service.d; "
+                      "cp /usr/share/doc/idled/quiet.conf /etc/systemd/system/idled.service.d; "
+                      "systemctl daemon-reload")
+        cls.addClassCleanup(cls.guest.run, "rm -r /etc/systemd/system/idled.service.d; systemctl daemon-reload")
+
     def setUp(self):
         self.put(self.affinity, PARKED)  # as an administrator or a driver may have set it
         self.put(CHECK, 1)
