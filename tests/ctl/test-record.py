@@ -44,7 +44,7 @@ class Recording(TestCase):
 
 class Contents(Recording):
     def test_samples(self):
-        result = self.record(self.file, "--seconds", "0.9", "--interval", "400ms", "--json")
+        result = self.record(self.file, "--seconds", "0.6", "--interval", "300ms", "--json")
         self.assertEqual(result.returncode, 0, result.stderr)
         answer = json.loads(result.stdout)
         self.assertGreaterEqual(answer["samples"], 2)
