@@ -177,7 +177,8 @@ class Case(WithSystemd, TestCase):
         return self.page.evaluate('document.querySelectorAll(%r).length' % selector)
 
     def click(self, selector):
-        self.assertIsNotNone(self.find(selector, '(node.click(), 1)'), selector)
+        """As soon as it is on the page."""
+        self.wait_page(lambda: self.find(selector, '(node.click(), 1)'), selector)
 
     def fill(self, selector, text):
         self.find(selector, '(node.focus(), node.select(), 1)')
