@@ -4,8 +4,8 @@
  * of bars with names.
  *
  * An element has its colours in itself, so that it can stand alone, and classes, so that the style
- * sheet of a page (page.h) can change them. Colours are told apart by people who do not see all of
- * them: those of lines by Okabe and Ito, those of stacks by their lightness.
+ * sheet of a page (page.h) can change them. Colour-blind people can distinguish the colours: lines
+ * have those of Okabe and Ito, the parts of a stack differ in lightness.
  */
 #ifndef IDLED_PLOT_H
 #define IDLED_PLOT_H

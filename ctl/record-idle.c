@@ -3,8 +3,9 @@
  * idlectl record --idle: idle periods of this machine as a trace for idlectl replay.
  *
  * The kernel's buffer is emptied ten times a second, without being asked to: a reader that is woken
- * by sleeps would record itself. A record arrives when its CPU sleeps again; so that lines are in
- * the order of idle entries, those behind a sleep that has not arrived wait for it.
+ * by sleeps would record itself. The kernel passes on the record of a sleep when its CPU sleeps
+ * again. Lines are in the order of idle entries: idlectl withholds later sleeps until it has the
+ * record of each earlier one.
  */
 #include "record.h"
 

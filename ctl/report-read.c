@@ -23,7 +23,7 @@
 
 #define FACTS_MAX 100
 
-/* Different sources of wake-ups and buckets of histograms that are told apart. */
+/* The most sources of wake-ups and histogram buckets that a report counts separately. */
 #define KINDS_MAX 20000
 
 typedef struct State {

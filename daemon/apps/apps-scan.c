@@ -109,7 +109,7 @@ static void ask_some(Apps *apps, Scan *scan)
         }
 }
 
-/* The children of everybody: pid -> GArray of pid_t. */
+/* The children of each process: pid -> GArray of pid_t. */
 static GHashTable *families(const Scan *scan)
 {
         GHashTable *children = g_hash_table_new_full(NULL, NULL, NULL,

@@ -292,7 +292,9 @@ void manager_make_safe(Manager *manager, Plan *plan, const SafetyNotes *notes)
         if (manager->asking)
                 keep_what_is_allowed(
                         manager, plan,
-                        known ? "systemd has not yet reported what its units need" : NULL, notes);
+                        known ? "idled is waiting for systemd to report which CPUs its units need"
+                              : NULL,
+                        notes);
         plan_sanitize_quiet(plan);
         manager->unsafe = false;
         manager->look_again_usec = 0;

@@ -55,7 +55,7 @@ bool manager_holds_frequency(const Manager *manager)
         return false;
 }
 
-#define NOBODY_LOOKS "no active policy serves holds"
+#define NO_POLICY_SERVES "no active policy serves holds"
 
 /* Why nothing of the hold is in effect; NULL if it may be. */
 static char *whole_obstacle(const Manager *manager, const Held *held)
@@ -67,7 +67,7 @@ static char *whole_obstacle(const Manager *manager, const Held *held)
         if (manager->setup.dry_run)
                 return g_strdup("this is a dry run");
         if (!held->profile)
-                return manager_looks_at_holds(manager) ? NULL : g_strdup(NOBODY_LOOKS);
+                return manager_looks_at_holds(manager) ? NULL : g_strdup(NO_POLICY_SERVES);
         if (!config_profile(manager->config, held->profile))
                 return g_strdup_printf("there is no profile \"%s\" any more", held->profile);
         return refused && g_str_equal(refused->name, held->profile)
@@ -290,7 +290,7 @@ char *manager_hold_obstacle(const Manager *manager, const Held *held)
         text = g_string_new(NULL);
         if (!manager_looks_at_holds(manager)) {
                 if (hold_needs_policy(hold))
-                        g_string_append(text, "only its profile is in effect: " NOBODY_LOOKS);
+                        g_string_append(text, "only its profile is in effect: " NO_POLICY_SERVES);
                 return g_string_free(text, text->len == 0);
         }
         if (held->named && cpuset_is_empty(&hold->cpus)) {

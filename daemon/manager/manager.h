@@ -193,7 +193,7 @@ typedef struct Manager {
         bool unsafe;               /* what depends on CPUs changed: make the plan safe again */
         struct Watching *watching; /* what must not notice parking; manager-windows.c */
         GHashTable *texts;         /* of causes, as their own keys */
-        uint64_t slept_usec;       /* how long the machine had slept when that was last looked at */
+        uint64_t slept_usec;       /* how long the machine had slept at the last check */
         CpuSet counted;            /* the CPUs of /proc/stat at the last tick */
         unsigned n_counted;        /* for so many ticks in a row they were not those online */
         CpuSet returned;       /* CPUs that came online since then: the kernel set their knobs */

@@ -277,11 +277,11 @@ static void forget_notes(const SafetyNotes *notes, int n_cpus)
 void plan_sanitize(Plan *plan, const Topology *topology, const Dependents *who,
                    const SafetyNotes *notes)
 {
-        static const Dependents nobody = { 0 };
+        static const Dependents none = { 0 };
         g_autoptr(GArray) demands = NULL;
         CpuSet aside = topology->isolated, window = { 0 };
 
-        who = who ?: &nobody;
+        who = who ?: &none;
         forget_notes(notes, topology->n_cpus);
         cpuset_and(&plan->allowed, &topology->online);
         cpuset_or(&aside, &topology->nohz_full);

@@ -15,7 +15,7 @@
 #define PATIENCE    8
 
 #define SATURATION_USEC UINT64_C(80000) /* the shortest that distinguishes 90 % from less */
-_Static_assert(SATURATION_USEC <= 2 * READING_USEC, "two intervals are enough to tell");
+_Static_assert(SATURATION_USEC <= 2 * READING_USEC, "two intervals show saturation");
 
 typedef struct OndemandOptions {
         uint64_t period_usec, filter_usec, dwell_usec;

@@ -165,7 +165,7 @@ uint64_t park_group_number(int root, const char *path)
         return fstatat(root, path, &st, 0) < 0 ? 0 : st.st_ino;
 }
 
-bool park_confines_nobody(const ActContext *context, const char *name, const char *value)
+bool park_confines_none(const ActContext *context, const char *name, const char *value)
 {
         return false;
 }
@@ -191,7 +191,7 @@ const KnobKind park_controller_kind = {
         .name = "controller",
         .read = controller_read,
         .write = controller_write,
-        .confines = park_confines_nobody,
+        .confines = park_confines_none,
 };
 
 bool park_offers_cpusets(int root)

@@ -44,7 +44,7 @@ int park_release(Knobs *knobs, const KnobKind *kind, const char *const *keep);
 uint64_t park_group_number(int root, const char *path);
 
 /* A KnobKind's `confines`: of knobs that only make way for others. */
-bool park_confines_nobody(const ActContext *context, const char *name, const char *value);
+bool park_confines_none(const ActContext *context, const char *name, const char *value);
 
 /* The first of two errors; that a group is gone is none. */
 int park_first_error(int first, int error);

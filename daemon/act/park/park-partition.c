@@ -219,5 +219,5 @@ const ParkBackendOps park_partition = {
         .apply = apply_partition,
         .describe = describe_partition,
         .close = close_partition,
-        .everybody = true,
+        .confines_all = true,
 };

@@ -253,7 +253,7 @@ static const char *describe_park(void *data)
 
 static bool follows_units(void *data)
 {
-        return !((State *)data)->ops->everybody;
+        return !((State *)data)->ops->confines_all;
 }
 
 static const char *park_groups(void *data)

@@ -48,7 +48,7 @@ typedef struct ParkBackendOps {
         const char *(*describe)(void *state);
         const char *(*groups)(void *state);
         void (*close)(void *state);
-        bool everybody; /* for all groups in one write, later ones too */
+        bool confines_all; /* for all groups in one write, later ones too */
 } ParkBackendOps;
 
 /* Their knobs: a unit's AllowedCPUs and its drop-in, the parts of the partition, its slice, a

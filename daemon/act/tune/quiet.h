@@ -29,9 +29,9 @@ extern const KnobKind irqbalance_kind;
 /* The knob's name, as a new string, if irqbalance runs; else NULL. */
 char *irqbalance_find(const ActContext *context);
 
-/* Has irqbalance keep interrupts off `cpus` in addition to those that it keeps free anyway, which
- * it is asked for first. Returns as knob_set(); -EBUSY: it has not answered yet, and `*question` is
- * the connection for the next time; -1 before the first. */
+/* Asks irqbalance for the CPUs that it keeps free already, then has it keep interrupts off `cpus`
+ * as well. Returns as knob_set(). -EBUSY: the answer is pending, and `*question` is the connection
+ * to pass to the next call; it is -1 before the first. */
 int irqbalance_ban(Knobs *knobs, const ActContext *context, const char *name, const CpuSet *cpus,
                    int *question);
 
