@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Runs a fuzz target as an ordinary test: with every file of its corpus, then with mutations of
- * them. Mutation N is the same in every run, so that one that failed can be had again:
+ * them. Mutation N is the same in every run, so a failure can be reproduced:
  *
  *      fuzz-NAME CORPUS             all of the corpus, then MUTATIONS mutations
  *      fuzz-NAME CORPUS N           mutation N only

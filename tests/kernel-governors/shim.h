@@ -94,7 +94,7 @@ static inline bool tick_nohz_tick_stopped(void)
         return false;
 }
 
-/* Tells it once, as the kernel's does. */
+/* True only for the first call after a tick, as in the kernel. */
 static inline bool tick_nohz_idle_got_tick(void)
 {
         bool got = shim_got_tick;

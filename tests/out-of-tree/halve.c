@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * halve: a policy of somebody who has nothing of idled but what it installs.
+ * halve: a policy that is built from nothing but the files that idled installs.
  *
  * After AfterTime on battery it parks every second package, or every second core if there is one
- * package. Good for the test that a policy needs no more than this.
+ * package.
  */
 #include <idled-policy.h>
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""org.idled1(5) tells of every member of the vtables, with its signature, and of nothing else.
+"""org.idled1(5) documents every member of the vtables, with its signature, and nothing else.
 
 A property without a flag in its vtable emits no signal: it belongs among the measured ones.
 """

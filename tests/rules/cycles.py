@@ -48,8 +48,8 @@ def symbols(nm, path):
 
 
 def graph(build, nm):
-    """{source: sources whose symbols it uses}. Modules are linked alone: a symbol is looked for in
-    the object's own target first."""
+    """{source: sources whose symbols it uses}. Modules are linked alone, so the object's own target
+    is searched for a symbol first."""
     tables = {o: symbols(nm, o) for o in objects(build) if o.exists()}
     sources = objects(build)
     owners = {}

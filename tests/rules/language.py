@@ -76,10 +76,8 @@ PLAIN = ["idled restores every knob that it changed.", "The back end gives each 
 
 # Room or "room strings": uses that are left from before this rule, which may only become fewer.
 KNOWN = {
-    "policies strings": 1,
-    "tests": 408,
-    "tests strings": 105,
-    "tools": 1,
+    "tests": 333,
+    "tests strings": 4,
 }
 
 # Not ours to word: inputs, recordings, and this list of patterns.

@@ -69,7 +69,7 @@ LIBRARIES = {
     "zstd.h": (["recording"], 1),
 }
 
-# What a plugin is built with: these stay free of everything that is not installed beside them.
+# Installed headers, which plugins are built with: they include only installed headers.
 INSTALLED = ["base/cpuset.h", "base/setting.h", "model/frequency.h", "model/hold.h",
              "model/idle-table.h", "model/snapshot.h", "model/topology.h",
              "model/wish.h"]

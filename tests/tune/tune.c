@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A policy that wishes for single CPUs what its options say: for tests of what becomes of wishes.
+ * A policy that requests for single CPUs what its options say: for tests of requests.
  *
  * 1. Every CPU of Cpus gets the latency, the states, the governor and the frequencies of the
- *    options, as far as they say something.
- * 2. Nothing follows from the load, so it is never asked again by itself.
+ *    options that are set.
+ * 2. It has no period because nothing depends on the load.
  */
 #include "idled-policy.h"
 

@@ -6,8 +6,8 @@
  * - a directory made in the root has cpuset files if the controller is on there;
  * - `isolated` is accepted always, and reads "isolated invalid (why)" if the list is empty, holds
  *   all CPUs, or overlaps with a neighbour's;
- * - an empty list in a partition at work loses its CPUs: it must never be written;
- * - 6.1 gives CPUs that come back by a new list no scheduling domain until the type is written.
+ * - an empty list in a valid partition loses its CPUs: it must never be written;
+ * - 6.1 has no scheduling domain for CPUs that a new list adds until the type is written.
  *
  * Every write is kept in the log, as "FILE=VALUE ".
  */
@@ -188,7 +188,7 @@ static void fake_take(const char *name, const char *value)
                 if (!fake->controller)
                         fake_empty_group();
         } else if (!fake->slice && g_str_equal(name, "idled.parked/cpuset.cpus")) {
-                ck_assert_msg(*value || *fake->type == 'm', "a partition at work was emptied");
+                ck_assert_msg(*value || *fake->type == 'm', "a valid partition was emptied");
                 g_strlcpy(fake->cpus, value, sizeof(fake->cpus));
                 rebuilt = false;
         } else if (g_str_equal(name, fake->slice ? "idledpark.slice/cpuset.cpus.partition"

@@ -16,7 +16,7 @@ static int fake_bus_error;      /* of every call to systemd */
 
 static void fake_take_list(const char *text)
 {
-        ck_assert_msg(*text || *fake->type == 'm', "a partition at work was emptied");
+        ck_assert_msg(*text || *fake->type == 'm', "a valid partition was emptied");
         g_strlcpy(fake->cpus, text, sizeof(fake->cpus));
         fake_show(false);
 }

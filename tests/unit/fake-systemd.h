@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A stand-in for systemd, on a machine with CPUs 0-3, that behaves as 252 and 257 were seen to: a
- * set replaces; "done" is answered whatever the kernel says; the CPUs in force are those of the
- * unit as far as its slice has them, and unknown (empty) while nothing has limited anything. It
- * lives in memory that a child shares with the test, so that it outlives it.
+ * A stand-in for systemd, on a machine with CPUs 0-3, that behaves as versions 252 and 257 do: a
+ * set replaces the list; the answer is "done" even if the kernel refuses; a unit's effective CPUs
+ * are those that its slice has too, and unknown (empty) while nothing is limited. It lives in
+ * memory that a child shares with the test, so that it outlives the child.
  */
 #ifndef IDLED_TESTS_FAKE_SYSTEMD_H
 #define IDLED_TESTS_FAKE_SYSTEMD_H

@@ -166,6 +166,6 @@ static inline void recover(const Actuator *actuator)
         give_back(knobs);
 }
 
-static const CpuSet nobody;
+static const CpuSet no_cpus;
 
 #endif

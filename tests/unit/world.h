@@ -2,9 +2,9 @@
 /*
  * A world for a policy to live in: a machine, a clock of its own, and a load that reacts.
  *
- * The policy is called as the manager calls it, in virtual time. The load may be put into the
- * snapshot by hand, or made by streams of work that a small model of a scheduler puts on the
- * CPUs that the policy allows: what does not fit waits, and shows as saturation, runnable tasks and
+ * The policy is called as the manager calls it, in virtual time. A test sets the load in the
+ * snapshot, or adds streams of work that a small model of a scheduler puts on the CPUs that the
+ * policy allows. Work that does not fit waits, and shows as saturation, runnable tasks and
  * pressure.
  */
 #ifndef IDLED_TESTS_WORLD_H

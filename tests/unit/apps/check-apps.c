@@ -9,8 +9,8 @@
 #include "apps/apps-parts.h"
 #include "holds-fixture.h"
 
-#define NOT_ROOT     "without root nobody can be somebody else"
-#define NO_NEWS      "the kernel tells of no processes here"
+#define NOT_ROOT     "only root can change its user"
+#define NO_EVENTS    "the kernel reports no processes here"
 #define OTHER_NUMBER "the number of a process cannot be chosen"
 
 #define NOBODY 65534
@@ -88,8 +88,8 @@ static const struct {
         { "many of root", 40, 0, HOLDS_MAX / 2 },
 };
 
-/* However many processes there are, who asks on the bus has room, and so have the rules for the
- * processes of others. */
+/* However many processes a user has, clients on the bus can still hold, and so can rules for the
+ * processes of other users. */
 START_TEST(takes_a_part)
 {
         typeof(crowds[0]) *c = &crowds[_i];
@@ -133,7 +133,7 @@ START_TEST(room_again)
         if (apps_error(apps) == 0)
                 wait_for(64);
         else
-                case_skip("room_again", NO_NEWS);
+                case_skip("room_again", NO_EVENTS);
         for (int i = apps_error(apps) == 0 ? 16 : 0; i < 17; i++)
                 end_process(pids[i]);
         wait_for(0);
@@ -148,8 +148,8 @@ static void wait_for_end(const Apps *apps)
                 ck_assert_int_gt(sd_event_run(event, 10 * G_USEC_PER_SEC), 0);
 }
 
-/* Root releases what a rule holds: no new hold answers that while the process runs, and nothing of
- * it is left when it ends, so that whoever has its number then is held for. */
+/* Root releases a rule's hold: the rule makes no new one while the process runs. idled forgets this
+ * when the process ends, so a later process with its number gets a hold. */
 START_TEST(released)
 {
         pid_t pid, next;
@@ -248,7 +248,7 @@ START_TEST(lingers_no_longer)
         apps = start_apps();
         end_process(pid);
         wait_for_end(apps);
-        ck_assert(holds_find(holds, 1)->bound); /* as it was told, which never changes */
+        ck_assert(holds_find(holds, 1)->bound); /* as reported, which never changes */
         pid = start_meant(geteuid());
         apps_look(apps, pid);
         ck_assert_uint_eq(holds_count(holds), 1);
@@ -264,8 +264,8 @@ START_TEST(lingers_no_longer)
 }
 END_TEST
 
-/* The number of a process that ended is another's before its end is told: that one is looked at for
- * itself, and held for if it is meant as well. */
+/* Another process has the number of one that ended before the kernel reports the end: idled matches
+ * the new process and makes a hold for it if a rule names it. */
 START_TEST(number_used_again)
 {
         bool meant = _i, taken;
@@ -293,7 +293,7 @@ START_TEST(number_used_again)
 }
 END_TEST
 
-/* A process that ended is nobody any more, however long its parent leaves it there. */
+/* A process that ended counts as gone, however long its parent leaves it unreaped. */
 START_TEST(ended_and_not_waited_for)
 {
         pid_t pid;
@@ -371,7 +371,7 @@ START_TEST(some_at_a_time)
                 ck_assert(waits(apps));
         }
         if (!apps->source)
-                case_skip("some_at_a_time", NO_NEWS);
+                case_skip("some_at_a_time", NO_EVENTS);
         while (apps->source && waits(apps))
                 ck_assert_int_gt(sd_event_run(event, 10 * G_USEC_PER_SEC), 0);
         stop_apps(apps);

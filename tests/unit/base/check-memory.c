@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * What memory.h promises: nothing that can be read changes, and the memory is really given back.
- */
+/* What memory.h promises: readable content does not change, and the kernel gets the memory. */
 #include <check.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -35,7 +35,7 @@ static const struct {
         { "one", { 5 * US }, 5e3, 0 },
         { "short and equal", { 300, 300, 300 }, 300, 0 },
         { "textbook", { 2, 4, 4, 4, 6 }, 4, 1.26491 },
-        { "microseconds beside seconds", { 10 * US, 2 * S }, 1.000005e9, 0.999995e9 },
+        { "microseconds and seconds", { 10 * US, 2 * S }, 1.000005e9, 0.999995e9 },
         { "an hour: squares beyond 64 bits", { 3600 * S, 3600 * S, 7200 * S }, 4.8e12, 1.69706e12 },
         { "close to each other", { 10 * S, 10 * S + 2 * US }, 1e10 + 1e3, 1e3 },
 };

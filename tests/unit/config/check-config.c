@@ -104,7 +104,7 @@ static const struct {
           "MinCores",
           "9",
           AT_ALPHA ":2" },
-        { "files of policies that are not at work are not read",
+        { "files of inactive policies are not read",
           { USE, { "etc/idled/policies/beta.conf", "garbage" } },
           "Period",
           "250ms",

@@ -22,7 +22,7 @@ static const struct {
           { USE, { MINE, PERIOD "fast\n" } },
           AT_MINE
           ":2: Period: found \"fast\", expected a duration from 10ms to 10s, such as 250ms" },
-        { "value of a policy that is not at work",
+        { "value of an inactive policy",
           { USE, { MINE, "[beta]\nPeriod=1h\n" } },
           AT_MINE ":2: Period: found \"1h\", expected a duration from 10ms to 10s, such as 250ms" },
         { "value in a drop-in",

@@ -60,7 +60,7 @@ END_TEST
 
 static const char *const profiles[] = { "power-saver", "balanced", "performance", "latency" };
 
-/* What is shipped, with one file of the administrator's beside it. */
+/* The shipped configuration and one file of the administrator. */
 static Config *load_with(const char *name, const char *text)
 {
         g_autofree char *dir = temporary_make(g_get_tmp_dir());
@@ -81,8 +81,7 @@ static Config *load_with(const char *name, const char *text)
         return config;
 }
 
-/* Values at the ends of what the administrator may say of a policy, next to which the shipped
- * profiles must be no mistake. */
+/* Extreme but valid options of a policy: the shipped profiles must load next to them. */
 static const struct {
         const char *policy, *text;
 } extremes[] = {
@@ -110,16 +109,16 @@ START_TEST(profiles_fit)
 }
 END_TEST
 
-/* Whatever policies are at work, the shipped profiles load and can be put in effect, though they
- * speak of others. */
-static const char *const at_work[] = { "ondemand",        "cpufreq",
-                                       "cstates",         "latency",
-                                       "userspace",       "userspace cpufreq cstates latency",
-                                       "ondemand latency" };
+/* The shipped profiles load and can be chosen with any active policies, although they have options
+ * of others. */
+static const char *const active[] = { "ondemand",        "cpufreq",
+                                      "cstates",         "latency",
+                                      "userspace",       "userspace cpufreq cstates latency",
+                                      "ondemand latency" };
 
 START_TEST(profiles_without_policies)
 {
-        g_autofree char *text = g_strdup_printf("[Daemon]\nPolicies=%s\n", at_work[_i]);
+        g_autofree char *text = g_strdup_printf("[Daemon]\nPolicies=%s\n", active[_i]);
         g_autoptr(Config) config = load_with("idled.conf.d/a.conf", text);
         g_autofree char *error = NULL;
 
@@ -280,7 +279,7 @@ int main(void)
         tcase_add_test(tcase, app_options);
         tcase_add_test(tcase, policy_options);
         tcase_add_loop_test(tcase, profiles_fit, 0, G_N_ELEMENTS(extremes));
-        tcase_add_loop_test(tcase, profiles_without_policies, 0, G_N_ELEMENTS(at_work));
+        tcase_add_loop_test(tcase, profiles_without_policies, 0, G_N_ELEMENTS(active));
         tcase_add_test(tcase, balanced_is_empty);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);

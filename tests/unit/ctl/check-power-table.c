@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Power tables: what they say of the coreidle paper's measurements, and which files are refused;
- * and least squares, which find them. */
+/* Power tables: their estimates for the coreidle paper's measurements, the files that are refused,
+ * and the least squares that fit them. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -194,7 +194,7 @@ START_TEST(fit)
 }
 END_TEST
 
-/* Columns that cannot be told apart, or that nothing is in. */
+/* Columns that are proportional, or empty. */
 START_TEST(fit_undetermined)
 {
         static const double a[][4] = { { .5, .25, .25, 0 },

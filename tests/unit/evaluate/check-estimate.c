@@ -233,8 +233,8 @@ START_TEST(refuses_damage)
 }
 END_TEST
 
-/* Of every load, over all savings: the interval contains the truth in 93 % of the runs or more; the
- * verdict is "saves" where 5 % are saved, and almost never where nothing or less is. */
+/* For every load, over all savings: the interval contains the truth in at least 93 % of the runs.
+ * The verdict is "saves" at 5 %, and almost never at 0 % or less. */
 START_TEST(is_true)
 {
         const double shares[] = { -0.05, 0, 0.02, 0.05 };

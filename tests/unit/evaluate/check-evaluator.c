@@ -42,7 +42,7 @@ static const struct {
         Load load;
         double factor;
         unsigned minutes;
-        double least, most;  /* drawn, of what all cores in use would have drawn */
+        double least, most;  /* drawn, as a share of the draw with all cores active */
         unsigned most_pairs; /* trials */
         Verdict verdict;
 } cases[] = {
@@ -154,7 +154,7 @@ static const struct {
           1.01,
           14,
           VERDICT_COSTS },
-        { "costs, and nobody wants to know",
+        { "costs, without trials",
           &eight,
           "",
           &no_trials,
@@ -416,7 +416,7 @@ START_TEST(draws)
         saved = lab.all_joules - lab.joules;
         told = evaluator_saved_joules(evaluator);
         if (g_getenv("IDLED_REPLAY"))
-                printf("%s: %.4f, %.0f J saved, told %.0f (%.0f to %.0f), %s, %u pairs, %u "
+                printf("%s: %.4f, %.0f J saved, reported %.0f (%.0f to %.0f), %s, %u pairs, %u "
                        "dropped, %.0f s of trials\n",
                        c->name, drawn, saved, told.value, told.low, told.high,
                        verdict_text(evaluator->found.verdict),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A machine with a load, in virtual time, whose saving is known: what the estimator is told of it
- * by a schedule, for the unit test and the benchmark.
+ * A machine with a load, in virtual time, whose saving is known. A schedule feeds its readings to
+ * the estimator, for the unit test and the benchmark.
  *
  * All arms draw 20 W and 30 W for each busy CPU; "on" saves a share of that. After a change of arm
  * the machine settles with a time constant of 0.1 s. Energy is counted with an error of 20 mJ a

@@ -77,7 +77,7 @@ START_TEST(refused)
 }
 END_TEST
 
-/* The number of a process that ended is another's before its end is told: both are kept apart. */
+/* Another process has the number of one that ended before the kernel reports the end. */
 START_TEST(number_used_again)
 {
         HoldRequest r = request();
@@ -156,7 +156,7 @@ START_TEST(follows_its_process)
 }
 END_TEST
 
-/* It is noticed where a process goes though nobody else looks at the machine. */
+/* Holds follow a process to its CPUs by themselves, without the manager's ticks. */
 START_TEST(followed_by_itself)
 {
         int cpus[2];
@@ -191,10 +191,10 @@ static const struct {
         { "a process that is no more", true, true, false, 50, 0, false },
         { "a process with CPUs that were named", true, false, true, 50, 0, false },
         { "a process that asks for something else", true, false, false, -1, 0, false },
-        { "nobody in particular", false, false, false, 50, 0, false },
+        { "no process", false, false, false, 50, 0, false },
 };
 
-/* Nobody wakes up for what cannot change, or matters to nobody. */
+/* Holds wake up only if a process's CPUs can change and its request depends on them. */
 START_TEST(wakes_up)
 {
         typeof(wakers[0]) *c = &wakers[_i];
@@ -215,7 +215,7 @@ START_TEST(wakes_up)
         }
         ck_case(c->name, (sd_event_run(event, 10 * FOLLOW_USEC) > 0) == c->woken, "woken or not");
         ck_assert_int_eq(holds_remove(holds, id), 0);
-        ck_case(c->name, sd_event_run(event, 10 * FOLLOW_USEC) == 0, "woken for nobody");
+        ck_case(c->name, sd_event_run(event, 10 * FOLLOW_USEC) == 0, "woken without a hold");
         if (c->process && !c->gone)
                 end_process(r.pid);
 }

@@ -40,7 +40,7 @@ START_TEST(seen_by_policies)
 }
 END_TEST
 
-/* Of many that end together it is told once, and not at all if there were none. */
+/* Holds that end together are reported once; without any, nothing is reported. */
 START_TEST(deferred)
 {
         HoldRequest r = request();

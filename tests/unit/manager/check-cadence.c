@@ -4,15 +4,15 @@
 #include "model/snapshot.h"
 #include "table.h"
 
-#define ANY    UINT64_MAX
-#define NOBODY 0
+#define ANY     UINT64_MAX
+#define NOTHING 0
 
 static const struct {
         const char *name;
         Cadence cadence;
         uint64_t before, after;
 } cases[] = {
-        { "nobody asks", { 0, true, true, ANY, 16 }, 4, 0 },
+        { "no policy has a period", { 0, true, true, ANY, 16 }, 4, 0 },
         { "first tick", { 250000, true, false, ANY, 16 }, 0, 1 },
         { "doubles", { 250000, true, false, ANY, 16 }, 1, 2 },
         { "doubles again", { 250000, true, false, ANY, 16 }, 4, 8 },
@@ -27,7 +27,7 @@ static const struct {
         { "stays there", { 250000, true, false, 2000000, 16 }, 8, 8 },
         { "goes back there", { 250000, true, false, 2000000, 16 }, 16, 8 },
         { "a period longer than that", { 3000000, true, false, 2000000, 16 }, 1, 1 },
-        { "load could arrive unnoticed", { 250000, true, false, NOBODY, 16 }, 16, 1 },
+        { "load could arrive unnoticed", { 250000, true, false, NOTHING, 16 }, 16, 1 },
 };
 
 START_TEST(stretch)

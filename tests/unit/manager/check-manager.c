@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A whole manager on a described machine: whose driver of frequencies comes late, as a module that
- * is loaded after idled began, and which falls asleep while idled is at work on it. The policy is
- * the tests' own, tune. */
+/* A whole manager on a described machine: its frequency driver is loaded after idled starts, and it
+ * suspends while idled writes knobs. The policy is the tests' own, tune. */
 #include "all-machines.h"
 #include "manager/manager-parts.h"
 
@@ -115,7 +114,7 @@ START_TEST(comes_late)
         move("sys/later", "sys/devices/system/cpu/cpufreq");
         look(c->look);
         ck_case(c->name, manager->n_frequency == 8, "not found");
-        ck_case(c->name, changes & CHANGE_MISSING, "not told");
+        ck_case(c->name, changes & CHANGE_MISSING, "not reported");
         ck_case(c->name, manager_apply_error(manager) == 0, "an error");
         expect(GOVERNOR, "performance");
         manager_free(manager);
@@ -144,7 +143,7 @@ static void nothing(void)
 {
 }
 
-/* Whatever it is about to do when it falls asleep: what it finds on waking is nobody's. */
+/* The machine suspends at any step: values that idled finds on waking are not another program's. */
 START_TEST(falls_asleep_at_work)
 {
         const Knob *const *knobs;
@@ -186,8 +185,8 @@ static void pass_a_minute(void)
         ck_assert_int_gt(sd_event_run(event, UINT64_MAX), 0);
 }
 
-/* Nothing makes this policy tick: what somebody else does to our knobs is seen all the same, and
- * nobody wakes up when there is nothing to look at. */
+/* This policy has no period. idled still notices that another program changed its knobs, and does
+ * not wake up when it has set none. */
 START_TEST(drift)
 {
         const Knob *const *knobs;
@@ -245,8 +244,7 @@ static void close_nothing(void *state)
 {
 }
 
-/* Cgroups that come are watched for while there are knobs of who writes to cgroups; others' are no
- * reason. */
+/* idled watches for new cgroups only while an actuator that writes to cgroups has knobs. */
 START_TEST(watches_groups)
 {
         const KnobKind *kinds[] = { NULL, NULL };
@@ -283,7 +281,7 @@ END_TEST
 #define STAT_OF_CPU(n) "cpu" #n " 10 0 10 100 0 0 0 0 0 0\n"
 #define STAT_OF(cpus)  "cpu  20 0 20 200 0 0 0 0 0 0\n" cpus "ctxt 1\nprocesses 1\nprocs_running 1\n"
 
-/* In place, for it is kept open, and a second after the last reading. */
+/* Writes in place because the sensor keeps the file open; a second after the last reading. */
 static void count(const char *text)
 {
         int fd = openat(tree.root, "proc/stat", O_WRONLY | O_TRUNC | O_CLOEXEC);

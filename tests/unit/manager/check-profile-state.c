@@ -10,7 +10,7 @@
 
 #define HELD_MAX 4
 
-/* Of the profiles that choice() makes, and balanced. */
+/* Choices among the profiles that choice() makes, and balanced. */
 static const struct {
         const char *name;
         HeldProfile held[HELD_MAX];
@@ -305,7 +305,7 @@ static void check_kept(const char *dir, const char *expected)
         ck_assert_pstr_eq(name, expected);
 }
 
-/* The names of what has been forced to the disk. */
+/* The names of the files that were synced to the disk. */
 static GString *forced;
 static int forcing_fails;
 

@@ -145,7 +145,7 @@ static const struct {
         const char *allowed;
 } keep_cases[] = {
         { "nothing kept", "0-1", "", 0, "0-1" },
-        { "kept and wished", "0-1", "1", 0, "0-1" },
+        { "kept and requested", "0-1", "1", 0, "0-1" },
         { "kept though parked", "0-1", "4", 0, "0-1,4" },
         { "enough cores", "0-3", "", 2, "0-3" },
         { "one more core: the fastest", "0-1", "", 2, "0-1,6-7" },
@@ -179,7 +179,7 @@ static const struct {
         const char *name;
         int32_t first, second, merged;
 } global_cases[] = {
-        { "nobody", -1, -1, -1 },         { "one", 50, -1, 50 },
+        { "no request", -1, -1, -1 },     { "one", 50, -1, 50 },
         { "the other", -1, 50, 50 },      { "the shorter", 100, 50, 50 },
         { "zero is one, too", 0, 50, 0 },
 };

@@ -17,7 +17,7 @@ static const struct {
         bool settled, on_pressure;
 } merge_cases[] = {
         { "none", { { 0 } }, 0, "0-7", 0, true, false },
-        { "nothing wished", { { NULL, 0, true, false } }, 1, "0-7", 0, true, false },
+        { "nothing requested", { { NULL, 0, true, false } }, 1, "0-7", 0, true, false },
         { "one", { { "0-3", 250000, true, true } }, 1, "0-3", 250000, true, true },
         { "sets intersect",
           { { "0-3", 0, true, false }, { "2-7", 0, true, false } },
@@ -99,11 +99,11 @@ static const struct {
         const char *wished, *allowed;
         const char *safety; /* one letter for each CPU: . L(ast) I(solated) P(inned) N(ode) */
 } cases[] = {
-        { "as wished", "0-7", "", "", { NULL }, "", "0-3", "0-3", "........" },
+        { "as requested", "0-7", "", "", { NULL }, "", "0-3", "0-3", "........" },
         { "empty: the fastest", "0-7", "", "", { NULL }, "", "", "6", "......L." },
         { "empty, fast ones offline", "0-5", "", "", { NULL }, "", "", "0", "L......." },
-        { "only offline CPUs wished", "0-3", "", "", { NULL }, "", "4-7", "0", "L......." },
-        { "offline CPUs wished too", "0-3", "", "", { NULL }, "", "2-7", "2-3", "........" },
+        { "only offline CPUs requested", "0-3", "", "", { NULL }, "", "4-7", "0", "L......." },
+        { "offline CPUs requested too", "0-3", "", "", { NULL }, "", "2-7", "2-3", "........" },
         { "all offline", "", "", "", { "3" }, "0", "0-7", "", "........" },
         { "isolated are added", "0-7", "4-5", "", { NULL }, "", "0", "0,4-5", "....II.." },
         { "isolated and offline", "0-4", "4-5", "", { NULL }, "", "0", "0,4", "....I..." },
@@ -151,7 +151,7 @@ static const struct {
         { "pins apart", "0-7", "", "", { "2-3", "4-5", "6-7" }, "", "0", "0,2,4,6", "..P.P.P." },
         { "node met", "0-7", "", "", { NULL }, "0", "0", "0", "........" },
         { "node", "0-7", "", "", { NULL }, "1", "0", "0,6", "......N." },
-        { "both nodes, empty wish", "0-7", "", "", { NULL }, "0-1", "", "0,6", "N.....N." },
+        { "both nodes, empty request", "0-7", "", "", { NULL }, "0-1", "", "0,6", "N.....N." },
         { "node without CPUs", "0-7", "", "", { NULL }, "7", "0", "0", "........" },
         { "node all isolated", "0-7", "4-7", "", { NULL }, "1", "0", "0,4-7", "....IIII" },
         { "node's isolated CPU is not enough",

@@ -24,8 +24,8 @@ static const struct {
         { "interval below the resolution", 5 * MS, { 500, 500 }, { 500, 500 }, 0 },
         { "busy went backwards", 100 * MS, { 500, 0 }, { 0, 100 }, 0 },
         { "idle stepped back by 10 ms, busy", 100 * MS, { 0, 100 }, { 510, 500 }, 1 },
-        { "CPU was offline, idle starts anew", 100 * MS, { 0, 50 }, { 100000, 0 }, 0 },
-        { "CPU was offline, both start anew", 100 * MS, { 900, 0 }, { 100000, 0 }, 0 },
+        { "CPU was offline, idle restarts", 100 * MS, { 0, 50 }, { 100000, 0 }, 0 },
+        { "CPU was offline, both restart", 100 * MS, { 900, 0 }, { 100000, 0 }, 0 },
         { "far more than the interval", 100 * MS, { 0, 100000 }, { 0, 100000 }, 0 },
 };
 

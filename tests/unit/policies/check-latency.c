@@ -81,7 +81,7 @@ static const struct {
           0,
           50,
           0 },
-        { "nobody is online", { { "", 50 } }, "- - - - - - - -", "", 0, 0, -1, 0 },
+        { "no CPU of the hold is online", { { "", 50 } }, "- - - - - - - -", "", 0, 0, -1, 0 },
         { "CPUs beyond the machine", { { "7-20", 50 } }, "- - - - - - - 50", "", 0, 0, -1, 0 },
 };
 

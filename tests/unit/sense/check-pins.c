@@ -28,7 +28,7 @@ static const struct {
         const char *nodes;
         const char *owner; /* of the first set */
 } cases[] = {
-        { "nobody", { { 0 } }, NULL, "", "", NULL },
+        { "no task", { { 0 } }, NULL, "", "", NULL },
         { "unrestricted", { { 1, 1, "init", "0-7", "0-1", USER, 1 } }, NULL, "", "", NULL },
         { "all that are online", { { 1, 1, "init", "0-6", "0-1", USER, 1 } }, NULL, "", "", NULL },
         { "more than exist", { { 1, 1, "init", "0-63", "0-63", USER, 1 } }, NULL, "", "", NULL },

@@ -71,7 +71,7 @@ static const struct {
           0,
           true,
           0.7 },
-        { "two batteries, one tells percent only",
+        { "two batteries, one reports percent only",
           { BATTERY(0, "status=Full energy_now=20 energy_full=20"),
             BATTERY(1, "status=Discharging capacity=50") },
           0,

@@ -24,7 +24,7 @@ static const struct {
         { "no number", "cpu0 1 2 3 4 x 6 7 8\ncpu1 1 2 3 4\n", 0, "1", 0 },
         { "number too long", "cpu0 1 2 3 99999999999999999999 5\ncpu1 1 2 3 4\n", 0, "1", 0 },
         { "no such CPU", "cpu0 1 2 3 4\ncpu4 1 2 3 4\ncpu999999999999 1 2 3 4\n", 0, "0", 0 },
-        { "nobody runs", "cpu0 1 2 3 4\nprocs_running 0\n", 0, "0", 0 },
+        { "no task runs", "cpu0 1 2 3 4\nprocs_running 0\n", 0, "0", 0 },
         { "too many run", "cpu0 1 2 3 4\nprocs_running 9000000000000000000\n", 0, "0", UINT32_MAX },
         { "running is garbage", "cpu0 1 2 3 4\nprocs_running many\n", 0, "0", 0 },
 };

@@ -141,7 +141,7 @@ static const struct {
           7 },
         { "the name pretends", "Name:\tUid:\\nUid:\t5\nPid:\t12\nPPid:\t7\nUid:\t3\t0\t0\t0\n", 0,
           3, 7 },
-        { "of nobody", "Name:\ta\nPPid:\t0\nUid:\t4294967295\t1\t1\t1\n", 0, 4294967295, 0 },
+        { "invalid user", "Name:\ta\nPPid:\t0\nUid:\t4294967295\t1\t1\t1\n", 0, 4294967295, 0 },
         { "no user", "Name:\ta\nPPid:\t0\n", -EBADMSG, 0, 0 },
         { "no number", "Name:\ta\nPPid:\t1\nUid:\tx\n", -EBADMSG, 0, 0 },
         { "more than a number", "Name:\ta\nPPid:\t1\nUid:\t4294967296\n", -EBADMSG, 0, 0 },

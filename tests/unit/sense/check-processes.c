@@ -115,7 +115,7 @@ static const struct {
         { "no event", INNER(len), 0 },
         { "half a kind", INNER(len), 3 },
         { "nothing after the kind", INNER(len), 4 },
-        { "half of who", INNER(len), offsetof(struct proc_event, event_data) + 7 },
+        { "half of the process", INNER(len), offsetof(struct proc_event, event_data) + 7 },
 };
 
 START_TEST(refused)

@@ -226,7 +226,7 @@ START_TEST(real)
         ck_assert_int_eq(topology_read(root, &topology), 0);
         sensors = sensors_new(root, topology);
         if (!(sensors_have(sensors) & SENSE_RESIDENCY)) {
-                case_skip("real", "this machine tells of no idle states");
+                case_skip("real", "this machine reports no idle states");
                 return;
         }
         previous = counters_new(topology->n_cpus);

@@ -39,7 +39,7 @@ START_TEST(good)
         ck_assert_uint_eq(counters->pressure_usec, 118605767);
 
         ck_assert_int_eq(counters_read(sensors, 0, counters), 0);
-        ck_assert_msg(counters->have == SENSE_LOAD, "read what nobody asked for");
+        ck_assert_msg(counters->have == SENSE_LOAD, "read counters that were not requested");
 }
 END_TEST
 

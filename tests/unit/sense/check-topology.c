@@ -169,7 +169,7 @@ static const struct {
           { { "cpu/online", "0-2" }, { "../cpu_atom/cpus", "1" }, { "../cpu_core/cpus", "0-1" } },
           "0-2 0-2 0-2 0|1|2 0-2",
           "1024 1024 1024" },
-        { "tiny beside huge",
+        { "tiny and huge",
           { { "cpu/online", "0-1" },
             { "cpu/cpu0/acpi_cppc/highest_perf", "1" },
             { "cpu/cpu1/acpi_cppc/highest_perf", "4294967295" } },

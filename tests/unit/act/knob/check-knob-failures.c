@@ -38,7 +38,7 @@ static const struct {
         { "EIO on reading back", mock_fail_read_back, -EIO, -EIO, "1-2" },
         { "short write", fault_short, 0, -EIO, "1" },
         { "another value stored", fault_stored, 0, -EPERM, "0" },
-        { "somebody behind us", fault_foreign_behind, 0, -EPERM, "2-3" },
+        { "another program's write after ours", fault_foreign_behind, 0, -EPERM, "2-3" },
 };
 
 /* The first change of a knob fails: an error, a degraded knob, and all is well again later. */

@@ -150,8 +150,7 @@ static void replace_file(const char *text)
         ck_assert_int_eq(rename(other, path), 0);
 }
 
-/* What becomes of a file that may be open: somebody writes to it, puts another in its place, or
- * takes it away. */
+/* Another program writes to a file that idled may have open, replaces it, or removes it. */
 START_TEST(changed_meanwhile)
 {
         const ActContext context = { .root = scratch_fd };
@@ -159,8 +158,8 @@ START_TEST(changed_meanwhile)
 
         set_all(knobs, MANY, "ours", 1);
         set_all(knobs, MANY, "ours again", 1);
-        ck_assert_int_eq(write_plain(&context, "f1", "somebody else's"), 0);
-        replace_file("theirs\n");
+        ck_assert_int_eq(write_plain(&context, "f1", "another program's"), 0);
+        replace_file("replaced\n");
         ck_assert_int_eq(unlinkat(scratch_fd, "tree/f3", 0), 0);
         if (_i) {
                 ck_assert_int_eq(knobs_verify(knobs), 2);
@@ -171,15 +170,15 @@ START_TEST(changed_meanwhile)
         ck_assert_int_eq(knob_set(knobs, &plain_kind, "f3", "again"), -ENOENT);
         ck_assert_int_eq(knob_set(knobs, &plain_kind, "f4", "again"), 1);
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
-        expect("f1", "somebody else's");
-        expect("f2", "theirs");
+        expect("f1", "another program's");
+        expect("f2", "replaced");
         expect("f4", "found");
         expect(names[MANY - 1], "found");
 }
 END_TEST
 
-/* Another file that has our value is known from then on, by whomever it was looked at: what it had
- * before is somebody's doing, unless it is of a third one. */
+/* Once idled has read or written another file with our value, it knows that file. An original that
+ * appears in it comes from another program; in a third file, idled sets its value again. */
 START_TEST(replaced_and_seen)
 {
         const ActContext context = { .root = scratch_fd };

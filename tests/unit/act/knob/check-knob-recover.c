@@ -67,7 +67,7 @@ static const struct {
           0 },
         { "rubbish", "\n\n\nrubbish\n", 0, 4, 0 },
         { "another kind", HEAD "found\tother\ta\t0-3\n", 0, 0, 1 },
-        { "another kind, given back", HEAD "found\tother\ta\t0-3\ndone\tother\ta\n", 0, 0, 0 },
+        { "another kind, restored", HEAD "found\tother\ta\t0-3\ndone\tother\ta\n", 0, 0, 0 },
         { "all of it",
           HEAD "found\tother\ta\t0\nfound\tmock\ta\t0-3\nrubbish\nfound\tmocker\ta\t0\n", 1, 1, 2 },
         { "cut short", HEAD "found\tmock\ta\t0-3\nwrite\tmock\ta\t0", 1, 0, 0 },

@@ -186,7 +186,7 @@ START_TEST(slept)
 }
 END_TEST
 
-/* Somebody vouches for the original: it is the kernel's doing. */
+/* A caller vouches that the kernel restored the original: idled sets its value again. */
 START_TEST(original_adopted)
 {
         g_autoptr(Knobs) knobs = open_knobs();
@@ -199,7 +199,7 @@ START_TEST(original_adopted)
 }
 END_TEST
 
-/* What the kernel made of our value is ours once somebody vouches for it. */
+/* Once a caller vouches for it, a value that the kernel derived from ours counts as ours. */
 START_TEST(adopted)
 {
         g_autofree char *report = NULL;

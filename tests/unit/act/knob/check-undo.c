@@ -59,7 +59,7 @@ START_TEST(load)
 }
 END_TEST
 
-/* Whatever the file was like, what is added to it is read back, beside what was understood. */
+/* An entry added to a file in any state is read back, with those that made sense in it. */
 START_TEST(load_and_add)
 {
         typeof(load_cases[0]) *c = &load_cases[_i];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The files that limits at run time leave: which are removed, and when systemd reads them anew. The
- * stand-in writes them where systemd does: init.scope's below transient, all others' below
- * system.control.
+ * The files that limits at run time leave: which of them idled removes, and when it has systemd
+ * reload. The stand-in writes them where systemd does: init.scope's below transient, all others'
+ * below system.control.
  */
 #include "fake-systemd.h"
 #include "park-killed.h"

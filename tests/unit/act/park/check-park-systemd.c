@@ -135,7 +135,7 @@ static const struct {
         { "only one", "user.slice", "", "user.slice=0 " },
         { "only one inside", "cron.service", "", "cron.service=0 " },
         { "one and not its child", "system.slice", "cron.*", "sshd.service=0 " },
-        { "nobody", "nobody.slice", "", "" },
+        { "no unit", "absent.slice", "", "" },
 };
 
 START_TEST(selection)
@@ -181,8 +181,8 @@ START_TEST(limit_changed_by_the_administrator_stays)
 }
 END_TEST
 
-/* Taking our limit away is the administrator's doing as well; a unit that came anew has none of its
- * own accord, which its group tells. */
+/* An administrator may also remove our limit. A unit that was started again has none either; idled
+ * recognises it by its new cgroup. */
 START_TEST(limit_taken_away)
 {
         g_autoptr(Knobs) knobs = open_knobs();

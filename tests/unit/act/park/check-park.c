@@ -56,7 +56,7 @@ static const struct {
         { "excluded with what is below", "*", "a", "e f.slice", 5 },
         { "excluded inside what is chosen", "a", "a/d", "a/b", 8 },
         { "all excluded", "*", "*", "", 1 },
-        { "the wish of both", "e", "e", "", 8 },
+        { "the request of both", "e", "e", "", 8 },
 };
 
 START_TEST(selection)

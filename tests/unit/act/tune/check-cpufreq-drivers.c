@@ -24,11 +24,11 @@ static const struct {
         bool split;       /* policies have a file of their own */
         const char *machine, *first, *second;
 } boosts[] = {
-        { "nobody", { -1, -1 }, false, "1", "", "" },
+        { "no request", { -1, -1 }, false, "1", "", "" },
         { "none wanted", { 0, 0 }, false, "0", "", "" },
         { "none wanted by one", { 0, -1 }, false, "0", "", "" },
         { "wanted by one", { 0, 1 }, false, "1", "", "" },
-        { "nobody, each", { -1, -1 }, true, "1", "1", "1" },
+        { "no request, each", { -1, -1 }, true, "1", "1", "1" },
         { "none wanted, each", { 0, 0 }, true, "0", "0", "0" },
         { "none wanted by one, each", { 0, -1 }, true, "1", "0", "1" },
         { "wanted by one, each", { 0, 1 }, true, "1", "0", "1" },
@@ -58,14 +58,14 @@ START_TEST(boost)
 }
 END_TEST
 
-/* Values that the kernel shows although nobody wrote them, and one that somebody wrote. */
+/* Values that the kernel shows although no program wrote them, and some that one wrote. */
 static const struct {
         const char *name, *file, *now, *other_file, *other;
         int wrong;
 } shown[] = {
         { "as written", MAX_FREQ, "3000000", NULL, NULL, 0 },
-        { "somebody else's", MAX_FREQ, "2500000", NULL, NULL, 1 },
-        { "somebody else's, higher", MAX_FREQ, "4000000", NULL, NULL, 0 },
+        { "another program's", MAX_FREQ, "2500000", NULL, NULL, 1 },
+        { "another program's, higher", MAX_FREQ, "4000000", NULL, NULL, 0 },
         { "boost went", MAX_FREQ, "2500000", DIR "cpufreq/policy0/cpuinfo_max_freq", "2500000", 0 },
         { "firmware", MAX_FREQ, "2500000", DIR "cpufreq/policy0/bios_limit", "2500000", 0 },
         { "firmware allows more", MAX_FREQ, "2500000", DIR "cpufreq/policy0/bios_limit", "4000000",
@@ -74,7 +74,7 @@ static const struct {
         { "not hot", MAX_FREQ, "2500000", "sys/class/thermal/cooling_device0/cur_state", "0", 1 },
         { "a minimum below its maximum", MIN_FREQ, "1800000", DIR "cpufreq/policy0/" MAX_FREQ,
           "1800000", 1 },
-        { "a minimum of somebody else", MIN_FREQ, "1800000", NULL, NULL, 1 },
+        { "another program's minimum", MIN_FREQ, "1800000", NULL, NULL, 1 },
 };
 
 START_TEST(held)
@@ -90,7 +90,7 @@ START_TEST(held)
         found(0, c->file, c->now);
         if (c->other)
                 scratch_file(c->other_file, c->other);
-        if (g_str_equal(c->now, "4000000")) { /* the original: nobody's, but not as it should be */
+        if (g_str_equal(c->now, "4000000")) { /* the original: wrong, but not taken over */
                 ck_assert_int_eq(knobs_verify(knobs), 1);
                 return;
         }
@@ -104,7 +104,7 @@ START_TEST(vanished)
         ck_assert_int_eq(apply(), 0);
         found(0, GOVERNOR, "powersave"); /* another driver, which has no schedutil */
         policies[0].governors = (char **)words_of_pstate;
-        actuator_cpufreq.forget(state, knobs, &nobody);
+        actuator_cpufreq.forget(state, knobs, &no_cpus);
         ck_assert_int_eq(apply(), -EINVAL);
         expect("untouched", 0, GOVERNOR, "powersave");
         wishes[0].governor = g_intern_string("performance");
@@ -124,8 +124,8 @@ START_TEST(disturbed)
         ck_assert_int_eq(apply(), 0);
         wishes[0].boost = wishes[2].boost = 0;
         ck_assert_int_eq(apply(), 0);
-        expect_value("wished", "cpufreq/boost", "0");
-        expect("wished", 0, MAX_FREQ, "3000000");
+        expect_value("requested", "cpufreq/boost", "0");
+        expect("requested", 0, MAX_FREQ, "3000000");
         knob = knob_find(knobs, actuator_cpufreq.kinds[2], "cpufreq/policy0/" MAX_FREQ);
         ck_assert_int_eq(knob->state, KNOB_OURS);
         give_back(knobs);
@@ -142,8 +142,8 @@ START_TEST(recorded_before)
         wishes[0].max_khz = 3000000;
         wishes[0].boost = wishes[2].boost = 0;
         ck_assert_int_eq(apply(), 0);
-        expect_value("wished", "cpufreq/boost", "0");
-        expect("wished", 0, MAX_FREQ, "3000000");
+        expect_value("requested", "cpufreq/boost", "0");
+        expect("requested", 0, MAX_FREQ, "3000000");
         ck_assert_int_eq(file_read(scratch_fd, "undo", &text), 0);
         ck_assert_ptr_nonnull(strstr(text, MAX_FREQ));
         ck_assert(strstr(text, MAX_FREQ) < strstr(text, "cpufreq/boost"));

@@ -4,21 +4,21 @@
  */
 #include "cpufreq-tree.h"
 
-/* The first limit is wished while a boost of ours has moved the maximum: what was there before the
- * boost comes back, also after the limit was given up and wished once more, or boost switched on
- * beside it; or what somebody else asked for meanwhile. */
+/* A limit is first requested while our boost has moved the maximum. idled restores the maximum from
+ * before the boost, or the one that another program set since. That holds if the limit was dropped
+ * and requested again, or boost was switched on again next to it. */
 static const struct {
         const char *name, *file;
         bool again, on;
         const char *meanwhile, *after; /* the maximum that is shown, and that comes back */
 } moved[] = {
         { "the machine's", "cpufreq/boost", false, false, "2500000", "3000000" },
-        { "the machine's, wished again", "cpufreq/boost", true, false, "2500000", "3000000" },
+        { "the machine's, requested again", "cpufreq/boost", true, false, "2500000", "3000000" },
         { "the machine's, on again", "cpufreq/boost", false, true, "2500000", "3000000" },
         { "the machine's, another since", "cpufreq/boost", false, false, "1500000", "1500000" },
-        { "another since, wished again", "cpufreq/boost", true, false, "1500000", "1500000" },
+        { "another since, requested again", "cpufreq/boost", true, false, "1500000", "1500000" },
         { "the policy's", "cpufreq/policy0/boost", false, false, "2500000", "3000000" },
-        { "the policy's, wished again", "cpufreq/policy0/boost", true, false, "2500000",
+        { "the policy's, requested again", "cpufreq/policy0/boost", true, false, "2500000",
           "3000000" },
         { "the policy's, another since", "cpufreq/policy0/boost", false, false, "1500000",
           "1500000" },
@@ -93,7 +93,7 @@ START_TEST(limit_after_turbo)
 }
 END_TEST
 
-/* What keeps the maximum down meanwhile is nobody who asked for it. */
+/* Heat or firmware, not another program, lowers the maximum while our boost is set. */
 START_TEST(limit_after_boost_in_the_heat)
 {
         found(0, MAX_FREQ, "3000000");
@@ -109,13 +109,13 @@ START_TEST(limit_after_boost_in_the_heat)
         }
         wishes[0].max_khz = 1500000;
         ck_assert_int_eq(apply(), 0);
-        expect("wished", 0, MAX_FREQ, "1500000");
+        expect("requested", 0, MAX_FREQ, "1500000");
         give_back(knobs);
         expect("as found", 0, MAX_FREQ, "3000000");
 }
 END_TEST
 
-/* A boost of ours comes and goes; somebody sets the maximum, and then it is ours. */
+/* idled sets and restores boost; another program sets the maximum; then idled limits it. */
 static void limit_after_old_boost(void)
 {
         wishes[0].boost = wishes[2].boost = 0;
@@ -152,19 +152,19 @@ START_TEST(limit_set_between_boosts)
 }
 END_TEST
 
-/* A minimum is first wished while a boost or a maximum of ours keeps the one that was found down to
- * the maximum: what comes back is that, or what somebody else asked for meanwhile. */
+/* A minimum is first requested while our boost or maximum lowers the one that was found. idled
+ * restores the minimum that was found, or the one that another program set since. */
 static const struct {
         const char *name, *file; /* of the boost; NULL: by a maximum */
         bool again;
         const char *meanwhile, *after; /* the minimum that is shown, and that comes back */
 } lowered[] = {
         { "the machine's", "cpufreq/boost", false, "2500000", "3000000" },
-        { "the machine's, wished again", "cpufreq/boost", true, "2500000", "3000000" },
+        { "the machine's, requested again", "cpufreq/boost", true, "2500000", "3000000" },
         { "the machine's, another since", "cpufreq/boost", false, "1000000", "1000000" },
         { "the policy's", "cpufreq/policy0/boost", false, "2500000", "3000000" },
         { "a maximum", NULL, false, "2500000", "3000000" },
-        { "a maximum, wished again", NULL, true, "2500000", "3000000" },
+        { "a maximum, requested again", NULL, true, "2500000", "3000000" },
         { "a maximum, another since", NULL, false, "1000000", "1000000" },
 };
 

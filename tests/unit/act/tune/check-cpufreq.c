@@ -17,14 +17,14 @@ START_TEST(everything)
                                .preference = g_intern_string("power") };
         wishes[3].boost = 0;
         ck_assert_int_eq(apply(), 0);
-        expect("wished", 0, EPP, "power");
-        expect("wished", 0, MIN_FREQ, "1000000");
-        expect("wished", 0, MAX_FREQ, "2000000");
-        expect("not wished", 2, EPP, "balance_power");
-        expect("not wished", 2, MAX_FREQ, "4000000");
+        expect("requested", 0, EPP, "power");
+        expect("requested", 0, MIN_FREQ, "1000000");
+        expect("requested", 0, MAX_FREQ, "2000000");
+        expect("not requested", 2, EPP, "balance_power");
+        expect("not requested", 2, MAX_FREQ, "4000000");
         expect_value("EPB is of each CPU", "cpu0/power/energy_perf_bias", "15");
         expect_value("EPB is of each CPU", "cpu1/power/energy_perf_bias", "15");
-        expect_value("not wished", "cpu2/power/energy_perf_bias", "6");
+        expect_value("not requested", "cpu2/power/energy_perf_bias", "6");
         expect_value("the other way round", "intel_pstate/no_turbo", "1");
         limits = told(&actuator_cpufreq, state, 0);
         ck_assert_uint_eq(limits.max_khz, 2000000);
@@ -59,7 +59,7 @@ START_TEST(no_needless_write)
         writes = knobs_writes(knobs);
         ck_assert_uint_eq(writes, 4); /* once for each policy */
         ck_assert_int_eq(apply(), 0);
-        actuator_cpufreq.forget(state, knobs, &nobody);
+        actuator_cpufreq.forget(state, knobs, &no_cpus);
         ck_assert_int_eq(apply(), 0);
         ck_assert_uint_eq(knobs_writes(knobs), writes);
         wishes[0].latency_us = 3;
@@ -72,8 +72,8 @@ START_TEST(no_needless_write)
 }
 END_TEST
 
-/* The order of writes, as the last one to touch either file sees it: a plain file takes anything,
- * so a child is stopped at every place and the limits are looked at. */
+/* Plain files accept the limits in any order, so a child is stopped after each write and the limits
+ * are read: the minimum may never exceed the maximum. */
 static uint32_t from_min, from_max, to_min, to_max;
 
 static void change_limits(void)
@@ -158,7 +158,7 @@ START_TEST(there_and_back)
         ck_assert_int_eq(apply(), 0);
         wishes[0].governor = g_intern_string("performance");
         ck_assert_int_eq(apply(), 0);
-        expect("given back before", 0, EPP, "balance_power");
+        expect("restored before", 0, EPP, "balance_power");
         found(0, EPP, "performance"); /* the driver */
         ck_assert_int_eq(knobs_verify(knobs), 0);
         wishes[0].governor = NULL;

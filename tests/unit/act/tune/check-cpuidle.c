@@ -70,9 +70,9 @@ static const struct {
         { "two, then another", "000", 6, 1, "011", "100" },
         { "a switch that was off stays", "010", 4, 0, "011", "010" },
         { "a switch that was off already", "001", 4, 0, "001", "001" },
-        { "somebody left only that on", "011", 1, 0, "011", "011" },
-        { "somebody left two on", "010", 5, 0, "011", "010" },
-        { "somebody left none on", "111", 2, 0, "111", "111" },
+        { "another program left only that on", "011", 1, 0, "011", "011" },
+        { "another program left two on", "010", 5, 0, "011", "010" },
+        { "another program left none on", "111", 2, 0, "111", "111" },
         { "one state", "0", 1, 0, "0", "0" },
         { "five states", "00000", 0x18, 0x10, "00011", "00001" },
         { "bits of states that are not there", "00", 0, 0, "00", "00" },
@@ -162,7 +162,7 @@ START_TEST(fewer_states)
         ck_assert_int_eq(apply(), -ENOENT);
         idle[1].n_states = 2;
         wishes[1].disabled = 2;
-        actuator_cpuidle.forget(state, knobs, &nobody);
+        actuator_cpuidle.forget(state, knobs, &no_cpus);
         ck_assert_int_eq(apply(), 0);
         expect("two states", 1, "01");
         wishes[1].disabled = 0;
@@ -180,7 +180,7 @@ START_TEST(no_needless_write)
         ck_assert_int_eq(apply(), 0);
         ck_assert_uint_eq(knobs_writes(knobs), N_CPUS + 1);
         ck_assert_int_eq(apply(), 0);
-        actuator_cpuidle.forget(state, knobs, &nobody);
+        actuator_cpuidle.forget(state, knobs, &no_cpus);
         ck_assert_int_eq(apply(), 0);
         ck_assert_uint_eq(knobs_writes(knobs), N_CPUS + 1);
         ck_assert_uint_eq(told(&actuator_cpuidle, state, 2).disabled, 4);
@@ -191,7 +191,7 @@ START_TEST(governor)
 {
         plan.idle_governor = "teo";
         ck_assert_int_eq(apply(), 0);
-        expect_value("wished", "cpuidle/current_governor", "teo");
+        expect_value("requested", "cpuidle/current_governor", "teo");
         plan.idle_governor = "haltpoll";
         ck_assert_int_eq(apply(), -EINVAL);
         expect_value("not offered", "cpuidle/current_governor", "teo");
@@ -223,16 +223,16 @@ START_TEST(drift)
         ck_assert_int_eq(apply(), 0);
         put("ladder", "cpuidle/current_governor");
         ck_assert_int_eq(knobs_verify(knobs), 1);
-        actuator_cpuidle.forget(state, knobs, &nobody);
+        actuator_cpuidle.forget(state, knobs, &no_cpus);
         ck_assert_int_eq(apply(), 0);
-        expect_value("theirs", "cpuidle/current_governor", "ladder");
+        expect_value("taken over", "cpuidle/current_governor", "ladder");
         give_back(knobs);
-        expect_value("theirs", "cpuidle/current_governor", "ladder");
+        expect_value("taken over", "cpuidle/current_governor", "ladder");
         expect("as found", 1, "000");
 }
 END_TEST
 
-/* What somebody left on and then switched off is not what stays on. */
+/* A state that another program left on and then switched off does not stay on. */
 START_TEST(theirs_is_off)
 {
         g_autofree char *path = NULL;
@@ -250,7 +250,7 @@ START_TEST(theirs_is_off)
         ck_assert_int_eq(apply(), 0);
         expect("one stays on", 1, "011");
         give_back(knobs);
-        expect("theirs", 1, "001");
+        expect("taken over", 1, "001");
 }
 END_TEST
 
@@ -264,7 +264,7 @@ START_TEST(returned)
         found(1, "000");
         actuator_cpuidle.forget(state, knobs, &one);
         ck_assert_int_eq(apply(), 0);
-        expect("applied anew", 1, "001");
+        expect("applied again", 1, "001");
 }
 END_TEST
 

@@ -63,7 +63,7 @@ static int apply(void)
 /* As the 60 s check does. */
 static int apply_again(void)
 {
-        actuator_irq.forget(state, knobs, &nobody);
+        actuator_irq.forget(state, knobs, &no_cpus);
         return apply();
 }
 

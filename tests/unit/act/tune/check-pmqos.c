@@ -56,8 +56,8 @@ static const struct {
         const char *value;
         int32_t in_force;
 } values[] = {
-        { "no wish", "0", -1, "0", -1 },
-        { "no wish beside somebody's", "33", -1, "33", -1 },
+        { "no request", "0", -1, "0", -1 },
+        { "no request, one of another program", "33", -1, "33", -1 },
         { "a limit", "0", 50, "50", 50 },
         { "zero is n/a", "0", 0, "n/a", 0 },
         { "zero was n/a", "n/a", 0, "n/a", 0 },
@@ -100,7 +100,7 @@ START_TEST(no_needless_write)
         wishes[2].latency_us = 50;
         ck_assert_int_eq(apply(), 0);
         ck_assert_uint_eq(knobs_writes(knobs), N_CPUS + 1);
-        actuator_pmqos.forget(state, knobs, &nobody);
+        actuator_pmqos.forget(state, knobs, &no_cpus);
         ck_assert_int_eq(apply(), 0);
         ck_assert_uint_eq(knobs_writes(knobs), N_CPUS + 1);
 }
@@ -148,14 +148,14 @@ START_TEST(drift)
         ck_assert_int_eq(knob->state, KNOB_FOREIGN);
         wishes[1].latency_us = wishes[2].latency_us = 30;
         ck_assert_int_eq(apply(), 0);
-        expect("theirs", 1, "70");
+        expect("taken over", 1, "70");
         expect("ours", 2, "30");
         ck_assert_int_eq(told(&actuator_pmqos, state, 1).latency_us, -1);
         ck_assert_int_eq(told(&actuator_pmqos, state, 2).latency_us, 30);
         no_wishes();
         ck_assert_int_eq(apply(), 0);
         give_back(knobs);
-        expect("still theirs", 1, "70");
+        expect("still taken over", 1, "70");
         expect("as found", 2, "0");
 }
 END_TEST
@@ -171,7 +171,7 @@ START_TEST(returned)
         found(1, "7000");
         actuator_pmqos.forget(state, knobs, &one);
         ck_assert_int_eq(apply(), 0);
-        expect("applied anew", 1, "100");
+        expect("applied again", 1, "100");
         give_back(knobs);
         expect("as found", 1, "500");
 }
@@ -191,14 +191,14 @@ START_TEST(offline)
         drop(name);
         cpuset_remove(&topology->online, 1);
         ck_assert_int_eq(knobs_verify(knobs), 0);
-        actuator_pmqos.forget(state, knobs, &nobody);
+        actuator_pmqos.forget(state, knobs, &no_cpus);
         ck_assert_int_eq(apply(), 0);
         put("1", "cpu1/online");
         found(1, "0");
         cpuset_add(&topology->online, 1);
         actuator_pmqos.forget(state, knobs, &one);
         ck_assert_int_eq(apply(), 0);
-        expect("applied anew", 1, "100");
+        expect("applied again", 1, "100");
         give_back(knobs);
         expect("as found at first", 1, "500");
 }

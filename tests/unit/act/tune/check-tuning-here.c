@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The running machine's own switches of idle states and wake-up latencies, of its last CPU:
- * changed, killed in between, and given back. Without root, or where something is missing, it is
- * skipped. A lock keeps two of these apart.
+ * The real switches of idle states and wake-up latencies of this machine's last CPU: changed,
+ * killed in between, and restored. Skipped without root, or where a file is missing. A lock
+ * prevents two runs at once.
  */
 #include <sys/file.h>
 

@@ -98,7 +98,7 @@ START_TEST(live)
         expect_wished("by the library");
         ck_assert_uint_eq(knobs_writes(knobs), 4);
         give_back(knobs);
-        expect_as_found("given back by the library");
+        expect_as_found("restored by the library");
 }
 END_TEST
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * cstates on every machine there is a description of, and on the recorded ones where they are at
- * hand: a limit of 50 us is the state that each CPU's own table says. The states below were read
- * from the machines' tables by hand.
+ * cstates on every described machine, and on recorded ones if they are available: a limit of 50 us
+ * selects the state that follows from each CPU's table. The states below were taken manually from
+ * these tables.
  */
 #include "all-machines.h"
 #include "idle-tables.h"

@@ -23,7 +23,7 @@ static const struct {
         { "of 112 us C3", CLIENT, "", 0.1, 8000, 10, "C3,C6,C7s", true },
         { "of 90 us C1E", CLIENT, "", 0.1, 10000, 10, "C1E,C3,C6,C7s", true },
         { "of 9 us C1, and that stays", CLIENT, "", 0.1, 100000, 10, "C1E,C3,C6,C7s", true },
-        { "no sleep tells nothing", CLIENT, "", 1, 0, 10, "C7s", true },
+        { "without sleeps nothing is known", CLIENT, "", 1, 0, 10, "C7s", true },
         { "never to a polling state", GUEST, "", 0.5, 100, 10, "", true },
         { "two states that both sleep", "WFI:1:1 CPUSLEEP:150:500", "", 0.5, 100, 10, "CPUSLEEP",
           true },

@@ -60,7 +60,7 @@ START_TEST(peer_defect_9_limit)
         decide(&m, 0);
         for (int cpu = 0; cpu < 4; cpu++) {
                 expect_off(c->name, &m, cpu, cpu < 2 ? c->first_off : c->second_off);
-                ck_case(c->name, m.world->cpus[cpu].latency_us == -1, "a latency is wished for");
+                ck_case(c->name, m.world->cpus[cpu].latency_us == -1, "a latency is requested");
         }
         ck_case(c->name, m.world->wish.settled, "not settled");
         n = explain(&m, 0, reasons);
@@ -157,7 +157,7 @@ START_TEST(holds)
                         sleep_put(&m, cpu, 0.5, 0, 100);
                 decide(&m, 1000000);
         }
-        expect_off("nobody's", &m, 0, "C3,C6,C7s");
+        expect_off("not held", &m, 0, "C3,C6,C7s");
         expect_off("held", &m, 1, "C6,C7s");
         expect_off("held, too", &m, 2, "C6");
         expect_off("held without a latency", &m, 3, "C1E,C6");

@@ -3,8 +3,8 @@
  * ondemand in virtual time on load series (traces/README.md).
  *
  * Each series is replayed twice as a daemon would run it: at the policy's period, and with periods
- * that stretch while it is settled and a pressure trigger that cuts them short. Of every replay:
- * no minute sees more changes than the cap, the same replay again decides the same, and the series'
+ * that stretch while it is settled and a pressure trigger that cuts them short. In every replay:
+ * no minute has more changes than the cap, the same replay again decides the same, and the series'
  * own expectations hold: how many changes (a peer of this policy makes 22 in two minutes of light
  * load), how soon how many cores, and how many in the end.
  * IDLED_REPLAY=1 prints what happens.
@@ -25,12 +25,11 @@ static const Grid smt = { 1, 1, 4, 2, 0, 0, NULL };
 static const Grid hybrid = { 1, 1, 4, 2, 2, 580, NULL };
 static const Grid server = { 2, 4, 4, 2, 0, 0, NULL };
 
-/* "Within" counts from `at_ms` until that many cores are kept. For a thread for which nobody waits
- * that is a period and a half, or three that are too short to tell 90 % from less, and while ticks
- * stretch their longest beside, for no trigger calls.
- * The least number of changes is what a policy that never parks does not make: of a load that comes
- * and goes, the parking in some of its pauses and what takes it back. Where the load always wants
- * all cores there is none to make. */
+/* `within_ms` counts from `at_ms` until that many cores are active. A lone thread makes no other
+ * wait, so no trigger fires: it takes one and a half periods, three if they are too short to
+ * distinguish 90 % from less, and the longest period more while ticks stretch.
+ * `least_changes` excludes a policy that never parks: on a load with pauses ondemand parks in some
+ * of them, and unparks again. It is 0 if the load always needs all cores. */
 static const struct {
         const char *trace;
         const Grid *grid;
