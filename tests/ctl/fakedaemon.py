@@ -93,7 +93,7 @@ def properties(interface, values):
 
 
 def dictionaries(values):
-    # One scenario has the same in both: Explain() tells where Cpu has a boolean.
+    # "parked" is a boolean; in rows of History() it is a list of CPUs.
     return dbus.Array([
         dbus.Dictionary({k: typed("s" if k == "parked" and "time_usec" in row
                                   else SIGNATURES["dict"][k], v) for k, v in row.items()},
@@ -160,7 +160,7 @@ class Daemon(dbus.service.Object):
 
     @dbus.service.method(MANAGER, "sss", "")
     def SetOption(self, section, key, value):
-        """MinCores may not exceed MaxCores; nobody may set Daemon's."""
+        """MinCores may not exceed MaxCores; options of Daemon are refused."""
         found = [s for s in self.says["settings"] if (s["section"], s["key"]) == (section, key)]
         if not found:
             raise refuse("org.idled1.Error.NoSuchOption",

@@ -34,7 +34,7 @@ def cpu(number, parked=False, core=None, **more):
         "ParkedUSec": 12960000000 if parked else 0,
         "Residency": [("C0", busy, 0, 0, 0, 0), ("POLL", 0.0, 1, 0, 1, 0),
                       ("C1", 0.125, 20, 2, 3, 0), ("C6", 0.875 - busy, 5, 1, 0, 4)],
-        "Estimated": "C6" if parked else "", "Reason": f"CPU {number} is told of.",
+        "Estimated": "C6" if parked else "", "Reason": f"CPU {number} is reported.",
     }, **more)
 
 
@@ -155,7 +155,7 @@ def held():
 
 
 def busy():
-    """Nothing was ever parked, and ondemand says why; CPU 3 was given back."""
+    """CPU 3 was parked and unparked, the others never parked; ondemand says why."""
     says = unparked()
     for row in says["explain"]:
         row.update(BY, because="the load uses all cores",
@@ -195,7 +195,7 @@ def single():
 
 
 def limited():
-    """A policy has wishes for single CPUs, the same for 0 and 1, and counts."""
+    """A policy requests limits for single CPUs, the same for 0 and 1, and counts."""
     says = unparked()
     limit = {"policy": "cstates", "because": "the deepest state within the limit",
              "inputs": [("C1", 2, "us")], "option": "DeepestState", "threshold": 0.0,

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""idlectl without a daemon: what sysfs and files tell, and that it says who is not there."""
+"""idlectl without a daemon: it reads sysfs and files, and says that idled does not run."""
 import json
 import os
 import unittest
@@ -101,7 +101,7 @@ class Machine(TestCase):
         self.assertEqual(rows[7]["states"][2]["exit_latency_us"], 270)
 
     def test_parked_by_the_daemon(self):
-        """With --interval the machine is read here, but who is parked the daemon says."""
+        """With --interval idlectl reads the machine itself, but asks idled which CPUs are parked."""
         self.start("normal")
         answer = json.loads(self.run_ctl("cpus", "--root", self.root, "--json", "--interval",
                                          "10ms").stdout)
@@ -172,7 +172,7 @@ class Verify(TestCase):
         self.assertEqual(Path(self.directory, "undo").read_bytes(), before)
 
     def test_damaged(self):
-        """What cannot be told is not fine; and looking changes nothing."""
+        """A record that cannot be read is a problem; reading it does not change it."""
         record = Path(self.directory, "undo")
         for text, lines, rest in (
                 (b"rubbish\nfound\tcgroup\t/work\t0-3\n", 2, []), (b"rubbish", 1, []),
@@ -274,7 +274,7 @@ class Configuration(TestCase):
         self.assertIs(answer["valid"], True)
         self.assertEqual([w["file"] for w in answer["warnings"]], [str(file)])
         self.assertEqual(self.run_ctl("settings", "--config-dir", f"{self.directory}/etc",
-                                      "--policy-dir", POLICIES).stderr, "", "it harms nobody")
+                                      "--policy-dir", POLICIES).stderr, "", "unused files do no harm")
 
     def test_cpus_that_this_machine_has_not(self):
         self.write("idled.conf", "[Daemon]\nPolicies=userspace\n")

@@ -137,7 +137,7 @@ class Answers(TestCase):
         self.assertEqual(sum(len(plot.findall(svg + "circle")) for plot in plots), len(rows))
 
     def test_machine(self):
-        """The states of a machine, whose powers sysfs does not tell."""
+        """The states of a machine; sysfs does not have their powers."""
         root = machine(self.directory, "hswep0")
         answer = json.loads(self.ask("--root", root, "--table", "this", "--json", TRACES[0]))
         states = answer["table"]["states"]
@@ -241,7 +241,7 @@ class Size(TestCase):
         return n * len(lines), usage.ru_maxrss
 
     def test_memory_is_flat(self):
-        """Of a gigabyte as of a megabyte; sanitizers keep memory that was given back for a while."""
+        """A gigabyte takes as much memory as a megabyte; sanitizers keep freed memory for a while."""
         _, small = self.replay_pieces(1, "teo-6.18")
         pieces = 40 if "ASAN_OPTIONS" in os.environ else 1000
         size, large = self.replay_pieces(pieces, "teo-6.18")

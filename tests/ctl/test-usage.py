@@ -211,7 +211,7 @@ class Usage(TestCase):
 
 
 class Output(TestCase):
-    """Whoever reads goes away, or there is no room."""
+    """The reader of a pipe exits, or the disk is full."""
 
     def run_into(self, output, ignore):
         def prepare():

@@ -133,7 +133,7 @@ class Verbs(TestCase):
                          {"policy": "cstates", "name": "share", "unit": "%", "value": 93.5})
 
     def test_whole_history(self):
-        """More than one call to the daemon tells: each change once, the newest first."""
+        """It takes several calls to the daemon: each change is listed once, the newest first."""
         self.start("long")
         answer = json.loads(self.run_ctl("why", "--history", "--json").stdout)
         self.assertEqual([row["number"] for row in answer["history"]], list(range(150, 0, -1)))
