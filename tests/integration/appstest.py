@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What tests of application profiles share: rules, programs to run, and what the daemon says of them.
-Programs are copies of sleep below the test's directory, so that rules mean nobody else's."""
+"""What tests of application rules share: rules, programs to run, and the daemon's messages about them.
+Programs are copies of sleep below the test's directory, so that rules match no other process."""
 import os
 import shutil
 import subprocess
@@ -64,7 +64,7 @@ class Apps(TestCase):
         self.daemon.wait_log(r'Hold \d+ of app %s has ended: its process exited' % rule, count)
 
     def assert_no_hold(self, pid):
-        """Of this process; what happened before now has been seen: a match after it was."""
+        """This process has none: idled has already matched a process that started later."""
         seen = self.daemon.count_log(r'of app fence: .*process')
         fence = self.run_program(self.bin / 'fence', '1000')
         wait_until(lambda: self.daemon.count_log(r'of app fence: .*process') > seen, 'the fence')

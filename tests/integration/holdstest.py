@@ -64,7 +64,7 @@ class Case(TestCase):
         wait_until(lambda: self.limits() == expected, 'limits %s' % expected)
 
     def told_hold(self, **values):
-        """As hold(); clients are told of it by then, so that what changes next is news."""
+        """As hold(), but waits for the signal that announces the hold, so that later ones are changes."""
         added = self.signals(PATH, OBJECTS, 'InterfacesAdded')
         path, descriptor = self.hold(**values)
         wait_until(lambda: added, 'InterfacesAdded')

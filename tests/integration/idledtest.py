@@ -53,11 +53,11 @@ dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
 
 
 def wait_until(condition, what):
-    """Runs the main loop until condition() is true; it is looked at after every event. `what` is a text or
-    a function that returns one."""
+    """Runs the main loop until condition() is true, which is checked after every event. `what` is a text
+    or a function that returns one."""
     context = GLib.MainContext.default()
     end = time.monotonic() + TIMEOUT
-    tick = GLib.timeout_add(50, lambda: True)  # so that conditions beside the loop are seen too
+    tick = GLib.timeout_add(50, lambda: True)  # for conditions that cause no event
     try:
         while not condition():
             if time.monotonic() > end:
@@ -68,7 +68,7 @@ def wait_until(condition, what):
 
 
 def command_as(user, *command):
-    """The command line that runs this as the user with this number; None: as who runs the test."""
+    """The command line that runs this as the user with this number; None: as the test's user."""
     if user is None:
         return list(command)
     return ['setpriv', '--reuid=%d' % user, '--regid=%d' % user, '--clear-groups', *command]
@@ -110,7 +110,7 @@ class Daemon:
     numbers = itertools.count()
 
     def __init__(self, directory, arguments, prefix=()):
-        # Of its own: news of another one's end must not arrive here.
+        # A socket for each daemon: messages of an earlier one must not arrive here.
         self.path = path = os.path.join(directory, 'notify-%d' % next(self.numbers))
         self.notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.notify.bind(path)
@@ -147,7 +147,7 @@ class Daemon:
             try:
                 end.sendto(b'END', self.path)
             except OSError:
-                pass  # nobody waits any more
+                pass  # wait_ready() has returned
 
     def wait_log(self, pattern, count=1):
         wait_until(lambda: self.count_log(pattern) >= count,

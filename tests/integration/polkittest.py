@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What tests of consent share: a polkit that answers as it is told, and a look at what it is asked."""
+"""What tests of consent share: a polkit with given answers, and the questions that it gets."""
 from idledtest import MOCK
 
 POLKIT = 'org.freedesktop.PolicyKit1'

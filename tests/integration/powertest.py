@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What tests of the power-profiles names share: the daemon that serves them, and calls by hand."""
+"""What tests of the power-profiles names share: the daemon that serves them, and plain calls."""
 import dbus
 from idledtest import PROPERTIES, TestCase, wait_until
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A systemd for tests, as a dbusmock template: units with cgroups, their AllowedCPUs, and who
-subscribed. As measured on systemd 252: a set replaces, an empty one resets, and EffectiveCPUs is
+"""A systemd for tests, as a dbusmock template: units with cgroups, their AllowedCPUs, and its
+subscribers. As measured on systemd 252: a set replaces, an empty one resets, and EffectiveCPUs is
 empty while nothing is limited."""
 import os
 import shutil
@@ -166,7 +166,7 @@ def StartUnit(self, name, mode):
 
 @dbus.service.method(MAIN_IFACE, in_signature='ss', out_signature='o')
 def StopUnit(self, name, mode):
-    """It stays loaded, as if somebody had it in mind."""
+    """It stays loaded, as if another unit referred to it."""
     self.stopped.add(name)
     self.history.append('%s stop %s -' % (name, mode))
     shutil.rmtree(os.path.join(self.cgroups, name))
@@ -185,7 +185,7 @@ def Unsubscribe(self, sender=None):
 
 @dbus.service.method(MOCK_IFACE, in_signature='ss', out_signature='')
 def AddUnit(self, name, parent):
-    """A unit is started; subscribers are told."""
+    """A unit is started; subscribers get a signal."""
     add(self, name, parent)
     if self.subscribers:
         self.EmitSignal(MAIN_IFACE, 'UnitNew', 'so', [name, dbus.ObjectPath(unit_path(name))])
@@ -193,7 +193,7 @@ def AddUnit(self, name, parent):
 
 @dbus.service.method(MOCK_IFACE, in_signature='sa{sv}', out_signature='')
 def LoadUnit(self, name, properties):
-    """A unit of system.slice, whose file says this; subscribers are told."""
+    """A unit of system.slice with these properties; subscribers get a signal."""
     add(self, name, 'system.slice')
     mockobject.objects[unit_path(name)].AddProperties(interface_of(name), properties)
     if self.subscribers:
@@ -225,7 +225,7 @@ def RemoveUnit(self, name):
 
 @dbus.service.method(MOCK_IFACE, in_signature='s', out_signature='')
 def KeepFiles(self, directory):
-    """Drop-ins of what is set at run time, as systemd keeps them."""
+    """Writes drop-ins for properties that are set at run time, as systemd does."""
     self.files = str(directory)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What tests of systemd's part share: a systemd and a logind that say what they are told to."""
+"""What tests of systemd's part share: a systemd and a logind with given answers."""
 import os
 
 import dbus.lowlevel

@@ -2,8 +2,8 @@
 """Directories of tests, which are gone when their test is, however it ended.
 
 As tests/temporary.h does it, with the same names: a directory is locked for as long as the process
-that made it lives, and whoever makes the next one removes those that nobody has locked, except the
-youngest, which may be about to be.
+that made it lives. The process that makes the next one removes those that are not locked, except
+young ones, which may not be locked yet.
 """
 import fcntl
 import os
@@ -16,7 +16,7 @@ AGE_SEC = 60
 
 
 def lock(path):
-    """A descriptor that holds the lock; None if somebody else has it."""
+    """A descriptor that holds the lock; None if another process has it."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError:

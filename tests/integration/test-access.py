@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Who may do what: nobody without polkit, whom polkit allows with it, root always."""
+"""Access: root may call every method, other users the ones that polkit allows; without polkit none."""
 import os
 import signal
 import subprocess
@@ -15,7 +15,7 @@ from polkittest import CHALLENGE, NO, YES, WithPolkit
 INTERACTIVE = ('--allow-interactive-authorization=yes',)
 NOT_INTERACTIVE = ('--allow-interactive-authorization=no',)
 
-# Every method that changes something or tells what is secret, its arguments, its action.
+# Every method that changes something or reveals a secret, its arguments, its action.
 GUARDED = (
     (('SetIdleMask', 's', '7'), 'set-option'),
     (('SetOption', 'sss', 'userspace', 'IdleMask', '7'), 'set-option'),
@@ -28,8 +28,8 @@ GUARDED = (
     (('GetEnergy',), 'read-energy'),
 )
 
-# Every method that changes nothing and tells no secret. Whatever else the interfaces have must be
-# refused to those who may not: a new method is either here, or guarded.
+# Every method that changes nothing and reveals no secret. All others must be refused to users without
+# the right: a new method is either here, or guarded.
 READING = {MANAGER: {'Explain', 'History', 'HistoryBefore', 'GetSettings', 'Verify', 'Sample'},
            'org.idled1.Policy': set(), 'org.idled1.Hold': set(), 'org.idled1.Sleeps': set()}
 
@@ -188,7 +188,7 @@ class Asked(WithPolkit, TestCase):
         wait_until(lambda: self.questions('CancelCheckAuthorization'), 'polkit alive')
         self.sync()
         self.assertEqual(len(self.questions()), 1, 'polkit did say yes')
-        self.assertEqual(self.get('IdleMask'), '', 'to nobody')
+        self.assertEqual(self.get('IdleMask'), '', 'a client that exited has no effect')
 
     def test_others_are_served_meanwhile(self):
         self.answer(YES)

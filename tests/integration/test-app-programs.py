@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Application profiles: whether what stands at a path is the program that everybody finds there."""
+"""Application rules: a process matches a path only if it runs the file that all users see there."""
 import os
 import subprocess
 import unittest
@@ -19,7 +19,7 @@ def can_mount():
 class Namespaces(Apps):
     @unittest.skipUnless(can_mount(), 'no mount namespace can be made here')
     def test_is_another_in_a_namespace(self):
-        """Any program at the path that is meant, as whoever has a user namespace can arrange."""
+        """A user with a user namespace can mount any program at the path of a rule: it does not match."""
         self.use_fence(**RULES)
         self.start()
         script = 'mount --bind BIN/other BIN/game && exec BIN/game 1000'

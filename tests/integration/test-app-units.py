@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Application profiles by systemd unit: processes are in one as soon as it begins, or are moved there
-while they run, which no event tells but systemd's. Real processes in real cgroups; the systemd is one
-for tests, which only says what it is told to."""
+"""Application rules by systemd unit: processes are in the unit from its start, or are moved there while
+they run, which only systemd reports. Real processes in real cgroups; the systemd is a stand-in with
+given answers."""
 import os
 import unittest
 from pathlib import Path

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Application profiles on the running kernel: real processes, which the daemon learns of by events.
-Programs are copies of sleep below the test's directory, so that rules mean nobody else's."""
+"""Application rules on the running kernel: real processes, which the daemon notices by events.
+Programs are copies of sleep below the test's directory, so that rules match no other process."""
 import os
 import shutil
 import signal
@@ -15,7 +15,7 @@ from appstest import ASK, Apps
 from cpuset import cpuset_root, make_cpuset
 from idledtest import NOBODY, main
 
-# Changes its name when told; sleeps until its input ends.
+# Changes its name to each line of its input; exits when that ends.
 RENAMED = '''
 import ctypes, sys
 for line in sys.stdin:
@@ -48,7 +48,7 @@ class Executable(Apps):
         self.wait_hold('game', game.pid)
 
     def test_is_replaced(self):
-        """By an upgrade: what runs is meant as before whenever it is looked at, but not anew."""
+        """By an upgrade: the running process keeps its hold, but gets no new one."""
         shutil.copy(os.path.realpath(sys.executable), self.bin / 'game')
         self.use_fence(game='[Match]\nExecutable=BIN/game\nComm=*\n' + ASK)
         self.start()
@@ -218,7 +218,7 @@ class Parents(Apps):
         self.assert_family(game, child)
 
     def test_not_the_first(self):
-        """Forks are heard of, but that of the child was when its parent was meant by nobody."""
+        """idled gets fork events, but the child was forked before a rule matched its parent."""
         self.start()
         self.wait_hold('alone', self.run_program(self.bin / 'game', '1000').pid)
         game, child = self.parent()
@@ -302,7 +302,7 @@ class Limits(Apps):
     RULES = {'game': '[Match]\nExecutable=BIN/game\n[Ask]\nLatency=1s\n'}
 
     def test_goes_on(self):
-        """A rule, whose hold nobody looks at here, loosens no limit of the administrator's."""
+        """No active policy serves the rule's hold: the administrator's limit stays in effect."""
         (self.conf / 'idled.conf').write_text('[Daemon]\nPolicies=cstates\n')
         (self.conf / 'policies').mkdir()
         (self.conf / 'policies/cstates.conf').write_text('[Policy]\nDeepestState=0\n')
@@ -318,7 +318,7 @@ class Limits(Apps):
         self.assertEqual(reasons(), before)
 
 
-class NoNews(Apps):
+class NoForkEvents(Apps):
     PREFIX = ('unshare', '--net')
     RULES = Executable.RULES
 

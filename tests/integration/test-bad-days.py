@@ -3,7 +3,7 @@
 """Bad days on the running kernel: killed at every write, taken over, out of room.
 
 The daemon parks CPUs of one cgroup that the test makes below cgroup v1's cpuset, with `--once`, which
-decides, acts and gives back: so every write of its life happens in one short run. strace kills it
+decides, acts and restores: so every write of its life happens in one short run. strace kills it
 at the entry of its Nth write(2), for every N there is; `idled --restore` must then leave exactly
 what was found.
 """
@@ -70,7 +70,7 @@ class BadDays(unittest.TestCase):
         return done
 
     def mask(self, cpu):
-        """Asks for an idle CPU, when nobody else on this machine is bound to it any more."""
+        """Requests an idle CPU as soon as no other task of this machine is bound to it."""
         self.cpu = cpu
         write(os.path.join(self.config, 'policies', 'userspace.conf'),
               '[Policy]\nIdleMask=%d\n' % cpu)
@@ -112,7 +112,7 @@ class BadDays(unittest.TestCase):
 
     def leave_changed(self):
         """Kills the daemon when it has parked; returns with the groups confined."""
-        for _ in range(3):  # somebody's task may be bound to that CPU meanwhile
+        for _ in range(3):  # another task may have been bound to that CPU
             number = 1
             while self.killed_once('write', number):
                 if all(value != found for value, found in zip(self.values(), self.found)):
@@ -123,7 +123,7 @@ class BadDays(unittest.TestCase):
         self.fail('never seen parked')
 
     def test_peer_defect_9_restart_restores_first(self):
-        """What was found before the first of many that were killed is what is given back."""
+        """After many kills, idled restores what it found before the first."""
         for _ in range(3):
             self.leave_changed()
         self.idled('--once')
@@ -178,7 +178,7 @@ class BadDays(unittest.TestCase):
         self.assertFalse(os.path.exists(self.run_dir))
 
     def test_two_at_a_time(self):
-        """While one is at work, --restore must not give back what it changed."""
+        """While idled runs, --restore must not undo its changes."""
         script = 'exec 9<"$1"; flock -n 9 || exit 9; shift; exec "$@"'
         os.mkdir(self.run_dir)
         done = subprocess.run(['sh', '-c', script, 'sh', self.run_dir,
@@ -189,7 +189,7 @@ class BadDays(unittest.TestCase):
 
 
 if __name__ == '__main__':
-    # What a sanitizer has to say of leaks it cannot say under strace.
+    # The leak sanitizer does not work under strace.
     os.environ['ASAN_OPTIONS'] = os.environ.get('ASAN_OPTIONS', '') + ':detect_leaks=0'
     if os.geteuid() != 0 or not cpuset_root() or not shutil.which('strace') or \
             not os.access(os.path.join(cpuset_root(), 'cgroup.procs'), os.W_OK) or \

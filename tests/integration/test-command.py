@@ -82,7 +82,7 @@ class Check(Agreement):
             self.assertEqual(self.idled('--check')[0], 0 if good else 1, value)
 
     def test_what_is_never_read(self):
-        """It harms nobody, so it is worth a warning, of the daemon as well."""
+        """A file that is never read does no harm: idlectl and idled warn."""
         self.write_config('policies/onedemand.conf', '[Policy]\nDwell=nonsense\n')
         self.write_config('profile/mine.conf', '[Profile]\n')
         self.assert_accepted(
@@ -364,7 +364,7 @@ class Restore(Command):
         self.assertFalse(os.path.exists(self.undo_path() + '.damaged'))
 
     def test_of_a_later_version_and_nonsense(self):
-        """Two sentences, each of what it is about."""
+        """Each of the two lines has its own message."""
         self.write_record('found\tlater\ta\t1', 'nonsense')
         said = '1 knob of a kind that this version does not know is left unchanged\n'
         status, _, err = self.idled('--restore')
@@ -455,7 +455,7 @@ class Surroundings(Command):
         self.assertEqual(status, 0)
 
     def test_log_that_nobody_reads(self):
-        """A closed pipe must not kill the daemon before it has given everything back."""
+        """A closed pipe must not kill the daemon before it has restored everything."""
         ours, theirs = os.pipe()
         os.close(ours)
         done = subprocess.run([os.environ['IDLED'], *self.arguments(), '--once', '--dry-run'],

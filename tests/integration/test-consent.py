@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""idlectl while polkit asks somebody for a password: it has patience, and may be interrupted."""
+"""idlectl while polkit asks for a password: it waits, and can be interrupted."""
 import os
 import pty
 import shutil
@@ -26,7 +26,7 @@ class Consent(WithPolkit, TestCase):
         self.seen = self.watch_polkit()
 
     def ask(self, *verb):
-        """A user at a terminal, and polkit's question to him, which nobody answers."""
+        """A user at a terminal runs this verb, and polkit's question gets no answer."""
         del self.seen[:]
         self.polkit.send_signal(signal.SIGSTOP)
         ours, theirs = pty.openpty()

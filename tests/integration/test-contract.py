@@ -6,7 +6,7 @@ import xml.etree.ElementTree as xml
 import dbus
 from idledtest import MANAGER, NAME, PATH, TestCase, main
 
-# Of methods: (in, out); of properties: (type, what signals tell).
+# Methods: (in, out). Properties: (type, whether signals have their values).
 CHANGES, CONST, MEASURED = 'true', 'const', 'false'
 METHODS = {
     'Explain': ('', 'aa{sv}'), 'History': ('', 'aa{sv}'), 'Pause': ('s', 'h'),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The verbs of idlectl that tell the daemon to do one thing: pause, resume, reload, release, profile."""
+"""The verbs of idlectl that are one call to idled: pause, resume, reload, release, profile."""
 import json
 import os
 import subprocess
@@ -92,7 +92,7 @@ class Pause(Control):
 
 @needs_root
 class PauseOfOthers(WithPolkit, Control):
-    """Whoever may pause ends pauses of one's own; to end those of others is another action."""
+    """A user who may pause may end their own pauses; ending other users' is another action."""
 
     def setUp(self):
         super().setUp()

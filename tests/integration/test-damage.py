@@ -100,7 +100,7 @@ class WhileRunning(TestCase):
 
 
 class Fifos(TestCase):
-    """In place of what idled keeps: opening one would wait for its other end."""
+    """They replace idled's own files: opening one must not wait for its other end."""
 
     def make(self, *parts):
         path = os.path.join(self.directory, *parts)

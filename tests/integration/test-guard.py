@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Who watches for load while a CPU is parked and the kernel refuses the pressure trigger: the news of
-new tasks, or where these cannot be had either, the period. On the running kernel's cpuset, in a group
-that the test makes; MaxCores=1 parks whatever else this machine does."""
+"""The load watch while a CPU is parked and the kernel refuses the PSI trigger: fork events, or where
+these are not available either, the period. On the running kernel's cpuset, in a group that the test
+makes; MaxCores=1 parks CPUs under any load of this machine."""
 import os
 import signal
 import time
@@ -61,7 +61,7 @@ class NewTasks(Guard):
         super().setUp()
         self.daemon.wait_log('PSI triggers are not available .*: using fork events instead')
         if 'fork events' in self.missing():
-            self.skipTest('this kernel tells nothing of new tasks')
+            self.skipTest('this kernel has no fork events')
 
     def test_bring_a_tick_forward(self):
         mine = 'Process %d started a task' % os.getpid()
@@ -70,7 +70,7 @@ class NewTasks(Guard):
         self.assert_ends_well()
 
     def test_storm(self):
-        """Of thousands of forks: no more ticks than if they did not stretch."""
+        """Thousands of forks cause no more ticks than the period does."""
         ticks, start = self.ticks(), time.monotonic()
         wait_until(lambda: [fork() for _ in range(50)] and self.ticks() >= ticks + 8, 'ticks')
         took = time.monotonic() - start
@@ -79,7 +79,7 @@ class NewTasks(Guard):
         self.assert_ends_well()
 
 
-class NoNews(Guard):
+class NoForkEvents(Guard):
     """In a network namespace of its own the daemon has no connector."""
     PREFIX = REFUSED + ('unshare', '--net')
 

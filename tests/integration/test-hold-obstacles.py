@@ -19,7 +19,7 @@ class DryRun(Case):
 
 class Obstacles(Case):
     def write(self, name, text):
-        """What somebody else makes of a file of the machine."""
+        """Another program writes to a file of the machine."""
         path = os.path.join(self.root, name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, 'w', encoding='ascii') as file:
@@ -44,8 +44,8 @@ class Laptop(Obstacles):
         self.assertEqual(self.value(path, 'Obstacle'), '')
 
     def test_knob_of_somebody_else(self):
-        """What a hold asks for is not there where a knob is not idled's: that is told, and that it
-        is over after a reload."""
+        """A hold cannot get what it requests where another program has taken over a knob. idled
+        reports that, and its end after a reload."""
         self.start()
         path, _ = self.told_hold(latency_us=50, min_frequency_khz=900000, cpus='0')
         self.assertEqual(self.value(path, 'Obstacle'), '')
@@ -59,7 +59,7 @@ class Laptop(Obstacles):
             self.call('Verify')
             obstacle = '%s: another program has taken over %s' % (text, knob)
             self.assertEqual(self.value(path, 'Obstacle'), obstacle)
-            wait_until(lambda: changed, 'the obstacle is told')
+            wait_until(lambda: changed, 'the obstacle')
             self.assertEqual(self.value(other, 'Obstacle'), '')
             self.assert_obstacle(obstacle, latency_us=40, min_frequency_khz=1000000, cpus='0')
             self.call('Reload')
@@ -73,7 +73,7 @@ class Laptop(Obstacles):
         self.call('SetOption', 'Latency', 'Exclude', '1-2')
         late = 'its latency cannot be kept: Exclude= of [Latency] excludes CPUs 1-2'
         self.assertEqual(self.value(path, 'Obstacle'), late)
-        wait_until(lambda: changed, 'the obstacle is told')
+        wait_until(lambda: changed, 'the obstacle')
         self.call('SetOption', 'Frequency', 'Exclude', '3,5')
         slow = 'its frequency cannot be kept: Exclude= of [Frequency] excludes CPU 3'
         self.assertEqual(self.value(path, 'Obstacle'), late + '; ' + slow)
@@ -96,8 +96,8 @@ class Laptop(Obstacles):
                          'Exclude= of [Latency] excludes the limit of all CPUs')
 
     def test_maximum(self):
-        """Somebody lowers the highest frequency below the lowest that is held: the kernel takes
-        that, and the lower one is in effect."""
+        """Another program lowers the highest frequency below the lowest that is held: the kernel
+        accepts that, and the lower one is in effect."""
         self.start()
         path, _ = self.told_hold(min_frequency_khz=1200000, cpus='0-1')
         maximum = 'cpufreq/policy1/scaling_max_freq'
@@ -110,18 +110,18 @@ class Laptop(Obstacles):
                     'kernel' % maximum)
         self.assertEqual(self.value(path, 'Obstacle'), obstacle)
         self.call('Verify')
-        wait_until(lambda: changed, 'the obstacle is told')
+        wait_until(lambda: changed, 'the obstacle')
         self.assert_obstacle('', min_frequency_khz=1000000, cpus='0-1')
         self.assert_obstacle('', min_frequency_khz=1200000, cpus='2')
         del changed[:]
         self.call('Verify')
         self.sync()
-        self.assertEqual(changed, [], 'it is told once')
+        self.assertEqual(changed, [], 'it is reported once')
         self.write('sys/devices/system/cpu/' + maximum, found)
         self.assertEqual(self.value(path, 'Obstacle'), '')
 
     def test_more_than_there_is(self):
-        """What the hardware cannot do, or not without boost, is clipped: that is told."""
+        """idled clips a frequency that the hardware lacks, or has with boost only, and reports it."""
         self.start()
         slow = 'its frequency cannot be kept: '
         self.assert_obstacle(slow + 'the highest frequency of cpufreq/policy0 is 4700000 kHz',
@@ -148,7 +148,7 @@ class Laptop(Obstacles):
         def noticed():  # by a decision, if it is not made by a reading that is still fresh
             self.call('SetOption', 'userspace', 'IdleMask', '6')
             return changed
-        wait_until(noticed, 'the obstacle is told')
+        wait_until(noticed, 'the obstacle')
         self.assertEqual(self.value(path, 'Obstacle'), 'none of its CPUs is online')
         self.assertEqual(self.value(other, 'Obstacle'), '')
 
@@ -184,12 +184,12 @@ class Laptop(Obstacles):
         changed = self.signals(few)
         self.call('SetOption', 'ondemand', 'MinCores', '')
         self.assertEqual(self.value(few, 'Obstacle'), '')
-        wait_until(lambda: changed, 'the obstacle is told')
+        wait_until(lambda: changed, 'the obstacle')
         changed = self.signals(path)
         os.unlink(os.path.join(self.config, 'profiles/night.conf'))
         self.call('Reload')
         self.assertEqual(self.value(path, 'Obstacle'), 'there is no profile "night" any more')
-        wait_until(lambda: changed, 'the obstacle is told')
+        wait_until(lambda: changed, 'the obstacle')
 
 
 class Bare(Obstacles):

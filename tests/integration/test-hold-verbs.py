@@ -25,7 +25,7 @@ class Case(holdstest.Case):
         process = subprocess.Popen(
             [*before, os.environ['IDLECTL'], '--bus-address', self.bus.address, *arguments],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            process_group=0)  # as a shell does; in a group that is orphaned nobody can be stopped
+            process_group=0)  # as a shell does; an orphaned group cannot be stopped
 
         def stop():
             if process.poll() is None:
@@ -102,7 +102,7 @@ class Run(Case):
         self.wait_holds(0)
 
     def test_where(self):
-        """Told to people at a terminal, and to nobody who reads the command's errors."""
+        """It is printed at a terminal, but not where a program reads the command's errors."""
         master, slave = os.openpty()
         self.addCleanup(os.close, master)
         process = subprocess.run(
@@ -158,7 +158,7 @@ class Run(Case):
         process.kill()
         process.wait()
         self.wait_holds(0)
-        os.kill(pid, signal.SIGKILL)  # nobody is left to pass anything on
+        os.kill(pid, signal.SIGKILL)  # it can pass nothing on any more
 
     def test_what_it_leaves_running(self):
         process = self.shell('sleep 1000 >/dev/null 2>&1 & echo $!')
@@ -226,7 +226,7 @@ class Hold(Case):
         self.assertIn('no such process', errors)
 
     def test_refused_by_option(self):
-        """What the daemon refuses is told of the option, not of a key that nobody typed."""
+        """A refusal names the option that was typed, not the key that is sent to the daemon."""
         for option, value, key in (('--cores', '99', 'min_cores'),
                                    ('--min-frequency', '101GHz', 'min_frequency'),
                                    ('--cpus', '500', 'cpus:'), ('--profile', 'gaem', 'profile:')):
@@ -243,7 +243,7 @@ class Hold(Case):
         self.assertIn('at least one CPU that is online', errors)
 
     def test_not_in_force(self):
-        """It is told, and the command runs all the same."""
+        """It is reported, and the command runs all the same."""
         pause = self.call('Pause', 'a test').take()
         why = 'a client requested a pause'
         process = self.begin('hold', '--latency', '50us')
@@ -264,7 +264,7 @@ class Hold(Case):
         self.assertIn(why.replace('not', 'Not', 1) + '.', text)
 
     def test_where(self):
-        """Who holds all CPUs is to know, and no fraction of a microsecond becomes 0."""
+        """A hold on all CPUs says so, and no fraction of a microsecond becomes 0."""
         for options, where in ((('--latency', '50us', '--cpus', '0-7'), ' on CPUs 0-7, all of them'),
                                (('--min-frequency', '1GHz', '--cpus', '3,5'), ' on CPUs 3,5'),
                                (('--latency', '1us', '--cpus', '3'), ' on CPU 3'),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Holds in the kernel's files: on the right CPUs when the answer comes, and gone with whoever dies."""
+"""Holds in the kernel's files: on the right CPUs when the answer comes, and gone when their owner dies."""
 import os
 import signal
 import subprocess
@@ -64,7 +64,7 @@ class InForce(Case):
         self.assertEqual(self.get('Ticks'), ticks)
 
     def test_not_parked(self):
-        """CPUs that are named, and as many cores as are asked for, whoever wants to park them."""
+        """Named CPUs, and as many cores as are held, stay active even if a client parks them."""
         self.start()
         self.call('SetIdleMask', '2-7')
         self.assertEqual(self.get('IdleMask'), '2-7')
@@ -108,7 +108,7 @@ class InForce(Case):
     def kill_daemon(self):
         self.daemon.send(signal.SIGKILL)
         self.daemon.wait_exit()
-        self.assertEqual(self.limits(), ['50'] * 8, 'nobody is there to give them back')
+        self.assertEqual(self.limits(), ['50'] * 8, 'no process is left to restore them')
 
     def test_daemon_killed(self):
         self.start()

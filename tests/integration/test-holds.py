@@ -51,7 +51,7 @@ class Life(Case):
         wait_until(lambda: added, 'InterfacesAdded')
         self.assertEqual(added[0][1], path)
         self.assertEqual(added[0][2][HOLD]['LatencyUSec'], 50)
-        wait_until(lambda: any('Holds' in c[2] for c in changed), 'Holds is told')
+        wait_until(lambda: any('Holds' in c[2] for c in changed), 'a signal of Holds')
         self.close(descriptor)
         wait_until(lambda: removed, 'InterfacesRemoved')
         self.assertEqual(removed[0][1:], (path, [HOLD]))
@@ -83,7 +83,7 @@ class Life(Case):
         process, lines = self.holder(1, 'fork')
         process.wait()
         self.sync()
-        self.assertEqual(self.holds(), lines, 'whoever inherited the descriptor holds')
+        self.assertEqual(self.holds(), lines, 'a process that inherited the descriptor holds')
         process.stdin.close()
         self.wait_holds(0)
 
@@ -177,7 +177,7 @@ class Life(Case):
         self.daemon.wait_exit()
         self.start()
         self.assertEqual(self.holds(), [])
-        with self.assertRaises(BrokenPipeError, msg='it tells who holds'):
+        with self.assertRaises(BrokenPipeError, msg='the holder notices'):
             os.write(descriptor, b'x')
 
     def test_cpus_followed(self):
@@ -193,15 +193,15 @@ class Life(Case):
         self.assertEqual(self.value(path, 'CPUs'), '2-3')
         changed = self.signals(path)
         allow('4')
-        self.call('SetIdleMask', '7')  # where it may run is looked at when CPUs are parked
+        self.call('SetIdleMask', '7')  # idled reads affinities when it parks CPUs
         self.assertEqual(self.value(path, 'CPUs'), '4')
-        wait_until(lambda: changed, 'the move is told')
+        wait_until(lambda: changed, 'a signal of the move')
         self.assertEqual(changed[0][2]['CPUs'], '4')
 
 
 @needs_root
 class Users(WithPolkit, Case):
-    """Somebody whom polkit lets hold, and others."""
+    """A user whom polkit lets hold, and others."""
 
     def setUp(self):
         super().setUp()
@@ -246,7 +246,7 @@ class Users(WithPolkit, Case):
         self.assertRegex(result.stderr, 'Permission denied|Access denied')
 
     def test_hostile_user(self):
-        """Who asks for 10,000 gets what a user may have; nobody else, polkit neither, is troubled."""
+        """A user who asks for 10,000 gets the maximum; other users and polkit are not affected."""
         process, lines = self.holder(10000, user=NOBODY)
         self.assertEqual(len(self.holds()), 256)
         self.assertEqual((len(lines), set(lines[256:])),

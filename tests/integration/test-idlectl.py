@@ -19,11 +19,11 @@ GROUP = 'idlectl-test-%d' % os.getpid()
 
 
 class Idlectl(TestCase):
-    def ctl(self, *arguments, status=0, told=False):
-        """What it prints, or, if it is to fail, complains of; `told`: prints all the same."""
+    def ctl(self, *arguments, status=0, output=False):
+        """Its output; if a status is expected, its errors, unless `output`."""
         done = self.idlectl(*arguments)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
-        return done.stderr if status and not told else done.stdout
+        return done.stderr if status and not output else done.stdout
 
     def ask(self, *arguments):
         return json.loads(self.ctl(*arguments, '--json'))
@@ -108,7 +108,7 @@ class Fake(Idlectl):
 
 
 class KeptInUse(Idlectl):
-    """CPUs that would be parked if that hurt nobody: why says who is in the way."""
+    """CPUs that a bound task keeps active: why names it."""
 
     def setUp(self):
         super().setUp()
@@ -165,7 +165,7 @@ class KeptByHold(Idlectl):
 
 
 class Refused(Idlectl):
-    """The plan cannot be carried out at all, and no knob is left to tell of it."""
+    """The plan cannot be carried out at all, and no knob is left to show it."""
 
     CONFIG = '[Daemon]\nPolicies=userspace\n[Park]\nBackend=partition\n'
 
@@ -192,7 +192,7 @@ class Refused(Idlectl):
                                'the plan could not be applied completely: File exists'))
         wait_until(lambda: any(s[2].get('Degraded') for s in seen), 'a signal of Degraded')
         self.assertIn('Degraded    park isolated partition', self.ctl('status'))
-        done = json.loads(self.ctl('verify', '--json', status=1, told=True))
+        done = json.loads(self.ctl('verify', '--json', status=1, output=True))
         self.assertEqual(done['problems'], [
             {'kind': 'park', 'name': row[1], 'expected': '0-6', 'found': '0-7',
              'problem': row[2]}])
@@ -241,7 +241,7 @@ class Kernel(OwnGroup, Idlectl):
         before = (self.group / 'cpuset.cpus').read_text()
         self.park()
         (self.group / 'cpuset.cpus').write_text(before)
-        problems = json.loads(self.ctl('verify', '--json', status=1, told=True))['problems']
+        problems = json.loads(self.ctl('verify', '--json', status=1, output=True))['problems']
         self.assertEqual(len(problems), 1)
         self.assertIn(GROUP, problems[0]['name'])
         self.assertEqual(problems[0]['found'], before.strip())

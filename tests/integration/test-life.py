@@ -119,7 +119,7 @@ class Name(TestCase):
         self.assertEqual(self.get('IdleMask'), '7', 'the first is not disturbed')
 
     def take_name(self):
-        """Starts the daemon, with CPU 7 parked; returns who has taken its name meanwhile."""
+        """Starts the daemon, with CPU 7 parked; returns the connection that has taken its name."""
         self.start('--dry-run')
         self.call('SetIdleMask', '7')
         return super().take_name()

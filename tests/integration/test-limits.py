@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What single CPUs are held to, from a policy's wish to the files, and on the bus.
+"""The limits of single CPUs, from a policy's request to the files, and on the bus.
 
-The policy is the tests' own, tune, which wishes what its options say.
+The policy is the tests' own, tune, which requests what its options say.
 """
 import json
 import os
@@ -82,7 +82,7 @@ class Limits(WithLogind, TestCase):
         self.assertEqual(self.limits(1)['LatencyLimit'], -1)
 
     def test_somebody_else(self):
-        """A knob that somebody changed is theirs; verify says so, and the others go on."""
+        """A knob that another program changed is taken over; verify says so, and the others go on."""
         self.start()
         self.wish(Cpus='1-2', Latency=100)
         done = self.idlectl('verify')
@@ -137,7 +137,7 @@ class Limits(WithLogind, TestCase):
         self.assertEqual(self.cpu_values(), before)
 
     def test_original_put_back(self):
-        """Whoever writes what idled had found has the knob from then on, as with any value."""
+        """A program that writes the original value has taken over the knob, as with any value."""
         self.start()
         self.wish(Cpus='0-1', Latency=100, Preference='power')
         self.write(LATENCY % 0, '0')
@@ -151,8 +151,8 @@ class Limits(WithLogind, TestCase):
                          ['performance', 'balance_power'])
 
     def test_reload_begins_anew(self):
-        """What others wrote is managed again, and theirs is what is given back in the end; also
-        what nobody had noticed yet."""
+        """idled manages knobs again that other programs had taken over, noticed or not, and restores
+        their values in the end."""
         self.start()
         self.wish(Cpus='0-2', Latency=100)
         self.write(LATENCY % 0, '500')
@@ -173,7 +173,7 @@ class Limits(WithLogind, TestCase):
         self.assertEqual([self.read(LATENCY % cpu) for cpu in range(4)], ['500', '600', '700', '0'])
 
     def test_hotplug(self):
-        """The files of a CPU that went are gone, and made anew by the kernel when it is back."""
+        """The kernel removes the files of a CPU that goes offline, and makes new ones later."""
         self.start()
         self.wish(Cpus='7', Latency=100)
         self.write('cpu7/online', '0')
@@ -189,7 +189,7 @@ class Limits(WithLogind, TestCase):
         wait_until(lambda: self.read(LATENCY % 7) == '90', 'applied again')
 
     def test_resume(self):
-        """Firmware has made its own of the knobs while the machine slept: that is nobody's."""
+        """Firmware changes knobs while the machine sleeps: that does not take them over."""
         self.start_logind()
         self.start()
         self.wish(Cpus='0-1', Latency=100, Preference='power')
@@ -204,7 +204,7 @@ class Limits(WithLogind, TestCase):
         self.assertEqual(self.read(EPP % 0), 'balance_power')
 
     def test_other_driver(self):
-        """The driver of frequencies changes under us: its words are looked up anew."""
+        """The driver of frequencies changes under us: idled reads its words again."""
         self.start()
         self.wish(Cpus='0-7', Governor='powersave')
         for cpu in range(8):
@@ -228,8 +228,8 @@ class Limits(WithLogind, TestCase):
         self.assertEqual(self.read('cpu2/cpuidle/state2/disable'), '1')
 
     def test_not_offered(self):
-        """What the machine does not have is told with what it has, and the line that asks for it;
-        everything else is done."""
+        """An error about a value that the machine lacks names its values and the configuration line;
+        everything else takes effect."""
         self.write_config('policies/tune.conf',
                           '[Policy]\nCpus=0-3\nLatency=100\n\nIdleGovernor=haltpoll\n')
         self.start()

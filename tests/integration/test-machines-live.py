@@ -3,9 +3,9 @@
 """The daemon on every described machine, from idle to saturated and back.
 
 Time goes by in steps: proc/stat is rewritten in place, where every CPU has either worked or slept
-since the step before, and a setting that is set to what it is makes the daemon look, which it does
-no sooner than MIN_INTERVAL after the last time. It decides, and tells on the bus; --dry-run leaves
-the rest to the imagination.
+since the step before, and setting an option to its value makes the daemon tick, which it does no
+sooner than MIN_INTERVAL after the last time. It decides, and reports on the bus; with --dry-run it
+does not act.
 """
 import os
 import random
@@ -183,7 +183,7 @@ for machine in sorted(os.listdir(MACHINES)):
 
 
 class Saturation(Machines):
-    """Of one CPU, through two readings that are too short each, and before the filter knows."""
+    """A CPU saturates: two readings show it, each too short by itself, before the filter does."""
     MACHINE = 'synthetic-laptop'
 
     def saturate(self, options, reason):
@@ -222,7 +222,7 @@ class Hotplug(Machines):
         self.assertEqual(self.settle(), set(range(8)))
 
     def test_during_a_tick(self):
-        """CPUs go and come back while the daemon reads, decides and tells, at any point of it."""
+        """CPUs go and come back at any point while the daemon reads, decides and reports."""
         self.ondemand()
         done = threading.Event()
         flips = [0]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Who is pinned where is found among thousands of threads, and nobody waits for that."""
+"""idled finds pinned tasks among thousands of threads, and answers clients meanwhile."""
 import os
 
 from idledtest import TestCase, main, wait_until

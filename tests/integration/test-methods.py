@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Every method, done right and done wrong; what it changes, and that it is told once."""
+"""Every method with good and bad arguments; what it changes, and that one signal reports it."""
 import os
 import signal
 import subprocess
@@ -93,7 +93,7 @@ class Methods(TestCase):
                                     'obstacle', 'text', 'reasons', 'figures'})
         self.assertEqual((row['reasons'], row['figures']), ([], []))
         self.assertEqual(row['obstacle'], 'this is a dry run')
-        self.assertEqual(rows[0]['obstacle'], '', 'nothing stands in the way of what is so')
+        self.assertEqual(rows[0]['obstacle'], '', 'a plan that is in effect has no obstacle')
 
     def test_history(self):
         self.assertEqual(self.call('History'), [])
@@ -198,7 +198,7 @@ class Pauses(TestCase):
 
     def test_pause_until_closed(self):
         fd = self.call('Pause', 'a test\n\x1b[31m').take()
-        wait_until(lambda: self.get('IdleMask') == '', 'the machine given back')
+        wait_until(lambda: self.get('IdleMask') == '', 'the machine restored')
         self.assertTrue(self.get('Paused'))
         (owner, reason), = self.get('Pauses')
         self.assertIn('user %d' % os.geteuid(), owner)
@@ -214,7 +214,7 @@ class Pauses(TestCase):
         with subprocess.Popen([sys.executable, '-c', HOLDER, self.bus.address],
                               stdout=subprocess.PIPE, text=True) as holder:
             self.assertEqual(holder.stdout.readline(), 'held\n')
-            wait_until(lambda: self.get('IdleMask') == '', 'the machine given back')
+            wait_until(lambda: self.get('IdleMask') == '', 'the machine restored')
             holder.send_signal(signal.SIGKILL)
         wait_until(lambda: self.get('IdleMask') == '7', 'control again')
         self.assertEqual(self.get('Pauses'), [])
@@ -236,11 +236,11 @@ class Pauses(TestCase):
 
 class Signals(TestCase):
     def setUp(self):
-        """What the start has to tell is not what is looked for, and comes when it is ready."""
+        """Waits for the signals of the start, which come when it is ready: the tests ignore them."""
         super().setUp()
         seen = self.signals(PATH)
         self.start('--dry-run')
-        wait_until(lambda: seen, 'what the start tells')
+        wait_until(lambda: seen, 'the signals of the start')
         self.sync()
 
     def test_once_per_change(self):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What happens to the daemon while it really keeps work off a CPU: reloads, pauses, a bus or a name
-that goes, a knob that somebody takes. On the running kernel's cpuset, in a group that the test makes;
-each test looks at the kernel's value and not at what the daemon says of it."""
+that goes, a knob that another program takes over. On the running kernel's cpuset, in a group that the
+test makes; each test checks the kernel's value and not the daemon's report."""
 import os
 import signal
 
@@ -92,7 +92,7 @@ class Parked(OwnGroup, TestCase):
         self.assertEqual([(str(p[2]), str(p[3])) for p in problems], [('0', '1')])
         self.daemon.send(signal.SIGTERM)
         self.assertEqual(self.daemon.wait_exit(), 0)
-        self.assertEqual(self.knob(), '1', 'what somebody else set is theirs')
+        self.assertEqual(self.knob(), '1', 'a knob that another program set stays')
 
     def test_peer_defect_6_the_bus_goes(self):
         self.bus.stop()

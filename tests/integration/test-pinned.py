@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Nobody loses the last CPU of their affinity, however soon after they chose it the mask changes, and
-groups that come or go while CPUs are parked are seen. On the running kernel's cpuset, in groups that
-the test makes; each test looks at the kernel's values."""
+"""No task loses the last CPU of its affinity, however soon the mask changes after it chose that. idled
+notices cgroups that come or go while CPUs are parked. On the running kernel's cpuset, in groups that
+the test makes; each test checks the kernel's values."""
 import os
 import subprocess
 
@@ -47,7 +47,7 @@ class Pinned(OwnGroup, TestCase):
         self.assert_keeps(0)
 
     def test_mask_goes_elsewhere(self):
-        """Without anybody who is pinned it does."""
+        """Without a pinned task it does."""
         self.call('SetIdleMask', '1')
         self.call('SetIdleMask', '0')
         self.assertEqual(self.knob(), '1')
@@ -84,7 +84,7 @@ class Groups(OwnGroup, TestCase):
             group.rmdir()
 
     def test_a_name_that_comes_back(self):
-        """What somebody took goes with its group: the next of that name is another."""
+        """A knob that was taken over goes with its group: idled manages the next group of that name."""
         group = self.make(GROUP + '-again')
         try:
             self.wait_knob('0', group)

@@ -106,7 +106,7 @@ class Example(TestCase):
         self.start_changed(('if (!input->snapshot->on_battery)',
                             'if (snapshot_time_of_day(input->snapshot) < 0 ||'
                             'snapshot_time_of_day(input->snapshot) >= 86400)'))
-        self.assertEqual(self.get('IdleMask'), '4-7', 'a policy is told a time of the day')
+        self.assertEqual(self.get('IdleMask'), '4-7', 'a policy gets the time of day')
 
 
 if __name__ == '__main__':

@@ -18,7 +18,7 @@ CHOOSE = ('set-property', *NEW, NEW[0], 'ActiveProfile', 's', 'performance')
 
 
 class Polkit(dbus.service.Object):
-    """Answers when it is told to."""
+    """Answers when the test lets it."""
 
     def __init__(self, connection):
         super().__init__(connection, AUTHORITY_PATH)
@@ -55,7 +55,7 @@ sys.stdin.read()
 
 @needs_root
 class Questions(Case):
-    """What happens while polkit thinks, and who it is not troubled with."""
+    """What happens while polkit thinks, and requests that never reach it."""
 
     def setUp(self):
         super().setUp()
@@ -124,7 +124,7 @@ class Questions(Case):
             client.stdout.close()
 
     def test_nonsense(self):
-        """Nor with what cannot be had."""
+        """It is not asked about a request that cannot be met."""
         result = self.busctl('call', *OLD, OLD[0], 'HoldProfile', 'sss', 'balanced', 'a', 'b',
                              user=NOBODY)
         self.assertIn('can be held', result.stderr)
@@ -143,7 +143,7 @@ class Released(Case):
             self.addCleanup(match.remove)
 
     def test_by_root(self):
-        """Through org.idled1: the client is told, and its number means nothing any more."""
+        """Through org.idled1: the client gets a signal, and its number is invalid."""
         for where in OLD, NEW:
             kept, cookie = self.hold('performance', OLD), self.hold('power-saver', where)
             self.call('ReleaseHold', self.path(cookie))
@@ -156,7 +156,7 @@ class Released(Case):
             self.seen.clear()
 
     def test_by_itself(self):
-        """Who releases a hold that is about to be gone is not told twice."""
+        """A client that releases a hold that is about to end gets one signal."""
         cookie = self.hold('performance')
         self.release(cookie)
         self.call('SetProfile', 'balanced')

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The power-profiles names: by the real powerprofilesctl, by introspection, and by hand."""
+"""The power-profiles names: by the real powerprofilesctl, by introspection, and by plain calls."""
 import os
 import shutil
 import signal
@@ -25,7 +25,7 @@ COMMON = {
 }
 METHODS = {'HoldProfile': ('sss', 'u'), 'ReleaseProfile': ('u', '')}
 
-# Holds until its input ends, then says what it was told.
+# Holds until its input ends, then prints the signals that it got.
 HOLDER = '''
 import sys, dbus, dbus.bus
 bus = dbus.bus.BusConnection(sys.argv[1])
@@ -119,7 +119,7 @@ class Properties(Case):
         self.assertEqual(self.get('Profile'), 'balanced')
 
     def test_battery_aware(self):
-        """It is told when the configuration changes it, on the interface that has it."""
+        """A signal reports when the configuration changes it, on the interface that has it."""
         self.start()
         old, new = self.signals_of(OLD), self.signals_of(NEW)
         for profile, aware in ('night', True), ('', False):
@@ -196,7 +196,7 @@ class Holds(Case):
         self.assertEqual(self.daemon.count_log('balanced is chosen: ending the holds'), 1)
 
     def test_peer_defect_10(self):
-        """A number can be guessed, and is of no use to who is not its owner."""
+        """A number can be guessed, but only its owner can use it."""
         cookie = self.hold('performance')
         other = self.bus.connect()
         self.addCleanup(other.close)
@@ -235,7 +235,7 @@ class Holds(Case):
         self.assertEqual(self.value('ActiveProfileHolds'), [])
 
     def test_stopped(self):
-        """The daemon ends well, whoever holds what."""
+        """The daemon ends well while clients hold profiles."""
         self.hold('performance')
         self.holder()
         self.call('Hold', dbus.Dictionary({'profile': 'night'}, 'sv'))
@@ -243,7 +243,7 @@ class Holds(Case):
         self.assertEqual(self.daemon.wait_exit(), 0)
 
     def test_released_by_choice(self):
-        """Who chooses by hand ends all holds, and their owners alone are told."""
+        """Choosing a profile manually ends all holds, and their owners alone get a signal."""
         self.holder()
         mine, theirs = [], []
         other = self.bus.connect()
@@ -291,7 +291,7 @@ class Names(Case):
         self.call('Reload')
         for name, _ in OLD, NEW:
             wait_until(lambda name=name: not self.connection.name_has_owner(name), 'names given up')
-        self.assertEqual(self.get('Profile'), 'balanced', 'nobody could release it')
+        self.assertEqual(self.get('Profile'), 'balanced', 'no client could release it')
         self.call('SetOption', 'Daemon', 'PowerProfilesNames', 'yes')
         wait_until(lambda: self.connection.name_has_owner(OLD[0]), 'names back')
         wait_until(lambda: self.connection.name_has_owner(NEW[0]), 'names back')
@@ -329,7 +329,7 @@ class Names(Case):
         self.assertIn('tlp.service', self.idlectl('status').stdout)
         changed = self.signals(PATH)
         self.call('SetOption', 'Daemon', 'PowerProfilesNames', 'no')
-        wait_until(lambda: any(row[2].get('Degraded') == [] for row in changed), 'none to be told of')
+        wait_until(lambda: any(row[2].get('Degraded') == [] for row in changed), 'no degraded knob')
         self.assertEqual(self.get('Degraded'), [])
 
     def test_bus_away(self):

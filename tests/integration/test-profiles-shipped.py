@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The shipped profiles on described machines with different drivers: they fit, act, and give back."""
+"""The shipped profiles on described machines with different drivers: they load, act and restore."""
 import os
 
 from idledtest import TestCase, main

@@ -13,7 +13,7 @@ import dbus
 from idledtest import MANAGER, NAME, PATH, TestCase, main, wait_until
 
 ERROR = NAME + '.Error.'
-NIGHT = '[Profile]\nSummary=Nobody is here\n\n[userspace]\nIdleMask=6-7\n'
+NIGHT = '[Profile]\nSummary=The office is empty\n\n[userspace]\nIdleMask=6-7\n'
 
 
 class ProfileCase(TestCase):
@@ -55,7 +55,7 @@ class Choices(ProfileCase):
         self.assertEqual(self.get('ProfileInhibited'), '')
         rows = self.get('Profiles')
         self.assertEqual([row[0] for row in rows], ['balanced', 'day', 'night'])
-        self.assertEqual(rows[2][1], 'Nobody is here')
+        self.assertEqual(rows[2][1], 'The office is empty')
         self.assertEqual(rows[2][2], os.path.join(self.config, 'profiles/night.conf'))
         self.assertEqual(rows[0][2], '')
         self.assertFalse(os.path.exists(os.path.dirname(self.state)), 'nothing to keep')
@@ -63,7 +63,7 @@ class Choices(ProfileCase):
     def test_choose(self):
         seen = self.signals(PATH)
         self.start()
-        wait_until(lambda: any(s[2].get('Profile') == 'balanced' for s in seen), 'the start told')
+        wait_until(lambda: any(s[2].get('Profile') == 'balanced' for s in seen), 'the signals of the start')
         self.sync()
         seen.clear()
         self.call('SetProfile', 'night')
@@ -74,7 +74,7 @@ class Choices(ProfileCase):
         row, = [row for row in self.call('GetSettings')
                 if (row['section'], row['key']) == ('userspace', 'IdleMask')]
         self.assertEqual((row['value'], row['source'], row['runtime']), ('6-7', where, False))
-        wait_until(lambda: seen, 'Profile told')
+        wait_until(lambda: seen, 'a signal of Profile')
         self.sync()
         self.assertEqual(len(seen), 1, seen)
         self.assertEqual(seen[0][2]['Profile'], 'night')
@@ -84,18 +84,18 @@ class Choices(ProfileCase):
         self.assert_profile('day', '^chosen$', '7')
 
     def test_nothing_changes(self):
-        """Going to a profile that says the same changes no knob and tells no more than its name."""
+        """Choosing a profile with the same options changes no knob and reports only its name."""
         self.write_config('profiles/other.conf', '[Profile]\nInclude=night\n')
         self.start()
         seen = self.signals()
         self.call('SetProfile', 'night')
-        wait_until(lambda: any(s[2].get('Profile') == 'night' for s in seen), 'Profile told')
+        wait_until(lambda: any(s[2].get('Profile') == 'night' for s in seen), 'a signal of Profile')
         transitions = self.get('Transitions')
         self.sync()
         seen.clear()
         self.call('SetProfile', 'other')
         self.call('SetProfile', 'other')
-        wait_until(lambda: any(s[2].get('Profile') == 'other' for s in seen), 'Profile told')
+        wait_until(lambda: any(s[2].get('Profile') == 'other' for s in seen), 'a signal of Profile')
         self.sync()
         self.assertEqual(self.get('Transitions'), transitions)
         for path, _, changed, _ in seen:
@@ -276,7 +276,7 @@ class Ctl(ProfileCase):
         self.assertEqual((result.returncode, result.stderr), (0, ''))
         self.assertEqual(result.stdout.splitlines(), [
             'balanced (no other one is chosen)', '   Profile   Summary', '*  balanced  -',
-            '   day       -', '   night     Nobody is here'])
+            '   day       -', '   night     The office is empty'])
         result = self.profile('set', 'night')
         self.assertEqual((result.returncode, result.stdout), (0, 'night (chosen)\n'))
         self.assertEqual(self.profile('get').stdout, 'night\n')
@@ -295,8 +295,8 @@ class Ctl(ProfileCase):
         answer = json.loads(result.stdout)
         self.assertIsNone(answer['active'])
         self.assertEqual([(row['name'], row['summary']) for row in answer['profiles']],
-                         [('balanced', None), ('day', None), ('night', 'Nobody is here')])
-        self.assertIn('  night     Nobody is here\n', self.profile_alone().stdout)
+                         [('balanced', None), ('day', None), ('night', 'The office is empty')])
+        self.assertIn('  night     The office is empty\n', self.profile_alone().stdout)
         for arguments in ['get'], ['set', 'night']:
             result = self.profile_alone(*arguments)
             self.assertEqual((result.returncode, result.stdout), (1, ''))
@@ -375,7 +375,7 @@ class Reloads(ProfileCase):
         self.call('Reload')
         self.assert_profile('balanced', 'no other one is chosen; there is no profile "night"', '')
         self.assertEqual(self.get('IdleMask'), '')
-        wait_until(lambda: any(s[2].get('Profile') == 'balanced' for s in seen), 'Profile told')
+        wait_until(lambda: any(s[2].get('Profile') == 'balanced' for s in seen), 'a signal of Profile')
         os.rename(path + '.bak', path)
         self.call('Reload')
         self.assert_profile('night', '^chosen$', '6-7')
@@ -442,7 +442,7 @@ class Power(TestCase):
         self.assertIn('expected a profile: balanced, ac, battery', message)
 
     def test_without_battery(self):
-        """A machine that tells nothing of its power is on mains."""
+        """A machine without files of power supplies is on mains."""
         shutil.rmtree(os.path.join(self.root, 'sys/class/power_supply'))
         self.start()
         self.assertEqual(self.get('Profile'), 'ac')

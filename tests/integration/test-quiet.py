@@ -233,7 +233,7 @@ exec irqbalance --foreground --interval=1'''
             self.set_idle_mask('1,4')
             self.set_idle_mask('1')
             return 'irqbalance' in self.knobs()
-        wait_until(told, 'irqbalance being told')
+        wait_until(told, 'irqbalance reached')
         self.assertNotIn('irq', self.knobs())
         self.wait_banned(2)
         self.assertIsNone(process.poll())

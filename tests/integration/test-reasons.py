@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What policies wished for single CPUs, why, and what they counted, as the daemon tells of it."""
+"""The daemon's reports: what policies request for single CPUs, why, and what they counted."""
 import json
 import os
 import time
@@ -43,7 +43,7 @@ class Reasons(TestCase):
         for row in self.call('Explain'):
             self.assertEqual((row['reasons'], row['figures']), ([], []))
         self.assertEqual(self.get('Figures', PATH + '/cpu/0', NAME + '.Cpu'), [])
-        self.assertEqual(self.get('PeriodUSec'), 0, 'nobody wants to be called')
+        self.assertEqual(self.get('PeriodUSec'), 0, 'no policy has a period')
 
     def test_limit(self):
         self.run_daemon('\nDeepestState=200us\n')
@@ -85,7 +85,7 @@ class Reasons(TestCase):
     def test_paused(self):
         self.run_daemon('DeepestState=200us\n')
         held = self.call('Pause', 'a test')
-        self.assertEqual(self.reasons(0), [], 'nothing is wished while paused')
+        self.assertEqual(self.reasons(0), [], 'nothing is requested while paused')
         os.close(held.take())
 
     def test_figures(self):

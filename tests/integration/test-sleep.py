@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The machine sleeps while the daemon is at work on it: on waking everything is carried out anew. The
-systemd and the logind are ones for tests."""
+"""The machine suspends while the daemon writes knobs: on waking it carries out the whole plan again. The
+systemd and the logind are stand-ins."""
 import signal
 
 from holdstest import CPUS, Case

@@ -135,7 +135,7 @@ class Ledgers(Case):
         return True
 
     def test_idlectl_is_served(self):
-        """As somebody who may not load programs himself, but whom idled serves."""
+        """A user who may not load BPF programs gets idled's."""
         self.begin()  # or skip
         result = self.idlectl('sleeps', '--seconds', '0.1', '--json')
         self.assertEqual(result.returncode, 0, result.stderr)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Parking by a slice of systemd's: what it is told, and what is left when a job fails. The tree is one
-of plain files, in which a type once written cannot become a shorter one, so systemd ends slices."""
+"""Parking by a slice of systemd's: the calls that systemd gets, and what is left when a job fails. The
+tree is one of plain files, in which a type cannot be replaced by a shorter one, so systemd ends slices."""
 import os
 import signal
 

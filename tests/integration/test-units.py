@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Parking through systemd: what its units are told, and when there is no systemd, or one that goes
-away, comes back, or does not answer."""
+"""Parking through systemd: the properties of its units, and a systemd that is missing, goes away, comes
+back, or does not answer."""
 import os
 import signal
 import threading
@@ -62,7 +62,7 @@ class Units(WithSystemd, TestCase):
                    lambda: 'a signal for each change: %s, %s' % (told(), self.history()))
 
     def test_taken_over(self):
-        """Once the last knob is somebody else's, nobody is kept off: it is told, and said why."""
+        """Once the last knob is taken over, no CPU is parked any more: idled reports it, and why."""
         self.set_idle_mask('7')
         self.wait_parked('7')
         for unit in CONFINED:
@@ -81,7 +81,7 @@ class Units(WithSystemd, TestCase):
         self.assertRegex(row['obstacle'], "another program has taken over unit ")
 
     def test_taken_over_with_a_file(self):
-        """A drop-in of ours keeps nobody off anything once the limit is somebody else's."""
+        """Our drop-in alone does not park a CPU once the limit is taken over."""
         self.set_idle_mask('')
         os.makedirs(os.path.join(self.root, 'run/systemd/system'))
         self.mocked('KeepFiles', os.path.join(self.root, 'run/systemd/system.control'))
@@ -127,7 +127,7 @@ class Units(WithSystemd, TestCase):
         self.assertTrue(self.get('Degraded') or self.get('Knobs'), 'not forgotten')
         self.start_systemd()
         self.set_idle_mask('6-7')
-        wait_until(lambda: self.history('user.slice'), 'units told again')
+        wait_until(lambda: self.history('user.slice'), 'the limits of units set again')
 
     def confines_what_comes(self):
         self.wait_subscribed()
