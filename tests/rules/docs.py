@@ -41,7 +41,7 @@ def commands(text):
             elif not (TOP / word).stat().st_mode & 0o111:
                 yield f"README.md: {word} cannot be executed"
         elif word not in FOREIGN | OWN:
-            yield f"README.md: runs {word}, which nobody told of"
+            yield f"README.md: runs {word}, which is neither in FOREIGN nor ours"
 
 
 def verbs(text):
@@ -63,7 +63,7 @@ def main():
         if n > most:
             problems.append(f"{name}: {n} lines, expected at most {most}")
     options = re.findall(r"^option\('(\w+)'", (TOP / "meson_options.txt").read_text(), re.MULTILINE)
-    problems += [f"HACKING.md: does not tell of the build option {o}" for o in options
+    problems += [f"HACKING.md: does not document the build option {o}" for o in options
                  if f"- `{o}`" not in hacking]
     finish(problems, len(blocks(readme)) + len(options))
 

@@ -176,7 +176,7 @@ def check_exposure(dest, places):
     for names, most in EXPOSURE.items():
         level = exposure_of(dest, text, [(docs / f"{name}.conf").read_text() for name in names])
         if level is None:
-            print("this systemd-analyze does not know --offline: no exposure is looked at")
+            print("this systemd-analyze does not know --offline: exposure is not checked")
             return []
         if level > most:
             problems.append(f"idled.service with {names}: found an exposure of {level}, expected "
@@ -209,7 +209,7 @@ def check_xml(dest, places):
     asked = {action for p in TOP.glob("daemon/**/*.c")
              for action in re.findall(r'"(org\.idled1\.[a-z]+(?:-[a-z]+)*)"', p.read_text())}
     problems += [f"org.idled1.policy: has no action {a}" for a in sorted(asked - told)]
-    problems += [f"org.idled1.policy: nobody asks about {a}" for a in sorted(told - asked)]
+    problems += [f"org.idled1.policy: no source uses {a}" for a in sorted(told - asked)]
     service = (data / "dbus-1/system-services/org.idled1.service").read_text()
     alias = re.search(r"^SystemdService=(.*)$", service, re.MULTILINE)
     unit = (dest / places["unitdir"][1:] / "idled.service").read_text()
