@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * apps-load start COUNT PROGRAM FILE: how long a process waits for what its rule asks for.
- * apps-load storm COUNT RATE PROGRAM PID: what processes that no rule means cost the daemon PID.
+ * apps-load start COUNT PROGRAM FILE: how long a process waits for its rule's request.
+ * apps-load storm COUNT RATE PROGRAM PID: what processes that match no rule cost the daemon PID.
  *
  * "start" begins PROGRAM, with 60 as its argument, and looks until FILE, a CPU's limit, reads
  * anything else than at first; from before the call, so that fork and exec are in it. Then PROGRAM
- * is killed, and FILE has to be again what it was.
+ * is killed, and FILE must read its first value again.
  *
  * "storm" begins and ends COUNT processes of PROGRAM, RATE a second if this machine can, and prints
  * the CPU time that the daemon used meanwhile.

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * How long a hold takes, asked from outside: ADDRESS of the bus, PID of the daemon.
+ * How long a client waits for a hold: ADDRESS of the bus, PID of the daemon.
  *
- * From the call to the limit in the kernel's file, seen by a thread that looks all the time, and to
- * the answer; when that comes the limit is in the files of all CPUs that this process may run on,
- * which is looked at each time. Beside it in the same run: a call on the same bus to the same
- * daemon that does nothing (Ping), which is what the bus itself costs, and the kernel's own doors
- * written to directly, without any daemon: /dev/cpu_dma_latency opened and written, and the CPUs'
- * files.
+ * From the call to the limit in the kernel's file, which a thread polls, and to the answer. When
+ * that comes the limit is in the files of all CPUs that this process may run on; this is checked
+ * each time. The same run measures for comparison: a call on the same bus to the same daemon that
+ * does nothing (Ping), which is the cost of the bus, and the kernel's interfaces without a daemon:
+ * /dev/cpu_dma_latency opened and written, and the CPUs' files.
  */
 #include <math.h>
 #include <pthread.h>
@@ -25,7 +24,7 @@ static int n_cpus, *limits; /* the CPUs' files, open */
 static unsigned n_wrong;
 static bool has_limits;
 
-/* Between the caller and who watches the limit. */
+/* Shared by the caller and the thread that polls the limit. */
 static _Atomic int awaited_us; /* 0: none, or it was seen */
 static _Atomic bool done;
 static double seen_usec;
@@ -118,7 +117,7 @@ static void bench_references(void)
                 times[i] = now_usec() - start;
                 close(fd);
         }
-        print_times("/dev/cpu_dma_latency by hand (all CPUs)", times, CALLS, 0, 0);
+        print_times("/dev/cpu_dma_latency (all CPUs)", times, CALLS, 0, 0);
         for (int i = 0; i < CALLS && n_cpus > 0; i++) {
                 double start = now_usec();
 
@@ -128,7 +127,7 @@ static void bench_references(void)
                 times[i] = now_usec() - start;
         }
         if (n_cpus > 0)
-                print_times("pm_qos_resume_latency_us by hand", times, CALLS, 0, 0);
+                print_times("pm_qos_resume_latency_us, written directly", times, CALLS, 0, 0);
 }
 
 /* Each hold changes the limit: it is stricter than `strictest`, and gone before the next comes. */
@@ -175,7 +174,7 @@ static void *watch(void *unused)
         return NULL;
 }
 
-/* What was asked for is the limit, not the answer: somebody else sees when it is there. */
+/* The limit counts, not the answer: a thread records when it is there. */
 static void bench_in_force(void)
 {
         static double times[CALLS];
@@ -203,7 +202,7 @@ static void bench_in_force(void)
                     1000);
 }
 
-/* Now and then, everything asleep in between: caches are cold and CPUs have to wake up. */
+/* One call at a time, everything asleep in between: caches are cold and CPUs must wake up. */
 static void bench_single(void)
 {
         static double calls[200], holds[200];
@@ -274,7 +273,7 @@ static void bench_many(pid_t daemon)
                 during = look(daemon);
                 room_kb = MAX(room_kb, during.rss_kb - before.rss_kb);
                 if (round == 1)
-                        bench_calls("Hold beside 1,000 others", "ReleaseHold beside 1,000 others",
+                        bench_calls("Hold, with 1,000 others", "ReleaseHold, with 1,000 others",
                                     300, 2000, 2000);
                 for (int i = 0; i < MANY; i++)
                         close(fds[i]);

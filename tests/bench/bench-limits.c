@@ -43,7 +43,7 @@ static double apply(Bench *b)
         return cpu_usec() - start;
 }
 
-/* What is switched: for people, and two wishes to switch between. */
+/* The limit that is switched: its name for people, and two requests to switch between. */
 static const struct {
         const char *name;
         CpuWish wishes[2];

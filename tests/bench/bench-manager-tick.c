@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * What a whole tick of the manager costs while nothing changes: reading, deciding with ondemand,
- * comparing, setting the timer. Beside it libcpupower reading the idle states' counters of the same
- * tree, as `cpupower monitor` does for one line of its output.
+ * comparing, setting the timer. For comparison, libcpupower reads the idle states' counters of the
+ * same tree, as `cpupower monitor` does for one line of its output.
  *
  * CPU time, medians. "At once" is one after the other; "as they come" is with 60 ms of sleep before
  * each, a tick and a reading by libcpupower in turns, so that caches and clocks are as cold for

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What making a plan safe costs: nobody pinned, every CPU with a task of its own, and the dearest
- * there is, one pin for every pair of CPUs of which none is wished.
+ * What making a plan safe costs: without pinned tasks; with a task bound to each CPU; and the worst
+ * case, a task bound to each pair of CPUs, none of which the plan would keep active.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
  * and put on record: from the call to the last knob. On a tree of files, so without what drivers
  * take to obey.
  *
- * To compare with: the same files opened, written once and closed again by a loop that knows their
- * paths and keeps no promise; nobody can be faster.
+ * The reference is a loop that knows the paths of the same files and opens, writes once and closes
+ * them, without any guarantee: a lower bound.
  */
 #include <systemd/sd-event.h>
 

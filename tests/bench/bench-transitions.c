@@ -5,13 +5,13 @@
  *
  * A round parks CPUs 2-3, then 1-3, then 3, then none, 2-3 again, and ends as idled does. Each step
  * is what the daemon would do, record included, in one process; hotplug takes the CPUs offline.
- * After each step it is seen to that this process may run on the CPUs that are left and on no
- * other, or, where CPUs are offline, cannot.
+ * After each step the program checks that it may run on exactly the active CPUs, or, with hotplug,
+ * that it cannot run on the offline ones.
  *
- * Per step are told: the time until it was done; how often the kernel built scheduling domains,
- * counted by a probe on build_sched_domains(); and how often CPUs 2-3 and CPUs 0-1 woke up in the
- * step and the 50 ms after it (`usage` of their idle states). The first row has what they wake up
- * in 50 ms in which nothing is done.
+ * It prints for each step: the time until it was done; how often the kernel built scheduling
+ * domains, counted by a probe on build_sched_domains(); and how often CPUs 2-3 and CPUs 0-1 woke up
+ * in the step and the 50 ms after it (`usage` of their idle states). The first row has their
+ * wake-ups in 50 ms without a step.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -49,7 +49,7 @@ typedef struct Sample {
         double usec, rebuilds, near, far; /* wake-ups of CPUs 2-3, of CPUs 0-1 */
 } Sample;
 
-/* One way of parking, at work. */
+/* A run with one way of parking. */
 typedef struct Run {
         const ParkBackendOps *ops; /* NULL: hotplug */
         bool bare;                 /* as if there were no systemd */

@@ -27,7 +27,7 @@
 
 #define LIMIT   5.0
 #define LOOK_NS 2000000
-#define BALANCE 0.3 /* seconds that the kernel has to use what was given back */
+#define BALANCE 0.3 /* seconds for the kernel to use the unparked CPUs */
 
 static struct Shared {
         _Atomic bool stop;

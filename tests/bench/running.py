@@ -39,7 +39,7 @@ def start_daemon(directory, *arguments, prefix=()):
             while b'READY=1' not in notify.recv(4096):
                 pass
         except BaseException:
-            stop(daemon)  # who called does not know it yet
+            stop(daemon)  # the caller does not have it yet
             raise
     return daemon
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""coreidle's experiment: what confining a light load to a few cores saves, by hand and by idled.
+"""coreidle's experiment: what confining a light load to a few cores saves, manually and by idled.
 
-Of every machine, table of idle states and load each placement is measured several times in one guest, in
-turn. The guest's time is counted in instructions (--icount), so that what else this machine does makes
-no difference.
+For every machine, table of idle states and load each placement is measured several times in one guest, in
+turn. The guest's time is counted in instructions (--icount), so that other load of this machine makes no
+difference.
 """
 
 import argparse
@@ -39,7 +39,7 @@ TABLES = {
            "gated_from=2",
 }
 
-# Shape, and the CPUs that nobody has in the ideal: all but the threads of one core.
+# Shape, and the CPUs that are unused in the ideal: all but the threads of one core.
 MACHINES = {"4": ("2x2", "2-3"), "8": ("2x2x2", "2-7"), "4-cores": ("4x1", "1-3")}
 
 LOADS = {
@@ -47,21 +47,21 @@ LOADS = {
     "cyclictest-fast": "bash /root/cyclictests /root/load.histograms 2000",
     "tbench": "tbench -R 10 -t 100000 1 127.0.0.1",
     "tbench-full": "tbench -t 100000 1 127.0.0.1",
-    # Threads that sleep and compute (bursts.c): seldom and long, often and short, and both beside
-    # one that is busy half of the time.
+    # Threads that sleep and compute (bursts.c): seldom and long, often and short, and both together
+    # with one that is busy half of the time.
     "batchy": "/root/bursts /root/load.histograms/all 1 6:300:30",
     "light": "/root/bursts /root/load.histograms/all 1 12:100:2",
     "mixed": "/root/bursts /root/load.histograms/all 1 1:10:10 4:300:30 8:50:1",
 }
 
-# How long a load settles, and for how long it is measured then. idled has to find out first, with its changes
-# of a minute for that; what the others draw does not change by itself after the first 10 s.
+# How long a load settles, and for how long it is measured then. idled needs a minute to settle because it
+# limits its changes per minute; the power of the other placements is stable after 10 s.
 SECONDS = {"default": (10, 20), "ideal": (10, 20), "ondemand": (90, 30)}
 
 
 @dataclasses.dataclass(frozen=True)
 class Placement:
-    """Where a load may run, and how that was measured; 0 rounds: in a file that does not tell."""
+    """Where a load may run, and how that was measured; 0 rounds: the file does not say."""
 
     name: str
     rounds: int = 0
@@ -93,7 +93,7 @@ class Run:
     own_wakeups: float  # of idled, a second
     parked: str
     why: str
-    cycles: float = 0.0  # of cyclictest, a second; 0 also in a file that does not tell
+    cycles: float = 0.0  # of cyclictest, a second; 0 also if the file does not say
     waited: float = 0.0  # share of the time in which some task waited for a CPU (PSI)
     switches: float = 0.0  # of tasks, a second
 
@@ -123,8 +123,8 @@ def residency(change, names, longest):
     """Shares of CPUs' states; what is left is busy.
 
     Counters are read one after the other, each at its own distance from "time": a CPU that sleeps all
-    the time may have slept longer than that says, but never longer than it is from the beginning of
-    what was read before to the end of what was read after. More than that raises ValueError.
+    the time may have slept longer than that says, but never longer than from the beginning of the
+    first reading to the end of the second. More than that raises ValueError.
     """
     result = {}
     for key, value in change.items():
@@ -234,8 +234,8 @@ def parse(arguments):
     parser.add_argument("--results", type=Path, metavar="FILE", help="add all figures to this file")
     parser.add_argument("--report", action="store_true", help="measure nothing, show that file")
     parser.add_argument("--demand", action="store_true",
-                        help="fail unless ondemand keeps 90 %% of what the ideal saves, or loses less than "
-                        "1 %% where that saves nothing, and the load does 99 %% of what it did")
+                        help="fail unless ondemand keeps 90 %% of the ideal's saving, or loses less than "
+                        "1 %% where that saves nothing, and the load does 99 %% of its work")
     result = parser.parse_args(arguments)
     for name, offered in choices.items():
         for word in getattr(result, name).split(","):
@@ -272,7 +272,7 @@ def prepare(lab, arguments, machine, table):
 
 
 def planned(arguments):
-    """The placements, as they are to be measured."""
+    """The placements to measure."""
     result = []
     for name in arguments.placements.split(","):
         settle, seconds = SECONDS[name]
@@ -333,8 +333,8 @@ def experiment(lab, arguments, machine, table, load):
 
 
 def read_results(path):
-    """All that was measured at any time, by title and placement. What was not measured in the same way
-    is never taken together; of lines that do not tell how, nobody knows."""
+    """All runs in the file, by title and placement. Only runs that were measured in the same way form a
+    group; lines that do not say how form one of their own."""
     everything = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         one = json.loads(line)

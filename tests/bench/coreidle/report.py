@@ -5,7 +5,7 @@ from math import hypot
 from statistics import mean
 
 
-LEAST = 0.01  # of what the default draws, to be called a saving, or a loss
+LEAST = 0.01  # share of the default's power that counts as a saving, or a loss
 
 
 def half(values):
@@ -14,7 +14,7 @@ def half(values):
 
 
 def spread(values, digits=2):
-    """The mean, and that; of one value nobody knows."""
+    """The mean and its error, which one value does not have."""
     error = f" ±{half(values):.{digits}f}" if len(values) > 1 else ""
     return f"{mean(values):.{digits}f}{error}"
 
@@ -25,7 +25,7 @@ def table(head, rows):
 
 
 def share(default, ideal, watts):
-    """What it saves in percent of what the ideal saves; each is the watts of some runs.
+    """Its saving in percent of the ideal's; each argument is the watts of some runs.
 
     With the means D, I and W that is S = (D - W) / (D - I). Their errors d, i and w are half the
     distance of the extremes and have nothing to do with each other; so S has, to first order, the error
@@ -48,7 +48,7 @@ def missed(runs):
         return "default, ideal and ondemand were not all measured, each in one way"
     before, after = (amounts(of(runs, name)) for name in ("default", "ondemand"))
     if before and after and mean(after) < (1 - LEAST) * mean(before):
-        return f"with ondemand the load did {100 * mean(after) / mean(before):.0f} % of what it did without"
+        return f"with ondemand the load did {100 * mean(after) / mean(before):.0f} % of its work without"
     saved, kept = mean(default) - mean(ideal), mean(default) - mean(own)
     if saved > LEAST * mean(default):
         return "" if kept >= 0.9 * saved else f"ondemand kept {100 * kept / saved:.0f} % of the ideal's saving"
@@ -114,8 +114,8 @@ def row(placement, runs, default, ideal):
 
 
 def rows(title, runs):
-    """A row for each placement that was measured: what it drew, and what that saves of what the default
-    draws."""
+    """A row for each placement that was measured: its power, and its saving in percent of the default's
+    power."""
     default, ideal = only(runs, "default"), only(runs, "ideal")
     result = [row(placement, some, default, ideal) for placement, some in runs.items() if some]
     return [["" if i else title, *cells] for i, cells in enumerate(result)]
