@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Which QEMU runs a guest.
 
-That of this machine, but for a guest whose time is counted in instructions: there QEMU before 8.1 gives
-all of it to one CPU, and the guest does not come up. So a newer one is kept beside the images, with the
-libraries that it needs, and run by its own dynamic linker.
+Normally the one of this machine. If the guest's time is counted in instructions, QEMU before 8.1 gives
+all of it to one CPU, and the guest does not boot. For these guests a newer QEMU is cached with the
+images, with the libraries that it needs, and run by its own dynamic linker.
 """
 
 import hashlib

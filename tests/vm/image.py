@@ -17,16 +17,16 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 MODULES = {"pmlab": "module", "teo": "teo"}  # where their sources are
 KEPT_SECONDS = 7 * 24 * 3600
-UNFINISHED = ".unfinished"  # ends the name of what is being made
-UNAVAILABLE = 77  # status of programs that make something: packages for it cannot be had
+UNFINISHED = ".unfinished"  # suffix of a directory until it is complete
+UNAVAILABLE = 77  # exit status of build programs: packages are not available
 
 
 class Unavailable(Exception):
-    """What is needed cannot be had here, and why: a reason to skip."""
+    """Something that is needed is not available here, and why: a reason to skip."""
 
 
 class MakingError(Exception):
-    """All that it takes is there and it could not be made: somebody's mistake, and no reason to skip."""
+    """Everything needed is there, but making failed: a bug, and no reason to skip."""
 
 
 def cache():
@@ -34,12 +34,12 @@ def cache():
 
 
 def sources():
-    """What says where packages come from, for a digest of what is made from them."""
+    """The program that finds mirrors, for the digest of anything that is made from packages."""
     return (HERE / "image" / "sources").read_text()
 
 
 def digest(directory, *words):
-    """Of the words, and of the names, modes and contents of all files below the directory."""
+    """A digest of the words, and of the names, modes and contents of all files below the directory."""
     state = hashlib.sha256("\0".join(words).encode())
     for path in sorted(p for p in directory.rglob("*") if p.is_file()):
         state.update(f"{path.relative_to(directory)}\0{os.access(path, os.X_OK)}\0".encode())
@@ -70,7 +70,7 @@ def in_use(target):
 
 @contextlib.contextmanager
 def locked(wait=True):
-    """While nobody else makes or drops something. BlockingIOError if that is not so and not waited for."""
+    """Locks the cache. If another process has it, waits, or without `wait` raises BlockingIOError."""
     with open(cache() / "lock", "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         yield
@@ -107,14 +107,14 @@ def run_logged(command, log, what):
 
 
 def drop(target):
-    """So that it is made anew when it is wanted again. Who is at work with it has it open."""
+    """Removes it, so that the next use makes it again. Programs that use it have its files open."""
     with locked():
         shutil.rmtree(target, ignore_errors=True)
 
 
 def drop_unused():
-    """What nobody has asked for in a long time, at the next time if somebody is at work there. Other
-    checkouts use the same cache."""
+    """Removes what was not used for a long time, but waits for no other process that has the cache
+    locked. Other checkouts use the same cache."""
     with contextlib.suppress(BlockingIOError), locked(wait=False):
         for path in cache().iterdir():
             if path.is_dir() and path.stat().st_mtime < time.time() - KEPT_SECONDS:
@@ -122,14 +122,14 @@ def drop_unused():
 
 
 def newest(name):
-    """Of what was made with this name, at first or anew."""
+    """The newest directory of this name, with a date or without."""
     made = (path.name for path in cache().glob(f"{name}*"))
     return max((other for other in made if not other.endswith(UNFINISHED)), default=name)
 
 
-def guest_image(suite, say=print, anew=False):
-    """The directory with disk, vmlinux, ramdisk and release of a guest of this Debian suite. Anew there is
-    one a day at most; others may be at work with what was there."""
+def guest_image(suite, say=print, newer=False):
+    """The directory with disk, vmlinux, ramdisk and release of a guest of this Debian suite. `newer` makes
+    at most one a day, and keeps older ones because other programs may use them."""
     def make(directory):
         began = time.monotonic()
         say(f"making an image of {suite}")
@@ -140,7 +140,7 @@ def guest_image(suite, say=print, anew=False):
     if os.geteuid() != 0:
         raise Unavailable("only root can make images and use them")
     name = f"guest-{suite}-{digest(HERE / 'image', suite)}"
-    path = cached(name + time.strftime("-%Y%m%d") if anew else newest(name), make)
+    path = cached(name + time.strftime("-%Y%m%d") if newer else newest(name), make)
     drop_unused()
     return path
 
@@ -162,12 +162,12 @@ def kernel_module(suite, image, say=print, name="pmlab"):
 
 
 def image_and_module(suite, say=print):
-    """An image, and the module for it. Mirrors have the headers of their newest kernel only, so an image that
-    is older may have to make way for one with that."""
+    """An image, and the module for it. Mirrors have the headers of their newest kernel only, so an older
+    image may need a replacement."""
     path = guest_image(suite, say)
     try:
         return path, kernel_module(suite, path, say)
     except Unavailable as why:
         say(f"{why}\na newer image may do")
-        path = guest_image(suite, say, anew=True)
+        path = guest_image(suite, say, newer=True)
         return path, kernel_module(suite, path, say)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The machine that tests share: booted when it is first asked for, and anew only for a test that wants
+"""The machine that tests share: booted when a test first uses it, and again only for a test that needs
 another one."""
 
 import time
@@ -137,7 +137,7 @@ class IdledTest(GuestTest):
                        check=False)
 
     def tell(self):
-        """What idled and systemd said last, for who looks into a failure."""
+        """The last messages of idled and systemd, for the report of a failure."""
         return self.guest.run("journalctl -b --no-pager -o short-monotonic -n 25 -u idled; "
                               "journalctl -b --no-pager -o short-monotonic -n 10 -p warning _PID=1",
                               check=False).output
@@ -159,7 +159,7 @@ class IdledTest(GuestTest):
         self.guest.run("systemctl start idled")
 
     def kill(self):
-        """Until the next instance is at work."""
+        """Kills idled, and waits until the next instance is active."""
         first = self.guest.read("systemctl show -P MainPID idled")
         self.guest.run("systemctl kill -s KILL idled")
         self.wait_for("a new instance", lambda: self.guest.run(

@@ -2,8 +2,8 @@
 """One guest: boot it, run commands in it, reboot it, end it.
 
 It is emulated (no KVM is needed), its disk is a throw-away layer over the image, and the directory
-`share` of its own directory is /share in it. A command travels as a file there; a virtio port tells the
-guest that it is there, and the host that it is done (image/root/usr/local/sbin/runner).
+`share` of its own directory is /share in it. A command is a file there. Messages on a virtio port start
+it in the guest, and report its end to the host (image/root/usr/local/sbin/runner).
 """
 
 import contextlib
@@ -75,11 +75,11 @@ class Machine:
         self.share = self.directory / "share"
         self.drive = f"file={self.image}/disk,format=raw,snapshot=on"
         self.more = []  # options of QEMU
-        self.booted = None  # directory of what to go on from, instead of booting
+        self.booted = None  # directory of the state to resume, instead of booting
         self.qemu = self.port = None
         self.counter, self.pending = 0, b""
         self.start_seconds = 0.0
-        self.lost = False  # it did not answer, or went down by itself: of no use to anybody
+        self.lost = False  # it did not answer, or went down by itself: tests cannot use it
         shutil.rmtree(self.share, ignore_errors=True)
         (self.share / "commands").mkdir(parents=True)
 
@@ -133,7 +133,7 @@ class Machine:
         path = self.directory / "port"
         path.unlink(missing_ok=True)
         began = time.monotonic()
-        # QEMU inherits the socket, which is there before it is: nobody waits for it, and it ends with it.
+        # QEMU inherits a socket that listens already, so nothing waits for it; it is closed with QEMU.
         with socket.socket(socket.AF_UNIX) as listener, open(self.directory / "qemu.log", "wb") as log:
             listener.bind(str(path))
             listener.listen()
@@ -164,7 +164,7 @@ class Machine:
             raise GuestError(f"the guest said {line!r} instead of resting")
 
     def wake(self):
-        """Ends that, and tells what time it is."""
+        """Ends that, and sends the time."""
         self.tell(f"{time.time():.3f}")
 
     def wait_ready(self, timeout):
@@ -173,7 +173,7 @@ class Machine:
             raise GuestError(f"the guest said {line!r} instead of being ready")
 
     def tell(self, line):
-        """The guest. That nobody is there any more is seen when its answer is read."""
+        """Sends a line to the guest. If it is gone, reading its answer fails."""
         with contextlib.suppress(ConnectionError):
             self.port.sendall(f"{line}\n".encode())
 
@@ -194,7 +194,7 @@ class Machine:
         return line.decode()
 
     def tail(self, name):
-        """The last lines of a log, or those in which the kernel tells what it died of."""
+        """The last lines of a log, or those of a crash of the kernel."""
         path = self.directory / name
         lines = path.read_text(errors="replace").splitlines() if path.exists() else []
         for n, line in enumerate(lines):
@@ -239,11 +239,11 @@ class Machine:
         return result
 
     def read(self, script, **options):
-        """The output of a script that has to succeed, without the last newline."""
+        """The output of a script, which must succeed, without the last newline."""
         return self.run(script, **options).output.rstrip("\n")
 
     def stage(self, build):
-        """Puts what is to be installed where the guest sees it."""
+        """Installs the build where the guest sees it."""
         subprocess.run(["meson", "install", "-C", str(build), "--destdir", str(self.share / "installed"),
                         "--quiet", "--no-rebuild"], check=True, stdout=subprocess.DEVNULL)
         self.stage_libraries(Path(build) / "daemon" / "idled")

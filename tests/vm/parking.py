@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What tests of parking share: tenants in all places of the hierarchy, where they may run, and whether it is
-there that they do.
+"""What tests of parking share: tenants in all places of the hierarchy, where they may run, and where they do.
 
-A tenant sleeps, and works for a second of CPU time when told to. Counters of CPUs that sleep stand still, and who
-is parked cannot be visited: reading vm.stat_refresh has the kernel itself wake each of them.
+A tenant sleeps, and works for a second of CPU time on SIGUSR1. Counters of sleeping CPUs stand still, and a
+task cannot run on parked CPUs to wake them: reading vm.stat_refresh has the kernel wake all CPUs.
 """
 
 import lab
@@ -17,7 +16,7 @@ OWN = "t-theirs"  # a service of that one
 OWN_GROUP = f"{HIERARCHY}/user.slice/user-1000.slice/{SESSION}.service/app.slice/{OWN}.service"
 
 TENANT_PATH = "/usr/local/lib/tenant"
-WORKED = "/run/worked"  # a pipe that each tenant, whoever it runs as, writes a line to when it has worked
+WORKED = "/run/worked"  # a pipe; each tenant of any user writes a line to it after its work
 TENANT = f"""trap 'sh -c "ulimit -t 1; while :; do :; done"; echo >{WORKED}' USR1
 while :; do
         sleep infinity &
@@ -27,7 +26,7 @@ done
 """
 
 # Prints what it finds, has the processes work, and prints that again when all of them have.
-WORK = f"""tell() {{
+WORK = f"""print_counters() {{
         cat /proc/sys/vm/stat_refresh
         awk '/^cpu[0-3] / {{ print $2 + $3 }}' /proc/stat
         for cpu in {CPU}/cpu[0-3]; do
@@ -36,18 +35,18 @@ WORK = f"""tell() {{
         done
 }}
 exec 3<>{WORKED}
-tell
+print_counters
 tenants=$(pids)
 kill -USR1 $tenants
 for pid in $tenants; do
         read -rt 120 <&3 || {{ echo "not all tenants have worked" >&2; exit 1; }}
 done
-tell
+print_counters
 """
 
 
 class ParkingTest(lab.IdledTest):
-    """Of one back end."""
+    """Tests of one back end."""
 
     backend = None
 
@@ -103,7 +102,7 @@ class ParkingTest(lab.IdledTest):
         self.guest.run(f"busctl -q call {MANAGER} SetIdleMask s '{cpus}'")
 
     def make_rival(self, cpus):
-        """A slice beside all others with CPUs of its own."""
+        """A top-level slice with CPUs of its own."""
         self.write("/etc/systemd/system/rival.slice", f"[Slice]\nAllowedCPUs={cpus}\n")
         self.guest.run("systemctl daemon-reload")
         self.addCleanup(self.guest.run, "systemctl stop rival.slice; "

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A guest as it is when it has just booted, kept beside the images, so that the next one of its kind goes on
-from there and need not boot.
+"""The state of a guest that has just booted, cached with the images, so that the next one of its kind resumes
+there and need not boot.
 
-What is kept is the disk's changes until then and what QEMU would send of a running machine to another host.
-/share cannot go along, for it is a directory of this machine: the guest lets go of it before (runner).
-Only machines with no options of their own are kept, for there are few kinds of them.
+The state is the disk's changes until then and the stream of QEMU's migration of a running machine. The guest
+unmounts /share before (runner) because a directory of this machine cannot migrate. Only machines without
+options of their own are kept because there are few kinds of them.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ class Monitor:
         self.socket.settimeout(SECONDS)
         self.socket.connect(str(path))
         self.file = self.socket.makefile()
-        self.events = []  # that nobody has waited for
+        self.events = []  # that no caller has waited for
         self.read()  # its greeting
         self.ask("qmp_capabilities")
 
@@ -94,7 +94,7 @@ def host():
 
 
 def key(machine, module):
-    """Of all that makes a machine what it is."""
+    """A digest of everything that determines the state."""
     words = [machine.image.name, module.parent.name, host(), *machine.qemu_command()]
     version = subprocess.run([*machine.program, "--version"], check=True, stdout=subprocess.PIPE).stdout
     text = "\0".join(words).replace(str(machine.directory), "")
@@ -130,7 +130,7 @@ def take(like, module, directory):
 
 
 def find(machine, module, say):
-    """The directory of what was kept of such a machine, now or before; None if it cannot be."""
+    """The directory with the state of such a machine, made now or before; None if that fails."""
     def make(directory):
         say(f"booting a machine of {machine.shape} once, to go on from there the next times")
         take(machine, module, directory)
@@ -138,5 +138,5 @@ def find(machine, module, say):
     try:
         return image.cached(f"booted-{machine.shape}-{key(machine, module)}", make)
     except (GuestError, OSError, subprocess.SubprocessError) as error:
-        say(f"machines have to boot each time: {error}")
+        say(f"machines must boot each time: {error}")
         return None

@@ -106,7 +106,7 @@ def parse():
     verb = verbs.add_parser("bench", help="measure: coreidle (tests/bench/README.md)")
     verb.add_argument("--build", type=build, required=True, help="measure what was built here")
     verb.add_argument("name", metavar="NAME", choices=["coreidle"])
-    verb.add_argument("options", metavar="OPTION", nargs=argparse.REMAINDER, help="--help tells")
+    verb.add_argument("options", metavar="OPTION", nargs=argparse.REMAINDER, help="see --help")
     arguments = parser.parse_args()
     if arguments.verb == "run" and arguments.command in ([], ["--"]):
         parser.error("run: expected a COMMAND")
@@ -210,7 +210,7 @@ class Terminated(KeyboardInterrupt):
 
 
 def end(number, _):
-    """Of a signal: everything is cleaned up on the way out."""
+    """Handles a signal: the exception cleans up on the way out."""
     raise Terminated(128 + number)
 
 

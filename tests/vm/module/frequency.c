@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A cpufreq driver, so that the kernel's own governors are at work behind the real files.
+ * A cpufreq driver, so that the kernel's own governors work behind the real files.
  *
  * A core of smaller capacity has the lower end of the table: the frequencies that are no higher
  * than its share of the highest.

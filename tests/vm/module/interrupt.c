@@ -3,11 +3,10 @@
  * A probe of tick_irq_enter(), which is what the kernel does first when an interrupt finds a CPU
  * idle, before it ends the sleep in its own books.
  *
- * The kernel writes a probe into its text while its CPUs run, a breakpoint being there until all
- * have seen the new text. An emulator with a thread for each CPU may translate the text just as it
- * is written and keep the breakpoint for good, and the next CPU to come by finds nobody who knows
- * it and jumps to address 0 (seen with QEMU 7.2 on a busy host). Only an idle CPU
- * comes by. So none is idle meanwhile.
+ * The kernel writes a probe into its text while its CPUs run; a breakpoint is there until all have
+ * seen the new text. An emulator with a thread for each CPU may translate the text at this moment
+ * and keep the breakpoint. The next CPU that executes it has no handler for it and jumps to address
+ * 0 (seen with QEMU 7.2 on a busy host). Only idle CPUs execute it, so all CPUs are busy meanwhile.
  */
 #include <linux/cpu.h>
 #include <linux/delay.h>

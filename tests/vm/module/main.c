@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * pmlab: gives a virtual machine what it has not: frequencies, idle states, and energy.
+ * pmlab: gives a virtual machine what it lacks: frequencies, idle states, and energy.
  *
  * Nothing here touches hardware, and nothing here belongs on a machine that is not for tests. It is
  * loaded while all CPUs are online, with "idle=halt intel_idle.max_cstate=0" on the kernel's

@@ -11,8 +11,8 @@
  *      power gated   no matter what the frequency is
  *
  * A core sleeps as deep as the thread that sleeps least. Energy is the sum of power over time,
- * taken whenever power changes or somebody reads. The default powers are those of a server of 2011,
- * 90 W running, 63 W in C1, 55 W in C3, 20 W in C6.
+ * taken whenever power changes or a program reads it. The default powers are those of a server of
+ * 2011, 90 W running, 63 W in C1, 55 W in C3, 20 W in C6.
  *
  * A core of smaller capacity has lower frequencies and draws less in proportion.
  */

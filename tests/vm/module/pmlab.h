@@ -67,8 +67,8 @@ extern unsigned int lab_freqs_khz[LAB_FREQ_MAX]; /* highest first */
 extern int lab_n_freqs;
 extern int lab_n_states; /* without POLL */
 
-/* Of each part: whether its parameters make sense, and a line in the kernel's log if not. Before
- * anything else, for what follows counts on that. */
+/* True if the parameters of a part make sense; else the kernel's log says why. Call these first:
+ * the other functions rely on them. */
 bool lab_model_check(void);
 bool lab_idle_check(void);
 bool lab_frequency_check(void);
@@ -84,7 +84,7 @@ void lab_set_khz(const struct cpumask *cpus, unsigned int khz);
 /* The CPU runs from now on, and did not leave its state any sooner than it can. */
 void lab_leave_state(int cpu);
 
-/* Microjoules drawn since the module was loaded, beside start_energy_uj. */
+/* Microjoules drawn since the module was loaded, in addition to start_energy_uj. */
 u64 lab_energy_uj(struct lab_package *package, enum lab_domain domain);
 
 /* Each part registers what it has with the kernel, or takes it back. */

@@ -3,9 +3,9 @@
  * Makes a module of the idle governor teo, which Debian does not build.
  *
  * The kernel's own teo.c, which `take` gets when this is built, is compiled as a part of this file.
- * What it calls and the kernel does not export is called through pointers, which are found by name
- * when the module is loaded: with kallsyms_lookup_name(), which is not exported either, but a
- * kprobe on it tells where it is.
+ * Functions that the kernel does not export are called through pointers, which are found by name
+ * when the module is loaded: with kallsyms_lookup_name(), which is not exported either, but whose
+ * address a kprobe on it has.
  *
  * A governor cannot be taken back from the kernel, so there is no way to unload this. Its rating is
  * below menu's: it is there to be chosen, and nothing changes by its coming.

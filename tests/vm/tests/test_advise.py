@@ -33,8 +33,8 @@ class Advice(lab.IdledTest, KernelTest):
         self.start()
 
     def drawn_watts(self):
-        """Of the cores, over some seconds. ladder begins on its first rung, which CPU 0, hardly ever woken,
-        leaves after some seconds."""
+        """Power of the cores, over some seconds. ladder begins on its first rung. CPU 0, which hardly ever
+        wakes up, leaves that after some seconds."""
         read = f"cat {PARAMETERS}/drawn /proc/uptime"
         words = self.guest.read(f"sleep {SETTLE}; {read}; sleep {SECONDS}; {read}").split()
         return (int(words[5]) - int(words[0])) / 1e6 / (float(words[8]) - float(words[3]))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Parking beside somebody who was given a part of the hierarchy and makes cpusets in it, as runtimes of
-containers do: theirs hold as far as there are active CPUs, and idled never writes to them."""
+"""Parking next to a program that owns a part of the hierarchy and makes cpusets in it, as container runtimes
+do. Its cpusets take effect as far as their CPUs are active, and idled never writes to them."""
 
 from parking import HIERARCHY, ParkingTest
 
@@ -45,7 +45,7 @@ class Containers(ParkingTest):
         self.assert_container("1-2", "1-2")
 
     def test_last_cpu(self):
-        """Of what is wholly among those to be parked one stays in use, as long as somebody is there."""
+        """While a cpuset has tasks and only CPUs that idled would park, one of them stays active."""
         self.run_container("2-3")
         self.start()
         self.set_idle_mask("2-3")
@@ -72,7 +72,7 @@ class Containers(ParkingTest):
         self.assert_container("0-3", "0-3")
         self.park("2-3")
         self.guest.run(f"echo 3 >{MINE}")
-        self.wait_for("giving back CPU 3", lambda: self.string("Parked") == "2")
+        self.wait_for("unparking CPU 3", lambda: self.string("Parked") == "2")
         self.assert_container("3", "3")
         self.guest.run("systemctl stop idled")
         self.assert_container("3", "3")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""RAPL as idled tells it, compared with what the module knows: counters that wrap every few seconds,
+"""RAPL as idled reports it, compared with the module's own figures: counters that wrap every few seconds,
 cannot be read, or mean nothing."""
 
 import contextlib
@@ -12,8 +12,8 @@ HUNGRY = "pkg_power_mw=450000,315000,300000,275000,100000,90000 uncore_mw=60000"
 DOMAINS = ["package-0", "package-0-core", "package-0-uncore", "package-0-dram"]
 PACKAGE = "/org/idled1/energy/package_2d0", "org.idled1.Energy"
 
-# Rows of what the module has drawn, what idled counted, again what was drawn, and the raw counter, until
-# that has wrapped three times.
+# Rows of the energy drawn by the module, counted by idled, and drawn then, and of the raw counter, until that
+# has wrapped three times.
 ROWS = f"""
 wraps=0 last=0
 while [ $wraps -lt 3 ]; do
@@ -39,7 +39,7 @@ class Told(lab.IdledTest, KernelTest):
         self.configure("[Daemon]\nPolicies=userspace\n")
 
     def begin(self, options=""):
-        """With the highest frequency, so that power follows from who sleeps."""
+        """With the highest frequency, so that power depends only on which CPUs sleep."""
         self.load_module(options)
         self.guest.run(f"for p in {CPU}/cpufreq/policy*; do echo performance >$p/scaling_governor; done")
         self.start()
@@ -56,7 +56,7 @@ class Told(lab.IdledTest, KernelTest):
         return dict(rows)[domain] / 1e6
 
     def follow(self):
-        """Rows (drawn before, told, drawn after)."""
+        """Rows (drawn before, reported, drawn after)."""
         self.write("/root/rows", ROWS)
         lines = self.guest.read("bash /root/rows", timeout=180).split("\n")
         return [(drawn_by_domain(a), dict(json.loads(told)["data"][0]), drawn_by_domain(b))
@@ -74,8 +74,8 @@ class Told(lab.IdledTest, KernelTest):
                 self.check_against_truth(domain, rows)
 
     def test_read_in_time(self):
-        """Nobody asks, and what is drawn wraps nearly as fast as the daemon takes for possible: half
-        of it in 21 s. More than a half between two readings would be dropped."""
+        """No client reads energy, and the counter wraps nearly as fast as idled allows for: half of its
+        range in 21 s. More than half between two readings would be dropped."""
         self.begin("pkg_power_mw=490000,470000,470000,470000,470000,470000 uncore_mw=60000 "
                    "max_energy_uj=20000000000")
         with contextlib.ExitStack() as burning:

@@ -64,7 +64,7 @@ class FollowSlowly(Follow):
     def setUp(self):
         self.load_module("fast_switch=0")
 
-    test_ondemand = None  # it never calls who may not sleep
+    test_ondemand = None  # it never uses a driver that may sleep
 
     def test_schedutil(self):
         super().test_schedutil()
@@ -85,7 +85,7 @@ class Bounds(KernelTest):
             self.wait_for("full speed", lambda: self.frequency() == HIGHEST)
 
     def test_lowest_allowed(self):
-        # Awake now and then: who sleeps keeps what it had, which may be enough.
+        # Waking now and then: a CPU that sleeps keeps its frequency, which may be high enough.
         with self.waking(3, 20000):
             self.wait_for("less", lambda: self.frequency() < 3300000)
             with self.knob(f"{self.policy}/scaling_min_freq", 3300000):

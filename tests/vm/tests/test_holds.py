@@ -17,10 +17,10 @@ class Holds(lab.IdledTest):
     def test_run(self):
         self.assertEqual(self.guest.read(f"idlectl run --latency 50us -- {LIMITS}"),
                          "50\n50\n50\n50")
-        self.wait_for("giving back", lambda: self.guest.read(LIMITS) == FREE)
+        self.wait_for("restoring", lambda: self.guest.read(LIMITS) == FREE)
         self.assertEqual(self.guest.read(
             f"taskset -c 1-2 idlectl run --latency 0 -- {LIMITS}"), "0\nn/a\nn/a\n0")
-        self.wait_for("giving back", lambda: self.guest.read(LIMITS) == FREE)
+        self.wait_for("restoring", lambda: self.guest.read(LIMITS) == FREE)
 
     def test_global(self):
         # The file has the 32 bits of the strictest request.
@@ -28,21 +28,21 @@ class Holds(lab.IdledTest):
         before = self.guest.read(value).strip()
         held = self.guest.read(f"idlectl run --latency 30us --global -- {value}").strip()
         self.assertEqual(held, "30")
-        self.wait_for("giving back", lambda: self.guest.read(value).strip() == before)
+        self.wait_for("restoring", lambda: self.guest.read(value).strip() == before)
         self.assertNotIn("cpu_dma_latency", self.property("Degraded"))
 
     def test_killed(self):
         self.guest.run("systemd-run -q --unit=holder idlectl hold --latency 50us")
         self.wait_for("the hold", lambda: self.guest.read(LIMITS) == "50\n50\n50\n50")
         self.guest.run("systemctl kill -s KILL holder")
-        self.wait_for("giving back", lambda: self.guest.read(LIMITS) == FREE)
+        self.wait_for("restoring", lambda: self.guest.read(LIMITS) == FREE)
         self.guest.run("systemctl reset-failed holder", check=False)
 
     def test_daemon_killed(self):
         self.guest.run("systemd-run -q --unit=holder idlectl hold --latency 50us")
         self.wait_for("the hold", lambda: self.guest.read(LIMITS) == "50\n50\n50\n50")
         self.guest.run("systemctl kill -s KILL idled")
-        self.wait_for("giving back", lambda: self.guest.read(LIMITS) == FREE)
+        self.wait_for("restoring", lambda: self.guest.read(LIMITS) == FREE)
         self.wait_for("the holder's end", lambda: self.guest.run(
             "systemctl is-active holder", check=False).output.strip() != "active")
         self.guest.run("systemctl reset-failed holder", check=False)
@@ -62,10 +62,10 @@ class Holds(lab.IdledTest):
         self.wait_for("the frequency", lambda: self.guest.read(lowest) == "1800000")
         self.assertEqual(self.string("Obstacle", *hold), "")
         self.guest.run("systemctl stop holder")
-        self.wait_for("giving back", lambda: self.guest.read(lowest) == before)
+        self.wait_for("restoring", lambda: self.guest.read(lowest) == before)
 
     def test_user(self):
-        """polkit has nobody to ask for a password: refused, and nothing changed."""
+        """polkit has no agent to ask for a password: refused, and nothing changed."""
         result = self.guest.run("cd /; runuser -u user -- idlectl run --latency 50us -- true",
                                 check=False)
         self.assertEqual(result.status, 125)

@@ -7,7 +7,7 @@ import contextlib
 from kernel import CPU
 from parking import ParkingTest
 
-# What is to be parked, who goes offline, what is parked then, and where work may run.
+# The mask, the CPUs that go offline, those parked then, and those where work may run.
 ROWS = {
     "a parked one": ("2-3", [3], "2", {0, 1}),
     "all that are parked": ("2-3", [2, 3], "", {0, 1}),
@@ -18,7 +18,7 @@ ROWS = {
 
 
 def members(text):
-    """Of a list of CPUs."""
+    """The numbers of a list of CPUs."""
     found = set()
     for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")
@@ -74,7 +74,7 @@ class Hotplug(ParkingTest):
                 with self.gone(row):
                     self.assertEqual(self.property("Degraded"), "a(sss) 0")
                 self.wait_for("parking as before", lambda: self.string("Parked") == mask)
-                self.wait_for("work beside it", lambda: self.where() == set(range(4)) - members(mask))
+                self.wait_for("work on the other CPUs", lambda: self.where() == set(range(4)) - members(mask))
                 self.assertEqual(self.property("Degraded"), "a(sss) 0")
                 self.guest.run("systemctl stop idled")
                 self.assertEqual(self.dump(), self.before)

@@ -10,7 +10,7 @@ LIMIT_US = 80  # C3 takes 70, C6 150
 
 class Governors(KernelTest):
     def deep_share(self, cpu):
-        """Of the entries, those of states deeper than C3."""
+        """The share of entries into states deeper than C3."""
         entered = self.entered(cpu)
         return sum(entered[C6:]) / max(sum(entered), 1)
 
@@ -77,7 +77,7 @@ class Limits(KernelTest):
         with self.unit("holder", "bash /root/holder"):
             self.wait_for("the request", lambda: self.latency_in_force() == str(LIMIT_US))
             self.assert_shallow(0, 1, 2, 3)
-            # Whoever held it died, and with it the request.
+            # The holder was killed, and its request ended.
             self.guest.run("systemctl kill -s KILL holder")
             self.wait_for("its end", lambda: self.latency_in_force() == before)
         self.wait_deep(0, 1, 2, 3)

@@ -99,8 +99,8 @@ class OtherMachines(KernelTest):
         self.assertGreater(statistics.median(late), soon + 1000)
 
     def delays(self, cpu):
-        """Of a timer, some times; in microseconds. It is less late if it finds the CPU awake, or leaving its
-        state for the tick."""
+        """How late a timer is, 100 times; in microseconds. It is less late if the CPU is awake, or leaving
+        its state for the tick."""
         text = self.guest.read(
             f"cyclictest --default-system -q -t 1 -a {cpu} -i 20000 -l 101 -h 100000")
         return [int(usec) for usec, times in re.findall(r"^(\d{6}) (\d{6})$", text, re.MULTILINE)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""idled on other machines than the usual one: it sees what they are, parks as is right for them, and gives
-everything back."""
+"""idled on other machines than the usual one: it reads their hardware, parks accordingly, and restores
+everything."""
 
 import contextlib
 import json
@@ -84,7 +84,7 @@ class FourCpus(Machine):
         self.wait_for("being refused", lambda: self.residency(3)["C7"][4] > 0)
 
     def test_a_state_that_is_off(self):
-        """What the kernel is told to leave out does not happen, and idled's figures say so."""
+        """The kernel does not enter a state that is switched off, and idled's figures show that."""
         self.begin("")
         self.start()
         with self.knob(f"{CPU}/cpu3/cpuidle/state5/disable", 1):
@@ -104,8 +104,8 @@ class FourCpus(Machine):
         self.wait_for("parking", lambda: self.string("Parked") == "2-3")
 
     def test_errors_of_everything(self):
-        """Whatever cannot be written or read: it is told, the rest of it works, and it is done when it can
-        be, and undone."""
+        """idled reports a file that cannot be written or read, carries out the rest, writes the file once
+        that works, and restores it."""
         self.load_module("reject_state=5")
         self.configure("[Daemon]\nPolicies=ondemand cpufreq cstates\n",
                        {"ondemand": "Dwell=1s\n", "cpufreq": "Governor=performance\n",
@@ -115,7 +115,7 @@ class FourCpus(Machine):
         self.addCleanup(self.guest.run, f"for f in {PARAMETERS}/fail_*; do echo 0 >$f; done")
         self.start()
         self.wait_for("parking", lambda: self.string("Parked") == "2-3")
-        self.wait_for("its being told", lambda: self.property("Degraded").count(
+        self.wait_for("the report", lambda: self.property("Degraded").count(
             "scaling_governor") == 2)
         self.assertIn("Input/output error", self.property("Degraded"))
         self.wait_for("no energy", lambda: float(self.string(*ENERGY[0])) < 0)
@@ -132,7 +132,7 @@ class FourCpus(Machine):
 
     def wait_shallow(self, cpu):
         """Not deeper than C3."""
-        self.wait_for("sleeping as told", lambda: (
+        self.wait_for("sleeping as limited", lambda: (
             lambda entered: entered[C3] and not sum(entered[C3 + 1:]))(self.entered(cpu)))
 
 

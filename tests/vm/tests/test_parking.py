@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Parking on the real hierarchy: who runs where before, during and after, by AllowedCPUs of units and by
-a partition; and what `auto` takes."""
+"""Parking on the real hierarchy: where processes run before, during and after, by AllowedCPUs of units and
+by a partition; and what `auto` chooses."""
 
 from parking import HIERARCHY, MANAGER, OWN, SESSION, ParkingTest
 
-# Everybody that sleeps in some place: unit, options of systemd-run, the CPUs it may use with all CPUs
-# in use and with 2-3 parked.
+# Units with a sleeping process in each place: options of systemd-run, the CPUs that it may use with all
+# CPUs active and with 2-3 parked.
 TENANTS = {
     "t-system": ("--slice=system.slice", "0-3", "0-1"),
     "t-user": ("--slice=user.slice --uid=user", "0-3", "0-1"),
@@ -20,9 +20,9 @@ TENANTS = {
 class Parking(ParkingTest):
     backend, described = "systemd", "AllowedCPUs"
 
-    # Of their sleep parked CPUs have this much in the deepest state: those with too much work ask idle ones
-    # in their scheduling domain to look whether they could have some. Where the host has too much of it, what a
-    # CPU does that is woken once takes long: it is looked at up to three times.
+    # The share of their sleep that parked CPUs must spend in the deepest state. It is not 1 because
+    # overloaded CPUs wake idle ones in their scheduling domain to take tasks. On a busy host one wake-up
+    # takes long, so the share is measured up to three times.
     asleep, looks = 0.8, 3
 
     def test_who_is_where(self):
@@ -31,29 +31,29 @@ class Parking(ParkingTest):
         self.assertRegex(self.guest.read("cat /proc/$(systemctl show -P MainPID t-login)/cgroup"),
                          r"user-1000\.slice/session-.*\.scope")
         who = [SESSION, *TENANTS]
-        everybody, confined = zip(("0-3", "0-1"), *[where[1:] for where in TENANTS.values()])
-        self.assertEqual(self.cpus_of(*who), list(everybody))
+        all_active, confined = zip(("0-3", "0-1"), *[where[1:] for where in TENANTS.values()])
+        self.assertEqual(self.cpus_of(*who), list(all_active))
         self.start()
         self.assertIn(self.described, self.string("ParkBackend"))
-        self.assertEqual(self.cpus_of(*who), list(everybody))
+        self.assertEqual(self.cpus_of(*who), list(all_active))
         for _ in range(2):
             self.park("2-3")
             self.assertEqual(self.cpus_of(*who), list(confined))
             self.check_work({2, 3})
             self.park("")
-            self.assertEqual(self.cpus_of(*who), list(everybody))
+            self.assertEqual(self.cpus_of(*who), list(all_active))
             self.check_work(set())
         self.assertEqual(self.refusals(), 0)
         self.park("2-3")
         self.guest.run("systemctl stop idled")
-        self.assertEqual(self.cpus_of(*who), list(everybody))
+        self.assertEqual(self.cpus_of(*who), list(all_active))
 
     def refusals(self):
         """Lists of CPUs that the kernel refused to take from systemd, as its journal says."""
         return int(self.guest.read("journalctl -q -b _PID=1 -g 'cpuset.cpus.*No space left' | wc -l"))
 
     def check_work(self, parked):
-        """What tenants do, who are more than there are CPUs, is done on all that are not parked, and those
+        """There are more tenants than CPUs: they work on all CPUs that are not parked, and the parked ones
         sleep as deeply as they can meanwhile."""
         for _ in range(self.looks):
             ticks, asleep = self.work(*TENANTS)
@@ -68,7 +68,7 @@ class Parking(ParkingTest):
                     self.assertGreater(ticks[cpu], 5)
 
     def test_last_cpu_of_a_service(self):
-        """Of the CPUs that an administrator gave to a service one stays in use."""
+        """One CPU stays active of those that an administrator assigned to a service."""
         self.run_unit("t-own", "-p AllowedCPUs=2-3")
         self.start()
         self.set_idle_mask("2-3")
@@ -187,7 +187,7 @@ class Partition(Parking):
         self.assertEqual(self.type(), "isolated")
 
     def test_kill_without_restore(self):
-        """Nobody but systemd is left to give the CPUs back."""
+        """Only systemd is left to unpark the CPUs."""
         self.write("/etc/systemd/system/idled.service.d/test.conf",
                    "[Service]\nRestart=no\nExecStopPost=\n")
         self.guest.run("systemctl daemon-reload")
@@ -205,7 +205,7 @@ class Partition(Parking):
 
 
 class Automatic(ParkingTest):
-    """Begins with a partition, and takes units when something beside it has CPUs of its own."""
+    """Begins with a partition, and uses units when another slice has CPUs of its own."""
 
     backend = "auto"
 

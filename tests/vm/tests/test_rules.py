@@ -115,7 +115,7 @@ class Units(Rules):
 
 
 class Programs(Rules):
-    """Told of by the kernel, to a service without the rights of root."""
+    """The kernel reports programs to a service without the rights of root."""
 
     def game(self, options="-p CPUAffinity=1"):
         """A program that only the test has, of a user."""
@@ -130,7 +130,7 @@ class Programs(Rules):
         self.wait_free()
 
     def test_affinity_is_followed(self):
-        """By who looks at the machine now and then: no event tells."""
+        """By reading it now and then: the kernel has no event for that."""
         self.configure("[Daemon]\nPolicies=latency ondemand\n", {"ondemand": "MinCores=2\n"})
         self.rule("Executable=/usr/local/bin/game")
         self.start()

@@ -78,7 +78,7 @@ class Service(lab.IdledTest):
         self.assertEqual(self.property("Paused"), "b false")
 
     def test_own_libraries(self):
-        """It is run with those of the guest, but for what that has not."""
+        """idled uses the guest's libraries, and its own copies only of those that the guest lacks."""
         name, path = self.guest.read("ldd $(type -P idled /usr/*/idled | head -n 1) | "
                                      "awk '/libcgroup/ { print $1, $3 }'").split()
         own = self.guest.run(f"ls /usr/lib/*/{name}", check=False).status == 0
@@ -158,7 +158,7 @@ class Service(lab.IdledTest):
 
 
 class Polkit(lab.IdledTest):
-    """What an administrator allows somebody."""
+    """Rights that an administrator gives to a user."""
 
     rules = "/etc/polkit-1/rules.d/10-test.rules"
 
@@ -194,7 +194,7 @@ class Polkit(lab.IdledTest):
         self.assertEqual(self.string("IdleMask"), "3")
 
     def test_hold(self):
-        """Of a user's own processes."""
+        """A hold for a user's own processes."""
         self.configure("[Daemon]\nPolicies=latency\n")
         self.start()
         self.allow("org.idled1.hold")
@@ -202,7 +202,7 @@ class Polkit(lab.IdledTest):
         self.wait_for("polkit's reading that", lambda: self.guest.run(
             f"cd /; runuser -u user -- taskset -c 3 idlectl run --latency 50us -- {limits}",
             check=False).output == "0\n0\n0\n50\n")
-        self.wait_for("giving back", lambda: self.guest.read(limits) == "0\n0\n0\n0")
+        self.wait_for("restoring", lambda: self.guest.read(limits) == "0\n0\n0\n0")
         result = self.guest.run("cd /; runuser -u user -- idlectl run --latency 50us --global -- true",
                                 check=False)
         self.assertEqual(result.status, 125)
@@ -210,13 +210,13 @@ class Polkit(lab.IdledTest):
 
 class Reboot(lab.IdledTest):
     def values(self):
-        """Of knobs, and where tasks may run. Which units and tasks there are is another matter."""
+        """Values of knobs, and CPUs where tasks may run, without the names of units and tasks."""
         lines = self.dump()
         tasks = {line.rsplit(" ", 1)[1] for line in lines if line.startswith("task ")}
         return [line for line in lines if ":" in line], tasks
 
     def test_enabled_it_starts(self):
-        """And of what was in effect before nothing is."""
+        """After a reboot idled starts, and nothing that was in effect before is."""
         self.configure(ONLY_USERSPACE)
         self.guest.run("systemctl enable idled; systemctl is-system-running --wait", check=False)
         self.addCleanup(self.guest.run, "systemctl disable idled")

@@ -132,7 +132,7 @@ class Counts(SleepsTest):
 
 class Traces(SleepsTest):
     def test_every_period_is_there(self):
-        """With what the governor was told: menu asks for the next timer, which is that of cyclictest."""
+        """With the input of the governor: menu asks for the next timer, which is that of cyclictest."""
         usage = f"{CPU}/cpu*/cpuidle/state*/usage"
         self.guest.run("systemd-run -q --unit=waker cyclictest --default-system -q -t 1 -a 3 -i 20000 "
                        "-l 100000")
@@ -153,7 +153,7 @@ class Traces(SleepsTest):
         timers = [row for row in rows if row[0] == 3 and row[4]]
         self.assertGreater(len(timers), 100, rows[:50])
         close = [row for row in timers if abs(row[2] - row[3]) < 1e6]
-        print(f"{len(rows)} periods; {len(close)} of {len(timers)} timers came when menu was told they would")
+        print(f"{len(rows)} periods; {len(close)} of {len(timers)} timers came when menu expected them")
         self.assertGreater(len(close), 0.9 * len(timers), timers[:50])
         self.assertLess(answer["sleep_len_guessed"], 0.5 * len(rows), answer)
 

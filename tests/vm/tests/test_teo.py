@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The idle governor teo, which Debian does not build and the laboratory makes a module of: which states it
-has CPUs enter, beside menu, and as idled chooses it."""
+"""The idle governor teo, which Debian does not build, as a module: which states CPUs enter with it and with
+menu, and how idled chooses it."""
 
 import lab
 from kernel import CPU, STATES, KernelTest
@@ -29,7 +29,7 @@ class TeoTest(KernelTest):
 
 class Governor(TeoTest):
     def deep_share(self, cpu):
-        """Of the entries, those of states deeper than C3."""
+        """The share of entries into states deeper than C3."""
         entered = self.entered(cpu)
         return sum(entered[C6:]) / max(sum(entered), 1)
 
@@ -106,7 +106,7 @@ class Chosen(lab.IdledTest, TeoTest):
     def test_deepest_state(self):
         self.begin(options="DeepestState=C1E\n")
         for cpu in 0, 3:
-            self.wait_for(f"CPU {cpu} sleeping as told", lambda cpu=cpu: (
+            self.wait_for(f"CPU {cpu} sleeping as limited", lambda cpu=cpu: (
                 lambda e: e[C1E] and not sum(e[C1E + 1:]))(self.entered(cpu)))
         self.assertEqual(self.current(), "teo")
 

@@ -70,7 +70,7 @@ class Tool(ToolTest):
         self.assertEqual((result.returncode, result.stdout), (0, ""), result.stderr)
 
     def test_boots_once(self):
-        """Then it goes on from there, with the time of now and nothing of what was done before."""
+        """Later runs resume there, with the present time and without files of earlier runs."""
         script = "cat /proc/sys/kernel/random/boot_id; date +%s; ls /root; touch /root/mark"
         which, marks = [], []
         for words in ([], [], ["--boot"]):
@@ -110,7 +110,7 @@ class Shell(ToolTest):
                 continue
             try:
                 data = os.read(self.terminal, 4096)
-            except OSError:  # nobody has the other side open any more
+            except OSError:  # the program has closed the terminal
                 data = b""
             self.assertTrue(data, f"the end instead of {pattern!r} after {self.seen!r}")
             self.seen += data
@@ -120,7 +120,7 @@ class Shell(ToolTest):
         os.write(self.terminal, text.encode() + b"\n")
 
     def wait(self):
-        """Until it is over. What it still prints has to be read, or it waits for that."""
+        """Waits for its end. It must read the output, or the program blocks."""
         while True:
             try:
                 if not os.read(self.terminal, 4096):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The machine is given back as it was found, whatever was in effect and however idled ends."""
+"""idled restores every setting, with any feature in effect and however it ends."""
 
 import contextlib
 
@@ -124,7 +124,7 @@ class NoTraceOfEverything(lab.IdledTest, KernelTest):
         """While all of it is in effect, but for what the test does."""
         self.start()
         self.guest.run("idlectl profile set performance")
-        # CPUs that are held for somebody are neither parked nor limited.
+        # CPUs with a hold are neither parked nor limited.
         with self.unit("holder", "idlectl hold --latency 50us --min-frequency 1.2GHz --cpus 1"), \
              self.unit("other", "idlectl hold --latency 30us --global --cpus 0"):
             self.wait_for("both holds", lambda: self.property("Holds").startswith("ao 2"))
@@ -148,7 +148,7 @@ class NoTraceOfEverything(lab.IdledTest, KernelTest):
         self.assertFalse(self.guest.run("ls /run/idled/undo", check=False).output)
 
     def test_stop_after_holds(self):
-        """What policies wish comes back to CPUs that nobody holds any more."""
+        """Policies' requests take effect again on CPUs without a hold."""
         with self.everything():
             pass
         self.wait_for("no holds", lambda: self.property("Holds") == "ao 0")
@@ -162,7 +162,7 @@ class NoTraceOfEverything(lab.IdledTest, KernelTest):
         self.assertEqual(self.dump(), self.before)
 
     def test_kill(self):
-        """Nobody starts it again."""
+        """No other instance starts: systemd restores."""
         self.write(f"{self.OVERRIDES}/test.conf", "[Service]\nRestart=no\n")
         self.guest.run("systemctl daemon-reload")
         self.addCleanup(self.guest.run, f"rm -r {self.OVERRIDES}; systemctl daemon-reload")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Frequencies and idle states as idled sets them, on a driver and governors of the kernel's: what CPUs then
-do, what is told of that which this driver does not have, and all of it given back."""
+do, what idled reports about knobs that this driver lacks, and that it restores all."""
 
 import lab
 from kernel import CPU, STATES, KernelTest
@@ -36,7 +36,7 @@ class Tuned(lab.IdledTest, KernelTest):
 
     def wait_shallow(self, cpu, deepest):
         """Not one entry into a deeper state, from some time on and for longer than by chance."""
-        self.wait_for(f"CPU {cpu} sleeping as told", lambda: (
+        self.wait_for(f"CPU {cpu} sleeping as limited", lambda: (
             lambda entered: entered[deepest] and not sum(entered[deepest + 1:]))(self.entered(cpu)))
         # One that is parked may sleep through all of it.
         entered = self.wait_for("its waking", lambda: (
@@ -97,7 +97,7 @@ class Frequencies(Tuned):
         self.wait_for("the slow one", lambda: self.lines(GOVERNORS) == ["powersave"] * 2)
 
     def test_what_the_driver_does_not_have(self):
-        """Is told, and stands in nobody's way."""
+        """idled reports it and carries out the rest."""
         self.begin("cpufreq", "Governor=nosuch performance\nEnergyPreference=power\nEnergyBias=power\n")
         self.wait_for("the governor", lambda: self.lines(GOVERNORS) == ["performance"] * 2)
         why = self.why()
@@ -120,10 +120,10 @@ class Frequencies(Tuned):
         self.guest.run(f"echo schedutil >{CPU}/cpufreq/policy2/scaling_governor")
 
     def test_write_that_is_refused(self):
-        """One knob that fails, told on the bus and in the journal; it is taken once it can be."""
+        """A knob that fails is reported on the bus and in the journal; a reload writes it once that works."""
         with self.knob("/sys/module/pmlab/parameters/fail_verify", 5):
             self.begin("cpufreq", "Governor=performance\n")
-            self.wait_for("its being told", lambda: "Input/output error" in self.property("Degraded"))
+            self.wait_for("the report", lambda: "Input/output error" in self.property("Degraded"))
             self.assertEqual(self.guest.read("systemctl is-active idled"), "active")
         self.guest.run("systemctl reload idled")
         self.wait_for("the governor", lambda: self.lines(GOVERNORS) == ["performance"] * 2)
@@ -162,7 +162,7 @@ class IdleStates(Tuned):
         """Debian builds no kernel with teo."""
         self.begin("cstates", "IdleGovernor=teo\n")
         told = "expected an idle governor of this kernel: ladder menu"
-        self.wait_for("its being told", lambda: told in self.property("Degraded"))
+        self.wait_for("the report", lambda: told in self.property("Degraded"))
         self.assertEqual(self.guest.read(f"cat {CPU}/cpuidle/current_governor"), "menu")
 
     def entered_below_limit(self, cpu):
@@ -173,13 +173,14 @@ class IdleStates(Tuned):
         return (before.index("1") - 1, entered) if before == after and "1" in before else None
 
     def sleeps_deeply(self, cpus):
-        """Whether one of them does, in some seconds in which nobody asks."""
+        """Whether one of them does, in some seconds without calls to the guest."""
         files = " ".join(f"{CPU}/cpu{cpu}/cpuidle/state{C7}/usage" for cpu in cpus)
         return any(self.grown(files, 10, cpus))
 
     def test_cpus_in_use_sleep_one_state_shallower(self):
-        """Sleeps of less than 0.5 ms are long enough for C3 at most; the CPU that has them is held above
-        what fits. Others are not while nobody asks: for an emulator that alone is to be in use."""
+        """Sleeps of less than 0.5 ms are long enough for C3 at most; their CPU is limited to a shallower
+        state. The other CPUs are not: they sleep deeply while the test makes no calls, which would count
+        as use in an emulator."""
         self.begin("cstates", "UtilizationAware=yes\nUtilizationThreshold=3%\nUtilizationRelease=2%\n"
                    "UtilizationDwell=1s\n")
         with self.waking(3, 500):
@@ -220,8 +221,8 @@ class ComeAndGo(Tuned):
         self.guest.run("systemctl stop idled; rmmod pmlab; insmod /share/pmlab.ko")
 
     def test_suspend(self):
-        """Through logind: what the firmware would forget meanwhile is set again. The kernel freezes
-        everybody and goes no further, as its own test of that; /share would not outlive more."""
+        """Through logind: idled sets knobs again that firmware may reset. The kernel only freezes tasks,
+        as in its own test mode, because /share would not survive more."""
         self.configure("[Daemon]\nPolicies=userspace cstates\n", {"cstates": "DeepestState=80us\n"})
         self.start()
         self.park("2-3")

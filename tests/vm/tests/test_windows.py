@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Parking is not noticed by programs that start or pin themselves, each ten times in a row while CPUs 2-3 are
-parked by the load; and who is bound to parked CPUs later is found at once."""
+"""Programs that start or pin themselves do not notice parking, each ten times in a row while CPUs 2-3 are
+parked by the load; and idled finds a task at once that is bound to parked CPUs later."""
 
 import re
 
@@ -11,7 +11,7 @@ TIMES, SHORT_TIMES = 10, 2
 UNIT = "t-window"
 
 # Keys come one at a time, as a person types them, through a terminal that script(1) makes. The shell at its
-# other end echoes them, so what a command prints has to differ from what was typed.
+# other end echoes them, so a command must print something else than was typed.
 TYPIST = r"""exec 2>&1
 mkfifo /run/keys
 (exec 3>/run/keys; printf '' >&3; sleep 1
@@ -48,7 +48,7 @@ class Windows(lab.IdledTest):
     """With a partition."""
 
     backend = "partition"
-    patience = 0  # tenths of seconds until a service has the CPUs that systemd was told
+    patience = 0  # tenths of seconds until a service has the CPUs that idled set in systemd
 
     def setUp(self):
         self.configure(f"[Park]\nBackend={self.backend}\nTerminalWindow=5s\n",
@@ -108,7 +108,7 @@ class Windows(lab.IdledTest):
         self.wait_parked()
 
     def test_a_unit_that_is_loaded(self):
-        """Of its CPUs one stays active, whether or not it runs."""
+        """One of its CPUs stays active, whether or not it runs."""
         self.write(f"/etc/systemd/system/{UNIT}.service", "[Service]\nExecStart=sleep infinity\n"
                    "CPUAffinity=3\n[Install]\nWantedBy=multi-user.target\n")
         self.addCleanup(self.guest.run, f"rm -f /etc/systemd/system/{UNIT}.service "
@@ -177,8 +177,8 @@ class Windows(lab.IdledTest):
 
 
 class WindowsOfSystemd(Windows):
-    """systemd writes the list of the slice again when a unit in it gets CPUs of its own, and is told of the new
-    one when it has time: the service is confined for a moment."""
+    """systemd writes the old list of the slice again when a unit in it gets CPUs of its own, until it handles
+    idled's new one: the service is confined for a moment."""
 
     backend = "systemd"
     patience = 100
