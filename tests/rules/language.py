@@ -76,8 +76,7 @@ PLAIN = ["idled restores every knob that it changed.", "The back end gives each 
 
 # Room or "room strings": uses that are left from before this rule, which may only become fewer.
 KNOWN = {
-    "tests": 333,
-    "tests strings": 4,
+    "tests": 9,
 }
 
 # Not ours to word: inputs, recordings, and this list of patterns.
