@@ -20,7 +20,7 @@ ROOTS = ("daemon", "policies", "governors", "bpf", "recording", "ctl")
 FILES_MAX = 2
 
 # Circles that are known and wait to be opened: the number of files in the largest, by root.
-KNOWN_FILES = {"daemon": 15, "policies": 3}
+KNOWN_FILES = {"daemon": 15}
 KNOWN_FOLDERS = 2
 
 
