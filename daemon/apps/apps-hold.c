@@ -80,7 +80,7 @@ static void lose_hold(Follow *follow)
                 rule->n--;
         count(apps, follow->uid, false);
         if (apps->full)
-                apps_look_again(apps);
+                apps->calls->look_again(apps);
 }
 
 void follow_free(Follow *follow, Holds *holds)
@@ -101,7 +101,7 @@ static void detach(const Follow *follow)
         if (follows->len == 0)
                 g_hash_table_remove(apps->followed, GINT_TO_POINTER(follow->pid));
         if (g_hash_table_size(apps->followed) == 0)
-                apps_first_or_last(apps, false);
+                apps->calls->first_or_last(apps, false);
 }
 
 /* The same, and of it nothing stays. */
@@ -164,7 +164,7 @@ static void end_with_process(Follow *follow)
         pid_t pid = follow->pid;
 
         follow_end(follow);
-        apps_look(apps, pid);
+        apps->calls->look(apps, pid);
 }
 
 static int on_process_end(sd_event_source *source, int fd, uint32_t revents, void *userdata)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the parts of application rules share:
- *   apps.c         rules, and the processes that match them
- *   apps-hold.c    holds for them, and their ends
- *   apps-events.c  what makes it check processes
+ * What the parts of application rules share, the lowest first:
+ *   apps-hold.c    holds for processes that rules mean, and their ends
+ *   apps-follow.c  which processes these are
  *   apps-scan.c    checking families, and all processes
+ *   apps-events.c  what makes it check processes
+ *   apps.c         begins and ends all this
  */
 #ifndef IDLED_APPS_PARTS_H
 #define IDLED_APPS_PARTS_H
@@ -33,7 +34,15 @@ struct Follow {
         sd_event_source *end; /* of the process, if no hold reports it; of lingering */
 };
 
+/* What lower parts have higher ones do. */
+typedef struct AppsCalls {
+        void (*look)(Apps *apps, pid_t pid);           /* apps_look() */
+        void (*look_again)(Apps *apps);                /* apps_look_again() */
+        void (*first_or_last)(Apps *apps, bool first); /* apps_first_or_last() */
+} AppsCalls;
+
 struct Apps {
+        const AppsCalls *calls;
         sd_event *event;
         int proc;
         int files; /* the root of the first process, else ours: where paths of programs count */

@@ -214,7 +214,7 @@ static int on_scan(sd_event_source *source, void *userdata)
         again = apps->scan->again;
         g_clear_pointer(&apps->scan, scan_free);
         if (again)
-                apps_look_again(apps);
+                apps->calls->look_again(apps);
         return 0;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The number of typing mistakes between two words: edit distance with swaps of neighbours (optimal
- * string alignment), by the usual table of distances between all prefixes, of which three rows are
- * enough.
+ * "Did you mean": the number of typing mistakes between two words: edit distance with swaps of
+ * neighbours (optimal string alignment), by the usual table of distances between all prefixes, of
+ * which three rows are enough.
  */
 #include "base/nearest.h"
 
@@ -63,4 +63,9 @@ const char *word_nearest(const char *word, const char *const *candidates)
                 }
         }
         return best;
+}
+
+char *text_suggest(const char *word)
+{
+        return word ? g_strdup_printf(" (did you mean %s?)", word) : g_strdup("");
 }

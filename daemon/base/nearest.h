@@ -11,4 +11,7 @@
  */
 const char *word_nearest(const char *word, const char *const *candidates);
 
+/* " (did you mean WORD?)", the empty text if `word` is NULL; a new string. */
+char *text_suggest(const char *word);
+
 #endif

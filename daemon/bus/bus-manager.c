@@ -4,15 +4,7 @@
  */
 #include <errno.h>
 
-#include "base/cpuset-text.h"
-#include "bus/power-profiles/bus-power.h"
-
-int bus_append_cpus(sd_bus_message *message, const CpuSet *set)
-{
-        g_autofree char *text = cpuset_format(set);
-
-        return sd_bus_message_append(message, "s", text);
-}
+#include "bus/bus-parts.h"
 
 BUS_GETTER(get_version)
 {
@@ -205,23 +197,6 @@ static const char *const knob_states[] = {
         [KNOB_OURS] = "ours", [KNOB_FOREIGN] = "foreign", [KNOB_FAILED] = "failed"
 };
 
-int bus_append_failures(sd_bus_message *message, const Manager *manager, BusFailure append)
-{
-        int r = 0;
-
-        for (guint i = 0; r >= 0 && i < manager->actuators->len; i++) {
-                const ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
-                g_autofree char *why = NULL;
-
-                if (manager_untold_error(manager, a) >= 0)
-                        continue;
-                why = manager_failure(manager, a);
-                r = append(message, manager, a->actuator->name, a->actuator->describe(a->state),
-                           why);
-        }
-        return r;
-}
-
 static int append_degraded(sd_bus_message *reply, const Manager *manager, const char *actuator,
                            const char *how, const char *why)
 {
@@ -246,8 +221,8 @@ BUS_GETTER(get_degraded)
         }
         if (r >= 0)
                 r = bus_append_failures(reply, bus->manager, append_degraded);
-        if (r >= 0 && bus->power)
-                r = power_append_rivals(reply, bus->power);
+        if (r >= 0 && bus->names)
+                r = bus->names->append_rivals(reply, bus);
         return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The bus's parts, for each other: bus.c has connection and name, bus-publish.c what below
- * /org/idled1 has in common and the signals; the objects are in
+ * The bus's parts, for each other: bus.c has connection and name, bus-publish.c sends signals about
+ * what bus-changes.c collected, bus-objects.c has what objects have in common; they are in
  *   bus-manager.c      /org/idled1: properties that are decided
  *   bus-measured.c     its properties that are measured
  *   bus-methods.c      its methods that change something
  *   bus-explain.c      its query methods
- *   bus-reasons.c      reasons and figures of policies, as parts of answers
+ *   bus-reasons.c      parts of answers: CPU sets, failures, reasons and figures of policies
  *   bus-cpu.c          /org/idled1/cpu/N
  *   bus-limits.c       what they are held to
  *   bus-policy.c       /org/idled1/policy/NAME
  *   bus-profile.c      profiles, on /org/idled1
- *   bus-power.c        the names that power-profiles-daemon's clients speak to
  *   bus-energy.c       /org/idled1/energy/NAME
  *   bus-hold.c         /org/idled1/hold/ID; bus-hold-methods.c makes and ends them by what
  *   bus-hold-request.c reads
@@ -77,6 +76,14 @@ typedef struct CpuSeen {
 typedef struct BusSleeps BusSleeps;
 void bus_sleeps_free(BusSleeps *sleeps);
 
+/* What serves other names: it is called with the bus, whether or not it serves them now. */
+struct BusNames {
+        int (*export)(Bus *bus); /* serves the names, if the configuration says so */
+        void (*drop)(Bus *bus);  /* the connection is lost */
+        void (*publish)(Bus *bus, unsigned changes);
+        int (*append_rivals)(sd_bus_message *reply, const Bus *bus); /* rows of Degraded */
+};
+
 struct Bus {
         sd_event *event;
         char *address;
@@ -95,6 +102,7 @@ struct Bus {
         BusSleeps *sleeps;  /* NULL until the first connection is served */
         GPtrArray *keeping; /* of calls that are answered when the chosen profile is kept */
 
+        const BusNames *names;  /* NULL: none but org.idled1 */
         struct BusPower *power; /* NULL: the power-profiles names are not served */
 
         sd_event_source *publish, *publish_later;
@@ -158,10 +166,6 @@ int bus_export_holds(Bus *bus);
 int bus_export_sleeps(Bus *bus);
 int bus_export_log_control(Bus *bus);
 
-/* Serves the power-profiles names, if the configuration wants that. */
-int bus_export_power(Bus *bus);
-void bus_drop_power(Bus *bus);
-
 /* Appends to `paths` (of new strings) the objects that there are now. */
 typedef void (*BusPaths)(const Bus *bus, GPtrArray *paths);
 void bus_policy_paths(const Bus *bus, GPtrArray *paths);
@@ -194,10 +198,12 @@ void bus_publish_cpus(Bus *bus, unsigned changes);
 void bus_publish_limits(Bus *bus, unsigned changes);
 void bus_publish_policies(Bus *bus, unsigned changes);
 void bus_publish_holds(Bus *bus, unsigned changes);
-void bus_publish_power(Bus *bus, unsigned changes);
 
 /* Frees what clients know of a hold. */
 void bus_seen_hold_free(gpointer data);
+
+/* The longest delay of signals about holds that came and went. */
+#define BUS_HOLDS_USEC 10000
 
 void bus_publish_init(Bus *bus);
 void bus_publish_done(Bus *bus);

@@ -13,36 +13,12 @@
 #include "base/log.h"
 #include "bus/bus-parts.h"
 
-/* The longest delay of signals about holds that came and went. */
-#define HOLDS_TOLD_USEC 10000
-
 static bool find_path(const GPtrArray *paths, const char *path)
 {
         for (guint i = 0; i < paths->len; i++)
                 if (g_str_equal(paths->pdata[i], path))
                         return true;
         return false;
-}
-
-int bus_list_nodes(const Bus *bus, BusPaths append, char ***ret_nodes)
-{
-        GPtrArray *nodes = g_ptr_array_new();
-
-        append(bus, nodes);
-        g_ptr_array_add(nodes, NULL);
-        *ret_nodes = (char **)g_ptr_array_free(nodes, FALSE);
-        return 0;
-}
-
-int bus_export_below(Bus *bus, const char *prefix, const char *interface,
-                     const sd_bus_vtable *vtable, sd_bus_object_find_t find,
-                     sd_bus_node_enumerator_t enumerate)
-{
-        int r = sd_bus_add_fallback_vtable(bus->connection, NULL, prefix, interface, vtable, find,
-                                           bus);
-
-        return r < 0 ? r
-                     : sd_bus_add_node_enumerator(bus->connection, NULL, prefix, enumerate, bus);
 }
 
 static GPtrArray *paths_now(const Bus *bus)
@@ -92,89 +68,14 @@ static int on_publish(sd_event_source *source, void *userdata)
         bus_publish_limits(bus, changes);
         bus_publish_policies(bus, changes);
         bus_publish_holds(bus, changes);
-        bus_publish_power(bus, changes);
+        if (bus->names)
+                bus->names->publish(bus, changes);
         return 0;
 }
 
 static int on_publish_later(sd_event_source *source, uint64_t usec, void *userdata)
 {
         return on_publish(source, userdata);
-}
-
-/* Signals changes as soon as the loop is free. Changes of holds alone wait a little longer: holds
- * come and go quickly, and the next request must not wait for the signals about the last one. */
-static int publish_soon(Bus *bus)
-{
-        int r;
-
-        if (bus->changes & CHANGE_PARKED)
-                sd_event_source_set_priority(bus->publish, SD_EVENT_PRIORITY_IMPORTANT);
-        if (bus->changes & ~(unsigned)CHANGE_HOLDS)
-                return sd_event_source_set_enabled(bus->publish, SD_EVENT_ONESHOT);
-        if (sd_event_source_get_enabled(bus->publish_later, NULL) > 0)
-                return 0;
-        r = sd_event_source_set_time_relative(bus->publish_later, HOLDS_TOLD_USEC);
-        return r < 0 ? r : sd_event_source_set_enabled(bus->publish_later, SD_EVENT_ONESHOT);
-}
-
-static void units_came(bool top, void *userdata)
-{
-        Bus *bus = userdata;
-
-        manager_units_came(bus->manager);
-        if (!top || !manager_follows_units(bus->manager))
-                return;
-        log_debug("New units: applying the plan again");
-        manager_groups_changed(bus->manager);
-}
-
-static void unit_job(const char *unit, UnitJob job, void *userdata)
-{
-        manager_unit_job(((Bus *)userdata)->manager, unit, job);
-}
-
-static void unit_cpus(const char *unit, const UnitCpus *cpus, void *userdata)
-{
-        manager_unit_cpus(((Bus *)userdata)->manager, unit, cpus);
-}
-
-static void units_listed(int error, void *userdata)
-{
-        manager_units_listed(((Bus *)userdata)->manager, error);
-}
-
-void bus_watch_units(Bus *bus)
-{
-        const UnitListener listener = {
-                .came = units_came,
-                .job = unit_job,
-                .cpus = unit_cpus,
-                .listed = units_listed,
-                .userdata = bus,
-        };
-        unsigned what = 0;
-
-        if (manager_follows_units(bus->manager) || manager_apps_need_units(bus->manager))
-                what |= UNITS_COME;
-        if (manager_follows_starts(bus->manager))
-                what |= UNITS_JOBS;
-        units_watch(bus->units, what, &listener);
-}
-
-void bus_changed(Manager *manager, unsigned changes, void *userdata)
-{
-        Bus *bus = userdata;
-        int r;
-
-        if (changes & CHANGE_KEPT)
-                bus_answer_kept(bus);
-        bus->changes |= changes & ~(unsigned)CHANGE_KEPT;
-        if (!bus->changes)
-                return;
-        bus_watch_units(bus);
-        r = publish_soon(bus);
-        if (r < 0)
-                log_error_errno(r, "Failed to schedule signals of changes: %m");
 }
 
 void bus_publish_init(Bus *bus)
@@ -198,7 +99,7 @@ void bus_publish_init(Bus *bus)
                 r = sd_event_source_set_priority(bus->publish, SD_EVENT_PRIORITY_IDLE);
         if (r >= 0)
                 r = sd_event_add_time_relative(bus->event, &bus->publish_later, CLOCK_MONOTONIC, 0,
-                                               HOLDS_TOLD_USEC, on_publish_later, bus);
+                                               BUS_HOLDS_USEC, on_publish_later, bus);
         if (r >= 0)
                 r = sd_event_source_set_enabled(bus->publish_later, SD_EVENT_OFF);
         if (r < 0)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Reasons and figures of policies, as parts of answers: a reason is a few keys of a dictionary,
- * wherever it stands.
+ * What several answers contain: CPU sets, failures, reasons and figures of policies. A reason is a
+ * few keys of a dictionary, wherever it stands.
  */
 #include <math.h>
 
+#include "base/cpuset-text.h"
 #include "bus/bus-parts.h"
 #include "manager/manager-explain.h"
 #include "model/explain.h"
@@ -150,4 +151,28 @@ int bus_append_figures(sd_bus_message *m, const Manager *manager, int cpu)
                 r = append_policy_figures(m, &g_array_index(manager->policies, ActivePolicy, i),
                                           cpu);
         return r < 0 ? r : sd_bus_message_close_container(m);
+}
+
+int bus_append_cpus(sd_bus_message *message, const CpuSet *set)
+{
+        g_autofree char *text = cpuset_format(set);
+
+        return sd_bus_message_append(message, "s", text);
+}
+
+int bus_append_failures(sd_bus_message *message, const Manager *manager, BusFailure append)
+{
+        int r = 0;
+
+        for (guint i = 0; r >= 0 && i < manager->actuators->len; i++) {
+                const ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
+                g_autofree char *why = NULL;
+
+                if (manager_untold_error(manager, a) >= 0)
+                        continue;
+                why = manager_failure(manager, a);
+                r = append(message, manager, a->actuator->name, a->actuator->describe(a->state),
+                           why);
+        }
+        return r;
 }

@@ -138,7 +138,8 @@ static int on_disconnected(sd_bus_message *message, void *userdata, sd_bus_error
 
 static void drop_connection(Bus *bus)
 {
-        bus_drop_power(bus);
+        if (bus->names)
+                bus->names->drop(bus);
         g_ptr_array_set_size(bus->keeping, 0);
         turns_free(bus->turns);
         bus->turns = NULL;
@@ -214,8 +215,8 @@ static int serve_connection(Bus *bus)
                 r = bus_export_sleeps(bus);
         if (r >= 0)
                 r = bus_export_log_control(bus);
-        if (r >= 0)
-                r = bus_export_power(bus);
+        if (r >= 0 && bus->names)
+                r = bus->names->export(bus);
         if (r >= 0)
                 r = sd_bus_attach_event(bus->connection, bus->event, SD_EVENT_PRIORITY_NORMAL);
         return r;
@@ -319,11 +320,12 @@ void bus_be_patient(Bus *bus)
                 units_be_patient(bus->units);
 }
 
-int bus_serve(Bus *bus, Manager *manager)
+int bus_serve(Bus *bus, Manager *manager, const BusNames *names)
 {
         int r;
 
         bus->manager = manager;
+        bus->names = names;
         bus_publish_init(bus);
         manager->on_change = bus_changed;
         manager->userdata = bus;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/nearest.h"
 #include "base/setting-value.h"
 #include "config/app.h"
 #include "config/config-files.h"
@@ -239,6 +240,7 @@ void apps_load(Config *config, const ConfigPaths *paths, GPtrArray *errors)
 {
         g_auto(GStrv) names = config_files_list(paths, DIRECTORY, errors);
 
+        g_ptr_array_set_free_func(config->apps, (GDestroyNotify)app_free);
         for (char **name = names; *name; name++)
                 load_app(config, paths, *name, errors);
 }

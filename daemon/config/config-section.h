@@ -35,7 +35,4 @@ const char *section_text(const Section *section, const Setting *row, const Profi
 int section_check(const Section *section, const void *options, const char **ret_key,
                   char **ret_error);
 
-/* " (did you mean WORD?)", the empty text if `word` is NULL; a new string. */
-char *text_suggest(const char *word);
-
 #endif

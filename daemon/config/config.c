@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/nearest.h"
 #include "base/setting-value.h"
-#include "config/app.h"
 #include "config/config-section.h"
 #include "config/power-table.h"
 #include "config/profile.h"
@@ -116,7 +116,7 @@ Config *config_new(void)
         config->sections = g_ptr_array_new_with_free_func((GDestroyNotify)section_free);
         config->policies = g_ptr_array_new();
         config->profiles = g_ptr_array_new_with_free_func((GDestroyNotify)profile_free);
-        config->apps = g_ptr_array_new_with_free_func((GDestroyNotify)app_free);
+        config->apps = g_ptr_array_new();
         return config;
 }
 
@@ -193,11 +193,6 @@ const char *section_text(const Section *section, const Setting *row, const Profi
         const char *from_file = g_hash_table_lookup(section->texts, row->key);
 
         return runtime ? runtime : value ? value->text : from_file ? from_file : row->fallback;
-}
-
-char *text_suggest(const char *word)
-{
-        return word ? g_strdup_printf(" (did you mean %s?)", word) : g_strdup("");
 }
 
 int section_check(const Section *section, const void *options, const char **ret_key,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The parts of units, for each other: unit-control.c queries and changes, unit-job.c starts and
- * stops, unit-watch.c listens, unit-read.c reads the CPUs that units name.
+ * The parts of units, for each other: unit-call.c has the connection and calls, unit-job.c starts
+ * and stops, unit-read.c reads the CPUs that units name, unit-watch.c listens, and unit-control.c
+ * puts them together.
  */
 #ifndef IDLED_UNIT_PARTS_H
 #define IDLED_UNIT_PARTS_H
@@ -35,14 +36,29 @@ struct Units {
         sd_event_source *settle; /* goes off a moment after units came */
         GPtrArray *arrived;      /* names of these */
         UnitListener listener;
+        void (*connected)(Units *units); /* unit-watch.c's, when the connection is made */
+        void (*lost)(Units *units);      /* and when it is lost */
 };
 
 /* Makes the connection if there is none, and listens on it if that is wanted. -ENOTCONN. */
 int units_connect(Units *units);
 
+void units_disconnect(Units *units);
+
 /* Calls systemd on the connection of the message and waits for the answer, whose errors are those
  * of UnitControl. */
 int units_call(Units *units, sd_bus_message *message, sd_bus_message **ret_reply);
+
+/* The path of a unit that is loaded, as a new string; -ENOENT. */
+int unit_path(Units *units, const char *unit, char **ret_path);
+
+/* Reads a property of a unit that is loaded up to where its value of `type` begins. */
+int unit_property(Units *units, const char *unit, const char *interface, const char *property,
+                  const char *type, sd_bus_message **ret_reply);
+
+/* The same of the unit at `path`. */
+int unit_property_at(Units *units, const char *path, const char *interface, const char *property,
+                     const char *type, sd_bus_message **ret_reply);
 
 /* The interface that has the cgroup properties of this type of unit; NULL: not one to confine. */
 const char *unit_interface(const char *unit);
@@ -56,12 +72,6 @@ int unit_append_cpus(sd_bus_message *message, const CpuSet *cpus);
 /* UnitControl's. */
 int unit_start_slice(void *userdata, const char *slice, const CpuSet *cpus);
 int unit_stop(void *userdata, const char *unit);
-
-/* Listens on a connection that was just made. */
-void units_subscribe(Units *units);
-
-/* Forgets matches and all that was asked for; the connection broke or is not watched any more. */
-void units_watch_forget(Units *units);
 
 /* Reads all units that are loaded, and then calls listed(). */
 void units_read_all(Units *units);

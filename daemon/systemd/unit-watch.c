@@ -192,7 +192,7 @@ static int match_jobs(Units *units)
         return r;
 }
 
-void units_subscribe(Units *units)
+static void subscribe(Units *units)
 {
         int r = sd_bus_attach_event(units->connection, units->event, SD_EVENT_PRIORITY_IMPORTANT);
 
@@ -210,13 +210,21 @@ void units_subscribe(Units *units)
                 units_read_all(units);
 }
 
+/* The connection was just made. */
+static void on_connected(Units *units)
+{
+        if (units->watching)
+                subscribe(units);
+}
+
 void units_listen_again(Units *units)
 {
         if (units->watching)
                 units_connect(units);
 }
 
-void units_watch_forget(Units *units)
+/* Forgets matches and all that was asked for; the connection broke or is not watched any more. */
+static void forget(Units *units)
 {
         g_ptr_array_set_size(units->matches, 0);
         g_ptr_array_set_size(units->arrived, 0);
@@ -227,7 +235,7 @@ void units_watch_forget(Units *units)
 
 static void unsubscribe(Units *units)
 {
-        units_watch_forget(units);
+        forget(units);
         if (!units->connection)
                 return;
         sd_bus_call_method_async(units->connection, NULL, SYSTEMD_NAME, SYSTEMD_PATH,
@@ -254,7 +262,7 @@ void units_watch(Units *units, unsigned what, const UnitListener *listener)
                 return;
         r = units->connection ? 0 : units_connect(units);
         if (units->connection && units->matches->len == 0)
-                units_subscribe(units);
+                subscribe(units);
         if (r < 0 && what & UNITS_JOBS && listener->listed)
                 listener->listed(r, listener->userdata);
 }
@@ -266,6 +274,8 @@ static void unref_slot(void *slot)
 
 void units_watch_init(Units *units)
 {
+        units->connected = on_connected;
+        units->lost = forget;
         units->arrived = g_ptr_array_new_with_free_func(g_free);
         units->matches = g_ptr_array_new_with_free_func(unref_slot);
         if (units->event && sd_event_add_time(units->event, &units->settle, CLOCK_MONOTONIC, 0, 0,

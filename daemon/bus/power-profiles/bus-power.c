@@ -8,6 +8,7 @@
  * Set are taken before sd-bus sees them.
  */
 #include "bus/power-profiles/bus-power.h"
+#include "bus/power-profiles/power-profiles.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -16,18 +17,6 @@
 
 #define PROPERTIES "org.freedesktop.DBus.Properties"
 #define DRIVER     "idled"
-
-const PowerName power_names[POWER_NAMES] = {
-        { "net.hadess.PowerProfiles", "/net/hadess/PowerProfiles" },
-        { "org.freedesktop.UPower.PowerProfiles", "/org/freedesktop/UPower/PowerProfiles" },
-};
-
-static const char *const profiles[] = { "power-saver", PROFILE_BALANCED, "performance", NULL };
-
-bool power_is_profile(const char *name)
-{
-        return g_strv_contains(profiles, name);
-}
 
 static const char *active_profile(const BusPower *power)
 {
@@ -68,10 +57,11 @@ BUS_GETTER(get_profiles)
         const BusPower *power = userdata;
         int r = sd_bus_message_open_container(reply, 'a', "a{sv}");
 
-        for (int i = 0; r >= 0 && profiles[i]; i++)
-                if (config_profile(power->bus->manager->config, profiles[i]))
-                        r = sd_bus_message_append(reply, "a{sv}", 3, "Profile", "s", profiles[i],
-                                                  "Driver", "s", DRIVER, "CpuDriver", "s", DRIVER);
+        for (int i = 0; r >= 0 && power_profiles[i]; i++)
+                if (config_profile(power->bus->manager->config, power_profiles[i]))
+                        r = sd_bus_message_append(reply, "a{sv}", 3, "Profile", "s",
+                                                  power_profiles[i], "Driver", "s", DRIVER,
+                                                  "CpuDriver", "s", DRIVER);
         return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 
@@ -111,12 +101,6 @@ BUS_GETTER(get_battery_aware)
         return sd_bus_message_append(reply, "b", is_battery_aware(power->bus->manager));
 }
 
-int power_refuse(sd_bus_error *error)
-{
-        return sd_bus_error_set(error, SD_BUS_ERROR_UNKNOWN_INTERFACE,
-                                "The power-profiles names are not served any more");
-}
-
 static int method_set_action(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
         return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS, "There are no actions");
@@ -151,13 +135,6 @@ static int do_set_active(sd_bus_message *message, void *userdata, sd_bus_error *
         }
         holds_defer(holds, false);
         return r < 0 ? r : sd_bus_reply_method_return(message, NULL);
-}
-
-const PowerName *power_name_of(sd_bus_message *message)
-{
-        const char *path = sd_bus_message_get_path(message);
-
-        return g_str_equal(path, power_names[0].path) ? &power_names[0] : &power_names[1];
 }
 
 /* Takes Set of ActiveProfile; all else is for sd-bus. */
@@ -320,7 +297,7 @@ static bool is_wanted(const Bus *bus)
         return options->power_profiles_names;
 }
 
-int bus_export_power(Bus *bus)
+static int export(Bus *bus)
 {
         const char *ignored[G_N_ELEMENTS(watched) + 1];
         BusPower *power;
@@ -340,7 +317,7 @@ int bus_export_power(Bus *bus)
         return r;
 }
 
-void bus_drop_power(Bus *bus)
+static void drop(Bus *bus)
 {
         BusPower *power = bus->power;
 
@@ -365,13 +342,13 @@ static void switch_off(Bus *bus)
         if (bus->power->rivals->len > 0)
                 bus_changed(bus->manager, CHANGE_DEGRADED, bus);
         power_holds_cancel(bus->power);
-        bus_drop_power(bus);
+        drop(bus);
         for (int i = 0; i < POWER_NAMES; i++)
                 sd_bus_release_name_async(bus->connection, NULL, power_names[i].name, NULL, NULL);
         log_info("Releasing the power-profiles names");
 }
 
-void bus_publish_power(Bus *bus, unsigned changes)
+static void publish(Bus *bus, unsigned changes)
 {
         int r = 0;
 
@@ -382,7 +359,14 @@ void bus_publish_power(Bus *bus, unsigned changes)
         else if (bus->power)
                 tell_owners_and_all(bus->power);
         else if (bus->connection)
-                r = bus_export_power(bus);
+                r = export(bus);
         if (r < 0)
                 log_error_errno(r, "Failed to serve the power-profiles names: %m");
 }
+
+static int append_rivals(sd_bus_message *reply, const Bus *bus)
+{
+        return bus->power ? power_append_rivals(reply, bus->power) : 0;
+}
+
+const BusNames power_profiles_names = { export, drop, publish, append_rivals };

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The names that power-profiles-daemon's clients speak to, if the administrator switches them on:
- *   bus-power.c        names, objects and properties
+ *   bus-power-names.c  the names and the profiles
  *   bus-power-holds.c  holds
  *   bus-power-rivals.c other programs that do the same
+ *   bus-power.c        objects and properties
  *
  * Clients know three profiles: power-saver, balanced and performance. If another profile is in
  * effect, they see the one of the three that it belongs to (Profile.family).
@@ -38,7 +39,10 @@ typedef struct BusPower {
         char *told[POWER_WATCHED]; /* what clients last heard, by property */
 } BusPower;
 
-/* True for the three that clients know. */
+/* The three profiles that clients know; ends with NULL. */
+extern const char *const power_profiles[];
+
+/* True for one of these. */
 bool power_is_profile(const char *name);
 
 /* By which of the names the client came, of a call to one of our objects. */

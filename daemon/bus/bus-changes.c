@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Changes on their way: from the manager to signals (bus-publish.c), and from systemd's units to
+ * the manager.
+ */
+#include "base/log.h"
+#include "bus/bus-parts.h"
+
+/* Signals changes as soon as the loop is free. Changes of holds alone wait a little longer: holds
+ * come and go quickly, and the next request must not wait for the signals about the last one. */
+static int publish_soon(Bus *bus)
+{
+        int r;
+
+        if (bus->changes & CHANGE_PARKED)
+                sd_event_source_set_priority(bus->publish, SD_EVENT_PRIORITY_IMPORTANT);
+        if (bus->changes & ~(unsigned)CHANGE_HOLDS)
+                return sd_event_source_set_enabled(bus->publish, SD_EVENT_ONESHOT);
+        if (sd_event_source_get_enabled(bus->publish_later, NULL) > 0)
+                return 0;
+        r = sd_event_source_set_time_relative(bus->publish_later, BUS_HOLDS_USEC);
+        return r < 0 ? r : sd_event_source_set_enabled(bus->publish_later, SD_EVENT_ONESHOT);
+}
+
+static void units_came(bool top, void *userdata)
+{
+        Bus *bus = userdata;
+
+        manager_units_came(bus->manager);
+        if (!top || !manager_follows_units(bus->manager))
+                return;
+        log_debug("New units: applying the plan again");
+        manager_groups_changed(bus->manager);
+}
+
+static void unit_job(const char *unit, UnitJob job, void *userdata)
+{
+        manager_unit_job(((Bus *)userdata)->manager, unit, job);
+}
+
+static void unit_cpus(const char *unit, const UnitCpus *cpus, void *userdata)
+{
+        manager_unit_cpus(((Bus *)userdata)->manager, unit, cpus);
+}
+
+static void units_listed(int error, void *userdata)
+{
+        manager_units_listed(((Bus *)userdata)->manager, error);
+}
+
+void bus_watch_units(Bus *bus)
+{
+        const UnitListener listener = {
+                .came = units_came,
+                .job = unit_job,
+                .cpus = unit_cpus,
+                .listed = units_listed,
+                .userdata = bus,
+        };
+        unsigned what = 0;
+
+        if (manager_follows_units(bus->manager) || manager_apps_need_units(bus->manager))
+                what |= UNITS_COME;
+        if (manager_follows_starts(bus->manager))
+                what |= UNITS_JOBS;
+        units_watch(bus->units, what, &listener);
+}
+
+void bus_changed(Manager *manager, unsigned changes, void *userdata)
+{
+        Bus *bus = userdata;
+        int r;
+
+        if (changes & CHANGE_KEPT)
+                bus_answer_kept(bus);
+        bus->changes |= changes & ~(unsigned)CHANGE_KEPT;
+        if (!bus->changes)
+                return;
+        bus_watch_units(bus);
+        r = publish_soon(bus);
+        if (r < 0)
+                log_error_errno(r, "Failed to schedule signals of changes: %m");
+}
