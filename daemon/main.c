@@ -293,7 +293,7 @@ static bool has_decided(const Manager *manager)
 {
         if (manager->asking)
                 return false;
-        return manager->plan.settled || manager->interval_usec == 0 ||
+        return manager->plan.settled || manager_interval_usec(manager) == 0 ||
                !cpuset_is_subset(&manager->topology->online, &manager->plan.allowed);
 }
 

@@ -178,10 +178,9 @@ BUS_GETTER(get_missing)
                 r = append_missing(reply, senses[i].name,
                                    sensors_error(manager->sensors, senses[i].sense));
         if (r >= 0)
-                r = append_missing(reply, "pressure trigger", manager->trigger_error);
+                r = append_missing(reply, "pressure trigger", manager_trigger_error(manager));
         if (r >= 0)
-                r = append_missing(reply, "fork events",
-                                   manager->trigger_error < 0 ? manager->forks_error : 0);
+                r = append_missing(reply, "fork events", manager_forks_error(manager));
         if (r >= 0)
                 r = append_missing(reply, "process events", manager_apps_error(manager));
         for (guint i = 0; r >= 0 && i < manager->actuators->len; i++) {

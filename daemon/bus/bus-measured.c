@@ -71,14 +71,14 @@ BUS_GETTER(get_period)
 {
         const Bus *bus = userdata;
 
-        return sd_bus_message_append(reply, "t", bus->manager->interval_usec);
+        return sd_bus_message_append(reply, "t", manager_interval_usec(bus->manager));
 }
 
 BUS_GETTER(get_late)
 {
         const Bus *bus = userdata;
 
-        return sd_bus_message_append(reply, "t", bus->manager->late_usec);
+        return sd_bus_message_append(reply, "t", manager_late_usec(bus->manager));
 }
 
 /* CpuUSec, Wakeups. */

@@ -86,24 +86,6 @@ static unsigned act(Manager *manager, const Plan *before)
         return changes;
 }
 
-const ActuatorState *manager_actuator(const Manager *manager, const Actuator *actuator)
-{
-        for (guint i = 0; i < manager->actuators->len; i++) {
-                const ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
-
-                if (a->actuator == actuator)
-                        return a;
-        }
-        return NULL;
-}
-
-static bool can_park(const Manager *manager)
-{
-        const ActuatorState *a = manager_actuator(manager, &actuator_park);
-
-        return a && a->state && !manager->setup.dry_run;
-}
-
 /* The first knob of parking that is not in our hands; NULL if one that keeps work off CPUs is, or
  * none is lost.
  */
@@ -139,7 +121,7 @@ static CpuSet parked_now(const Manager *manager)
         CpuSet parked = manager->topology->online;
 
         cpuset_subtract(&parked, &manager->plan.allowed);
-        if (!can_park(manager) || lost_knob(manager) ||
+        if (!manager_can_park(manager) || lost_knob(manager) ||
             (manager_actuator(manager, &actuator_park)->error < 0 && !is_confining(manager)))
                 parked = (CpuSet){ 0 };
         return parked;
@@ -287,6 +269,18 @@ static unsigned look_again(Manager *manager)
         return changes;
 }
 
+/* True if a hold asks for a frequency. */
+static bool holds_ask_for_frequency(const Manager *manager)
+{
+        const Hold *holds;
+        unsigned n = holds_list(manager->holds, &holds);
+
+        for (unsigned i = 0; i < n; i++)
+                if (holds[i].min_khz > 0)
+                        return true;
+        return false;
+}
+
 void manager_verify(Manager *manager)
 {
         const Knob *const *knobs;
@@ -305,7 +299,7 @@ void manager_verify(Manager *manager)
                                     knobs[i]->kind->name, knobs[i]->name);
         if (changes)
                 changes |= look_again(manager);
-        if (manager_holds_frequency(manager))
+        if (holds_ask_for_frequency(manager))
                 changes |= CHANGE_OBSTACLES; /* a maximum that others set is no knob of ours */
         manager_changed(manager, changes | note_parked(manager));
 }
@@ -313,13 +307,8 @@ void manager_verify(Manager *manager)
 /* True if the plan leaves CPUs out and may be carried out, whether or not that succeeds. */
 static bool wants_parking(const Manager *manager)
 {
-        return can_park(manager) &&
+        return manager_can_park(manager) &&
                !cpuset_is_subset(&manager->topology->online, &manager->plan.allowed);
-}
-
-bool manager_follows_starts(const Manager *manager)
-{
-        return manager->setup.units && can_park(manager) && manager->policies->len > 0;
 }
 
 bool manager_follows_units(const Manager *manager)

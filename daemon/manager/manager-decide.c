@@ -33,6 +33,21 @@ static const CpuSet *allowed_now(const Manager *manager)
         return &manager->plan.allowed;
 }
 
+unsigned manager_needed_senses(const Manager *manager)
+{
+        unsigned senses = SENSE_LOAD | manager_profile_senses(manager) |
+                          manager_evaluation_senses(manager) | manager->plan.reads;
+
+        for (guint i = 0; i < manager->policies->len; i++) {
+                const ActivePolicy *p = &g_array_index(manager->policies, ActivePolicy, i);
+
+                senses |= p->policy->needs;
+                if (p->policy->reads)
+                        senses |= p->policy->reads(p->section->options);
+        }
+        return senses;
+}
+
 PolicyInput manager_policy_input(const Manager *manager, const ActivePolicy *active)
 {
         const Hold *holds;

@@ -66,40 +66,6 @@ ActFacts manager_act_facts(const Manager *manager)
         };
 }
 
-static bool driver_changed(const Manager *manager)
-{
-        char driver[32];
-
-        frequency_read_driver(manager->setup.root, manager->topology, driver);
-        return !g_str_equal(driver, manager->frequency ? manager->frequency[0].driver : "");
-}
-
-/* The first CPU's only: those of the others come from the same driver. */
-static bool states_changed(const Manager *manager)
-{
-        int cpu = cpuset_next(&manager->topology->online, -1);
-        g_autofree IdleTable *now = g_new0(IdleTable, 1);
-
-        now->n_states = idle_states_read(manager->setup.root, cpu, now->states);
-        if (!manager->idle)
-                return now->n_states > 0;
-        return memcmp(now, &manager->idle[cpu], sizeof(*now)) != 0;
-}
-
-bool manager_recheck_facts(Manager *manager)
-{
-        if (!manager_wishes_cpus(manager) || (!driver_changed(manager) && !states_changed(manager)))
-                return false;
-        log_info("The cpufreq or cpuidle driver has changed");
-        manager_read_facts(manager);
-        manager_open_absent(manager);
-        manager_changed(manager, CHANGE_MISSING);
-        if (driver_changed(manager) || states_changed(manager))
-                return false; /* they are changing still */
-        manager->stale = true;
-        return true;
-}
-
 void manager_drop_facts(Manager *manager)
 {
         g_clear_pointer(&manager->idle, g_free);

@@ -18,15 +18,6 @@
 #include "manager/manager-parts.h"
 #include "config/profile.h"
 
-void manager_hold_changed(void *userdata)
-{
-        Manager *manager = userdata;
-
-        manager_changed(manager, CHANGE_HOLDS);
-        manager_interrupt_evaluation(manager, DROP_HOLD);
-        manager_act_on_holds(manager);
-}
-
 bool manager_follow_holds(Manager *manager)
 {
         if (!holds_follow(manager->holds, &manager->topology->online, manager_now()))
@@ -40,17 +31,6 @@ bool manager_looks_at_holds(const Manager *manager)
         for (guint i = 0; i < manager->policies->len; i++)
                 if (g_array_index(manager->policies, ActivePolicy, i).policy->wishes &
                     WISHES_BY_HOLDS)
-                        return true;
-        return false;
-}
-
-bool manager_holds_frequency(const Manager *manager)
-{
-        const Hold *holds;
-        unsigned n = holds_list(manager->holds, &holds);
-
-        for (unsigned i = 0; i < n; i++)
-                if (holds[i].min_khz > 0)
                         return true;
         return false;
 }

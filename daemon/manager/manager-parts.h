@@ -1,29 +1,42 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The manager's parts, for each other: manager.c has its life and its tick. The others are
- *   manager-act.c      carrying out the plan, and whether it is in effect
- *   manager-failure.c  what acting failed at
- *   manager-decide.c   asking the policies, making the plan safe, saying why
- *   manager-config.c   configuration into sections, policies and actuators
- *   manager-facts.c    what the machine offers, for policies
- *   manager-wake.c     what makes it tick: timer, CPUs coming and going
- *   manager-guard.c    load watches while CPUs are parked
- *   manager-windows.c  what must not notice parking: programs that start, terminals, cpusets
- *   manager-evaluate.c measuring what policies save
- *   manager-observe.c  readings for queries
- *   manager-profile.c  which profile is in effect
- *   manager-sleep.c    the machine falls asleep and wakes up
- *   manager-pause.c    clients that pause idled
- *   manager-trial.c    clients that compare two ways of running it
- *   manager-holds.c    requests of clients
- *   manager-apps.c     holds of application rules
- *   manager-record.c   the recording of all this
+ * The manager's files, for each other, the lowest first. A file uses those above it in this list.
+ * Parts with a header and a state of their own, which know nothing of the manager:
+ *   cadence, tick-timer   when the next tick is
+ *   load-watch            how the kernel reports load between ticks
+ *   history, decision-log what was parked when and why
+ *   windows, trial, profile-choice, profile-keeper, profile-state
+ * What works on the manager:
+ *   manager-record.c      the recording of all this
+ *   manager-notify.c      changes and wakes
+ *   manager-evaluate.c    measuring what policies save
+ *   manager-windows.c     what must not notice parking: programs that start, terminals, cpusets
+ *   manager-observe.c     readings for queries
+ *   manager-apps.c        holds of application rules
+ *   manager-pause.c       clients that pause idled
+ *   manager-sleep.c       the machine falls asleep and wakes up
+ *   manager-facts.c       what the machine offers, for policies
+ *   manager-actuators.c   the open actuators, and what they failed at
+ *   manager-machine.c     CPUs and drivers that changed
+ *   manager-groups.c      cgroups that come and go
+ *   manager-profile.c     which profile is in effect
+ *   manager-config.c      configuration into sections, policies and actuators
+ *   manager-holds.c       what stands in the way of holds
+ *   manager-decide.c      asking the policies, making the plan safe, saying why
+ *   manager-act.c         carrying out the plan, and whether it is in effect
+ *   manager.c             the tick
+ *   manager-wake.c        what makes it tick: timer, CPUs coming and going
+ *   manager-control.c     what clients have it do
+ *   manager-trial.c       clients that compare two ways of running it
+ *   manager-start.c       begins and ends all this
  */
 #ifndef IDLED_MANAGER_PARTS_H
 #define IDLED_MANAGER_PARTS_H
 
+#include "manager/load-watch.h"
 #include "manager/manager.h"
 #include "manager/profile-choice.h"
+#include "manager/tick-timer.h"
 #include "manager/trial.h"
 
 /* True if some active policy has requests for single CPUs. */
@@ -120,6 +133,9 @@ void manager_drop_profile(Manager *manager);
 /* Applies the chosen profile in `config`, which is not in effect yet. */
 void manager_adopt_profile(Manager *manager, Config *config);
 
+/* As manager_set_profile(), but decides nothing. */
+int manager_choose_profile(Manager *manager, const char *name, char **ret_error);
+
 /* Changes the profile if another one is chosen, and signals it. True if options changed. */
 bool manager_follow_profile(Manager *manager);
 
@@ -146,35 +162,40 @@ int manager_change_option(Manager *manager, const char *section, const char *key
 void manager_use_options(Manager *manager, bool actuators_too);
 bool manager_is_actuator_section(const char *section);
 
+/* The level of messages to log, and using it where it is not `before`: else what was set by
+ * LogControl1 goes on to hold. */
+int manager_log_level(const Config *config);
+void manager_use_log_level(const Manager *manager, int before);
+
+/* Opens all actuators; closes them; restores everything and opens them with their current options.
+ */
+void manager_open_actuators(Manager *manager);
+void manager_close_actuators(Manager *manager);
+void manager_reopen_actuators(Manager *manager);
+
+/* True if CPUs can be parked, whether or not that succeeds. */
+bool manager_can_park(const Manager *manager);
+
 /* Tries actuators again that were not available. */
 void manager_open_absent(Manager *manager);
 
 /* Closes actuators and frees the policies' states. */
 void manager_drop_config(Manager *manager);
 
-/* Sets the timer for the tick after this one, and the load watch until then. */
-void manager_arm(Manager *manager, bool changed);
-
-/* Has the timer go off once, after so many microseconds. */
-void manager_set_timer(sd_event_source *timer, uint64_t usec);
-
-/* After acting between two ticks: as manager_arm(), but a tick that is due stays so. */
+/* After acting between two ticks: sets the timer for the next one, but a tick that is due stays so.
+ */
 void manager_arm_sooner(Manager *manager);
+
+/* Without a change for so long all is quiet; up to as much again, with some other timer. */
+#define QUIET_USEC (5 * G_USEC_PER_SEC)
 
 /* After acting: when nothing was changed for some seconds, frees the memory that acting took. */
 void manager_settle_later(Manager *manager);
 
-/* Has the kernel watch for load while CPUs are parked, as the plan asks. Returns how long ticks may
- * be apart meanwhile, in microseconds: 0 without a watch, UINT64_MAX if load causes an event. */
-uint64_t manager_guard(Manager *manager);
-void manager_unguard(Manager *manager);
-
-/* Whether a new task or the slow trigger called for this tick and a task runs; once. */
-bool manager_expects_load(Manager *manager);
-
 /* Whether the machine was asleep since the last call; then all knobs count as set by firmware or
  * kernel, and the plan must be carried out again. */
 bool manager_note_sleep(Manager *manager);
+void manager_distrust_knobs(Manager *manager);
 
 /* Puts the rules of applications in the configuration to work. */
 void manager_use_apps(Manager *manager);
@@ -217,13 +238,13 @@ typedef struct FreqReach {
         bool boost_off; /* boost could be on, and is off */
 } FreqReach;
 
-/* True if a hold asks for a frequency. */
-bool manager_holds_frequency(const Manager *manager);
-
 /* Calls the listener. */
 void manager_changed(Manager *manager, unsigned changes);
 
 /* CLOCK_MONOTONIC in microseconds. */
-uint64_t manager_now(void);
+static inline uint64_t manager_now(void)
+{
+        return (uint64_t)g_get_monotonic_time();
+}
 
 #endif

@@ -213,18 +213,11 @@ typedef struct Manager {
         bool standby;              /* another daemon serves our name */
 
         uint64_t n_ticks;
-        uint64_t late_usec; /* the most that a tick came after the time and slack of its timer */
-        uint64_t interval_usec; /* to the next tick as set; 0: no timer */
-        uint64_t stretch;       /* how many periods that is */
-        bool pressed;           /* the fast pressure trigger fired */
-        int trigger_error;      /* why there is no pressure trigger; 0: none was refused */
+        struct TickTimer *timer;
+        struct LoadWatch *load_watch;
         bool asking;            /* nothing more is parked until tasks and units are known */
-        bool called;            /* a new task or the slow trigger called for the next tick */
-        int forks_error;        /* why new tasks are not watched for; 0: they may be */
-        bool no_slow_trigger;   /* the kernel refuses that too */
         sd_event_source *clock; /* fires when the clock is set */
-        Quiet quiet;            /* whether new tasks are watched instead, for the trigger costs */
-        sd_event_source *timer, *pressure, *forks, *energy_timer, *quiet_timer, *drivers_timer;
+        sd_event_source *energy_timer, *quiet_timer, *drivers_timer;
         sd_event_source *groups, *groups_settle; /* cgroups that come and go, manager-groups.c */
         sd_device_monitor *monitor;
 
@@ -383,6 +376,14 @@ EnergySource manager_energy_source(const Manager *manager);
 /* Cores with at least one CPU that may be used, in the plan and in effect. */
 int manager_wanted_cores(const Manager *manager);
 int manager_active_cores(const Manager *manager);
+
+/* The time to the next tick as set, 0: there is none; and the most that one came too late. */
+uint64_t manager_interval_usec(const Manager *manager);
+uint64_t manager_late_usec(const Manager *manager);
+
+/* Why there is no PSI trigger, and why fork events do not stand in for it: negative errno, or 0. */
+int manager_trigger_error(const Manager *manager);
+int manager_forks_error(const Manager *manager);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Manager, manager_free)
 

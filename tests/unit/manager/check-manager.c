@@ -175,12 +175,8 @@ END_TEST
 /* As if a minute had passed, if anything is set to happen then. */
 static void pass_a_minute(void)
 {
-        int enabled = SD_EVENT_OFF;
-
-        sd_event_source_get_enabled(manager->timer, &enabled);
-        ck_assert_int_eq(enabled, SD_EVENT_ONESHOT);
-        sd_event_source_set_time(manager->timer, (uint64_t)g_get_monotonic_time());
-        sd_event_source_set_time_accuracy(manager->timer, 1);
+        ck_assert(tick_timer_is_set(manager->timer));
+        tick_timer_at(manager->timer, (uint64_t)g_get_monotonic_time(), 1);
         manager->checked_usec = 0;
         ck_assert_int_gt(sd_event_run(event, UINT64_MAX), 0);
 }
@@ -193,18 +189,18 @@ START_TEST(drift)
 
         tree = machine_tree("synthetic-laptop.machine");
         start("");
-        ck_assert_uint_eq(manager->interval_usec, 0);
+        ck_assert_uint_eq(manager_interval_usec(manager), 0);
         set_option("Latency", "90");
         look(nothing);
-        ck_assert_uint_eq(manager->interval_usec, 60000000);
+        ck_assert_uint_eq(manager_interval_usec(manager), 60000000);
         pass_a_minute();
-        ck_assert_uint_eq(manager->interval_usec, 60000000);
+        ck_assert_uint_eq(manager_interval_usec(manager), 60000000);
         knobs_restore(manager->knobs, NULL, NULL); /* as when the last hold ends */
         manager_arm_sooner(manager);
-        ck_assert_int_eq(sd_event_source_get_enabled(manager->timer, NULL), 0);
+        ck_assert(!tick_timer_is_set(manager->timer));
         manager->stale = true;
         manager_tick(manager);
-        ck_assert_uint_eq(manager->interval_usec, 60000000);
+        ck_assert_uint_eq(manager_interval_usec(manager), 60000000);
         changes = 0;
         for (int cpu = 0; cpu < 4; cpu++) {
                 g_autofree char *file = g_strdup_printf(
@@ -217,7 +213,7 @@ START_TEST(drift)
         ck_assert_int_eq(knobs_list(manager->knobs, &knobs), 4);
         for (int i = 0; i < 4; i++)
                 ck_assert_int_eq(knobs[i]->state, KNOB_FOREIGN);
-        ck_assert_uint_eq(manager->interval_usec, 0);
+        ck_assert_uint_eq(manager_interval_usec(manager), 0);
         manager_free(manager);
         expect(LATENCY, "7");
         sd_event_unref(event);
@@ -356,7 +352,7 @@ START_TEST(record_that_can_be_written_again)
         set_option("Governor", "performance");
         ck_assert_int_lt(manager_apply_error(manager), 0);
         expect(GOVERNOR, "powersave");
-        ck_assert_msg(manager->interval_usec > 0, "nothing makes it try again");
+        ck_assert_msg(manager_interval_usec(manager) > 0, "nothing makes it try again");
         tick();
         expect(GOVERNOR, "powersave");
         ck_assert_int_eq(unlinkat(tree.root, "run/idled/undo", AT_REMOVEDIR), 0);
