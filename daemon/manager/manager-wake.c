@@ -2,7 +2,7 @@
 /*
  * What makes the manager tick.
  *
- * - A timer, when a policy asked for a period. It has slack, so that the kernel can let it go off
+ * - A timer (tick-timer.c).
  * - While CPUs are parked, the kernel, which reports new load (load-watch.c).
  * - CPUs that come and go, reported by udev.
  * - Mains that is plugged in or out, reported by udev too, if a policy reads it.
