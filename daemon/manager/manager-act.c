@@ -39,7 +39,7 @@ static void forget(Manager *manager)
 static unsigned act_by(Manager *manager, ActuatorState *a)
 {
         const Actuator *actuator = a->actuator;
-        const ActFacts facts = manager_act_facts(manager);
+        const ActFacts facts = machine_facts(&manager->machine);
         g_autofree char *before = g_strdup(actuator->describe(a->state));
         int r = actuator->apply(a->state, manager->knobs, &manager->plan, &facts);
         const char *now = actuator->describe(a->state);
@@ -118,7 +118,7 @@ static bool is_confining(const Manager *manager)
  * there. */
 static CpuSet parked_now(const Manager *manager)
 {
-        CpuSet parked = manager->topology->online;
+        CpuSet parked = manager->machine.topology->online;
 
         cpuset_subtract(&parked, &manager->plan.allowed);
         if (!manager_can_park(manager) || lost_knob(manager) ||
@@ -133,7 +133,7 @@ static unsigned note_parked(Manager *manager)
         CpuSet before = manager->parked;
 
         manager->parked = parked_now(manager);
-        history_note_parked(manager->history, &manager->parked, manager_now());
+        history_note_parked(journal_history(manager->journal), &manager->parked, manager_now());
         return cpuset_equal(&before, &manager->parked) ? 0 : CHANGE_PARKED;
 }
 
@@ -166,7 +166,7 @@ char *manager_obstacle(const Manager *manager)
 
 uint64_t manager_parked_usec(const Manager *manager, int cpu)
 {
-        return history_parked_usec(manager->history, cpu, manager_now());
+        return history_parked_usec(journal_history(manager->journal), cpu, manager_now());
 }
 
 uint64_t manager_uptime_usec(const Manager *manager)
@@ -191,9 +191,9 @@ static unsigned count_degraded(const Manager *manager)
 CpuWish manager_limits(const Manager *manager, int cpu)
 {
         CpuWish limits = { .latency_us = -1, .bias = -1, .boost = -1 };
-        const ActFacts facts = manager_act_facts(manager);
+        const ActFacts facts = machine_facts(&manager->machine);
 
-        if (manager->setup.dry_run || !cpuset_has(&manager->topology->online, cpu))
+        if (manager->setup.dry_run || !cpuset_has(&manager->machine.topology->online, cpu))
                 return limits;
         for (guint i = 0; i < manager->actuators->len; i++) {
                 const ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
@@ -223,7 +223,7 @@ void manager_widen(Manager *manager)
 {
         Plan before = manager->plan;
 
-        manager->plan.allowed = manager->topology->online;
+        manager->plan.allowed = manager->machine.topology->online;
         manager_changed(manager, act(manager, &before));
         note_parked(manager);
         manager->plan.allowed = before.allowed;
@@ -233,7 +233,7 @@ void manager_widen(Manager *manager)
 void manager_carry_out(Manager *manager, const Plan *plan, const SafetyNotes *notes)
 {
         unsigned degraded = count_degraded(manager), changes = 0;
-        CpuSet parked = manager->topology->online;
+        CpuSet parked = manager->machine.topology->online;
         Plan before = manager->plan;
 
         cpuset_subtract(&parked, &before.allowed);
@@ -308,7 +308,7 @@ void manager_verify(Manager *manager)
 static bool wants_parking(const Manager *manager)
 {
         return manager_can_park(manager) &&
-               !cpuset_is_subset(&manager->topology->online, &manager->plan.allowed);
+               !cpuset_is_subset(&manager->machine.topology->online, &manager->plan.allowed);
 }
 
 bool manager_follows_units(const Manager *manager)

@@ -169,7 +169,7 @@ static char *blame(const Manager *manager, const char *word)
 
 char *manager_failure(const Manager *manager, const ActuatorState *actuator)
 {
-        const ActFacts facts = manager_act_facts(manager);
+        const ActFacts facts = machine_facts(&manager->machine);
         g_autofree char *offered = NULL, *option = NULL;
         const char *word;
 

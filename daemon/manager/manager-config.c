@@ -52,7 +52,7 @@ static void take_state(const Manager *manager, ActivePolicy *active)
         active->state = g_malloc0(MAX(policy->state_size, 1));
         manager_start_evaluation(manager, active, false);
         if (policy->init)
-                policy->init(active->state, manager->topology);
+                policy->init(active->state, manager->machine.topology);
 }
 
 static GArray *start_policies(Manager *manager, const Config *config)
@@ -69,7 +69,7 @@ static GArray *start_policies(Manager *manager, const Config *config)
                 wish_init(&active.wish);
                 take_state(manager, &active);
                 if (policy->wishes & WISHES_CPUS)
-                        active.cpus = g_new0(CpuWish, (gsize)manager->topology->n_cpus);
+                        active.cpus = g_new0(CpuWish, (gsize)manager->machine.topology->n_cpus);
                 g_array_append_val(policies, active);
         }
         return policies;
@@ -110,9 +110,9 @@ static void log_warnings(const Manager *manager)
 {
         g_autoptr(GHashTable) users = users_read(manager->setup.root);
         const ConfigMachine machine = { .root = manager->setup.root,
-                                        .topology = manager->topology,
-                                        .frequency = manager->frequency,
-                                        .n_frequency = manager->n_frequency,
+                                        .topology = manager->machine.topology,
+                                        .frequency = manager->machine.frequency,
+                                        .n_frequency = manager->machine.n_frequency,
                                         .users = users };
 
         config_log_warnings(&manager->setup.paths, manager->config, &machine);
@@ -151,8 +151,8 @@ void manager_drop_config(Manager *manager)
 int manager_change_option(Manager *manager, const char *section, const char *key, const char *text,
                           char **ret_error)
 {
-        int r = config_check_cpus(manager->config, section, key, text, &manager->topology->possible,
-                                  ret_error);
+        int r = config_check_cpus(manager->config, section, key, text,
+                                  &manager->machine.topology->possible, ret_error);
 
         return r < 0 ? r : config_set(manager->config, section, key, text, ret_error);
 }

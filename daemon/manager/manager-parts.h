@@ -4,25 +4,27 @@
  * Parts with a header and a state of their own, which know nothing of the manager:
  *   cadence, tick-timer   when the next tick is
  *   load-watch            how the kernel reports load between ticks
- *   history, decision-log what was parked when and why
+ *   affinity-cache        pinned tasks
+ *   machine               its CPUs, and what its drivers offer
+ *   journal, history, decision-log   what is parked and why, and what was
+ *   observers             readings for queries
  *   windows, trial, profile-choice, profile-keeper, profile-state
  * What works on the manager:
  *   manager-record.c      the recording of all this
  *   manager-notify.c      changes and wakes
  *   manager-evaluate.c    measuring what policies save
  *   manager-windows.c     what must not notice parking: programs that start, terminals, cpusets
- *   manager-observe.c     readings for queries
  *   manager-apps.c        holds of application rules
  *   manager-pause.c       clients that pause idled
  *   manager-sleep.c       the machine falls asleep and wakes up
- *   manager-facts.c       what the machine offers, for policies
  *   manager-actuators.c   the open actuators, and what they failed at
  *   manager-machine.c     CPUs and drivers that changed
  *   manager-groups.c      cgroups that come and go
  *   manager-profile.c     which profile is in effect
  *   manager-config.c      configuration into sections, policies and actuators
  *   manager-holds.c       what stands in the way of holds
- *   manager-decide.c      asking the policies, making the plan safe, saying why
+ *   manager-decide.c      asking the policies, making the plan safe
+ *   manager-causes.c      why the plan is as it is
  *   manager-act.c         carrying out the plan, and whether it is in effect
  *   manager.c             the tick
  *   manager-wake.c        what makes it tick: timer, CPUs coming and going
@@ -33,11 +35,80 @@
 #ifndef IDLED_MANAGER_PARTS_H
 #define IDLED_MANAGER_PARTS_H
 
+#include <systemd/sd-device.h>
+
+#include "apps/apps.h"
+#include "manager/affinity-cache.h"
 #include "manager/load-watch.h"
-#include "manager/manager.h"
+#include "manager/machine.h"
+#include "manager/manager-view.h"
 #include "manager/profile-choice.h"
 #include "manager/tick-timer.h"
-#include "manager/trial.h"
+
+/* The profile in effect is that of the configuration; here is how it came to be. */
+typedef struct ActiveProfile {
+        struct ProfileKeeper *keeper; /* NULL: nothing was chosen since the start */
+        char *chosen;                 /* by a client, until the next choice; NULL: none */
+        int keep_error;         /* why `chosen` is forgotten when the daemon ends; 0: it is not */
+        char *reason;           /* why this one, for people; NULL before the first decision */
+        bool held;              /* it is in effect because of a hold */
+        const Profile *refused; /* was chosen but contradicts other options; NULL: none */
+        char *problem;          /* which and what it contradicts; NULL: none */
+} ActiveProfile;
+
+struct Manager {
+        ManagerSetup setup;
+        sd_event *event;
+        Config *config;
+        MachineFacts machine;
+        Sensors *sensors;
+
+        Counters *previous, *current; /* the policies' readings */
+        Snapshot *snapshot;           /* and their difference */
+        Observers *observers;         /* readings made for queries */
+        struct MeterState *meter;     /* manager-evaluate.c */
+
+        GArray *policies;  /* of ActivePolicy, by rank */
+        GArray *actuators; /* of ActuatorState */
+        Knobs *knobs;
+        AffinityCache *affinities;
+
+        Plan wished;               /* what the policies together requested, before CPUs were made
+                                      safe */
+        CpuWish *cpu_wishes[2];    /* room for those of the present plan and of the next */
+        bool stale;                /* carry out the plan again even if it is the same */
+        bool acting;               /* a plan is being made and carried out: not again meanwhile */
+        bool unsafe;               /* what depends on CPUs changed: make the plan safe again */
+        struct Watching *watching; /* what must not notice parking; manager-windows.c */
+        uint64_t slept_usec;       /* how long the machine had slept at the last check */
+        CpuSet counted;            /* the CPUs of /proc/stat at the last tick */
+        unsigned n_counted;        /* for so many ticks in a row they were not those online */
+        CpuSet returned;       /* CPUs that came online since then: the kernel set their knobs */
+        uint64_t checked_usec; /* when the knobs were last compared with what they should be */
+        Plan plan;             /* merged and safe */
+        CpuSet parked;         /* online CPUs that are kept free of work now */
+        Journal *journal;
+        uint64_t start_usec; /* CLOCK_MONOTONIC */
+
+        Holds *holds;
+        ActiveProfile profile;
+        struct Apps *apps;         /* NULL: there are no rules */
+        struct Recorder *recorder; /* NULL: nothing is recorded */
+        GPtrArray *pauses;         /* of Pause */
+        Trial *trial;              /* NULL: none */
+
+        uint64_t n_ticks;
+        TickTimer *timer;
+        LoadWatch *load_watch;
+        bool asking;            /* nothing more is parked until tasks and units are known */
+        sd_event_source *clock; /* fires when the clock is set */
+        sd_event_source *energy_timer, *quiet_timer, *drivers_timer;
+        sd_event_source *groups, *groups_settle; /* cgroups that come and go, manager-groups.c */
+        sd_device_monitor *monitor;
+
+        ManagerListener on_change;
+        void *userdata; /* of on_change */
+};
 
 /* True if some active policy has requests for single CPUs. */
 bool manager_wishes_cpus(const Manager *manager);
@@ -49,14 +120,10 @@ unsigned manager_profile_senses(const Manager *manager);
 
 /* Reads what the machine offers, if an active policy needs it; drops what was read before. */
 void manager_read_facts(Manager *manager);
-void manager_drop_facts(Manager *manager);
 
 /* Whether the drivers differ from those of the last reading of the facts, which no event reports
  * reliably. If so, it reads the facts again, and the next tick must act. Costs a few file reads. */
 bool manager_recheck_facts(Manager *manager);
-
-/* The facts, for actuators. */
-ActFacts manager_act_facts(const Manager *manager);
 
 /* What a policy is given to decide by, but for `offered`. */
 PolicyInput manager_policy_input(const Manager *manager, const ActivePolicy *active);
@@ -99,9 +166,6 @@ void manager_windows_done(Manager *manager);
 /* Pinned tasks may go without an event. Whether it is time to check if CPUs that are kept active
  * for them could be parked by now. A tick comes in time for that. */
 bool manager_should_look_again(const Manager *manager);
-
-/* Frees what is known of tasks' affinities. */
-void manager_drop_pins(Manager *manager);
 
 /* Notes for every CPU why it is parked or not, and a transition if the set of parked CPUs differs
  * from that before. */
@@ -214,12 +278,6 @@ void manager_record_changes(Manager *manager, unsigned changes);
 void manager_record_sample(Manager *manager);
 void manager_record_end(Manager *manager);
 
-/* The shortest time that a power shown to anybody is averaged over. */
-#define ENERGY_INTERVAL_USEC 1000000
-
-void manager_observers_init(Manager *manager);
-void manager_observers_done(Manager *manager);
-
 /* Logs the result for a knob that had to be restored; a KnobReport. */
 void manager_report_restored(const Knob *knob, const char *value, int error, void *userdata);
 
@@ -230,13 +288,6 @@ void manager_hold_changed(void *userdata);
 
 /* Brings up to date which CPUs the holds are about; true if they changed. */
 bool manager_follow_holds(Manager *manager);
-
-/* What keeps a cpufreq policy down, as it was in one turn of the loop. */
-typedef struct FreqReach {
-        uint64_t turn;  /* its number, from 1 on; 0: none yet */
-        uint64_t khz;   /* scaling_max_freq; UINT64_MAX: it cannot be read */
-        bool boost_off; /* boost could be on, and is off */
-} FreqReach;
 
 /* Calls the listener. */
 void manager_changed(Manager *manager, unsigned changes);

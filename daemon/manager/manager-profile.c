@@ -259,8 +259,6 @@ char *manager_profile_inhibited(const Manager *manager)
 {
         const Pause *pause = manager->pauses->len > 0 ? manager->pauses->pdata[0] : NULL;
 
-        if (manager->standby)
-                return g_strdup("another daemon owns the name org.idled1");
         if (pause)
                 return g_strdup_printf("paused by %s: %s", pause->owner, pause->reason);
         if (manager->setup.dry_run)

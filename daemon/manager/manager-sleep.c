@@ -43,7 +43,7 @@ static uint64_t slept_by_clocks(void)
 /* All knobs count as set by firmware or kernel, and the plan must be carried out again. */
 void manager_distrust_knobs(Manager *manager)
 {
-        cpuset_or(&manager->returned, &manager->topology->online);
+        cpuset_or(&manager->returned, &manager->machine.topology->online);
         manager->stale = true;
 }
 

@@ -9,7 +9,6 @@
 #include "base/log.h"
 #include "manager/manager-evaluate.h"
 #include "manager/manager-parts.h"
-#include "sense/topology-read.h"
 
 static void on_load(void *userdata)
 {
@@ -26,7 +25,7 @@ static int on_task(void *userdata, uint64_t usec, uint64_t accuracy_usec)
         return tick_timer_at(manager->timer, MAX(usec, period_over), accuracy_usec);
 }
 
-static void on_lost(void *userdata)
+static void wake(void *userdata)
 {
         manager_wake(userdata);
 }
@@ -41,7 +40,7 @@ int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
 {
         static const EvaluationCalls evaluation = { manager_tick, manager_wake, manager_changed,
                                                     manager_is_paused };
-        static const LoadWatchCalls load = { on_load, on_task, on_lost, on_missing };
+        static const LoadWatchCalls load = { on_load, on_task, wake, on_missing };
         g_autoptr(Manager) manager = g_new0(Manager, 1);
         Config *config;
         int r;
@@ -53,32 +52,32 @@ int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
         manager->pauses = g_ptr_array_new();
         manager->timer = tick_timer_new();
         manager->load_watch = load_watch_new(event, setup->root, setup->live, &load, manager);
-        manager->texts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         manager_windows_init(manager, &(WindowsCalls){ manager_wake, manager_act_on_safety,
                                                        manager_groups_changed });
         r = manager_read_config(manager, errors, &config);
         if (r < 0)
                 return r;
-        r = topology_read(setup->root, &manager->topology);
+        r = machine_init(&manager->machine, setup->root);
         if (r < 0) {
                 config_free(config);
                 return log_error_errno(r, "Failed to read the machine's CPUs: %m");
         }
-        manager->holds = holds_new(event, setup->root, &manager->topology->online,
+        manager->holds = holds_new(event, setup->root, &manager->machine.topology->online,
                                    HOLDS_FOLLOW_USEC, manager_hold_changed, manager);
-        manager->sensors = sensors_new(setup->root, manager->topology);
-        manager->previous = counters_new(manager->topology->n_cpus);
-        manager->current = counters_new(manager->topology->n_cpus);
-        manager->snapshot = snapshot_new(manager->topology->n_cpus);
-        manager->causes = g_new0(CpuCause, (gsize)manager->topology->n_cpus);
-        manager->history = history_new(manager->topology->n_cpus);
+        manager->sensors = sensors_new(setup->root, manager->machine.topology);
+        manager->previous = counters_new(manager->machine.topology->n_cpus);
+        manager->current = counters_new(manager->machine.topology->n_cpus);
+        manager->snapshot = snapshot_new(manager->machine.topology->n_cpus);
+        manager->journal = journal_new(manager->machine.topology->n_cpus);
+        manager->affinities = affinity_cache_new(event, setup->root, &manager->parked, wake,
+                                                 manager);
         manager->start_usec = manager_now();
         manager->knobs = knobs_new(&(ActContext){ setup->root, setup->units, setup->live },
                                    setup->run, setup->dry_run);
-        manager_observers_init(manager);
+        manager->observers = observers_new(manager->sensors, manager->machine.topology->n_cpus);
         manager_meter_init(manager, &evaluation);
         plan_init(&manager->plan, NULL, 0);
-        manager->plan.allowed = manager->topology->online;
+        manager->plan.allowed = manager->machine.topology->online;
         manager_note_sleep(manager);
         manager->stale = true;
         manager_recall_profile(manager);
@@ -175,21 +174,18 @@ void manager_free(Manager *manager)
         manager_drop_config(manager);
         manager_drop_profile(manager);
         manager_windows_done(manager);
-        g_hash_table_unref(manager->texts);
-        manager_observers_done(manager);
+        observers_free(manager->observers);
         manager_meter_done(manager);
         knobs_free(manager->knobs);
-        manager_drop_pins(manager);
+        affinity_cache_free(manager->affinities);
         snapshot_free(manager->snapshot);
         counters_free(manager->current);
         counters_free(manager->previous);
         sensors_free(manager->sensors);
-        topology_free(manager->topology);
-        manager_drop_facts(manager);
+        machine_done(&manager->machine);
         g_free(manager->cpu_wishes[0]);
         g_free(manager->cpu_wishes[1]);
-        g_free(manager->causes);
-        history_free(manager->history);
+        journal_free(manager->journal);
         g_ptr_array_unref(manager->pauses);
         g_array_unref(manager->actuators);
         g_array_unref(manager->policies);

@@ -42,7 +42,7 @@ static void power_moved(Manager *manager)
 {
         if (!(manager_needed_senses(manager) & SENSE_POWER))
                 return;
-        sensors_reopen(manager->sensors, SENSE_POWER, manager->topology);
+        sensors_reopen(manager->sensors, SENSE_POWER, manager->machine.topology);
         tick_timer_in(manager->timer, READING_USEC);
 }
 
@@ -127,14 +127,14 @@ static uint64_t energy_period(const Manager *manager)
 {
         uint64_t deadline = sensors_energy_deadline(manager->sensors);
 
-        return deadline == UINT64_MAX ? deadline : MAX(deadline / 4 * 3, ENERGY_INTERVAL_USEC);
+        return deadline == UINT64_MAX ? deadline : MAX(deadline / 4 * 3, OBSERVERS_ENERGY_USEC);
 }
 
 static int on_energy(sd_event_source *source, uint64_t usec, void *userdata)
 {
         Manager *manager = userdata;
 
-        manager_observe(manager, SENSE_ENERGY);
+        observers_read(manager->observers, SENSE_ENERGY);
         timer_set_in(source, energy_period(manager));
         return 0;
 }

@@ -51,17 +51,17 @@ static void look_for_moved_cpus(Manager *manager)
         g_autofree char *text = NULL;
         unsigned n;
 
-        if (cpuset_equal(counted, &manager->topology->online) ||
+        if (cpuset_equal(counted, &manager->machine.topology->online) ||
             !cpuset_equal(counted, &manager->counted))
                 manager->n_counted = 0;
         manager->counted = *counted;
-        if (cpuset_equal(counted, &manager->topology->online))
+        if (cpuset_equal(counted, &manager->machine.topology->online))
                 return;
         n = ++manager->n_counted;
         if ((n & (n - 1)) != 0)
                 return;
         manager_rescan(manager);
-        if (n != 2 || cpuset_equal(counted, &manager->topology->online))
+        if (n != 2 || cpuset_equal(counted, &manager->machine.topology->online))
                 return;
         text = cpuset_format(counted);
         log_info("The kernel counts the time of CPUs %s, which are not the online CPUs", text);
@@ -74,7 +74,7 @@ static bool leaves_all(const Manager *manager, const Plan *plan)
         CpuSet common = plan->allowed;
 
         cpuset_and(&common, &manager->plan.allowed);
-        cpuset_and(&common, &manager->topology->online);
+        cpuset_and(&common, &manager->machine.topology->online);
         return cpuset_is_empty(&common) && !cpuset_is_empty(&manager->parked);
 }
 
@@ -98,8 +98,8 @@ static bool decide_and_act(Manager *manager, bool by_holds)
         manager->acting = true;
         if (leaves_all(manager, &plan))
                 manager_widen(manager);
-        safety = g_new0(uint8_t, (gsize)manager->topology->n_cpus);
-        owners = g_new0(const char *, (gsize)manager->topology->n_cpus);
+        safety = g_new0(uint8_t, (gsize)manager->machine.topology->n_cpus);
+        owners = g_new0(const char *, (gsize)manager->machine.topology->n_cpus);
         manager_make_safe(manager, &plan, &(SafetyNotes){ safety, owners });
         manager_carry_out(manager, &plan, &(SafetyNotes){ safety, owners });
         manager->acting = false;
@@ -133,7 +133,7 @@ static NextTick next_tick(Manager *manager, bool changed)
                              .changed = changed,
                              .max_stretch = options->max_stretch },
                 .check_usec = manager_check_after(manager),
-                .look_usec = manager->look_again_usec,
+                .look_usec = affinity_cache_due(manager->affinities),
                 .wake_at_usec = plan->wake_at_usec,
         };
 

@@ -108,12 +108,12 @@ START_TEST(comes_late)
                 ck_assert_int_eq(mkdirat(tree.root, "sys/devices/system/cpu/cpufreq", 0755), 0);
         start("Governor=performance\n");
         look(c->look);
-        ck_case(c->name, manager->n_frequency == 0, "found some");
+        ck_case(c->name, manager->machine.n_frequency == 0, "found some");
         ck_case(c->name, manager_apply_error(manager) == 0, "an error");
         changes = 0;
         move("sys/later", "sys/devices/system/cpu/cpufreq");
         look(c->look);
-        ck_case(c->name, manager->n_frequency == 8, "not found");
+        ck_case(c->name, manager->machine.n_frequency == 8, "not found");
         ck_case(c->name, changes & CHANGE_MISSING, "not reported");
         ck_case(c->name, manager_apply_error(manager) == 0, "an error");
         expect(GOVERNOR, "performance");
@@ -298,14 +298,14 @@ START_TEST(fewer_counted)
         tree_put(&tree, "proc/stat", STAT_OF(STAT_OF_CPU(0) STAT_OF_CPU(1)));
         start("Latency=100\n");
         ck_assert(cpuset_equal(&manager->counted, &two));
-        ck_assert(cpuset_equal(&manager->topology->online, &eight));
+        ck_assert(cpuset_equal(&manager->machine.topology->online, &eight));
 
         count(STAT_OF(STAT_OF_CPU(0) STAT_OF_CPU(1)));
         tree_put(&tree, "sys/devices/system/cpu/online", "0-6");
         count(STAT_OF(STAT_OF_CPU(0) STAT_OF_CPU(1)));
-        ck_assert(cpuset_equal(&manager->topology->online, &eight));
+        ck_assert(cpuset_equal(&manager->machine.topology->online, &eight));
         count(STAT_OF(STAT_OF_CPU(0)));
-        ck_assert(cpuset_equal(&manager->topology->online, &seven));
+        ck_assert(cpuset_equal(&manager->machine.topology->online, &seven));
         manager_free(manager);
         sd_event_unref(event);
         tree_done(&tree);
@@ -328,14 +328,14 @@ START_TEST(counted_before_it_went)
         start("Latency=100\n");
         tree_put(&tree, "sys/devices/system/cpu/online", "0-6");
         count(STAT_OF(STAT_OF_CPU(0)));
-        ck_assert(cpuset_equal(&manager->topology->online, &seven));
+        ck_assert(cpuset_equal(&manager->machine.topology->online, &seven));
         count(STAT_OF(STAT_OF_SEVEN STAT_OF_CPU(7)));
-        ck_assert(cpuset_equal(&manager->topology->online, &seven));
+        ck_assert(cpuset_equal(&manager->machine.topology->online, &seven));
         if (_i > 0)
                 count(STAT_OF(STAT_OF_SEVEN));
         tree_put(&tree, "sys/devices/system/cpu/online", "0-7");
         count(STAT_OF(STAT_OF_SEVEN STAT_OF_CPU(7)));
-        ck_assert(cpuset_equal(&manager->topology->online, &eight));
+        ck_assert(cpuset_equal(&manager->machine.topology->online, &eight));
         manager_free(manager);
         sd_event_unref(event);
         tree_done(&tree);
