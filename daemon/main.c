@@ -31,7 +31,7 @@
 #include "base/memory.h"
 #include "bus/bus.h"
 #include "bus/power-profiles/power-profiles.h"
-#include "manager/manager.h"
+#include "manager/manager-view.h"
 #include "manager/manager-explain.h"
 #include "systemd/unit-control.h"
 #include "sense/frequency-read.h"
@@ -242,7 +242,7 @@ static int run(Daemon *daemon)
                 log_error_errno(r, "Failed to enable the watchdog: %m");
         sd_notify(false, "READY=1\nSTATUS=Watching the load");
         log_info("idled " IDLED_VERSION "%s",
-                 daemon->manager->setup.dry_run ? ": dry run, nothing is changed" : "");
+                 manager_setup(daemon->manager)->dry_run ? ": dry run, nothing is changed" : "");
         memory_settle();
         r = sd_event_loop(daemon->event);
         sd_notify(false, "STOPPING=1");
@@ -253,14 +253,15 @@ static int run(Daemon *daemon)
  * carried out, or was not meant to be. */
 static void print_parked(const Manager *manager)
 {
-        g_autofree char *online = cpuset_format(&manager->topology->online);
-        g_autofree char *parked = cpuset_format(&manager->parked), *wanted = NULL, *why = NULL;
-        CpuSet planned = manager->topology->online;
+        g_autofree char *online = cpuset_format(&manager_topology(manager)->online);
+        g_autofree char *parked = cpuset_format(manager_parked(manager)), *wanted = NULL,
+                        *why = NULL;
+        CpuSet planned = manager_topology(manager)->online;
 
-        cpuset_subtract(&planned, &manager->plan.allowed);
-        printf("online %s, load %.2f, parked %s", online, manager->snapshot->load,
+        cpuset_subtract(&planned, manager_allowed(manager));
+        printf("online %s, load %.2f, parked %s", online, manager_snapshot(manager)->load,
                *parked ? parked : "none");
-        if (!cpuset_equal(&planned, &manager->parked)) {
+        if (!cpuset_equal(&planned, manager_parked(manager))) {
                 wanted = cpuset_format(&planned);
                 why = manager_obstacle(manager);
                 printf(", planned %s: %s", *wanted ? wanted : "none", why ?: "not yet");
@@ -270,9 +271,10 @@ static void print_parked(const Manager *manager)
 
 static void print_decision(const Manager *manager)
 {
-        for (guint i = 0; i < manager->policies->len; i++) {
-                const ActivePolicy *p = &g_array_index(manager->policies, ActivePolicy, i);
-                g_autofree char *wish = policy_explain_wish(p, &manager->topology->online);
+        const ActivePolicy *p;
+
+        for (unsigned i = 0; (p = manager_policy(manager, i)); i++) {
+                g_autofree char *wish = policy_explain_wish(p, &manager_topology(manager)->online);
 
                 printf("%s: %s\n", p->policy->name, wish);
         }
@@ -289,16 +291,6 @@ static int run_for(Daemon *daemon, uint64_t usec, bool (*is_over)(const Manager 
                !(is_over && is_over(daemon->manager)))
                 r = sd_event_run(daemon->event, end - now);
         return MIN(r, 0);
-}
-
-/* True if waiting will not change the decision: the policies are settled, or no call of them is
- * due, or they have parked. */
-static bool has_decided(const Manager *manager)
-{
-        if (manager->asking)
-                return false;
-        return manager->plan.settled || manager->interval_usec == 0 ||
-               !cpuset_is_subset(&manager->topology->online, &manager->plan.allowed);
 }
 
 static void unit_cpus(const char *unit, const UnitCpus *cpus, void *userdata)
@@ -326,10 +318,10 @@ static int run_once(Daemon *daemon)
         started = manager_start(daemon->manager);
         r = started == -EBADMSG ? 0 : started;
         if (r >= 0)
-                r = run_for(daemon, MAX(daemon->manager->plan.period_usec, 250000), NULL);
+                r = run_for(daemon, MAX(manager_period_usec(daemon->manager), 250000), NULL);
         manager_tick(daemon->manager);
         if (r >= 0)
-                r = run_for(daemon, ONCE_USEC, has_decided);
+                r = run_for(daemon, ONCE_USEC, manager_has_decided);
         print_decision(daemon->manager);
         return r ?: manager_apply_error(daemon->manager) ?: started;
 }

@@ -9,8 +9,8 @@
  *
  * A path may be one in a mount namespace that a user made, where any program can stand at any path:
  * it counts only if it also leads to the same program in the namespace of the first process
- * (apps.c). For a program whose file was replaced since, by an upgrade for example, that is not
- * known.
+ * (apps-follow.c). For a program whose file was replaced since, by an upgrade for example, that is
+ * not known.
  *
  * A unit is what systemd makes of a cgroup's path: slices, and below them the first that is no
  * slice. A cgroup below that was made by the unit itself, or by a user to whom it is delegated, and

@@ -2,9 +2,9 @@
 /*
  * Returning memory to the kernel.
  *
- * A page that was written costs memory even if it contains only zeros. Code that runs once, in the
- * linker, in constructors or while the configuration is read, stays mapped until the process exits
- * or drops it. That is more than half of a small daemon.
+ * Code that runs once, in the linker, in constructors or while the configuration is read, stays
+ * mapped until the process exits or drops it. That is 2 of the 6 MB that idled would take
+ * otherwise, of which it may take 5 (tests/bench/README.md).
  */
 #include "base/memory.h"
 
@@ -12,25 +12,8 @@
 #include <malloc.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-static bool is_zero(const char *page, size_t size)
-{
-        return page[0] == 0 && memcmp(page, page + 1, size - 1) == 0;
-}
-
-size_t memory_drop_zeros(void *start, size_t size)
-{
-        size_t page = (size_t)sysconf(_SC_PAGESIZE), dropped = 0;
-        size_t skip = (page - (uintptr_t)start % page) % page;
-
-        for (char *p = (char *)start + skip; skip + page <= size; p += page, skip += page)
-                if (is_zero(p, page) && madvise(p, page, MADV_DONTNEED) == 0)
-                        dropped += page;
-        return dropped;
-}
 
 static bool has_text_relocations(const struct dl_phdr_info *object)
 {

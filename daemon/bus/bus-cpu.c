@@ -15,7 +15,7 @@ int bus_path_cpu(const Bus *bus, const char *path)
 
         if (*name++ != '/' || int_parse(name, &cpu) < 0 || (*name == '0' && name[1]))
                 return -1;
-        return cpuset_has(&bus->manager->topology->possible, cpu) ? cpu : -1;
+        return cpuset_has(&manager_topology(bus->manager)->possible, cpu) ? cpu : -1;
 }
 
 int bus_cpu_find(sd_bus *connection, const char *path, const char *interface, void *userdata,
@@ -29,7 +29,7 @@ int bus_cpu_find(sd_bus *connection, const char *path, const char *interface, vo
 
 static void cpu_paths(const Bus *bus, GPtrArray *paths)
 {
-        CPUSET_FOREACH(cpu, &bus->manager->topology->possible)
+        CPUSET_FOREACH(cpu, &manager_topology(bus->manager)->possible)
                 g_ptr_array_add(paths, g_strdup_printf(BUS_PATH_CPU "/%d", cpu));
 }
 
@@ -48,9 +48,9 @@ BUS_GETTER(get_number)
 BUS_GETTER(get_membership)
 {
         const Bus *bus = userdata;
-        const CpuSet *set = *property == 'O'   ? &bus->manager->topology->online
-                            : *property == 'P' ? &bus->manager->parked
-                                               : &bus->manager->topology->isolated;
+        const CpuSet *set = *property == 'O'   ? &manager_topology(bus->manager)->online
+                            : *property == 'P' ? manager_parked(bus->manager)
+                                               : &manager_topology(bus->manager)->isolated;
 
         return sd_bus_message_append(reply, "b", cpuset_has(set, bus_path_cpu(bus, path)));
 }
@@ -60,10 +60,10 @@ BUS_GETTER(get_place)
 {
         const Bus *bus = userdata;
         int cpu = bus_path_cpu(bus, path);
-        const TopologyCpu *place = &bus->manager->topology->cpus[cpu];
+        const TopologyCpu *place = &manager_topology(bus->manager)->cpus[cpu];
         int number;
 
-        if (!cpuset_has(&bus->manager->topology->online, cpu))
+        if (!cpuset_has(&manager_topology(bus->manager)->online, cpu))
                 number = -1;
         else if (g_str_equal(property, "Core"))
                 number = place->core;
@@ -85,7 +85,7 @@ BUS_GETTER(get_capacity)
         const Bus *bus = userdata;
 
         return sd_bus_message_append(
-                reply, "u", bus->manager->topology->cpus[bus_path_cpu(bus, path)].capacity);
+                reply, "u", manager_topology(bus->manager)->cpus[bus_path_cpu(bus, path)].capacity);
 }
 
 BUS_GETTER(get_utilization)
@@ -105,7 +105,7 @@ const IdleStates *bus_idle_states(Bus *bus, int cpu)
         if (states)
                 return states;
         states = g_new0(IdleStates, 1);
-        states->n = MAX(idle_states_read(bus->manager->setup.root, cpu, states->info), 0);
+        states->n = MAX(idle_states_read(manager_setup(bus->manager)->root, cpu, states->info), 0);
         bus->states->pdata[cpu] = states;
         return states;
 }
@@ -224,15 +224,15 @@ int bus_export_cpus(Bus *bus)
 static CpuSeen cpu_state(const Manager *manager, int cpu)
 {
         return (CpuSeen){
-                .since_usec = manager->causes[cpu].since_usec,
-                .parked = cpuset_has(&manager->parked, cpu),
-                .online = cpuset_has(&manager->topology->online, cpu),
+                .since_usec = manager_since_usec(manager, cpu),
+                .parked = cpuset_has(manager_parked(manager), cpu),
+                .online = cpuset_has(&manager_topology(manager)->online, cpu),
         };
 }
 
 void bus_remember_cpus(Bus *bus)
 {
-        CPUSET_FOREACH(cpu, &bus->manager->topology->possible)
+        CPUSET_FOREACH(cpu, &manager_topology(bus->manager)->possible)
                 bus->seen_cpus[cpu] = cpu_state(bus->manager, cpu);
 }
 
@@ -241,7 +241,7 @@ void bus_publish_cpus(Bus *bus, unsigned changes)
         if (changes & CHANGE_TOPOLOGY)
                 for (guint i = 0; i < bus->states->len; i++)
                         g_clear_pointer(&bus->states->pdata[i], g_free);
-        CPUSET_FOREACH(cpu, &bus->manager->topology->possible) {
+        CPUSET_FOREACH(cpu, &manager_topology(bus->manager)->possible) {
                 CpuSeen now = cpu_state(bus->manager, cpu), *seen = &bus->seen_cpus[cpu];
                 g_autofree char *path = NULL;
 

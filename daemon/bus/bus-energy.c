@@ -14,7 +14,7 @@
 static int path_domain(const Bus *bus, const char *path)
 {
         const EnergyDomain *domains;
-        int n = sensors_energy_domains(bus->manager->sensors, &domains);
+        int n = sensors_energy_domains(manager_sensors(bus->manager), &domains);
         g_autofree char *name = NULL;
 
         if (sd_bus_path_decode(path, BUS_PATH_ENERGY, &name) <= 0)
@@ -29,7 +29,7 @@ static const EnergyDomain *path_info(const Bus *bus, const char *path)
 {
         const EnergyDomain *domains;
 
-        sensors_energy_domains(bus->manager->sensors, &domains);
+        sensors_energy_domains(manager_sensors(bus->manager), &domains);
         return &domains[path_domain(bus, path)];
 }
 
@@ -45,7 +45,7 @@ static int energy_find(sd_bus *connection, const char *path, const char *interfa
 void bus_energy_paths(const Bus *bus, GPtrArray *paths)
 {
         const EnergyDomain *domains;
-        int n = sensors_energy_domains(bus->manager->sensors, &domains);
+        int n = sensors_energy_domains(manager_sensors(bus->manager), &domains);
 
         for (int i = 0; i < n; i++) {
                 char *path;
@@ -72,7 +72,7 @@ BUS_GETTER(get_parent)
         int parent = path_info(bus, path)->parent;
         const EnergyDomain *domains;
 
-        sensors_energy_domains(bus->manager->sensors, &domains);
+        sensors_energy_domains(manager_sensors(bus->manager), &domains);
         return sd_bus_message_append(reply, "s", parent < 0 ? "" : domains[parent].name);
 }
 
@@ -98,38 +98,27 @@ BUS_GETTER(get_power)
                                      rounded_watts(userdata, path_domain(userdata, path)));
 }
 
-/* The manager's sum for a domain, NULL before the first reading. */
-static const EnergyTotal *total(const Bus *bus, int domain)
-{
-        const GArray *energy = bus->manager->energy;
-
-        if ((guint)domain >= energy->len)
-                return NULL;
-        return &g_array_index(energy, EnergyTotal, domain);
-}
-
 BUS_GETTER(get_dropped)
 {
         const Bus *bus = userdata;
-        const EnergyTotal *sum = total(bus, path_domain(bus, path));
 
-        return sd_bus_message_append(reply, "t", sum ? sum->dropped : 0);
+        return sd_bus_message_append(
+                reply, "t", manager_energy_total(bus->manager, path_domain(bus, path)).dropped);
 }
 
 int bus_append_energy(sd_bus_message *message, Bus *bus)
 {
         const EnergyDomain *domains;
-        int n = sensors_energy_domains(bus->manager->sensors, &domains), r = 0;
+        int n = sensors_energy_domains(manager_sensors(bus->manager), &domains), r = 0;
 
         for (int i = 0; r >= 0 && i < n; i++) {
                 double watts = rounded_watts(bus, i);
-                const EnergyTotal *sum = total(bus, i);
+                EnergyTotal sum = manager_energy_total(bus->manager, i);
                 int parent = domains[i].parent;
 
                 r = sd_bus_message_append(message, "(sstdt)", domains[i].name,
                                           parent < 0 ? "" : domains[parent].name,
-                                          sum ? (uint64_t)sum->joules : (uint64_t)0, watts,
-                                          sum ? sum->dropped : (uint64_t)0);
+                                          (uint64_t)sum.joules, watts, sum.dropped);
         }
         return r;
 }
@@ -155,17 +144,17 @@ static int tell_energy(sd_bus_message *message, void *userdata, sd_bus_error *er
         const Bus *bus = userdata;
         _message_ sd_bus_message *reply = NULL;
         const EnergyDomain *domains;
-        int n = sensors_energy_domains(bus->manager->sensors, &domains);
+        int n = sensors_energy_domains(manager_sensors(bus->manager), &domains);
         int r = sd_bus_message_new_method_return(message, &reply);
 
         manager_observe(bus->manager, SENSE_ENERGY);
         if (r >= 0)
                 r = sd_bus_message_open_container(reply, 'a', "(st)");
         for (int i = 0; r >= 0 && i < n; i++) {
-                const EnergyTotal *sum = total(bus, i);
+                EnergyTotal sum = manager_energy_total(bus->manager, i);
 
                 r = sd_bus_message_append(reply, "(st)", domains[i].name,
-                                          sum ? (uint64_t)(sum->joules * 1e6) : (uint64_t)0);
+                                          (uint64_t)(sum.joules * 1e6));
         }
         if (r >= 0)
                 r = sd_bus_message_close_container(reply);

@@ -15,8 +15,8 @@
 static int append_cpu(sd_bus_message *m, Manager *manager, int cpu, const char *obstacle)
 {
         const CpuCause *why = manager_cause(manager, cpu);
-        bool parked = cpuset_has(&manager->parked, cpu);
-        bool wanted = !cpuset_has(&manager->plan.allowed, cpu);
+        bool parked = cpuset_has(manager_parked(manager), cpu);
+        bool wanted = !cpuset_has(manager_allowed(manager), cpu);
         const char *problem = wanted && !parked ? obstacle : NULL;
         g_autofree char *text = manager_explain_cpu(manager, cpu, obstacle);
         int r = sd_bus_message_open_container(m, 'a', "{sv}");
@@ -60,7 +60,7 @@ int bus_method_explain(sd_bus_message *message, void *userdata, sd_bus_error *er
         _message_ sd_bus_message *reply = NULL;
         int r = begin(message, "a{sv}", &reply);
 
-        CPUSET_FOREACH(cpu, &bus->manager->topology->online)
+        CPUSET_FOREACH(cpu, &manager_topology(bus->manager)->online)
                 if (r >= 0)
                         r = append_cpu(reply, bus->manager, cpu, obstacle);
         return finish(reply, r);
@@ -95,7 +95,7 @@ static int reply_history(sd_bus_message *message, const Manager *manager, uint64
         int r = begin(message, "a{sv}", &reply);
         const Transition *transition;
 
-        for (; r >= 0 && most > 0 && (transition = history_find(manager->history, number));
+        for (; r >= 0 && most > 0 && (transition = history_find(manager_history(manager), number));
              number--, most--)
                 r = append_transition(reply, transition);
         return finish(reply, r);
@@ -105,13 +105,14 @@ int bus_method_history(sd_bus_message *message, void *userdata, sd_bus_error *er
 {
         const Bus *bus = userdata;
 
-        return reply_history(message, bus->manager, history_count(bus->manager->history), CHANGES);
+        return reply_history(message, bus->manager, history_count(manager_history(bus->manager)),
+                             CHANGES);
 }
 
 int bus_method_history_before(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
         const Bus *bus = userdata;
-        uint64_t count = history_count(bus->manager->history), number;
+        uint64_t count = history_count(manager_history(bus->manager)), number;
         uint32_t most;
         int r = sd_bus_message_read(message, "tu", &number, &most);
 
@@ -156,7 +157,7 @@ static int append_setting(sd_bus_message *m, const Section *section, const Setti
 int bus_method_get_settings(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
         const Bus *bus = userdata;
-        const GPtrArray *sections = bus->manager->config->sections;
+        const GPtrArray *sections = manager_config(bus->manager)->sections;
         _message_ sd_bus_message *reply = NULL;
         int r = begin(message, "a{sv}", &reply);
 
@@ -196,11 +197,11 @@ static int append_problem(sd_bus_message *m, const ActContext *context, const Kn
 static int append_failure(sd_bus_message *m, const Manager *manager, const char *actuator,
                           const char *how, const char *why)
 {
-        CpuSet wanted = manager->plan.allowed, used = manager->topology->online;
+        CpuSet wanted = *manager_allowed(manager), used = manager_topology(manager)->online;
         g_autofree char *expected = NULL, *found = NULL;
 
         cpuset_and(&wanted, &used);
-        cpuset_subtract(&used, &manager->parked);
+        cpuset_subtract(&used, manager_parked(manager));
         expected = cpuset_format(&wanted);
         found = cpuset_format(&used);
         return sd_bus_message_append(m, "(sssss)", actuator, how, expected, found, why);
@@ -210,13 +211,14 @@ int bus_method_verify(sd_bus_message *message, void *userdata, sd_bus_error *err
 {
         const Bus *bus = userdata;
         const Manager *manager = bus->manager;
-        ActContext context = { manager->setup.root, manager->setup.units, manager->setup.live };
+        ActContext context = { manager_setup(manager)->root, manager_setup(manager)->units,
+                               manager_setup(manager)->live };
         _message_ sd_bus_message *reply = NULL;
         const Knob *const *knobs;
         int r = begin(message, "(sssss)", &reply), n;
 
         manager_verify(bus->manager);
-        n = knobs_list(manager->knobs, &knobs);
+        n = knobs_list(manager_knobs(manager), &knobs);
         for (int i = 0; r >= 0 && i < n; i++)
                 r = append_problem(reply, &context, knobs[i]);
         if (r >= 0)

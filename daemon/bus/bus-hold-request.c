@@ -63,7 +63,7 @@ static int take_latency(sd_bus_message *m, const char *key, const Manager *manag
 static int take_cores(sd_bus_message *m, const char *key, const Manager *manager,
                       BusHoldRequest *request, sd_bus_error *error)
 {
-        return read_number(m, key, 1, (uint32_t)manager->topology->n_cores,
+        return read_number(m, key, 1, (uint32_t)manager_topology(manager)->n_cores,
                            ", the number of cores here", &request->hold.min_cores, error);
 }
 
@@ -119,7 +119,7 @@ static int take_profile(sd_bus_message *m, const char *key, const Manager *manag
 
         if (r < 0)
                 return r;
-        if (profile_check_name(manager->config, name, &problem) < 0)
+        if (profile_check_name(manager_config(manager), name, &problem) < 0)
                 return refuse(error, key, "%s", problem);
         request->hold.profile = name;
         return 0;
@@ -135,7 +135,7 @@ static int take_cpus(sd_bus_message *m, const char *key, const Manager *manager,
                 return r;
         if (strlen(text) > CPUS_MAX || cpuset_parse(text, &request->cpus) < 0)
                 return refuse(error, key, "found \"%s\", expected CPUs such as 2-3,8", text);
-        if (!cpuset_intersects(&request->cpus, &manager->topology->online))
+        if (!cpuset_intersects(&request->cpus, &manager_topology(manager)->online))
                 return refuse(error, key, "found \"%s\", expected at least one CPU that is online",
                               text);
         request->hold.cpus = &request->cpus;

@@ -16,7 +16,7 @@ const Held *bus_path_hold(const Bus *bus, const char *path)
 
         if (!g_str_has_prefix(path, BUS_PATH_HOLD "/") || u64_parse(name + 1, &id) < 0)
                 return NULL;
-        return name[1] == '0' ? NULL : holds_find(bus->manager->holds, id);
+        return name[1] == '0' ? NULL : holds_find(manager_holds(bus->manager), id);
 }
 
 static int hold_find(sd_bus *connection, const char *path, const char *interface, void *userdata,
@@ -35,8 +35,9 @@ char *bus_hold_path(uint64_t id)
 
 static void hold_paths(const Bus *bus, GPtrArray *paths)
 {
-        for (unsigned i = 0; i < holds_count(bus->manager->holds); i++)
-                g_ptr_array_add(paths, bus_hold_path(holds_nth(bus->manager->holds, i)->id));
+        for (unsigned i = 0; i < holds_count(manager_holds(bus->manager)); i++)
+                g_ptr_array_add(paths,
+                                bus_hold_path(holds_nth(manager_holds(bus->manager), i)->id));
 }
 
 static int hold_enumerate(sd_bus *connection, const char *prefix, void *userdata, char ***ret_nodes,
@@ -140,7 +141,7 @@ static gboolean is_gone(gpointer key, gpointer value, gpointer userdata)
         const Bus *bus = userdata;
         g_autofree char *path = NULL;
 
-        if (holds_find(bus->manager->holds, *(uint64_t *)key))
+        if (holds_find(manager_holds(bus->manager), *(uint64_t *)key))
                 return false;
         path = bus_hold_path(*(uint64_t *)key);
         sd_bus_emit_interfaces_removed(bus->connection, path, BUS_INTERFACE_HOLD, NULL);
@@ -205,6 +206,6 @@ void bus_publish_holds(Bus *bus, unsigned changes)
         if (!obstacles && !(changes & CHANGE_HOLDS))
                 return;
         g_hash_table_foreach_remove(bus->seen_holds, is_gone, bus);
-        for (unsigned i = 0; i < holds_count(bus->manager->holds); i++)
-                publish_hold(bus, holds_nth(bus->manager->holds, i), obstacles);
+        for (unsigned i = 0; i < holds_count(manager_holds(bus->manager)); i++)
+                publish_hold(bus, holds_nth(manager_holds(bus->manager), i), obstacles);
 }

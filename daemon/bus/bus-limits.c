@@ -84,7 +84,7 @@ int bus_export_limits(Bus *bus)
 
 void bus_remember_limits(Bus *bus)
 {
-        CPUSET_FOREACH(cpu, &bus->manager->topology->possible)
+        CPUSET_FOREACH(cpu, &manager_topology(bus->manager)->possible)
                 bus->seen_limits[cpu] = manager_limits(bus->manager, cpu);
 }
 
@@ -116,7 +116,7 @@ void bus_publish_limits(Bus *bus, unsigned changes)
 {
         if (!(changes & (CHANGE_LIMITS | CHANGE_DEGRADED | CHANGE_TOPOLOGY)))
                 return;
-        CPUSET_FOREACH(cpu, &bus->manager->topology->possible) {
+        CPUSET_FOREACH(cpu, &manager_topology(bus->manager)->possible) {
                 CpuWish now = manager_limits(bus->manager, cpu);
                 g_autofree char *path = NULL;
                 char *names[9];

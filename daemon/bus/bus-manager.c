@@ -15,20 +15,20 @@ BUS_GETTER(get_dry_run)
 {
         const Bus *bus = userdata;
 
-        return sd_bus_message_append(reply, "b", bus->manager->setup.dry_run);
+        return sd_bus_message_append(reply, "b", manager_setup(bus->manager)->dry_run);
 }
 
 BUS_GETTER(get_paused)
 {
         const Bus *bus = userdata;
 
-        return sd_bus_message_append(reply, "b", bus->manager->pauses->len > 0);
+        return sd_bus_message_append(reply, "b", manager_pauses(bus->manager)->len > 0);
 }
 
 BUS_GETTER(get_pauses)
 {
         const Bus *bus = userdata;
-        const GPtrArray *pauses = bus->manager->pauses;
+        const GPtrArray *pauses = manager_pauses(bus->manager);
         int r = sd_bus_message_open_container(reply, 'a', "(ss)");
 
         for (guint i = 0; r >= 0 && i < pauses->len; i++) {
@@ -57,7 +57,7 @@ static int append_pause(sd_bus_message *reply, const Pause *pause)
 BUS_GETTER(get_pause_details)
 {
         const Bus *bus = userdata;
-        const GPtrArray *pauses = bus->manager->pauses;
+        const GPtrArray *pauses = manager_pauses(bus->manager);
         int r = sd_bus_message_open_container(reply, 'a', "a{sv}");
 
         for (guint i = 0; r >= 0 && i < pauses->len; i++)
@@ -72,45 +72,45 @@ BUS_GETTER(get_trial)
 
 BUS_GETTER(get_holds)
 {
-        return bus_append_holds(reply, ((const Bus *)userdata)->manager->holds);
+        return bus_append_holds(reply, manager_holds(((const Bus *)userdata)->manager));
 }
 
 BUS_GETTER(get_online)
 {
         const Bus *bus = userdata;
 
-        return bus_append_cpus(reply, &bus->manager->topology->online);
+        return bus_append_cpus(reply, &manager_topology(bus->manager)->online);
 }
 
 BUS_GETTER(get_isolated)
 {
         const Bus *bus = userdata;
 
-        return bus_append_cpus(reply, &bus->manager->topology->isolated);
+        return bus_append_cpus(reply, &manager_topology(bus->manager)->isolated);
 }
 
 BUS_GETTER(get_parked)
 {
         const Bus *bus = userdata;
 
-        return bus_append_cpus(reply, &bus->manager->parked);
+        return bus_append_cpus(reply, manager_parked(bus->manager));
 }
 
 BUS_GETTER(get_allowed)
 {
         const Bus *bus = userdata;
-        CpuSet allowed = bus->manager->topology->online;
+        CpuSet allowed = manager_topology(bus->manager)->online;
 
-        cpuset_subtract(&allowed, &bus->manager->parked);
+        cpuset_subtract(&allowed, manager_parked(bus->manager));
         return bus_append_cpus(reply, &allowed);
 }
 
 BUS_GETTER(get_idle_mask)
 {
         const Bus *bus = userdata;
-        CpuSet mask = bus->manager->topology->online;
+        CpuSet mask = manager_topology(bus->manager)->online;
 
-        cpuset_subtract(&mask, &bus->manager->plan.allowed);
+        cpuset_subtract(&mask, manager_allowed(bus->manager));
         return bus_append_cpus(reply, &mask);
 }
 
@@ -120,7 +120,7 @@ BUS_GETTER(get_cores)
         const Bus *bus = userdata;
         int n = *property == 'W'   ? manager_wanted_cores(bus->manager)
                 : *property == 'A' ? manager_active_cores(bus->manager)
-                                   : bus->manager->topology->n_cores;
+                                   : manager_topology(bus->manager)->n_cores;
 
         return sd_bus_message_append(reply, "u", n);
 }
@@ -128,12 +128,11 @@ BUS_GETTER(get_cores)
 BUS_GETTER(get_policies)
 {
         const Bus *bus = userdata;
-        const GArray *policies = bus->manager->policies;
+        const ActivePolicy *p;
         int r = sd_bus_message_open_container(reply, 'a', "s");
 
-        for (guint i = 0; r >= 0 && i < policies->len; i++)
-                r = sd_bus_message_append(reply, "s",
-                                          g_array_index(policies, ActivePolicy, i).policy->name);
+        for (unsigned i = 0; r >= 0 && (p = manager_policy(bus->manager, i)); i++)
+                r = sd_bus_message_append(reply, "s", p->policy->name);
         return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 
@@ -172,21 +171,19 @@ BUS_GETTER(get_missing)
         };
         const Bus *bus = userdata;
         const Manager *manager = bus->manager;
+        const ActuatorState *a;
         int r = sd_bus_message_open_container(reply, 'a', "(ss)");
 
         for (size_t i = 0; r >= 0 && i < G_N_ELEMENTS(senses); i++)
                 r = append_missing(reply, senses[i].name,
-                                   sensors_error(manager->sensors, senses[i].sense));
+                                   sensors_error(manager_sensors(manager), senses[i].sense));
         if (r >= 0)
-                r = append_missing(reply, "pressure trigger", manager->trigger_error);
+                r = append_missing(reply, "pressure trigger", manager_trigger_error(manager));
         if (r >= 0)
-                r = append_missing(reply, "fork events",
-                                   manager->trigger_error < 0 ? manager->forks_error : 0);
+                r = append_missing(reply, "fork events", manager_forks_error(manager));
         if (r >= 0)
                 r = append_missing(reply, "process events", manager_apps_error(manager));
-        for (guint i = 0; r >= 0 && i < manager->actuators->len; i++) {
-                const ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
-
+        for (unsigned i = 0; r >= 0 && (a = manager_nth_actuator(manager, i)); i++) {
                 if (!a->state)
                         r = append_missing(reply, a->actuator->name, a->error);
         }
@@ -207,7 +204,7 @@ BUS_GETTER(get_degraded)
 {
         const Bus *bus = userdata;
         const Knob *const *knobs;
-        int n = knobs_list(bus->manager->knobs, &knobs);
+        int n = knobs_list(manager_knobs(bus->manager), &knobs);
         int r = sd_bus_message_open_container(reply, 'a', "(sss)");
 
         for (int i = 0; r >= 0 && i < n; i++) {
@@ -230,7 +227,7 @@ BUS_GETTER(get_knobs)
 {
         const Bus *bus = userdata;
         const Knob *const *knobs;
-        int n = knobs_list(bus->manager->knobs, &knobs);
+        int n = knobs_list(manager_knobs(bus->manager), &knobs);
         int r = sd_bus_message_open_container(reply, 'a', "(sssss)");
 
         for (int i = 0; r >= 0 && i < n; i++)
@@ -245,7 +242,7 @@ BUS_GETTER(get_transitions)
 {
         const Bus *bus = userdata;
 
-        return sd_bus_message_append(reply, "t", history_count(bus->manager->history));
+        return sd_bus_message_append(reply, "t", history_count(manager_history(bus->manager)));
 }
 
 static void collect_files(gpointer key, gpointer value, gpointer userdata)
@@ -261,7 +258,7 @@ static void collect_files(gpointer key, gpointer value, gpointer userdata)
 BUS_GETTER(get_config_files)
 {
         const Bus *bus = userdata;
-        const GPtrArray *sections = bus->manager->config->sections;
+        const GPtrArray *sections = manager_config(bus->manager)->sections;
         g_autoptr(GPtrArray) files = g_ptr_array_new();
 
         for (guint i = 0; i < sections->len; i++)

@@ -31,7 +31,7 @@ BUS_GETTER(get_share)
 {
         const Bus *bus = userdata;
         const Snapshot *seen = observe(bus);
-        int online = cpuset_count(&bus->manager->topology->online);
+        int online = cpuset_count(&manager_topology(bus->manager)->online);
         double value;
 
         if (g_str_equal(property, "Load"))
@@ -64,21 +64,21 @@ BUS_GETTER(get_ticks)
 {
         const Bus *bus = userdata;
 
-        return sd_bus_message_append(reply, "t", bus->manager->n_ticks);
+        return sd_bus_message_append(reply, "t", manager_n_ticks(bus->manager));
 }
 
 BUS_GETTER(get_period)
 {
         const Bus *bus = userdata;
 
-        return sd_bus_message_append(reply, "t", bus->manager->interval_usec);
+        return sd_bus_message_append(reply, "t", manager_interval_usec(bus->manager));
 }
 
 BUS_GETTER(get_late)
 {
         const Bus *bus = userdata;
 
-        return sd_bus_message_append(reply, "t", bus->manager->late_usec);
+        return sd_bus_message_append(reply, "t", manager_late_usec(bus->manager));
 }
 
 /* CpuUSec, Wakeups. */
@@ -112,7 +112,8 @@ BUS_GETTER(get_transitions_last_minute)
         const Transition *t;
         uint32_t n = 0;
 
-        while ((t = history_find(manager->history, history_count(manager->history) - n)) &&
+        while ((t = history_find(manager_history(manager),
+                                 history_count(manager_history(manager)) - n)) &&
                t->time_usec + 60 * G_USEC_PER_SEC > now)
                 n++;
         return sd_bus_message_append(reply, "u", n);

@@ -24,7 +24,7 @@ static int set_option(Bus *bus, const char *section, const char *key, const char
                       sd_bus_error *error)
 {
         g_autofree char *problem = NULL, *clean = NULL;
-        const Section *found = config_section(bus->manager->config, section);
+        const Section *found = config_section(manager_config(bus->manager), section);
         int r;
 
         if (!found) {
@@ -69,7 +69,7 @@ static int do_set_idle_mask(sd_bus_message *message, void *userdata, sd_bus_erro
         const char *cpus;
         int r = sd_bus_message_read(message, "s", &cpus);
 
-        if (r >= 0 && !config_section(bus->manager->config, "userspace"))
+        if (r >= 0 && !config_section(manager_config(bus->manager), "userspace"))
                 return sd_bus_error_set(error, BUS_ERROR_NOT_AVAILABLE,
                                         "The policy \"userspace\" is not active: add it to "
                                         "Policies= in idled.conf");
@@ -117,8 +117,8 @@ static unsigned pauses_of(const Manager *manager, uid_t uid)
 {
         unsigned n = 0;
 
-        for (guint i = 0; i < manager->pauses->len; i++)
-                n += ((const Pause *)manager->pauses->pdata[i])->uid == uid;
+        for (guint i = 0; i < manager_pauses(manager)->len; i++)
+                n += ((const Pause *)manager_pauses(manager)->pdata[i])->uid == uid;
         return n;
 }
 
@@ -218,8 +218,8 @@ static int do_resume_own(sd_bus_message *message, void *userdata, sd_bus_error *
 /* True if a pause of another user lasts. */
 static bool others_pause(const Manager *manager, uid_t uid)
 {
-        for (guint i = 0; i < manager->pauses->len; i++) {
-                const Pause *pause = g_ptr_array_index(manager->pauses, i);
+        for (guint i = 0; i < manager_pauses(manager)->len; i++) {
+                const Pause *pause = g_ptr_array_index(manager_pauses(manager), i);
 
                 if (pause->lasting && pause->uid != uid)
                         return true;

@@ -32,6 +32,7 @@
 #include "systemd/bus-connect.h"
 #include "bus/bus.h"
 #include "bus/turns.h"
+#include "manager/manager-view.h"
 #include "systemd/unit-control.h"
 
 #define BUS_NAME        "org.idled1"

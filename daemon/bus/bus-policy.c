@@ -13,29 +13,35 @@
 #include "bus/bus-parts.h"
 #include "manager/manager-explain.h"
 
-/* The rank of the policy that the path names, -1 if there is none such. */
-static int path_rank(const Bus *bus, const char *path)
+/* The policy that the path names, NULL if there is none such. */
+static const ActivePolicy *path_policy(const Bus *bus, const char *path)
 {
-        const GArray *policies = bus->manager->policies;
+        const ActivePolicy *p;
         g_autofree char *name = NULL;
 
         if (sd_bus_path_decode(path, BUS_PATH_POLICY, &name) <= 0)
-                return -1;
-        for (guint i = 0; i < policies->len; i++)
-                if (g_str_equal(g_array_index(policies, ActivePolicy, i).policy->name, name))
-                        return (int)i;
-        return -1;
+                return NULL;
+        for (unsigned i = 0; (p = manager_policy(bus->manager, i)); i++)
+                if (g_str_equal(p->policy->name, name))
+                        return p;
+        return NULL;
 }
 
-static const ActivePolicy *path_policy(const Bus *bus, const char *path)
+/* Its rank: how many policies come before it. */
+static int path_rank(const Bus *bus, const char *path)
 {
-        return &g_array_index(bus->manager->policies, ActivePolicy, path_rank(bus, path));
+        const ActivePolicy *policy = path_policy(bus, path);
+        unsigned rank = 0;
+
+        while (manager_policy(bus->manager, rank) != policy)
+                rank++;
+        return (int)rank;
 }
 
 static int policy_find(sd_bus *connection, const char *path, const char *interface, void *userdata,
                        void **ret_found, sd_bus_error *error)
 {
-        if (path_rank(userdata, path) < 0)
+        if (!path_policy(userdata, path))
                 return 0;
         *ret_found = userdata;
         return 1;
@@ -43,14 +49,12 @@ static int policy_find(sd_bus *connection, const char *path, const char *interfa
 
 void bus_policy_paths(const Bus *bus, GPtrArray *paths)
 {
-        const GArray *policies = bus->manager->policies;
+        const ActivePolicy *p;
 
-        for (guint i = 0; i < policies->len; i++) {
+        for (unsigned i = 0; (p = manager_policy(bus->manager, i)); i++) {
                 char *path;
 
-                if (sd_bus_path_encode(BUS_PATH_POLICY,
-                                       g_array_index(policies, ActivePolicy, i).policy->name,
-                                       &path) >= 0)
+                if (sd_bus_path_encode(BUS_PATH_POLICY, p->policy->name, &path) >= 0)
                         g_ptr_array_add(paths, path);
         }
 }
@@ -81,7 +85,7 @@ BUS_GETTER(get_allowed)
         const Bus *bus = userdata;
         CpuSet allowed = path_policy(bus, path)->wish.allowed;
 
-        cpuset_and(&allowed, &bus->manager->topology->online);
+        cpuset_and(&allowed, &manager_topology(bus->manager)->online);
         return bus_append_cpus(reply, &allowed);
 }
 
@@ -91,10 +95,10 @@ BUS_GETTER(get_reason)
         const ActivePolicy *p = path_policy(bus, path);
         g_autofree char *text = NULL;
 
-        if (bus->manager->pauses->len > 0)
+        if (manager_pauses(bus->manager)->len > 0)
                 text = g_strdup("No request while idled is paused.");
         else
-                text = policy_explain_wish(p, &bus->manager->topology->online);
+                text = policy_explain_wish(p, &manager_topology(bus->manager)->online);
         return sd_bus_message_append(reply, "s", text);
 }
 

@@ -14,7 +14,7 @@
 BUS_GETTER(get_profile)
 {
         const Bus *bus = userdata;
-        const Profile *profile = bus->manager->config->profile;
+        const Profile *profile = manager_config(bus->manager)->profile;
 
         return sd_bus_message_append(reply, "s", profile ? profile->name : "");
 }
@@ -22,9 +22,8 @@ BUS_GETTER(get_profile)
 BUS_GETTER(get_reason)
 {
         const Bus *bus = userdata;
-        const char *reason = bus->manager->profile.reason;
 
-        return sd_bus_message_append(reply, "s", reason ? reason : "");
+        return sd_bus_message_append(reply, "s", manager_profile_reason(bus->manager));
 }
 
 BUS_GETTER(get_inhibited)
@@ -38,15 +37,14 @@ BUS_GETTER(get_inhibited)
 BUS_GETTER(get_chosen)
 {
         const Bus *bus = userdata;
-        const char *chosen = bus->manager->profile.chosen;
 
-        return sd_bus_message_append(reply, "s", chosen ? chosen : "");
+        return sd_bus_message_append(reply, "s", manager_chosen_profile(bus->manager));
 }
 
 BUS_GETTER(get_profiles)
 {
         const Bus *bus = userdata;
-        const GPtrArray *profiles = bus->manager->config->profiles;
+        const GPtrArray *profiles = manager_config(bus->manager)->profiles;
         int r = sd_bus_message_open_container(reply, 'a', "(sss)");
 
         for (guint i = 0; r >= 0 && i < profiles->len; i++) {

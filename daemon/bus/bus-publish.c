@@ -80,7 +80,7 @@ static int on_publish_later(sd_event_source *source, uint64_t usec, void *userda
 
 void bus_publish_init(Bus *bus)
 {
-        gsize n_cpus = (gsize)bus->manager->topology->n_cpus;
+        gsize n_cpus = (gsize)manager_topology(bus->manager)->n_cpus;
         int r;
 
         bus->seen_cpus = g_new0(CpuSeen, n_cpus);

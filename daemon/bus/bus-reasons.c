@@ -97,6 +97,7 @@ static int append_policy_reasons(sd_bus_message *m, const Manager *manager,
 
 int bus_append_reasons(sd_bus_message *m, const Manager *manager, int cpu)
 {
+        const ActivePolicy *p;
         int r = sd_bus_message_open_container(m, 'e', "sv");
 
         if (r >= 0)
@@ -105,9 +106,8 @@ int bus_append_reasons(sd_bus_message *m, const Manager *manager, int cpu)
                 r = sd_bus_message_open_container(m, 'v', "aa{sv}");
         if (r >= 0)
                 r = sd_bus_message_open_container(m, 'a', "a{sv}");
-        for (guint i = 0; r >= 0 && i < manager->policies->len; i++)
-                r = append_policy_reasons(m, manager,
-                                          &g_array_index(manager->policies, ActivePolicy, i), cpu);
+        for (unsigned i = 0; r >= 0 && (p = manager_policy(manager, i)); i++)
+                r = append_policy_reasons(m, manager, p, cpu);
         for (int i = 0; r >= 0 && i < 3; i++)
                 r = sd_bus_message_close_container(m);
         return r;
@@ -145,11 +145,11 @@ int bus_append_figures_key(sd_bus_message *m, const Manager *manager, int cpu)
 
 int bus_append_figures(sd_bus_message *m, const Manager *manager, int cpu)
 {
+        const ActivePolicy *p;
         int r = sd_bus_message_open_container(m, 'a', "(sssd)");
 
-        for (guint i = 0; r >= 0 && i < manager->policies->len; i++)
-                r = append_policy_figures(m, &g_array_index(manager->policies, ActivePolicy, i),
-                                          cpu);
+        for (unsigned i = 0; r >= 0 && (p = manager_policy(manager, i)); i++)
+                r = append_policy_figures(m, p, cpu);
         return r < 0 ? r : sd_bus_message_close_container(m);
 }
 
@@ -162,10 +162,10 @@ int bus_append_cpus(sd_bus_message *message, const CpuSet *set)
 
 int bus_append_failures(sd_bus_message *message, const Manager *manager, BusFailure append)
 {
+        const ActuatorState *a;
         int r = 0;
 
-        for (guint i = 0; r >= 0 && i < manager->actuators->len; i++) {
-                const ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
+        for (unsigned i = 0; r >= 0 && (a = manager_nth_actuator(manager, i)); i++) {
                 g_autofree char *why = NULL;
 
                 if (manager_untold_error(manager, a) >= 0)

@@ -34,13 +34,14 @@ static int append_cpus(sd_bus_message *m, Bus *bus)
         const Manager *manager = bus->manager;
         int r = 0;
 
-        CPUSET_FOREACH(cpu, &manager->topology->possible) {
-                const TopologyCpu *place = &manager->topology->cpus[cpu];
-                bool online = cpuset_has(&manager->topology->online, cpu);
+        CPUSET_FOREACH(cpu, &manager_topology(manager)->possible) {
+                const TopologyCpu *place = &manager_topology(manager)->cpus[cpu];
+                bool online = cpuset_has(&manager_topology(manager)->online, cpu);
 
                 if (r >= 0)
                         r = sd_bus_message_append(
-                                m, "(uttiii)", cpu, (uint64_t)manager->totals[cpu].busy_usec,
+                                m, "(uttiii)", cpu,
+                                (uint64_t)manager_cpu_total(manager, cpu)->busy_usec,
                                 manager_parked_usec(manager, cpu), online ? place->core : -1,
                                 online ? place->package : -1, online ? place->node : -1);
         }
@@ -52,9 +53,9 @@ static int append_idle_states(sd_bus_message *m, Bus *bus)
         const Manager *manager = bus->manager;
         int r = 0;
 
-        CPUSET_FOREACH(cpu, &manager->topology->online) {
+        CPUSET_FOREACH(cpu, &manager_topology(manager)->online) {
                 const IdleStates *states = bus_idle_states(bus, cpu);
-                const CpuTotal *total = &manager->totals[cpu];
+                const CpuTotal *total = manager_cpu_total(manager, cpu);
 
                 for (int s = 0; r >= 0 && s < states->n; s++)
                         r = sd_bus_message_append(m, "(usttttt)", cpu, states->info[s].name,
@@ -70,7 +71,7 @@ static int append_limits(sd_bus_message *m, Bus *bus)
         const Manager *manager = bus->manager;
         int r = 0;
 
-        CPUSET_FOREACH(cpu, &manager->topology->online) {
+        CPUSET_FOREACH(cpu, &manager_topology(manager)->online) {
                 CpuWish limits = manager_limits(manager, cpu);
                 bool any = limits.latency_us >= 0 || limits.min_khz || limits.max_khz ||
                            limits.bias >= 0 || limits.boost >= 0 || limits.governor ||
@@ -90,7 +91,7 @@ static int append_disabled(sd_bus_message *m, Bus *bus)
         const Manager *manager = bus->manager;
         int r = 0;
 
-        CPUSET_FOREACH(cpu, &manager->topology->online) {
+        CPUSET_FOREACH(cpu, &manager_topology(manager)->online) {
                 uint16_t disabled = manager_limits(manager, cpu).disabled;
                 const IdleStates *states = bus_idle_states(bus, cpu);
 
@@ -104,7 +105,7 @@ static int append_disabled(sd_bus_message *m, Bus *bus)
 static int append_transitions(sd_bus_message *m, Bus *bus)
 {
         const CauseCount *counts;
-        unsigned n = history_causes(bus->manager->history, &counts);
+        unsigned n = history_causes(manager_history(bus->manager), &counts);
         int r = 0;
 
         for (unsigned i = 0; r >= 0 && i < n; i++)
@@ -136,7 +137,7 @@ int bus_method_sample(sd_bus_message *message, void *userdata, sd_bus_error *err
                 r = append_key(reply, "Transitions", "a(st)", bus, append_transitions);
         if (r >= 0 && load && load->have & SENSE_PRESSURE)
                 r = sd_bus_message_append(reply, "{sv}", "PressureUSec", "t",
-                                          (uint64_t)bus->manager->pressure_usec);
+                                          (uint64_t)manager_pressure_usec(bus->manager));
         if (r >= 0)
                 r = sd_bus_message_close_container(reply);
         return r < 0 ? r : sd_bus_send(NULL, reply, NULL);

@@ -113,7 +113,7 @@ static int read_options(sd_bus_message *message, LedgerConfig *config, sd_bus_er
 /* The deepest state's target residency by CPU, for what sleeps lack. */
 static LedgerCpu *describe_cpus(Bus *bus, int *ret_n)
 {
-        const Topology *topology = bus->manager->topology;
+        const Topology *topology = manager_topology(bus->manager);
         LedgerCpu *cpus = g_new0(LedgerCpu, (size_t)topology->n_cpus);
 
         for (int cpu = 0; cpu < topology->n_cpus; cpu++) {

@@ -147,7 +147,7 @@ static int append_options(sd_bus_message *reply, const TrialRequest *trial)
 
 int bus_append_trial(sd_bus_message *message, const Manager *manager)
 {
-        const TrialRequest *trial = manager->trial ? &manager->trial->request : NULL;
+        const TrialRequest *trial = manager_trial(manager);
         int r = sd_bus_message_open_container(message, 'a', "{sv}");
 
         if (r >= 0 && trial)

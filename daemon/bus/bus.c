@@ -146,7 +146,7 @@ static void drop_connection(Bus *bus)
         authorizer_free(bus->authorizer);
         bus->authorizer = NULL;
         if (bus->manager) {
-                holds_forget_senders(bus->manager->holds);
+                holds_forget_senders(manager_holds(bus->manager));
                 manager_trial_forget_sender(bus->manager);
         }
         if (bus->connection)
@@ -327,8 +327,7 @@ int bus_serve(Bus *bus, Manager *manager, const BusNames *names)
         bus->manager = manager;
         bus->names = names;
         bus_publish_init(bus);
-        manager->on_change = bus_changed;
-        manager->userdata = bus;
+        manager_set_listener(manager, bus_changed, bus);
         bus_watch_units(bus);
         if (!bus->connection)
                 return sd_event_source_set_enabled(bus->retry, SD_EVENT_ONESHOT);

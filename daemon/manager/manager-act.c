@@ -39,7 +39,7 @@ static void forget(Manager *manager)
 static unsigned act_by(Manager *manager, ActuatorState *a)
 {
         const Actuator *actuator = a->actuator;
-        const ActFacts facts = manager_act_facts(manager);
+        const ActFacts facts = machine_facts(&manager->machine);
         g_autofree char *before = g_strdup(actuator->describe(a->state));
         int r = actuator->apply(a->state, manager->knobs, &manager->plan, &facts);
         const char *now = actuator->describe(a->state);
@@ -86,24 +86,6 @@ static unsigned act(Manager *manager, const Plan *before)
         return changes;
 }
 
-const ActuatorState *manager_actuator(const Manager *manager, const Actuator *actuator)
-{
-        for (guint i = 0; i < manager->actuators->len; i++) {
-                const ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
-
-                if (a->actuator == actuator)
-                        return a;
-        }
-        return NULL;
-}
-
-static bool can_park(const Manager *manager)
-{
-        const ActuatorState *a = manager_actuator(manager, &actuator_park);
-
-        return a && a->state && !manager->setup.dry_run;
-}
-
 /* The first knob of parking that is not in our hands; NULL if one that keeps work off CPUs is, or
  * none is lost.
  */
@@ -136,10 +118,10 @@ static bool is_confining(const Manager *manager)
  * there. */
 static CpuSet parked_now(const Manager *manager)
 {
-        CpuSet parked = manager->topology->online;
+        CpuSet parked = manager->machine.topology->online;
 
         cpuset_subtract(&parked, &manager->plan.allowed);
-        if (!can_park(manager) || lost_knob(manager) ||
+        if (!manager_can_park(manager) || lost_knob(manager) ||
             (manager_actuator(manager, &actuator_park)->error < 0 && !is_confining(manager)))
                 parked = (CpuSet){ 0 };
         return parked;
@@ -151,7 +133,7 @@ static unsigned note_parked(Manager *manager)
         CpuSet before = manager->parked;
 
         manager->parked = parked_now(manager);
-        history_note_parked(manager->history, &manager->parked, manager_now());
+        history_note_parked(journal_history(manager->journal), &manager->parked, manager_now());
         return cpuset_equal(&before, &manager->parked) ? 0 : CHANGE_PARKED;
 }
 
@@ -184,7 +166,7 @@ char *manager_obstacle(const Manager *manager)
 
 uint64_t manager_parked_usec(const Manager *manager, int cpu)
 {
-        return history_parked_usec(manager->history, cpu, manager_now());
+        return history_parked_usec(journal_history(manager->journal), cpu, manager_now());
 }
 
 uint64_t manager_uptime_usec(const Manager *manager)
@@ -209,9 +191,9 @@ static unsigned count_degraded(const Manager *manager)
 CpuWish manager_limits(const Manager *manager, int cpu)
 {
         CpuWish limits = { .latency_us = -1, .bias = -1, .boost = -1 };
-        const ActFacts facts = manager_act_facts(manager);
+        const ActFacts facts = machine_facts(&manager->machine);
 
-        if (manager->setup.dry_run || !cpuset_has(&manager->topology->online, cpu))
+        if (manager->setup.dry_run || !cpuset_has(&manager->machine.topology->online, cpu))
                 return limits;
         for (guint i = 0; i < manager->actuators->len; i++) {
                 const ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
@@ -241,7 +223,7 @@ void manager_widen(Manager *manager)
 {
         Plan before = manager->plan;
 
-        manager->plan.allowed = manager->topology->online;
+        manager->plan.allowed = manager->machine.topology->online;
         manager_changed(manager, act(manager, &before));
         note_parked(manager);
         manager->plan.allowed = before.allowed;
@@ -251,7 +233,7 @@ void manager_widen(Manager *manager)
 void manager_carry_out(Manager *manager, const Plan *plan, const SafetyNotes *notes)
 {
         unsigned degraded = count_degraded(manager), changes = 0;
-        CpuSet parked = manager->topology->online;
+        CpuSet parked = manager->machine.topology->online;
         Plan before = manager->plan;
 
         cpuset_subtract(&parked, &before.allowed);
@@ -287,6 +269,18 @@ static unsigned look_again(Manager *manager)
         return changes;
 }
 
+/* True if a hold asks for a frequency. */
+static bool holds_ask_for_frequency(const Manager *manager)
+{
+        const Hold *holds;
+        unsigned n = holds_list(manager->holds, &holds);
+
+        for (unsigned i = 0; i < n; i++)
+                if (holds[i].min_khz > 0)
+                        return true;
+        return false;
+}
+
 void manager_verify(Manager *manager)
 {
         const Knob *const *knobs;
@@ -305,7 +299,7 @@ void manager_verify(Manager *manager)
                                     knobs[i]->kind->name, knobs[i]->name);
         if (changes)
                 changes |= look_again(manager);
-        if (manager_holds_frequency(manager))
+        if (holds_ask_for_frequency(manager))
                 changes |= CHANGE_OBSTACLES; /* a maximum that others set is no knob of ours */
         manager_changed(manager, changes | note_parked(manager));
 }
@@ -313,13 +307,8 @@ void manager_verify(Manager *manager)
 /* True if the plan leaves CPUs out and may be carried out, whether or not that succeeds. */
 static bool wants_parking(const Manager *manager)
 {
-        return can_park(manager) &&
-               !cpuset_is_subset(&manager->topology->online, &manager->plan.allowed);
-}
-
-bool manager_follows_starts(const Manager *manager)
-{
-        return manager->setup.units && can_park(manager) && manager->policies->len > 0;
+        return manager_can_park(manager) &&
+               !cpuset_is_subset(&manager->machine.topology->online, &manager->plan.allowed);
 }
 
 bool manager_follows_units(const Manager *manager)

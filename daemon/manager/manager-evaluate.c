@@ -26,10 +26,24 @@
 #include "manager/manager-parts.h"
 #include "manager/trial.h"
 #include "model/pack.h"
+#include "sense/power.h"
 
 #define TIMER_USEC         10000                  /* accuracy of the timer */
 #define BATTERY_BLOCK_USEC (180 * G_USEC_PER_SEC) /* 20 steps of 10 mWh at 4 W */
 #define SAVE_USEC          (300 * G_USEC_PER_SEC) /* files are written no more often than that */
+
+/* Readings at the ends of the intervals that evaluators measure. */
+typedef struct MeterState {
+        const EvaluationCalls *calls;
+        EnergySource source;
+        BatteryReading battery; /* the last */
+        Counters *previous, *current;
+        Snapshot *snapshot;
+        IdleTable *idle; /* of CPUs when the trial began, for estimates; NULL: none was needed */
+        sd_event_source *timer; /* of the trial that goes on */
+        uint64_t kept_usec;     /* when the files were written last */
+        int keep_error;         /* why they could not be; 0: they were */
+} MeterState;
 
 static uint64_t now_usec(void)
 {
@@ -46,7 +60,7 @@ static EvaluateOptions options_of(const Manager *manager)
                 *(const EvaluateOptions *)config_section(manager->config, "Evaluate")->options;
         uint64_t least = manager->setup.battery_block_usec;
 
-        if (manager->meter.source == ENERGY_SOURCE_BATTERY)
+        if (manager->meter->source == ENERGY_SOURCE_BATTERY)
                 options.block_usec = MAX(options.block_usec, least ? least : BATTERY_BLOCK_USEC);
         return options;
 }
@@ -60,7 +74,7 @@ static Evaluator *nth(const Manager *manager, guint i)
 
 EnergySource manager_energy_source(const Manager *manager)
 {
-        return manager->meter.source;
+        return manager->meter->source;
 }
 
 static EnergySource find_source(const Manager *manager, const Config *config)
@@ -83,7 +97,7 @@ static EnergySource find_source(const Manager *manager, const Config *config)
 unsigned manager_evaluation_senses(const Manager *manager)
 {
         for (guint i = 0; i < manager->policies->len; i++)
-                if (nth(manager, i) && manager->meter.source == ENERGY_SOURCE_BATTERY)
+                if (nth(manager, i) && manager->meter->source == ENERGY_SOURCE_BATTERY)
                         return SENSE_POWER;
         return 0;
 }
@@ -92,12 +106,12 @@ void manager_choose_source(Manager *manager, const Config *config)
 {
         EnergySource source = find_source(manager, config);
 
-        if (source == manager->meter.source)
+        if (source == manager->meter->source)
                 return;
         for (guint i = 0; i < manager->policies->len; i++)
                 g_clear_pointer(&g_array_index(manager->policies, ActivePolicy, i).evaluator,
                                 g_free);
-        manager->meter.source = source;
+        manager->meter->source = source;
 }
 
 /* Files */
@@ -135,7 +149,7 @@ static bool recall(const Manager *manager, const char *policy, Evaluator *evalua
         if (r >= 0) {
                 whole = g_strconcat(text, "\n", NULL);
                 r = evaluator_parse(whole, manager_energy_source(manager),
-                                    manager->topology->n_cpus, evaluator);
+                                    manager->machine.topology->n_cpus, evaluator);
         } else if (r != -EBADMSG && r != -EFBIG)
                 log_error_errno(r, "%s: %m; what was measured before is not used", path);
         if (r == -EBADMSG || r == -EFBIG)
@@ -171,7 +185,7 @@ void manager_keep_evaluations(Manager *manager)
 {
         if (!manager->setup.state || manager->setup.dry_run)
                 return;
-        manager->meter.kept_usec = now_usec();
+        manager->meter->kept_usec = now_usec();
         for (guint i = 0; i < manager->policies->len; i++) {
                 const ActivePolicy *p = &g_array_index(manager->policies, ActivePolicy, i);
                 g_autofree char *path = file_of(manager, p->policy->name, ""), *text = NULL;
@@ -180,11 +194,11 @@ void manager_keep_evaluations(Manager *manager)
                 if (!p->evaluator || p->evaluator->total_sec <= 0)
                         continue;
                 text = evaluator_format(p->evaluator, manager_energy_source(manager),
-                                        manager->topology->n_cpus);
+                                        manager->machine.topology->n_cpus);
                 r = write_file(manager->setup.state, path, text);
-                if (r < 0 && r != manager->meter.keep_error)
+                if (r < 0 && r != manager->meter->keep_error)
                         log_error_errno(r, "%s: what was measured cannot be kept: %m", path);
-                manager->meter.keep_error = MIN(r, 0);
+                manager->meter->keep_error = MIN(r, 0);
         }
 }
 
@@ -212,14 +226,14 @@ static double work_of(const Topology *topology, const Snapshot *snapshot)
 /* The names of idle states, which may change with the driver. */
 static void read_states(Manager *manager)
 {
-        const Topology *t = manager->topology;
+        const Topology *t = manager->machine.topology;
 
-        if (manager->meter.source != ENERGY_SOURCE_ESTIMATE)
+        if (manager->meter->source != ENERGY_SOURCE_ESTIMATE)
                 return;
-        if (!manager->meter.idle)
-                manager->meter.idle = g_new0(IdleTable, (gsize)t->n_cpus);
+        if (!manager->meter->idle)
+                manager->meter->idle = g_new0(IdleTable, (gsize)t->n_cpus);
         CPUSET_FOREACH(cpu, &t->online) {
-                IdleTable *table = &manager->meter.idle[cpu];
+                IdleTable *table = &manager->meter->idle[cpu];
 
                 table->n_states = idle_states_read(manager->setup.root, cpu, table->states);
         }
@@ -250,29 +264,30 @@ static double packages_joules(const Snapshot *s)
 
 static double read_battery(Manager *manager)
 {
-        BatteryReading before = manager->meter.battery;
+        BatteryReading before = manager->meter->battery;
 
-        manager->meter.battery = (BatteryReading){ 0 };
-        if (battery_read(manager->setup.root, &manager->meter.battery) < 0)
+        manager->meter->battery = (BatteryReading){ 0 };
+        if (battery_read(manager->setup.root, &manager->meter->battery) < 0)
                 return NAN;
-        return battery_joules(&before, &manager->meter.battery);
+        return battery_joules(&before, &manager->meter->battery);
 }
 
 /* What was used since it was read last; NaN: not known. */
 static double read_joules(Manager *manager, double seconds)
 {
-        const Snapshot *s = manager->meter.snapshot;
+        const Snapshot *s = manager->meter->snapshot;
 
-        switch (manager->meter.source) {
+        switch (manager->meter->source) {
         case ENERGY_SOURCE_RAPL:
                 return packages_joules(s);
         case ENERGY_SOURCE_BATTERY:
                 return read_battery(manager);
         case ENERGY_SOURCE_ESTIMATE:
-                if (!(s->have & SENSE_RESIDENCY) || !manager->meter.idle)
+                if (!(s->have & SENSE_RESIDENCY) || !manager->meter->idle)
                         return NAN;
-                return seconds * power_table_watts(manager->config->power, manager->topology,
-                                                   manager->meter.idle, s);
+                return seconds * power_table_watts(manager->config->power,
+                                                   manager->machine.topology, manager->meter->idle,
+                                                   s);
         default:
                 return NAN;
         }
@@ -281,17 +296,17 @@ static double read_joules(Manager *manager, double seconds)
 /* What happened since it was read last. */
 static Meter read_meter(Manager *manager)
 {
-        Counters *before = manager->meter.previous, *now = manager->meter.current;
-        const Snapshot *s = manager->meter.snapshot;
+        Counters *before = manager->meter->previous, *now = manager->meter->current;
+        const Snapshot *s = manager->meter->snapshot;
         Meter meter = { 0 };
 
-        manager->meter.previous = now;
-        manager->meter.current = before;
-        if (counters_read(manager->sensors, senses_of(manager->meter.source), before) < 0)
+        manager->meter->previous = now;
+        manager->meter->current = before;
+        if (counters_read(manager->sensors, senses_of(manager->meter->source), before) < 0)
                 return (Meter){ 0 };
-        snapshot_compute(now->time_usec ? now : NULL, before, manager->meter.snapshot);
+        snapshot_compute(now->time_usec ? now : NULL, before, manager->meter->snapshot);
         meter.seconds = (double)s->interval_usec / 1e6;
-        meter.work = work_of(manager->topology, s) * meter.seconds;
+        meter.work = work_of(manager->machine.topology, s) * meter.seconds;
         meter.delay = s->have & SENSE_PRESSURE ? s->pressure * meter.seconds : 0;
         meter.joules = read_joules(manager, meter.seconds);
         meter.valid = isfinite(meter.joules);
@@ -308,15 +323,15 @@ static void set_timer(Manager *manager)
         for (guint i = 0; i < manager->policies->len; i++)
                 if (nth(manager, i))
                         due = MIN(due, evaluator_due(nth(manager, i)));
-        if (!manager->meter.timer)
+        if (!manager->meter->timer)
                 return;
         if (due == UINT64_MAX) {
-                sd_event_source_set_enabled(manager->meter.timer, SD_EVENT_OFF);
+                sd_event_source_set_enabled(manager->meter->timer, SD_EVENT_OFF);
                 return;
         }
-        r = sd_event_source_set_time(manager->meter.timer, due);
+        r = sd_event_source_set_time(manager->meter->timer, due);
         if (r >= 0)
-                r = sd_event_source_set_enabled(manager->meter.timer, SD_EVENT_ONESHOT);
+                r = sd_event_source_set_enabled(manager->meter->timer, SD_EVENT_ONESHOT);
         if (r < 0)
                 log_error_errno(r, "The timer cannot be set: %m");
 }
@@ -336,7 +351,7 @@ static bool takes_effect(const Manager *manager, const ActivePolicy *p)
 {
         const EvaluateOptions options = options_of(manager);
         const Evaluator *e = p->evaluator;
-        CpuSet wanted = manager->topology->online;
+        CpuSet wanted = manager->machine.topology->online;
 
         cpuset_subtract(&wanted, &p->wish.allowed);
         if (cpuset_is_empty(&wanted) || !evaluator_is_on(e, &options) ||
@@ -348,9 +363,9 @@ static bool takes_effect(const Manager *manager, const ActivePolicy *p)
 /* False while energy cannot be measured now: by battery, while the machine is plugged in. */
 static bool has_energy(const Manager *manager)
 {
-        if (manager->meter.source == ENERGY_SOURCE_BATTERY)
+        if (manager->meter->source == ENERGY_SOURCE_BATTERY)
                 return manager->snapshot->have & SENSE_POWER && manager->snapshot->on_battery;
-        return manager->meter.source != ENERGY_SOURCE_NONE;
+        return manager->meter->source != ENERGY_SOURCE_NONE;
 }
 
 static void pass(Manager *manager, ActivePolicy *p)
@@ -359,12 +374,12 @@ static void pass(Manager *manager, ActivePolicy *p)
         const Evaluator *other = trying(manager);
         EvaluatorView view = {
                 .now_usec = now_usec(),
-                .wanted = p->wish.for_saving && !manager->meter.calls->is_paused(manager) &&
+                .wanted = p->wish.for_saving && !manager->meter->calls->is_paused(manager) &&
                           trial_honours(manager->trial, p->policy->name) != 0,
                 .possible = !manager->trial && !manager->setup.dry_run &&
                             (!other || other == p->evaluator) && !manager_has_window(manager) &&
                             takes_effect(manager, p) && has_energy(manager),
-                .work = work_of(manager->topology, manager->snapshot),
+                .work = work_of(manager->machine.topology, manager->snapshot),
         };
 
         evaluator_pass(p->evaluator, &options, &view);
@@ -398,17 +413,17 @@ static int on_slot(sd_event_source *source, uint64_t usec, void *userdata)
 
         if (!e || (meter = read_meter(manager)).seconds <= 0)
                 return 0;
-        now = manager->meter.current->time_usec;
+        now = manager->meter->current->time_usec;
         manager_evaluate(manager);
         pairs = e->estimator.n_pairs;
         dropped = estimator_dropped(&e->estimator);
         evaluator_step(e, &options, now, &meter);
         set_timer(manager);
         if (e->estimator.n_pairs > pairs || estimator_dropped(&e->estimator) > dropped)
-                manager->meter.calls->changed(manager, CHANGE_EVALUATION);
+                manager->meter->calls->changed(manager, CHANGE_EVALUATION);
         pairs = e->estimator.n_pairs - pairs;
-        manager->meter.calls->tick(manager);
-        if (pairs > 0 && now - manager->meter.kept_usec > SAVE_USEC)
+        manager->meter->calls->tick(manager);
+        if (pairs > 0 && now - manager->meter->kept_usec > SAVE_USEC)
                 manager_keep_evaluations(manager);
         return 0;
 }
@@ -422,8 +437,8 @@ void manager_interrupt_evaluation(Manager *manager, BlockDrop why)
                 return;
         evaluator_interrupt(e, &options, why, now_usec());
         set_timer(manager);
-        manager->meter.calls->changed(manager, CHANGE_EVALUATION);
-        manager->meter.calls->wake(manager); /* the arm may be another now */
+        manager->meter->calls->changed(manager, CHANGE_EVALUATION);
+        manager->meter->calls->wake(manager); /* the arm may be another now */
 }
 
 bool manager_honours(const Manager *manager, const ActivePolicy *active)
@@ -473,28 +488,34 @@ void manager_explain_ignored(const Manager *manager, const ActivePolicy *active,
 
 void manager_meter_init(Manager *manager, const EvaluationCalls *calls)
 {
-        manager->meter.calls = calls;
-        manager->meter.previous = counters_new(manager->topology->n_cpus);
-        manager->meter.current = counters_new(manager->topology->n_cpus);
-        manager->meter.snapshot = snapshot_new(manager->topology->n_cpus);
+        manager->meter = g_new0(MeterState, 1);
+        manager->meter->calls = calls;
+        manager->meter->previous = counters_new(manager->machine.topology->n_cpus);
+        manager->meter->current = counters_new(manager->machine.topology->n_cpus);
+        manager->meter->snapshot = snapshot_new(manager->machine.topology->n_cpus);
 }
 
 void manager_meter_listen(Manager *manager)
 {
-        int r = sd_event_add_time(manager->event, &manager->meter.timer, CLOCK_MONOTONIC, 0,
+        int r = sd_event_add_time(manager->event, &manager->meter->timer, CLOCK_MONOTONIC, 0,
                                   TIMER_USEC, on_slot, manager);
 
         if (r >= 0)
-                r = sd_event_source_set_enabled(manager->meter.timer, SD_EVENT_OFF);
+                r = sd_event_source_set_enabled(manager->meter->timer, SD_EVENT_OFF);
         if (r < 0)
                 log_error_errno(r, "The timer cannot be made, so nothing is measured: %m");
 }
 
 void manager_meter_done(Manager *manager)
 {
-        manager->meter.timer = sd_event_source_disable_unref(manager->meter.timer);
-        counters_free(manager->meter.previous);
-        counters_free(manager->meter.current);
-        snapshot_free(manager->meter.snapshot);
-        g_free(manager->meter.idle);
+        MeterState *meter = manager->meter;
+
+        if (!meter)
+                return;
+        sd_event_source_disable_unref(meter->timer);
+        counters_free(meter->previous);
+        counters_free(meter->current);
+        snapshot_free(meter->snapshot);
+        g_free(meter->idle);
+        g_free(meter);
 }

@@ -5,7 +5,7 @@
 #ifndef IDLED_MANAGER_EVALUATE_H
 #define IDLED_MANAGER_EVALUATE_H
 
-#include "manager/manager.h"
+#include "manager/manager-view.h"
 
 /* What measuring has the manager do, and asks of it. */
 typedef struct EvaluationCalls {

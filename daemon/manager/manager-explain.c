@@ -16,12 +16,12 @@ static char *sentence(const char *subject, char *text)
 
 char *manager_explain_cpu(Manager *manager, int cpu, const char *obstacle)
 {
-        CpuState state = { .wanted = !cpuset_has(&manager->plan.allowed, cpu),
-                           .parked = cpuset_has(&manager->parked, cpu) };
+        CpuState state = { .wanted = !cpuset_has(manager_allowed(manager), cpu),
+                           .parked = cpuset_has(manager_parked(manager), cpu) };
         const CpuCause *cause = manager_cause(manager, cpu);
         g_autofree char *source = source_format(&cause->option_source), *subject = NULL;
 
-        if (!cpuset_has(&manager->topology->online, cpu))
+        if (!cpuset_has(&manager_topology(manager)->online, cpu))
                 return g_strdup_printf("CPU %d is offline.", cpu);
         if (state.wanted && !state.parked)
                 state.obstacle = obstacle;

@@ -5,7 +5,7 @@
 #ifndef IDLED_MANAGER_EXPLAIN_H
 #define IDLED_MANAGER_EXPLAIN_H
 
-#include "manager/manager.h"
+#include "manager/manager-view.h"
 
 /* "CPU 3 is parked by ondemand: ...", "CPU 3 is offline." `obstacle` is manager_obstacle(), which
  * is the same for all CPUs. */

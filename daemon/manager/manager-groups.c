@@ -58,7 +58,7 @@ static int on_group(sd_event_source *source, const struct inotify_event *event, 
         if (a && event->len > 0)
                 a->actuator->group_moved(a->state, manager->knobs, event->name);
         if (sd_event_source_get_enabled(manager->groups_settle, NULL) == 0)
-                manager_set_timer(manager->groups_settle, SETTLE_USEC);
+                timer_set_in(manager->groups_settle, SETTLE_USEC);
         return 0;
 }
 
@@ -94,7 +94,7 @@ void manager_watch_groups(Manager *manager)
         bool wanted = a && has_knobs(manager, a->actuator);
         int r;
 
-        if (!wanted || !manager->timer)
+        if (!wanted || !tick_timer_is_listening(manager->timer))
                 manager_unwatch_groups(manager);
         else if (!manager->groups) {
                 r = watch(manager, a->actuator->groups(a->state));

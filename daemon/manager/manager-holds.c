@@ -13,23 +13,13 @@
 
 #include "act/tune/tuning.h"
 #include "base/cpuset-text.h"
-#include "base/file.h"
 #include "manager/manager-evaluate.h"
 #include "manager/manager-parts.h"
 #include "config/profile.h"
 
-void manager_hold_changed(void *userdata)
-{
-        Manager *manager = userdata;
-
-        manager_changed(manager, CHANGE_HOLDS);
-        manager_interrupt_evaluation(manager, DROP_HOLD);
-        manager_act_on_holds(manager);
-}
-
 bool manager_follow_holds(Manager *manager)
 {
-        if (!holds_follow(manager->holds, &manager->topology->online, manager_now()))
+        if (!holds_follow(manager->holds, &manager->machine.topology->online, manager_now()))
                 return false;
         manager_changed(manager, CHANGE_HOLDS);
         return true;
@@ -40,17 +30,6 @@ bool manager_looks_at_holds(const Manager *manager)
         for (guint i = 0; i < manager->policies->len; i++)
                 if (g_array_index(manager->policies, ActivePolicy, i).policy->wishes &
                     WISHES_BY_HOLDS)
-                        return true;
-        return false;
-}
-
-bool manager_holds_frequency(const Manager *manager)
-{
-        const Hold *holds;
-        unsigned n = holds_list(manager->holds, &holds);
-
-        for (unsigned i = 0; i < n; i++)
-                if (holds[i].min_khz > 0)
                         return true;
         return false;
 }
@@ -187,45 +166,16 @@ static void tell_latency(const Manager *manager, const Hold *hold, GString *text
                 tell_global(manager, &demand);
 }
 
-/* True if a file of the CPUs' has this number. */
-static bool is_set(const Manager *manager, const char *name, uint64_t expected)
-{
-        g_autofree char *path = g_strconcat(TUNE_DIR, name, NULL);
-        uint64_t value;
-
-        return file_read_u64(manager->setup.root, path, &value) >= 0 && value == expected;
-}
-
-static bool is_boost_off(const Manager *manager, const char *policy)
-{
-        g_autofree char *own = g_strconcat(policy, "/boost", NULL);
-
-        return is_set(manager, "intel_pstate/no_turbo", 1) || is_set(manager, "cpufreq/boost", 0) ||
-               is_set(manager, own, 0);
-}
-
-/* Read once in a turn of the loop, however many holds are reported in it. */
-static const FreqReach *reach_of(const Manager *manager, int i, const char *name)
-{
-        g_autofree char *path = g_strconcat(TUNE_DIR, name, "/scaling_max_freq", NULL);
-        const FreqPolicy *policy = &manager->frequency[i];
-        FreqReach *reach = &manager->reach[i];
-        uint64_t turn = 0;
-
-        if (sd_event_get_iteration(manager->event, &turn) >= 0 && reach->turn == turn + 1)
-                return reach;
-        *reach = (FreqReach){ .turn = turn + 1, .khz = UINT64_MAX };
-        file_read_u64(manager->setup.root, path, &reach->khz);
-        reach->boost_off = policy->has_boost && policy->base_khz && is_boost_off(manager, name);
-        return reach;
-}
-
 /* Something that keeps the policy below what is held; false: nothing does. */
 static bool tell_reach(const Manager *manager, const Hold *hold, int i, Demand *demand)
 {
-        const FreqPolicy *policy = &manager->frequency[i];
+        const FreqPolicy *policy = &manager->machine.frequency[i];
         g_autofree char *name = g_strdup_printf("cpufreq/policy%d", policy->number);
-        const FreqReach *reach = reach_of(manager, i, name);
+        const FreqReach *reach;
+        uint64_t turn = 0;
+
+        sd_event_get_iteration(manager->event, &turn);
+        reach = machine_reach(&manager->machine, i, turn);
 
         if (policy->max_khz && policy->max_khz < hold->min_khz)
                 tell(demand, "the highest frequency of %s is %u kHz", name, policy->max_khz);
@@ -243,8 +193,8 @@ static bool tell_reach(const Manager *manager, const Hold *hold, int i, Demand *
 /* A maximum below what is held, which the kernel takes without a word: it is the minimum then. */
 static void tell_maximum(const Manager *manager, const Hold *hold, Demand *demand)
 {
-        for (int i = 0; i < manager->n_frequency; i++)
-                if (cpuset_has(&demand->numbers, manager->frequency[i].number) &&
+        for (int i = 0; i < manager->machine.n_frequency; i++)
+                if (cpuset_has(&demand->numbers, manager->machine.frequency[i].number) &&
                     tell_reach(manager, hold, i, demand))
                         return;
 }
@@ -253,7 +203,7 @@ static void tell_frequency(const Manager *manager, const Hold *hold, GString *te
 {
         Demand demand = { .what = "its frequency cannot be kept",
                           .actuator = &actuator_cpufreq,
-                          .absent = manager->n_frequency == 0,
+                          .absent = manager->machine.n_frequency == 0,
                           .name = "cpufreq",
                           .end = "/scaling_min_freq",
                           .text = text };
@@ -262,13 +212,13 @@ static void tell_frequency(const Manager *manager, const Hold *hold, GString *te
         if (tell_closed(manager, &demand))
                 return;
         exclude = &options_of(manager, demand.actuator)->exclude;
-        for (int i = 0; i < manager->n_frequency; i++) {
-                CpuSet cpus = manager->frequency[i].cpus;
+        for (int i = 0; i < manager->machine.n_frequency; i++) {
+                CpuSet cpus = manager->machine.frequency[i].cpus;
 
                 if (!cpuset_intersects(&cpus, &hold->cpus))
                         continue;
                 if (!cpuset_intersects(&cpus, exclude)) {
-                        cpuset_add(&demand.numbers, manager->frequency[i].number);
+                        cpuset_add(&demand.numbers, manager->machine.frequency[i].number);
                         continue;
                 }
                 cpuset_and(&cpus, &hold->cpus);

@@ -1,30 +1,114 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The manager's parts, for each other: manager.c has its life and its tick. The others are
- *   manager-act.c      carrying out the plan, and whether it is in effect
- *   manager-failure.c  what acting failed at
- *   manager-decide.c   asking the policies, making the plan safe, saying why
- *   manager-config.c   configuration into sections, policies and actuators
- *   manager-facts.c    what the machine offers, for policies
- *   manager-wake.c     what makes it tick: timer, CPUs coming and going
- *   manager-guard.c    load watches while CPUs are parked
- *   manager-windows.c  what must not notice parking: programs that start, terminals, cpusets
- *   manager-evaluate.c measuring what policies save
- *   manager-observe.c  readings for queries
- *   manager-profile.c  which profile is in effect
- *   manager-sleep.c    the machine falls asleep and wakes up
- *   manager-pause.c    clients that pause idled
- *   manager-trial.c    clients that compare two ways of running it
- *   manager-holds.c    requests of clients
- *   manager-apps.c     holds of application rules
- *   manager-record.c   the recording of all this
+ * The manager's files, for each other, the lowest first. A file uses those above it in this list.
+ * Parts with a header and a state of their own, which know nothing of the manager:
+ *   cadence, tick-timer   when the next tick is
+ *   load-watch            how the kernel reports load between ticks
+ *   affinity-cache        pinned tasks
+ *   machine               its CPUs, and what its drivers offer
+ *   journal, history, decision-log   what is parked and why, and what was
+ *   observers             readings for queries
+ *   windows, trial, profile-choice, profile-keeper, profile-state
+ * What works on the manager:
+ *   manager-record.c      the recording of all this
+ *   manager-notify.c      changes and wakes
+ *   manager-evaluate.c    measuring what policies save
+ *   manager-windows.c     what must not notice parking: programs that start, terminals, cpusets
+ *   manager-apps.c        holds of application rules
+ *   manager-pause.c       clients that pause idled
+ *   manager-sleep.c       the machine falls asleep and wakes up
+ *   manager-actuators.c   the open actuators, and what they failed at
+ *   manager-machine.c     CPUs and drivers that changed
+ *   manager-groups.c      cgroups that come and go
+ *   manager-profile.c     which profile is in effect
+ *   manager-config.c      configuration into sections, policies and actuators
+ *   manager-holds.c       what stands in the way of holds
+ *   manager-decide.c      asking the policies, making the plan safe
+ *   manager-causes.c      why the plan is as it is
+ *   manager-act.c         carrying out the plan, and whether it is in effect
+ *   manager.c             the tick
+ *   manager-wake.c        what makes it tick: timer, CPUs coming and going
+ *   manager-control.c     what clients have it do
+ *   manager-trial.c       clients that compare two ways of running it
+ *   manager-start.c       begins and ends all this
  */
 #ifndef IDLED_MANAGER_PARTS_H
 #define IDLED_MANAGER_PARTS_H
 
-#include "manager/manager.h"
+#include <systemd/sd-device.h>
+
+#include "apps/apps.h"
+#include "manager/affinity-cache.h"
+#include "manager/load-watch.h"
+#include "manager/machine.h"
+#include "manager/manager-view.h"
 #include "manager/profile-choice.h"
-#include "manager/trial.h"
+#include "manager/tick-timer.h"
+
+/* The profile in effect is that of the configuration; here is how it came to be. */
+typedef struct ActiveProfile {
+        struct ProfileKeeper *keeper; /* NULL: nothing was chosen since the start */
+        char *chosen;                 /* by a client, until the next choice; NULL: none */
+        int keep_error;         /* why `chosen` is forgotten when the daemon ends; 0: it is not */
+        char *reason;           /* why this one, for people; NULL before the first decision */
+        bool held;              /* it is in effect because of a hold */
+        const Profile *refused; /* was chosen but contradicts other options; NULL: none */
+        char *problem;          /* which and what it contradicts; NULL: none */
+} ActiveProfile;
+
+struct Manager {
+        ManagerSetup setup;
+        sd_event *event;
+        Config *config;
+        MachineFacts machine;
+        Sensors *sensors;
+
+        Counters *previous, *current; /* the policies' readings */
+        Snapshot *snapshot;           /* and their difference */
+        Observers *observers;         /* readings made for queries */
+        struct MeterState *meter;     /* manager-evaluate.c */
+
+        GArray *policies;  /* of ActivePolicy, by rank */
+        GArray *actuators; /* of ActuatorState */
+        Knobs *knobs;
+        AffinityCache *affinities;
+
+        Plan wished;               /* what the policies together requested, before CPUs were made
+                                      safe */
+        CpuWish *cpu_wishes[2];    /* room for those of the present plan and of the next */
+        bool stale;                /* carry out the plan again even if it is the same */
+        bool acting;               /* a plan is being made and carried out: not again meanwhile */
+        bool unsafe;               /* what depends on CPUs changed: make the plan safe again */
+        struct Watching *watching; /* what must not notice parking; manager-windows.c */
+        uint64_t slept_usec;       /* how long the machine had slept at the last check */
+        CpuSet counted;            /* the CPUs of /proc/stat at the last tick */
+        unsigned n_counted;        /* for so many ticks in a row they were not those online */
+        CpuSet returned;       /* CPUs that came online since then: the kernel set their knobs */
+        uint64_t checked_usec; /* when the knobs were last compared with what they should be */
+        Plan plan;             /* merged and safe */
+        CpuSet parked;         /* online CPUs that are kept free of work now */
+        Journal *journal;
+        uint64_t start_usec; /* CLOCK_MONOTONIC */
+
+        Holds *holds;
+        ActiveProfile profile;
+        struct Apps *apps;         /* NULL: there are no rules */
+        struct Recorder *recorder; /* NULL: nothing is recorded */
+        GPtrArray *pauses;         /* of Pause */
+        Trial *trial;              /* NULL: none */
+
+        uint64_t n_ticks;
+        TickTimer *timer;
+        LoadWatch *load_watch;
+        bool asking;            /* nothing more is parked until tasks and units are known */
+        sd_event_source *clock; /* fires when the clock is set */
+        sd_event_source *energy_timer, *quiet_timer, *drivers_timer;
+        sd_event_source *groups, *groups_settle; /* cgroups that come and go, manager-groups.c */
+        sd_device_monitor *monitor;
+
+        ManagerListener on_change;
+        void *userdata; /* of on_change */
+};
 
 /* True if some active policy has requests for single CPUs. */
 bool manager_wishes_cpus(const Manager *manager);
@@ -36,14 +120,10 @@ unsigned manager_profile_senses(const Manager *manager);
 
 /* Reads what the machine offers, if an active policy needs it; drops what was read before. */
 void manager_read_facts(Manager *manager);
-void manager_drop_facts(Manager *manager);
 
 /* Whether the drivers differ from those of the last reading of the facts, which no event reports
  * reliably. If so, it reads the facts again, and the next tick must act. Costs a few file reads. */
 bool manager_recheck_facts(Manager *manager);
-
-/* The facts, for actuators. */
-ActFacts manager_act_facts(const Manager *manager);
 
 /* What a policy is given to decide by, but for `offered`. */
 PolicyInput manager_policy_input(const Manager *manager, const ActivePolicy *active);
@@ -87,9 +167,6 @@ void manager_windows_done(Manager *manager);
  * for them could be parked by now. A tick comes in time for that. */
 bool manager_should_look_again(const Manager *manager);
 
-/* Frees what is known of tasks' affinities. */
-void manager_drop_pins(Manager *manager);
-
 /* Notes for every CPU why it is parked or not, and a transition if the set of parked CPUs differs
  * from that before. */
 void manager_note_causes(Manager *manager, const CpuSet *parked_before, const SafetyNotes *notes);
@@ -120,6 +197,9 @@ void manager_drop_profile(Manager *manager);
 /* Applies the chosen profile in `config`, which is not in effect yet. */
 void manager_adopt_profile(Manager *manager, Config *config);
 
+/* As manager_set_profile(), but decides nothing. */
+int manager_choose_profile(Manager *manager, const char *name, char **ret_error);
+
 /* Changes the profile if another one is chosen, and signals it. True if options changed. */
 bool manager_follow_profile(Manager *manager);
 
@@ -146,35 +226,40 @@ int manager_change_option(Manager *manager, const char *section, const char *key
 void manager_use_options(Manager *manager, bool actuators_too);
 bool manager_is_actuator_section(const char *section);
 
+/* The level of messages to log, and using it where it is not `before`: else what was set by
+ * LogControl1 goes on to hold. */
+int manager_log_level(const Config *config);
+void manager_use_log_level(const Manager *manager, int before);
+
+/* Opens all actuators; closes them; restores everything and opens them with their current options.
+ */
+void manager_open_actuators(Manager *manager);
+void manager_close_actuators(Manager *manager);
+void manager_reopen_actuators(Manager *manager);
+
+/* True if CPUs can be parked, whether or not that succeeds. */
+bool manager_can_park(const Manager *manager);
+
 /* Tries actuators again that were not available. */
 void manager_open_absent(Manager *manager);
 
 /* Closes actuators and frees the policies' states. */
 void manager_drop_config(Manager *manager);
 
-/* Sets the timer for the tick after this one, and the load watch until then. */
-void manager_arm(Manager *manager, bool changed);
-
-/* Has the timer go off once, after so many microseconds. */
-void manager_set_timer(sd_event_source *timer, uint64_t usec);
-
-/* After acting between two ticks: as manager_arm(), but a tick that is due stays so. */
+/* After acting between two ticks: sets the timer for the next one, but a tick that is due stays so.
+ */
 void manager_arm_sooner(Manager *manager);
+
+/* Without a change for so long all is quiet; up to as much again, with some other timer. */
+#define QUIET_USEC (5 * G_USEC_PER_SEC)
 
 /* After acting: when nothing was changed for some seconds, frees the memory that acting took. */
 void manager_settle_later(Manager *manager);
 
-/* Has the kernel watch for load while CPUs are parked, as the plan asks. Returns how long ticks may
- * be apart meanwhile, in microseconds: 0 without a watch, UINT64_MAX if load causes an event. */
-uint64_t manager_guard(Manager *manager);
-void manager_unguard(Manager *manager);
-
-/* Whether a new task or the slow trigger called for this tick and a task runs; once. */
-bool manager_expects_load(Manager *manager);
-
 /* Whether the machine was asleep since the last call; then all knobs count as set by firmware or
  * kernel, and the plan must be carried out again. */
 bool manager_note_sleep(Manager *manager);
+void manager_distrust_knobs(Manager *manager);
 
 /* Puts the rules of applications in the configuration to work. */
 void manager_use_apps(Manager *manager);
@@ -193,12 +278,6 @@ void manager_record_changes(Manager *manager, unsigned changes);
 void manager_record_sample(Manager *manager);
 void manager_record_end(Manager *manager);
 
-/* The shortest time that a reported power is averaged over. */
-#define ENERGY_INTERVAL_USEC 1000000
-
-void manager_observers_init(Manager *manager);
-void manager_observers_done(Manager *manager);
-
 /* Logs the result for a knob that had to be restored; a KnobReport. */
 void manager_report_restored(const Knob *knob, const char *value, int error, void *userdata);
 
@@ -210,20 +289,13 @@ void manager_hold_changed(void *userdata);
 /* Brings up to date which CPUs the holds are about; true if they changed. */
 bool manager_follow_holds(Manager *manager);
 
-/* What keeps a cpufreq policy down, as it was in one turn of the loop. */
-typedef struct FreqReach {
-        uint64_t turn;  /* its number, from 1 on; 0: none yet */
-        uint64_t khz;   /* scaling_max_freq; UINT64_MAX: it cannot be read */
-        bool boost_off; /* boost could be on, and is off */
-} FreqReach;
-
-/* True if a hold asks for a frequency. */
-bool manager_holds_frequency(const Manager *manager);
-
 /* Calls the listener. */
 void manager_changed(Manager *manager, unsigned changes);
 
 /* CLOCK_MONOTONIC in microseconds. */
-uint64_t manager_now(void);
+static inline uint64_t manager_now(void)
+{
+        return (uint64_t)g_get_monotonic_time();
+}
 
 #endif

@@ -124,20 +124,10 @@ int manager_pause_lasting(Manager *manager, const char *reason, const char *owne
         return 0;
 }
 
-void manager_set_standby(Manager *manager, bool standby)
-{
-        if (manager->standby == standby)
-                return;
-        manager->standby = standby;
-        pauses_changed(manager);
-}
-
 const char *manager_pause_text(const Manager *manager)
 {
         bool endless = false;
 
-        if (manager->standby)
-                return "another daemon owns the name org.idled1";
         for (guint i = 0; i < manager->pauses->len; i++) {
                 const Pause *pause = g_ptr_array_index(manager->pauses, i);
 
@@ -150,7 +140,7 @@ const char *manager_pause_text(const Manager *manager)
 
 bool manager_is_paused(const Manager *manager)
 {
-        return manager->standby || manager->pauses->len > 0;
+        return manager->pauses->len > 0;
 }
 
 void manager_pauses_drop(Manager *manager)

@@ -204,7 +204,7 @@ bool manager_is_keeping(const Manager *manager)
         return manager->profile.keeper && profile_keeper_is_busy(manager->profile.keeper);
 }
 
-int manager_set_profile(Manager *manager, const char *name, char **ret_error)
+int manager_choose_profile(Manager *manager, const char *name, char **ret_error)
 {
         bool automatic = !*name || g_str_equal(name, PROFILE_AUTO);
         ActiveProfile *active = &manager->profile;
@@ -233,7 +233,6 @@ int manager_set_profile(Manager *manager, const char *name, char **ret_error)
         if (r > 0)
                 manager_interrupt_evaluation(manager, DROP_CONFIG);
         manager_changed(manager, CHANGE_PROFILE | (r > 0 ? CHANGE_CONFIG : 0));
-        manager_tick(manager);
         return 0;
 }
 
@@ -260,8 +259,6 @@ char *manager_profile_inhibited(const Manager *manager)
 {
         const Pause *pause = manager->pauses->len > 0 ? manager->pauses->pdata[0] : NULL;
 
-        if (manager->standby)
-                return g_strdup("another daemon owns the name org.idled1");
         if (pause)
                 return g_strdup_printf("paused by %s: %s", pause->owner, pause->reason);
         if (manager->setup.dry_run)

@@ -142,10 +142,11 @@ static void add_event(Recorder *recorder, const char *kind, const char *cpus, co
 
 static void add_transitions(const Manager *manager, Recorder *recorder)
 {
-        uint64_t last = history_count(manager->history);
+        uint64_t last = history_count(journal_history(manager->journal));
 
         while (recorder->transition < last) {
-                const Transition *t = history_find(manager->history, ++recorder->transition);
+                const Transition *t = history_find(journal_history(manager->journal),
+                                                   ++recorder->transition);
                 g_autofree char *text = t ? transition_explain(t) : NULL;
 
                 if (t)
@@ -223,7 +224,7 @@ static void add_profile(const Manager *manager, Recorder *recorder)
 
 static bool is_paused(const Manager *manager)
 {
-        return manager->standby || manager->pauses->len > 0;
+        return manager->pauses->len > 0;
 }
 
 static void add_pause(const Manager *manager, Recorder *recorder)
@@ -262,7 +263,7 @@ void manager_record_changes(Manager *manager, unsigned changes)
 /* The CPUs, if they are not those that were recorded. */
 static void put_machine(const Manager *manager, Recorder *recorder)
 {
-        const Topology *topology = manager->topology;
+        const Topology *topology = manager->machine.topology;
         g_autofree IdleTable *tables = NULL;
         g_autofree char *cpus = NULL;
 
@@ -281,7 +282,7 @@ static void put_machine(const Manager *manager, Recorder *recorder)
 
 static void fill_cpus(const Manager *manager, Recorder *recorder)
 {
-        CPUSET_FOREACH(cpu, &manager->topology->online) {
+        CPUSET_FOREACH(cpu, &manager->machine.topology->online) {
                 const CpuWish *wish = manager->plan.cpus ? &manager->plan.cpus[cpu] : NULL;
                 RecordingCpu *row = &recorder->cpus[cpu];
 
@@ -307,18 +308,19 @@ static void put_set(Recorder *recorder, const char *name, const CpuSet *set)
 static void put_daemon(const Manager *manager, Recorder *recorder)
 {
         RecordingSampler *sampler = recorder->sampler;
-        CpuSet allowed = manager->topology->online;
+        CpuSet allowed = manager->machine.topology->online;
 
         cpuset_subtract(&allowed, &manager->parked);
         put_set(recorder, "parked", &manager->parked);
         put_set(recorder, "allowed", &allowed);
-        recording_sample_number(sampler, "wanted_cores", NULL, "cores", 0,
-                                topology_count_cores(manager->topology, &manager->plan.allowed));
+        recording_sample_number(
+                sampler, "wanted_cores", NULL, "cores", 0,
+                topology_count_cores(manager->machine.topology, &manager->plan.allowed));
         recording_sample_number(sampler, "active_cores", NULL, "cores", 0,
-                                topology_count_cores(manager->topology, &allowed));
+                                topology_count_cores(manager->machine.topology, &allowed));
         recording_sample_number(sampler, "holds", NULL, "", 0, holds_count(manager->holds));
         recording_sample_number(sampler, "transitions", NULL, "", 0,
-                                (double)history_count(manager->history));
+                                (double)history_count(journal_history(manager->journal)));
         recording_sample_number(sampler, "paused", NULL, "", 0, is_paused(manager));
         recording_sample_text(sampler, "profile", NULL, profile_name(manager));
         recording_sample_number(sampler, "daemon_cpu_usec", NULL, "us", 0,
@@ -410,7 +412,7 @@ static int start_timer(Manager *manager, Recorder *recorder)
 static void begin(Manager *manager, const RecordingOptions *options)
 {
         Recorder *recorder = g_new0(Recorder, 1);
-        int n_cpus = manager->topology->n_cpus, r;
+        int n_cpus = manager->machine.topology->n_cpus, r;
 
         recorder->options = *options;
         recorder->previous = counters_new(n_cpus);
@@ -421,7 +423,7 @@ static void begin(Manager *manager, const RecordingOptions *options)
         recorder->cpus = g_new(RecordingCpu, (gsize)n_cpus);
         recorder->holds = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
         recorder->job.contents = g_byte_array_new();
-        recorder->transition = history_count(manager->history);
+        recorder->transition = history_count(journal_history(manager->journal));
         manager->recorder = recorder;
         r = start_timer(manager, recorder);
         if (r < 0)

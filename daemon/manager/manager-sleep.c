@@ -41,9 +41,9 @@ static uint64_t slept_by_clocks(void)
 }
 
 /* All knobs count as set by firmware or kernel, and the plan must be carried out again. */
-static void distrust_knobs(Manager *manager)
+void manager_distrust_knobs(Manager *manager)
 {
-        cpuset_or(&manager->returned, &manager->topology->online);
+        cpuset_or(&manager->returned, &manager->machine.topology->online);
         manager->stale = true;
 }
 
@@ -56,15 +56,6 @@ bool manager_note_sleep(Manager *manager)
         log_debug("The machine was asleep");
         manager->slept_usec = slept;
         manager_interrupt_evaluation(manager, DROP_SLEEP);
-        distrust_knobs(manager);
+        manager_distrust_knobs(manager);
         return true;
-}
-
-void manager_resumed(Manager *manager)
-{
-        if (!manager_note_sleep(manager)) /* too short for the clocks, or noticed before */
-                distrust_knobs(manager);
-        manager_rescan(manager);
-        manager_recheck_facts(manager);
-        manager_wake(manager);
 }

@@ -2,10 +2,8 @@
 /*
  * What makes the manager tick.
  *
- * - A timer, when a policy asked for a period. It has slack, so that the kernel can let it go off
- *   with others, and stretches while nothing changes (cadence.h). Without a period it goes off once
- *   a minute while something is changed, to see whether that is still so.
- * - While CPUs are parked, the kernel, which reports new load (manager-guard.c).
+ * - A timer (tick-timer.c).
+ * - While CPUs are parked, the kernel, which reports new load (load-watch.c).
  * - CPUs that come and go, reported by udev.
  * - Mains that is plugged in or out, reported by udev too, if a policy reads it.
  * - A driver that comes late, as far as it is a module: no event reports drivers of frequencies and
@@ -33,125 +31,10 @@
 /* A module is reported before it is ready, and seldom comes alone. */
 #define DRIVER_USEC G_USEC_PER_SEC
 
-/* Without a change for so long all is quiet; up to as much again, with some other timer. */
-#define QUIET_USEC (5 * G_USEC_PER_SEC)
-
-/* The slack of a timer that has none: 0 would mean a quarter of a second. */
-#define EXACT_USEC 1
-
-void manager_set_timer(sd_event_source *timer, uint64_t usec)
-{
-        int r = sd_event_source_set_time_relative(timer, usec);
-
-        if (r >= 0)
-                r = sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
-        if (r < 0)
-                log_error_errno(r, "Failed to set a timer: %m");
-}
-
-static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
-{
-        Manager *manager = userdata;
-        uint64_t slack = 0, now = manager_now();
-
-        /* A time of 0 means "soon": manager_wake(). */
-        sd_event_source_get_time_accuracy(source, &slack);
-        if (usec > 0 && now > usec + slack)
-                manager->late_usec = MAX(manager->late_usec, now - usec - slack);
-        manager_tick(manager);
-        return 0;
-}
-
-void manager_wake(Manager *manager)
-{
-        int r;
-
-        r = sd_event_source_set_time(manager->timer, 0);
-        if (r >= 0)
-                r = sd_event_source_set_enabled(manager->timer, SD_EVENT_ONESHOT);
-        if (r < 0)
-                log_error_errno(r, "Failed to set a timer: %m");
-}
-
-static uint64_t max_stretch(const Manager *manager)
-{
-        const DaemonOptions *options = config_section(manager->config, "Daemon")->options;
-
-        return options->max_stretch;
-}
-
-/* The interval, 0 for none, or that until `usec` if it is sooner. */
-static uint64_t sooner(uint64_t interval, uint64_t usec)
-{
-        uint64_t now = manager_now(), rest = usec > now ? usec - now : 1;
-
-        return interval == 0 ? rest : MIN(interval, rest);
-}
-
-void manager_arm(Manager *manager, bool changed)
-{
-        Cadence cadence = {
-                .period_usec = manager->plan.period_usec,
-                .settled = manager->plan.settled,
-                .changed = changed || manager_expects_load(manager),
-                .most_usec = manager_guard(manager),
-                .max_stretch = max_stretch(manager),
-        };
-        uint64_t interval;
-        bool exact;
-        int r;
-
-        manager->stretch = cadence_stretch(&cadence, manager->stretch);
-        interval = manager->stretch * cadence.period_usec;
-        if (interval > 0 && interval < READING_USEC)
-                interval = READING_USEC;
-        if (interval == 0)
-                interval = manager_check_after(manager);
-        if (manager->look_again_usec > 0)
-                interval = sooner(interval, manager->look_again_usec);
-        interval = cadence_wake(interval, manager->plan.wake_at_usec, manager_now(), &exact);
-        manager->interval_usec = interval;
-        if (interval == 0) {
-                sd_event_source_set_enabled(manager->timer, SD_EVENT_OFF);
-                return;
-        }
-        r = sd_event_source_set_time_relative(manager->timer, interval);
-        if (r >= 0)
-                r = sd_event_source_set_time_accuracy(manager->timer,
-                                                      exact ? EXACT_USEC : interval / 4);
-        if (r >= 0)
-                r = sd_event_source_set_enabled(manager->timer, SD_EVENT_ONESHOT);
-        if (r < 0)
-                log_error_errno(r, "Failed to set a timer: %m");
-}
-
-void manager_arm_sooner(Manager *manager)
-{
-        uint64_t due = UINT64_MAX, next = UINT64_MAX;
-        int enabled = SD_EVENT_OFF;
-
-        if (sd_event_source_get_enabled(manager->timer, &enabled) > 0)
-                sd_event_source_get_time(manager->timer, &due);
-        manager_arm(manager, true);
-        if (sd_event_source_get_enabled(manager->timer, &enabled) > 0)
-                sd_event_source_get_time(manager->timer, &next);
-        /* What no event brought near was for a period, or for knobs, that are no more. */
-        if (due >= next || (manager->interval_usec == 0 && due > manager_now() + READING_USEC))
-                return;
-        sd_event_source_set_time(manager->timer, due);
-        sd_event_source_set_enabled(manager->timer, SD_EVENT_ONESHOT);
-}
-
 static int on_quiet(sd_event_source *source, uint64_t usec, void *userdata)
 {
         memory_settle();
         return 0;
-}
-
-void manager_settle_later(Manager *manager)
-{
-        if (manager->quiet_timer)
-                manager_set_timer(manager->quiet_timer, QUIET_USEC);
 }
 
 /* Mains came or went: the last reading of it is invalid, and the next one decides. */
@@ -159,8 +42,8 @@ static void power_moved(Manager *manager)
 {
         if (!(manager_needed_senses(manager) & SENSE_POWER))
                 return;
-        sensors_reopen(manager->sensors, SENSE_POWER, manager->topology);
-        manager_set_timer(manager->timer, READING_USEC);
+        sensors_reopen(manager->sensors, SENSE_POWER, manager->machine.topology);
+        tick_timer_in(manager->timer, READING_USEC);
 }
 
 /* A CPU that went and came back within one event has new knobs, made by the kernel. */
@@ -181,7 +64,7 @@ static bool note_returned(Manager *manager, sd_device *device)
 static void module_moved(Manager *manager)
 {
         if (manager_wishes_cpus(manager))
-                manager_set_timer(manager->drivers_timer, DRIVER_USEC);
+                timer_set_in(manager->drivers_timer, DRIVER_USEC);
 }
 
 static int on_drivers(sd_event_source *source, uint64_t usec, void *userdata)
@@ -244,15 +127,15 @@ static uint64_t energy_period(const Manager *manager)
 {
         uint64_t deadline = sensors_energy_deadline(manager->sensors);
 
-        return deadline == UINT64_MAX ? deadline : MAX(deadline / 4 * 3, ENERGY_INTERVAL_USEC);
+        return deadline == UINT64_MAX ? deadline : MAX(deadline / 4 * 3, OBSERVERS_ENERGY_USEC);
 }
 
 static int on_energy(sd_event_source *source, uint64_t usec, void *userdata)
 {
         Manager *manager = userdata;
 
-        manager_observe(manager, SENSE_ENERGY);
-        manager_set_timer(source, energy_period(manager));
+        observers_read(manager->observers, SENSE_ENERGY);
+        timer_set_in(source, energy_period(manager));
         return 0;
 }
 
@@ -300,15 +183,17 @@ static int listen_for_clock(Manager *manager)
         return r;
 }
 
+static void on_tick(void *userdata)
+{
+        manager_tick(userdata);
+}
+
 void manager_listen(Manager *manager)
 {
         uint64_t period = energy_period(manager);
         int r;
 
-        r = sd_event_add_time(manager->event, &manager->timer, CLOCK_MONOTONIC, 0, 0, on_timer,
-                              manager);
-        if (r >= 0)
-                r = sd_event_source_set_enabled(manager->timer, SD_EVENT_OFF);
+        r = tick_timer_listen(manager->timer, manager->event, on_tick, manager);
         if (r >= 0 && period != UINT64_MAX)
                 r = sd_event_add_time_relative(manager->event, &manager->energy_timer,
                                                CLOCK_MONOTONIC, period, period / 4, on_energy,
@@ -336,10 +221,10 @@ void manager_listen(Manager *manager)
 void manager_unlisten(Manager *manager)
 {
         manager->monitor = sd_device_monitor_unref(manager->monitor);
-        manager->timer = sd_event_source_disable_unref(manager->timer);
+        tick_timer_unlisten(manager->timer);
         manager->clock = sd_event_source_disable_unref(manager->clock);
         manager->drivers_timer = sd_event_source_disable_unref(manager->drivers_timer);
-        manager_unguard(manager);
+        load_watch_stop(manager->load_watch);
         manager->energy_timer = sd_event_source_disable_unref(manager->energy_timer);
         manager->quiet_timer = sd_event_source_disable_unref(manager->quiet_timer);
         manager_unwatch_groups(manager);

@@ -27,6 +27,7 @@
 #include "manager/manager-parts.h"
 #include "manager/windows.h"
 #include "sense/cpusets.h"
+#include "sense/pins.h"
 #include "sense/terminals.h"
 
 /* Cgroups seldom change alone. */
@@ -262,7 +263,7 @@ static void add_groups(const Manager *manager, const KnobKind *kind, GPtrArray *
 static const Pins *unit_pins(Watching *w)
 {
         if (!w->unit_pins)
-                w->unit_pins = unit_table_pins(w->units, w->manager->topology,
+                w->unit_pins = unit_table_pins(w->units, w->manager->machine.topology,
                                                pins_are_forgotten(w->manager->setup.root));
         return w->unit_pins;
 }
@@ -279,8 +280,8 @@ static const Pins *group_pins(Watching *w)
         g_ptr_array_add(ours, g_strdup("/idled.parked"));
         g_ptr_array_add(ours, NULL);
         w->group_pins = g_new0(Pins, 1);
-        cpusets_read(w->manager->setup.root, w->manager->topology, (const char *const *)ours->pdata,
-                     w->group_pins);
+        cpusets_read(w->manager->setup.root, w->manager->machine.topology,
+                     (const char *const *)ours->pdata, w->group_pins);
         return w->group_pins;
 }
 
@@ -295,7 +296,7 @@ bool manager_dependents(Manager *manager, bool fresh, bool wait, Dependents *ret
         g_clear_pointer(&w->why, g_free);
         windows_open(&w->windows, now_usec(), &w->why);
         *ret_who = (Dependents){
-                .tasks = manager->pins,
+                .tasks = affinity_cache_tasks(manager->affinities),
                 .units = unit_pins(w),
                 .groups = group_pins(w),
                 .window = w->why,

@@ -12,7 +12,7 @@
 #include <systemd/sd-event.h>
 
 #include "bench.h"
-#include "manager/manager.h"
+#include "manager/manager-parts.h"
 
 #define SINGLE_TICKS 41
 
@@ -48,13 +48,13 @@ static Manager *manager_make(const char *path)
 /* CPU time of one tick, the last reading being 100 ms old; negative if it changed something. */
 static double tick_once(Manager *manager)
 {
-        uint64_t transitions = history_count(manager->history);
+        uint64_t transitions = history_count(manager_history(manager));
         double start;
 
         manager->current->time_usec -= 100000;
         start = cpu_usec();
         manager_tick(manager);
-        return transitions == history_count(manager->history) ? cpu_usec() - start : -1;
+        return transitions == history_count(manager_history(manager)) ? cpu_usec() - start : -1;
 }
 
 static double median(double *values, int n)
@@ -88,7 +88,7 @@ static void as_they_come(Manager *manager, bool library, double *ret_tick, doubl
                 if (library) {
                         g_usleep(60000);
                         start = cpu_usec();
-                        libcpupower_read(&manager->topology->online);
+                        libcpupower_read(&manager_topology(manager)->online);
                         readings[i] = cpu_usec() - start;
                 }
         }
@@ -105,7 +105,7 @@ static void bench(const Machine *machine)
 
         at_once = ticks_at_once(manager);
         if (!machine->path || tree_mount(machine))
-                library = bench_libcpupower(&manager->topology->online, &counters);
+                library = bench_libcpupower(&manager_topology(manager)->online, &counters);
         as_they_come(manager, counters > 0, &single, &library_single);
         printf("%-22s %8.1f %13.1f %9.0f", machine->title, at_once, single, machine->target_usec);
         if (counters)

@@ -11,7 +11,7 @@
 
 #include "act/tune/tuning.h"
 #include "bench.h"
-#include "manager/manager.h"
+#include "manager/manager-view.h"
 
 #define SWITCHES 101
 
@@ -72,7 +72,7 @@ static GPtrArray *list_files(Manager *manager)
 
         for (int round = 0; round < 2; round++) {
                 set_profile(manager, round ? "power-saver" : "latency", &cpu);
-                for (int i = 0, n = knobs_list(manager->knobs, &knobs); i < n; i++)
+                for (int i = 0, n = knobs_list(manager_knobs(manager), &knobs); i < n; i++)
                         g_hash_table_add(seen, g_strdup(knobs[i]->name));
         }
         g_hash_table_iter_init(&iter, seen);
@@ -130,12 +130,12 @@ static void bench(const Machine *machine)
         for (int i = 0; i < SWITCHES; i++) {
                 const char *name = i % 2 ? "power-saver" : "latency";
 
-                before = knobs_writes(manager->knobs);
+                before = knobs_writes(manager_knobs(manager));
                 changed[i] = set_profile(manager, name, &changed_cpu[i]);
-                writes = knobs_writes(manager->knobs) - before;
+                writes = knobs_writes(manager_knobs(manager)) - before;
                 same[i] = set_profile(manager, name, &same_cpu[i]);
-                same_writes += knobs_writes(manager->knobs) - before - writes;
-                plain[i] = write_files(manager->setup.root, files, &plain_cpu[i]);
+                same_writes += knobs_writes(manager_knobs(manager)) - before - writes;
+                plain[i] = write_files(manager_setup(manager)->root, files, &plain_cpu[i]);
         }
         printf("%s; at most %.0f us for a switch\n", machine->title, machine->target_usec);
         print_row("switch", writes, changed, changed_cpu);

@@ -69,6 +69,9 @@ LIBRARIES = {
     "zstd.h": (["recording"], 1),
 }
 
+# Headers that are for the files of one folder: what they define is opaque to all others.
+PRIVATE = {"manager/manager-parts.h": "daemon/manager"}
+
 # Installed headers, which plugins are built with: they include only installed headers.
 INSTALLED = ["base/cpuset.h", "base/setting.h", "model/frequency.h", "model/hold.h",
              "model/idle-table.h", "model/snapshot.h", "model/topology.h",
@@ -121,6 +124,8 @@ def check_file(path, users):
         if is_system:
             wrong = check_library(header, layer)
             users.setdefault(header, []).append(name)
+        elif PRIVATE.get(header, layer) != layer:
+            wrong = f'"{header}" is only for {PRIVATE[header]}'
         elif not may_include(layer, header, path):
             wrong = f'"{header}" is not below {layer}'
         elif f"{path.parent.name}/{path.name}" in INSTALLED and header not in INSTALLED:

@@ -20,17 +20,15 @@
  * of 4096 characters or more is refused before it is tried; values are read with their newline;
  * mounts are searched once, by absolute path; a walk over groups reads every file of each (47 ms
  * for 100 groups). So empty lists go past it, groups are listed without it, and it is used only if
- * the root that we are given is the one it sees. cgroup_init() clears a table of 800 kB of which a
- * few entries are then used; the pages that are still all zero are returned to the kernel.
+ * the root that we are given is the one it sees. cgroup_init() clears a table of 800 kB, which
+ * stays in memory; on hosts where systemd parks it is not called.
  */
 #include "act/park/park-common.h"
 
 #include <dirent.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libcgroup.h>
-#include <link.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -38,7 +36,6 @@
 #include "act/park/park-nested.h"
 #include "base/cpuset-text.h"
 #include "base/file.h"
-#include "base/memory.h"
 
 #define FILE_NAME "cpuset.cpus"
 
@@ -81,20 +78,6 @@ static void say_nothing(void *userdata, int level, const char *format, va_list a
 {
 }
 
-/* The table of mounts is libcgroup's own and in no header; where it is called otherwise it stays.
- */
-static void shrink_table(void)
-{
-        void *table = dlsym(RTLD_DEFAULT, "cg_mount_table"), *found = NULL;
-        const ElfW(Sym) * symbol;
-        Dl_info info;
-
-        if (table && dladdr1(table, &info, &found, RTLD_DL_SYMENT) && found) {
-                symbol = found;
-                memory_drop_zeros(table, symbol->st_size);
-        }
-}
-
 /* Where the cpusets are, relative to the root. -EOPNOTSUPP: nowhere, or libcgroup sees another
  * machine than the one below the root. */
 static int find_mount(int root, char **ret_path)
@@ -110,7 +93,6 @@ static int find_mount(int root, char **ret_path)
                 r = cgroup_init();
                 if (r)
                         return errno_of(r) == -EIO ? -EOPNOTSUPP : errno_of(r);
-                shrink_table();
                 ready = true;
         }
         if (cgroup_get_subsys_mount_point(PARK_CONTROLLER, &mount))

@@ -38,7 +38,7 @@ static void hold_end(PowerHold *hold)
         g_free(hold->sender);
         g_free(hold);
         if (manager) /* else all holds are gone already */
-                holds_remove(manager->holds, id);
+                holds_remove(manager_holds(manager), id);
 }
 
 static int owner_gone(sd_bus_track *track, void *userdata)
@@ -60,7 +60,7 @@ static int add_hold(BusPower *power, sd_bus_message *message, const HoldRequest 
         if (r >= 0)
                 r = sd_bus_track_add_sender(hold->track, message);
         if (r >= 0)
-                r = holds_add(power->bus->manager->holds, request, NULL, &hold->id);
+                r = holds_add(manager_holds(power->bus->manager), request, NULL, &hold->id);
         if (r < 0) {
                 sd_bus_track_unref(hold->track);
                 g_free(hold->sender);
@@ -90,7 +90,7 @@ static int read_request(sd_bus_message *message, const Bus *bus, HoldRequest *re
                 return r;
         request.uid = sender.uid;
         if (g_str_equal(request.profile, PROFILE_BALANCED) || !power_is_profile(request.profile) ||
-            !config_profile(manager->config, request.profile))
+            !config_profile(manager_config(manager), request.profile))
                 return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
                                         "Only the profiles power-saver and performance can be "
                                         "held");
@@ -181,7 +181,7 @@ static void end_all(BusPower *power, bool tell)
         Manager *manager = power->bus->manager;
 
         if (manager)
-                holds_defer(manager->holds, true);
+                holds_defer(manager_holds(manager), true);
         while (power->holds->len > 0) {
                 PowerHold *hold = g_ptr_array_index(power->holds, 0);
 
@@ -190,7 +190,7 @@ static void end_all(BusPower *power, bool tell)
                 hold_end(hold);
         }
         if (manager)
-                holds_defer(manager->holds, false);
+                holds_defer(manager_holds(manager), false);
 }
 
 void power_holds_cancel(BusPower *power)
@@ -203,7 +203,7 @@ void power_holds_follow(BusPower *power)
         for (guint i = power->holds->len; i > 0; i--) {
                 PowerHold *hold = g_ptr_array_index(power->holds, i - 1);
 
-                if (holds_find(power->bus->manager->holds, hold->id))
+                if (holds_find(manager_holds(power->bus->manager), hold->id))
                         continue;
                 tell_released(hold);
                 hold_end(hold);
@@ -218,8 +218,9 @@ void power_holds_drop(BusPower *power)
 /* One of the three that clients know; NULL if the hold asks for none that there is. */
 static const char *shown_profile(const Manager *manager, const Held *held)
 {
-        const Profile *profile = held->profile ? config_profile(manager->config, held->profile)
-                                               : NULL;
+        const Profile *profile = held->profile
+                                         ? config_profile(manager_config(manager), held->profile)
+                                         : NULL;
 
         return profile ? profile->family : NULL;
 }
@@ -228,8 +229,8 @@ int power_append_holds(sd_bus_message *message, const Manager *manager)
 {
         int r = sd_bus_message_open_container(message, 'a', "a{sv}");
 
-        for (unsigned i = 0; r >= 0 && i < holds_count(manager->holds); i++) {
-                const Held *held = holds_nth(manager->holds, i);
+        for (unsigned i = 0; r >= 0 && i < holds_count(manager_holds(manager)); i++) {
+                const Held *held = holds_nth(manager_holds(manager), i);
                 const char *profile = shown_profile(manager, held);
 
                 if (profile)
@@ -244,8 +245,8 @@ char *power_describe_holds(const Manager *manager)
 {
         GString *text = g_string_new(NULL);
 
-        for (unsigned i = 0; i < holds_count(manager->holds); i++) {
-                const Held *held = holds_nth(manager->holds, i);
+        for (unsigned i = 0; i < holds_count(manager_holds(manager)); i++) {
+                const Held *held = holds_nth(manager_holds(manager), i);
                 const char *profile = shown_profile(manager, held);
 
                 if (profile)

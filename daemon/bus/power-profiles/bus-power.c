@@ -20,7 +20,7 @@
 
 static const char *active_profile(const BusPower *power)
 {
-        const Profile *profile = power->bus->manager->config->profile;
+        const Profile *profile = manager_config(power->bus->manager)->profile;
 
         return profile ? profile->family : PROFILE_BALANCED;
 }
@@ -58,7 +58,7 @@ BUS_GETTER(get_profiles)
         int r = sd_bus_message_open_container(reply, 'a', "a{sv}");
 
         for (int i = 0; r >= 0 && power_profiles[i]; i++)
-                if (config_profile(power->bus->manager->config, power_profiles[i]))
+                if (config_profile(manager_config(power->bus->manager), power_profiles[i]))
                         r = sd_bus_message_append(reply, "a{sv}", 3, "Profile", "s",
                                                   power_profiles[i], "Driver", "s", DRIVER,
                                                   "CpuDriver", "s", DRIVER);
@@ -89,7 +89,7 @@ BUS_GETTER(get_version)
 
 static bool is_battery_aware(const Manager *manager)
 {
-        const DaemonOptions *options = config_section(manager->config, "Daemon")->options;
+        const DaemonOptions *options = config_section(manager_config(manager), "Daemon")->options;
 
         return !g_str_equal(options->profile_ac, options->profile_battery);
 }
@@ -119,10 +119,10 @@ static int do_set_active(sd_bus_message *message, void *userdata, sd_bus_error *
                 return r;
         if (!bus->power)
                 return power_refuse(error);
-        if (!power_is_profile(name) || !config_profile(bus->manager->config, name))
+        if (!power_is_profile(name) || !config_profile(manager_config(bus->manager), name))
                 return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
                                         "Expected power-saver, balanced or performance");
-        holds = bus->manager->holds;
+        holds = manager_holds(bus->manager);
         holds_defer(holds, true);
         r = bus_set_profile(bus, name, error);
         if (r >= 0 && bus->power->holds->len > 0) {
@@ -244,7 +244,7 @@ static char *describe(const BusPower *power, size_t i)
         return i == 0   ? g_strdup(active_profile(power))
                : i == 1 ? degraded(power)
                : i == 2 ? power_describe_holds(manager)
-               : i == 3 ? config_profile_names(manager->config)
+               : i == 3 ? config_profile_names(manager_config(manager))
                         : g_strdup(is_battery_aware(manager) ? "yes" : "no");
 }
 
@@ -292,7 +292,8 @@ static void tell_owners_and_all(BusPower *power)
 
 static bool is_wanted(const Bus *bus)
 {
-        const DaemonOptions *options = config_section(bus->manager->config, "Daemon")->options;
+        const DaemonOptions *options =
+                config_section(manager_config(bus->manager), "Daemon")->options;
 
         return options->power_profiles_names;
 }

@@ -108,12 +108,12 @@ START_TEST(comes_late)
                 ck_assert_int_eq(mkdirat(tree.root, "sys/devices/system/cpu/cpufreq", 0755), 0);
         start("Governor=performance\n");
         look(c->look);
-        ck_case(c->name, manager->n_frequency == 0, "found some");
+        ck_case(c->name, manager->machine.n_frequency == 0, "found some");
         ck_case(c->name, manager_apply_error(manager) == 0, "an error");
         changes = 0;
         move("sys/later", "sys/devices/system/cpu/cpufreq");
         look(c->look);
-        ck_case(c->name, manager->n_frequency == 8, "not found");
+        ck_case(c->name, manager->machine.n_frequency == 8, "not found");
         ck_case(c->name, changes & CHANGE_MISSING, "not reported");
         ck_case(c->name, manager_apply_error(manager) == 0, "an error");
         expect(GOVERNOR, "performance");
@@ -175,12 +175,8 @@ END_TEST
 /* As if a minute had passed, if anything is set to happen then. */
 static void pass_a_minute(void)
 {
-        int enabled = SD_EVENT_OFF;
-
-        sd_event_source_get_enabled(manager->timer, &enabled);
-        ck_assert_int_eq(enabled, SD_EVENT_ONESHOT);
-        sd_event_source_set_time(manager->timer, (uint64_t)g_get_monotonic_time());
-        sd_event_source_set_time_accuracy(manager->timer, 1);
+        ck_assert(tick_timer_is_set(manager->timer));
+        tick_timer_at(manager->timer, (uint64_t)g_get_monotonic_time(), 1);
         manager->checked_usec = 0;
         ck_assert_int_gt(sd_event_run(event, UINT64_MAX), 0);
 }
@@ -193,18 +189,18 @@ START_TEST(drift)
 
         tree = machine_tree("synthetic-laptop.machine");
         start("");
-        ck_assert_uint_eq(manager->interval_usec, 0);
+        ck_assert_uint_eq(manager_interval_usec(manager), 0);
         set_option("Latency", "90");
         look(nothing);
-        ck_assert_uint_eq(manager->interval_usec, 60000000);
+        ck_assert_uint_eq(manager_interval_usec(manager), 60000000);
         pass_a_minute();
-        ck_assert_uint_eq(manager->interval_usec, 60000000);
+        ck_assert_uint_eq(manager_interval_usec(manager), 60000000);
         knobs_restore(manager->knobs, NULL, NULL); /* as when the last hold ends */
         manager_arm_sooner(manager);
-        ck_assert_int_eq(sd_event_source_get_enabled(manager->timer, NULL), 0);
+        ck_assert(!tick_timer_is_set(manager->timer));
         manager->stale = true;
         manager_tick(manager);
-        ck_assert_uint_eq(manager->interval_usec, 60000000);
+        ck_assert_uint_eq(manager_interval_usec(manager), 60000000);
         changes = 0;
         for (int cpu = 0; cpu < 4; cpu++) {
                 g_autofree char *file = g_strdup_printf(
@@ -217,7 +213,7 @@ START_TEST(drift)
         ck_assert_int_eq(knobs_list(manager->knobs, &knobs), 4);
         for (int i = 0; i < 4; i++)
                 ck_assert_int_eq(knobs[i]->state, KNOB_FOREIGN);
-        ck_assert_uint_eq(manager->interval_usec, 0);
+        ck_assert_uint_eq(manager_interval_usec(manager), 0);
         manager_free(manager);
         expect(LATENCY, "7");
         sd_event_unref(event);
@@ -302,14 +298,14 @@ START_TEST(fewer_counted)
         tree_put(&tree, "proc/stat", STAT_OF(STAT_OF_CPU(0) STAT_OF_CPU(1)));
         start("Latency=100\n");
         ck_assert(cpuset_equal(&manager->counted, &two));
-        ck_assert(cpuset_equal(&manager->topology->online, &eight));
+        ck_assert(cpuset_equal(&manager->machine.topology->online, &eight));
 
         count(STAT_OF(STAT_OF_CPU(0) STAT_OF_CPU(1)));
         tree_put(&tree, "sys/devices/system/cpu/online", "0-6");
         count(STAT_OF(STAT_OF_CPU(0) STAT_OF_CPU(1)));
-        ck_assert(cpuset_equal(&manager->topology->online, &eight));
+        ck_assert(cpuset_equal(&manager->machine.topology->online, &eight));
         count(STAT_OF(STAT_OF_CPU(0)));
-        ck_assert(cpuset_equal(&manager->topology->online, &seven));
+        ck_assert(cpuset_equal(&manager->machine.topology->online, &seven));
         manager_free(manager);
         sd_event_unref(event);
         tree_done(&tree);
@@ -332,14 +328,14 @@ START_TEST(counted_before_it_went)
         start("Latency=100\n");
         tree_put(&tree, "sys/devices/system/cpu/online", "0-6");
         count(STAT_OF(STAT_OF_CPU(0)));
-        ck_assert(cpuset_equal(&manager->topology->online, &seven));
+        ck_assert(cpuset_equal(&manager->machine.topology->online, &seven));
         count(STAT_OF(STAT_OF_SEVEN STAT_OF_CPU(7)));
-        ck_assert(cpuset_equal(&manager->topology->online, &seven));
+        ck_assert(cpuset_equal(&manager->machine.topology->online, &seven));
         if (_i > 0)
                 count(STAT_OF(STAT_OF_SEVEN));
         tree_put(&tree, "sys/devices/system/cpu/online", "0-7");
         count(STAT_OF(STAT_OF_SEVEN STAT_OF_CPU(7)));
-        ck_assert(cpuset_equal(&manager->topology->online, &eight));
+        ck_assert(cpuset_equal(&manager->machine.topology->online, &eight));
         manager_free(manager);
         sd_event_unref(event);
         tree_done(&tree);
@@ -356,7 +352,7 @@ START_TEST(record_that_can_be_written_again)
         set_option("Governor", "performance");
         ck_assert_int_lt(manager_apply_error(manager), 0);
         expect(GOVERNOR, "powersave");
-        ck_assert_msg(manager->interval_usec > 0, "nothing makes it try again");
+        ck_assert_msg(manager_interval_usec(manager) > 0, "nothing makes it try again");
         tick();
         expect(GOVERNOR, "powersave");
         ck_assert_int_eq(unlinkat(tree.root, "run/idled/undo", AT_REMOVEDIR), 0);

@@ -7,8 +7,29 @@
  * the load must not pay for them. Fine-grained energy is a side channel, so energy is averaged over
  * at least a second.
  */
+#include "manager/observers.h"
+
+#include <glib.h>
+
 #include "base/log.h"
-#include "manager/manager-parts.h"
+
+/* Readings of one kind that are made only on a query. */
+typedef struct Observer {
+        unsigned senses;
+        uint64_t min_interval_usec; /* asked again sooner, the last answer is given */
+        Counters *previous, *current;
+        Snapshot *snapshot;
+} Observer;
+
+enum { OBSERVE_LOAD, OBSERVE_RESIDENCY, OBSERVE_ENERGY, OBSERVERS };
+
+struct Observers {
+        Sensors *sensors;
+        Observer kinds[OBSERVERS];
+        GArray *energy;       /* of EnergyTotal, by energy domain */
+        CpuTotal *totals;     /* by CPU number */
+        double pressure_usec; /* in which some task waited for a CPU, since the start */
+};
 
 static const struct {
         unsigned senses;
@@ -16,7 +37,7 @@ static const struct {
 } kinds[OBSERVERS] = {
         [OBSERVE_LOAD] = { SENSE_LOAD | SENSE_LOADAVG | SENSE_PRESSURE | SENSE_POWER, 100000 },
         [OBSERVE_RESIDENCY] = { SENSE_LOAD | SENSE_RESIDENCY | SENSE_MISSES, 100000 },
-        [OBSERVE_ENERGY] = { SENSE_LOAD | SENSE_ENERGY, ENERGY_INTERVAL_USEC },
+        [OBSERVE_ENERGY] = { SENSE_LOAD | SENSE_ENERGY, OBSERVERS_ENERGY_USEC },
 };
 
 /* /proc/stat counts in steps of 10 ms: a query gets no interval if it comes so soon after the start
@@ -28,7 +49,7 @@ static const struct {
  * second. */
 static bool is_fresh(const Observer *o)
 {
-        uint64_t age = manager_now() - o->current->time_usec;
+        uint64_t age = (uint64_t)g_get_monotonic_time() - o->current->time_usec;
         bool first = o->snapshot->interval_usec == 0 && !(o->senses & SENSE_ENERGY);
 
         if (o->current->time_usec == 0)
@@ -36,12 +57,12 @@ static bool is_fresh(const Observer *o)
         return age < (first ? FIRST_INTERVAL_USEC : o->min_interval_usec);
 }
 
-static int observe_again(Manager *manager, Observer *o)
+static int observe_again(Observers *observers, Observer *o)
 {
         Counters *spare = o->previous;
         int r;
 
-        r = counters_read(manager->sensors, o->senses, spare);
+        r = counters_read(observers->sensors, o->senses, spare);
         if (r < 0)
                 return r;
         o->previous = o->current;
@@ -50,14 +71,14 @@ static int observe_again(Manager *manager, Observer *o)
         return 0;
 }
 
-static void add_energy(Manager *manager, const Snapshot *snapshot)
+static void add_energy(Observers *observers, const Snapshot *snapshot)
 {
         for (int i = 0; i < snapshot->n_energy; i++) {
                 EnergyTotal *total;
 
-                if ((guint)i >= manager->energy->len)
-                        g_array_set_size(manager->energy, (guint)i + 1);
-                total = &g_array_index(manager->energy, EnergyTotal, i);
+                if ((guint)i >= observers->energy->len)
+                        g_array_set_size(observers->energy, (guint)i + 1);
+                total = &g_array_index(observers->energy, EnergyTotal, i);
                 if (snapshot->energy[i].valid)
                         total->joules += snapshot->energy[i].joules;
                 else if (snapshot->interval_usec)
@@ -65,16 +86,16 @@ static void add_energy(Manager *manager, const Snapshot *snapshot)
         }
 }
 
-static void add_load(Manager *manager, const Snapshot *snapshot)
+static void add_load(Observers *observers, const Snapshot *snapshot)
 {
         double interval = (double)snapshot->interval_usec;
 
         CPUSET_FOREACH(cpu, &snapshot->cpus)
-                manager->totals[cpu].busy_usec += (double)snapshot->busy[cpu] * interval;
-        manager->pressure_usec += snapshot->pressure * interval;
+                observers->totals[cpu].busy_usec += (double)snapshot->busy[cpu] * interval;
+        observers->pressure_usec += snapshot->pressure * interval;
 }
 
-static void add_residency(Manager *manager, const Snapshot *snapshot)
+static void add_residency(Observers *observers, const Snapshot *snapshot)
 {
         double interval = (double)snapshot->interval_usec;
 
@@ -82,7 +103,7 @@ static void add_residency(Manager *manager, const Snapshot *snapshot)
                 return;
         CPUSET_FOREACH(cpu, &snapshot->cpus) {
                 const Residency *row = &snapshot->residency[cpu];
-                CpuTotal *total = &manager->totals[cpu];
+                CpuTotal *total = &observers->totals[cpu];
 
                 for (int s = 0; s < row->n_states; s++) {
                         total->idle_usec[s] += (double)row->share[s] * interval;
@@ -94,56 +115,79 @@ static void add_residency(Manager *manager, const Snapshot *snapshot)
         }
 }
 
-const Snapshot *manager_observe(Manager *manager, unsigned senses)
+const Snapshot *observers_read(Observers *observers, unsigned senses)
 {
         int kind = senses & SENSE_ENERGY      ? OBSERVE_ENERGY
                    : senses & SENSE_RESIDENCY ? OBSERVE_RESIDENCY
                                               : OBSERVE_LOAD;
-        Observer *o = &manager->observers[kind];
+        Observer *o = &observers->kinds[kind];
         int r;
 
         if (is_fresh(o))
                 return o->snapshot;
-        r = observe_again(manager, o);
+        r = observe_again(observers, o);
         if (r < 0) {
                 log_debug("Failed to read the load: %s", g_strerror(-r));
                 return NULL;
         }
         if (kind == OBSERVE_ENERGY)
-                add_energy(manager, o->snapshot);
+                add_energy(observers, o->snapshot);
         else if (kind == OBSERVE_RESIDENCY)
-                add_residency(manager, o->snapshot);
+                add_residency(observers, o->snapshot);
         else
-                add_load(manager, o->snapshot);
+                add_load(observers, o->snapshot);
         return o->snapshot;
 }
 
-void manager_observers_init(Manager *manager)
+Observers *observers_new(Sensors *sensors, int n_cpus)
 {
-        manager->totals = g_new0(CpuTotal, manager->topology->n_cpus);
-        manager->energy = g_array_new(FALSE, TRUE, sizeof(EnergyTotal));
+        Observers *observers = g_new0(Observers, 1);
+
+        observers->sensors = sensors;
+        observers->totals = g_new0(CpuTotal, (gsize)n_cpus);
+        observers->energy = g_array_new(FALSE, TRUE, sizeof(EnergyTotal));
         for (int i = 0; i < OBSERVERS; i++) {
-                Observer *o = &manager->observers[i];
+                Observer *o = &observers->kinds[i];
 
                 o->senses = kinds[i].senses;
                 o->min_interval_usec = kinds[i].min_interval_usec;
-                o->previous = counters_new(manager->topology->n_cpus);
-                o->current = counters_new(manager->topology->n_cpus);
-                o->snapshot = snapshot_new(manager->topology->n_cpus);
-                manager_observe(manager, o->senses);
+                o->previous = counters_new(n_cpus);
+                o->current = counters_new(n_cpus);
+                o->snapshot = snapshot_new(n_cpus);
+                observers_read(observers, o->senses);
         }
+        return observers;
 }
 
-void manager_observers_done(Manager *manager)
+void observers_free(Observers *observers)
 {
+        if (!observers)
+                return;
         for (int i = 0; i < OBSERVERS; i++) {
-                Observer *o = &manager->observers[i];
+                Observer *o = &observers->kinds[i];
 
                 counters_free(o->previous);
                 counters_free(o->current);
                 snapshot_free(o->snapshot);
         }
-        g_free(manager->totals);
-        if (manager->energy)
-                g_array_unref(manager->energy);
+        g_free(observers->totals);
+        g_array_unref(observers->energy);
+        g_free(observers);
+}
+
+const CpuTotal *observers_cpu(const Observers *observers, int cpu)
+{
+        return &observers->totals[cpu];
+}
+
+EnergyTotal observers_energy(const Observers *observers, int domain)
+{
+        if ((guint)domain >= observers->energy->len)
+                return (EnergyTotal){ 0 };
+        return g_array_index(observers->energy, EnergyTotal, domain);
+}
+
+double observers_pressure_usec(const Observers *observers)
+{
+        return observers->pressure_usec;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Load watches while CPUs are parked, so that ticks may stretch.
+ * The load watch.
  *
  * The first choice is a PSI trigger: the kernel reports when tasks have waited for a CPU for 40 ms
  * within 500 ms, and until then idled needs no reading. It exists only as long as it is of use,
@@ -52,12 +52,16 @@
  * other programs need, and virtual machines mostly none. So MaxStretch= bounds this: by default
  * ticks stretch to 3 s, which leaves a third of the half a wake-up a second that idled may cost.
  */
+#include "manager/load-watch.h"
+
 #include <errno.h>
 #include <sys/epoll.h>
+#include <unistd.h>
 
 #include "base/log.h"
-#include "manager/manager-parts.h"
+#include "manager/cadence.h"
 #include "sense/processes.h"
+#include "sense/sensor.h"
 
 #define LOOK_USEC       30000
 #define HALF_BLIND_USEC (2 * G_USEC_PER_SEC)
@@ -65,43 +69,59 @@
 /* A few messages: one says as much as thousands. */
 #define FORKS_BUFFER_SIZE 4096
 
+struct LoadWatch {
+        sd_event *event;
+        int root;
+        bool live;
+        const LoadWatchCalls *calls;
+        void *userdata;
+
+        sd_event_source *pressure, *forks; /* NULL: not watched now */
+        Quiet quiet;          /* whether new tasks are watched instead, because the trigger costs */
+        int trigger_error;    /* why there is no fast trigger; 0: none was refused */
+        int forks_error;      /* why new tasks are not watched; 0: they may be */
+        bool no_slow_trigger; /* the kernel refuses that, too */
+        bool pressed;         /* the fast trigger fired */
+        bool called;          /* a new task, or the slow trigger */
+};
+
 static int on_pressure(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 {
-        Manager *manager = userdata;
+        LoadWatch *watch = userdata;
 
         if (revents & EPOLLERR) {
                 log_warning("The PSI trigger is gone");
-                manager->pressure = sd_event_source_disable_unref(manager->pressure);
+                watch->pressure = sd_event_source_disable_unref(watch->pressure);
                 return 0;
         }
-        if (manager->trigger_error < 0)
-                manager->called = true;
+        if (watch->trigger_error < 0)
+                watch->called = true;
         else
-                manager->pressed = true;
-        manager_tick(manager);
+                watch->pressed = true;
+        watch->calls->pressure(watch->userdata);
         return 0;
 }
 
 /* Sets a trigger; its end is the end of the descriptor that the event source owns. */
-static int set_trigger(Manager *manager, PressureTrigger trigger)
+static int set_trigger(LoadWatch *watch, PressureTrigger trigger)
 {
-        int fd = pressure_trigger_open(manager->setup.root, trigger), r;
+        int fd = pressure_trigger_open(watch->root, trigger), r;
 
         if (fd < 0)
                 return fd;
-        r = sd_event_add_io(manager->event, &manager->pressure, fd, EPOLLPRI, on_pressure, manager);
+        r = sd_event_add_io(watch->event, &watch->pressure, fd, EPOLLPRI, on_pressure, watch);
         if (r < 0) {
                 close(fd);
                 return r;
         }
-        return sd_event_source_set_io_fd_own(manager->pressure, true);
+        return sd_event_source_set_io_fd_own(watch->pressure, true);
 }
 
 /* A task began: tick soon, and ignore further forks until then. */
 static int on_fork(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 {
-        Manager *manager = userdata;
-        uint64_t soon = manager_now() + LOOK_USEC;
+        LoadWatch *watch = userdata;
+        uint64_t soon = (uint64_t)g_get_monotonic_time() + LOOK_USEC;
         ProcessEvent event;
         int r;
 
@@ -110,137 +130,170 @@ static int on_fork(sd_event_source *source, int fd, uint32_t revents, void *user
                 return 0;
         if (r < 0 && r != -ENOBUFS) {
                 log_warning("Fork events are no longer available (%s)", g_strerror(-r));
-                manager->forks_error = r;
-                manager_unguard(manager);
-                manager_wake(manager);
-                manager_changed(manager, CHANGE_MISSING);
+                watch->forks_error = r;
+                load_watch_stop(watch);
+                watch->calls->lost(watch->userdata);
+                watch->calls->missing(watch->userdata);
                 return 0;
         }
         if (r > 0)
                 log_debug("Process %d started a task: checking the load soon", event.parent);
-        manager->called = true;
-        soon = MAX(soon, manager->current->time_usec + manager->plan.period_usec);
+        watch->called = true;
         r = sd_event_source_set_enabled(source, SD_EVENT_OFF);
         if (r >= 0)
-                r = sd_event_source_set_time(manager->timer, soon);
-        if (r >= 0)
-                r = sd_event_source_set_time_accuracy(manager->timer, LOOK_USEC / 10);
-        if (r >= 0)
-                r = sd_event_source_set_enabled(manager->timer, SD_EVENT_ONESHOT);
+                r = watch->calls->task(watch->userdata, soon, LOOK_USEC / 10);
         return r;
 }
 
-static int watch_forks(Manager *manager)
+static int watch_forks(LoadWatch *watch)
 {
         int fd = process_events_open(PROCESS_FORK, FORKS_BUFFER_SIZE), r;
 
         if (fd < 0)
                 return fd;
-        r = sd_event_add_io(manager->event, &manager->forks, fd, EPOLLIN, on_fork, manager);
+        r = sd_event_add_io(watch->event, &watch->forks, fd, EPOLLIN, on_fork, watch);
         if (r < 0)
                 process_events_close(fd);
         return r;
 }
 
-static void unwatch_forks(Manager *manager)
+static void unwatch_forks(LoadWatch *watch)
 {
-        int fd = manager->forks ? sd_event_source_get_io_fd(manager->forks) : -1;
+        int fd = watch->forks ? sd_event_source_get_io_fd(watch->forks) : -1;
 
-        manager->forks = sd_event_source_disable_unref(manager->forks);
+        watch->forks = sd_event_source_disable_unref(watch->forks);
         process_events_close(fd);
 }
 
 /* Watches again after a tick. */
-static int rewatch_forks(Manager *manager)
+static int rewatch_forks(LoadWatch *watch)
 {
-        if (sd_event_source_get_enabled(manager->forks, NULL) > 0)
+        if (sd_event_source_get_enabled(watch->forks, NULL) > 0)
                 return 0;
-        process_events_drain(sd_event_source_get_io_fd(manager->forks));
-        return sd_event_source_set_enabled(manager->forks, SD_EVENT_ON);
+        process_events_drain(sd_event_source_get_io_fd(watch->forks));
+        return sd_event_source_set_enabled(watch->forks, SD_EVENT_ON);
 }
 
 /* The two that stand in for the trigger, and what that means for how long ticks may be apart. */
-static uint64_t guard_by_forks(Manager *manager)
+static uint64_t watch_by_forks(LoadWatch *watch)
 {
-        int r = manager->forks_error;
+        int r = watch->forks_error;
 
         if (r >= 0)
-                r = manager->forks ? rewatch_forks(manager) : watch_forks(manager);
+                r = watch->forks ? rewatch_forks(watch) : watch_forks(watch);
         if (r < 0) {
-                if (manager->forks_error >= 0) {
-                        manager->forks_error = r;
-                        manager_changed(manager, CHANGE_MISSING);
+                if (watch->forks_error >= 0) {
+                        watch->forks_error = r;
+                        watch->calls->missing(watch->userdata);
                         log_info("Fork events are not available either (%s): the period bounds the "
                                  "reaction to load",
                                  g_strerror(-r));
                 }
-                unwatch_forks(manager);
+                unwatch_forks(watch);
                 return 0;
         }
-        if (!manager->pressure && !manager->no_slow_trigger)
-                manager->no_slow_trigger = set_trigger(manager, PRESSURE_TRIGGER_SLOW) < 0;
-        return manager->pressure ? UINT64_MAX : HALF_BLIND_USEC;
+        if (!watch->pressure && !watch->no_slow_trigger)
+                watch->no_slow_trigger = set_trigger(watch, PRESSURE_TRIGGER_SLOW) < 0;
+        return watch->pressure ? UINT64_MAX : HALF_BLIND_USEC;
 }
 
 /* Watches new tasks instead of the trigger; false if they are not reported. */
-static bool guard_quietly(Manager *manager)
+static bool watch_quietly(LoadWatch *watch)
 {
         int r;
 
-        if (manager->forks_error < 0)
+        if (watch->forks_error < 0)
                 return false;
-        r = manager->forks ? rewatch_forks(manager) : watch_forks(manager);
+        r = watch->forks ? rewatch_forks(watch) : watch_forks(watch);
         if (r < 0) {
-                manager->forks_error = r;
-                unwatch_forks(manager);
+                watch->forks_error = r;
+                unwatch_forks(watch);
                 return false;
         }
-        if (manager->pressure)
+        if (watch->pressure)
                 log_debug("The machine is idle: using fork events instead of a PSI trigger");
-        manager->pressure = sd_event_source_disable_unref(manager->pressure);
+        watch->pressure = sd_event_source_disable_unref(watch->pressure);
         return true;
 }
 
-uint64_t manager_guard(Manager *manager)
+uint64_t load_watch_follow(LoadWatch *watch, bool wanted, bool parked, const Snapshot *last)
 {
-        bool wanted = manager->plan.on_pressure && !cpuset_is_empty(&manager->parked);
-        const Snapshot *last = manager->snapshot;
-        bool quiet = quiet_note(&manager->quiet, last->time_usec, last->interval_usec, last->load);
+        bool quiet = quiet_note(&watch->quiet, last->time_usec, last->interval_usec, last->load);
         int r;
 
-        if (!wanted) {
-                manager_unguard(manager);
-                return cpuset_is_empty(&manager->parked) ? UINT64_MAX : 0;
+        if (!wanted || !parked) {
+                load_watch_stop(watch);
+                return parked ? 0 : UINT64_MAX;
         }
-        if (!manager->setup.live)
+        if (!watch->live)
                 return 0;
-        if (manager->trigger_error < 0)
-                return guard_by_forks(manager);
-        if (quiet && guard_quietly(manager))
+        if (watch->trigger_error < 0)
+                return watch_by_forks(watch);
+        if (quiet && watch_quietly(watch))
                 return HALF_BLIND_USEC;
-        unwatch_forks(manager);
-        if (manager->pressure)
+        unwatch_forks(watch);
+        if (watch->pressure)
                 return UINT64_MAX;
-        r = set_trigger(manager, PRESSURE_TRIGGER_FAST);
+        r = set_trigger(watch, PRESSURE_TRIGGER_FAST);
         if (r >= 0)
                 return UINT64_MAX;
-        manager->trigger_error = r;
-        manager_changed(manager, CHANGE_MISSING);
+        watch->trigger_error = r;
+        watch->calls->missing(watch->userdata);
         log_info("PSI triggers are not available (%s): using fork events instead", g_strerror(-r));
-        return guard_by_forks(manager);
+        return watch_by_forks(watch);
 }
 
-void manager_unguard(Manager *manager)
+void load_watch_stop(LoadWatch *watch)
 {
-        manager->pressure = sd_event_source_disable_unref(manager->pressure);
-        unwatch_forks(manager);
-        manager->called = false;
+        watch->pressure = sd_event_source_disable_unref(watch->pressure);
+        unwatch_forks(watch);
+        watch->called = false;
 }
 
-bool manager_expects_load(Manager *manager)
+LoadWatch *load_watch_new(sd_event *event, int root, bool live, const LoadWatchCalls *calls,
+                          void *userdata)
 {
-        bool expected = manager->called && manager->snapshot->running > 0;
+        LoadWatch *watch = g_new0(LoadWatch, 1);
 
-        manager->called = false;
-        return expected;
+        watch->event = sd_event_ref(event);
+        watch->root = root;
+        watch->live = live;
+        watch->calls = calls;
+        watch->userdata = userdata;
+        return watch;
+}
+
+void load_watch_free(LoadWatch *watch)
+{
+        if (!watch)
+                return;
+        load_watch_stop(watch);
+        sd_event_unref(watch->event);
+        g_free(watch);
+}
+
+bool load_watch_take_pressed(LoadWatch *watch)
+{
+        bool pressed = watch->pressed;
+
+        watch->pressed = false;
+        return pressed;
+}
+
+bool load_watch_take_called(LoadWatch *watch)
+{
+        bool called = watch->called;
+
+        watch->called = false;
+        return called;
+}
+
+int load_watch_trigger_error(const LoadWatch *watch)
+{
+        return watch->trigger_error;
+}
+
+int load_watch_forks_error(const LoadWatch *watch)
+{
+        return watch->forks_error;
 }

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The load watch: how the kernel reports new load while CPUs are parked, so that ticks may stretch.
+ */
+#ifndef IDLED_LOAD_WATCH_H
+#define IDLED_LOAD_WATCH_H
+
+#include <systemd/sd-event.h>
+
+#include "model/snapshot.h"
+
+/* What the watch reports. */
+typedef struct LoadWatchCalls {
+        void (*pressure)(void *userdata); /* tasks waited for a CPU: time for a tick, now */
+        /* A task began: a tick at `usec` (CLOCK_MONOTONIC), with this accuracy, will show whether
+         * it is load. Negative errno. */
+        int (*task)(void *userdata, uint64_t usec, uint64_t accuracy_usec);
+        void (*lost)(void *userdata);    /* nothing is watched any more: tick soon */
+        void (*missing)(void *userdata); /* an error below is another now */
+} LoadWatchCalls;
+
+typedef struct LoadWatch LoadWatch;
+
+/* `live`: `root` is the running system; of another one nothing is watched. `calls` and `root` stay
+ * the caller's. */
+LoadWatch *load_watch_new(sd_event *event, int root, bool live, const LoadWatchCalls *calls,
+                          void *userdata);
+void load_watch_free(LoadWatch *watch);
+
+/* After a reading: watches if `wanted` and if CPUs are `parked`, else no longer. Returns how long
+ * ticks may be apart, in microseconds: 0 without a watch, UINT64_MAX if load causes an event or no
+ * CPU is parked. */
+uint64_t load_watch_follow(LoadWatch *watch, bool wanted, bool parked, const Snapshot *last);
+
+/* Watches nothing until it is called again. */
+void load_watch_stop(LoadWatch *watch);
+
+/* True once after the fast trigger fired: the load is there. */
+bool load_watch_take_pressed(LoadWatch *watch);
+
+/* True once after a new task or the slow trigger: there may be load. */
+bool load_watch_take_called(LoadWatch *watch);
+
+/* Why there is no PSI trigger, and why fork events are not available: negative errno; 0 as long as
+ * nothing failed. */
+int load_watch_trigger_error(const LoadWatch *watch);
+int load_watch_forks_error(const LoadWatch *watch);
+
+#endif

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Why the plan is as it is: what is written into the journal.
+ */
+#include "base/cpuset-text.h"
+#include "manager/decision-log.h"
+#include "manager/manager-evaluate.h"
+#include "manager/manager-parts.h"
+
+/* The first policy by rank that leaves `cpu` out, and is honoured, or is not; -1 if none does. */
+static int parked_by(const Manager *manager, int cpu, bool honoured)
+{
+        for (guint i = 0; i < manager->policies->len; i++) {
+                const ActivePolicy *p = &g_array_index(manager->policies, ActivePolicy, i);
+
+                if (!cpuset_has(&p->wish.allowed, cpu) && manager_honours(manager, p) == honoured)
+                        return (int)i;
+        }
+        return -1;
+}
+
+/* The policy that leaves in use what is in use: the last by rank that gives a reason, for those
+ * before it had left it more. */
+static int last_with_reason(const Manager *manager)
+{
+        for (guint i = manager->policies->len; i-- > 0;)
+                if (g_array_index(manager->policies, ActivePolicy, i).wish.allowed_reason.because)
+                        return (int)i;
+        return -1;
+}
+
+static void cause_of_policy(const Manager *manager, int index, CpuCause *cause)
+{
+        const ActivePolicy *p = &g_array_index(manager->policies, ActivePolicy, (guint)index);
+
+        cause->policy = p->policy->name;
+        cause->reason = p->wish.allowed_reason;
+        cause->option_source = (Source){ 0 };
+        if (cause->reason.option)
+                cause->option_source = section_source(p->section, cause->reason.option);
+}
+
+static bool is_set_aside(const Topology *topology, int cpu)
+{
+        return cpuset_has(&topology->isolated, cpu) || cpuset_has(&topology->nohz_full, cpu);
+}
+
+/* The hold that keeps the CPU in use: one that names it, else one of those that ask for the most
+ * cores. NULL: a policy does so by itself. */
+static const Held *keeping_hold(const Manager *manager, int cpu)
+{
+        const Held *most = NULL;
+
+        for (unsigned i = 0; i < holds_count(manager->holds); i++) {
+                const Held *held = holds_nth(manager->holds, i);
+                const Hold *hold = holds_hold(held);
+
+                if (hold->keep && cpuset_has(&hold->cpus, cpu))
+                        return held;
+                if (hold->min_cores > (most ? holds_hold(most)->min_cores : 0))
+                        most = held;
+        }
+        return most;
+}
+
+/* Says which hold it is, and of which process. */
+static void name_hold(const Manager *manager, int cpu, Reason *reason)
+{
+        const Held *held = keeping_hold(manager, cpu);
+        pid_t pid = held ? held_pid(held) : 0;
+
+        if (!held)
+                return;
+        reason->inputs[0].name = "hold";
+        reason->inputs[0].unit = "";
+        reason->inputs[0].value = (double)held->id;
+        if (pid <= 0)
+                return;
+        reason->inputs[1].name = "PID";
+        reason->inputs[1].unit = "";
+        reason->inputs[1].value = pid;
+}
+
+/* Why the CPU was added to the plan. */
+static const char *safety_because(Manager *manager, Safety safety, const char *owner)
+{
+        if (!owner)
+                return safety_text(safety);
+        if (safety == SAFETY_FORGOTTEN)
+                return journal_text(
+                        manager->journal,
+                        g_strdup_printf(
+                                "parking would reset the affinity of %s, on kernels before 6.2",
+                                owner));
+        if (safety == SAFETY_PINNED)
+                return journal_text(manager->journal,
+                                    g_strdup_printf("the affinity of %s has no other active "
+                                                    "CPU",
+                                                    owner));
+        if (safety == SAFETY_NODE)
+                return journal_text(manager->journal,
+                                    g_strdup_printf("memory of %s is bound to a NUMA node with no "
+                                                    "other active CPU",
+                                                    owner));
+        if (safety == SAFETY_UNIT || safety == SAFETY_GROUP)
+                return journal_text(
+                        manager->journal,
+                        g_strdup_printf("%s needs a CPU, and no other one of its set is active",
+                                        owner));
+        return journal_text(manager->journal, g_strdup(owner));
+}
+
+static void cause_of_window(Manager *manager, const char *owner, CpuCause *cause)
+{
+        const Section *section = config_section(manager->config, "Park");
+        const ParkOptions *options = section->options;
+        const char *key = manager_window_option(manager);
+        uint64_t usec = g_str_equal(key, "StartWindow") ? options->start_window
+                                                        : options->terminal_window;
+
+        cause->policy = "window";
+        cause->reason = (Reason){
+                .because = safety_because(manager, SAFETY_WINDOW, owner),
+                .option = key,
+                .threshold = (double)usec / (double)G_USEC_PER_SEC,
+                .threshold_unit = "s",
+        };
+        cause->option_source = section_source(section, key);
+}
+
+static void cause_of_cpu(Manager *manager, int cpu, Safety safety, const char *owner,
+                         CpuCause *cause)
+{
+        int index = parked_by(manager, cpu, true), ignored = parked_by(manager, cpu, false);
+
+        if (safety == SAFETY_NONE && index < 0 && is_set_aside(manager->machine.topology, cpu))
+                safety = SAFETY_ISOLATED; /* also if no policy requested that it idles */
+        cause->policy = NULL;
+        cause->reason = (Reason){ 0 };
+        cause->safety = safety;
+        cause->ignored = false;
+        if (manager_is_paused(manager)) {
+                cause->policy = "pause";
+                cause->reason.because = manager_pause_text(manager);
+        } else if (safety == SAFETY_WINDOW) {
+                cause_of_window(manager, owner, cause);
+        } else if (safety != SAFETY_NONE) {
+                cause->policy = "safety";
+                cause->reason.because = safety_because(manager, safety, owner);
+                if (safety == SAFETY_KEPT)
+                        name_hold(manager, cpu, &cause->reason);
+        } else if (index < 0 && ignored >= 0) {
+                manager_explain_ignored(
+                        manager, &g_array_index(manager->policies, ActivePolicy, (guint)ignored),
+                        cause);
+        } else {
+                index = index >= 0 ? index : last_with_reason(manager);
+                if (index >= 0)
+                        cause_of_policy(manager, index, cause);
+        }
+}
+
+const CpuCause *manager_cause(Manager *manager, int cpu)
+{
+        CpuCause *cause = journal_cause(manager->journal, cpu), now = *cause;
+
+        /* What made a plan safe stays the cause until the next one. */
+        if (!cpuset_has(&manager->machine.topology->online, cpu) ||
+            (cause->safety != SAFETY_NONE && cause->safety != SAFETY_KEPT &&
+             !manager_is_paused(manager)))
+                return cause;
+        cause_of_cpu(manager, cpu, cause->safety, NULL, &now);
+        if (now.policy != cause->policy || memcmp(&now.reason, &cause->reason, sizeof(now.reason)))
+                *cause = now; /* else its option's source is that of the decision */
+        return cause;
+}
+
+int manager_reasons(const Manager *manager, const ActivePolicy *active, int cpu,
+                    Reason *ret_reasons)
+{
+        PolicyInput input = manager_policy_input(manager, active);
+
+        if (!active->policy->explain || manager_is_paused(manager) ||
+            !cpuset_has(&manager->machine.topology->online, cpu))
+                return 0;
+        return CLAMP(active->policy->explain(active->state, &input, cpu, ret_reasons), 0,
+                     EXPLAIN_MAX);
+}
+
+/* The policy of the highest rank whose last request changed for `cpu` to its present state; -1:
+ * none. */
+static int moved_by(const Manager *manager, int cpu, bool parked)
+{
+        for (guint i = 0; i < manager->policies->len; i++) {
+                const ActivePolicy *p = &g_array_index(manager->policies, ActivePolicy, i);
+
+                if (cpuset_has(&p->before, cpu) == parked &&
+                    cpuset_has(&p->wish.allowed, cpu) != parked)
+                        return (int)i;
+        }
+        return -1;
+}
+
+/* Why the parked CPUs changed, given the policy that requested it, -1 if none did, and the present
+ * cause of a CPU that moved. That may be another: a CPU that one policy released may be active
+ * because of another policy. */
+static CpuCause cause_of_transition(const Manager *manager, int index, bool parked,
+                                    const CpuCause *moved)
+{
+        CpuCause cause = *moved;
+
+        if (manager_is_paused(manager) || moved->safety != SAFETY_NONE || moved->ignored)
+                return cause;
+        if (index >= 0) {
+                cause_of_policy(manager, index, &cause);
+                if (!cause.reason.because)
+                        cause.reason.because = "it no longer requests parked CPUs";
+        } else if (!parked) {
+                cause = (CpuCause){ 0 };
+                cause.reason.because = "no active policy requests parked CPUs any more";
+        }
+        return cause;
+}
+
+static void note_transition(Manager *manager, const CpuSet *parked, const CpuCause *cause,
+                            uint64_t now)
+{
+        const DaemonOptions *options = config_section(manager->config, "Daemon")->options;
+        g_autofree char *text = cpuset_format(parked);
+        const Transition *added = history_add(journal_history(manager->journal),
+                                              &(Transition){
+                                                      .time_usec = now,
+                                                      .parked = text,
+                                                      .policy = cause->policy,
+                                                      .reason = cause->reason,
+                                                      .option_source = cause->option_source,
+                                              });
+
+        if (options->log_decisions)
+                decision_log(manager->setup.root, added);
+}
+
+/* A CPU that moved, and the policy that requested it. */
+typedef struct Move {
+        int cpu, by; /* -1: none */
+} Move;
+
+/* Prefers the one that says more: requests of policies before safety, then by rank. */
+static void take_move(const Manager *manager, Move *move, int cpu, bool parked)
+{
+        int by = moved_by(manager, cpu, parked);
+
+        if (move->cpu < 0 || journal_cause(manager->journal, move->cpu)->safety != SAFETY_NONE ||
+            (by >= 0 && (move->by < 0 || by < move->by)))
+                *move = (Move){ cpu, by };
+}
+
+void manager_note_causes(Manager *manager, const CpuSet *parked_before, const SafetyNotes *notes)
+{
+        CpuSet parked = manager->machine.topology->online;
+        uint64_t now = (uint64_t)g_get_real_time();
+        Move move = { -1, -1 };
+        CpuCause why;
+
+        cpuset_subtract(&parked, &manager->plan.allowed);
+        CPUSET_FOREACH(cpu, &manager->machine.topology->online) {
+                CpuCause *cause = journal_cause(manager->journal, cpu);
+                bool is_parked = cpuset_has(&parked, cpu);
+
+                cause_of_cpu(manager, cpu, notes->safety[cpu], notes->owners[cpu], cause);
+                if (is_parked == cpuset_has(parked_before, cpu))
+                        continue;
+                cause->since_usec = now;
+                take_move(manager, &move, cpu, is_parked);
+        }
+        if (move.cpu < 0)
+                return;
+        why = cause_of_transition(manager, move.by, cpuset_has(&parked, move.cpu),
+                                  journal_cause(manager->journal, move.cpu));
+        note_transition(manager, &parked, &why, now);
+}

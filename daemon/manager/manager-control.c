@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What clients and the rest of the daemon have the manager do, each followed by a tick.
+ */
+#include "manager/manager-evaluate.h"
+#include "manager/manager-parts.h"
+
+/* The value of each knob that was taken over is its original value from now on, even if idled had
+ * not noticed yet that it was taken over. */
+static void forget_foreign(Manager *manager)
+{
+        if (!manager_note_sleep(manager))
+                knobs_verify(manager->knobs);
+        if (knobs_forget_foreign(manager->knobs) > 0)
+                manager_changed(manager, CHANGE_DEGRADED);
+}
+
+int manager_reload(Manager *manager, GPtrArray *errors)
+{
+        Config *config;
+        int r;
+
+        r = manager_read_config(manager, errors, &config);
+        if (r < 0)
+                return r;
+        manager_trial_end(manager, true);
+        manager_adopt_profile(manager, config);
+        config_adopt_runtime(config, manager->config);
+        manager_interrupt_evaluation(manager, DROP_CONFIG);
+        manager_keep_evaluations(manager);
+        forget_foreign(manager);
+        manager_use_config(manager, config);
+        manager_tick(manager);
+        manager_use_apps(manager);
+        manager_changed(manager, CHANGE_CONFIG);
+        return 0;
+}
+
+int manager_set_option(Manager *manager, const char *section, const char *key, const char *text,
+                       char **ret_error)
+{
+        int log_level = manager_log_level(manager->config), r;
+
+        if (trial_sets(manager->trial, section, key))
+                manager_trial_end(manager, true);
+        r = manager_change_option(manager, section, key, text, ret_error);
+        if (r < 0)
+                return r;
+        manager_use_log_level(manager, log_level);
+        manager_use_options(manager, manager_is_actuator_section(section));
+        manager_tick(manager);
+        manager_changed(manager, CHANGE_CONFIG);
+        return 0;
+}
+
+int manager_set_profile(Manager *manager, const char *name, char **ret_error)
+{
+        int r = manager_choose_profile(manager, name, ret_error);
+
+        if (r < 0)
+                return r;
+        manager_tick(manager);
+        return 0;
+}
+
+void manager_resumed(Manager *manager)
+{
+        if (!manager_note_sleep(manager)) /* too short for the clocks, or noticed before */
+                manager_distrust_knobs(manager);
+        manager_rescan(manager);
+        manager_recheck_facts(manager);
+        manager_wake(manager);
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The life of the manager: it begins, recovers what an instance before it left, and ends.
+ */
+#include <errno.h>
+
+#include "act/knob/undo.h"
+#include "apps/apps.h"
+#include "base/log.h"
+#include "manager/manager-evaluate.h"
+#include "manager/manager-parts.h"
+
+static void on_load(void *userdata)
+{
+        manager_tick(userdata);
+}
+
+/* The load shows in a reading soon after a task began, but not before the policies' period is over.
+ */
+static int on_task(void *userdata, uint64_t usec, uint64_t accuracy_usec)
+{
+        Manager *manager = userdata;
+        uint64_t period_over = manager->current->time_usec + manager->plan.period_usec;
+
+        return tick_timer_at(manager->timer, MAX(usec, period_over), accuracy_usec);
+}
+
+static void wake(void *userdata)
+{
+        manager_wake(userdata);
+}
+
+static void on_missing(void *userdata)
+{
+        manager_changed(userdata, CHANGE_MISSING);
+}
+
+int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
+                Manager **ret_manager)
+{
+        static const EvaluationCalls evaluation = { manager_tick, manager_wake, manager_changed,
+                                                    manager_is_paused };
+        static const LoadWatchCalls load = { on_load, on_task, wake, on_missing };
+        g_autoptr(Manager) manager = g_new0(Manager, 1);
+        Config *config;
+        int r;
+
+        manager->setup = *setup;
+        manager->event = sd_event_ref(event);
+        manager->policies = g_array_new(FALSE, TRUE, sizeof(ActivePolicy));
+        manager->actuators = g_array_new(FALSE, TRUE, sizeof(ActuatorState));
+        manager->pauses = g_ptr_array_new();
+        manager->timer = tick_timer_new();
+        manager->load_watch = load_watch_new(event, setup->root, setup->live, &load, manager);
+        manager_windows_init(manager, &(WindowsCalls){ manager_wake, manager_act_on_safety,
+                                                       manager_groups_changed });
+        r = manager_read_config(manager, errors, &config);
+        if (r < 0)
+                return r;
+        r = machine_init(&manager->machine, setup->root);
+        if (r < 0) {
+                config_free(config);
+                return log_error_errno(r, "Failed to read the machine's CPUs: %m");
+        }
+        manager->holds = holds_new(event, setup->root, &manager->machine.topology->online,
+                                   HOLDS_FOLLOW_USEC, manager_hold_changed, manager);
+        manager->sensors = sensors_new(setup->root, manager->machine.topology);
+        manager->previous = counters_new(manager->machine.topology->n_cpus);
+        manager->current = counters_new(manager->machine.topology->n_cpus);
+        manager->snapshot = snapshot_new(manager->machine.topology->n_cpus);
+        manager->journal = journal_new(manager->machine.topology->n_cpus);
+        manager->affinities = affinity_cache_new(event, setup->root, &manager->parked, wake,
+                                                 manager);
+        manager->start_usec = manager_now();
+        manager->knobs = knobs_new(&(ActContext){ setup->root, setup->units, setup->live },
+                                   setup->run, setup->dry_run);
+        manager->observers = observers_new(manager->sensors, manager->machine.topology->n_cpus);
+        manager_meter_init(manager, &evaluation);
+        plan_init(&manager->plan, NULL, 0);
+        manager->plan.allowed = manager->machine.topology->online;
+        manager_note_sleep(manager);
+        manager->stale = true;
+        manager_recall_profile(manager);
+        manager_adopt_profile(manager, config);
+        manager_use_config(manager, config);
+        *ret_manager = g_steal_pointer(&manager);
+        return 0;
+}
+
+static const KnobKind **all_kinds(void)
+{
+        GPtrArray *kinds = g_ptr_array_new();
+
+        for (int i = 0; actuators[i]; i++)
+                for (int j = 0; actuators[i]->kinds[j]; j++)
+                        g_ptr_array_add(kinds, (gpointer)actuators[i]->kinds[j]);
+        g_ptr_array_add(kinds, NULL);
+        return (const KnobKind **)g_ptr_array_free(kinds, FALSE);
+}
+
+/* The meaning of these lines is unknown, so it is an error; and restoring the rest must not lose
+ * them. */
+static int tell_skipped(Knobs *knobs, int skipped)
+{
+        int r = knobs_set_aside(knobs);
+
+        log_error("%d %s not readable: knobs may stay changed", skipped,
+                  skipped == 1 ? "line of the record of changes is"
+                               : "lines of the record of changes are");
+        if (r > 0)
+                log_notice("That record is kept as " UNDO_DAMAGED ", next to its usual name");
+        else if (r < 0)
+                log_error_errno(r, "That record cannot be kept as " UNDO_DAMAGED ": %m");
+        return -EBADMSG;
+}
+
+/* A later version may have recorded them, and can restore them. */
+static int tell_unknown(int unknown)
+{
+        log_warning("%d %s", unknown,
+                    unknown == 1
+                            ? "knob of a kind that this version does not know is left unchanged"
+                            : "knobs of kinds that this version does not know are left unchanged");
+        return -EBADMSG;
+}
+
+int manager_recover(Knobs *knobs)
+{
+        g_autofree const KnobKind **kinds = all_kinds();
+        int skipped, unknown, n, told = 0, r;
+
+        n = knobs_recover(knobs, kinds, &skipped);
+        if (n < 0)
+                return log_error_errno(n, "Failed to read the record of changes: %m");
+        if (skipped > 0)
+                told = tell_skipped(knobs, skipped);
+        unknown = knobs_count_unknown(knobs, kinds);
+        if (unknown > 0)
+                told = tell_unknown(unknown);
+        if (n > 0)
+                log_notice("Restoring %d %s that an instance that died left changed", n,
+                           n == 1 ? "knob was" : "knobs were");
+        r = knobs_restore(knobs, manager_report_restored, NULL);
+        return r < 0 ? r : told;
+}
+
+int manager_start(Manager *manager)
+{
+        int r = 0;
+
+        if (!manager->setup.dry_run)
+                r = manager_recover(manager->knobs);
+        manager_listen(manager);
+        manager_tick(manager);
+        manager_use_apps(manager);
+        return r;
+}
+
+void manager_free(Manager *manager)
+{
+        if (!manager)
+                return;
+        manager->on_change = NULL;
+        if (manager->config)
+                manager_keep_evaluations(manager);
+        manager_record_end(manager);
+        manager_pauses_drop(manager);
+        manager_trial_end(manager, false);
+        apps_free(manager->apps);
+        holds_free(manager->holds);
+        manager_unlisten(manager);
+        if (manager->knobs)
+                knobs_restore(manager->knobs, manager_report_restored, NULL);
+        manager_drop_config(manager);
+        manager_drop_profile(manager);
+        manager_windows_done(manager);
+        observers_free(manager->observers);
+        manager_meter_done(manager);
+        knobs_free(manager->knobs);
+        affinity_cache_free(manager->affinities);
+        snapshot_free(manager->snapshot);
+        counters_free(manager->current);
+        counters_free(manager->previous);
+        sensors_free(manager->sensors);
+        machine_done(&manager->machine);
+        g_free(manager->cpu_wishes[0]);
+        g_free(manager->cpu_wishes[1]);
+        journal_free(manager->journal);
+        g_ptr_array_unref(manager->pauses);
+        g_array_unref(manager->actuators);
+        g_array_unref(manager->policies);
+        load_watch_free(manager->load_watch);
+        tick_timer_free(manager->timer);
+        sd_event_unref(manager->event);
+        g_free(manager);
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What others may read of the manager: nothing here changes what it decides. What is returned
+ * belongs to the manager and is valid until the loop runs again, unless it is said otherwise.
+ */
+#ifndef IDLED_MANAGER_VIEW_H
+#define IDLED_MANAGER_VIEW_H
+
+#include "act/actuator.h"
+#include "evaluate/evaluator.h"
+#include "holds/holds.h"
+#include "manager/journal.h"
+#include "manager/manager.h"
+#include "manager/observers.h"
+#include "manager/trial.h"
+
+/* One active policy. */
+typedef struct ActivePolicy {
+        const IdledPolicy *policy;
+        Section *section; /* its options; belongs to the configuration */
+        void *state;
+        Wish wish;            /* its last one */
+        CpuSet before;        /* what the one before allowed */
+        CpuWish *cpus;        /* of the request; NULL: the policy has none */
+        struct Pack *pack;    /* which cores it gets that asks for so many; NULL: it never did */
+        Evaluator *evaluator; /* NULL: its requests never served to save energy */
+} ActivePolicy;
+
+/* The machine is left alone: for as long as a client keeps its descriptor open, or, if the pause
+ * lasts, until it is resumed or its time is over. */
+typedef struct Pause {
+        struct Manager *manager;
+        char *reason; /* clean */
+        char *owner;  /* the client, for people */
+        uid_t uid;    /* whose; (uid_t)-1: the daemon's own */
+        bool lasting;
+        uint64_t until_usec;     /* of one that lasts, CLOCK_REALTIME; 0: until it is resumed */
+        sd_event_source *source; /* its end: the client's descriptor closes, or time is over */
+} Pause;
+
+/* What became of an actuator. */
+typedef struct ActuatorState {
+        const Actuator *actuator;
+        void *state; /* NULL: not available, see error */
+        int error;
+} ActuatorState;
+
+/* The command line; the configuration in effect; the CPUs; the sensors, for their errors and names.
+ */
+const ManagerSetup *manager_setup(const Manager *manager);
+const Config *manager_config(const Manager *manager);
+const Topology *manager_topology(const Manager *manager);
+Sensors *manager_sensors(const Manager *manager);
+
+/* The last reading of the policies. */
+const Snapshot *manager_snapshot(const Manager *manager);
+
+/* The CPUs that the plan leaves in use, and the online CPUs that are kept free of work now. */
+const CpuSet *manager_allowed(const Manager *manager);
+const CpuSet *manager_parked(const Manager *manager);
+
+/* The active policies by rank, and the actuators, one by one; NULL after the last. */
+const ActivePolicy *manager_policy(const Manager *manager, unsigned i);
+const ActuatorState *manager_nth_actuator(const Manager *manager, unsigned i);
+
+/* Everything that is changed or was, and the changes of the parked CPUs. */
+const Knobs *manager_knobs(const Manager *manager);
+const History *manager_history(const Manager *manager);
+
+/* The holds, which clients add and remove. */
+Holds *manager_holds(const Manager *manager);
+
+/* The pauses (of Pause), and the trial that runs, NULL if none does. */
+const GPtrArray *manager_pauses(const Manager *manager);
+const TrialRequest *manager_trial(const Manager *manager);
+
+/* Why the profile in effect is, for people; and which one a client chose. "": none. */
+const char *manager_profile_reason(const Manager *manager);
+const char *manager_chosen_profile(const Manager *manager);
+
+/* Since when the CPU is parked or not, CLOCK_REALTIME; 0: since before the start. */
+uint64_t manager_since_usec(const Manager *manager, int cpu);
+
+/* How many ticks there were. */
+uint64_t manager_n_ticks(const Manager *manager);
+
+/* The period that the policies requested, in microseconds; 0: none did. */
+uint64_t manager_period_usec(const Manager *manager);
+
+/* True if waiting will not change the decision: the policies are settled, or no call of them is
+ * due, or they have parked. */
+bool manager_has_decided(const Manager *manager);
+
+/* True if a policy that reads holds is active. */
+bool manager_looks_at_holds(const Manager *manager);
+
+/* Why the hold, or a part of it, is not in effect, as a new string; NULL if nothing is known to be
+ * in its way. */
+char *manager_hold_obstacle(const Manager *manager, const Held *held);
+
+/* True while the chosen profile is being written; CHANGE_KEPT follows. */
+bool manager_is_keeping(const Manager *manager);
+
+/* Why the profile in effect has no effect ("paused by ..."), or which other one cannot be applied,
+ * as a new string; NULL if all is well. */
+char *manager_profile_inhibited(const Manager *manager);
+
+/* True while the machine must be left alone, and why, static. */
+bool manager_is_paused(const Manager *manager);
+const char *manager_pause_text(const Manager *manager);
+
+/* observers_read(), and the sums since the start. */
+const Snapshot *manager_observe(Manager *manager, unsigned senses);
+const CpuTotal *manager_cpu_total(const Manager *manager, int cpu);
+EnergyTotal manager_energy_total(const Manager *manager, int domain);
+double manager_pressure_usec(const Manager *manager);
+
+/* Why `cpu` is parked or in use, with the inputs of the last decision. Valid until the next call.
+ */
+const CpuCause *manager_cause(Manager *manager, int cpu);
+
+/* Why `active` requested what it did for `cpu` in addition to parking, each part with its reason,
+ * into `ret_reasons` (room for EXPLAIN_MAX). Returns how many; 0 while paused. Valid until the next
+ * tick. */
+int manager_reasons(const Manager *manager, const ActivePolicy *active, int cpu,
+                    Reason *ret_reasons);
+
+/* How long the CPU was parked since the start, and how long ago that was, in microseconds in which
+ * the machine did not sleep. */
+uint64_t manager_parked_usec(const Manager *manager, int cpu);
+uint64_t manager_uptime_usec(const Manager *manager);
+
+/* Why nothing is heard of processes that rules of applications are about: negative errno, or 0. */
+int manager_apps_error(const Manager *manager);
+
+/* Why tasks may still run on the CPUs that the plan leaves out: "another program changed cgroup
+ * NAME", "this is a dry run", as a new string; NULL if they may not, or there are no such CPUs. */
+char *manager_obstacle(const Manager *manager);
+
+/* What became of an actuator; NULL: this build has it not. */
+const ActuatorState *manager_actuator(const Manager *manager, const Actuator *actuator);
+
+/* What idled has in effect for `cpu`, each part as CpuWish says it. Nothing in a dry run. */
+CpuWish manager_limits(const Manager *manager, int cpu);
+
+/* The first error of those with which actuators last tried to carry out the plan; 0: there is none.
+ */
+int manager_apply_error(const Manager *manager);
+
+/* The error of the actuator's last try to carry out the plan, if no knob reports it; else 0. */
+int manager_untold_error(const Manager *manager, const ActuatorState *actuator);
+
+/* Why it could not, as a new string; with the option to blame if it was asked for what this machine
+ * does not offer. */
+char *manager_failure(const Manager *manager, const ActuatorState *actuator);
+
+/* What evaluators measure energy by on this machine. */
+EnergySource manager_energy_source(const Manager *manager);
+
+/* Cores with at least one CPU that may be used, in the plan and in effect. */
+int manager_wanted_cores(const Manager *manager);
+int manager_active_cores(const Manager *manager);
+
+/* The time to the next tick as set, 0: there is none; and the most that one came too late. */
+uint64_t manager_interval_usec(const Manager *manager);
+uint64_t manager_late_usec(const Manager *manager);
+
+/* Why there is no PSI trigger, and why fork events do not stand in for it: negative errno, or 0. */
+int manager_trigger_error(const Manager *manager);
+int manager_forks_error(const Manager *manager);
+
+#endif

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The timer of ticks. It has slack, so that the kernel can let it go off with others, and stretches
+ * while nothing changes (cadence.h). Without a period it goes off once a minute while something is
+ * changed, to see whether that is still so.
+ */
+#include "manager/tick-timer.h"
+
+#include <glib.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "model/snapshot.h"
+
+/* The slack of a timer that has none: 0 would mean a quarter of a second. */
+#define EXACT_USEC 1
+
+struct TickTimer {
+        sd_event_source *source; /* NULL: not listening */
+        void (*tick)(void *userdata);
+        void *userdata;
+        uint64_t stretch;       /* how many periods the interval is */
+        uint64_t interval_usec; /* as set; 0: no timer */
+        uint64_t late_usec;     /* the most that a tick came too late */
+};
+
+static uint64_t now_usec(void)
+{
+        return (uint64_t)g_get_monotonic_time();
+}
+
+TickTimer *tick_timer_new(void)
+{
+        return g_new0(TickTimer, 1);
+}
+
+void tick_timer_free(TickTimer *timer)
+{
+        if (!timer)
+                return;
+        tick_timer_unlisten(timer);
+        g_free(timer);
+}
+
+static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
+{
+        TickTimer *timer = userdata;
+        uint64_t slack = 0, now = now_usec();
+
+        /* A time of 0 means "soon". */
+        sd_event_source_get_time_accuracy(source, &slack);
+        if (usec > 0 && now > usec + slack)
+                timer->late_usec = MAX(timer->late_usec, now - usec - slack);
+        timer->tick(timer->userdata);
+        return 0;
+}
+
+int tick_timer_listen(TickTimer *timer, sd_event *event, void (*tick)(void *userdata),
+                      void *userdata)
+{
+        int r = sd_event_add_time(event, &timer->source, CLOCK_MONOTONIC, 0, 0, on_timer, timer);
+
+        timer->tick = tick;
+        timer->userdata = userdata;
+        return r < 0 ? r : sd_event_source_set_enabled(timer->source, SD_EVENT_OFF);
+}
+
+void tick_timer_unlisten(TickTimer *timer)
+{
+        timer->source = sd_event_source_disable_unref(timer->source);
+}
+
+bool tick_timer_is_listening(const TickTimer *timer)
+{
+        return timer->source;
+}
+
+bool tick_timer_is_set(const TickTimer *timer)
+{
+        return timer->source && sd_event_source_get_enabled(timer->source, NULL) > 0;
+}
+
+static void log_failure(int r)
+{
+        if (r < 0)
+                log_error_errno(r, "Failed to set a timer: %m");
+}
+
+void timer_set_in(sd_event_source *timer, uint64_t usec)
+{
+        int r = sd_event_source_set_time_relative(timer, usec);
+
+        log_failure(r < 0 ? r : sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT));
+}
+
+/* The interval, 0 for none, or that until `usec` if it is sooner. */
+static uint64_t sooner(uint64_t interval, uint64_t usec)
+{
+        uint64_t now = now_usec(), rest = usec > now ? usec - now : 1;
+
+        return interval == 0 ? rest : MIN(interval, rest);
+}
+
+void tick_timer_arm(TickTimer *timer, const NextTick *next)
+{
+        uint64_t interval;
+        bool exact;
+        int r;
+
+        timer->stretch = cadence_stretch(&next->cadence, timer->stretch);
+        interval = timer->stretch * next->cadence.period_usec;
+        if (interval > 0 && interval < READING_USEC)
+                interval = READING_USEC;
+        if (interval == 0)
+                interval = next->check_usec;
+        if (next->look_usec > 0)
+                interval = sooner(interval, next->look_usec);
+        interval = cadence_wake(interval, next->wake_at_usec, now_usec(), &exact);
+        timer->interval_usec = interval;
+        if (!timer->source)
+                return;
+        if (interval == 0) {
+                sd_event_source_set_enabled(timer->source, SD_EVENT_OFF);
+                return;
+        }
+        r = sd_event_source_set_time_relative(timer->source, interval);
+        if (r >= 0)
+                r = sd_event_source_set_time_accuracy(timer->source,
+                                                      exact ? EXACT_USEC : interval / 4);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(timer->source, SD_EVENT_ONESHOT);
+        log_failure(r);
+}
+
+/* CLOCK_MONOTONIC; UINT64_MAX: no tick is due. */
+static uint64_t due_at(const TickTimer *timer)
+{
+        uint64_t due = UINT64_MAX;
+
+        if (tick_timer_is_set(timer))
+                sd_event_source_get_time(timer->source, &due);
+        return due;
+}
+
+void tick_timer_arm_sooner(TickTimer *timer, const NextTick *next)
+{
+        uint64_t due = due_at(timer);
+
+        tick_timer_arm(timer, next);
+        /* What no event brought near was for a period, or for knobs, that are no more. */
+        if (due >= due_at(timer) || (timer->interval_usec == 0 && due > now_usec() + READING_USEC))
+                return;
+        sd_event_source_set_time(timer->source, due);
+        sd_event_source_set_enabled(timer->source, SD_EVENT_ONESHOT);
+}
+
+void tick_timer_soon(TickTimer *timer)
+{
+        int r;
+
+        if (!timer->source)
+                return;
+        r = sd_event_source_set_time(timer->source, 0);
+        log_failure(r < 0 ? r : sd_event_source_set_enabled(timer->source, SD_EVENT_ONESHOT));
+}
+
+void tick_timer_in(TickTimer *timer, uint64_t usec)
+{
+        if (timer->source)
+                timer_set_in(timer->source, usec);
+}
+
+int tick_timer_at(TickTimer *timer, uint64_t usec, uint64_t accuracy_usec)
+{
+        int r;
+
+        if (!timer->source)
+                return 0;
+        r = sd_event_source_set_time(timer->source, usec);
+        if (r >= 0)
+                r = sd_event_source_set_time_accuracy(timer->source, accuracy_usec);
+        return r < 0 ? r : sd_event_source_set_enabled(timer->source, SD_EVENT_ONESHOT);
+}
+
+uint64_t tick_timer_interval(const TickTimer *timer)
+{
+        return timer->interval_usec;
+}
+
+uint64_t tick_timer_late(const TickTimer *timer)
+{
+        return timer->late_usec;
+}
