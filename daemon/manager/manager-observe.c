@@ -9,12 +9,13 @@
  */
 #include "base/log.h"
 #include "manager/manager-parts.h"
+#include "model/measured.h"
 
 static const struct {
         unsigned senses;
         uint64_t min_interval_usec;
 } kinds[OBSERVERS] = {
-        [OBSERVE_LOAD] = { SENSE_LOAD | SENSE_LOADAVG | SENSE_PRESSURE | SENSE_POWER, 100000 },
+        [OBSERVE_LOAD] = { 0, 100000 }, /* all that measured.c shows */
         [OBSERVE_RESIDENCY] = { SENSE_LOAD | SENSE_RESIDENCY | SENSE_MISSES, 100000 },
         [OBSERVE_ENERGY] = { SENSE_LOAD | SENSE_ENERGY, ENERGY_INTERVAL_USEC },
 };
@@ -125,7 +126,7 @@ void manager_observers_init(Manager *manager)
         for (int i = 0; i < OBSERVERS; i++) {
                 Observer *o = &manager->observers[i];
 
-                o->senses = kinds[i].senses;
+                o->senses = i == OBSERVE_LOAD ? measured_senses() : kinds[i].senses;
                 o->min_interval_usec = kinds[i].min_interval_usec;
                 o->previous = counters_new(manager->topology->n_cpus);
                 o->current = counters_new(manager->topology->n_cpus);

@@ -313,8 +313,8 @@ const char *manager_pause_text(const Manager *manager);
 /* What the machine did since the last query of the same kind, at least 100 ms (for energy 1 s) ago.
  * Soon after the start the first interval may be as short as 20 ms, and before that is over there
  * is none: interval and shares are 0. With SENSE_RESIDENCY or SENSE_ENERGY (one of them) in
- * `senses` that is read, else load, load averages, pressure and power. Policies do not notice. NULL
- * if the load cannot be read. */
+ * `senses` that is read, else what measured.c shows. Policies do not notice. NULL if the load
+ * cannot be read. */
 const Snapshot *manager_observe(Manager *manager, unsigned senses);
 
 /* Why `cpu` is parked or in use, with the inputs of the last decision. Valid until the next call.

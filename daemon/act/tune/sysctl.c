@@ -26,16 +26,6 @@
 #define WORKQUEUES "sys/devices/virtual/workqueue/"
 #define UNBOUND    "cpumask"
 
-const Setting housekeeping_settings[] = {
-        { .section = "Housekeeping",
-          .key = "Manage",
-          .type = SETTING_BOOL,
-          .offset = offsetof(HousekeepingOptions, manage),
-          .fallback = "yes",
-          .help = "Whether policies may change workqueues, intervals and timer slack" },
-        { .key = NULL },
-};
-
 typedef struct State {
         ActContext context;
         bool manage;
