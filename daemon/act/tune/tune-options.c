@@ -30,13 +30,13 @@
 
 const Setting frequency_settings[] = SETTINGS(
         "Frequency", "governor, EPP, EPB, boost and frequencies",
-        "CPUs to leave alone, with all that share their frequency; also leaves boost alone");
+        "CPUs to leave alone, and all that share their frequency; if any is set, boost too");
 const Setting idle_states_settings[] = SETTINGS(
         "IdleStates", "idle states",
-        "CPUs to leave alone; also leaves the kernel's idle governor alone");
+        "CPUs to leave alone; if any is set, the kernel's idle governor too");
 const Setting latency_settings[] = SETTINGS(
         "Latency", "wake-up latencies",
-        "CPUs to leave alone; also refuses the limit for all CPUs together");
+        "CPUs to leave alone; if any is set, idled also refuses limits for all CPUs together");
 
 const Setting interrupt_settings[] = {
         { .section = "Interrupts",
