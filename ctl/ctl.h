@@ -52,6 +52,7 @@ typedef struct Ctl {
         const char *bus;     /* NULL: the system bus; "session"; an address */
         uint64_t interval_usec;
         bool history, knobs;
+        const char *power_table; /* --power; NULL: not given */
         HoldWishes hold;
         ReplayAsks replay;
         uint64_t advise_usec;      /* longest exit latency; 0: any */

@@ -17,12 +17,13 @@
 #include "base/number.h"
 #include "config/config-files.h"
 #include "offline.h"
+#include "options.h"
 
 #define MEASURE_USEC (1000u * 1000)
 #define FIT_USEC     (80u * 1000 * 1000)
 
 static struct {
-        const char *turbostat, *power, *save;
+        const char *turbostat, *save;
         double work; /* per second; 0: not given */
         bool fit;
         uint64_t for_usec;
@@ -31,12 +32,6 @@ static struct {
 static int take_turbostat(Ctl *ctl, const char *text)
 {
         asked.turbostat = text;
-        return EXIT_FINE;
-}
-
-static int take_power(Ctl *ctl, const char *text)
-{
-        asked.power = text;
         return EXIT_FINE;
 }
 
@@ -73,7 +68,7 @@ static int take_for(Ctl *ctl, const char *text)
 }
 
 const VerbOption estimate_options[] = {
-        { "power", "NAME", "the power table: power/NAME.conf, or a path", take_power },
+        { "power", "NAME", "the power table: power/NAME.conf, or a path", options_take_power },
         { "turbostat", "FILE", "residencies that turbostat printed", take_turbostat },
         { "work", "NUMBER", "work done in MB/s, to print MB/W", take_work },
         { "fit", NULL, "find the table from measured power", take_fit },
@@ -84,7 +79,7 @@ const VerbOption estimate_options[] = {
 
 int estimate_check(const Ctl *ctl, const Verb *verb)
 {
-        if (asked.fit && (asked.power || asked.work > 0))
+        if (asked.fit && (ctl->power_table || asked.work > 0))
                 return complain_usage(verb, "--fit: expected no --power or --work with it");
         if (!asked.fit && (asked.save || asked.for_usec))
                 return complain_usage(verb, "%s: expected --fit with it",
@@ -352,7 +347,7 @@ json_object *estimate_ask(Ctl *ctl, int *ret_status)
                 return answer;
         }
         *ret_status = EXIT_FAILED;
-        table = estimate_table(ctl, asked.power, true);
+        table = estimate_table(ctl, ctl->power_table, true);
         if (!table)
                 return NULL;
         seen = asked.turbostat ? read_turbostat(asked.turbostat)

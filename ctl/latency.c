@@ -20,6 +20,7 @@
 #include "base/number.h"
 #include "cyclic.h"
 #include "estimate.h"
+#include "options.h"
 #include "sweep.h"
 #include "watch.h"
 
@@ -44,7 +45,7 @@ static struct {
         int policy, priority; /* -1: not given */
         CpuSet cpus;
         bool cpus_given, csv;
-        const char *plot, *power;
+        const char *plot;
         GPtrArray *sweep; /* of char *; NULL: none */
 } asked = { .policy = -1, .priority = -1 };
 
@@ -103,10 +104,7 @@ static int take_priority(Ctl *ctl, const char *text)
 static int take_cpus(Ctl *ctl, const char *text)
 {
         asked.cpus_given = true;
-        if (cpuset_parse(text, &asked.cpus) < 0 || cpuset_is_empty(&asked.cpus))
-                return complain_usage(NULL, "--cpus: found \"%s\", expected CPUs such as 0-3,8",
-                                      text);
-        return EXIT_FINE;
+        return options_take_cpus(text, &asked.cpus);
 }
 
 static int take_csv(Ctl *ctl, const char *text)
@@ -126,12 +124,6 @@ static int take_plot(Ctl *ctl, const char *text)
         return EXIT_FINE;
 }
 
-static int take_power(Ctl *ctl, const char *text)
-{
-        asked.power = text;
-        return EXIT_FINE;
-}
-
 static int take_sweep(Ctl *ctl, const char *text)
 {
         if (!asked.sweep)
@@ -146,7 +138,7 @@ const VerbOption latency_options[] = {
         { "priority", "NUMBER", "of fifo and rr (80)", take_priority },
         { "cpus", "LIST", "CPUs to measure (all)", take_cpus },
         { "sweep", "WHAT", "under several settings; may be repeated", take_sweep },
-        { "power", "NAME", "the power table where there is no RAPL", take_power },
+        { "power", "NAME", "the power table where there is no RAPL", options_take_power },
         { "csv", NULL, "print comma-separated values", take_csv },
         { "plot", "FILE", "draw an HTML page or an SVG, by its name", take_plot },
         { 0 },
@@ -448,8 +440,8 @@ json_object *latency_ask(Ctl *ctl, int *ret_status)
         session.watch = watch;
         if (!choose(&session))
                 return NULL;
-        table = estimate_table(ctl, asked.power, asked.power != NULL);
-        if (asked.power && !table)
+        table = estimate_table(ctl, ctl->power_table, ctl->power_table != NULL);
+        if (ctl->power_table && !table)
                 return NULL;
         session.table = table;
         block_signals(&session); /* before anything is changed, and for all threads */

@@ -7,12 +7,9 @@
 #include <math.h>
 
 #include "base/cpuset-text.h"
+#include "model/measured.h"
 #include "sense/sensor.h"
 #include "sense/topology-read.h"
-
-#define EVERYTHING                                                                                 \
-        (SENSE_LOAD | SENSE_LOADAVG | SENSE_PRESSURE | SENSE_POWER | SENSE_RESIDENCY |             \
-         SENSE_MISSES | SENSE_ENERGY)
 
 typedef struct Machine {
         int root;
@@ -37,47 +34,47 @@ static json_object *pair(const char *a, const char *b)
 
 static json_object *missing(const Machine *machine)
 {
-        static const struct {
-                Sense sense;
-                const char *name;
-        } rows[] = {
-                { SENSE_LOADAVG, "load averages" },  { SENSE_PRESSURE, "pressure" },
-                { SENSE_POWER, "battery" },          { SENSE_RESIDENCY, "idle states" },
-                { SENSE_ENERGY, "energy counters" },
-        };
         json_object *array = json_object_new_array();
 
-        for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
-                int error = sensors_error(machine->sensors, rows[i].sense);
+        for (const SenseSource *source = sense_sources; source->sense; source++) {
+                int error = sensors_error(machine->sensors, source->sense);
 
-                if (error < 0)
-                        json_object_array_add(
-                                array, pair(rows[i].name, error == -ENOENT
-                                                                  ? "this machine does not have it"
-                                                                  : g_strerror(-error)));
+                if (source->name && error < 0)
+                        json_object_array_add(array, pair(source->name, missing_reason(error)));
         }
+        return array;
+}
+
+/* A property as the daemon has it. */
+static json_object *measured_value(const Measured *row, const Machine *machine)
+{
+        double numbers[MEASURED_NUMBERS];
+        int n = measured_numbers(row, machine->seen, cpuset_count(&machine->topology->online),
+                                 numbers);
+        json_object *array;
+
+        if (*row->signature == 'b')
+                return json_object_new_boolean(numbers[0] != 0);
+        if (*row->signature == 'u')
+                return json_object_new_int64((int64_t)numbers[0]);
+        if (n == 1)
+                return json_plain(numbers[0]);
+        array = json_object_new_array();
+        for (int i = 0; i < n; i++)
+                json_object_array_add(array, json_plain(numbers[i]));
         return array;
 }
 
 static json_object *manager(const Machine *machine)
 {
-        const Snapshot *seen = machine->seen;
-        json_object *object = json_object_new_object(), *averages = json_object_new_array();
-        int online = cpuset_count(&machine->topology->online);
+        json_object *object = json_object_new_object();
 
-        for (int i = 0; i < 3; i++)
-                json_object_array_add(averages, json_plain(seen->loadavg[i]));
         put_set(object, "Online", &machine->topology->online);
         put_set(object, "Isolated", &machine->topology->isolated);
         json_put_int(object, "Cores", machine->topology->n_cores);
-        json_put(object, "LoadAverage", averages);
-        json_put(object, "Load", json_plain(seen->load));
-        json_put(object, "Utilization", json_plain(online ? MIN(seen->load / online, 1) : 0));
-        json_put_int(object, "Running", seen->running);
-        json_put(object, "Pressure", json_plain(seen->pressure));
-        json_put_bool(object, "OnBattery", seen->on_battery);
-        json_put(object, "BatteryLevel", json_plain(seen->battery_level));
-        json_put_int(object, "ObservedUSec", (int64_t)seen->interval_usec);
+        for (const Measured *row = measured_properties; row->property; row++)
+                json_put(object, row->property, measured_value(row, machine));
+        json_put_int(object, "ObservedUSec", (int64_t)machine->seen->interval_usec);
         json_put(object, "Missing", missing(machine));
         return object;
 }
@@ -201,11 +198,11 @@ int measure(int root, uint64_t interval_usec, json_object **ret_facts)
         before = counters_new(topology->n_cpus);
         after = counters_new(topology->n_cpus);
         seen = snapshot_new(topology->n_cpus);
-        r = counters_read(sensors, EVERYTHING, before);
+        r = counters_read(sensors, SENSE_EVERYTHING, before);
         if (r < 0)
                 return r;
         g_usleep(interval_usec);
-        r = counters_read(sensors, EVERYTHING, after);
+        r = counters_read(sensors, SENSE_EVERYTHING, after);
         if (r < 0)
                 return r;
         snapshot_compute(before, after, seen);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cpuset-text.h"
 #include "base/nearest.h"
 #include "base/number.h"
 
@@ -326,4 +327,18 @@ json_object *version_ask(Ctl *ctl, int *ret_status)
 {
         puts("idlectl " IDLED_VERSION);
         return NULL;
+}
+
+int options_take_power(Ctl *ctl, const char *text)
+{
+        ctl->power_table = text;
+        return EXIT_FINE;
+}
+
+int options_take_cpus(const char *text, CpuSet *ret_cpus)
+{
+        if (cpuset_parse(text, ret_cpus) < 0 || cpuset_is_empty(ret_cpus))
+                return complain_usage(NULL, "--cpus: found \"%s\", expected CPUs such as 0-3,8",
+                                      text);
+        return EXIT_FINE;
 }

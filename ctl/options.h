@@ -5,6 +5,7 @@
 #ifndef IDLED_OPTIONS_H
 #define IDLED_OPTIONS_H
 
+#include "base/cpuset.h"
 #include "ctl.h"
 
 /* `verbs` are all that there are: rows that end with one without name. */
@@ -18,6 +19,12 @@ int options_parse(int argc, char **argv, const Verb *verbs, Ctl *ctl, const Verb
 /* Checks the number of arguments and what the verb itself checks. EXIT_FINE, or EXIT_USAGE after a
  * message. */
 int options_check(const Ctl *ctl, const Verb *verb);
+
+/* Takes --power of any verb: a VerbOption's take(). */
+int options_take_power(Ctl *ctl, const char *text);
+
+/* Takes the CPUs of --cpus, at least one. EXIT_FINE, or EXIT_USAGE after a message. */
+int options_take_cpus(const char *text, CpuSet *ret_cpus);
 
 /* Prints help about everything, or about one verb. */
 void options_help(const Verb *verbs, const Verb *verb);

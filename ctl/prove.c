@@ -23,6 +23,7 @@
 #include "base/number.h"
 #include "client.h"
 #include "estimate.h"
+#include "options.h"
 
 #define SEC_USEC         1000000ull
 #define FOR_USEC         (1800 * SEC_USEC)
@@ -103,12 +104,6 @@ static int take_precision(Ctl *ctl, const char *text)
         return EXIT_FINE;
 }
 
-static int take_power(Ctl *ctl, const char *text)
-{
-        asked.power = text;
-        return EXIT_FINE;
-}
-
 const VerbOption prove_options[] = {
         { "policy", "NAME", "compare NAME ignored with NAME active", take_policy },
         { "profile", "NAMES", "compare two profiles, or one with the active one", take_profile },
@@ -121,7 +116,7 @@ const VerbOption prove_options[] = {
         { "wash-out", "TIME", "time before each block that is not measured (a quarter of it)",
           take_washout },
         { "probe", "TIME", "measure wake-up latency, by waking up so often", take_probe },
-        { "power", "NAME", "the power table where there is no RAPL", take_power },
+        { "power", "NAME", "the power table where there is no RAPL", options_take_power },
         { 0 },
 };
 
@@ -214,8 +209,9 @@ static bool open_meter(Prove *prove)
         const char *root = prove->ctl->root_path ? prove->ctl->root_path : "/";
         int r;
 
-        prove->table = estimate_table(prove->ctl, asked.power, asked.power != NULL);
-        if (asked.power && !prove->table)
+        prove->table = estimate_table(prove->ctl, prove->ctl->power_table,
+                                      prove->ctl->power_table != NULL);
+        if (prove->ctl->power_table && !prove->table)
                 return false;
         r = meter_new(prove->ctl->root, prove->table, &prove->meter);
         if (r == -ENODATA)

@@ -41,7 +41,6 @@ typedef struct ProveAsked {
         ArmsAsked arms;
         uint64_t for_usec, block_usec, washout_usec, probe_usec;
         double precision; /* share of the power of the first setting */
-        const char *power;
 } ProveAsked;
 
 typedef struct Prove {

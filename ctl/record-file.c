@@ -33,8 +33,7 @@
 #define SLACK_NSEC    (20ul * 1000 * 1000)
 #define FOREVER_USEC  (UINT64_C(100) * 365 * 86400 * 1000000)
 #define BUSY_LEAST    0.01
-#define EVERYTHING                                                                                 \
-        (SENSE_LOAD | SENSE_LOADAVG | SENSE_PRESSURE | SENSE_POWER | SENSE_RESIDENCY | SENSE_MISSES)
+#define SENSES        (SENSE_EVERYTHING & ~(unsigned)SENSE_ENERGY)
 
 typedef struct Recorder {
         Ctl *ctl;
@@ -235,7 +234,7 @@ static void take_sample(Recorder *recorder)
 {
         uint64_t now;
         bool slow;
-        int r = watch_sample(recorder->watch, EVERYTHING, true);
+        int r = watch_sample(recorder->watch, SENSES, true);
 
         if (r < 0) {
                 recorder->error = r;
@@ -307,7 +306,7 @@ static void put_sleeps(Recorder *recorder)
 static void record_all(Recorder *recorder, char *const *command, int *ret_status)
 {
         uint64_t usec = recorder->ctl->sleeps.usec ?: FOREVER_USEC;
-        int r = watch_begin(recorder->watch, EVERYTHING, true);
+        int r = watch_begin(recorder->watch, SENSES, true);
 
         if (r < 0) {
                 recorder->error = r;

@@ -426,16 +426,6 @@ json_object *replay_ask(Ctl *ctl, int *ret_status)
         return g_steal_pointer(&answer);
 }
 
-static void add_number(Table *table, json_object *row, const char *key, int decimals)
-{
-        double value = json_number(row, key, NAN);
-
-        if (isnan(value))
-                table_cell(table, STYLE_DIM, "-");
-        else
-                table_cellf(table, STYLE_PLAIN, "%.*f", decimals, value);
-}
-
 static void show_rows(const Ctl *ctl, json_object *rows)
 {
         g_autoptr(Table) table = table_new();
@@ -449,11 +439,11 @@ static void show_rows(const Ctl *ctl, json_object *rows)
         table_column(table, "Exit_us", true);
         JSON_FOREACH(row, rows) {
                 table_cell(table, STYLE_PLAIN, json_text(row, "governor"));
-                add_number(table, row, "correct_percent", 1);
-                add_number(table, row, "too_deep_percent", 1);
-                add_number(table, row, "too_shallow_percent", 1);
-                add_number(table, row, "energy_ratio", 3);
-                add_number(table, row, "exit_latency_us", 1);
+                table_number(table, json_number(row, "correct_percent", NAN), 1);
+                table_number(table, json_number(row, "too_deep_percent", NAN), 1);
+                table_number(table, json_number(row, "too_shallow_percent", NAN), 1);
+                table_number(table, json_number(row, "energy_ratio", NAN), 3);
+                table_number(table, json_number(row, "exit_latency_us", NAN), 1);
         }
         table_print(table, &ctl->screen);
 }

@@ -63,16 +63,6 @@ json_object *report_ask(Ctl *ctl, int *ret_status)
         return json_object_get(answer);
 }
 
-static void show_number(Table *table, json_object *object, const char *key, int decimals)
-{
-        double value = json_number(object, key, NAN);
-
-        if (isnan(value))
-                table_cell(table, STYLE_PLAIN, "-");
-        else
-                table_cellf(table, STYLE_PLAIN, "%.*f", decimals, value);
-}
-
 /* The policy that saved most. */
 static json_object *best_saving(json_object *recording)
 {
@@ -97,13 +87,13 @@ void report_show(const Ctl *ctl, json_object *answer)
                 table_column(table, titles[i], true);
         JSON_FOREACH(recording, recordings) {
                 table_cell(table, STYLE_PLAIN, json_text(recording, "file"));
-                show_number(table, recording, "recorded_seconds", 0);
-                show_number(table, recording, "cpus", 0);
-                show_number(table, recording, "parked_cpus_mean", 1);
-                show_number(table, recording, "busy_percent", 1);
-                show_number(table, recording, "watts_mean", 2);
-                show_number(table, best_saving(recording), "saved_joules", 0);
-                show_number(table, recording, "wakeups_per_second", 1);
+                table_number(table, json_number(recording, "recorded_seconds", NAN), 0);
+                table_number(table, json_number(recording, "cpus", NAN), 0);
+                table_number(table, json_number(recording, "parked_cpus_mean", NAN), 1);
+                table_number(table, json_number(recording, "busy_percent", NAN), 1);
+                table_number(table, json_number(recording, "watts_mean", NAN), 2);
+                table_number(table, json_number(best_saving(recording), "saved_joules", NAN), 0);
+                table_number(table, json_number(recording, "wakeups_per_second", NAN), 1);
                 JSON_FOREACH(note, json_get(recording, "notes"))
                         table_note(table, STYLE_WARN, json_object_get_string(note));
         }

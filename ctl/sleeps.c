@@ -21,6 +21,7 @@
 #include "facts.h"
 #include "observe.h"
 #include "price.h"
+#include "options.h"
 #include "sleeps-read.h"
 
 #define SECONDS_USUAL 10
@@ -44,13 +45,8 @@ static int take_cpus(Ctl *ctl, const char *text)
 {
         CpuSet cpus;
 
-        if (cpuset_parse(text, &cpus) < 0 || cpuset_is_empty(&cpus))
-                return complain_usage(NULL,
-                                      "--cpus: found \"%s\", expected a list of CPUs such as "
-                                      "0-3,8",
-                                      text);
         ctl->sleeps.cpus = text;
-        return EXIT_FINE;
+        return options_take_cpus(text, &cpus);
 }
 
 const VerbOption sleeps_seconds_option[] = {

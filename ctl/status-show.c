@@ -8,6 +8,7 @@
 #include "control.h"
 #include "cpus.h"
 #include "facts.h"
+#include "model/measured.h"
 
 #define LABEL_WIDTH 12
 
@@ -106,31 +107,53 @@ static void show_cpus(const Screen *screen, json_object *cpus)
              (int)json_int(cpus, "cores", 0));
 }
 
-static void show_load(const Screen *screen, json_object *load)
+/* Appends the numbers of one row, unless they are not known. */
+static void append_cell(GString *text, const Measured *row, json_object *answer)
 {
-        g_autofree char *one = number_text(load, "load_average_1min", 2, "");
-        g_autofree char *five = number_text(load, "load_average_5min", 2, "");
-        g_autofree char *fifteen = number_text(load, "load_average_15min", 2, "");
-        g_autofree char *busy = number_text(load, "busy_cpus", 2, "");
-        g_autofree char *used = number_text(load, "utilization_percent", 1, "%");
-        g_autofree char *pressure = number_text(load, "pressure_percent", 1, "%");
+        json_object *object = json_get(answer, row->group);
 
-        line(screen, STYLE_PLAIN, "Load", "average %s %s %s, %d running", one, five, fifteen,
-             (int)json_int(load, "running_tasks", 0));
-        if (json_get(load, "interval_usec"))
-                line(screen, STYLE_PLAIN, "Utilisation", "%s (%s CPUs) over %.1f s, pressure %s",
-                     used, busy, json_number(load, "interval_usec", 0) / 1e6, pressure);
+        if (!json_get(object, row->keys[0]))
+                return;
+        g_string_append_printf(text, "%s%s", text->len ? ", " : "", row->before);
+        for (size_t i = 0; i < MEASURED_NUMBERS && row->keys[i]; i++) {
+                g_autofree char *number = number_text(object, row->keys[i], row->decimals, "");
+
+                g_string_append_printf(text, "%s%s", i ? " " : "",
+                                       row->words[0] ? json_text(object, row->keys[i]) : number);
+        }
+        g_string_append(text, row->after);
 }
 
-static void show_power(const Screen *screen, json_object *power, json_object *energy)
+/* The lines of all measured properties, in the order of their first rows. */
+static void show_measured(const Screen *screen, json_object *answer)
 {
-        const char *source = json_text(power, "source");
-        g_autofree char *level = number_text(power, "battery_percent", 0, "%");
+        double interval = json_number(json_get(answer, "load"), "interval_usec", 0);
+
+        for (const Measured *row = measured_properties; row->property; row++) {
+                const Measured *first = measured_properties;
+                GString *text;
+
+                while (!g_str_equal(first->line, row->line))
+                        first++;
+                if (first != row)
+                        continue;
+                text = g_string_new(NULL);
+                for (; first->property; first++)
+                        if (g_str_equal(first->line, row->line))
+                                append_cell(text, first, answer);
+                if (text->len && row->mean)
+                        g_string_append_printf(text, " (over %.1f s)", interval / 1e6);
+                if (text->len)
+                        line(screen, STYLE_PLAIN, row->line, "%s", text->str);
+                g_string_free(text, TRUE);
+        }
+}
+
+static void show_energy(const Screen *screen, json_object *energy)
+{
         GString *watts = g_string_new(NULL);
         json_object *domain;
 
-        if (*source)
-                line(screen, STYLE_PLAIN, "Power", "on %s, battery at %s", source, level);
         JSON_FOREACH(domain, energy) {
                 g_autofree char *text = number_text(domain, "power_watts", 1, " W");
 
@@ -209,8 +232,8 @@ void status_show(const Ctl *ctl, json_object *answer)
         if (daemon)
                 show_daemon(screen, daemon);
         show_cpus(screen, json_get(answer, "cpus"));
-        show_load(screen, json_get(answer, "load"));
-        show_power(screen, json_get(answer, "power"), json_get(answer, "energy"));
+        show_measured(screen, answer);
+        show_energy(screen, json_get(answer, "energy"));
         JSON_FOREACH(row, json_get(answer, "benefits"))
                 show_benefit(screen, row);
         show_residency(screen, json_get(answer, "residency"));

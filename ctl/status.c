@@ -10,6 +10,9 @@
 #include "cpus.h"
 #include "explained.h"
 #include "facts.h"
+#include "model/measured.h"
+
+#define JSON_DECIMALS 2
 
 /* An array of objects with these keys, from an array of arrays. */
 static json_object *name_elements(json_object *rows, const char *const *keys)
@@ -96,47 +99,41 @@ static void put_nothing_parked(Ctl *ctl, json_object *cpus)
         json_put_text(cpus, "nothing_parked_because", text);
 }
 
-/* A property that is only known once something was measured. */
-static void put_measured(json_object *answer, const char *key, json_object *manager,
-                         const char *property, double factor, bool known)
+/* A number of a measured property; NULL if it is not known. */
+static json_object *measured_json(json_object *manager, const Measured *row, size_t i, bool known)
 {
-        json_put_real(answer, key, known ? json_number(manager, property, NAN) * factor : NAN, 2);
+        json_object *value = json_get(manager, row->property);
+        double number = json_object_is_type(value, json_type_array)
+                                ? json_element_number(value, i)
+                                : json_number(manager, row->property, NAN);
+
+        if (!known || !value)
+                return NULL;
+        if (*row->signature == 'b')
+                return json_object_new_string(row->words[json_true(manager, row->property)]);
+        if (*row->signature == 'u')
+                return json_object_get(value);
+        return number < 0 ? NULL : json_real(number * row->factor, JSON_DECIMALS);
 }
 
-static json_object *describe_load(json_object *manager)
+/* All measured properties, each in the object that its row names. */
+static void put_measured(json_object *answer, json_object *manager)
 {
-        static const char *const keys[] = { "load_average_1min", "load_average_5min",
-                                            "load_average_15min" };
-        json_object *answer = json_object_new_object();
-        json_object *averages = json_get(manager, "LoadAverage");
         int64_t observed = json_int(manager, "ObservedUSec", 0);
-        bool no_averages = facts_missing(manager, "load averages");
-        bool no_pressure = facts_missing(manager, "pressure");
 
-        json_put(answer, "interval_usec", observed ? json_object_new_int64(observed) : NULL);
-        for (size_t i = 0; i < G_N_ELEMENTS(keys); i++)
-                json_put_real(answer, keys[i], no_averages ? NAN : json_element_number(averages, i),
-                              2);
-        put_measured(answer, "busy_cpus", manager, "Load", 1, observed);
-        put_measured(answer, "utilization_percent", manager, "Utilization", 100, observed);
-        put_measured(answer, "pressure_percent", manager, "Pressure", 100,
-                     observed && !no_pressure);
-        json_put_same(answer, "running_tasks", manager, "Running");
-        return answer;
-}
+        for (const Measured *row = measured_properties; row->property; row++) {
+                const char *source = sense_missing_name(row->sense);
+                bool known = (observed || !row->mean) &&
+                             !(source && facts_missing(manager, source));
 
-static json_object *describe_power(json_object *manager)
-{
-        json_object *answer = json_object_new_object();
-        double level = json_number(manager, "BatteryLevel", -1);
-        bool known = !facts_missing(manager, "battery");
-
-        json_put_text(answer, "source",
-                      !known                            ? NULL
-                      : json_true(manager, "OnBattery") ? "battery"
-                                                        : "mains");
-        json_put_real(answer, "battery_percent", known && level >= 0 ? level * 100 : NAN, 1);
-        return answer;
+                if (!json_get(answer, row->group))
+                        json_put(answer, row->group, json_object_new_object());
+                for (size_t i = 0; i < MEASURED_NUMBERS && row->keys[i]; i++)
+                        json_put(json_get(answer, row->group), row->keys[i],
+                                 measured_json(manager, row, i, known));
+        }
+        json_put(json_get(answer, "load"), "interval_usec",
+                 observed ? json_object_new_int64(observed) : NULL);
 }
 
 static json_object *describe_energy(json_object *facts)
@@ -173,8 +170,7 @@ json_object *status_ask(Ctl *ctl, int *ret_status)
         cpus = cpus_describe(facts);
         json_put(answer, "cpus", describe_cpus(manager));
         put_nothing_parked(ctl, json_get(answer, "cpus"));
-        json_put(answer, "load", describe_load(manager));
-        json_put(answer, "power", describe_power(manager));
+        put_measured(answer, manager);
         json_put(answer, "energy", describe_energy(facts));
         json_put(answer, "benefits", benefits_describe(json_get(facts, "Policies")));
         json_put(answer, "residency", cpus_summarize(cpus));

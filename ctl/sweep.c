@@ -225,20 +225,9 @@ static bool add_points(Sweep *sweep, const char *text)
         return true;
 }
 
-static const KnobKind **all_kinds(void)
-{
-        GPtrArray *kinds = g_ptr_array_new();
-
-        for (int i = 0; actuators[i]; i++)
-                for (int j = 0; actuators[i]->kinds[j]; j++)
-                        g_ptr_array_add(kinds, (gpointer)actuators[i]->kinds[j]);
-        g_ptr_array_add(kinds, NULL);
-        return (const KnobKind **)g_ptr_array_free(kinds, FALSE);
-}
-
 static const KnobKind *kind_by_name(const char *name)
 {
-        g_autofree const KnobKind **kinds = all_kinds();
+        g_autofree const KnobKind **kinds = actuators_kinds();
 
         for (int i = 0; kinds[i]; i++)
                 if (g_str_equal(kinds[i]->name, name))
@@ -253,7 +242,7 @@ static bool open_record(Sweep *sweep)
         const char *root = ctl->root_path ? ctl->root_path : "/";
         g_autofree char *usual = g_build_filename(root, RUN_DIR, NULL);
         const char *path = ctl->run_path ? ctl->run_path : usual;
-        g_autofree const KnobKind **kinds = all_kinds();
+        g_autofree const KnobKind **kinds = actuators_kinds();
         int skipped = 0, n;
 
         if (g_mkdir_with_parents(path, 0755) < 0 ||

@@ -4,6 +4,7 @@
  */
 #include "table.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #define GAP         2
@@ -97,6 +98,14 @@ void table_cellf(Table *table, Style style, const char *format, ...)
         text = g_strdup_vprintf(format, arguments);
         va_end(arguments);
         table_cell(table, style, text);
+}
+
+void table_number(Table *table, double value, int decimals)
+{
+        if (isnan(value))
+                table_cell(table, STYLE_DIM, "-");
+        else
+                table_cellf(table, STYLE_PLAIN, "%.*f", decimals, value);
 }
 
 void table_note(Table *table, Style style, const char *text)

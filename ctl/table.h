@@ -20,6 +20,9 @@ void table_cell(Table *table, Style style, const char *text);
 void table_cellf(Table *table, Style style, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
 
+/* The same with a number of so many decimals, "-" for NaN. */
+void table_number(Table *table, double value, int decimals);
+
 /* Adds a line of its own below the row that is full now, for text that no column has room for. */
 void table_note(Table *table, Style style, const char *text);
 

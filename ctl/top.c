@@ -17,12 +17,13 @@
 
 #include "base/cpuset-text.h"
 #include "base/number.h"
+#include "options.h"
 
 #define INTERVAL_USEC (1000 * 1000)
 #define SLACK_NSEC    (20ul * 1000 * 1000)
 
 static struct {
-        const char *columns, *power, *sort;
+        const char *columns, *sort;
         CpuSet cpus;
         bool cpus_given, csv;
         TopBy by;
@@ -41,19 +42,10 @@ static int take_sort(Ctl *ctl, const char *text)
         return EXIT_FINE;
 }
 
-static int take_power(Ctl *ctl, const char *text)
-{
-        asked.power = text;
-        return EXIT_FINE;
-}
-
 static int take_cpus(Ctl *ctl, const char *text)
 {
         asked.cpus_given = true;
-        if (cpuset_parse(text, &asked.cpus) < 0 || cpuset_is_empty(&asked.cpus))
-                return complain_usage(NULL, "--cpus: found \"%s\", expected CPUs such as 0-3,8",
-                                      text);
-        return EXIT_FINE;
+        return options_take_cpus(text, &asked.cpus);
 }
 
 static int take_by(Ctl *ctl, const char *text)
@@ -98,7 +90,7 @@ const VerbOption top_options[] = {
         { "cpus", "LIST", "rows of these CPUs", take_cpus },
         { "by", "WHAT", "a row for each cpu, core or package", take_by },
         { "count", "NUMBER", "exit after this many samples", take_count },
-        { "power", "NAME", "the power table where there is no RAPL", take_power },
+        { "power", "NAME", "the power table where there is no RAPL", options_take_power },
         { 0 },
 };
 
@@ -323,7 +315,7 @@ json_object *top_ask(Ctl *ctl, int *ret_status)
 {
         uint64_t interval_usec = ctl->interval_usec ?: INTERVAL_USEC;
         Top top;
-        int r = top_init(&top, ctl, asked.power);
+        int r = top_init(&top, ctl, ctl->power_table);
 
         *ret_status = EXIT_FAILED;
         if (r < 0) {
@@ -337,7 +329,7 @@ json_object *top_ask(Ctl *ctl, int *ret_status)
                 complain("--cpus: none of these CPUs is online");
         else if (!check_columns(&top, "--columns", asked.columns) ||
                  !check_columns(&top, "--sort", asked.sort) ||
-                 (asked.power && !top.table && top.watch->energy_error < 0))
+                 (ctl->power_table && !top.table && top.watch->energy_error < 0))
                 *ret_status = EXIT_USAGE;
         else if ((r = top_restart(&top)) < 0)
                 *ret_status = complain("failed to read the CPUs: %s", g_strerror(-r));

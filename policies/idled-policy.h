@@ -20,7 +20,8 @@
 #include "model/topology.h"
 #include "model/wish.h"
 
-/* Grows with every change of the interface between a module and the daemon. */
+/* Grows when a module of an older header would no longer work, or would read something else. A new
+ * SENSE_ flag with fields at the end of Snapshot is no such change: modules check `have` first. */
 #define IDLED_POLICY_ABI 5
 
 /* What a policy requests in addition to `allowed`; idled prepares no more than that. */

@@ -74,4 +74,7 @@ extern const Actuator actuator_park, actuator_cpufreq, actuator_cpuidle, actuato
 /* Ends with NULL. */
 extern const Actuator *const actuators[];
 
+/* The kinds of all knobs; a new array that ends with NULL. */
+const KnobKind **actuators_kinds(void);
+
 #endif

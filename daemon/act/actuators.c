@@ -11,3 +11,14 @@ const Actuator *const actuators[] = { &actuator_park,
                                       &actuator_irq,
                                       &actuator_sysctl,
                                       NULL };
+
+const KnobKind **actuators_kinds(void)
+{
+        GPtrArray *kinds = g_ptr_array_new();
+
+        for (int i = 0; actuators[i]; i++)
+                for (int j = 0; actuators[i]->kinds[j]; j++)
+                        g_ptr_array_add(kinds, (gpointer)actuators[i]->kinds[j]);
+        g_ptr_array_add(kinds, NULL);
+        return (const KnobKind **)g_ptr_array_free(kinds, FALSE);
+}

@@ -9,6 +9,13 @@
 #include <errno.h>
 #include <glib.h>
 
+static const char *skip_blanks(const char *text)
+{
+        while (isspace((unsigned char)*text))
+                text++;
+        return text;
+}
+
 /* The decimal number at *text, which is moved behind it. */
 static int take_cpu(const char **text, int *ret_cpu)
 {
@@ -51,8 +58,7 @@ int cpuset_parse(const char *text, CpuSet *ret_set)
         CpuSet set = { 0 };
         int r;
 
-        while (isspace((unsigned char)*text))
-                text++;
+        text = skip_blanks(text);
         for (bool more = *text; more;) {
                 r = take_range(&text, &set);
                 if (r < 0)
@@ -60,9 +66,7 @@ int cpuset_parse(const char *text, CpuSet *ret_set)
                 more = *text == ',';
                 text += more;
         }
-        while (isspace((unsigned char)*text))
-                text++;
-        if (*text)
+        if (*skip_blanks(text))
                 return -EINVAL;
         *ret_set = set;
         return 0;
@@ -110,8 +114,7 @@ int cpuset_parse_mask(const char *text, CpuSet *ret_set)
 {
         CpuSet set = { 0 };
 
-        while (isspace((unsigned char)*text))
-                text++;
+        text = skip_blanks(text);
         for (bool first = true, more = true; more; first = false) {
                 uint32_t word;
                 int digits = take_word(&text, &word);
@@ -123,9 +126,7 @@ int cpuset_parse_mask(const char *text, CpuSet *ret_set)
                 more = *text == ',';
                 text += more;
         }
-        while (isspace((unsigned char)*text))
-                text++;
-        if (*text)
+        if (*skip_blanks(text))
                 return -EINVAL;
         *ret_set = set;
         return 0;

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "bus/bus-parts.h"
+#include "model/measured.h"
 
 BUS_GETTER(get_version)
 {
@@ -150,33 +151,20 @@ BUS_GETTER(get_park_backend)
 
 static int append_missing(sd_bus_message *reply, const char *what, int error)
 {
-        const char *why = error == -ENOENT       ? "this machine does not have it"
-                          : error == -EOPNOTSUPP ? "it is not usable here"
-                          : error == -ENOTCONN   ? "it is not running"
-                          : error == -EINVAL     ? "the kernel refuses it"
-                                                 : g_strerror(-error);
-
-        return error < 0 ? sd_bus_message_append(reply, "(ss)", what, why) : 0;
+        return error < 0 ? sd_bus_message_append(reply, "(ss)", what, missing_reason(error)) : 0;
 }
 
 BUS_GETTER(get_missing)
 {
-        static const struct {
-                Sense sense;
-                const char *name;
-        } senses[] = {
-                { SENSE_LOADAVG, "load averages" },  { SENSE_PRESSURE, "pressure" },
-                { SENSE_POWER, "battery" },          { SENSE_RESIDENCY, "idle states" },
-                { SENSE_ENERGY, "energy counters" },
-        };
         const Bus *bus = userdata;
         const Manager *manager = bus->manager;
         const ActuatorState *a;
         int r = sd_bus_message_open_container(reply, 'a', "(ss)");
 
-        for (size_t i = 0; r >= 0 && i < G_N_ELEMENTS(senses); i++)
-                r = append_missing(reply, senses[i].name,
-                                   sensors_error(manager_sensors(manager), senses[i].sense));
+        for (const SenseSource *source = sense_sources; r >= 0 && source->sense; source++)
+                if (source->name)
+                        r = append_missing(reply, source->name,
+                                           sensors_error(manager_sensors(manager), source->sense));
         if (r >= 0)
                 r = append_missing(reply, "pressure trigger", manager_trigger_error(manager));
         if (r >= 0)

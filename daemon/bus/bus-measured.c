@@ -4,10 +4,10 @@
  * them; they are read on each query.
  */
 #include <errno.h>
-#include <math.h>
 #include <sys/resource.h>
 
 #include "bus/bus-parts.h"
+#include "model/measured.h"
 
 /* What the machine does now: nothing, where nothing can be read. */
 static const Snapshot *observe(const Bus *bus)
@@ -18,41 +18,32 @@ static const Snapshot *observe(const Bus *bus)
         return seen ? seen : &nothing;
 }
 
-BUS_GETTER(get_load_average)
+static int append_numbers(sd_bus_message *reply, const char *signature, const double *numbers)
 {
-        const Snapshot *seen = observe(userdata);
-
-        return sd_bus_message_append(reply, "(ddd)", seen->loadavg[0], seen->loadavg[1],
-                                     seen->loadavg[2]);
+        switch (*signature) {
+        case 'b':
+                return sd_bus_message_append(reply, signature, numbers[0] != 0);
+        case 'u':
+                return sd_bus_message_append(reply, signature, (uint32_t)numbers[0]);
+        case '(':
+                return sd_bus_message_append(reply, signature, numbers[0], numbers[1], numbers[2]);
+        default:
+                return sd_bus_message_append(reply, signature, numbers[0]);
+        }
 }
 
-/* Load, Pressure, BatteryLevel, Utilization. */
-BUS_GETTER(get_share)
+/* All of measured_properties. */
+BUS_GETTER(get_measured)
 {
         const Bus *bus = userdata;
-        const Snapshot *seen = observe(bus);
-        int online = cpuset_count(&manager_topology(bus->manager)->online);
-        double value;
+        const Measured *row = measured_find(property);
+        double numbers[MEASURED_NUMBERS];
 
-        if (g_str_equal(property, "Load"))
-                value = seen->load;
-        else if (g_str_equal(property, "Pressure"))
-                value = seen->have & SENSE_PRESSURE ? seen->pressure : 0;
-        else if (g_str_equal(property, "BatteryLevel"))
-                value = seen->have & SENSE_POWER ? seen->battery_level : -1;
-        else
-                value = online > 0 ? CLAMP(seen->load / online, 0.0, 1.0) : 0;
-        return sd_bus_message_append(reply, "d", value);
-}
-
-BUS_GETTER(get_running)
-{
-        return sd_bus_message_append(reply, "u", observe(userdata)->running);
-}
-
-BUS_GETTER(get_on_battery)
-{
-        return sd_bus_message_append(reply, "b", observe(userdata)->on_battery);
+        if (!row)
+                return -EINVAL;
+        measured_numbers(row, observe(bus), cpuset_count(&manager_topology(bus->manager)->online),
+                         numbers);
+        return append_numbers(reply, row->signature, numbers);
 }
 
 BUS_GETTER(get_observed)
@@ -121,13 +112,6 @@ BUS_GETTER(get_transitions_last_minute)
 
 static const sd_bus_vtable vtable[] = {
         SD_BUS_VTABLE_START(0),
-        SD_BUS_PROPERTY("LoadAverage", "(ddd)", get_load_average, 0, 0),
-        SD_BUS_PROPERTY("Load", "d", get_share, 0, 0),
-        SD_BUS_PROPERTY("Utilization", "d", get_share, 0, 0),
-        SD_BUS_PROPERTY("Running", "u", get_running, 0, 0),
-        SD_BUS_PROPERTY("Pressure", "d", get_share, 0, 0),
-        SD_BUS_PROPERTY("OnBattery", "b", get_on_battery, 0, 0),
-        SD_BUS_PROPERTY("BatteryLevel", "d", get_share, 0, 0),
         SD_BUS_PROPERTY("ObservedUSec", "t", get_observed, 0, 0),
         SD_BUS_PROPERTY("TransitionsLastMinute", "u", get_transitions_last_minute, 0, 0),
         SD_BUS_PROPERTY("UptimeUSec", "t", get_uptime, 0, 0),
@@ -139,8 +123,32 @@ static const sd_bus_vtable vtable[] = {
         SD_BUS_VTABLE_END,
 };
 
+/* The vtable of measured_properties, made once. */
+static const sd_bus_vtable *machine_vtable(void)
+{
+        static const sd_bus_vtable start = SD_BUS_VTABLE_START(0), end = SD_BUS_VTABLE_END;
+        static GArray *made;
+
+        if (made)
+                return (const sd_bus_vtable *)(void *)made->data;
+        made = g_array_new(FALSE, FALSE, sizeof(sd_bus_vtable));
+        g_array_append_val(made, start);
+        for (const Measured *row = measured_properties; row->property; row++) {
+                sd_bus_vtable entry = SD_BUS_PROPERTY(row->property, row->signature, get_measured,
+                                                      0, 0);
+
+                g_array_append_val(made, entry);
+        }
+        g_array_append_val(made, end);
+        return (const sd_bus_vtable *)(void *)made->data;
+}
+
 int bus_export_measured(Bus *bus)
 {
-        return sd_bus_add_object_vtable(bus->connection, NULL, BUS_PATH, BUS_INTERFACE, vtable,
-                                        bus);
+        int r = sd_bus_add_object_vtable(bus->connection, NULL, BUS_PATH, BUS_INTERFACE,
+                                         machine_vtable(), bus);
+
+        return r < 0 ? r
+                     : sd_bus_add_object_vtable(bus->connection, NULL, BUS_PATH, BUS_INTERFACE,
+                                                vtable, bus);
 }

@@ -22,35 +22,6 @@
 /* Bytes of a name, as the kernel keeps it (TASK_COMM_LEN). */
 #define COMM_MAX 15
 
-#define ROW(section, key, type, field, fallback, ...)                                              \
-        {                                                                                          \
-                section, key, type, offsetof(AppOptions, field), fallback, __VA_ARGS__             \
-        }
-
-const Setting app_settings[] = {
-        ROW("Match", "Executable", SETTING_LIST, executables, "",
-            .help = "Path of the program; * and ? do not match /"),
-        ROW("Match", "Comm", SETTING_LIST, comms, "",
-            .help = "Name of the process, at most 15 bytes; the process can change it"),
-        ROW("Match", "Unit", SETTING_LIST, units, "",
-            .help = "Unit of the system manager that contains the process, or a slice above it"),
-        ROW("Match", "Cgroup", SETTING_LIST, cgroups, "",
-            .help = "Path of a cgroup that contains the process, or of one above it"),
-        ROW("Match", "User", SETTING_LIST, users, "",
-            .help = "User of the process: a number, or a name in /etc/passwd"),
-        ROW("Match", "Children", SETTING_BOOL, children, "no",
-            .help = "Also match processes that a matching process starts"),
-        ROW("Ask", "Latency", SETTING_DURATION, latency_usec, "0", 0, HOLD_LATENCY_MAX_US,
-            .help = "Longest time from a wake-up until the process runs; 0: no limit"),
-        ROW("Ask", "Profile", SETTING_STRING, profile, "",
-            .help = "Profile to activate while the process runs"),
-        ROW("Ask", "MinCores", SETTING_COUNT, min_cores, "0", 0, CPUSET_MAX,
-            .help = "Cores to keep active while the process runs; 0: no request"),
-        ROW("Ask", "Linger", SETTING_DURATION, linger_usec, "2s", 0, 600e6,
-            .help = "Keep the request for this long after the last matching process has ended"),
-        { 0 },
-};
-
 static bool is_section(const char *name)
 {
         return g_str_equal(name, "Match") || g_str_equal(name, "Ask");

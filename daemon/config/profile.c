@@ -15,22 +15,6 @@
 
 #define NAME_LENGTH_MAX 64
 
-const Setting profile_settings[] = {
-        { .section = "Profile",
-          .key = "Summary",
-          .type = SETTING_STRING,
-          .offset = offsetof(ProfileOptions, summary),
-          .fallback = "",
-          .help = "What the profile is for, in one line" },
-        { .section = "Profile",
-          .key = "Include",
-          .type = SETTING_LIST,
-          .offset = offsetof(ProfileOptions, includes),
-          .fallback = "",
-          .help = "Profiles to include; values of later ones are stronger" },
-        { .key = NULL },
-};
-
 bool profile_is_name(const char *name)
 {
         size_t length = strlen(name);

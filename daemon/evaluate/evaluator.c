@@ -24,52 +24,6 @@
 #define ABSENT     (60 * MINUTE)
 #define MAGIC      "idled-evaluator 1"
 
-const Setting evaluate_settings[] = {
-        { .section = "Evaluate",
-          .key = "Trials",
-          .type = SETTING_BOOL,
-          .offset = offsetof(EvaluateOptions, trials),
-          .fallback = "yes",
-          .help = "Ignore a policy for some seconds now and then, to measure what it saves" },
-        { .section = "Evaluate",
-          .key = "BackOff",
-          .type = SETTING_BOOL,
-          .offset = offsetof(EvaluateOptions, back_off),
-          .fallback = "yes",
-          .help = "Ignore a policy for as long as it was measured to cost energy" },
-        { .section = "Evaluate",
-          .key = "BlockTime",
-          .type = SETTING_DURATION,
-          .offset = offsetof(EvaluateOptions, block_usec),
-          .fallback = "2s",
-          .min = 1e6,
-          .max = 600e6,
-          .help = "How long energy is measured with the policy, and as long without it" },
-        { .section = "Evaluate",
-          .key = "WashOut",
-          .type = SETTING_DURATION,
-          .offset = offsetof(EvaluateOptions, washout_usec),
-          .fallback = "1s",
-          .min = 0,
-          .max = 60e6,
-          .help = "How long the machine settles before each measurement" },
-        { .section = "Evaluate",
-          .key = "Duty",
-          .type = SETTING_PERCENT,
-          .offset = offsetof(EvaluateOptions, duty),
-          .fallback = "1%",
-          .min = 0.001,
-          .max = 0.5,
-          .help = "Share of any hour that trials take at most" },
-        { .section = "Evaluate",
-          .key = "PowerTable",
-          .type = SETTING_STRING,
-          .offset = offsetof(EvaluateOptions, power_table),
-          .fallback = "",
-          .help = "Power table to estimate energy from where there is no RAPL; empty: none" },
-        { .key = NULL },
-};
-
 void evaluator_init(Evaluator *evaluator, uint64_t seed)
 {
         *evaluator = (Evaluator){ .seed = seed };

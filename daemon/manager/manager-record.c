@@ -27,9 +27,6 @@
 #define FILE_NAME     "idled.rec"
 #define FRAME_SAMPLES 10
 #define MEGABYTE      (1u << 20)
-#define EVERYTHING                                                                                 \
-        (SENSE_LOAD | SENSE_LOADAVG | SENSE_PRESSURE | SENSE_POWER | SENSE_RESIDENCY |             \
-         SENSE_MISSES | SENSE_ENERGY)
 
 /* What the thread writes. It shares nothing else with the event loop, which reads it when `done`.
  */
@@ -343,7 +340,7 @@ void manager_record_sample(Manager *manager)
 {
         Recorder *recorder = manager->recorder;
         Counters *next = recorder->previous;
-        int r = counters_read(manager->sensors, EVERYTHING, next);
+        int r = counters_read(manager->sensors, SENSE_EVERYTHING, next);
 
         if (r < 0) {
                 log_debug("No sample is recorded: %s", g_strerror(-r));

@@ -12,6 +12,7 @@
 #include <glib.h>
 
 #include "base/log.h"
+#include "model/measured.h"
 
 /* Readings of one kind that are made only on a query. */
 typedef struct Observer {
@@ -35,7 +36,7 @@ static const struct {
         unsigned senses;
         uint64_t min_interval_usec;
 } kinds[OBSERVERS] = {
-        [OBSERVE_LOAD] = { SENSE_LOAD | SENSE_LOADAVG | SENSE_PRESSURE | SENSE_POWER, 100000 },
+        [OBSERVE_LOAD] = { 0, 100000 }, /* all that measured.c shows */
         [OBSERVE_RESIDENCY] = { SENSE_LOAD | SENSE_RESIDENCY | SENSE_MISSES, 100000 },
         [OBSERVE_ENERGY] = { SENSE_LOAD | SENSE_ENERGY, OBSERVERS_ENERGY_USEC },
 };
@@ -149,7 +150,7 @@ Observers *observers_new(Sensors *sensors, int n_cpus)
         for (int i = 0; i < OBSERVERS; i++) {
                 Observer *o = &observers->kinds[i];
 
-                o->senses = kinds[i].senses;
+                o->senses = i == OBSERVE_LOAD ? measured_senses() : kinds[i].senses;
                 o->min_interval_usec = kinds[i].min_interval_usec;
                 o->previous = counters_new(n_cpus);
                 o->current = counters_new(n_cpus);

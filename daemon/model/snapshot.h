@@ -29,6 +29,8 @@ typedef enum Sense {
                                      for each state in use; implies SENSE_RESIDENCY */
 } Sense;
 
+#define SENSE_EVERYTHING (2 * SENSE_MISSES - 1) /* up to the last flag */
+
 /* /proc/stat counts in steps of 10 ms: over a shorter interval a share means nothing. So
  * nothing new is read sooner, and policies get the last snapshot again. */
 #define READING_USEC 50000

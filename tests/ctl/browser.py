@@ -2,11 +2,11 @@
 """Headless Chromium for tests, by its DevTools protocol over a pipe: no port, no other program."""
 
 import base64
-import contextlib
 import json
 import os
 import select
 import shutil
+import signal
 import struct
 import subprocess
 import tempfile
@@ -24,6 +24,8 @@ def find():
 class Browser:
     """One page at a time. `problems` is what the page wrote to the console or was refused."""
 
+    OPTIONS = ["--headless", "--hide-scrollbars", "--disable-extensions"]
+
     def __init__(self):
         self.directory = tempfile.mkdtemp(prefix="idled-chromium-")
         command_read, self.command = os.pipe()
@@ -35,13 +37,16 @@ class Browser:
             from_us, to_us = os.dup2(command_read, 100), os.dup2(answers_write, 101)
             os.dup2(from_us, 3)
             os.dup2(to_us, 4)
+            os.closerange(5, 256)
 
         self.process = subprocess.Popen(
-            [find(), "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
-             "--disable-dev-shm-usage", "--no-first-run", "--disable-extensions",
-             f"--user-data-dir={self.directory}", "--remote-debugging-pipe", "about:blank"],
-            preexec_fn=connect, close_fds=False, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL, env={**os.environ, "HOME": self.directory})
+            [find(), *self.OPTIONS, "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+             "--no-first-run", "--lang=en-US", f"--user-data-dir={self.directory}/profile",
+             "--remote-debugging-pipe", "about:blank"],
+            preexec_fn=connect, close_fds=False, start_new_session=True, stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            env={**os.environ, "HOME": self.directory, "XDG_CONFIG_HOME": self.directory,
+                 "XDG_CACHE_HOME": self.directory})
         os.close(command_read)
         os.close(answers_write)
         targets = self.call("Target.getTargets")["targetInfos"]
@@ -51,13 +56,9 @@ class Browser:
             self.call(domain + ".enable")
 
     def close(self):
-        with contextlib.suppress(OSError):
-            os.close(self.command)
-        try:
-            self.process.wait(5)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        os.close(self.command)
         os.close(self.answers)
         shutil.rmtree(self.directory, ignore_errors=True)
 
@@ -99,7 +100,9 @@ class Browser:
         message = {"id": number, "method": method, "params": params}
         if self.session:
             message["sessionId"] = self.session
-        os.write(self.command, json.dumps(message).encode() + b"\0")
+        data = json.dumps(message).encode() + b"\0"
+        while data:
+            data = data[os.write(self.command, data):]
         answer = self.receive(lambda m: m.get("id") == number)
         if "error" in answer:
             raise AssertionError(f"{method}: {answer['error']}")
@@ -117,7 +120,9 @@ class Browser:
         self.receive(lambda m: m.get("method") == "Page.loadEventFired")
 
     def evaluate(self, expression):
-        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
+        """The value of a JavaScript expression in the page; of a promise, what it becomes."""
+        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True,
+                           awaitPromise=True)
         if "exceptionDetails" in answer:
             raise AssertionError(f"{expression}: {answer['exceptionDetails']}")
         return answer["result"].get("value")

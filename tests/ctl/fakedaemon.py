@@ -13,6 +13,7 @@ import dbus.mainloop.glib
 import dbus.service
 from gi.repository import GLib
 
+import measured
 from scenarios import SCENARIOS
 
 MANAGER = "org.idled1.Manager"
@@ -22,8 +23,7 @@ SIGNATURES = {
         "Isolated": "s", "Parked": "s", "Allowed": "s", "IdleMask": "s", "WantedCores": "u",
         "ActiveCores": "u", "Cores": "u", "Policies": "as", "ParkBackend": "s",
         "Missing": "a(ss)", "Degraded": "a(sss)", "Knobs": "a(sssss)", "Transitions": "t",
-        "ConfigFiles": "as", "LoadAverage": "(ddd)", "Load": "d", "Utilization": "d",
-        "Running": "u", "Pressure": "d", "OnBattery": "b", "BatteryLevel": "d",
+        "ConfigFiles": "as", **measured.SIGNATURES,
         "ObservedUSec": "t", "UptimeUSec": "t", "TransitionsLastMinute": "u", "Ticks": "t", "CpuUSec": "t",
         "Wakeups": "t", "PeriodUSec": "t", "Holds": "ao",
         "Profile": "s", "ProfileReason": "s", "PauseDetails": "aa{sv}",

@@ -3,6 +3,8 @@
 import copy
 import time
 
+import measured as measured_properties
+
 BY = {
     "policy": "ondemand", "because": "the load needs fewer cores",
     "inputs": [("filtered load", 0.4, "CPUs"), ("wanted", 1, "cores")],
@@ -49,8 +51,7 @@ def normal():
             "Knobs": [("cgroup", "/work.slice", "0-3", "0-1", "ours"),
                       ("cgroup", "/user.slice", "0-3", "0-1", "ours")],
             "Transitions": 7, "ConfigFiles": ["/etc/idled/idled.conf"],
-            "LoadAverage": (0.5, 0.25, 0.125), "Load": 0.5, "Utilization": 0.125, "Running": 1,
-            "Pressure": 0.03, "OnBattery": True, "BatteryLevel": 0.755,
+            **measured_properties.EXAMPLE,
             "ObservedUSec": 2500000, "UptimeUSec": 18000000000, "TransitionsLastMinute": 2, "Ticks": 40, "CpuUSec": 12345,
             "Wakeups": 55, "PeriodUSec": 250000, "Profile": "power-saver",
             "ProfileReason": "the default on battery power",
@@ -238,8 +239,15 @@ def paused():
     return says
 
 
+def without_measured(says):
+    """What one golden file shows, `normal` does: a new property changes no other."""
+    for name in measured_properties.ROWS:
+        del says["manager"][name]
+
+
 def degraded():
     says = normal()
+    without_measured(says)
     says["manager"]["Degraded"] = [("cgroup", "/user.slice", "taken over by another program")]
     says["manager"]["Knobs"][1] = ("cgroup", "/user.slice", "0-3", "0-1", "foreign")
     says["verify"] = [("cgroup", "/user.slice", "0-1", "0-2", "another program changed it"),
@@ -273,6 +281,7 @@ def strange():
 def large():
     """288 CPUs in two packages, as 144 cores; the second package is parked."""
     says = normal()
+    without_measured(says)
     says["cpus"] = [cpu(i, 144 <= i, core=i // 2, Package=i // 144, Node=i // 144)
                     for i in range(288)]
     says["manager"].update(Online="0-287", Parked="144-287", IdleMask="144-287",

@@ -1,26 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The shape of every verb's JSON: which keys, of which types, and which may be null."""
+from measured import objects
+from shape import matches, number, optional
 
-
-def number(value):
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def optional(kind):
-    return lambda value: value is None or matches(kind, value)
-
-
-def matches(kind, value):
-    """True if the value has the shape: a type, a test, [shape of all elements], {key: shape}."""
-    if isinstance(kind, dict):
-        return isinstance(value, dict) and set(value) == set(kind) and \
-            all(matches(kind[k], value[k]) for k in kind)
-    if isinstance(kind, list):
-        return isinstance(value, list) and all(matches(kind[0], v) for v in value)
-    if isinstance(kind, type):
-        return type(value) is kind  # pylint: disable=unidiomatic-typecheck
-    return kind(value)
-
+__all__ = ["SHAPES", "matches"]
 
 DAEMON = {"version": str, "dry_run": bool, "paused": bool}
 HEAD = {"daemon": optional(DAEMON), "daemon_error": optional(str)}
@@ -59,11 +42,8 @@ SHAPES = {
                  "allowed": optional(str), "idle_mask": optional(str), "cores": int,
                  "wanted_cores": optional(int), "active_cores": optional(int),
                  "nothing_parked_because": optional(str)},
-        "load": {"interval_usec": optional(int), "load_average_1min": optional(number),
-                 "load_average_5min": optional(number), "load_average_15min": optional(number),
-                 "busy_cpus": optional(number), "utilization_percent": optional(number),
-                 "pressure_percent": optional(number), "running_tasks": int},
-        "power": {"source": optional(str), "battery_percent": optional(number)},
+        "load": {"interval_usec": optional(int), **objects()["load"]},
+        **{name: shape for name, shape in objects().items() if name != "load"},
         "energy": [{"name": str, "parent": optional(str), "power_watts": optional(number)}],
         "benefits": [BENEFIT],
         "residency": {"busy_percent": optional(number),

@@ -155,8 +155,8 @@ class Case(WithSystemd, TestCase):
     def show(self, width=1280, height=1000, path='/cockpit/@localhost/idled/index.html'):
         """Opens the page. Outside Cockpit's shell, if no other path is given."""
         self.serve()
-        self.page = chromium.Browser(os.path.join(self.directory, 'chromium'))
-        self.addCleanup(self.page.stop)
+        self.page = chromium.Browser()
+        self.addCleanup(self.page.close)
         self.page.resize(width, height)
         self.page.open('http://127.0.0.1:%d%s' % (self.port, path))
 

@@ -424,7 +424,7 @@ class Layout(Shown):
 
     def test_everything_has_a_name(self):
         """Buttons, fields and CPUs, as assistive technology has them."""
-        for node in self.page.send('Accessibility.getFullAXTree')['nodes']:
+        for node in self.page.call('Accessibility.getFullAXTree')['nodes']:
             role = node.get('role', {}).get('value')
             if role in ('button', 'textbox', 'option', 'listbox', 'region', 'table'):
                 self.assertTrue(node.get('name', {}).get('value'), node)

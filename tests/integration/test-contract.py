@@ -1,10 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The introspection of every object is what the interface promises: no member more, none less."""
+import sys
 import xml.etree.ElementTree as xml
+from pathlib import Path
 
 import dbus
 from idledtest import MANAGER, NAME, PATH, TestCase, main
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / 'ctl'))
+import measured  # pylint: disable=wrong-import-position
 
 # Methods: (in, out). Properties: (type, whether signals have their values).
 CHANGES, CONST, MEASURED = 'true', 'const', 'false'
@@ -28,9 +33,8 @@ MANAGER_PROPERTIES = {
     'Transitions': ('t', CHANGES), 'ConfigFiles': ('as', CHANGES),
     'Profile': ('s', CHANGES), 'ProfileReason': ('s', CHANGES), 'ProfileInhibited': ('s', CHANGES),
     'ChosenProfile': ('s', CHANGES), 'Profiles': ('a(sss)', CHANGES),
-    'LoadAverage': ('(ddd)', MEASURED), 'Load': ('d', MEASURED), 'Utilization': ('d', MEASURED),
-    'Running': ('u', MEASURED), 'Pressure': ('d', MEASURED), 'OnBattery': ('b', MEASURED),
-    'BatteryLevel': ('d', MEASURED), 'ObservedUSec': ('t', MEASURED),
+    **{name: (signature, MEASURED) for name, signature in measured.SIGNATURES.items()},
+    'ObservedUSec': ('t', MEASURED),
     'TransitionsLastMinute': ('u', MEASURED), 'UptimeUSec': ('t', MEASURED), 'Ticks': ('t', MEASURED),
     'LateUSec': ('t', MEASURED), 'CpuUSec': ('t', MEASURED), 'Wakeups': ('t', MEASURED),
     'PeriodUSec': ('t', MEASURED),

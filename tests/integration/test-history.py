@@ -108,7 +108,7 @@ class Journal(TestCase):
                           fields['SYSLOG_IDENTIFIER']),
                          ('6-7', 'userspace', 'IdleMask', 'set over D-Bus', '1', '6', 'idled'))
         self.assertTrue(fields['MESSAGE'].startswith('6-7 parked by userspace: '))
-        page = Path(__file__).resolve().parents[2] / 'man/idled.8.scd'
+        page = Path(__file__).resolve().parents[2] / 'man/idled.8.scd.in'
         self.assertIn('MESSAGE_ID=' + fields['MESSAGE_ID'], page.read_text(encoding='utf-8'))
         self.assertEqual(fields['IDLED_INPUTS'], 'CPUs in IdleMask=2')
         self.set_idle_mask('')

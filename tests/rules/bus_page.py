@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """org.idled1(5) documents every member of the vtables, with its signature, and nothing else.
 
-A property without a flag in its vtable emits no signal: it belongs among the measured ones.
+A property without a flag in its vtable emits no signal: it belongs among the measured ones. Those of
+daemon/model/measured.c are in neither: the vtable and the page are made from that table.
 """
 
 import re
@@ -67,7 +68,7 @@ def compare(section, real, page):
 
 
 def main():
-    page = (TOP / "man/org.idled1.5.scd").read_text()
+    page = (TOP / "man/org.idled1.5.scd.in").read_text()
     parts = dict(re.findall(r"^# ([^\n]+)\n(.*?)(?=^# |\Z)", page, re.MULTILINE | re.DOTALL))
     problems, checked, vtables = [], 0, set()
     for section, files in SECTIONS.items():

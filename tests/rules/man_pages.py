@@ -75,6 +75,20 @@ def verbs(page, source):
                    set(re.findall(r"^\*([a-z]+)\*", section(page, "VERBS"), re.MULTILINE)))
 
 
+def settings(page, example):
+    """Options of an example file that the page does not have in the same section."""
+    told, text = {}, page.read_text()
+    for heading, body in re.findall(r"^## [^\n]*section \[(\w+)\]\n(.*?)(?=^#|\Z)", text,
+                                    re.MULTILINE | re.DOTALL):
+        told.setdefault(heading, set()).update(re.findall(r"^\*(\w+)=\*", body, re.MULTILINE))
+    where = None
+    for line in example.read_text().splitlines():
+        if heading := re.fullmatch(r"\[(\w+)\]", line):
+            where = heading[1]
+        elif (key := re.match(r"#?(\w+)=", line)) and key[1] not in told.get(where, ()):
+            yield f"{page.name}: does not document {key[1]}= of section [{where}]"
+
+
 def main():
     if not shutil.which("man"):
         print("needs man")
@@ -88,9 +102,10 @@ def main():
         problems += warnings(page)
     for source in sources:
         problems += references(source, pages) + wide(source)
-    problems += options(TOP / "man/idled.8.scd", [TOP / "daemon/arguments.c"])
+    problems += options(TOP / "man/idled.8.scd.in", [TOP / "daemon/arguments.c"])
     problems += options(TOP / "man/idlectl.1.scd", sorted(TOP.glob("ctl/*.c")))
     problems += verbs(TOP / "man/idlectl.1.scd", TOP / "ctl/main.c")
+    problems += settings(Path(sys.argv[1]) / "idled.conf.5.scd", TOP / "conf/idled.conf")
     finish(problems, len(built))
 
 

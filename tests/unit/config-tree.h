@@ -132,4 +132,25 @@ static inline Config *load_good(void)
                 "usr/lib/idled/idled.conf", "[Daemon]\nPolicies=alpha\n"                           \
         }
 
+/* The modules of the tests. */
+#define ALL                                                                                        \
+        "alpha, beta, wrong-abi, wrong-align, wrong-bounds, wrong-check, wrong-choices, "          \
+        "wrong-decide, wrong-default, wrong-end, wrong-help, wrong-key, wrong-name, "              \
+        "wrong-offset, wrong-section, wrong-size, wrong-symbol, wrong-twice, wrong-type"
+
+/* True if `errors` has all `parts` (says()), in so many lines (0: one), and these begin with places
+ * that `parts` has in the same order. */
+static inline bool says_lines(const char *errors, const char *parts, unsigned n)
+{
+        g_auto(GStrv) lines = g_strsplit(errors, "\n", -1);
+        const char *at = parts;
+
+        for (char **line = lines; at && *line; line++) {
+                g_auto(GStrv) place = g_strsplit(*line, ": ", 2);
+
+                at = strstr(at, place[0]);
+        }
+        return at && says(errors, parts) && g_strv_length(lines) == MAX(n, 1);
+}
+
 #endif

@@ -34,47 +34,6 @@
 #include "act/park/park-common.h"
 #include "base/setting-value.h"
 
-static const char *const backend_names[] = {
-        "auto", "systemd", "partition", "cgroup", "none", NULL
-};
-
-const Setting park_settings[] = {
-        { .section = "Park",
-          .key = "Backend",
-          .type = SETTING_CHOICE,
-          .offset = offsetof(ParkOptions, backend),
-          .fallback = "auto",
-          .choices = backend_names,
-          .help = "How ordinary tasks are kept off parked CPUs" },
-        { .section = "Park",
-          .key = "Units",
-          .type = SETTING_LIST,
-          .offset = offsetof(ParkOptions, units),
-          .fallback = "*",
-          .help = "Units or cgroups that idled may confine, as globs" },
-        { .section = "Park",
-          .key = "Exclude",
-          .type = SETTING_LIST,
-          .offset = offsetof(ParkOptions, exclude),
-          .fallback = "",
-          .help = "Units or cgroups that idled never confines, as globs" },
-        { .section = "Park",
-          .key = "StartWindow",
-          .type = SETTING_DURATION,
-          .offset = offsetof(ParkOptions, start_window),
-          .fallback = "2s",
-          .max = 3600e6,
-          .help = "All CPUs are active while a unit starts and for this long after; 0: no window" },
-        { .section = "Park",
-          .key = "TerminalWindow",
-          .type = SETTING_DURATION,
-          .offset = offsetof(ParkOptions, terminal_window),
-          .fallback = "2min",
-          .max = 86400e6,
-          .help = "All CPUs are active for this long after input to a terminal; 0: no window" },
-        { .key = NULL },
-};
-
 bool park_restricts_units(const ParkOptions *options)
 {
         return *options->exclude || !g_strv_contains((const char *const *)options->units, "*");

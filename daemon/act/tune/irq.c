@@ -26,22 +26,6 @@
 #define AFFINITY  "smp_affinity_list"
 #define DEFAULT   "default_smp_affinity"
 
-const Setting interrupt_settings[] = {
-        { .section = "Interrupts",
-          .key = "Manage",
-          .type = SETTING_BOOL,
-          .offset = offsetof(InterruptOptions, manage),
-          .fallback = "yes",
-          .help = "Whether policies may move interrupts" },
-        { .section = "Interrupts",
-          .key = "Exclude",
-          .type = SETTING_LIST,
-          .offset = offsetof(InterruptOptions, exclude),
-          .fallback = "",
-          .help = "Interrupts to leave alone, as globs of numbers or names" },
-        { .key = NULL },
-};
-
 typedef struct State {
         ActContext context;
         bool manage, balanced; /* balanced: irqbalance has our CPUs */

@@ -24,16 +24,6 @@
 #define WRITEBACK "vm/dirty_writeback_centisecs"
 #define CHECKS    "sys/devices/system/machinecheck/"
 
-const Setting housekeeping_settings[] = {
-        { .section = "Housekeeping",
-          .key = "Manage",
-          .type = SETTING_BOOL,
-          .offset = offsetof(HousekeepingOptions, manage),
-          .fallback = "yes",
-          .help = "Whether policies may change workqueues, intervals and timer slack" },
-        { .key = NULL },
-};
-
 typedef struct State {
         ActContext context;
         bool manage;

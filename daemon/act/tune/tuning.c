@@ -12,35 +12,6 @@
 
 #include "base/file.h"
 
-#define SETTINGS(name_, what_, exclude_)                                                           \
-        {                                                                                          \
-                { .section = name_,                                                                \
-                  .key = "Manage",                                                                 \
-                  .type = SETTING_BOOL,                                                            \
-                  .offset = offsetof(TuneOptions, manage),                                         \
-                  .fallback = "yes",                                                               \
-                  .help = "Whether policies may change " what_ },                                  \
-                        { .section = name_,                                                        \
-                          .key = "Exclude",                                                        \
-                          .type = SETTING_CPUSET,                                                  \
-                          .offset = offsetof(TuneOptions, exclude),                                \
-                          .fallback = "",                                                          \
-                          .help = exclude_ },                                                      \
-                {                                                                                  \
-                        .key = NULL                                                                \
-                }                                                                                  \
-        }
-
-const Setting frequency_settings[] = SETTINGS(
-        "Frequency", "governor, EPP, EPB, boost and frequencies",
-        "CPUs to leave alone, with all that share their frequency; also leaves boost alone");
-const Setting idle_states_settings[] = SETTINGS(
-        "IdleStates", "idle states",
-        "CPUs to leave alone; also leaves the kernel's idle governor alone");
-const Setting latency_settings[] = SETTINGS(
-        "Latency", "wake-up latencies",
-        "CPUs to leave alone; also refuses the limit for all CPUs together");
-
 const char tune_dir[] = TUNE_DIR;
 
 const CpuWish tune_nothing = { .latency_us = -1, .bias = -1, .boost = -1 };

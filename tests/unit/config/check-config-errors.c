@@ -1,22 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The configuration's errors: every kind of mistake with its exact message. */
+/* The configuration's errors: every kind of mistake, with its place, what was found and what is
+ * valid. */
 #include <linux/capability.h>
 #include <sys/syscall.h>
 
 #include "config-tree.h"
 
-#define ALL                                                                                        \
-        "alpha, beta, wrong-abi, wrong-align, wrong-bounds, wrong-check, wrong-choices, "          \
-        "wrong-decide, wrong-default, wrong-end, wrong-help, wrong-key, wrong-name, "              \
-        "wrong-offset, wrong-section, wrong-size, wrong-symbol, wrong-twice, wrong-type"
-
-/* Errors about the default policies, none of which is among these modules. */
+/* Errors about the default policies, none of which is among these modules; five lines. */
 #define DEFAULTS                                                                                   \
-        "(default): Policies: found \"userspace\", expected policies in MODULES: " ALL             \
-        "\n(default): Policies: found \"latency\", expected policies in MODULES: " ALL             \
-        "\n(default): Policies: found \"ondemand\", expected policies in MODULES: " ALL            \
-        "\n(default): Policies: found \"cpufreq\", expected policies in MODULES: " ALL             \
-        "\n(default): Policies: found \"cstates\", expected policies in MODULES: " ALL
+        "(default): Policies:|\"userspace\"|\"latency\"|\"ondemand\"|\"cpufreq\"|\"cstates\"|" ALL
 
 #define PROFILES "/etc/idled/profiles"
 #define KEYS     "Period, MinCores, MaxCores, Share, Order, Cpus, Text, Words, Eager"
@@ -24,187 +16,150 @@
 static const struct {
         const char *name;
         File files[N_FILES];
-        const char *errors;
+        const char *errors; /* for says(): where, the option, what was found, what is valid */
+        unsigned lines;     /* 0: one */
 } bad[] = {
         { "bad value",
           { USE, { ALPHA, "[Policy]\n\nPeriod = 1o0ms \n" } },
-          AT_ALPHA ":3: Period: found \"1o0ms\", expected a duration from 10ms to 10s, such as "
-                   "250ms" },
+          AT_ALPHA ":3: Period:|\"1o0ms\"|10ms|10s|250ms" },
         { "out of range",
           { USE, { ALPHA, "[Policy]\nPeriod=11s\n" } },
-          AT_ALPHA ":2: Period: found \"11s\", expected a duration from 10ms to 10s, such as "
-                   "250ms" },
+          AT_ALPHA ":2: Period:|\"11s\"|10ms|10s|250ms" },
         { "value with a comment behind it",
           { USE, { ALPHA, "[Policy]\nMinCores=1 # one\n" } },
-          AT_ALPHA ":2: MinCores: found \"1 # one\", expected a whole number from 1 to 8192, such "
-                   "as 1" },
+          AT_ALPHA ":2: MinCores:|\"1 # one\"|1|8192" },
         { "quoted value",
           { USE, { ALPHA, "[Policy]\nPeriod=\"250ms\"\n" } },
-          AT_ALPHA ":2: Period: found \"\"250ms\"\", expected a duration from 10ms to 10s, such "
-                   "as 250ms" },
+          AT_ALPHA ":2: Period:|\"\"250ms\"\"|10ms|10s|250ms" },
         { "unknown choice",
           { { IDLED, "[Daemon]\nPolicies=alpha\nLogLevel=verbose\n" } },
-          AT_IDLED ":3: LogLevel: found \"verbose\", expected one of emerg, alert, crit, err, "
-                   "warning, notice, info or debug" },
+          AT_IDLED ":3: LogLevel:|\"verbose\"|emerg" },
         { "unknown key",
           { USE, { ALPHA, "[Policy]\nPeriot=1s\n" } },
-          AT_ALPHA ":2: Periot: found an unknown key, expected one of [Policy] (did you mean "
-                   "Period?)" },
+          AT_ALPHA ":2: Periot:|Policy|Period" },
         { "unknown key like no other",
           { USE, { ALPHA, "[Policy]\nTemperature=1\n" } },
-          AT_ALPHA ":2: Temperature: found an unknown key, expected one of [Policy]: " KEYS },
+          AT_ALPHA ":2: Temperature:|Policy|" KEYS },
         { "case counts",
           { USE, { ALPHA, "[Policy]\nperiod=1s\n" } },
-          AT_ALPHA ":2: period: found an unknown key, expected one of [Policy] (did you mean "
-                   "Period?)" },
+          AT_ALPHA ":2: period:|Policy|Period" },
         { "translated key",
           { USE, { ALPHA, "[Policy]\nText[de]=Hallo\n" } },
-          AT_ALPHA ":2: Text[de]: found an unknown key, expected one of [Policy]: " KEYS },
+          AT_ALPHA ":2: Text[de]:|Policy|" KEYS },
         { "key of another section",
           { { IDLED, "[Park]\nPolicies=alpha\n[Daemon]\nPolicies=alpha\n" } },
-          AT_IDLED ":2: Policies: found in [Park], expected in [Daemon]" },
+          AT_IDLED ":2: Policies:|Park|Daemon" },
         { "unknown section, its keys not mentioned",
           { USE, { IDLED, "[Deamon]\nPolicies=alpha\nFoo=1\n[Daemon]\nPolicies=alpha\n" } },
-          AT_IDLED ":1: found section [Deamon], expected [Daemon], [Park], [Recording], "
-                   "[Frequency], [IdleStates], [Latency], [Evaluate], [Interrupts] or "
-                   "[Housekeeping] in this file (did you mean Daemon?)" },
+          AT_IDLED ":1:|Deamon|Daemon|Park|Recording|Frequency|IdleStates|Latency|Evaluate|"
+                   "Interrupts|Housekeeping" },
         { "policy's section in idled.conf",
           { { IDLED, "[Daemon]\nPolicies=alpha\n[Policy]\nPeriod=1s\n" } },
-          AT_IDLED ":3: found section [Policy], expected [Daemon], [Park], [Recording], "
-                   "[Frequency], [IdleStates], [Latency], [Evaluate], [Interrupts] or "
-                   "[Housekeeping] in this file" },
+          AT_IDLED ":3:|Policy|Daemon|Park|Recording|Frequency|IdleStates|Latency|Evaluate|"
+                   "Interrupts|Housekeeping" },
         { "daemon's section in a policy's file",
           { USE, { ALPHA, "[Daemon]\nLogLevel=info\n" } },
-          AT_ALPHA ":1: found section [Daemon], expected [Policy] in this file" },
+          AT_ALPHA ":1:|Daemon|Policy" },
         { "no section",
           { USE, { ALPHA, "# comment\nPeriod=1s\n[Policy]\n" } },
-          AT_ALPHA ":2: Period: found outside of a section, expected [Section] above it" },
+          AT_ALPHA ":2: Period:|Section" },
         { "key twice",
           { USE, { ALPHA, "[Policy]\nPeriod=1s\nMinCores=2\nPeriod=1s\n" } },
-          AT_ALPHA ":4: Period: found a second time, first in line 2, expected once" },
+          AT_ALPHA ":4: Period:|once" },
         { "key twice in a section that comes twice",
           { USE, { ALPHA, "[Policy]\nPeriod=1s\n[Policy]\nPeriod=\n" } },
-          AT_ALPHA ":4: Period: found a second time, first in line 2, expected once" },
+          AT_ALPHA ":4: Period:|once" },
         { "no equals sign",
           { USE, { ALPHA, "[Policy]\nPeriod 1s\n" } },
-          AT_ALPHA ":2: found \"Period 1s\", expected Key=value, [Section] or a comment that "
-                   "begins with #" },
-        { "no key",
-          { USE, { ALPHA, "[Policy]\n = 1s\n" } },
-          AT_ALPHA ":2: found \"= 1s\", expected Key=value, [Section] or a comment that begins "
-                   "with #" },
+          AT_ALPHA ":2:|\"Period 1s\"|Section" },
+        { "no key", { USE, { ALPHA, "[Policy]\n = 1s\n" } }, AT_ALPHA ":2:|\"= 1s\"|Section" },
         { "section without end",
           { USE, { ALPHA, "[Policy\nPeriod=1s\n" } },
-          AT_ALPHA ":1: found \"[Policy\", expected a section such as [Section]" },
-        { "section without name",
-          { USE, { ALPHA, "[]\n" } },
-          AT_ALPHA ":1: found \"[]\", expected a section such as [Section]" },
+          AT_ALPHA ":1:|\"[Policy\"|Section" },
+        { "section without name", { USE, { ALPHA, "[]\n" } }, AT_ALPHA ":1:|\"[]\"|Section" },
         { "section with something behind",
           { USE, { ALPHA, "[Policy] # here\n" } },
-          AT_ALPHA ":1: found \"[Policy] # here\", expected a section such as [Section]" },
-        { "just a bracket",
-          { USE, { ALPHA, "[\n" } },
-          AT_ALPHA ":1: found \"[\", expected a section such as [Section]" },
+          AT_ALPHA ":1:|\"[Policy] # here\"|Section" },
+        { "just a bracket", { USE, { ALPHA, "[\n" } }, AT_ALPHA ":1:|\"[\"|Section" },
         { "not UTF-8",
           { USE, { ALPHA, "[Policy]\nText=\xff\nPeriod=1\n" } },
-          AT_ALPHA ":2: found bytes that are not UTF-8, expected text\n" AT_ALPHA
-                   ":3: Period: found \"1\", expected a duration from 10ms to 10s, such as 250ms" },
-        { "NUL",
-          { USE, { ALPHA, "[Policy]\nText=a\001b\n" } },
-          AT_ALPHA ":2: found a NUL byte, expected text" },
+          AT_ALPHA ":2:|UTF-8|" AT_ALPHA ":3: Period:|\"1\"|10ms|10s|250ms",
+          2 },
+        { "NUL", { USE, { ALPHA, "[Policy]\nText=a\001b\n" } }, AT_ALPHA ":2:|NUL" },
         { "byte order mark",
           { USE, { ALPHA, "\xef\xbb\xbf[Policy]\n" } },
-          AT_ALPHA ":1: found \"\\xef\\xbb\\xbf[Policy]\", expected Key=value, [Section] or a "
-                   "comment that begins with #" },
+          AT_ALPHA ":1:|\"\\xef\\xbb\\xbf[Policy]\"|Section" },
         { "control character",
           { USE, { ALPHA, "[Policy]\nMin\033Cores=1\n" } },
-          AT_ALPHA ":2: Min\\x1bCores: found an unknown key, expected one of [Policy] (did you "
-                   "mean MinCores?)" },
+          AT_ALPHA ":2: Min\\x1bCores:|Policy|MinCores" },
         { "all errors of all files, in their order",
           { { IDLED, "[Daemon]\nPolicies=alpha beta\nMaxStretch=0\n" },
             { "etc/idled/idled.conf.d/10-a.conf", "[Daemon]\nLogLevel=loud\nX=1\n" },
             { ALPHA, "[Policy]\nShare=80\n" },
             { "usr/lib/idled/policies/beta.conf", "[Policy]\n\n\nOrder=none\nCpus=x" } },
           AT_IDLED
-          ":3: MaxStretch: found \"0\", expected a whole number from 1 to 64, such as 12\n"
-          "/etc/idled/idled.conf.d/10-a.conf:2: LogLevel: found \"loud\", expected one of emerg, "
-          "alert, crit, err, warning, notice, info or debug\n"
-          "/etc/idled/idled.conf.d/10-a.conf:3: X: found an unknown key, expected one of "
-          "[Daemon]: Policies, LogLevel, MaxStretch, ProfileAC, ProfileBattery, "
-          "PowerProfilesNames, LogDecisions\n" AT_ALPHA
-          ":2: Share: found \"80\", expected a percentage from 1% to 100%, such as 80%\n"
-          "/usr/lib/idled/policies/beta.conf:4: Order: found \"none\", expected one of "
-          "efficiency, performance or package\n"
-          "/usr/lib/idled/policies/beta.conf:5: Cpus: found \"x\", expected a list of CPUs, such "
-          "as 2-5,9" },
+          ":3: MaxStretch:|\"0\"|1|64|12|/etc/idled/idled.conf.d/10-a.conf:2: "
+          "LogLevel:|\"loud\"|emerg|/etc/idled/idled.conf.d/10-a.conf:3: "
+          "X:|Daemon|MaxStretch|" AT_ALPHA
+          ":2: Share:|\"80\"|1%|100%|80%|/usr/lib/idled/policies/beta.conf:4: "
+          "Order:|\"none\"|efficiency|/usr/lib/idled/policies/beta.conf:5: Cpus:|\"x\"|2-5|9",
+          6 },
         { "policy that is not there",
           { { IDLED, "[Daemon]\nPolicies=alhpa beta\n" } },
-          AT_IDLED ":2: Policies: found \"alhpa\", expected policies in MODULES: " ALL
-                   " (did you mean alpha?)" },
-        { "default policies that are not there", { { NULL } }, DEFAULTS },
+          AT_IDLED ":2: Policies:|\"alhpa\"|alpha|" ALL },
+        { "default policies that are not there", { { NULL } }, DEFAULTS, 5 },
         { "policy twice",
           { { IDLED, "[Daemon]\nPolicies=alpha beta alpha\n" } },
-          AT_IDLED ":2: Policies: found \"alpha\" more than once, expected it once" },
+          AT_IDLED ":2: Policies:|\"alpha\"|once" },
         { "three times",
           { { IDLED, "[Daemon]\nPolicies=alpha alpha beta alpha\n" } },
-          AT_IDLED ":2: Policies: found \"alpha\" more than once, expected it once" },
+          AT_IDLED ":2: Policies:|\"alpha\"|once" },
         { "the file of a policy whose name is misspelt",
           { { IDLED, "[Daemon]\nPolicies=alhpa\n" }, { ALPHA, "[Policy]\nMinCores=0\n" } },
-          AT_IDLED ":2: Policies: found \"alhpa\", expected policies in MODULES: " ALL
-                   " (did you mean alpha?)\n" AT_ALPHA
-                   ":2: MinCores: found \"0\", expected a whole number from 1 to 8192, such "
-                   "as 1" },
+          AT_IDLED ":2: Policies:|\"alhpa\"|alpha|" ALL "|" AT_ALPHA ":2: MinCores:|\"0\"|1|8192",
+          2 },
         { "the file of a policy when Policies is",
           { { IDLED, "[Daemon]\nPolices=alpha\n" }, { ALPHA, "[Policy]\nMinCores=0\n" } },
-          AT_IDLED ":2: Polices: found an unknown key, expected one of [Daemon] (did you mean "
-                   "Policies?)\n" DEFAULTS "\n" AT_ALPHA
-                   ":2: MinCores: found \"0\", expected a whole number from 1 to 8192, such as 1" },
+          AT_IDLED ":2: Polices:|Daemon|Policies|" DEFAULTS "|" AT_ALPHA
+                   ":2: MinCores:|\"0\"|1|8192",
+          7 },
         { "policy by path",
           { { IDLED, "[Daemon]\nPolicies=../alpha\n" } },
-          AT_IDLED ":2: Policies: found \"../alpha\", expected a policy's name: lower-case "
-                   "letters, digits, - and _" },
+          AT_IDLED ":2: Policies:|\"../alpha\"|lower-case" },
         { "policy that is none",
           { { IDLED, "[Daemon]\nPolicies=wrong-symbol\n" } },
-          AT_IDLED ":2: Policies: MODULES/wrong-symbol.so: found no idled_policy in it, expected a "
-                   "policy" },
+          AT_IDLED ":2: Policies: MODULES/wrong-symbol.so:|idled_policy" },
         { "options that contradict each other",
           { USE, { ALPHA, "[Policy]\nMaxCores=4\nMinCores=5\n" } },
-          AT_ALPHA ":3: MinCores: found \"5\", which is greater than MaxCores" },
+          AT_ALPHA ":3: MinCores:|\"5\"|MaxCores" },
         { "option that contradicts a default",
           { USE, { "etc/idled/policies/alpha.conf.d/x.conf", "[Policy]\nMinCores=9\n" } },
-          "/etc/idled/policies/alpha.conf.d/x.conf:2: MinCores: found \"9\", which is greater "
-          "than MaxCores" },
+          "/etc/idled/policies/alpha.conf.d/x.conf:2: MinCores:|\"9\"|MaxCores" },
         { "power table that is not there",
           { { IDLED, "[Daemon]\nPolicies=alpha\n[Evaluate]\nPowerTable=mine\n" } },
-          AT_IDLED ":4: PowerTable: found \"mine\", expected the name of a table in power/: there "
-                   "is none" },
+          AT_IDLED ":4: PowerTable:|\"mine\"|power/" },
         { "power table that is misspelt",
           { { IDLED, "[Daemon]\nPolicies=alpha\n[Evaluate]\nPowerTable=corridle\n" },
             { "usr/lib/idled/power/coreidle.conf", "[States]\nC0=1\n" } },
-          AT_IDLED ":4: PowerTable: found \"corridle\", expected the name of a table in power/: "
-                   "coreidle (did you mean coreidle?)" },
+          AT_IDLED ":4: PowerTable:|\"corridle\"|power/|coreidle" },
         { "power table by path",
           { { IDLED, "[Daemon]\nPolicies=alpha\n[Evaluate]\nPowerTable=/etc/idled/power/x.conf\n" },
             { "etc/idled/power/x.conf", "[States]\nC0=1\n" } },
-          AT_IDLED
-          ":4: PowerTable: found \"/etc/idled/power/x.conf\", expected the name of a table "
-          "in power/: x" },
+          AT_IDLED ":4: PowerTable:|\"/etc/idled/power/x.conf\"|power/" },
         { "power table above its directory",
           { { IDLED, "[Daemon]\nPolicies=alpha\n[Evaluate]\nPowerTable=..\n" } },
-          AT_IDLED ":4: PowerTable: found \"..\", expected the name of a table in power/: there is "
-                   "none" },
+          AT_IDLED ":4: PowerTable:|\"..\"|power/" },
         { "power table that is wrong, and its drop-in",
           { { IDLED, "[Daemon]\nPolicies=alpha\n[Evaluate]\nPowerTable=x\n" },
             { "etc/idled/power/x.conf", "[States]\nC0=much\n" },
             { "etc/idled/power/x.conf.d/a.conf", "[State]\nC0=1\n" } },
-          "/etc/idled/power/x.conf:2: C0: found \"much\", expected a number of watts from 0 to "
-          "100000, such as 12.5\n"
-          "/etc/idled/power/x.conf.d/a.conf:1: found the section [State], expected [Power] or "
-          "[States]" },
+          "/etc/idled/power/x.conf:2: "
+          "C0:|\"much\"|0|100000|12.5|/etc/idled/power/x.conf.d/a.conf:1:|State|Power|States",
+          2 },
         { "power table without states",
           { { IDLED, "[Daemon]\nPolicies=alpha\n[Evaluate]\nPowerTable=x\n" },
             { "etc/idled/power/x.conf", "[Power]\nDescription=none\n" } },
-          "/etc/idled/power/x.conf: found no state, expected lines such as C1=12.5 in [States]" },
+          "/etc/idled/power/x.conf:|States" },
         { "enough is enough",
           { USE, { ALPHA, "a\na\na\na\na\na\na\na\na\na\na\na\na\na\na\na\na\na\na\na\na\na\n" } },
           NULL },
@@ -220,8 +175,8 @@ START_TEST(peer_defect_8_refused)
         errors = load(&config);
         ck_case(c->name, errors, "was accepted");
         if (c->errors)
-                ck_case(c->name, g_str_equal(errors, c->errors), "says\n%s\nexpected\n%s", errors,
-                        c->errors);
+                ck_case(c->name, says_lines(errors, c->errors, c->lines), "says\n%s\nexpected\n%s",
+                        errors, c->errors);
         else
                 ck_case(c->name,
                         strstr(errors, AT_ALPHA ":21: too many errors") &&
@@ -332,14 +287,11 @@ static const struct {
 } unread[] = {
         { "policies/alpha.conf", NULL },
         { "policies/beta.conf", NULL }, /* there, though not in Policies= */
-        { "policies/alhpa.conf",
-          "is never read, expected the name of a policy in MODULES (did you mean alpha.conf?)" },
-        { "policies/alhpa.conf.d/x.conf",
-          "is never read, expected the name of a policy in MODULES (did you mean alpha.conf.d?)" },
-        { "policies/nothing-like-it.conf",
-          "is never read, expected the name of a policy in MODULES" },
-        { "policies/alpha", "is never read, expected a name that ends in .conf" },
-        { "policies/alpha.conf.d/x", "is never read, expected a name that ends in .conf" },
+        { "policies/alhpa.conf", "policy|MODULES|alpha.conf?" },
+        { "policies/alhpa.conf.d/x.conf", "policy|MODULES|alpha.conf.d?" },
+        { "policies/nothing-like-it.conf", "policy|MODULES" },
+        { "policies/alpha", ".conf" },
+        { "policies/alpha.conf.d/x", ".conf" },
         { "policies/alpha.conf.d/x.conf", NULL },
         { "policies/alpha.conf.d/x.conf~", NULL },
         { "policies/alpha.conf.d/x.conf.dpkg-old", NULL },
@@ -347,14 +299,12 @@ static const struct {
         { "policies/alpha.conf.d/readme.txt", NULL },
         { "policies/alpha.conf~", NULL },
         { "idled.conf", NULL },
-        { "idled.conf.d/10-mine", "is never read, expected a name that ends in .conf" },
-        { "idle.conf", "is never read, expected idled.conf (did you mean idled.conf?)" },
-        { "ildled.conf.d/x.conf",
-          "is never read, expected idled.conf (did you mean idled.conf.d?)" },
+        { "idled.conf.d/10-mine", ".conf" },
+        { "idle.conf", "idled.conf?" },
+        { "ildled.conf.d/x.conf", "idled.conf.d?" },
         { "notes", NULL },
-        { "profile/x.conf",
-          "is never read, expected policies, profiles, apps or power (did you mean profiles?)" },
-        { "other/x", "is never read, expected policies, profiles, apps or power" },
+        { "profile/x.conf", "policies|apps|power|profiles?" },
+        { "other/x", "policies|profiles|apps|power" },
 };
 
 START_TEST(file_that_is_never_read)
@@ -374,7 +324,7 @@ START_TEST(file_that_is_never_read)
         parts = g_strsplit(text, paths.policy_dir, -1);
         g_free(text);
         text = g_strjoinv("MODULES", parts);
-        ck_case(c->path, g_str_has_prefix(text, "/etc/idled/") && strstr(text, c->error), "says %s",
+        ck_case(c->path, g_str_has_prefix(text, "/etc/idled/") && says(text, c->error), "says %s",
                 text);
 }
 END_TEST

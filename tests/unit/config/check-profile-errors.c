@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Errors of profiles: every kind of mistake with its exact message. */
+/* Errors of profiles: every kind of mistake, with its place, what was found and what
+ * is valid. */
 #include "config-tree.h"
 #include "config/profile.h"
 
@@ -8,107 +9,85 @@
 #define AT_MINE "/" MINE
 #define PERIOD  "[alpha]\nPeriod="
 
-#define ALL                                                                                        \
-        "alpha, beta, wrong-abi, wrong-align, wrong-bounds, wrong-check, wrong-choices, "          \
-        "wrong-decide, wrong-default, wrong-end, wrong-help, wrong-key, wrong-name, "              \
-        "wrong-offset, wrong-section, wrong-size, wrong-symbol, wrong-twice, wrong-type"
-
 static const struct {
         const char *name;
         File files[N_FILES];
-        const char *errors;
+        const char *errors; /* for says_lines(); NULL: accepted */
+        unsigned lines;
 } bad[] = {
         { "value",
           { USE, { MINE, PERIOD "fast\n" } },
-          AT_MINE
-          ":2: Period: found \"fast\", expected a duration from 10ms to 10s, such as 250ms" },
+          AT_MINE ":2: Period:|\"fast\"|10ms|10s|250ms" },
         { "value of an inactive policy",
           { USE, { MINE, "[beta]\nPeriod=1h\n" } },
-          AT_MINE ":2: Period: found \"1h\", expected a duration from 10ms to 10s, such as 250ms" },
+          AT_MINE ":2: Period:|\"1h\"|10ms|10s|250ms" },
         { "value in a drop-in",
           { USE, { MINE, "" }, { MINE ".d/a.conf", "[alpha]\nEager=maybe\n" } },
-          AT_MINE ".d/a.conf:2: Eager: found \"maybe\", expected yes or no" },
-        { "key",
-          { USE, { MINE, "[alpha]\nPeriot=1s\n" } },
-          AT_MINE
-          ":2: Periot: found an unknown key, expected one of [alpha] (did you mean Period?)" },
+          AT_MINE ".d/a.conf:2: Eager:|\"maybe\"|yes|no" },
+        { "key", { USE, { MINE, "[alpha]\nPeriot=1s\n" } }, AT_MINE ":2: Periot:|alpha|Period" },
         { "key of [Profile]",
           { USE, { MINE, "[Profile]\nIncluse=a\nPeriod=1s\n" } },
-          AT_MINE ":2: Incluse: found an unknown key, expected one of [Profile] (did you mean "
-                  "Include?)\n" AT_MINE ":3: Period: found an unknown key, expected one of "
-                  "[Profile]: Summary, Include" },
+          AT_MINE ":2: Incluse:|Profile|Include|" AT_MINE ":3: Period:",
+          2 },
         { "section",
           { USE, { MINE, "[alpa]\nPeriod=1s\n" } },
-          AT_MINE ":1: found section [alpa], expected [Profile] or a policy: " ALL
-                  " (did you mean alpha?)" },
+          AT_MINE ":1:|alpa|Profile|alpha|" ALL },
         { "section of a policy's own file",
           { USE, { MINE, "[Profil]\n" } },
-          AT_MINE ":1: found section [Profil], expected [Profile] or a policy: " ALL
-                  " (did you mean Profile?)" },
+          AT_MINE ":1:|Profil|Profile|" ALL },
         { "section of the daemon",
           { USE, { MINE, "[Daemon]\nLogLevel=info\n" } },
-          AT_MINE ":1: found section [Daemon], expected [Profile] or a policy: " ALL },
+          AT_MINE ":1:|Daemon|Profile|" ALL },
         { "section that is a path",
           { USE, { MINE, "[../alpha]\n" } },
-          AT_MINE ":1: found section [../alpha], expected [Profile] or a policy: " ALL
-                  " (did you mean alpha?)" },
+          AT_MINE ":1:|../alpha|Profile|" ALL },
         { "policy that cannot be loaded",
           { USE, { MINE, "[wrong-decide]\n" } },
-          AT_MINE ":1: found section [wrong-decide], but MODULES/wrong-decide.so: found no "
-                  "summary, settings or decide(), expected all three" },
+          AT_MINE ":1:|wrong-decide|decide()" },
         { "contradiction",
           { USE, { MINE, "[alpha]\n\nMinCores=9\n" } },
-          AT_MINE ":3: MinCores: found \"9\", which is greater than MaxCores (in profile mine)" },
+          AT_MINE ":3: MinCores:|\"9\"|MaxCores" },
         { "contradiction with the policy's file",
           { USE, { ALPHA, "[Policy]\nMinCores=4\n" }, { MINE, PERIOD "1s\nMaxCores=3\n" } },
-          AT_MINE ":2: MinCores: found \"4\", which is greater than MaxCores (in profile mine)" },
+          AT_MINE ":2: MinCores:|\"4\"|MaxCores" },
         { "contradiction by including",
           { USE,
             { OTHER, "[alpha]\nMinCores=4\n" },
             { MINE, "[Profile]\nInclude=other\n[alpha]\nMaxCores=3\n" } },
-          "/" OTHER ":2: MinCores: found \"4\", which is greater than MaxCores (in profile mine)" },
+          "/" OTHER ":2: MinCores:|\"4\"|MaxCores" },
         { "unknown profile included",
           { USE, { MINE, "[Profile]\nInclude=balanced othr\n" }, { OTHER, "" } },
-          AT_MINE ":2: Include: found \"othr\", expected a profile: balanced, mine, other (did you "
-                  "mean other?)" },
+          AT_MINE ":2: Include:|\"othr\"|other" },
         { "includes itself",
           { USE, { MINE, "[Profile]\nInclude=mine\n" } },
-          AT_MINE ":2: Include: found \"mine\", expected no circle: mine includes mine" },
+          AT_MINE ":2: Include:|\"mine\"|circle|mine includes mine" },
         { "circle",
           { USE,
             { MINE, "[Profile]\nInclude=other\n" },
             { OTHER, "\n[Profile]\nInclude=third\n" },
             { "etc/idled/profiles/third.conf", "[Profile]\nInclude=mine\n" } },
-          "/etc/idled/profiles/third.conf:2: Include: found \"mine\", expected no circle: mine "
-          "includes other includes third includes mine" },
+          "/etc/idled/profiles/third.conf:2: Include:|\"mine\"|circle" },
         { "circle that others lead to",
           { USE,
             { "etc/idled/profiles/a.conf", "[Profile]\nInclude=other\n" },
             { OTHER, "[Profile]\nInclude=third\n" },
             { "etc/idled/profiles/third.conf", "[Profile]\nInclude=other\n" } },
-          "/etc/idled/profiles/third.conf:2: Include: found \"other\", expected no circle: other "
-          "includes third includes other" },
+          "/etc/idled/profiles/third.conf:2: Include:|\"other\"|circle" },
         { "name of a file",
           { USE, { "etc/idled/profiles/my profile.conf", "" } },
-          "/etc/idled/profiles/my profile.conf: found a name that no profile can have, expected "
-          "letters, digits, - and _, at most 64, and not auto" },
+          "/etc/idled/profiles/my profile.conf:|name" },
         { "reserved name",
           { USE, { "usr/lib/idled/profiles/auto.conf", "" } },
-          "/etc/idled/profiles/auto.conf: found a name that no profile can have, expected letters, "
-          "digits, - and _, at most 64, and not auto" },
+          "/etc/idled/profiles/auto.conf:|name" },
         { "default that does not exist",
           { USE,
             { IDLED ".d/a.conf", "[Daemon]\nProfileAC=balanced\nProfileBattery=mien\n" },
             { MINE, "" } },
-          AT_IDLED
-          ".d/a.conf:3: ProfileBattery: found \"mien\", expected a profile: balanced, mine "
-          "(did you mean mine?)" },
+          AT_IDLED ".d/a.conf:3: ProfileBattery:|\"mien\"|mine" },
         { "errors of all profiles",
           { USE, { OTHER, "[alpha]\nFoo=1\n" }, { MINE, PERIOD "x\n" } },
-          AT_MINE
-          ":2: Period: found \"x\", expected a duration from 10ms to 10s, such as 250ms\n/" OTHER
-          ":2: Foo: found an unknown key, expected one of [alpha]: Period, MinCores, "
-          "MaxCores, Share, Order, Cpus, Text, Words, Eager" },
+          AT_MINE ":2: Period:|\"x\"|10ms|10s|250ms|/" OTHER ":2: Foo:|alpha|MaxCores",
+          2 },
 };
 
 START_TEST(refused)
@@ -120,7 +99,8 @@ START_TEST(refused)
         put_all(c->files);
         errors = load(&config);
         config_free(config);
-        ck_assert_pstr_eq(errors, c->errors);
+        ck_case(c->name, c->errors ? errors && says_lines(errors, c->errors, c->lines) : !errors,
+                "says\n%s\nexpected\n%s", errors ?: "nothing", c->errors ?: "nothing");
 }
 END_TEST
 

@@ -464,14 +464,30 @@ static void break_block(Lab *lab, BlockDrop why)
                 evaluator_interrupt(e, &lab->options, why, now);
 }
 
+/* The machine of eight CPUs and its evaluator, for one test. */
+static Topology *eight_topology;
+static World *eight_world;
+static Evaluator *e;
+
+static void setup(void)
+{
+        eight_topology = grid_build(&eight);
+        eight_world = world_new(&idled_policy, eight_topology);
+        e = g_new0(Evaluator, 1);
+}
+
+static void teardown(void)
+{
+        g_free(e);
+        world_free(eight_world);
+        topology_free(eight_topology);
+}
+
 /* The block is dropped and counted, its partner with it, and a trial comes again. */
 START_TEST(drops)
 {
         typeof(interruptions[0]) *c = &interruptions[_i];
-        g_autoptr(Topology) topology = grid_build(&eight);
-        g_autoptr(World) world = world_new(&idled_policy, topology);
-        g_autofree Evaluator *e = g_new0(Evaluator, 1);
-        Lab lab = lab_new(world, e, "", 0.9);
+        Lab lab = lab_new(eight_world, e, "", 0.9);
         const double load[2] = { 0.1, 0.1 };
         uint64_t pairs;
 
@@ -492,10 +508,7 @@ END_TEST
 /* Counters that are not there, or stand still, end trials for an hour. */
 START_TEST(needs_energy)
 {
-        g_autoptr(Topology) topology = grid_build(&eight);
-        g_autoptr(World) world = world_new(&idled_policy, topology);
-        g_autofree Evaluator *e = g_new0(Evaluator, 1);
-        Lab lab = lab_new(world, e, "", 1.12);
+        Lab lab = lab_new(eight_world, e, "", 1.12);
 
         lab.broken = _i == 0;
         lab.frozen = _i == 1;
@@ -513,10 +526,7 @@ END_TEST
 /* A load that is another has a verdict of its own, and the first keeps its. */
 START_TEST(knows_loads_apart)
 {
-        g_autoptr(Topology) topology = grid_build(&eight);
-        g_autoptr(World) world = world_new(&idled_policy, topology);
-        g_autofree Evaluator *e = g_new0(Evaluator, 1);
-        Lab lab = lab_new(world, e, "", 0.8);
+        Lab lab = lab_new(eight_world, e, "", 0.8);
 
         pass_load(&lab, &(Load){ 0.05, 0.05, 1, 1 }, 60);
         ck_assert_int_eq(e->found.verdict, VERDICT_SAVES);
@@ -532,10 +542,7 @@ END_TEST
 /* The same load, and the machine is another: within two hours the verdict is. */
 START_TEST(changes_its_mind)
 {
-        g_autoptr(Topology) topology = grid_build(&eight);
-        g_autoptr(World) world = world_new(&idled_policy, topology);
-        g_autofree Evaluator *e = g_new0(Evaluator, 1);
-        Lab lab = lab_new(world, e, "", 1.1);
+        Lab lab = lab_new(eight_world, e, "", 1.1);
 
         pass_load(&lab, &(Load){ 0.1, 0.1, 1, 1 }, 300);
         ck_assert_int_eq(e->found.verdict, VERDICT_COSTS);
@@ -549,10 +556,8 @@ END_TEST
  * taken. */
 START_TEST(survives_a_restart)
 {
-        g_autoptr(Topology) topology = grid_build(&eight);
-        g_autoptr(World) world = world_new(&idled_policy, topology);
-        g_autofree Evaluator *e = g_new0(Evaluator, 1), *again = g_new0(Evaluator, 1);
-        Lab lab = lab_new(world, e, "", 1.12);
+        g_autofree Evaluator *again = g_new0(Evaluator, 1);
+        Lab lab = lab_new(eight_world, e, "", 1.12);
         g_autofree char *text = NULL;
         Interval saved;
 
@@ -583,6 +588,7 @@ int main(void)
         Suite *suite = suite_create("evaluator");
         TCase *tcase = tcase_create("evaluator");
 
+        tcase_add_checked_fixture(tcase, setup, teardown);
         tcase_add_loop_test(tcase, draws, 0, G_N_ELEMENTS(cases));
         tcase_add_loop_test(tcase, drops, 0, G_N_ELEMENTS(interruptions));
         tcase_add_loop_test(tcase, needs_energy, 0, 2);

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Prints a manual page with the documentation of all options, generated from their tables.
+ * Prints a manual page whose parts come from tables.
  *
- *      settings-page TEMPLATE MODULE...
+ *      fill-page TEMPLATE [MODULE...]
  *
- * Replaces the template's line @SETTINGS@ by all options, as scdoc. The modules are the policies as
- * just built. Their owner and mode are not checked, unlike in the daemon.
+ * Replaces a line of the template by scdoc: @SETTINGS@ by all options, those of the modules
+ * included; @MEASURED@ by the measured properties of the machine; @READS@ by the sources that idled
+ * reads. The modules are the policies as just built. Their owner and mode are not checked, unlike
+ * in the daemon.
+ *
+ * It runs while idled is built. So it is built for the machine that builds, and links with the
+ * tables alone.
  */
 #include <glib.h>
 #include <gmodule.h>
@@ -17,9 +22,11 @@
 #include "act/tune/quiet.h"
 #include "base/setting-value.h"
 #include "config/app.h"
+#include "config/config.h"
 #include "config/profile.h"
-#include "idled-policy.h"
 #include "evaluate/evaluator.h"
+#include "idled-policy.h"
+#include "model/measured.h"
 
 /* Escapes the characters that are markup in scdoc. */
 static char *escape(const char *text)
@@ -84,11 +91,12 @@ static int print_module(const char *path)
         return 0;
 }
 
-static int print_all(char **modules)
+static int print_all_settings(char **modules)
 {
         int r = 0;
 
         print_settings("idled.conf", daemon_settings, NULL);
+        print_settings("idled.conf", recording_settings, NULL);
         print_settings("idled.conf", park_settings, NULL);
         print_settings("idled.conf", evaluate_settings, NULL);
         print_settings("idled.conf", frequency_settings, NULL);
@@ -103,26 +111,52 @@ static int print_all(char **modules)
         return r;
 }
 
+static int print_measured(char **modules)
+{
+        for (const Measured *row = measured_properties; row->property; row++)
+                printf("*%s* (%s)\n\t%s\n\n", row->property, row->signature, row->help);
+        return 0;
+}
+
+static int print_reads(char **modules)
+{
+        for (const SenseSource *source = sense_sources; source->sense; source++)
+                if (source->reads)
+                        printf("- %s\n", source->reads);
+        return 0;
+}
+
+static const struct {
+        const char *mark;
+        int (*print)(char **modules);
+} marks[] = {
+        { "@SETTINGS@\n\n", print_all_settings },
+        { "@MEASURED@\n\n", print_measured },
+        { "@READS@\n", print_reads },
+};
+
 static int print_page(const char *template, char **modules)
 {
         g_autofree char *text = NULL;
         g_autoptr(GError) error = NULL;
-        g_auto(GStrv) parts = NULL;
-        int r;
 
         if (!g_file_get_contents(template, &text, NULL, &error)) {
                 fprintf(stderr, "%s\n", error->message);
                 return -1;
         }
-        parts = g_strsplit(text, "@SETTINGS@\n\n", 2);
-        if (g_strv_length(parts) != 2) {
-                fprintf(stderr, "%s: found no line @SETTINGS@\n", template);
-                return -1;
+        for (size_t i = 0; i < G_N_ELEMENTS(marks); i++) {
+                const char *found = strstr(text, marks[i].mark);
+                int r;
+
+                if (!found)
+                        continue;
+                printf("%.*s", (int)(found - text), text);
+                r = marks[i].print(modules);
+                fputs(found + strlen(marks[i].mark), stdout);
+                return r;
         }
-        fputs(parts[0], stdout);
-        r = print_all(modules);
-        fputs(parts[1], stdout);
-        return r;
+        fprintf(stderr, "%s: found no line @SETTINGS@, @MEASURED@ or @READS@\n", template);
+        return -1;
 }
 
 int main(int argc, char **argv)
@@ -130,7 +164,7 @@ int main(int argc, char **argv)
         int r;
 
         if (argc < 2) {
-                fprintf(stderr, "usage: %s TEMPLATE MODULE...\n", argv[0]);
+                fprintf(stderr, "usage: %s TEMPLATE [MODULE...]\n", argv[0]);
                 return 2;
         }
         r = print_page(argv[1], argv + 2);
