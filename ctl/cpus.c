@@ -11,7 +11,7 @@
 #include "client.h"
 #include "facts.h"
 
-/* What the daemon says of CPUs that were measured here. */
+/* Adds the daemon's facts about CPUs that were measured here. */
 static void add_parked(json_object *facts, json_object *manager)
 {
         json_object *cpus = json_get(facts, "Cpus"), *cpu;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Sleeps from where there are any. The ledger is loaded here if the kernel lets us, for then idled
- * need not run; else idled is asked for one; else the kernel's counters have to do.
+ * Sleeps from the best source. The ledger is loaded here if the kernel lets us, because idled need
+ * not run then; else idled provides one; else the kernel's counters must do.
  */
 #include "sleeps-read.h"
 

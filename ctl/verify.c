@@ -72,7 +72,7 @@ static json_object *describe_record(const UndoEntries *entries)
         return answer;
 }
 
-/* The record that a daemon left, which is only looked at. 0 if there is none. */
+/* Reads the record that a daemon left without changing it. 0 if there is none. */
 static int read_record(const Ctl *ctl, UndoEntries *entries, int *ret_skipped)
 {
         const char *root = ctl->root_path ? ctl->root_path : "/";

@@ -278,7 +278,7 @@ static void say_rest(Said *said, int cpu, json_object *row)
         }
 }
 
-/* Prints the text with all CPUs that it is said of, and takes it out. */
+/* Prints the text with all CPUs that have it, and removes it. */
 static void show_group(const Screen *screen, const Said *said, guint first)
 {
         g_autofree char *text = g_steal_pointer(&said->texts->pdata[first]), *cpus = NULL;

@@ -307,9 +307,9 @@ static void units_listed(int error, void *userdata)
         manager_units_listed(((Daemon *)userdata)->manager, error);
 }
 
-/* Two ticks, so that there is an interval to decide by, and more while policies that want to be
- * sure first say that they are not yet. A record that was not understood is no reason to decide
- * otherwise, but one to fail. */
+/* Two ticks, so that there is an interval to decide by, and more while a policy requests another
+ * reading to be sure. A record that was not understood does not change the decision, but the exit
+ * status is a failure. */
 static int run_once(Daemon *daemon)
 {
         const UnitListener listener = { .cpus = unit_cpus,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * What idled and idlectl record of a machine: the tables that docs/recording.md describes, filled
- * from snapshots. Who has more to say of a sample adds it to the row.
+ * from snapshots. Callers may add columns of their own to the row.
  */
 #ifndef IDLED_RECORDING_SAMPLE_H
 #define IDLED_RECORDING_SAMPLE_H

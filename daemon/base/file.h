@@ -28,7 +28,7 @@ static inline void fd_close(int *fd)
 #define FILE_SIZE_MAX (16u << 20)
 
 /* True if the path cannot lead out of the directory that it is from: it is not absolute, and has no
- * ".." in it. Links are not looked at. */
+ * ".." in it. Links are not followed. */
 bool path_is_below(const char *path);
 
 /* Opens the directory that all paths are relative to. Negative errno on failure. */

@@ -2,10 +2,10 @@
 /*
  * Permissions: every call that changes something goes through authorize().
  *
- * Root may everything, and on a bus that is not the system's also the user that runs the daemon;
- * the bus itself identifies the sender. Everyone else is a question to polkit, asked without
- * blocking, about the sender's name on the bus, which cannot be taken over by another process as a
- * process id can. Where no polkit answers, everyone else is refused.
+ * Root may do everything, and on a bus that is not the system's also the user that runs the daemon;
+ * the bus itself identifies the sender. For all other users idled asks polkit, without blocking,
+ * about the sender's name on the bus, which cannot be taken over by another process as a process id
+ * can. Where no polkit answers, idled refuses them.
  */
 #ifndef IDLED_AUTHORIZE_H
 #define IDLED_AUTHORIZE_H

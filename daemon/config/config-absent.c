@@ -64,7 +64,7 @@ static void find_in_section(const Section *section, const CpuSet *possible, GPtr
         }
 }
 
-/* What the profile itself says of the policy. */
+/* Checks the options of the policy that the profile itself sets. */
 static void find_in_profile(const Profile *profile, const Section *section, const CpuSet *possible,
                             GPtrArray *warnings)
 {

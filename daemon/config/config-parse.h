@@ -20,8 +20,8 @@ typedef char *(*ConfigCheck)(const char *section, const char *key, void *userdat
 
 /* The lines of `text` (`length` bytes) in their order, as an array of ConfigLine; blank lines and
  * comments are not in it. Keys of a section that does not exist are left out: that the section does
- * not is problem enough. After CONFIG_PROBLEMS_MAX problems the rest of the text is not looked at,
- * and the last problem says so. */
+ * not is problem enough. After CONFIG_PROBLEMS_MAX problems the rest of the text is not parsed, and
+ * the last problem says so. */
 GPtrArray *config_parse(const char *text, size_t length, ConfigCheck check, void *userdata);
 
 #define CONFIG_PROBLEMS_MAX 20

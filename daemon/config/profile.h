@@ -2,10 +2,10 @@
 /*
  * Profiles: named sets of values for the options of policies.
  *
- * A profile lies between the files and what is set at run time: where it says something of an
- * option it is stronger than the policy's own files, and weaker than SetOption. What it does not
- * speak of is as the files say, so that a profile that says nothing changes nothing. "balanced" is
- * always there; without a file of that name it says nothing.
+ * A profile lies between the files and what is set at run time: an option that it sets overrides
+ * the policy's own files, and SetOption overrides the profile. Other options are as in the files,
+ * so an empty profile changes nothing. "balanced" always exists; without a file of that name it is
+ * empty.
  *
  * Going from one profile to another is one step: all options of all policies are computed and
  * checked first, and only if everything fits is anything exchanged.
@@ -20,7 +20,7 @@
 /* A reserved name: no profile is chosen. */
 #define PROFILE_AUTO "auto"
 
-/* What a profile says of one option. */
+/* A profile's value of one option. */
 typedef struct ProfileValue {
         char *text; /* "": nothing, whatever the profiles that it includes say */
         Source source;
@@ -59,7 +59,7 @@ char *config_profile_names(const Config *config);
 /* The key under which a profile stores an option, as a new string. */
 char *profile_value_id(const char *section, const char *key);
 
-/* What the profile says of an option; NULL if it is nothing, or `profile` is NULL. */
+/* The profile's value of an option; NULL if it has none, or `profile` is NULL. */
 const ProfileValue *profile_value(const Profile *profile, const char *section, const char *key);
 
 /* Activates `profile`. Returns 1 if this changes an option of an active policy, 0 if not. -EINVAL:

@@ -122,7 +122,7 @@ Interval evaluator_saved_joules(const Evaluator *evaluator);
 /* "rapl", static. */
 const char *energy_source_text(EnergySource source);
 
-/* The state as text, for a file: `source` and `n_cpus` say of which machine it is. */
+/* The state as text, for a file: `source` and `n_cpus` identify the machine. */
 char *evaluator_format(const Evaluator *evaluator, EnergySource source, int n_cpus);
 
 /* Reads it again. -EBADMSG: that is no such text; -ESTALE: it is of another machine, or measured by

@@ -104,7 +104,7 @@ void manager_carry_out(Manager *manager, const Plan *plan, const SafetyNotes *no
 void manager_watch_groups(Manager *manager);
 void manager_unwatch_groups(Manager *manager);
 
-/* Once in a while: has someone else turned our knobs, do new cgroups need the plan? */
+/* Once in a while: has another program changed our knobs, do new cgroups need the plan? */
 void manager_check_knobs(Manager *manager);
 
 /* After how many microseconds to do so although no policy needs a tick; 0: nothing is changed. */
@@ -193,7 +193,7 @@ void manager_record_changes(Manager *manager, unsigned changes);
 void manager_record_sample(Manager *manager);
 void manager_record_end(Manager *manager);
 
-/* The shortest time that a power shown to anybody is averaged over. */
+/* The shortest time that a reported power is averaged over. */
 #define ENERGY_INTERVAL_USEC 1000000
 
 void manager_observers_init(Manager *manager);

@@ -10,8 +10,8 @@
  *    job comes before systemd makes the unit's cgroup, so CPUs are unparked at once, before
  *    policies are asked;
  * 2. from the first key that a program reads from a terminal until TerminalWindow= after the last,
- *    all CPUs are active. While nothing is parked idled does not listen; when the window is to
- *    close, access times say whether there was more input;
+ *    all CPUs are active. While nothing is parked idled does not listen; when the window ends,
+ *    access times say whether there was more input;
  * 3. of the CPUs that a loaded unit or a cgroup names one is never parked (plan_sanitize()). A unit
  *    that was loaded before its start needs no race to be won.
  *

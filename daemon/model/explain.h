@@ -15,7 +15,7 @@ typedef struct Explanation {
         const char *source; /* where reason.option is set, such as "FILE:LINE"; NULL: not known */
 } Explanation;
 
-/* What is said of a CPU, or of several of which the same can be said. */
+/* The state of a CPU, or of several with the same state. */
 typedef struct CpuState {
         bool wanted;          /* parked by the plan */
         bool parked;          /* in fact */

@@ -12,7 +12,7 @@
 
 #include "model/plan.h"
 
-/* What a unit says of CPUs. */
+/* A unit's properties about CPUs. */
 typedef struct UnitCpus {
         CpuSet affinity;    /* CPUAffinity=; empty: not set */
         CpuSet allowed;     /* AllowedCPUs=; empty: not set */

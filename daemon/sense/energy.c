@@ -10,7 +10,7 @@
  *
  * energy_uj is readable for root only. The driver reads a register of one CPU of each package,
  * which wakes that CPU if it sleeps: unlike the other sensors this one is not free, and is read
- * only when someone asks or a counter may soon wrap. A zone that cannot be read (its package may be
+ * only for a client or before a counter wraps. A zone that cannot be read (its package may be
  * offline) is not valid in that reading; the list of zones stays as it was at open.
  */
 #include "sense/energy.h"

@@ -2,7 +2,7 @@
 /*
  * Sensors: each reads one source of the kernel's counters and computes nothing. Reading wakes no
  * CPU, with one exception: energy wakes one CPU of each package (energy.c), so it is only read when
- * someone asks or a counter may soon wrap.
+ * a client asks or a counter may soon wrap.
  *
  * A sensor is a table of functions over a private state; sensors[] lists them all. Opening one may
  * cost; reading is the hot path of the daemon. The order of the table is the order of reading.

@@ -42,7 +42,7 @@ typedef struct UnitListener {
         void (*came)(bool top, void *userdata);
         /* For services, scopes and slices. */
         void (*job)(const char *unit, UnitJob job, void *userdata);
-        /* What the unit says of CPUs; NULL: it was unloaded. `unit` NULL: all were. */
+        /* The unit's properties about CPUs; NULL: it was unloaded. `unit` NULL: all were. */
         void (*cpus)(const char *unit, const UnitCpus *cpus, void *userdata);
         /* cpus() was called for all units there are; or, with a negative errno, they cannot be
          * listed. */

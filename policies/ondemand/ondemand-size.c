@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * How many cores a load wants, and how that compares with what is kept: steps 3 and 5a.
+ * How many cores a load needs, and how that compares with the active ones: steps 3 and 5a.
  */
 #include <limits.h>
 

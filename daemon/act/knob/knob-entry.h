@@ -93,7 +93,7 @@ bool knob_entry_rests_at(const KnobEntry *entry, const char *now, const char *va
  * now, nothing else is explained. */
 void knob_entry_settle(const Knobs *knobs, KnobEntry *entry);
 
-/* True if the value can have come to be there without anybody else. */
+/* True if the file can have this value without a write by another program. */
 bool knob_entry_explains(const Knobs *knobs, const KnobEntry *entry, const char *value);
 
 /* True if the value is there because the kernel or the hardware keeps it so instead of `wanted`. */

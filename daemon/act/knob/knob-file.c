@@ -22,7 +22,7 @@
 
 /* Files are kept open from one change to the next where there are more knobs than this. Opening one
  * costs more than reading, writing and reading it back; but one of sysfs takes 4.6 kB of the
- * kernel's memory as long as it is open, and for few it makes no difference that anybody sees. */
+ * kernel's memory as long as it is open, and for few knobs it makes no difference. */
 #define KEEP_FROM 256
 #define KEEP_MAX  2048
 

@@ -43,7 +43,7 @@ typedef struct Step {
         KnobChange *change;
         const char *value; /* the new value; the original if the change restores the knob */
         char *now;         /* it has; NULL: it is done with */
-        bool back;         /* it is to have its original, and was ours */
+        bool back;         /* to its original, and it was ours */
 } Step;
 
 /* Knobs that go together. */
@@ -299,7 +299,7 @@ static int pretend(Knobs *knobs, const KnobChange *change)
         return 0;
 }
 
-/* True if the knob is to have its original and has it already, by whomever. */
+/* True if a restore finds the original already there, written by any program. */
 static bool is_given_back(const Step *step, const char *now)
 {
         const Knob *knob = &step->entry->knob;

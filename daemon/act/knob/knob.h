@@ -205,8 +205,8 @@ void knobs_drop(Knobs *knobs, const KnobKind *kind, const char *name);
  * how many there were. */
 int knobs_forget_foreign(Knobs *knobs);
 
-/* Reads every knob that is ours and marks those that someone changed. Returns how many are not as
- * they should be. */
+/* Reads every knob that is ours and marks those that another program changed. Returns how many are
+ * not as they should be. */
 int knobs_verify(Knobs *knobs);
 
 /* What became of one knob in a restore, for reports. `error`: 0 restored, -ESTALE left to its new

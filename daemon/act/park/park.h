@@ -4,7 +4,7 @@
  *
  * Three ways, chosen by [Park] Backend:
  *   systemd    AllowedCPUs of all top-level units, over D-Bus
- *   partition  one cgroup without tasks that takes the parked CPUs away from everyone else; where
+ *   partition  one cgroup without tasks that takes the parked CPUs away from all others; where
  *              systemd runs, that of a slice
  *   cgroup     cpuset.cpus of the top-level cgroups, through libcgroup: cgroup v1, or no systemd
  * None moves a process, and none passes through a state in which all CPUs are active.

@@ -3,7 +3,7 @@
  * The knobs of cpufreq, and what the kernel makes of them.
  *
  * Governors and limits are written by libcpupower if the root is the running system, the only one
- * that it knows; it wants the number of a CPU, not of a policy. EPP, EPB and boost, which it does
+ * that it knows; it takes the number of a CPU, not of a policy. EPP, EPB and boost, which it does
  * not have, and every other root, go through plain files.
  *
  * Limits are shared with the kernel: what their files show is the narrowest of all requests. A

@@ -162,7 +162,7 @@ static bool is_excluded(const State *state, int number, const char *handlers)
         return false;
 }
 
-/* The affinity that the interrupt is to have, as a new string; NULL: its own. */
+/* The new affinity of the interrupt, as a new string; NULL: its own. */
 static char *affinity_of(const State *state, const Knobs *knobs, const Topology *topology,
                          int number, const char *name)
 {

@@ -53,8 +53,8 @@ uint64_t quiet_identity(const ActContext *context, const char *name);
 bool quiet_equal_number(const char *a, const char *b);
 
 /* The CPUs of `found` without `resting`; if none of them is online, all online CPUs for ordinary
- * work without `resting`. False if there are none, or `found` has none of `resting`: then it is to
- * stay as it is. */
+ * work without `resting`. False if there are none, or `found` has none of `resting`: then it does
+ * not change. */
 bool quiet_cpus(const CpuSet *found, const CpuSet *resting, const Topology *topology,
                 CpuSet *ret_cpus);
 
