@@ -242,7 +242,7 @@ def degraded():
     says = normal()
     says["manager"]["Degraded"] = [("cgroup", "/user.slice", "taken over by another program")]
     says["manager"]["Knobs"][1] = ("cgroup", "/user.slice", "0-3", "0-1", "foreign")
-    says["verify"] = [("cgroup", "/user.slice", "0-1", "0-2", "someone else changed it"),
+    says["verify"] = [("cgroup", "/user.slice", "0-1", "0-2", "another program changed it"),
                       ("unit", "a.slice", "0-1", "", "it cannot be read: I/O error")]
     says["cpus"][0] = cpu(0, Isolated=True)
     says["cpus"][1] = cpu(1, Online=False, Core=-1, Cluster=-1, Die=-1, Package=-1, Node=-1,

@@ -253,7 +253,7 @@ class Hotplug(Machines):
         self.step_until(lambda: self.get('WantedCores') == 1, 'one core again')
 
     def test_line_gone_before_the_list(self):
-        """The files are not changed in one step: /proc/stat alone must not confuse anybody."""
+        """The kernel does not change both files in one step: /proc/stat alone must not confuse idled."""
         self.ondemand()
         self.settle()
         line = self.machine.ticks.pop(7)

@@ -38,7 +38,7 @@ class Polkit(dbus.service.Object):
         self.waiting.pop(0)((True, False, dbus.Dictionary({}, signature='ss')))
 
 
-# Asks for more holds than anybody may have, and says what the last answer was.
+# Requests more holds than a user may have, and prints the last answer.
 GREEDY = '''
 import sys, dbus, dbus.bus
 bus = dbus.bus.BusConnection(sys.argv[1])

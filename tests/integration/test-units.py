@@ -173,7 +173,7 @@ class Units(WithSystemd, TestCase):
         self.systemd.send_signal(signal.SIGCONT)
 
     def test_systemd_is_slow_at_the_end(self):
-        """Slower than anybody waits for it before."""
+        """Slower than any earlier wait for it."""
         self.set_idle_mask('7')
         self.wait_parked('7')
         self.systemd.send_signal(signal.SIGSTOP)

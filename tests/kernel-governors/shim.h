@@ -2,7 +2,7 @@
 /*
  * As much of the kernel as its idle governors need, in user space: one CPU's view of the clock, the
  * next timer, the tick and the load, set by reference.c for each period. The interfaces are the
- * kernel's; what they do here is what TRACE FORMAT in idlectl(1) says of a replay.
+ * kernel's; they behave as in a replay (TRACE FORMAT in idlectl(1)).
  */
 #ifndef SHIM_H
 #define SHIM_H

@@ -51,7 +51,7 @@ def check_names(scripts):
     for path in scripts:
         for name in re.findall(r"'((?:org|net|com)\.[\w.]+)'", path.read_text()):
             if not any(name == n or name.startswith(n + ".") for n in BUS_NAMES):
-                yield f"{path.name}: speaks of {name}"
+                yield f"{path.name}: names {name}"
 
 
 class Document(HTMLParser):

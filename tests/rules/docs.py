@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""README.md and HACKING.md speak of files, commands and options that exist."""
+"""README.md and HACKING.md name files, commands and options that exist."""
 
 import re
 
@@ -27,7 +27,7 @@ def paths(name, text):
     told = " ".join(re.findall(r"`([^`\n]+)`", text) + blocks(text))
     for path in sorted(set(PATH.findall(ELSEWHERE.sub("", told)))):
         if "NAME" not in path and not list(TOP.glob(path)):
-            yield f"{name}: speaks of {path}, which does not exist"
+            yield f"{name}: names {path}, which does not exist"
 
 
 def commands(text):

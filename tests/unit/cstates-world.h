@@ -71,7 +71,7 @@ static inline int explain(const Machine *m, int cpu, Reason *ret_reasons)
         return idled_policy.explain(world->state, &input, cpu, ret_reasons);
 }
 
-/* What the kernel would have counted: `sleeps` sleeps of state `state` in a second. */
+/* The kernel's counts: `sleeps` sleeps of state `state` in a second. */
 static inline void sleep_put(Machine *m, int cpu, double busy, int state, uint32_t sleeps)
 {
         Residency *row;

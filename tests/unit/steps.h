@@ -47,7 +47,7 @@ static inline bool step_is_record(int fd)
 
 static int steps_left = -1; /* -1: not counting */
 
-/* True if the process is to die here. */
+/* True if the test ends the process here. */
 static bool step_is_last(void)
 {
         return steps_left >= 0 && steps_left-- == 0;

@@ -79,7 +79,7 @@ static pid_t start_meant(uid_t uid)
 
 static const struct {
         const char *name;
-        int of_root, of_nobody;
+        int of_root, of_user;
         unsigned n_holds;
 } crowds[] = {
         { "few", 2, 2, 4 * 64 },
@@ -93,7 +93,7 @@ static const struct {
 START_TEST(takes_a_part)
 {
         typeof(crowds[0]) *c = &crowds[_i];
-        int n = c->of_root + c->of_nobody;
+        int n = c->of_root + c->of_user;
         pid_t pids[64];
         Apps *apps;
 
@@ -103,7 +103,7 @@ START_TEST(takes_a_part)
         }
         make_rules(64);
         for (int i = 0; i < n; i++)
-                pids[i] = start_meant(i < c->of_nobody ? NOBODY : 0);
+                pids[i] = start_meant(i < c->of_user ? NOBODY : 0);
         apps = start_apps();
         ck_case(c->name, holds_count(holds) == c->n_holds, "%u holds", holds_count(holds));
         for (int i = 0; i < n; i++)

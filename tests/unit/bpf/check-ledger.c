@@ -103,7 +103,7 @@ START_TEST(causes_sum_to_sleeps)
 }
 END_TEST
 
-/* A busy machine may hide some naps, for then nothing sleeps; never may one be added. */
+/* On a busy machine some naps are missing because no CPU sleeps; none may be added. */
 START_TEST(a_timer_is_found)
 {
         uint64_t found = 0, named = 0, sleeps = 0;

@@ -10,7 +10,7 @@
         "wrong-decide, wrong-default, wrong-end, wrong-help, wrong-key, wrong-name, "              \
         "wrong-offset, wrong-section, wrong-size, wrong-symbol, wrong-twice, wrong-type"
 
-/* What is said of the default policies, none of which is among these modules. */
+/* Errors about the default policies, none of which is among these modules. */
 #define DEFAULTS                                                                                   \
         "(default): Policies: found \"userspace\", expected policies in MODULES: " ALL             \
         "\n(default): Policies: found \"latency\", expected policies in MODULES: " ALL             \
@@ -357,7 +357,7 @@ static const struct {
         { "other/x", "is never read, expected policies, profiles, apps or power" },
 };
 
-START_TEST(file_that_nobody_reads)
+START_TEST(file_that_is_never_read)
 {
         typeof(unread[0]) *c = &unread[_i];
         g_autofree char *path = g_build_filename("etc/idled", c->path, NULL), *text = NULL;
@@ -387,7 +387,7 @@ int main(void)
         tcase_add_checked_fixture(tcase, set_up, tear_down);
         tcase_add_loop_test(tcase, peer_defect_8_refused, 0, G_N_ELEMENTS(bad));
         tcase_add_loop_test(tcase, unreadable_file, 0, G_N_ELEMENTS(unreadable));
-        tcase_add_loop_test(tcase, file_that_nobody_reads, 0, G_N_ELEMENTS(unread));
+        tcase_add_loop_test(tcase, file_that_is_never_read, 0, G_N_ELEMENTS(unread));
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
 }

@@ -25,7 +25,7 @@ static const struct {
           "Period",
           "2s",
           AT_MINE ":2" },
-        { "what it does not speak of is the file's",
+        { "other options are the file's",
           { USE, { ALPHA, "[Policy]\nMinCores=2\n" }, { MINE, PERIOD "2s" } },
           "MinCores",
           "2",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The configuration that is installed: it loads, and it says of every option of every table what
- * the table says: the default, commented, below its line of help.
+ * The configuration that is installed: it loads, and it has every option of every table, with the
+ * table's default, commented, below its line of help.
  */
 #include <string.h>
 

@@ -186,8 +186,8 @@ static const struct {
         uint32_t min_khz;
         bool woken;
 } wakers[] = {
-        { "a process that wants to be woken soon", true, false, false, 50, 0, true },
-        { "a process that wants to be fast", true, false, false, -1, 800000, true },
+        { "a process with a short latency", true, false, false, 50, 0, true },
+        { "a process with a high frequency", true, false, false, -1, 800000, true },
         { "a process that is no more", true, true, false, 50, 0, false },
         { "a process with CPUs that were named", true, false, true, 50, 0, false },
         { "a process that asks for something else", true, false, false, -1, 0, false },

@@ -346,8 +346,8 @@ START_TEST(counted_before_it_went)
 }
 END_TEST
 
-/* A record that cannot be written, as in a full /run, forbids every change; once it can, the change
- * is made, without anybody asking for it. */
+/* A record that cannot be written, as in a full /run, forbids every change. Once it can, idled
+ * makes the change by itself. */
 START_TEST(record_that_can_be_written_again)
 {
         tree = machine_tree("synthetic-laptop.machine");

@@ -131,7 +131,7 @@ START_TEST(misses)
 }
 END_TEST
 
-/* What cpuidle alone said of a CPU that slept all the time, sampled every 0.1 s. */
+/* cpuidle's own figures for a CPU that slept all the time, sampled every 0.1 s. */
 START_TEST(naive_percentages_become_sane)
 {
         static const uint64_t percent[] = { 21, 138, 139, 0, 0, 0, 362 };

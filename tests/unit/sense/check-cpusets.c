@@ -44,7 +44,7 @@ START_TEST(lists)
 }
 END_TEST
 
-START_TEST(somebody_elses_slice)
+START_TEST(slice_of_another)
 {
         g_autoptr(Topology) topology = machine_make(4, 1, 2, "0-3", "");
         g_autoptr(Pins) pins = g_new0(Pins, 1);
@@ -153,7 +153,7 @@ int main(void)
 
         tcase_add_checked_fixture(tcase, setup, teardown);
         tcase_add_test(tcase, lists);
-        tcase_add_test(tcase, somebody_elses_slice);
+        tcase_add_test(tcase, slice_of_another);
         tcase_add_loop_test(tcase, noticed, 0, G_N_ELEMENTS(changes));
         tcase_add_test(tcase, list_of_one_that_came);
         tcase_add_test(tcase, no_unified_hierarchy);

@@ -188,7 +188,7 @@ START_TEST(trees)
 }
 END_TEST
 
-/* What the kernel says of its nodes, and which nodes a task is then bound to. */
+/* The kernel's files about nodes, and the nodes that a task is bound to according to them. */
 static const struct {
         const char *has_memory, *online; /* NULL: no such file */
         const char *mems, *bound;

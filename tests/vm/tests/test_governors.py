@@ -25,7 +25,7 @@ class Follow(KernelTest):
                        f"for p in policy*; do echo {governor} >$p/scaling_governor; done")
         self.addCleanup(self.guest.run, f"cd {CPU}/cpufreq; "
                         "for p in policy*; do echo schedutil >$p/scaling_governor; done")
-        # Its own wake-ups, for a governor does not look at a CPU that sleeps.
+        # The CPU needs wake-ups because a governor does not check a CPU that sleeps.
         with self.waking(3, 20000):
             self.wait_for("slowing down", lambda: self.mean_khz(self.loaded) < HIGHEST / 2)
             with self.burning(3):

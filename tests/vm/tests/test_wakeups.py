@@ -10,7 +10,7 @@ SECONDS = 60
 # Until idled calls the machine quiet, and some time for the tick that does.
 SETTLE = 45
 
-# Idle states entered on all CPUs. Nothing is forked, for that would call idled.
+# Idle states entered on all CPUs. Nothing is forked because that would wake idled.
 COUNT = f"""exec 9<> <(:)
 pause() {{ read -rt $1 <&9; }}
 entered() {{

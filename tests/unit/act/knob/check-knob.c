@@ -105,7 +105,7 @@ static const struct {
         { "the value before", "0-2" },
 };
 
-START_TEST(earlier_value_put_back_by_somebody)
+START_TEST(earlier_value_restored_by_another)
 {
         g_autoptr(Knobs) knobs = open_knobs();
         const char *value = earlier_values[_i].value;
@@ -142,8 +142,8 @@ START_TEST(foreign_forgotten)
 }
 END_TEST
 
-/* Another program restored the original, which idled would have done. */
-START_TEST(given_back_by_somebody)
+/* Another program restored the original, as idled does later. */
+START_TEST(original_restored_by_another)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
@@ -156,7 +156,7 @@ START_TEST(given_back_by_somebody)
 }
 END_TEST
 
-/* What came back under the same name has the original without anybody's doing. */
+/* A new object of the same name has the original without a write by any program. */
 START_TEST(replaced)
 {
         g_autoptr(Knobs) knobs = open_knobs();
@@ -351,10 +351,10 @@ int main(void)
         tcase_add_test(tcase, restored_in_reverse);
         tcase_add_test(tcase, restored_as_far_as_others_allow);
         tcase_add_test(tcase, foreign_change_stays);
-        tcase_add_loop_test(tcase, earlier_value_put_back_by_somebody, 0,
+        tcase_add_loop_test(tcase, earlier_value_restored_by_another, 0,
                             G_N_ELEMENTS(earlier_values));
         tcase_add_test(tcase, foreign_forgotten);
-        tcase_add_test(tcase, given_back_by_somebody);
+        tcase_add_test(tcase, original_restored_by_another);
         tcase_add_test(tcase, replaced);
         tcase_add_test(tcase, slept);
         tcase_add_test(tcase, original_adopted);

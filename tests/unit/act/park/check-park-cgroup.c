@@ -224,7 +224,7 @@ END_TEST
 
 /* Another program restores the original of a group, which takes it over; or the group goes and
  * another one comes with just that value. */
-START_TEST(original_by_somebody)
+START_TEST(original_by_another_program)
 {
         g_autofree char *dir = group_path("narrow"), *narrow = g_strdup_printf("%s/narrow", top);
         g_autoptr(Knobs) knobs = open_knobs();
@@ -345,7 +345,7 @@ int main(void)
         tcase_add_test(tcase, new_group_inside_a_confined_one);
         tcase_add_test(tcase, removed_group_is_forgotten);
         tcase_add_test(tcase, foreign_change_stays);
-        tcase_add_loop_test(tcase, original_by_somebody, 0, 2);
+        tcase_add_loop_test(tcase, original_by_another_program, 0, 2);
         tcase_add_test(tcase, errors_arrive);
         tcase_add_test(tcase, empty_list_is_written);
         tcase_add_test(tcase, other_root_is_refused);

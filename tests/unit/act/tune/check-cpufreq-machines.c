@@ -11,7 +11,7 @@
 #include "sense/frequency-read.h"
 #include "sense/topology-read.h"
 
-/* What a file has, and is to have; NULL: it is left alone. */
+/* The present and the requested value of a file; NULL: it is left alone. */
 typedef struct Value {
         char *found, *wanted;
 } Value;

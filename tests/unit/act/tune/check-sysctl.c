@@ -293,7 +293,7 @@ START_TEST(slack_inherited)
         ck_assert_int_eq(apply(), 0);
         ck_assert_ptr_nonnull(knob_find(knobs, &slack_kind, "103:30"));
         expect_text("inherited", "proc/103/timerslack_ns", "90000");
-        add_thread(102, 104, 31, "90000"); /* is not looked at before all is restored */
+        add_thread(102, 104, 31, "90000"); /* is not noticed before all is restored */
         knobs_free(knobs);
         recover(&actuator_sysctl);
         expect_originals("restored");

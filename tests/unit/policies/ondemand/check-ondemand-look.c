@@ -26,7 +26,7 @@ static const struct {
         const char *name;
         const Grid *grid;
         Interval first;
-        bool looks; /* twice: it wants to be called soon */
+        bool looks; /* twice: it requests an early tick */
         Interval second;
         const char *allowed;
 } cases[] = {
