@@ -59,8 +59,8 @@ PATTERNS = [
      ["of what is set", "It ends. Of others it is kept", "what the profile says of it"]),
     ("wish, want (of policies and clients)", "request",
      r"(?<![\w_*`.>/&-])wish(?:es|ed|ing)?\b(?![\w_*`(/]|->|\.\w|\[)|"
-     r"\b(?:policy|policies|clients?|holds?|idled|kernels?|daemons?|loads?|process|processes|tasks?|it)"
-     r" (?:that )?(?:wants?|would have)\b",
+     r"\b(?:policy|policies|clients?|holds?|idled|kernels?|daemons?|process|processes|tasks?|it)"
+     r" (?:that )?wants?\b",
      ["what policies wished for", "a policy wants a period", "a client that wants it"]),
     ("not to be had", "is not available", r"\b(?i:to be had|be had)\b", ["which is not to be had"]),
     ("by hand", "manually", r"\b(?i:by hand)\b", ["chosen by hand"]),
