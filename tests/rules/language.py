@@ -59,8 +59,8 @@ PATTERNS = [
      ["of what is set", "It ends. Of others it is kept", "what the profile says of it"]),
     ("wish, want (of policies and clients)", "request",
      r"(?<![\w_*`.>/&-])wish(?:es|ed|ing)?\b(?![\w_*`(/]|->|\.\w|\[)|"
-     r"\b(?:policy|policies|clients?|holds?|idled|kernels?|daemons?|loads?|process|processes|tasks?|it)"
-     r" (?:that )?(?:wants?|would have)\b",
+     r"\b(?:policy|policies|clients?|holds?|idled|kernels?|daemons?|process|processes|tasks?|it)"
+     r" (?:that )?wants?\b",
      ["what policies wished for", "a policy wants a period", "a client that wants it"]),
     ("not to be had", "is not available", r"\b(?i:to be had|be had)\b", ["which is not to be had"]),
     ("by hand", "manually", r"\b(?i:by hand)\b", ["chosen by hand"]),
@@ -79,9 +79,8 @@ PLAIN = ["idled restores every knob that it changed.", "The back end gives each 
          "Users who log in see all CPUs.", "They exist, for example for a policy that is slow.", "wish->allowed",
          "A CPU has not been read yet.", "It must exist, for example in /run.", "Wish is a struct."]
 
-# Not ours to word: inputs, recordings, and this list of patterns. A change below tests/vm/image makes
-# all images again, so its comments wait for one that is needed.
-OTHERS = {"tests/corpus", "tests/traces", "tests/machines", "tests/rules/language.py", "tests/vm/image"}
+# Not ours to word: inputs, recordings, and this list of patterns.
+OTHERS = {"tests/corpus", "tests/traces", "tests/machines", "tests/rules/language.py"}
 PROSE = (".md", ".scd", ".scd.in")
 CONF = (".conf", ".service.in", ".service")
 SCRIPT = {"python": r"#!\S*[/ ]python3", "shell": r"#!\S*/(?:ba|busybox )?sh\b"}
