@@ -7,9 +7,11 @@
  * - `isolated` is accepted always, and reads "isolated invalid (why)" if the list is empty, holds
  *   all CPUs, or overlaps with a neighbour's;
  * - an empty list in a valid partition loses its CPUs: it must never be written;
- * - 6.1 has no scheduling domain for CPUs that a new list adds until the type is written.
+ * - 6.1 has no scheduling domain for CPUs that a new list adds until the type is written;
+ * - 6.12 keeps unbound workqueues off the partition, under its lock of cpusets. It must find
+ * nothing to change, because it can hang if another program moves tasks between cgroups meanwhile.
  *
- * Every write is kept in the log, as "FILE=VALUE ".
+ * Every write is kept in the log, as "FILE=VALUE ", that to the mask of workqueues as "unbound=".
  */
 #ifndef IDLED_TESTS_FAKE_PARTITION_H
 #define IDLED_TESTS_FAKE_PARTITION_H
@@ -25,14 +27,17 @@
 #define FAKE_ROOT  "sys/fs/cgroup/"
 #define FAKE_GROUP FAKE_ROOT "idled.parked"
 #define FAKE_SLICE FAKE_ROOT "idledpark.slice"
+#define FAKE_WORK  "sys/devices/virtual/workqueue/cpumask"
 
 typedef struct FakeWorld {
         bool controller, group;
         bool slice; /* the group is that of a slice, and its directory not ours to make */
         char cpus[64], type[16];
-        char neighbour[64]; /* CPUs that a neighbour insists on */
-        bool old_kernel;    /* does not rebuild domains when the list changes */
-        CpuSet domains;     /* CPUs that have one */
+        char neighbour[64];        /* CPUs that a neighbour insists on */
+        bool old_kernel;           /* does not rebuild domains when the list changes */
+        CpuSet domains;            /* CPUs that have one */
+        CpuSet unbound, requested; /* masks of workqueues, not of the old kernel */
+        CpuSet others;             /* CPUs of partitions of other programs */
         char log[4096];
         char fail[64]; /* a file whose writing fails */
         int error;     /* so */
@@ -115,6 +120,48 @@ static void fake_put_schedstat(void)
         fake_put("proc/schedstat", text->str);
 }
 
+static void fake_show(bool rebuilt);
+
+static void fake_put_mask(const char *path, const CpuSet *cpus)
+{
+        g_autofree char *mask = cpuset_format_mask(cpus);
+
+        fake_put(path, mask);
+}
+
+/* What the kernel makes of workqueues when these are in a partition. */
+static void fake_exclude(const CpuSet *parked)
+{
+        CpuSet left = fake->requested, isolated = *parked;
+
+        if (fake->old_kernel)
+                return;
+        cpuset_or(&isolated, &fake->others);
+        cpuset_subtract(&left, &isolated);
+        if (cpuset_is_empty(&left))
+                left = fake->requested;
+        ck_assert_msg(cpuset_equal(&left, &fake->unbound),
+                      "the kernel moves unbound work under its lock of cpusets");
+        fake_put_mask(FAKE_WORK, &fake->unbound);
+        fake_put_mask(FAKE_WORK "_requested", &fake->requested);
+        fake_put_mask(FAKE_WORK "_isolated", &isolated);
+}
+
+/* By idled or another program. */
+static void fake_set_unbound(const char *mask)
+{
+        ck_assert_int_eq(cpuset_parse_mask(mask, &fake->requested), 0);
+        fake->unbound = fake->requested;
+}
+
+/* Another program isolates these CPUs, for which the kernel changes the mask. */
+static inline void fake_isolate_others(const char *cpus)
+{
+        fake->others = fake_set(cpus);
+        cpuset_subtract(&fake->unbound, &fake->others);
+        fake_show(true);
+}
+
 /* Makes the files say what the world is like. */
 static void fake_show(bool rebuilt)
 {
@@ -127,6 +174,7 @@ static void fake_show(bool rebuilt)
                 cpuset_and(&domains, &fake->domains);
         fake->domains = domains;
         fake_put_schedstat();
+        fake_exclude(&parked);
         fake_put(FAKE_ROOT "cgroup.subtree_control", fake->controller ? "cpu cpuset\n" : "cpu\n");
         if (!fake->group || !fake->controller)
                 return;
@@ -166,6 +214,8 @@ static char *fake_name(int fd)
         g_autofree char *path = g_file_read_link(link, NULL);
         g_autofree char *top = fake ? g_strdup_printf("%s/" FAKE_ROOT, scratch) : NULL;
 
+        if (path && top && g_str_has_suffix(path, FAKE_WORK))
+                return g_strdup(".unbound");
         if (!path || !top || !g_str_has_prefix(path, top))
                 return NULL;
         return g_strdup(path + strlen(top));
@@ -194,6 +244,8 @@ static void fake_take(const char *name, const char *value)
         } else if (g_str_equal(name, fake->slice ? "idledpark.slice/cpuset.cpus.partition"
                                                  : "idled.parked/cpuset.cpus.partition")) {
                 g_strlcpy(fake->type, value, sizeof(fake->type));
+        } else if (g_str_equal(name, ".unbound")) {
+                fake_set_unbound(value);
         } else {
                 ck_abort_msg("%s was written", name);
         }
@@ -252,6 +304,10 @@ static void fake_new(void)
         ck_assert_ptr_ne(fake, MAP_FAILED);
         strcpy(fake->type, "member");
         fake->domains = fake_set("0-3");
+        scratch_file(FAKE_WORK, "f\n");
+        scratch_file(FAKE_WORK "_requested", "f\n");
+        scratch_file(FAKE_WORK "_isolated", "0\n");
+        fake_set_unbound("f");
         fake_show(true);
 }
 
@@ -281,6 +337,8 @@ static void fake_kernel_6_1(void)
         fake->old_kernel = true;
         fake->controller = true; /* switching it on would not be safe */
         fake_put("proc/sys/kernel/osrelease", "6.1.0-56-amd64\n");
+        syscall(SYS_unlinkat, scratch_fd, FAKE_WORK "_requested", 0);
+        syscall(SYS_unlinkat, scratch_fd, FAKE_WORK "_isolated", 0);
         fake_show(true);
 }
 

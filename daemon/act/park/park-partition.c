@@ -16,11 +16,13 @@
  *      partition  GROUP/cpuset.cpus.partition            member -> isolated
  *
  * Another mask is written straight into the list, by ourselves or by systemd: a detour through
- * `member` would unpark all CPUs for a moment. Whatever fails, the partition is dissolved.
+ * `member` would unpark all CPUs for a moment. Whatever fails, the partition is dissolved. Unbound
+ * workqueues leave the CPUs before and return after (park-workqueue.c).
  */
 #include <errno.h>
 
 #include "act/park/park-isolate.h"
+#include "act/park/park-workqueue.h"
 #include "base/cpuset-text.h"
 
 /* Whose the cgroup is. */
@@ -127,13 +129,18 @@ static int release(Knobs *knobs, const KnobKind *kind)
         return park_release(knobs, kind, (const char *const[]){ NULL });
 }
 
-/* Type, CPUs, directory or slice, controller: the reverse of how they were set. */
-static int dissolve(Knobs *knobs)
+/* Type, CPUs, directory or slice, controller, workqueues: the reverse of how they were set. */
+static int dissolve(const State *state, Knobs *knobs, bool keep_slice)
 {
+        static const CpuSet none;
         int first = release(knobs, &park_partition_kind);
 
-        first = park_first_error(first, release(knobs, &park_slice_kind));
-        return park_first_error(first, release(knobs, &park_controller_kind));
+        if (!keep_slice) {
+                first = park_first_error(first, release(knobs, &park_slice_kind));
+                first = park_first_error(first, release(knobs, &park_controller_kind));
+        }
+        workqueue_return(knobs, state->context.root, &none, &none);
+        return first;
 }
 
 /* A slice that parks nothing now is kept for the next time: to start and stop it is much dearer
@@ -163,6 +170,25 @@ static int make(State *state, Knobs *knobs, const CpuSet *parked, const CpuSet *
         return isolate_rebuild(root, holder->group, &before, parked, allowed);
 }
 
+/* Has unbound workqueues leave the CPUs that are and that will be parked. If these are all, there
+ * is no partition for a moment. */
+static int make_way(State *state, Knobs *knobs, const CpuSet *parked, const CpuSet *allowed,
+                    char **ret_why)
+{
+        const char *type = state->holder->type;
+        int root = state->context.root;
+        CpuSet before = { 0 }, online = *parked;
+
+        cpuset_or(&online, allowed);
+        if (knob_find(knobs, &park_partition_kind, type))
+                before = isolate_cpus(root, state->holder->group);
+        if (cpuset_is_subset(allowed, &before) && workqueue_follows_partitions(root)) {
+                knob_release(knobs, &park_partition_kind, type);
+                before = (CpuSet){ 0 };
+        }
+        return workqueue_leave(knobs, root, &before, parked, &online, ret_why);
+}
+
 /* -EBUSY: the kernel has no such partition; `*ret_why` says whose fault that is. */
 static int park(State *state, Knobs *knobs, const CpuSet *parked, const CpuSet *allowed,
                 char **ret_why)
@@ -173,7 +199,12 @@ static int park(State *state, Knobs *knobs, const CpuSet *parked, const CpuSet *
         *ret_why = isolate_rival(root, holder->group, parked);
         if (*ret_why)
                 return -EBUSY;
+        r = make_way(state, knobs, parked, allowed, ret_why);
+        if (r < 0)
+                return r;
         r = make(state, knobs, parked, allowed);
+        if (r >= 0)
+                workqueue_return(knobs, root, parked, allowed);
         if (!knob_find(knobs, &park_partition_kind, holder->type) || (r < 0 && r != -EPERM))
                 return r;
         return isolate_check(root, holder->group, ret_why) ?: r;
@@ -190,13 +221,13 @@ static int apply_partition(void *data, Knobs *knobs, const CpuSet *allowed,
         cpuset_subtract(&parked, allowed);
         cpuset_subtract(&left, &parked);
         if (cpuset_is_empty(&parked))
-                return keeps_slice(state) ? release(knobs, &park_partition_kind) : dissolve(knobs);
+                return dissolve(state, knobs, keeps_slice(state));
         if (cpuset_is_empty(&left))
                 return -EINVAL;
         r = park(state, knobs, &parked, &left, &why);
         note_obstacle(state, why);
         if (r < 0)
-                dissolve(knobs);
+                dissolve(state, knobs, false);
         return r;
 }
 

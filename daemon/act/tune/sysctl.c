@@ -6,25 +6,23 @@
  * switches its work off. That of machine checks is one number for all CPUs, which each of them
  * shows.
  *
- * Newer kernels (6.12; 6.1 does not) keep unbound work off isolated partitions by themselves, as
- * parking may make them. What they show as the mask then is what is left of the one that was asked
- * for, so the latter is what is read, recorded and restored.
+ * Where unbound work is kept off an isolated partition anyway, parking decides about its mask
+ * (park-workqueue.c).
  */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "act/park/park-workqueue.h"
 #include "act/tune/quiet.h"
 #include "base/cpuset-text.h"
 #include "base/file.h"
 #include "base/number.h"
 
-#define SYSCTLS    "proc/sys/"
-#define STAT       "vm/stat_interval"
-#define WRITEBACK  "vm/dirty_writeback_centisecs"
-#define CHECKS     "sys/devices/system/machinecheck/"
-#define WORKQUEUES "sys/devices/virtual/workqueue/"
-#define UNBOUND    "cpumask"
+#define SYSCTLS   "proc/sys/"
+#define STAT      "vm/stat_interval"
+#define WRITEBACK "vm/dirty_writeback_centisecs"
+#define CHECKS    "sys/devices/system/machinecheck/"
 
 const Setting housekeeping_settings[] = {
         { .section = "Housekeeping",
@@ -96,31 +94,6 @@ static const KnobKind check_kind = {
         .confines = tune_confines,
 };
 
-static int workqueue_read(const ActContext *context, const char *name, char **ret_value)
-{
-        int r;
-
-        if (!g_str_equal(name, UNBOUND))
-                return -ENOENT;
-        r = file_read(context->root, WORKQUEUES UNBOUND "_requested", ret_value);
-        return r == -ENOENT ? file_read(context->root, WORKQUEUES UNBOUND, ret_value) : r;
-}
-
-static int workqueue_write(const ActContext *context, const char *name, const char *value)
-{
-        return g_str_equal(name, UNBOUND) ? file_write(context->root, WORKQUEUES UNBOUND, value)
-                                          : -ENOENT;
-}
-
-static const KnobKind workqueue_kind = {
-        .name = "workqueue",
-        .read = workqueue_read,
-        .write = workqueue_write,
-        .identity = quiet_identity,
-        .equal = quiet_equal_number,
-        .confines = tune_confines,
-};
-
 /* The knob of the interval of machine checks, as a new string; NULL if the machine has none. */
 static char *find_check(const ActContext *context)
 {
@@ -148,7 +121,7 @@ static char *look_around(const ActContext *context)
         const struct {
                 const char *path, *name;
         } parts[] = {
-                { WORKQUEUES UNBOUND, "unbound workqueues" },
+                { PARK_UNBOUND_PATH, "unbound workqueues" },
                 { SYSCTLS STAT, "memory statistics" },
                 { check, "machine checks" },
                 { SYSCTLS WRITEBACK, "writeback" },
@@ -223,15 +196,15 @@ static int apply_workqueues(Knobs *knobs, const CpuSet *resting, const Topology 
         int r;
 
         if (!cpuset_is_empty(resting)) {
-                r = knob_original(knobs, &workqueue_kind, UNBOUND, &original);
+                r = knob_original(knobs, &park_workqueue_kind, PARK_UNBOUND, &original);
                 if (r < 0)
                         return soften(r);
                 if (cpuset_parse_mask(original, &found) == 0 &&
                     quiet_cpus(&found, resting, topology, &cpus))
                         value = cpuset_format_mask(&cpus);
         }
-        return soften(value ? knob_set(knobs, &workqueue_kind, UNBOUND, value)
-                            : knob_release(knobs, &workqueue_kind, UNBOUND));
+        return soften(value ? knob_set(knobs, &park_workqueue_kind, PARK_UNBOUND, value)
+                            : knob_release(knobs, &park_workqueue_kind, PARK_UNBOUND));
 }
 
 static int apply_sysctl(void *data, Knobs *knobs, const Plan *plan, const ActFacts *facts)
@@ -244,7 +217,10 @@ static int apply_sysctl(void *data, Knobs *knobs, const Plan *plan, const ActFac
 
         if (!state->manage)
                 return 0;
-        r[0] = apply_workqueues(knobs, quiet->workqueues ? &plan->resting : &none, facts->topology);
+        r[0] = workqueue_is_parked(knobs, state->context.root)
+                       ? 0
+                       : apply_workqueues(knobs, quiet->workqueues ? &plan->resting : &none,
+                                          facts->topology);
         r[1] = apply_interval(knobs, &sysctl_kind, STAT, quiet->stat_s);
         r[2] = apply_interval(knobs, &check_kind, check, quiet->check_s);
         r[3] = apply_interval(knobs, &sysctl_kind, WRITEBACK, quiet->writeback_cs);
@@ -267,8 +243,9 @@ static const char *describe_sysctl(void *data)
         return state->manage ? state->about : "left alone, since Manage= of [Housekeeping] is no";
 }
 
-static const KnobKind *const kinds[] = { &sysctl_kind, &check_kind, &workqueue_kind, &slack_kind,
-                                         NULL };
+/* That of workqueues is also parking's, which is not lost with it. */
+static const KnobKind *const kinds[] = { &sysctl_kind, &check_kind, &park_workqueue_kind,
+                                         &slack_kind, NULL };
 
 const Actuator actuator_sysctl = {
         .name = "sysctl",

@@ -17,6 +17,15 @@ TENANTS = {
 }
 
 
+# Holds the kernel's lock of forks most of the time, as a program does that starts containers.
+MOVER = """cd /sys/fs/cgroup/system.slice/t-mover.service && mkdir payload && echo $$ >payload/cgroup.procs
+while :; do
+        echo +cpuset >cgroup.subtree_control
+        echo -cpuset >cgroup.subtree_control
+done
+"""
+
+
 class Parking(ParkingTest):
     backend, described = "systemd", "AllowedCPUs"
 
@@ -185,6 +194,20 @@ class Partition(Parking):
         domains = self.guest.read("awk '/^cpu/ { cpu = $1 } /^domain0/ { print cpu }' /proc/schedstat")
         self.assertEqual(domains.split("\n"), ["cpu0", "cpu1", "cpu2"])
         self.assertEqual(self.type(), "isolated")
+
+    def test_tasks_move_meanwhile(self):
+        """A kernel that must create threads while the partition changes stands still for ever (from 6.8 on)."""
+        workqueues = "/sys/devices/virtual/workqueue/cpumask"
+        follows = self.guest.run(f"test -e {workqueues}_isolated", check=False).status == 0
+        before = self.guest.read(f"cat {workqueues}")
+        self.write("/root/mover", MOVER)
+        self.run_unit("t-mover", "-p Delegate=yes", "bash /root/mover")
+        self.start()
+        for _ in range(10):
+            self.park("2-3")
+            self.assertEqual(self.guest.read(f"cat {workqueues}*"), "3\nc\n3" if follows else before)
+            self.park("")
+        self.assertEqual(self.guest.read(f"cat {workqueues}"), before)
 
     def test_kill_without_restore(self):
         """Only systemd is left to unpark the CPUs."""

@@ -36,6 +36,7 @@ static void expect_as_found(bool controller)
 {
         expect_parked("");
         ck_assert(!fake->group);
+        ck_assert(cpuset_equal(&fake->requested, &(CpuSet){ { 0xf } }));
         ck_assert_int_eq(fake->controller, controller);
         ck_assert_int_lt(faccessat(scratch_fd, FAKE_GROUP, F_OK, 0), 0);
         ck_assert_int_lt(faccessat(scratch_fd, "undo", F_OK, 0), 0);
@@ -44,6 +45,9 @@ static void expect_as_found(bool controller)
 #define MADE      "subtree_control=+cpuset parked=mkdir "
 #define DISSOLVED "partition=member cpus= parked=rmdir subtree_control=-cpuset "
 
+/* What the world is like without idled. */
+#define WORK "unbound=f "
+
 START_TEST(from_mask_to_mask)
 {
         g_autoptr(Knobs) knobs = open_knobs();
@@ -51,17 +55,17 @@ START_TEST(from_mask_to_mask)
         ck_assert_int_eq(apply(knobs, "0-3"), 0);
         expect_log("");
         ck_assert_int_eq(apply(knobs, "0-1"), 0);
-        expect_log(MADE "cpus=2-3 partition=isolated ");
+        expect_log("unbound=3 " MADE "cpus=2-3 partition=isolated ");
         expect_parked("2-3");
         ck_assert_int_eq(apply(knobs, "0-2"), 0);
-        expect_log("cpus=3 ");
+        expect_log("cpus=3 unbound=7 ");
         ck_assert_int_eq(apply(knobs, "1"), 0);
-        expect_log("cpus=0,2-3 ");
+        expect_log("unbound=2 cpus=0,2-3 ");
         ck_assert_int_eq(apply(knobs, "1"), 0);
         expect_log("");
         expect_parked("0,2-3");
         ck_assert_int_eq(apply(knobs, "0-3"), 0);
-        expect_log(DISSOLVED);
+        expect_log(DISSOLVED WORK);
         expect_as_found(false);
 }
 END_TEST
@@ -73,7 +77,7 @@ START_TEST(restored)
         ck_assert_int_eq(apply(knobs, "0"), 0);
         fake->log[0] = '\0';
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
-        expect_log(DISSOLVED);
+        expect_log(DISSOLVED WORK);
         expect_as_found(false);
 }
 END_TEST
@@ -86,9 +90,9 @@ START_TEST(controller_of_others_stays)
         fake->controller = true;
         fake_show(true);
         ck_assert_int_eq(apply(knobs, "0"), 0);
-        expect_log("parked=mkdir cpus=1-3 partition=isolated ");
+        expect_log("unbound=1 parked=mkdir cpus=1-3 partition=isolated ");
         ck_assert_int_eq(apply(knobs, "0-3"), 0);
-        expect_log("partition=member cpus= parked=rmdir ");
+        expect_log("partition=member cpus= parked=rmdir " WORK);
         expect_as_found(true);
 }
 END_TEST
@@ -178,6 +182,114 @@ START_TEST(fault)
                 ck_case(f->name, r == -f->error, "then returned %d", r);
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         expect_as_found(false);
+}
+END_TEST
+
+static int apply_saying(Knobs *knobs, const char *allowed, const char *expected)
+{
+        const ActContext context = { .root = scratch_fd };
+        const Topology topology = { .online = fake_set("0-3") };
+        CpuSet set = fake_set(allowed);
+        void *state;
+        int r;
+
+        ck_assert_int_eq(park_partition.open(&context, &options, &state), 0);
+        r = park_partition.apply(state, knobs, &set, &topology);
+        ck_assert_str_eq(park_partition.describe(state), expected);
+        park_partition.close(state);
+        return r;
+}
+
+#define ABOUT "isolated partition /" FAKE_GROUP
+
+/* Workqueues as another program left them, before CPUs 2-3 are parked. */
+static const struct {
+        const char *name, *mask, *isolated, *log, *about;
+} works[] = {
+        { "elsewhere", "3", "", "", ABOUT },
+        { "on one of them", "6", "", "unbound=2 ", ABOUT },
+        { "only there", "c", "", "unbound=3 ", ABOUT },
+        { "CPU 1 isolated at boot", "d", "1", "unbound=1 ", ABOUT },
+        { "CPU 1 in another partition", "f", "1", NULL, ABOUT ": another program isolates CPUs 1" },
+};
+
+START_TEST(work_of_others)
+{
+        typeof(works[0]) *c = &works[_i];
+        g_autofree char *log = c->log ? g_strconcat(c->log, "parked=mkdir cpus=2-3 ",
+                                                    "partition=isolated ", NULL)
+                                      : g_strdup("");
+        g_autoptr(Knobs) knobs = open_knobs();
+        CpuSet found;
+        int r;
+
+        fake->controller = true;
+        fake_set_unbound(c->mask);
+        fake_isolate_others(c->isolated);
+        found = fake->requested;
+        r = apply_saying(knobs, "0-1", c->about);
+        ck_case(c->name, r == (c->log ? 0 : -EBUSY), "returned %d", r);
+        ck_case(c->name, g_str_equal(fake->log, log), "did %s", fake->log);
+        ck_assert_int_eq(apply(knobs, "0-3"), 0);
+        expect_parked("");
+        ck_case(c->name, cpuset_equal(&fake->requested, &found), "the mask is another");
+}
+END_TEST
+
+/* Unbound work cannot leave all CPUs, so that none are parked for a moment. */
+START_TEST(all_others)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        fake->controller = true;
+        fake_show(true);
+        ck_assert_int_eq(apply(knobs, "0-1"), 0);
+        fake->log[0] = '\0';
+        ck_assert_int_eq(apply(knobs, "2-3"), 0);
+        expect_log("partition=member unbound=c cpus=0-1 partition=isolated ");
+        ck_assert_int_eq(apply(knobs, "0-3"), 0);
+        expect_as_found(true);
+}
+END_TEST
+
+/* Another program changes the mask while CPUs are parked. */
+START_TEST(work_is_taken_over)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        fake->controller = true;
+        fake_show(true);
+        ck_assert_int_eq(apply(knobs, "0-1"), 0);
+        fake_set_unbound("1");
+        fake_show(true);
+        fake->log[0] = '\0';
+        ck_assert_int_eq(apply_saying(knobs, "0-2", ABOUT), 0);
+        expect_log("cpus=3 ");
+        fake_set_unbound("f");
+        fake_put_mask(FAKE_WORK, &fake->unbound); /* nothing else that the kernel would do yet */
+        fake_put_mask(FAKE_WORK "_requested", &fake->requested);
+        ck_assert_int_eq(apply_saying(knobs, "0-1",
+                                      ABOUT ": another program lets unbound workqueues run on "
+                                            "CPUs 2-3"),
+                         -EBUSY);
+        expect_log("partition=member cpus= parked=rmdir ");
+        expect_as_found(true);
+}
+END_TEST
+
+START_TEST(work_stays)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        fake->controller = true;
+        fake_show(true);
+        fake_fail("unbound", EROFS);
+        ck_assert_int_eq(apply_saying(knobs, "0-1",
+                                      ABOUT ": Failed to write /" FAKE_WORK
+                                            ": Read-only file system"),
+                         -EROFS);
+        expect_log("");
+        expect_as_found(true);
 }
 END_TEST
 
@@ -278,6 +390,10 @@ int main(void)
         tcase_add_test(tcase, invalid_is_dissolved);
         tcase_add_test(tcase, never_all);
         tcase_add_loop_test(tcase, fault, 0, G_N_ELEMENTS(faults));
+        tcase_add_loop_test(tcase, work_of_others, 0, G_N_ELEMENTS(works));
+        tcase_add_test(tcase, all_others);
+        tcase_add_test(tcase, work_is_taken_over);
+        tcase_add_test(tcase, work_stays);
         tcase_add_test(tcase, dry_run);
         tcase_add_loop_test(tcase, opens, 0, G_N_ELEMENTS(open_cases));
         tcase_add_test(tcase, killed_anywhere);

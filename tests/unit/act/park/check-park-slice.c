@@ -54,6 +54,7 @@ static void expect_as_found(void)
         expect_parked("");
         ck_assert(!fake->group);
         ck_assert(!fake->controller);
+        ck_assert(cpuset_equal(&fake->requested, &(CpuSet){ { 0xf } }));
         ck_assert_str_eq(fake_limits[0], "");
         ck_assert_str_eq(fake_limits[1], "");
         ck_assert_int_lt(faccessat(scratch_fd, FAKE_SLICE, F_OK, 0), 0);
@@ -68,7 +69,7 @@ static void neighbour(const char *cpus)
         fake_insist(cpus);
 }
 
-#define STOPPED "partition=member stop=idledpark.slice "
+#define STOPPED "partition=member stop=idledpark.slice unbound=f "
 
 START_TEST(from_mask_to_mask)
 {
@@ -77,20 +78,20 @@ START_TEST(from_mask_to_mask)
         ck_assert_int_eq(apply(knobs, "0-3"), 0);
         expect_log("");
         ck_assert_int_eq(apply(knobs, "0-1"), 0);
-        expect_log("start=2-3 partition=isolated ");
+        expect_log("unbound=3 start=2-3 partition=isolated ");
         expect_parked("2-3");
         ck_assert_int_eq(apply(knobs, "0-2"), 0);
-        expect_log("cpus=3 ");
+        expect_log("cpus=3 unbound=7 ");
         ck_assert_int_eq(apply(knobs, "1"), 0);
-        expect_log("cpus=0,2-3 ");
+        expect_log("unbound=2 cpus=0,2-3 ");
         ck_assert_int_eq(apply(knobs, "1"), 0);
         expect_log("");
         expect_parked("0,2-3");
         ck_assert_int_eq(apply(knobs, "0-3"), 0);
-        expect_log("partition=member ");
+        expect_log("partition=member unbound=f ");
         expect_parked("");
         ck_assert_int_eq(apply(knobs, "0-1"), 0);
-        expect_log("cpus=2-3 partition=isolated ");
+        expect_log("unbound=3 cpus=2-3 partition=isolated ");
         expect_parked("2-3");
         ck_assert_int_eq(apply(knobs, "0-3"), 0);
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
@@ -108,7 +109,7 @@ START_TEST(nothing_is_kept_on_6_1)
         ck_assert_int_eq(apply(knobs, "0-1"), 0);
         expect_log("start=2-3 partition=isolated ");
         ck_assert_int_eq(apply(knobs, "0-3"), 0);
-        expect_log(STOPPED);
+        expect_log("partition=member stop=idledpark.slice ");
         expect_as_found();
 }
 END_TEST
@@ -134,11 +135,11 @@ START_TEST(stopped_by_systemd)
         fake_stop(NULL, "idledpark.slice");
         fake->log[0] = '\0';
         ck_assert_int_eq(apply(knobs, "0-1"), 0);
-        expect_log("start=2-3 partition=isolated ");
+        expect_log("unbound=3 start=2-3 partition=isolated ");
         fake_stop(NULL, "idledpark.slice");
         fake->log[0] = '\0';
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
-        expect_log("");
+        expect_log("unbound=f ");
         expect_as_found();
 }
 END_TEST
