@@ -425,6 +425,10 @@ static const char *safety_because(Manager *manager, Safety safety, const char *o
                 return keep_text(manager, g_strdup_printf("the affinity of %s has no other active "
                                                           "CPU",
                                                           owner));
+        if (safety == SAFETY_NODE)
+                return keep_text(manager, g_strdup_printf("memory of %s is bound to a NUMA node "
+                                                          "with no other active CPU",
+                                                          owner));
         if (safety == SAFETY_UNIT || safety == SAFETY_GROUP)
                 return keep_text(
                         manager,

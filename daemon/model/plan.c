@@ -95,8 +95,10 @@ static GArray *collect_demands(const Plan *plan, const Topology *topology, const
         add_sets(demands, plan, topology, who->groups, SAFETY_GROUP);
         add_sets(demands, plan, topology, who->tasks, SAFETY_PINNED);
         for (int i = 0; who->tasks && i < who->tasks->n_nodes; i++) {
+                char **owners = who->tasks->node_owners;
+
                 cpus = node_cpus(topology, &usable, who->tasks->nodes[i]);
-                add_demand(demands, plan, &cpus, SAFETY_NODE, NULL);
+                add_demand(demands, plan, &cpus, SAFETY_NODE, owners ? owners[i] : NULL);
         }
         add_demand(demands, plan, &usable, SAFETY_LAST, NULL);
         return demands;
@@ -326,6 +328,9 @@ void pins_free(Pins *pins)
                 g_free(pins->owners[i]);
         g_free(pins->owners);
         g_free(pins->sets);
+        for (int i = 0; pins->node_owners && i < pins->n_nodes; i++)
+                g_free(pins->node_owners[i]);
+        g_free(pins->node_owners);
         g_free(pins->nodes);
         g_free(pins->forgotten_owner);
         g_free(pins);

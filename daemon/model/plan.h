@@ -53,7 +53,9 @@ typedef struct Pins {
         char **owners; /* one for each set, for people: "process 123 (sleep) may run on CPUs 2-3
                           only", "a.service has CPUAffinity=3". NULL: not known */
         int n_nodes;
-        int *nodes;     /* node numbers as the kernel gives them */
+        int *nodes;         /* node numbers as the kernel gives them */
+        char **node_owners; /* one for each node, a task whose memory is bound to it, for people;
+                               NULL: not known */
         bool forgotten; /* some are affinities, which this kernel forgets when a cpuset changes */
         char *forgotten_owner; /* of one of these, as "process 123 (sleep)"; NULL: not known */
 } Pins;

@@ -200,13 +200,24 @@ static void note_cpus(PinsScan *scan, const char *list, const char *name, int ti
                 pins_add(scan->pins, &set, owner_of(scan, name, tid));
 }
 
-static void note_mems(PinsScan *scan, const char *list)
+static void note_mems(PinsScan *scan, const char *list, const char *name, int tid)
 {
+        Pins *pins = scan->pins;
         CpuSet nodes;
 
-        if (is_new(scan->mem_lists, list) && cpuset_parse(list, &nodes) >= 0 &&
-            !cpuset_is_subset(&scan->memory, &nodes))
-                cpuset_or(&scan->bound, &nodes);
+        if (!is_new(scan->mem_lists, list) || cpuset_parse(list, &nodes) < 0 ||
+            cpuset_is_subset(&scan->memory, &nodes))
+                return;
+        cpuset_subtract(&nodes, &scan->bound);
+        cpuset_or(&scan->bound, &nodes);
+        CPUSET_FOREACH(node, &nodes) {
+                int n = pins->n_nodes++;
+
+                pins->nodes = g_renew(int, pins->nodes, pins->n_nodes);
+                pins->node_owners = g_renew(char *, pins->node_owners, pins->n_nodes);
+                pins->nodes[n] = node;
+                pins->node_owners[n] = owner_of(scan, name, tid);
+        }
 }
 
 /* `path` is the task's directory below /proc. */
@@ -219,7 +230,7 @@ static void note_task(PinsScan *scan, const Status *status, const char *path, in
                 note_cpus(scan, status->cpus, status->name, tid);
         }
         if (status->mems)
-                note_mems(scan, status->mems);
+                note_mems(scan, status->mems, status->name, tid);
 }
 
 /* Continues with the threads of a process; the first one was read already. */
@@ -343,9 +354,6 @@ Pins *pins_scan_end(PinsScan *scan)
 {
         Pins *pins = g_steal_pointer(&scan->pins);
 
-        pins->nodes = g_new(int, cpuset_count(&scan->bound));
-        CPUSET_FOREACH(node, &scan->bound)
-                pins->nodes[pins->n_nodes++] = node;
         pins_scan_free(scan);
         return pins;
 }

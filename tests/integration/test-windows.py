@@ -13,7 +13,7 @@ CPU_7 = dbus.Array([dbus.Byte(1 << 7)], signature='y')
 POLICY = '[Policy]\nPeriod=100ms\nDwell=300ms\nMaxCores=1\n'
 
 
-class Windows(WithSystemd, TestCase):
+class WithWindows(WithSystemd, TestCase):
     CONFIG = ('[Daemon]\nPolicies=ondemand\n[Park]\nBackend=systemd\nStartWindow=300ms\n'
               'TerminalWindow=300ms\n')
 
@@ -42,6 +42,8 @@ class Windows(WithSystemd, TestCase):
     def wait_reason(self, pattern):
         wait_until(lambda: any(re.search(pattern, text) for text in self.reasons()), pattern)
 
+
+class Windows(WithWindows):
     def test_unit_that_starts(self):
         parked = self.begin()
         self.mocked('EmitJob', 'JobNew', 'ssh.service')
@@ -122,6 +124,25 @@ class Windows(WithSystemd, TestCase):
         with open(path, 'w', encoding='utf-8') as file:
             file.write('7\n')
         self.wait_reason(r'CPU 7 is active .*safety: cgroup /box \(cpuset\.cpus=7\) needs')
+
+
+class Nodes(WithWindows):
+    """One CPU of a NUMA node stays active if memory is bound to that node; the explanation names the owner."""
+    MACHINE = 'synthetic-2x4-numa'
+
+    def test_unit(self):
+        self.load('a.service', NUMAPolicy=dbus.Int32(2), NUMAMask=dbus.Array([dbus.Byte(2)], signature='y'))
+        self.assertNotIn('4-7', self.begin())
+        self.wait_reason(r'active .*safety: a\.service \(NUMAMask=1\) needs')
+
+    def test_task(self):
+        path = os.path.join(self.root, 'proc/9/status')
+        os.makedirs(os.path.dirname(path))
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write('Name:\tbase\nVmSize:\t9 kB\nThreads:\t1\nCpus_allowed_list:\t0-7\n'
+                       'Mems_allowed_list:\t1\n')
+        self.assertNotIn('4-7', self.begin())
+        self.wait_reason(r'active .*safety: memory of process 9 \(base\) .*NUMA node')
 
 
 if __name__ == '__main__':

@@ -182,7 +182,9 @@ START_TEST(sanitize)
         g_autoptr(Topology) topology = eight(c->online, c->isolated, c->nohz_full);
         CpuSet sets[4], nodes = set_of(c->nodes), expected = set_of(c->allowed);
         int numbers[8];
-        Pins pins = { .sets = sets, .nodes = numbers };
+        char owner[] = "process 9 (a)", *owners_of_nodes[8];
+        Pins pins = { .sets = sets, .nodes = numbers, .node_owners = owners_of_nodes };
+        const char *owners[8];
         uint8_t safety[8];
         Plan plan;
 
@@ -190,13 +192,15 @@ START_TEST(sanitize)
                 sets[pins.n_sets] = set_of(c->sets[pins.n_sets]);
                 pins.n_sets++;
         }
-        CPUSET_FOREACH(node, &nodes)
+        CPUSET_FOREACH(node, &nodes) {
+                owners_of_nodes[pins.n_nodes] = owner;
                 numbers[pins.n_nodes++] = node;
+        }
         memset(safety, 0xee, sizeof(safety));
         plan_init(&plan, NULL, 0);
         plan.allowed = set_of(c->wished);
         plan_sanitize(&plan, topology, &(Dependents){ .tasks = &pins },
-                      &(SafetyNotes){ .safety = safety });
+                      &(SafetyNotes){ .safety = safety, .owners = owners });
 
         g_autofree char *text = cpuset_format(&plan.allowed);
 
@@ -205,6 +209,8 @@ START_TEST(sanitize)
                 ck_case(c->name, safety[cpu] <= SAFETY_NODE, "CPU %d: %d", cpu, safety[cpu]);
                 ck_case(c->name, ".LIPN"[safety[cpu]] == c->safety[cpu], "CPU %d: %c", cpu,
                         ".LIPN"[safety[cpu]]);
+                ck_case(c->name, (owners[cpu] == owner) == (safety[cpu] == SAFETY_NODE),
+                        "CPU %d: %s", cpu, owners[cpu]);
         }
 }
 END_TEST

@@ -213,8 +213,10 @@ START_TEST(memory_nodes)
                 tree_put(&tree, "sys/devices/system/node/online", c->online);
         put_task(&tree, &task);
         ck_assert_int_eq(pins_read(tree.root, topology, NULL, &pins), 0);
-        for (int i = 0; i < pins->n_nodes; i++)
+        for (int i = 0; i < pins->n_nodes; i++) {
                 cpuset_add(&bound, pins->nodes[i]);
+                ck_assert_str_eq(pins->node_owners[i], "process 9 (a)");
+        }
         g_autofree char *text = cpuset_format(&bound);
 
         ck_assert_str_eq(text, c->bound);
