@@ -30,6 +30,24 @@ entered
 echo $((count - before))
 """
 
+# How often idled's process woke up.
+LONG = 600
+SWITCHES = f"""exec 9<> <(:)
+pid=$(systemctl show -P MainPID idled)
+pause() {{ read -rt $1 <&9; }}
+switches() {{
+        while read -r key value; do
+                [ "$key" = voluntary_ctxt_switches: ] && count=$value
+        done </proc/$pid/status
+}}
+pause {SETTLE}
+switches
+before=$count
+pause {LONG}
+switches
+echo $((count - before))
+"""
+
 
 class Wakeups(lab.IdledTest):
     long = True
@@ -54,3 +72,19 @@ class Wakeups(lab.IdledTest):
         parked = self.per_second()
         self.assertEqual(self.string("Parked"), "2-3")
         self.assertLess(parked, alone + self.most, f"{alone:.1f} wake-ups a second without idled")
+
+    def switches_per_second(self, options):
+        self.configure(f"[Daemon]\nPolicies=ondemand\n[Park]\nBackend=partition\n{options}",
+                       {"ondemand": "Dwell=1s\nMaxCores=1\n"})
+        self.start()
+        self.wait_for("parking", lambda: self.string("Parked") == "2-3")
+        found = int(self.guest.read(f"bash <<'END'\n{SWITCHES}END", timeout=2000)) / LONG
+        self.guest.run("systemctl stop idled")
+        return found
+
+    def test_windows_cost_nothing(self):
+        """The windows for programs that start and for input to terminals wake an idle idled hardly more often."""
+        without = self.switches_per_second("StartWindow=0\nTerminalWindow=0\n")
+        found = self.switches_per_second("")
+        print(f"idled wakes up {found:.3f} times a second, {without:.3f} without windows")
+        self.assertLess(found, without + 0.05)
