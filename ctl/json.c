@@ -110,12 +110,20 @@ json_object *json_plain(double value)
         return json_object_new_double_s(value, text);
 }
 
+double json_rounded(double value, int decimals)
+{
+        double unit = pow(10, -decimals);
+
+        return fabs(value) < unit / 2 ? 0 : value;
+}
+
 json_object *json_real(double value, int decimals)
 {
         char text[64];
 
         if (!isfinite(value))
                 return NULL;
+        value = json_rounded(value, decimals);
         g_snprintf(text, sizeof(text), "%.*f", decimals, value);
         return json_object_new_double_s(value, text);
 }

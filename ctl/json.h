@@ -43,6 +43,10 @@ void json_put_real(json_object *object, const char *key, double value, int decim
 /* Adds the member `from` of `other`, shared, as `key`. */
 void json_put_same(json_object *object, const char *key, json_object *other, const char *from);
 
+/* A number that is 0 with so many decimals, without its sign: "-0.0" means nothing to anybody.
+ * Others as they are. */
+double json_rounded(double value, int decimals);
+
 json_object *json_real(double value, int decimals);
 json_object *json_plain(double value); /* with six significant digits */
 json_object *json_copy_strings(const char *const *strings);

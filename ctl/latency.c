@@ -405,6 +405,7 @@ static json_object *run_sweep(Session *session, Sweep *sweep, int *ret_status)
         json_put_text(answer, "policy", policy_name(session->options.policy));
         json_put_int(answer, "priority", session->options.priority);
         json_put_text(answer, "cpus", cpus);
+        json_put_text(answer, "root", session->ctl->root_path);
         json_put_int(answer, "duration_usec", (int64_t)asked.for_usec);
         for (guint i = 0; i < points->len && !session->interrupted; i++) {
                 if (points->len > 1 && isatty(STDERR_FILENO))
@@ -515,6 +516,12 @@ void latency_show(const Ctl *ctl, json_object *answer)
         screen_line(&ctl->screen, STYLE_PLAIN,
                     "Wake-up latency in microseconds, policy %s%s, CPUs %s",
                     json_text(answer, "policy"), rank, json_text(answer, "cpus"));
+        if (json_get(answer, "root") && !g_str_equal(json_text(answer, "root"), "/"))
+                screen_line(
+                        &ctl->screen, STYLE_WARN,
+                        "Latencies are those of the running machine; settings and power are those "
+                        "below %s",
+                        json_text(answer, "root"));
         for (size_t i = 0; i < G_N_ELEMENTS(titles); i++)
                 table_column(table, titles[i], i > 0);
         JSON_FOREACH(setting, settings) {

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "estimate.h"
 #include "model/pack.h"
+#include "sense/power.h"
 
 #define SENSES (SENSE_RESIDENCY | SENSE_PRESSURE)
 
@@ -20,7 +21,9 @@
 
 struct Meter {
         Watch *watch;
-        const PowerTable *table; /* NULL: energy comes from RAPL */
+        EnergySource source;
+        const PowerTable *table; /* of an estimate */
+        BatteryReading battery;  /* when the block began */
         Counters *energy[2];
         int current; /* of the two */
         Snapshot *used;
@@ -81,11 +84,13 @@ int meter_new(int root, const PowerTable *table, Meter **ret_meter)
         r = read_energy(meter);
         if (r < 0)
                 return r;
-        if (!has_packages(meter)) {
-                if (!table)
-                        return -ENODATA;
-                meter->table = table;
-        }
+        meter->table = table;
+        meter->source = has_packages(meter)                        ? ENERGY_SOURCE_RAPL
+                        : table                                    ? ENERGY_SOURCE_ESTIMATE
+                        : battery_read(root, &meter->battery) == 0 ? ENERGY_SOURCE_BATTERY
+                                                                   : ENERGY_SOURCE_NONE;
+        if (meter->source == ENERGY_SOURCE_NONE)
+                return -ENODATA;
         *ret_meter = g_steal_pointer(&meter);
         return 0;
 }
@@ -101,14 +106,17 @@ void meter_free(Meter *meter)
         g_free(meter);
 }
 
-bool meter_measures(const Meter *meter)
+EnergySource meter_source(const Meter *meter)
 {
-        return !meter->table;
+        return meter->source;
 }
 
-const Topology *meter_topology(const Meter *meter)
+bool meter_discharges(const Meter *meter)
 {
-        return meter->watch->topology;
+        BatteryReading now;
+
+        return meter->source != ENERGY_SOURCE_BATTERY ||
+               (battery_read(meter->watch->root, &now) == 0 && now.discharging);
 }
 
 uint64_t meter_interval(const Meter *meter)
@@ -122,7 +130,10 @@ void meter_begin(Meter *meter)
         watch_begin(meter->watch, SENSES, false);
         meter->asleep_usec = asleep();
         meter->online = meter->watch->topology->online;
-        if (!meter->table && read_energy(meter) < 0)
+        if (meter->source == ENERGY_SOURCE_RAPL && read_energy(meter) < 0)
+                meter->sum.joules = NAN;
+        if (meter->source == ENERGY_SOURCE_BATTERY &&
+            battery_read(meter->watch->root, &meter->battery) < 0)
                 meter->sum.joules = NAN;
 }
 
@@ -180,9 +191,9 @@ void meter_read(Meter *meter)
                 return;
         }
         seconds = (double)seen->interval_usec / G_USEC_PER_SEC;
-        if (meter->table)
+        if (meter->source == ENERGY_SOURCE_ESTIMATE)
                 sum->joules += estimate_watts(meter->table, meter->watch) * seconds;
-        else
+        else if (meter->source == ENERGY_SOURCE_RAPL)
                 sum->joules += read_energy(meter) < 0 ? NAN : used_joules(meter);
         for (int i = 0; i < topology->n_cores; i++)
                 sum->busy += core_work_now(meter, &topology->cores[i]) * seconds;
@@ -193,7 +204,14 @@ void meter_read(Meter *meter)
         sum->slept = asleep() > meter->asleep_usec + SLEPT_USEC;
 }
 
-MeterReading meter_result(const Meter *meter)
+MeterReading meter_end(Meter *meter)
 {
+        BatteryReading now;
+
+        meter_read(meter);
+        if (meter->source == ENERGY_SOURCE_BATTERY)
+                meter->sum.joules += battery_read(meter->watch->root, &now) < 0
+                                             ? NAN
+                                             : battery_joules(&meter->battery, &now);
         return meter->sum;
 }

@@ -132,7 +132,7 @@ json_object *prove_answer(const Prove *prove)
 {
         json_object *answer = json_object_new_object();
         Estimate found = prove_estimate(prove);
-        bool rapl = meter_measures(prove->meter);
+        EnergySource source = meter_source(prove->meter);
 
         json_put_text(answer, "kind", arms_kind_text(prove->asked->arms.kind));
         json_put_text(answer, "first", arms_label(prove->arms, 0));
@@ -143,8 +143,9 @@ json_object *prove_answer(const Prove *prove)
         json_put_bool(answer, "equal_work", found.equal_work);
         json_put_bool(answer, "interrupted", prove->interrupted != 0);
         json_put_text(answer, "problem", prove->problem);
-        json_put_text(answer, "energy_source", rapl ? "rapl" : "estimate");
-        json_put_text(answer, "power_table", rapl ? NULL : prove->table->name);
+        json_put_text(answer, "energy_source", energy_source_text(source));
+        json_put_text(answer, "power_table",
+                      source == ENERGY_SOURCE_ESTIMATE ? prove->table->name : NULL);
         json_put_text(answer, "work_unit", units[prove->unit].name);
         json_put(answer, "blocks", describe_blocks(prove, &found));
         json_put_int(answer, "block_usec", (int64_t)prove->schedule.block_usec);
@@ -162,13 +163,11 @@ static void add_number(Table *table, json_object *object, const char *key, const
 {
         g_autofree char *name = g_strdup_printf("%s_%s", key, suffix);
         double value = json_number(object, name, NAN), size = fabs(value);
+        int decimals = size < 1 ? 3 : size < 100 ? 2 : 1;
 
         if (isfinite(value))
-                table_cellf(table, STYLE_PLAIN, "%.*f%s",
-                            size < 1     ? 3
-                            : size < 100 ? 2
-                                         : 1,
-                            value, unit);
+                table_cellf(table, STYLE_PLAIN, "%.*f%s", decimals, json_rounded(value, decimals),
+                            unit);
         else
                 table_cell(table, STYLE_DIM, "-");
 }
@@ -245,9 +244,10 @@ static void show_verdict(const Ctl *ctl, json_object *answer)
                     g_str_equal(word, "saves")   ? "Shown"
                     : g_str_equal(word, "costs") ? "The opposite is shown"
                                                  : "Not shown",
-                    json_text(answer, "second"), json_number(answer, key, 0), unit,
-                    json_number(answer, "saved_percent", 0), json_number(answer, low, 0),
-                    json_number(answer, high, 0),
+                    json_text(answer, "second"), json_rounded(json_number(answer, key, 0), 3), unit,
+                    json_rounded(json_number(answer, "saved_percent", 0), 1),
+                    json_rounded(json_number(answer, low, 0), 3),
+                    json_rounded(json_number(answer, high, 0), 3),
                     json_true(answer, "equal_work") ? ", at equal work" : "");
 }
 
@@ -258,6 +258,9 @@ void prove_show(const Ctl *ctl, json_object *answer)
         screen_line(screen, STYLE_TITLE, "First: %s", json_text(answer, "first"));
         screen_line(screen, STYLE_TITLE, "Second: %s", json_text(answer, "second"));
         show_table(ctl, answer);
+        if (g_str_equal(json_text(answer, "energy_source"), "battery"))
+                screen_line(screen, STYLE_PLAIN,
+                            "Energy is what the battery lost, with display and all devices");
         if (g_str_equal(json_text(answer, "energy_source"), "estimate"))
                 screen_line(screen, STYLE_WARN,
                             "Energy is estimated from idle states and the power table %s",
@@ -280,7 +283,7 @@ static char *progress_text(const Prove *prove)
         if (!isfinite(half) || !(found.off_watts > 0))
                 return g_string_free(text, FALSE);
         g_string_append_printf(text, ", saves %.1f %% +- %.1f %%",
-                               found.watts.value / found.off_watts * 100,
+                               json_rounded(found.watts.value / found.off_watts * 100, 1),
                                half / found.off_watts * 100);
         needed = prove->asked->precision > 0 ? prove_seconds_needed(prove, &found) : -1;
         if (needed < 0)

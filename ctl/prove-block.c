@@ -14,6 +14,7 @@
 #include "client.h"
 #include "cyclic.h"
 #include "prove.h"
+#include "sense/power.h"
 
 /* A daemon that restarts has this much time. */
 #define RECONNECT_USEC (15 * G_USEC_PER_SEC)
@@ -93,7 +94,14 @@ static BlockEnd drop_energy(Prove *prove, const ScheduleSlot *slot, BlockDrop wh
 {
         if (++prove->failures < FAILURES_MAX)
                 return drop(prove, slot, why);
-        prove_fail(prove, "in %d blocks in a row, %s", FAILURES_MAX, block_drop_text(why));
+        if (meter_source(prove->meter) == ENERGY_SOURCE_BATTERY)
+                prove_fail(
+                        prove,
+                        "in %d blocks in a row the battery was not discharging, or lost less than "
+                        "%g J; expected an unplugged machine, or a longer --block",
+                        FAILURES_MAX, BATTERY_STEPS * BATTERY_STEP_JOULES);
+        else
+                prove_fail(prove, "in %d blocks in a row, %s", FAILURES_MAX, block_drop_text(why));
         return BLOCK_STOP;
 }
 
@@ -220,9 +228,8 @@ static Woke measure(Prove *prove, Measured *measured)
         meter_begin(prove->meter);
         woke = prove->unit == WORK_RUNS ? wait_runs(prove, end, measured)
                                         : wait_until(prove, end, true);
-        meter_read(prove->meter);
+        measured->reading = meter_end(prove->meter);
         measured->instructions = count_instructions(prove) - before;
-        measured->reading = meter_result(prove->meter);
         stop_probe(probe, measured);
         return woke;
 }
@@ -276,7 +283,7 @@ static BlockEnd judge(Prove *prove, const ScheduleSlot *slot, Woke woke, const M
                 return drop(prove, slot, why);
         if (!isfinite(reading->joules))
                 return drop_energy(prove, slot, DROP_ENERGY);
-        if (meter_measures(prove->meter) && reading->joules <= 0)
+        if (meter_source(prove->meter) != ENERGY_SOURCE_ESTIMATE && reading->joules <= 0)
                 return drop_energy(prove, slot, DROP_FROZEN);
         prove->failures = 0;
         add(prove, slot, measured);

@@ -24,6 +24,7 @@
 #include "client.h"
 #include "estimate.h"
 #include "options.h"
+#include "sense/topology-read.h"
 
 #define SEC_USEC         1000000ull
 #define FOR_USEC         (1800 * SEC_USEC)
@@ -31,6 +32,8 @@
 #define BLOCK_LEAST_USEC (1 * SEC_USEC) /* unless it was asked for */
 #define BLOCK_MOST_USEC  (60 * SEC_USEC)
 #define WASHOUT_MIN_USEC (100 * 1000ull)
+#define BATTERY_USEC     (180 * SEC_USEC) /* steps of batteries are coarse */
+#define BATTERY_WASHOUT  (30 * SEC_USEC)
 #define PROBE_MIN_USEC   1000
 #define PROBE_MAX_USEC   (1000 * 1000)
 #define EXIT_BY_SIGNAL   128 /* plus its number */
@@ -120,17 +123,33 @@ const VerbOption prove_options[] = {
         { 0 },
 };
 
-static void set_schedule(ScheduleOptions *schedule)
+static void set_schedule(ScheduleOptions *schedule, EnergySource source)
 {
-        uint64_t block = asked.block_usec
-                                 ?: CLAMP(asked.for_usec / 100, BLOCK_LEAST_USEC, BLOCK_MOST_USEC);
+        bool battery = source == ENERGY_SOURCE_BATTERY;
+        uint64_t usual = CLAMP(asked.for_usec / 100, BLOCK_LEAST_USEC, BLOCK_MOST_USEC);
+        uint64_t block = asked.block_usec ?: battery ? BATTERY_USEC : usual;
+        uint64_t washout = MAX(block / 4, WASHOUT_MIN_USEC);
 
         *schedule = (ScheduleOptions){
                 .block_usec = block,
-                .washout_usec = asked.washout_usec ?: MAX(block / 4, WASHOUT_MIN_USEC),
+                .washout_usec = asked.washout_usec
+                                        ?: battery ? MIN(washout, BATTERY_WASHOUT)
+                                                   : washout,
                 .duty = 0.5,
                 .seed = g_random_int(),
         };
+}
+
+/* That there is time for enough pairs; `verb` as for complain_usage(). */
+static int check_time(const Verb *verb, const ScheduleOptions *schedule)
+{
+        uint64_t needed = PROVE_LEAST_PAIRS * schedule_pair_length(schedule);
+        g_autofree char *least = duration_format(needed);
+
+        if (asked.for_usec >= needed)
+                return EXIT_FINE;
+        return complain_usage(verb, "--for: expected at least %s, the time of %d pairs of blocks",
+                              least, PROVE_LEAST_PAIRS);
 }
 
 int prove_check(const Ctl *ctl, const Verb *verb)
@@ -141,17 +160,8 @@ int prove_check(const Ctl *ctl, const Verb *verb)
                 return complain_usage(verb, "prove: expected one of --policy, --profile, --option, "
                                             "--knob");
         asked.for_usec = asked.for_usec ?: FOR_USEC;
-        set_schedule(&schedule);
-        if (asked.for_usec < PROVE_LEAST_PAIRS * schedule_pair_length(&schedule)) {
-                g_autofree char *least = duration_format(PROVE_LEAST_PAIRS *
-                                                         schedule_pair_length(&schedule));
-
-                return complain_usage(verb,
-                                      "--for: expected at least %s, the time of %d pairs of "
-                                      "blocks",
-                                      least, PROVE_LEAST_PAIRS);
-        }
-        return EXIT_FINE;
+        set_schedule(&schedule, ENERGY_SOURCE_RAPL);
+        return check_time(verb, &schedule);
 }
 
 /* True if the precision that was asked for is reached. */
@@ -203,6 +213,30 @@ static int block_signals(Prove *prove)
         return prove->signals < 0 ? -errno : 0;
 }
 
+/* False after a message if idled refuses one of the settings. */
+static bool are_right(Prove *prove)
+{
+        bool right = asked.arms.kind == ARMS_KNOB || prove_try(prove);
+
+        arms_leave(prove->arms);
+        if (!right)
+                complain("%s", prove->problem);
+        return right;
+}
+
+/* False after a message. */
+static bool open_arms(Prove *prove)
+{
+        int r = topology_read(prove->ctl->root, &prove->topology);
+
+        if (r < 0)
+                complain("%s: no CPUs can be read: %s",
+                         prove->ctl->root_path ? prove->ctl->root_path : "/", g_strerror(-r));
+        else
+                prove->arms = arms_new(prove->ctl, &asked.arms, prove->topology);
+        return prove->arms != NULL;
+}
+
 /* False after a message. */
 static bool open_meter(Prove *prove)
 {
@@ -214,13 +248,20 @@ static bool open_meter(Prove *prove)
         if (prove->ctl->power_table && !prove->table)
                 return false;
         r = meter_new(prove->ctl->root, prove->table, &prove->meter);
+        /* What is wrong with the arguments is for idled to say, and matters more. */
+        if (r == -ENODATA && !are_right(prove))
+                return false;
         if (r == -ENODATA)
-                complain("energy cannot be measured: RAPL is not available%s and there is no power "
-                         "table; expected --power",
-                         geteuid() != 0 ? " (it needs root)" : "");
+                complain(
+                        "energy cannot be measured: RAPL is not available%s, and there is no power "
+                        "table and no battery that counts; expected --power",
+                        geteuid() != 0 ? " (it needs root)" : "");
         else if (r < 0)
                 complain("%s: no CPUs can be read: %s", root, g_strerror(-r));
-        return r >= 0;
+        else if (!meter_discharges(prove->meter))
+                complain("energy cannot be measured: the battery does not discharge; expected an "
+                         "unplugged machine, or --power");
+        return r >= 0 && meter_discharges(prove->meter);
 }
 
 static void prove_done(Prove *prove)
@@ -229,6 +270,7 @@ static void prove_done(Prove *prove)
         workload_free(prove->load);
         arms_free(prove->arms);
         meter_free(prove->meter);
+        topology_free(prove->topology);
         if (prove->table)
                 power_table_free(prove->table);
         fd_close(&prove->signals);
@@ -258,14 +300,13 @@ json_object *prove_ask(Ctl *ctl, int *ret_status)
         int r;
 
         *ret_status = PROVE_EXIT_ERROR;
-        set_schedule(&prove.schedule);
         prove.energy = g_new0(Estimator, 1);
         for (int i = 0; i < QUANTITIES; i++)
                 prove.quantities[i] = g_new0(Estimator, 1);
-        if (block_signals(&prove) < 0 || !open_meter(&prove))
+        if (block_signals(&prove) < 0 || !open_arms(&prove) || !open_meter(&prove))
                 return NULL;
-        prove.arms = arms_new(ctl, &asked.arms, meter_topology(prove.meter));
-        if (!prove.arms)
+        set_schedule(&prove.schedule, meter_source(prove.meter));
+        if (check_time(NULL, &prove.schedule) != EXIT_FINE)
                 return NULL;
         if (ctl->n_args > 0)
                 prove.load = workload_new(ctl->args);

@@ -46,6 +46,7 @@ typedef struct ProveAsked {
 typedef struct Prove {
         Ctl *ctl;
         const ProveAsked *asked;
+        Topology *topology;
         Arms *arms;
         Meter *meter;
         PowerTable *table; /* NULL: none */

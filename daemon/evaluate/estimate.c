@@ -160,6 +160,14 @@ static double mean_of(const Series *s)
         return sum / s->n;
 }
 
+static double median_of(const Series *s)
+{
+        Series sorted = *s;
+
+        qsort(sorted.x, s->n, sizeof(sorted.x[0]), compare);
+        return (sorted.x[(s->n - 1) / 2] + sorted.x[s->n / 2]) / 2;
+}
+
 /* Autocovariance at `lag` about `mean`. */
 static double covariance(const Series *s, double mean, unsigned lag)
 {
@@ -248,7 +256,7 @@ static Mean saved_watts(const Series *watts, const Series *work, double level, d
         Mean plain = trimmed_mean(watts, 0), equal;
         Interval wide = interval_of(&plain), narrow;
         Series left = *watts;
-        double slope;
+        double slope, mean_work;
 
         *ret_equal_work = false;
         if (watts->n < LEAST_PAIRS || isinf(work_error))
@@ -260,9 +268,11 @@ static Mean saved_watts(const Series *watts, const Series *work, double level, d
         equal.bias = slope * work_error * level;
         narrow = interval_of(&equal);
         *ret_equal_work = narrow.high - narrow.low < wide.high - wide.low;
-        /* Not before the choice: it would prefer plain means where chance made work differ. */
+        mean_work = trimmed_mean(work, 0).value;
+        /* A step of the load spoils the mean of few pairs, regular bursts the median.
+         * Not before the choice: it would prefer plain means where chance made work differ. */
         if (work_error > 0)
-                equal.bias = MAX(equal.bias, slope * fabs(trimmed_mean(work, 0).value));
+                equal.bias = MAX(equal.bias, slope * MIN(fabs(median_of(work)), fabs(mean_work)));
         return *ret_equal_work ? equal : plain;
 }
 
@@ -271,9 +281,15 @@ static double rate(const BlockPair *pair, const double *of, int arm)
         return of[arm] / pair->seconds[arm];
 }
 
+/* Per second. */
+static double work_of(const BlockPair *pair)
+{
+        return (pair->work[0] + pair->work[1]) / (pair->seconds[0] + pair->seconds[1]);
+}
+
 static bool is_near(const BlockPair *pair, double work)
 {
-        double mean = (pair->work[0] + pair->work[1]) / (pair->seconds[0] + pair->seconds[1]);
+        double mean = work_of(pair);
 
         return work <= 0 || (mean >= work / NEAR && mean <= work * NEAR);
 }
@@ -302,14 +318,23 @@ static unsigned choose(const Estimator *e, const EstimateQuery *query, const Blo
 /* Sums of all pairs, as means. */
 static void add_levels(Estimate *estimate, const BlockPair **pairs, unsigned n)
 {
-        double seconds[2] = { 0 }, joules[2] = { 0 }, work[2] = { 0 };
+        double seconds[2] = { 0 }, joules[2] = { 0 }, work[2] = { 0 }, logs = 0;
+        unsigned n_logs = 0;
 
-        for (unsigned i = 0; i < n; i++)
+        for (unsigned i = 0; i < n; i++) {
+                double of_pair = work_of(pairs[i]);
+
+                if (of_pair > 0) {
+                        logs += log(of_pair);
+                        n_logs++;
+                }
                 for (int arm = 0; arm < 2; arm++) {
                         seconds[arm] += pairs[i]->seconds[arm];
                         joules[arm] += pairs[i]->joules[arm];
                         work[arm] += pairs[i]->work[arm];
                 }
+        }
+        estimate->work = n_logs > 0 ? exp(logs / n_logs) : NAN;
         estimate->off_watts = joules[0] / seconds[0];
         estimate->on_watts = joules[1] / seconds[1];
         estimate->off_joules_per_work = work[0] > 0 ? joules[0] / work[0] : NAN;
@@ -340,8 +365,8 @@ Estimate estimate(const Estimator *estimator, const EstimateQuery *query)
         unsigned n = choose(estimator, query, pairs);
         const Interval none = { NAN, NAN, NAN };
         Series watts = { .n = n }, work = { .n = n }, delay = { .n = n }, logs = { .n = 0 };
-        Estimate found = { n,   0,   none, false, none, none,           NAN,
-                           NAN, NAN, NAN,  NAN,   1,    VERDICT_UNKNOWN };
+        Estimate found = { n,   0,   none, false, none, none, NAN,
+                           NAN, NAN, NAN,  NAN,   NAN,  1,    VERDICT_UNKNOWN };
         double level = 0;
         Mean mean;
 

@@ -102,7 +102,8 @@ typedef struct Estimate {
         double off_watts, on_watts; /* means */
         double off_joules_per_work, on_joules_per_work; /* of all pairs together; NAN: no work */
         double pair_seconds;                            /* mean length of a pair's two blocks */
-        double odds;                                    /* against there being no difference */
+        double work; /* per second, geometric mean of the pairs with any; NAN: there are none */
+        double odds; /* against there being no difference */
         Verdict verdict;
 } Estimate;
 

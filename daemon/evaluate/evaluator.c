@@ -11,7 +11,7 @@
 
 #define SECOND     UINT64_C(1000000)
 #define MINUTE     (60 * SECOND)
-#define GAP_USEC   (10 * MINUTE)
+#define GAP_USEC   (5 * MINUTE)   /* mean, without a verdict; twice that at first with one */
 #define SAVES_USEC (240 * MINUTE) /* the longest mean gap after "saves" */
 #define COSTS_USEC (60 * MINUTE)  /* and after "costs" */
 #define FIRST      4              /* pairs that follow on each other */
@@ -19,6 +19,7 @@
 #define LATEST     8              /* that overrule them */
 #define WORK_ERROR 0.03           /* of busy time */
 #define LOAD_USEC  (30 * SECOND)  /* time constant */
+#define LOAD_STEP  0.05           /* logarithm of a factor: another load */
 #define LEAST_WORK 0.01           /* CPUs */
 #define WITHOUT    2
 #define ABSENT     (60 * MINUTE)
@@ -48,15 +49,23 @@ static double trial_cost(const EvaluateOptions *options)
 }
 
 /* What comes back in an hour. */
-static double half_budget(const EvaluateOptions *options)
+static double hourly_budget(const EvaluateOptions *options)
 {
-        return options->duty * 30 * (double)MINUTE;
+        return options->duty * 15 * (double)MINUTE;
 }
 
 /* The most that may be spent at once: at least one trial, else there were none. */
 static double most_budget(const EvaluateOptions *options)
 {
-        return MAX(half_budget(options), trial_cost(options));
+        return MAX(3 * hourly_budget(options), trial_cost(options));
+}
+
+/* The interval at another load than that of the pairs, as if what is saved grew or shrank by the
+ * same factor as the load, at most. The sign stays. */
+static void widen(Interval *interval, double factor)
+{
+        interval->low *= interval->low > 0 ? 1 / factor : factor;
+        interval->high *= interval->high > 0 ? factor : 1 / factor;
 }
 
 static void look_up(Evaluator *e)
@@ -65,13 +74,15 @@ static void look_up(Evaluator *e)
         Estimate latest;
 
         if (e->found_pairs == e->estimator.n_pairs && e->found_load > 0 &&
-            fabs(log(e->load / e->found_load)) < 0.2)
+            fabs(log(e->load / e->found_load)) < LOAD_STEP)
                 return;
         latest = estimate(&e->estimator, &query);
         query.newest = NEWEST;
         e->found = estimate(&e->estimator, &query);
         if (latest.verdict != VERDICT_UNKNOWN && latest.verdict != e->found.verdict)
                 e->found = latest;
+        if (e->found.work > 0 && e->load > 0)
+                widen(&e->found.watts, exp(fabs(log(e->load / e->found.work))));
         e->found_pairs = e->estimator.n_pairs;
         e->found_load = e->load;
 }
@@ -130,18 +141,26 @@ static bool is_contradicted(const Evaluator *e)
                (e->found.verdict == VERDICT_COSTS && watts > 0);
 }
 
+/* True if the interval excludes 0, which is less than a verdict needs. */
+static bool is_nearly_known(const Evaluator *e)
+{
+        const Interval *watts = &e->found.watts;
+
+        return e->found.verdict == VERDICT_UNKNOWN && (watts->low > 0 || watts->high < 0);
+}
+
 /* Step 2: the next trial is no sooner than this. */
 static void set_next(Evaluator *e, uint64_t now)
 {
         unsigned n = e->found.n_pairs;
         uint64_t gap = GAP_USEC, most = e->found.verdict == VERDICT_SAVES ? SAVES_USEC : COSTS_USEC;
 
-        if (n < FIRST || is_contradicted(e)) {
+        if (n < FIRST || is_contradicted(e) || is_nearly_known(e)) {
                 e->next_usec = now;
                 return;
         }
         if (e->found.verdict != VERDICT_UNKNOWN)
-                for (unsigned i = FIRST; i + 1 < n && gap < most; i += 2)
+                for (unsigned i = FIRST; i <= n && gap < most; i += 2)
                         gap *= 2;
         e->next_usec = now + (uint64_t)(spread(e) * (double)MIN(gap, most));
 }
@@ -189,7 +208,7 @@ static void follow_load(Evaluator *e, const EvaluatorView *view, double usec)
 static void pass_time(Evaluator *e, const EvaluateOptions *options, const EvaluatorView *view)
 {
         double usec = e->seen_usec > 0 ? (double)(view->now_usec - e->seen_usec) : 0;
-        double half = half_budget(options);
+        double back = hourly_budget(options);
         bool on = evaluator_is_on(e, options);
 
         if (e->seen_usec == 0) {
@@ -197,7 +216,7 @@ static void pass_time(Evaluator *e, const EvaluateOptions *options, const Evalua
                 follow_load(e, view, 0);
                 set_next(e, view->now_usec);
         }
-        e->budget_usec = MIN(e->budget_usec + usec * half / (double)(60 * MINUTE),
+        e->budget_usec = MIN(e->budget_usec + usec * back / (double)(60 * MINUTE),
                              most_budget(options));
         if (evaluator_is_trying(e))
                 e->budget_usec -= usec;
@@ -307,13 +326,6 @@ Interval evaluator_saved_joules(const Evaluator *e)
         if (e->estimator.n_pairs < 2 || e->effective_sec <= e->unvalued_sec)
                 return (Interval){ NAN, NAN, NAN };
         return (Interval){ saved[0], saved[1], saved[2] };
-}
-
-const char *energy_source_text(EnergySource source)
-{
-        static const char *const texts[] = { "none", "rapl", "battery", "estimate" };
-
-        return texts[source];
 }
 
 char *evaluator_format(const Evaluator *e, EnergySource source, int n_cpus)

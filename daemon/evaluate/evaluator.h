@@ -6,14 +6,16 @@
  *
  *  1. The arm that rests is "on": requests are honoured. Once they were found to cost energy, or to
  *     do so more likely than not, it is "off", if the administrator lets idled back off.
- *  2. A trial is a pair of blocks, one of each arm (schedule.h). The first of a load follow on each
- *     other as long as the budget lasts; then gaps double, of random length. If a trial contradicts
- *     the verdict the next follows at once, and the latest eight overrule those before.
- *  3. Budget. Half of the duty's share of an hour may be spent at once on the arm that does not
- *     rest, and the other half comes back evenly in the course of the hour: no hour sees more than
- *     the duty. A trial that takes longer waits until enough of it came back.
+ *  2. A trial is a pair of blocks, one of each arm (schedule.h). While the budget lasts the next
+ *     follows at once if a load has fewer than four, if the interval excludes 0 and there is no
+ *     verdict yet, or if the last one contradicts the verdict; the latest eight overrule those
+ *     before. Else gaps are of random length, and double once there is a verdict.
+ *  3. Budget. Three quarters of the duty's share of an hour may be spent at once on the arm that
+ *     does not rest, and one quarter comes back evenly in the course of the hour: no hour sees more
+ *     than the duty. A trial that takes longer waits until enough of it came back.
  *  4. What is known is known for loads like those it was measured at: the estimate is that of pairs
- *     with a quarter to four times the present work. Another load has a verdict of its own.
+ *     with a quarter to four times the present work. Another load has a verdict of its own. If the
+ *     pairs had k times the present work, both ends of the interval are wider by this factor.
  *  5. What happens in the middle of a block drops it, with the reason, and ends the trial.
  *  6. Energy that cannot be read ends trials for an hour.
  */
@@ -21,6 +23,7 @@
 #define IDLED_EVALUATOR_H
 
 #include "base/setting.h"
+#include "evaluate/energy-source.h"
 #include "evaluate/estimate.h"
 #include "evaluate/schedule.h"
 
@@ -34,14 +37,6 @@ typedef struct EvaluateOptions {
 } EvaluateOptions;
 
 extern const Setting evaluate_settings[];
-
-/* What is measured by. */
-typedef enum EnergySource {
-        ENERGY_SOURCE_NONE,
-        ENERGY_SOURCE_RAPL,
-        ENERGY_SOURCE_BATTERY,
-        ENERGY_SOURCE_ESTIMATE,
-} EnergySource;
 
 typedef struct Evaluator {
         Estimator estimator;
@@ -118,9 +113,6 @@ double evaluator_effective_share(const Evaluator *evaluator);
 
 /* Saved since measuring began; NAN while there is no estimate. */
 Interval evaluator_saved_joules(const Evaluator *evaluator);
-
-/* "rapl", static. */
-const char *energy_source_text(EnergySource source);
 
 /* The state as text, for a file: `source` and `n_cpus` identify the machine. */
 char *evaluator_format(const Evaluator *evaluator, EnergySource source, int n_cpus);

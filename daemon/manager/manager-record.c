@@ -336,6 +336,42 @@ static void put_power(const Manager *manager, Recorder *recorder)
                                                 "W", 3, seen->energy[i].watts);
 }
 
+static void put_interval(Recorder *recorder, const char *policy, const char *const names[3],
+                         const char *unit, int decimals, const Interval *interval)
+{
+        const double values[] = { interval->value, interval->low, interval->high };
+
+        for (int i = 0; i < 3; i++)
+                recording_sample_number(recorder->sampler, names[i], policy, unit, decimals,
+                                        values[i]);
+}
+
+/* What policies save, rounded as on the bus. */
+static void put_saved(const Manager *manager, Recorder *recorder)
+{
+        static const char *const joules[] = { "saved_joules", "saved_joules_low",
+                                              "saved_joules_high" };
+        static const char *const watts[] = { "saved_watts", "saved_watts_low", "saved_watts_high" };
+
+        for (guint i = 0; i < manager->policies->len; i++) {
+                const ActivePolicy *p = &g_array_index(manager->policies, ActivePolicy, i);
+                const char *name = p->policy->name;
+                Interval saved;
+
+                if (!p->evaluator)
+                        continue;
+                saved = evaluator_saved_joules(p->evaluator);
+                put_interval(recorder, name, joules, "J", 0, &saved);
+                put_interval(recorder, name, watts, "W", 1, &p->evaluator->found.watts);
+                recording_sample_number(recorder->sampler, "effective_share", name, "share", 3,
+                                        evaluator_effective_share(p->evaluator));
+                recording_sample_text(recorder->sampler, "saved_verdict", name,
+                                      verdict_text(p->evaluator->found.verdict));
+                recording_sample_text(recorder->sampler, "saved_source", name,
+                                      energy_source_text(manager_energy_source(manager)));
+        }
+}
+
 void manager_record_sample(Manager *manager)
 {
         Recorder *recorder = manager->recorder;
@@ -358,6 +394,7 @@ void manager_record_sample(Manager *manager)
                 return;
         put_daemon(manager, recorder);
         put_power(manager, recorder);
+        put_saved(manager, recorder);
         recorder->n_samples++;
         if (recorder->thread && g_atomic_int_get(&recorder->job.done))
                 end_job(recorder);

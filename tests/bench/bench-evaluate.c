@@ -29,10 +29,29 @@ static void table(const char *title, ScheduleOptions (*schedule)(uint64_t seed),
         putchar('\n');
 }
 
+static void daemon_table(double seconds, unsigned runs)
+{
+        printf("The evaluator of the daemon, %g min, %u runs each: joules saved\n", seconds / 60,
+               runs);
+        printf("%-12s %7s %6s %9s %9s %9s %6s %6s %15s\n", "load", "saves", "pairs", "contained",
+               "J", "+- J", "saves", "costs", "first verdict s");
+        for (SimLoad load = 0; load < SIM_LOADS; load++)
+                for (size_t i = 0; i < G_N_ELEMENTS(shares); i++) {
+                        SimDaemon r = sim_daemons(load, shares[i], seconds, runs);
+
+                        printf("%-12s %5.0f %% %6.1f %7.1f %% %9.1f %9.1f %6u %6u %15.0f\n",
+                               sim_names[load], 100 * shares[i], r.pairs,
+                               100.0 * r.covered / r.runs, r.joules, r.half_joules, r.saves,
+                               r.costs, r.verdict_sec);
+                }
+        putchar('\n');
+}
+
 int main(int argc, char **argv)
 {
         unsigned runs = argc > 1 ? (unsigned)atoi(argv[1]) : 400;
 
+        daemon_table(1800, runs);
         table("Half of the time each", sim_prove, 1782, runs, 0);
         table("Half of the time each", sim_prove, 1782, runs, 0.03);
         table("Half of the time each", sim_prove, 1782, runs, INFINITY);

@@ -161,6 +161,13 @@ class Swept(TestCase):
     def sweep(self, *arguments):
         return self.run_ctl("latency", *QUICK, "--cpus", "0", *self.places, *arguments)
 
+    def test_names_the_machine(self):
+        """Settings are those of the tree, latencies are not, and it says so."""
+        self.assertIn("those of the running machine", self.sweep().stdout)
+        self.assertEqual(json.loads(self.sweep("--json").stdout)["root"], self.root)
+        here = self.run_ctl("latency", *QUICK, "--json").stdout
+        self.assertIsNone(json.loads(here)["root"])
+
     def test_all_restored(self):
         result = self.sweep("--json", "--sweep", "governor", "--sweep", "epp", "--sweep",
                             "latency", "--sweep", "states")

@@ -13,7 +13,7 @@ from pathlib import Path
 import dbus
 
 from idledtest import TIMEOUT, main, wait_until
-from provetest import GOVERNOR, RAPL, ProveCase, World, by_governor, by_preference
+from provetest import GOVERNOR, RAPL, BatteryWorld, ProveCase, World, by_governor, by_preference
 
 
 class BadDays(ProveCase):
@@ -178,14 +178,37 @@ class BadDays(ProveCase):
 
     def test_no_rapl(self):
         """An estimate, which is named as such, or nothing."""
-        shutil.rmtree(os.path.join(self.root, 'sys/class/powercap'))
+        for name in 'powercap', 'power_supply':
+            shutil.rmtree(os.path.join(self.root, 'sys/class', name))
         World(self.root, by_preference).tell(10000)
         self.start()
         self.assertIn('--power', self.prove('--policy', 'cpufreq', status=3))
+        # What is wrong with the arguments comes first.
+        for option, value, says in (('--policy', 'x', 'found policy "x"'), ('--profile', 'x', 'found "x"'),
+                                    ('--option', 'cpufreq.X=1', 'unknown key')):
+            self.assertIn(says, self.prove(option, value, status=3))
+            self.assertEqual(self.get('Trial'), {})
         table = Path(self.directory, 'table.conf')
         table.write_text('[States]\nC0=9\nPOLL=9\nC1E=2\nC6=1\nC10=1\n')
         answer = self.prove('--policy', 'cpufreq', '--power', str(table), '--for', '4s', status=1)
         self.assertEqual(answer['energy_source'], 'estimate')
+
+    def test_plugged_in(self):
+        """A battery that does not discharge measures nothing, also if it is plugged in meanwhile."""
+        world = BatteryWorld(self.root, lambda root: 500 * by_preference(root), 'Charging')
+        world.tell(10000)
+        world.start()
+        self.addCleanup(world.end)
+        self.start()
+        self.assertIn('does not discharge', self.prove('--policy', 'cpufreq', status=3))
+        status = Path(self.root, BatteryWorld.SUPPLY, 'status')
+        status.write_text('Discharging\n')
+        process = self.begin()
+        status.write_text('Charging\n')
+        output, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 3, output)
+        self.assertIn('not discharging', errors)
+        self.restored()
 
     def test_record_is_locked(self):
         run = os.path.join(self.directory, 'run')

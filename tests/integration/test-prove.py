@@ -7,7 +7,7 @@ import pty
 from pathlib import Path
 
 from idledtest import TIMEOUT, main, wait_until
-from provetest import WAITING, WATTS, ProveCase, by_governor
+from provetest import WAITING, WATTS, BatteryWorld, ProveCase, by_governor, by_preference
 
 
 class Truth(ProveCase):
@@ -61,6 +61,29 @@ class Truth(ProveCase):
         answer = self.prove('--profile', 'eager,frugal', '--for', '6s')
         self.saves(answer, WATTS['performance'], WATTS['power'])
         self.assertEqual(self.get('Holds'), [])
+
+    def test_battery(self):
+        """Without RAPL and power table it is the battery that loses energy, in coarse steps."""
+        world = BatteryWorld(self.root, lambda root: 500 * by_preference(root))
+        world.tell(10000)
+        world.start()
+        self.addCleanup(world.end)
+        self.start()
+        answer = self.prove('--policy', 'cpufreq', '--for', '9s')
+        self.assertEqual((answer['verdict'], answer['energy_source'], answer['power_table']),
+                         ('saves', 'battery', None))
+        for arm, watts in ('first', 500 * WATTS['balance_power']), ('second', 500 * WATTS['power']):
+            self.assertAlmostEqual(answer['power'][arm + '_watts'] / watts, 1, delta=0.15)
+        self.QUICK = ()  # blocks that are long enough for real batteries take longer than this
+        self.assertIn('at least', self.prove('--policy', 'cpufreq', '--for', '10min', status=3))
+
+    def test_zero_has_no_sign(self):
+        self.world(lambda root: 0.01)
+        self.start()
+        process = self.spawn_prove('--policy', 'userspace', '--for', '4s')
+        output = process.communicate(timeout=60)[0]
+        self.assertNotRegex(output, r'-0\.0*(?![0-9])')
+        self.assertIn('0.01', output)
 
     def test_nothing_saved(self):
         self.world(lambda root: 15)

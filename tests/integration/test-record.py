@@ -170,6 +170,22 @@ class Ring(Recorded):
         self.assertIn('residency_share POLL', self.rows(self.file)['cpu', 0])
         self.assertIn('power_watts package-0', samples[-1])
 
+    def test_saved(self):
+        """What ondemand saves, as soon as its requests serve to."""
+        self.write_config('idled.conf', '[Daemon]\nPolicies=ondemand\n[Recording]\nEnabled=yes\nInterval=1s\n')
+        self.write_config('policies/ondemand.conf', '[Policy]\nDwell=100ms\n')
+        self.start('--dry-run')
+        policy = '/org/idled1/policy/ondemand', 'org.idled1.Policy'
+        wait_until(lambda: self.get('Verdict', *policy) == 'unknown' and
+                   self.get('EffectiveShare', *policy) > 0, 'an evaluator')
+        wait_until(lambda: os.path.exists(self.file), 'a frame')  # of ten samples
+        self.daemon.stop()
+        sample = self.samples(self.file)[-1]
+        self.assertEqual((sample['saved_verdict ondemand'], sample['saved_source ondemand']),
+                         ('unknown', 'rapl'))
+        self.assertGreater(float(sample['effective_share ondemand']), 0)
+        self.assertNotIn('saved_joules ondemand', {name for name, value in sample.items() if value})
+
     def test_runtime(self):
         """It can be switched off and on while idled runs."""
         self.start('--dry-run')

@@ -103,9 +103,9 @@ def parse():
     verb.add_argument("--short", action="store_true", help="leave out what takes long")
     verb.add_argument("names", nargs="*", type=test_name, metavar="NAME",
                       help="FILE, FILE.CLASS or FILE.CLASS.METHOD")
-    verb = verbs.add_parser("bench", help="measure: coreidle (tests/bench/README.md)")
+    verb = verbs.add_parser("bench", help="measure: coreidle or truth (tests/bench/README.md)")
     verb.add_argument("--build", type=build, required=True, help="measure what was built here")
-    verb.add_argument("name", metavar="NAME", choices=["coreidle"])
+    verb.add_argument("name", metavar="NAME", choices=["coreidle", "truth"])
     verb.add_argument("options", metavar="OPTION", nargs=argparse.REMAINDER, help="see --help")
     arguments = parser.parse_args()
     if arguments.verb == "run" and arguments.command in ([], ["--"]):

@@ -13,6 +13,7 @@
 #include <math.h>
 
 #include "evaluate/estimate.h"
+#include "evaluate/evaluator.h"
 #include "evaluate/schedule.h"
 #include "model/random.h"
 
@@ -38,6 +39,7 @@ typedef struct Sim {
         uint64_t random;
         double level, noise, on;     /* on: how much of the effect there is */
         double watts_saved, seconds; /* the truth, over all time */
+        double joules_saved;         /* and while it was in effect */
 } Sim;
 
 static inline double sim_uniform(Sim *sim)
@@ -91,6 +93,7 @@ static inline void sim_step(Sim *sim, double sec, bool on, Block *block)
 
         sim->on += (on - sim->on) * -expm1(-SIM_STEP_SEC / SIM_SETTLE);
         sim->watts_saved += sim->share * watts * SIM_STEP_SEC;
+        sim->joules_saved += sim->share * sim->on * watts * SIM_STEP_SEC;
         sim->seconds += SIM_STEP_SEC;
         block->seconds += SIM_STEP_SEC;
         block->joules += watts * (1 - sim->share * sim->on) * SIM_STEP_SEC;
@@ -191,6 +194,75 @@ static inline SimResult sim_many(SimLoad load, double share, double work_error,
                 result.first_sec = MAX(result.first_sec, looks.first_sec);
                 result.half_width += (found.watts.high - found.watts.low) / 2 / runs;
                 result.pairs += (double)found.n_pairs / runs;
+        }
+        return result;
+}
+
+/* The evaluator of a daemon that ticks each second, with a budget of trials and a verdict. */
+static inline void sim_evaluate(Sim *sim, const EvaluateOptions *options, double seconds,
+                                Evaluator *e, double *ret_verdict_sec)
+{
+        Block block = { 0 };
+        double tick_sec = 0, tick_work = 0;
+
+        *ret_verdict_sec = 0;
+        evaluator_pass(e, options, &(EvaluatorView){ 1, true, true, sim_busy(sim, 0) });
+        for (uint64_t i = 1; (double)i * SIM_STEP_SEC <= seconds; i++) {
+                uint64_t now = i * (uint64_t)(SIM_STEP_SEC * 1e6 + 0.5);
+                double work = block.work, sec = (double)i * SIM_STEP_SEC;
+                bool going_on = evaluator_due(e) != UINT64_MAX, due = now >= evaluator_due(e);
+
+                sim_step(sim, sec, evaluator_is_on(e, options), &block);
+                tick_work += block.work - work;
+                if (!due && sec < tick_sec + 1)
+                        continue;
+                evaluator_pass(e, options,
+                               &(EvaluatorView){ now, true, true, tick_work / (sec - tick_sec) });
+                tick_sec = sec;
+                tick_work = 0;
+                if (due)
+                        evaluator_step(e, options, now,
+                                       &(Meter){ block.seconds,
+                                                 MAX(block.joules + 0.02 * sim_normal(sim), 0),
+                                                 block.work, block.delay, true });
+                if (due || !going_on)
+                        block = (Block){ 0 };
+                if (e->found.verdict != VERDICT_UNKNOWN && *ret_verdict_sec <= 0)
+                        *ret_verdict_sec = sec;
+        }
+}
+
+/* What came of many runs of it. */
+typedef struct SimDaemon {
+        unsigned runs, covered; /* the joules that were saved are in their interval */
+        unsigned saves, costs;
+        double pairs, half_joules; /* means */
+        double joules;             /* saved, mean */
+        double verdict_sec;        /* the latest first verdict; INFINITY: there was none */
+} SimDaemon;
+
+static inline SimDaemon sim_daemons(SimLoad load, double share, double seconds, unsigned runs)
+{
+        const EvaluateOptions options = { true, true, 2000000, 1000000, 0.01, NULL };
+        g_autofree Evaluator *e = g_new0(Evaluator, 1);
+        SimDaemon result = { .runs = runs };
+
+        for (unsigned i = 0; i < runs; i++) {
+                Sim sim = sim_new(load, share, 1000 + i);
+                double verdict_sec;
+                Interval saved;
+
+                evaluator_init(e, 2 * i + 1);
+                sim_evaluate(&sim, &options, seconds, e, &verdict_sec);
+                saved = evaluator_saved_joules(e);
+                result.covered += sim.joules_saved >= saved.low && sim.joules_saved <= saved.high;
+                result.saves += e->found.verdict == VERDICT_SAVES;
+                result.costs += e->found.verdict == VERDICT_COSTS;
+                result.pairs += (double)e->estimator.n_pairs / runs;
+                result.half_joules += (saved.high - saved.low) / 2 / runs;
+                result.joules += sim.joules_saved / runs;
+                result.verdict_sec = MAX(result.verdict_sec,
+                                         verdict_sec > 0 ? verdict_sec : INFINITY);
         }
         return result;
 }

@@ -198,6 +198,43 @@ START_TEST(page_has_it)
 }
 END_TEST
 
+/* Clocks that go on by so much between two samples of one second, and what is noted. */
+static const struct {
+        const char *name;
+        int64_t real_sec, boot_sec;
+        const char *kinds; /* of the events */
+} clocks[] = {
+        { "as expected", 1, 1, "" },
+        { "a late sample", 3, 3, "" },
+        { "suspend", 3600, 3600, "gap " },
+        { "the clock is set forward", 3601, 1, "clock " },
+        { "the clock is set back", -3599, 1, "clock " },
+        { "suspend, and a clock that was corrected after it", 3900, 3600, "gap clock " },
+};
+
+START_TEST(clocks_and_sleep)
+{
+        typeof(clocks[0]) *c = &clocks[_i];
+        g_autoptr(World) world = world_new();
+        g_autoptr(GString) kinds = g_string_new(NULL);
+        uint64_t boot = UINT64_C(10000000000);
+        const char *const *texts;
+        const RecordedFrame *frame;
+        const RecordedTable *events;
+
+        recording_clocks(world->sampler, FIXTURE_START, boot, 1000000);
+        recording_sample(world->sampler, world->seen, NULL);
+        recording_clocks(world->sampler, FIXTURE_START + (uint64_t)(c->real_sec * 1000000),
+                         boot + (uint64_t)(c->boot_sec * 1000000), 1000000);
+        frame = take(world);
+        events = recorded_table(frame, "event");
+        texts = events ? recorded_texts(events, "kind", NULL) : NULL;
+        for (size_t row = 0; texts && row < events->n_rows; row++)
+                g_string_append_printf(kinds, "%s ", texts[row]);
+        ck_case(c->name, g_str_equal(kinds->str, c->kinds), "found \"%s\"", kinds->str);
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("recording-sample");
@@ -207,6 +244,7 @@ int main(void)
         tcase_add_test(tcase, first_snapshot_is_no_sample);
         tcase_add_test(tcase, facts_change);
         tcase_add_test(tcase, cpus_come);
+        tcase_add_loop_test(tcase, clocks_and_sleep, 0, G_N_ELEMENTS(clocks));
         tcase_add_test(tcase, page_has_it);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);

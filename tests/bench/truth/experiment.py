@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Is it true what idled says that parking saves? Many measurements, each with a seed of its own.
+
+A guest counts its time (--icount), and its module knows what was drawn. On each machine and load `idlectl
+prove` compares ondemand ignored with ondemand active, again and again and for different times. Meanwhile
+`watch` reads what the module drew, and whether CPUs were parked. The truth for one run is what all other runs
+of its kind drew. Then the daemon's own trials run until they have a verdict.
+"""
+
+import argparse
+import json
+import subprocess
+import time
+from pathlib import Path
+
+import judge
+
+HERE = Path(__file__).resolve().parent
+BURSTS = HERE.parent / "coreidle" / "bursts.c"
+
+# Idle states, and watts of a package: running, in C1, ..., in the deepest state.
+TABLES = {
+    "long": "",  # the module's own: long residencies
+    "snb": "latency_us=2,10,80,104,109 residency_us=2,20,211,345,345",
+    # Deep sleep is reached in spite of a load that is spread over all CPUs: parking cannot pay.
+    "flat": "state_names=C1,C6 latency_us=1,30 residency_us=1,60 pkg_power_mw=90000,63000,20000 gated_from=2",
+    # Leaving the deep state takes long, and no longer with more CPUs in it.
+    "slow": "state_names=C1,C6 latency_us=1,400 residency_us=1,20000 pkg_power_mw=90000,63000,20000 gated_from=2",
+}
+
+# Steps of SECONDS:THREADS:SLEEP_MS:COMPUTE_MS (../coreidle/bursts.c), again and again.
+LOADS = {
+    "light": "1000:8:60:0.5",
+    "often": "1000:12:25:0.2",
+    "steps": "3:4:60:0.5 2.5:16:60:0.5 4:2:60:0.5 3.3:10:60:0.5",
+    "curve": "1.6:3:60:0.5 1.6:5:60:0.5 1.6:8:60:0.5 1.6:10:60:0.5 1.6:11:60:0.5 1.6:10:60:0.5 1.6:8:60:0.5 "
+             "1.6:5:60:0.5",
+    "drift": "2.1:3:60:0.5 2.1:5:60:0.5 2.1:7:60:0.5 2.1:9:60:0.5 2.1:11:60:0.5 2.1:13:60:0.5",
+}
+
+BLOCK_MS, WASHOUT_MS = 500, 300
+PAIRS = (6, 6, 12, 6, 24, 6, 12, 6, 6, 6)  # in a measurement by idlectl prove
+SETTLE = 4                                # seconds of load before anything is measured
+
+FUNCTIONS = """
+begin() { # TRIALS SEED STEP...
+        mkdir -p /etc/idled/idled.conf.d /etc/idled/policies/ondemand.conf.d
+        printf '[Daemon]\\nPolicies=ondemand\\n[Evaluate]\\nTrials=%s\\n' "$1" >/etc/idled/idled.conf.d/truth.conf
+        printf '[Policy]\\nDwell=1s\\nMaxTransitions=60\\n' >/etc/idled/policies/ondemand.conf.d/truth.conf
+        rm -f /var/lib/idled/evaluate-ondemand*
+        systemctl start idled
+        systemd-run -q --unit=load -p SystemCallFilter=~sched_setaffinity -p SystemCallErrorNumber=EPERM \\
+                bash /share/steps "${@:2}"
+}
+end() {
+        systemctl stop load watch idled 2>/dev/null
+        systemctl reset-failed load watch idled 2>/dev/null
+        rm -rf /etc/idled
+}
+"""
+
+
+def prepare(lab, table):
+    """The guest, with idled installed and idle states of this table."""
+    guest = lab.boot("2x2")
+    lab.install(guest)
+    subprocess.run(["cc", "-O2", "-static", "-o", guest.share / "bursts", BURSTS, "-lm"], check=True)
+    for name in "steps", "watch":
+        (guest.share / name).write_text((HERE / name).read_text())
+    (guest.share / "functions").write_text(FUNCTIONS)
+    guest.run(f"rmmod pmlab; insmod /share/pmlab.ko exit_wait=Y {TABLES[table]}; "
+              "for p in /sys/devices/system/cpu/cpufreq/policy*; do echo performance >$p/scaling_governor; done")
+    return guest
+
+
+def in_guest(guest, script, check=True):
+    return guest.run(f". /share/functions\n{script}", check=check, timeout=1200).output.rstrip("\n")
+
+
+def drawn(lines):
+    """Joules and seconds, without and with CPUs parked, from what `watch` wrote: SECONDS MICROJOULES PARKED.
+    Intervals in which that changed do not count."""
+    sums = {False: [0.0, 0.0], True: [0.0, 0.0]}
+    rows = [(float(words[0]), int(words[1]), len(words) > 2) for words in map(str.split, lines) if len(words) > 1]
+    for before, after in zip(rows, rows[1:]):
+        if before[2] == after[2]:
+            sums[after[2]][0] += (after[1] - before[1]) / 1e6
+            sums[after[2]][1] += after[0] - before[0]
+    return sums[False] + sums[True]
+
+
+def prove(guest, pairs):
+    """What idlectl prove says, and what was drawn meanwhile."""
+    seconds = pairs * 2 * (BLOCK_MS + WASHOUT_MS) / 1000 + 1
+    text = in_guest(guest, f"""systemd-run -q --unit=watch -p StandardOutput=truncate:/root/drawn bash /share/watch
+        idlectl prove --json --policy ondemand --block {BLOCK_MS}ms --wash-out {WASHOUT_MS}ms --for {seconds}s |
+                tr -d '\\n'
+        systemctl stop watch
+        echo
+        cat /root/drawn""")
+    answer, *lines = text.split("\n")
+    found = json.loads(answer)
+    return {"asked": pairs, "pairs": found["blocks"]["used"] // 2, "dropped": found["blocks"]["dropped"],
+            "low": found["saved_low_watts"], "value": found["saved_watts"], "high": found["saved_high_watts"],
+            "verdict": found["verdict"], "seed": found["seed"], "drawn": drawn(lines)}
+
+
+def trials(guest, minutes):
+    """What the daemon's own trials find, as soon as there is a verdict, or after so many minutes."""
+    text = in_guest(guest, f"""for ((i = 1; i <= {minutes * 4}; i++)); do
+                sleep 15
+                properties=$(busctl --json=short call org.idled1 /org/idled1/policy/ondemand \\
+                        org.freedesktop.DBus.Properties GetAll s org.idled1.Policy)
+                [[ $properties != *'"Verdict":{{"type":"s","data":"unknown"'* ]] && break
+        done
+        echo "$((i * 15))"
+        echo "$properties" """)
+    seconds, properties = text.split("\n")[-2:]
+    found = {name: value["data"] for name, value in json.loads(properties)["data"][0].items()}
+    return {"pairs": found["Blocks"] // 2, "dropped": found["BlocksDropped"], "low": found["SavedWattsLow"],
+            "value": found["SavedWatts"], "high": found["SavedWattsHigh"], "verdict": found["Verdict"],
+            "seconds": int(seconds)}
+
+
+def parse(arguments):
+    kinds = [f"{table}/{load}" for load in LOADS for table in TABLES]
+    parser = argparse.ArgumentParser(prog="tools/vm bench truth", description=__doc__)
+    parser.add_argument("--kinds", default=",".join(kinds),
+                        help="TABLE/LOAD,... of " + ", ".join(TABLES) + " and " + ", ".join(LOADS))
+    parser.add_argument("--runs", type=int, default=len(PAIRS), help="of idlectl prove, for each kind")
+    parser.add_argument("--trials", type=int, default=1, help="of the daemon's own trials, for each kind")
+    parser.add_argument("--minutes", type=int, default=30, help="that a verdict of these may take")
+    parser.add_argument("--seed", type=int, default=1, help="of the loads")
+    parser.add_argument("--results", type=Path, metavar="FILE", help="add all figures to this file")
+    parser.add_argument("--report", action="store_true", help="measure nothing, show that file")
+    result = parser.parse_args(arguments)
+    result.kinds = [tuple(kind.split("/")) for kind in result.kinds.split(",")]
+    for kind in result.kinds:
+        if len(kind) != 2 or kind[0] not in TABLES or kind[1] not in LOADS:
+            parser.error(f"--kinds: found {'/'.join(kind)}, expected TABLE/LOAD")
+    if result.report and not result.results:
+        parser.error("--report: expected --results FILE")
+    return result
+
+
+def attempt(lab, title, function, *words):
+    """Its result; None after a message if a command in the guest failed."""
+    began = time.monotonic()
+    try:
+        found = function(*words)
+    except (AssertionError, ValueError) as failure:
+        lab.settings.say(f"{title} failed: {failure}")
+        return None
+    lab.settings.say(f"{title}: {found} ({time.monotonic() - began:.0f} s)")
+    return found
+
+
+def measure(lab, arguments, kind, record):
+    """All runs of one kind."""
+    guest, title = prepare(lab, kind[0]), "/".join(kind)
+    load = f"{arguments.seed} {LOADS[kind[1]]}"
+    if arguments.runs:
+        in_guest(guest, f"begin no {load}; sleep {SETTLE}")
+    for i in range(arguments.runs):
+        found = attempt(lab, f"{title}, prove {i}", prove, guest, PAIRS[i % len(PAIRS)])
+        if found:
+            record({"kind": title, "what": "prove"} | found)
+    in_guest(guest, "end", check=False)
+    for i in range(arguments.trials):
+        in_guest(guest, f"begin yes {load}")
+        found = attempt(lab, f"{title}, trials {i}", trials, guest, arguments.minutes)
+        if found:
+            record({"kind": title, "what": "trials"} | found)
+        in_guest(guest, "end", check=False)
+
+
+def main(lab, words):
+    arguments, rows = parse(words), []
+    if arguments.results and arguments.results.exists():
+        rows = [json.loads(line) for line in arguments.results.read_text(encoding="utf-8").splitlines()]
+
+    def record(row):
+        rows.append(row)
+        if arguments.results:
+            with arguments.results.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(row) + "\n")
+
+    for kind in [] if arguments.report else arguments.kinds:
+        measure(lab, arguments, kind, record)
+    print(judge.text(rows))
+    return 0 if judge.is_true(rows) else 1
