@@ -43,7 +43,7 @@ void json_put_real(json_object *object, const char *key, double value, int decim
 /* Adds the member `from` of `other`, shared, as `key`. */
 void json_put_same(json_object *object, const char *key, json_object *other, const char *from);
 
-/* A number that is 0 with so many decimals, without its sign: "-0.0" means nothing to anybody.
+/* A number that is 0 with so many decimals, without its sign: "-0.0" has no meaning of its own.
  * Others as they are. */
 double json_rounded(double value, int decimals);
 
