@@ -11,7 +11,7 @@ from idledtest import TIMEOUT, TestCase, main, needs_root
 UNSHARE = ['unshare', '-m', 'sh', '-c']
 
 
-# What --restore reports for a line that it cannot read, and for one that it does not know.
+# Messages of --restore about a line that it cannot read, and about one that it does not know.
 UNREADABLE = '(?m)^1 line .*record'
 UNKNOWN = '(?m)^1 knob .*version'
 

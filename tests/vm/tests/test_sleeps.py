@@ -164,7 +164,7 @@ class Sampling(SleepsTest):
         super().setUpClass()
 
     def wakeups(self, command):
-        """Wake-ups of CPUs 1 to 3 in a second."""
+        """How often CPUs 1 to 3 wake up per second."""
         answer = json.loads(self.guest.read(
             f"taskset -c 0 idlectl sleeps --json --cpus 1-3 -- sh -c '{command}'", timeout=600))
         self.assertEqual(answer["source"], "bpf", answer["source_error"])
