@@ -5,9 +5,13 @@
  *
  * A finding is wrong if it can be fixed on this machine, else it is a note: that a hypervisor
  * decides how CPUs sleep, for example. Only files below the root are read.
+ *
+ * Where findings keep CPUs from deep states and there is a power table, the cost is also in watts:
+ * a bound (doctor-cost.h).
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,6 +19,7 @@
 #include "base/file.h"
 #include "base/number.h"
 #include "client.h"
+#include "doctor-cost.h"
 #include "facts.h"
 #include "sense/sensor.h"
 #include "sense/topology-read.h"
@@ -26,13 +31,18 @@ typedef struct Doctor {
         int root;
         Topology *topology;
         bool hypervisor;
+        Prices *prices; /* NULL: none */
+        DoctorCost *cost;
+        bool unpriced; /* some finding has a cost in watts, but there is no power table */
         json_object *findings;
         int wrong;
 } Doctor;
 
-/* `cost` and `fix` may be NULL. Takes `found`. */
-static void add(Doctor *doctor, bool wrong, const char *check, char *found, const char *cost,
-                const char *fix)
+/* `cost` and `fix` may be NULL; `watts` is NaN where the cost is not in watts. Takes
+ * `found`.
+ */
+static void add_priced(Doctor *doctor, bool wrong, const char *check, char *found, const char *cost,
+                       double watts, const char *fix)
 {
         json_object *finding = json_object_new_object();
 
@@ -40,10 +50,33 @@ static void add(Doctor *doctor, bool wrong, const char *check, char *found, cons
         json_put_text(finding, "level", wrong ? "wrong" : "note");
         json_put_text(finding, "found", found);
         json_put_text(finding, "cost", cost);
+        json_put_real(finding, "cost_watts_at_most_estimate", watts, 2);
         json_put_text(finding, "fix", fix);
         json_object_array_add(doctor->findings, finding);
         doctor->wrong += wrong;
         g_free(found);
+}
+
+static void add(Doctor *doctor, bool wrong, const char *check, char *found, const char *cost,
+                const char *fix)
+{
+        add_priced(doctor, wrong, check, found, cost, NAN, fix);
+}
+
+/* What it costs that these CPUs do not use states that they have. */
+static double price_known(Doctor *doctor, const CpuSet *cpus)
+{
+        doctor->unpriced |= !doctor->prices;
+        return doctor_cost_known(doctor->cost, cpus);
+}
+
+/* What it costs that no CPU has deep states; NaN without `idle`. */
+static double price_hidden(Doctor *doctor, const char *idle)
+{
+        if (!idle)
+                return NAN;
+        doctor->unpriced |= !doctor->prices;
+        return doctor_cost_hidden(doctor->cost, &doctor->topology->online, idle);
 }
 
 static bool exists(const Doctor *doctor, const char *path)
@@ -80,21 +113,22 @@ static void check_hypervisor(Doctor *doctor)
 /* Options of the kernel that keep CPUs awake or hide what idled uses. */
 static const struct {
         const char *option, *cost;
-        bool prefix; /* any value of it */
+        bool prefix;      /* any value of it */
+        const char *idle; /* what CPUs do instead of sleeping deeply; NULL: they may do that */
 } bad_options[] = {
-        { "idle=poll", "CPUs never sleep: they draw the most that they can", false },
-        { "idle=halt", "only the shallowest state is used", false },
-        { "idle=nomwait", "states that are entered by MWAIT are not used", false },
-        { "nohlt", "CPUs never sleep: they draw the most that they can", false },
-        { "cpuidle.off=1", "only the shallowest state is used", false },
-        { "intel_idle.max_cstate=", "deeper states are not used", true },
-        { "processor.max_cstate=", "deeper states are not used", true },
-        { "nohz=off", "every CPU wakes up at each tick, 100 to 1000 times a second", false },
-        { "highres=off", "timers are late by up to a tick", false },
-        { "cpufreq.off=1", "frequencies are not changed", false },
-        { "intel_pstate=disable", "frequencies and EPP are not under the driver of this CPU",
-          false },
-        { "psi=0", "idled notices new load only at its next tick", false },
+        { "idle=poll", "CPUs never sleep: they draw the most that they can", false, "C0" },
+        { "idle=halt", "only the shallowest state is used", false, "C1" },
+        { "idle=nomwait", "states that are entered by MWAIT are not used", false, "C1" },
+        { "nohlt", "CPUs never sleep: they draw the most that they can", false, "C0" },
+        { "cpuidle.off=1", "only the shallowest state is used", false, "C1" },
+        { "intel_idle.max_cstate=", "deeper states are not used", true, "C1" },
+        { "processor.max_cstate=", "deeper states are not used", true, "C1" },
+        { "nohz=off", "every CPU wakes up at each tick, 100 to 1000 times a second", false, NULL },
+        { "highres=off", "timers are late by up to a tick", false, NULL },
+        { "cpufreq.off=1", "frequencies are not changed", false, NULL },
+        { "intel_pstate=disable", "frequencies and EPP are not under the driver of this CPU", false,
+          NULL },
+        { "psi=0", "idled notices new load only at its next tick", false, NULL },
 };
 
 static void check_command_line(Doctor *doctor)
@@ -115,9 +149,10 @@ static void check_command_line(Doctor *doctor)
                         fix = g_strdup_printf("remove %s from GRUB_CMDLINE_LINUX in "
                                               "/etc/default/grub, run update-grub, reboot",
                                               *word);
-                        add(doctor, true, "kernel command line",
-                            g_strdup_printf("the kernel was started with %s", *word),
-                            bad_options[i].cost, fix);
+                        add_priced(doctor, true, "kernel command line",
+                                   g_strdup_printf("the kernel was started with %s", *word),
+                                   bad_options[i].cost, price_hidden(doctor, bad_options[i].idle),
+                                   fix);
                 }
 }
 
@@ -131,21 +166,25 @@ static void check_driver(Doctor *doctor)
         if (!*governor)
                 value(doctor, CPUS "/cpuidle/current_governor_ro", governor, sizeof(governor));
         if (!*driver || g_str_equal(driver, "none"))
-                add(doctor, !doctor->hypervisor, "idle driver",
-                    g_strdup("the kernel has no driver of idle states"),
-                    "CPUs only halt, and residencies are not known",
-                    doctor->hypervisor ? NULL
-                                       : "enable C-states in the firmware, and use a kernel with "
-                                         "CONFIG_CPU_IDLE=y");
+                add_priced(doctor, !doctor->hypervisor, "idle driver",
+                           g_strdup("the kernel has no driver of idle states"),
+                           "CPUs only halt, and residencies are not known",
+                           doctor->hypervisor ? NAN : price_hidden(doctor, "C1"),
+                           doctor->hypervisor ? NULL
+                                              : "enable C-states in the firmware, and use a kernel "
+                                                "with CONFIG_CPU_IDLE=y");
         else if (g_str_equal(driver, "acpi_idle") && intel && !doctor->hypervisor)
-                add(doctor, true, "idle driver",
-                    g_strdup("idle states are those of the firmware (acpi_idle), not intel_idle's"),
-                    "the firmware's table often has no deep states",
-                    "use a kernel that knows this CPU, without intel_idle.max_cstate=0");
+                add_priced(doctor, true, "idle driver",
+                           g_strdup("idle states are those of the firmware (acpi_idle), not "
+                                    "intel_idle's"),
+                           "the firmware's table often has no deep states",
+                           price_hidden(doctor, "C1"),
+                           "use a kernel that knows this CPU, without intel_idle.max_cstate=0");
         if (g_str_equal(governor, "ladder"))
-                add(doctor, true, "idle governor", g_strdup("the idle governor is ladder"),
-                    "deep states are reached step by step, after several sleeps",
-                    "echo menu | sudo tee /" CPUS "/cpuidle/current_governor");
+                add_priced(doctor, true, "idle governor", g_strdup("the idle governor is ladder"),
+                           "deep states are reached step by step, after several sleeps",
+                           price_known(doctor, &doctor->topology->online),
+                           "echo menu | sudo tee /" CPUS "/cpuidle/current_governor");
 }
 
 /* True if the running idled changed a knob of that name. */
@@ -216,13 +255,14 @@ static void check_states(Doctor *doctor)
                         if (cpuset_is_empty(&cpus))
                                 continue;
                         list = cpuset_format(&cpus);
-                        add(doctor, !ours, "idle states",
-                            g_strdup_printf("state %s is switched off on CPUs %s by %s",
-                                            (char *)names->pdata[i], list,
-                                            ours ? "idled, as its configuration says"
-                                                 : "another program or the kernel"),
-                            "these CPUs use shallower states, which draw more",
-                            ours ? "idlectl settings cstates" : fix);
+                        add_priced(doctor, !ours, "idle states",
+                                   g_strdup_printf("state %s is switched off on CPUs %s by %s",
+                                                   (char *)names->pdata[i], list,
+                                                   ours ? "idled, as its configuration says"
+                                                        : "another program or the kernel"),
+                                   "these CPUs use shallower states, which draw more",
+                                   price_known(doctor, &cpus),
+                                   ours ? "idlectl settings cstates" : fix);
                 }
 }
 
@@ -244,10 +284,11 @@ static void check_limits(Doctor *doctor)
         if (cpuset_is_empty(&limited))
                 return;
         list = cpuset_format(&limited);
-        add(doctor, true, "latency limits",
-            g_strdup_printf("another program limits the wake-up latency of CPUs %s", list),
-            "these CPUs use shallower states, which draw more",
-            "echo 0 | sudo tee /" CPUS "/cpu*/power/pm_qos_resume_latency_us");
+        add_priced(doctor, true, "latency limits",
+                   g_strdup_printf("another program limits the wake-up latency of CPUs %s", list),
+                   "these CPUs use shallower states, which draw more",
+                   price_known(doctor, &limited),
+                   "echo 0 | sudo tee /" CPUS "/cpu*/power/pm_qos_resume_latency_us");
 }
 
 /* The systemd unit that the process is in, a new string; NULL: none. */
@@ -314,9 +355,10 @@ static void check_holder(Doctor *doctor, const char *pid, const char *process)
         fix = idled  ? g_strdup("idlectl holds")
               : unit ? g_strdup_printf("sudo systemctl stop %s", unit)
                      : g_strdup_printf("sudo kill %s", pid);
-        add(doctor, !idled, "cpu_dma_latency",
-            g_strdup_printf("%s (process %s) holds /dev/cpu_dma_latency", process, pid),
-            "a limit of the wake-up latency of all CPUs: none of them sleeps deeply", fix);
+        add_priced(doctor, !idled, "cpu_dma_latency",
+                   g_strdup_printf("%s (process %s) holds /dev/cpu_dma_latency", process, pid),
+                   "a limit of the wake-up latency of all CPUs: none of them sleeps deeply",
+                   price_known(doctor, &doctor->topology->online), fix);
 }
 
 static void check_processes(Doctor *doctor)
@@ -445,19 +487,30 @@ json_object *doctor_ask(Ctl *ctl, int *ret_status)
                 check_capabilities, check_daemon,
         };
         Doctor doctor = { .ctl = ctl, .root = ctl->root, .findings = json_object_new_array() };
+        g_autoptr(DoctorCost) cost = NULL;
+        g_autoptr(Prices) prices = NULL;
         json_object *answer;
         int r = topology_read(ctl->root, &doctor.topology);
 
+        if (r >= 0 && (*ret_status = prices_new(ctl, &prices)) != EXIT_FINE) {
+                topology_free(doctor.topology);
+                json_object_put(doctor.findings);
+                return NULL;
+        }
         if (r < 0) {
                 *ret_status = complain("%s: failed to read the CPUs: %s",
                                        ctl->root_path ? ctl->root_path : "/", g_strerror(-r));
                 json_object_put(doctor.findings);
                 return NULL;
         }
+        doctor.prices = prices;
+        doctor.cost = cost = doctor_cost_new(ctl->root, prices);
         for (size_t i = 0; i < G_N_ELEMENTS(checks); i++)
                 checks[i](&doctor);
         answer = answer_new(ctl);
         json_put_int(answer, "wrong", doctor.wrong);
+        json_put_text(answer, "power_table", prices_name(prices));
+        json_put_bool(answer, "power_table_missing", doctor.unpriced);
         json_put(answer, "findings", doctor.findings);
         topology_free(doctor.topology);
         if (doctor.wrong > 0)
@@ -466,6 +519,16 @@ json_object *doctor_ask(Ctl *ctl, int *ret_status)
 }
 
 #define INDENT 8
+
+static char *cost_text(json_object *finding)
+{
+        double watts = json_number(finding, "cost_watts_at_most_estimate", NAN);
+
+        if (isnan(watts))
+                return g_strdup_printf("costs: %s", json_text(finding, "cost"));
+        return g_strdup_printf("costs: %s; ~%.1f W now, at most", json_text(finding, "cost"),
+                               watts);
+}
 
 void doctor_show(const Ctl *ctl, json_object *answer)
 {
@@ -476,7 +539,7 @@ void doctor_show(const Ctl *ctl, json_object *answer)
                 bool bad = g_str_equal(json_text(finding, "level"), "wrong");
                 const char *found = json_text(finding, "found");
                 g_autofree char *text = g_strdup_printf("%s   %s", bad ? "wrong" : "note ", found);
-                g_autofree char *cost = g_strdup_printf("costs: %s", json_text(finding, "cost"));
+                g_autofree char *cost = cost_text(finding);
                 g_autofree char *fix = g_strdup_printf("fix:   %s", json_text(finding, "fix"));
 
                 screen_sentence(&ctl->screen, bad ? STYLE_BAD : STYLE_WARN, text);
@@ -485,6 +548,11 @@ void doctor_show(const Ctl *ctl, json_object *answer)
                 if (json_get(finding, "fix"))
                         screen_paragraph(&ctl->screen, STYLE_PLAIN, INDENT, fix);
         }
+        if (json_true(answer, "power_table_missing"))
+                screen_sentence(
+                        &ctl->screen, STYLE_DIM,
+                        "Costs in watts need a power table of this machine: sudo idlectl "
+                        "estimate --fit --output /etc/idled/power/machine.conf, or --power.");
         if (wrong == 0)
                 screen_line(&ctl->screen, STYLE_GOOD, "Nothing is wrong");
         else

@@ -5,6 +5,9 @@
  *
  * The kernel counts exactly how often a CPU was later than the strictest limit on it. How often it
  * was later than another hold's, looser limit follows from the histogram, in steps of at most 25 %.
+ *
+ * What a hold costs follows from the same sleeps and a power table (hold-cost.h). It is an
+ * estimate: measuring it would mean to break the hold.
  */
 #include "holds-measure.h"
 
@@ -12,9 +15,12 @@
 #include <math.h>
 
 #include "base/cpuset-text.h"
+#include "hold-cost.h"
 #include "observe.h"
+#include "price.h"
 #include "sleeps.h"
 #include "sleeps-read.h"
+#include "watch.h"
 
 static int take_measure(Ctl *ctl, const char *text)
 {
@@ -23,16 +29,21 @@ static int take_measure(Ctl *ctl, const char *text)
 }
 
 const VerbOption holds_options[] = {
-        { "measure", NULL, "measure the wake-up latency that holds deliver", take_measure },
+        { "measure", NULL, "measure the latency that holds deliver, and what they cost",
+          take_measure },
         { 0 },
 };
 
 int holds_check(const Ctl *ctl, const Verb *verb)
 {
-        if (ctl->sleeps.usec && !ctl->sleeps.measure)
-                return complain_usage(verb, "holds: --seconds is for --measure");
+        if ((ctl->sleeps.usec || price_asked()) && !ctl->sleeps.measure)
+                return complain_usage(verb, "holds: --%s is for --measure",
+                                      ctl->sleeps.usec ? "seconds" : "power");
         return EXIT_FINE;
 }
+
+/* Energy is read at least this often, and sooner if its counters wrap. */
+#define ENERGY_USEC (UINT64_C(3600) * G_USEC_PER_SEC)
 
 /* The CPUs whose latency the hold limits; none if it limits none. */
 static CpuSet limited_cpus(json_object *hold, int n_cpus)
@@ -67,33 +78,105 @@ static uint64_t *find_limits(json_object *holds, int n_cpus)
         return limits;
 }
 
+/* By CPU, the strictest limit of the other holds. */
+static uint32_t other_limit_us(json_object *holds, json_object *hold, int cpu, int n_cpus)
+{
+        uint32_t limit = HOLD_COST_UNLIMITED;
+        json_object *other;
+
+        JSON_FOREACH(other, holds) {
+                CpuSet cpus = limited_cpus(other, n_cpus);
+
+                if (other != hold && cpuset_has(&cpus, cpu))
+                        limit = MIN(limit, (uint32_t)(limit_ns(other) / 1000));
+        }
+        return limit;
+}
+
+typedef struct Measurement {
+        json_object *holds;
+        int root;
+        const Sleeps *sleeps;
+        const uint64_t *limits; /* by CPU, ns */
+        const Prices *prices;   /* NULL: none */
+} Measurement;
+
+/* How many of a CPU's sleeps in each state only the tick or the end of polling ended. */
+static void count_resumed(const LedgerTotals *totals, int cpu, uint64_t resumed[SLEEPS_STATES])
+{
+        for (size_t i = 0; i < totals->n_causes; i++) {
+                const LedgerCause *cause = &totals->causes[i];
+
+                if (cause->cpu == cpu && cause->state < SLEEPS_STATES &&
+                    (cause->kind == CAUSE_TICK || cause->kind == CAUSE_POLL))
+                        resumed[cause->state] += cause->value.count;
+        }
+}
+
+/* The watts that a CPU draws more because of the hold. NaN: not known. */
+static double cost_watts(const Measurement *measurement, json_object *hold, int cpu)
+{
+        const LedgerTotals *totals = &measurement->sleeps->totals;
+        const struct sleeper *now = &totals->current[cpu];
+        HoldCostCpu of = { .table = &measurement->sleeps->tables[cpu],
+                           .sleeps = &totals->sleeps[(size_t)cpu * SLEEPS_STATES],
+                           .limit_us = (uint32_t)(limit_ns(hold) / 1000),
+                           .current = -1 };
+
+        of.others_us = other_limit_us(measurement->holds, hold, cpu, totals->n_cpus);
+        for (int s = 0; s < of.table->n_states; s++) {
+                if (sleeps_state_enabled(measurement->root, cpu, s))
+                        of.enabled |= (uint16_t)(1u << s);
+                of.watts[s] = price_find(measurement->prices, cpu, of.table->states[s].name);
+        }
+        count_resumed(totals, cpu, of.resumed);
+        if (sleep_goes_on(now) && totals->now_ns > now->entered_ns) {
+                of.current = (int)now->state;
+                of.current_ns = MIN(totals->now_ns - now->entered_ns, totals->duration_ns);
+        }
+        return hold_cost_joules(&of) * 1e9 / (double)totals->duration_ns;
+}
+
 static void put_us(json_object *object, const char *key, double ns)
 {
         json_put_real(object, key, ns / 1e3, 1);
 }
 
-static json_object *describe(const Sleeps *sleeps, json_object *hold, const uint64_t *limits)
+/* NaN without prices, and where a price is not known. */
+static double hold_watts(const Measurement *measurement, json_object *hold)
 {
+        CpuSet cpus = limited_cpus(hold, measurement->sleeps->totals.n_cpus);
+        double watts = 0;
+
+        CPUSET_FOREACH(cpu, &cpus)
+                if (cpu < measurement->sleeps->totals.n_cpus && measurement->prices &&
+                    cpuset_has(&prices_topology(measurement->prices)->online, cpu))
+                        watts += cost_watts(measurement, hold, cpu);
+        return measurement->prices && measurement->sleeps->totals.duration_ns ? watts : NAN;
+}
+
+static void describe_latency(const Measurement *measurement, json_object *hold, json_object *object)
+{
+        const Sleeps *sleeps = measurement->sleeps;
         const LedgerTotals *totals = &sleeps->totals;
         CpuSet cpus = limited_cpus(hold, totals->n_cpus);
-        json_object *object = json_object_new_object();
         struct sleep_stats all = { 0 };
         double violations = 0;
         bool exact = sleeps->source == SLEEPS_LEDGER;
 
         CPUSET_FOREACH(cpu, &cpus) {
                 const struct sleep_stats *stats = &totals->latencies[cpu];
-                bool counted = sleeps->source == SLEEPS_LEDGER &&
-                               limits[cpu] == MAX(limit_ns(hold), 1);
+                bool counted;
 
                 if (cpu >= totals->n_cpus || !stats->count)
                         continue;
+                counted = sleeps->source == SLEEPS_LEDGER &&
+                          measurement->limits[cpu] == MAX(limit_ns(hold), 1);
                 sleep_stats_merge(&all, stats);
                 violations += counted ? (double)stats->violations
                                       : sleep_longer_than(stats, limit_ns(hold));
                 exact &= counted;
         }
-        json_put_real(object, "seconds", (double)totals->duration_ns / 1e9, 3);
         json_put_int(object, "wakeups", (int64_t)all.count);
         put_us(object, "p50_us", sleep_percentile_ns(&all, 0.5));
         put_us(object, "p99_us", sleep_percentile_ns(&all, 0.99));
@@ -102,25 +185,80 @@ static json_object *describe(const Sleeps *sleeps, json_object *hold, const uint
         json_put(object, "violations",
                  all.count ? json_object_new_int64((int64_t)(violations + 0.5)) : NULL);
         json_put_bool(object, "violations_estimated", all.count && !exact);
+}
+
+static json_object *describe(const Measurement *measurement, json_object *hold)
+{
+        json_object *object = json_object_new_object();
+
+        json_put_real(object, "seconds", (double)measurement->sleeps->totals.duration_ns / 1e9, 3);
+        describe_latency(measurement, hold, object);
+        json_put_real(object, "cost_watts_estimate", hold_watts(measurement, hold), 3);
         return object;
 }
 
-int holds_measure(Ctl *ctl, json_object *holds)
+static bool read_energy(void *watch)
+{
+        watch_energy(watch);
+        return true;
+}
+
+/* Waits, and reads the energy of the packages if it is measured. Their mean power; NaN: it is not.
+ */
+static double wait_and_meter(const Ctl *ctl, int *ret_status)
+{
+        g_autoptr(Watch) watch = NULL;
+        bool measured = watch_new(ctl->root, &watch) >= 0 && watch->energy_error == 0 &&
+                        watch_begin(watch, 0, true) >= 0;
+        uint64_t period = measured ? MIN(sensors_energy_deadline(watch->sensors), ENERGY_USEC) : 0;
+        int64_t began = g_get_monotonic_time();
+
+        *ret_status = observe(sleeps_usec(ctl), NULL, period, read_energy, watch);
+        if (!measured)
+                return NAN;
+        watch_energy(watch);
+        if (!watch->energy_usec)
+                return NAN;
+        return watch->package_joules * G_USEC_PER_SEC /
+               (double)((int64_t)watch->energy_usec - began);
+}
+
+static json_object *describe_power(const Measurement *measurement, double watts)
+{
+        const Sleeps *sleeps = measurement->sleeps;
+        json_object *power = json_object_new_object();
+        g_autofree char *unknown = prices_unknown(measurement->prices, sleeps->tables,
+                                                  sleeps->totals.n_cpus);
+
+        json_put_real(power, "package_watts", watts, 2);
+        json_put_text(power, "power_table", prices_name(measurement->prices));
+        json_put_text(power, "states_without_figure", unknown);
+        return power;
+}
+
+int holds_measure(Ctl *ctl, json_object *holds, json_object *answer)
 {
         int n = sleeps_possible_cpus(ctl->root), status;
         g_autofree uint64_t *limits = find_limits(holds, n);
         g_autoptr(SleepsReader) reader = NULL;
-        const Sleeps *sleeps;
+        g_autoptr(Prices) prices = NULL;
+        Measurement measurement = { holds, ctl->root, NULL, limits, NULL };
         json_object *hold;
+        double watts;
 
+        status = prices_new(ctl, &prices);
+        if (status != EXIT_FINE)
+                return status;
         reader = sleeps_begin(ctl, limits, n);
         if (sleeps_source(reader) == SLEEPS_SYSFS)
                 return complain("latencies cannot be measured: %s", sleeps_end(reader)->why);
-        status = observe(sleeps_usec(ctl), NULL, 0, NULL, NULL);
-        sleeps = sleeps_end(reader);
+        watts = wait_and_meter(ctl, &status);
+        measurement.sleeps = sleeps_end(reader);
+        measurement.prices = prices;
+        json_put(answer, "power", describe_power(&measurement, watts));
         JSON_FOREACH(hold, holds)
                 json_put(hold, "measured",
-                         json_get(hold, "latency_us") ? describe(sleeps, hold, limits) : NULL);
+                         json_get(hold, "latency_us") ? describe(&measurement, hold) : NULL);
         return status;
 }
 
@@ -136,6 +274,7 @@ void holds_measured_columns(Table *table)
         for (size_t i = 0; i < G_N_ELEMENTS(columns); i++)
                 table_column(table, columns[i].title, true);
         table_column(table, "Late", true);
+        table_column(table, "Costs", true);
 }
 
 void holds_measured_cells(Table *table, json_object *hold)
@@ -144,7 +283,7 @@ void holds_measured_cells(Table *table, json_object *hold)
         int64_t wakeups = json_int(measured, "wakeups", 0);
 
         if (!measured) {
-                for (size_t i = 0; i < G_N_ELEMENTS(columns) + 2; i++)
+                for (size_t i = 0; i < G_N_ELEMENTS(columns) + 3; i++)
                         table_cell(table, STYLE_DIM, "-");
                 return;
         }
@@ -157,4 +296,25 @@ void holds_measured_cells(Table *table, json_object *hold)
                             json_int(measured, "violations", 0));
         else
                 table_cell(table, STYLE_DIM, "-");
+        if (json_get(measured, "cost_watts_estimate"))
+                table_cellf(table, STYLE_PLAIN, "~%.2f W",
+                            json_number(measured, "cost_watts_estimate", 0));
+        else
+                table_cell(table, STYLE_DIM, "-");
+}
+
+void holds_measured_power(const Ctl *ctl, json_object *answer)
+{
+        json_object *power = json_get(answer, "power");
+        const char *table = json_text(power, "power_table"),
+                   *unknown = json_text(power, "states_without_figure");
+
+        if (json_get(power, "package_watts"))
+                screen_line(&ctl->screen, STYLE_PLAIN, "Power  %.2f W, all packages (RAPL)",
+                            json_number(power, "package_watts", 0));
+        if (!*table)
+                screen_sentence(&ctl->screen, STYLE_DIM,
+                                "What holds cost is not known, because this machine has no power "
+                                "table: idlectl estimate --fit makes one.");
+        price_show_unknown(&ctl->screen, table, unknown);
 }

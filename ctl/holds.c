@@ -81,9 +81,9 @@ json_object *holds_ask(Ctl *ctl, int *ret_status)
                         json_object_array_add(holds, describe(ctl, hold));
         }
         json_object_array_sort(holds, compare);
-        if (ctl->sleeps.measure)
-                *ret_status = holds_measure(ctl, holds);
         answer = answer_new(ctl);
+        if (ctl->sleeps.measure)
+                *ret_status = holds_measure(ctl, holds, answer);
         json_put(answer, "holds", holds);
         return answer;
 }
@@ -155,4 +155,6 @@ void holds_show(const Ctl *ctl, json_object *answer)
         JSON_FOREACH(hold, holds)
                 add_row(table, hold, ctl->sleeps.measure);
         table_print(table, &ctl->screen);
+        if (ctl->sleeps.measure)
+                holds_measured_power(ctl, answer);
 }

@@ -16,6 +16,7 @@
 #include "metrics.h"
 #include "options.h"
 #include "record.h"
+#include "price.h"
 #include "report.h"
 #include "sleeps.h"
 
@@ -186,9 +187,10 @@ static const Verb verbs[] = {
           .arguments = "",
           .summary = "Show the holds and their owners",
           .help = "With --measure also the wake-up latency that the CPUs of each hold had within\n"
-                  "10 s, and Late, how often it was above the hold's limit. That needs root, or\n"
-                  "polkit's consent.",
-          .options = { holds_options, sleeps_seconds_option },
+                  "10 s, Late, how often it was above the hold's limit, and Costs, the power that\n"
+                  "these CPUs would save without it, estimated by a power table. That needs root,\n"
+                  "or polkit's consent.",
+          .options = { holds_options, sleeps_seconds_option, price_option },
           .check = holds_check,
           .ask = holds_ask,
           .show = holds_show },
@@ -281,10 +283,11 @@ static const Verb verbs[] = {
           .summary = "Show how long CPUs sleep, and what ends their sleeps",
           .help = "Measures for 10 s, or while COMMAND runs; its exit status is then that of\n"
                   "COMMAND. Interrupted, it shows what it has. Lost is what the sleeps lacked to\n"
-                  "the target residency of the deepest state; Asleep, how long a sleep has lasted\n"
-                  "that goes on. It needs root, or idled; else it shows the kernel's counters.\n"
+                  "the target residency of the deepest state, Energy, what that costs by a power\n"
+                  "table; Asleep, how long a sleep has lasted that goes on. Needs root, or idled;\n"
+                  "else it shows the kernel's counters.\n"
                   "  idlectl sleeps --cpus 2-3 --seconds 60",
-          .options = { sleeps_seconds_option, sleeps_options },
+          .options = { sleeps_seconds_option, sleeps_options, price_option },
           .max_args = INT_MAX,
           .ask = sleeps_ask,
           .show = sleeps_show,
@@ -342,9 +345,10 @@ static const Verb verbs[] = {
         { .name = "doctor",
           .arguments = "",
           .summary = "Find what keeps this machine from sleeping deeply",
-          .help = "For each finding: what it costs, and the command that fixes it. Exit status 0 "
-                  "only\n"
-                  "if nothing is wrong; notes are what cannot be changed here.",
+          .help = "For each finding: what it costs, and the command that fixes it. Costs in watts\n"
+                  "are bounds that a power table gives for the sleeps of one second. Exit status\n"
+                  "0 only if nothing is wrong; notes are what cannot be changed here.",
+          .options = { price_option },
           .ask = doctor_ask,
           .show = doctor_show },
         { .name = "metrics",

@@ -12,6 +12,7 @@
 #include "config/config.h"
 #include "config/profile-load.h"
 #include "sense/frequency-read.h"
+#include "sense/sensor.h"
 #include "sense/topology-read.h"
 #include "sense/users.h"
 
@@ -137,11 +138,14 @@ static json_object *tell_warnings(const Ctl *ctl, const ConfigPaths *paths, cons
         g_autoptr(GHashTable) users = users_read(ctl->root);
         ConfigMachine machine = { .root = ctl->root, .users = users };
         FreqPolicy *frequency = NULL;
+        g_autofree IdleTable *idle = NULL;
         Topology *topology = NULL;
 
-        if (topology_read(ctl->root, &topology) >= 0 &&
-            frequency_read(ctl->root, topology, &frequency, &machine.n_frequency) < 0)
-                machine.n_frequency = 0;
+        if (topology_read(ctl->root, &topology) >= 0) {
+                if (frequency_read(ctl->root, topology, &frequency, &machine.n_frequency) < 0)
+                        machine.n_frequency = 0;
+                machine.idle = idle = idle_tables_read(ctl->root, topology->n_cpus);
+        }
         machine.topology = topology;
         machine.frequency = frequency;
         if (config)

@@ -130,7 +130,7 @@ static void put_machine(Recorder *recorder)
 
         if (cpuset_equal(&topology->online, &recorder->online))
                 return;
-        tables = sleeps_tables(recorder->ctl->root, topology->n_cpus);
+        tables = idle_tables_read(recorder->ctl->root, topology->n_cpus);
         recording_machine(recorder->sampler, topology, tables);
         if (!cpuset_is_empty(&recorder->online)) {
                 cpus = cpuset_format(&topology->online);

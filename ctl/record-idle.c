@@ -133,7 +133,7 @@ static bool empty(void *data)
 static int open_ledger(const Ctl *ctl, Recorder *recorder)
 {
         int n = sleeps_possible_cpus(ctl->root);
-        g_autofree IdleTable *tables = sleeps_tables(ctl->root, n);
+        g_autofree IdleTable *tables = idle_tables_read(ctl->root, n);
         g_autofree LedgerCpu *cpus = sleeps_cpus(ctl->root, tables, n);
         LedgerConfig config = {
                 .causes = ctl->sleeps.causes, .records = true, .n_cpus = n, .cpus = cpus

@@ -52,16 +52,7 @@ int sleeps_possible_cpus(int root)
         return n;
 }
 
-IdleTable *sleeps_tables(int root, int n_cpus)
-{
-        IdleTable *tables = g_new0(IdleTable, (size_t)n_cpus);
-
-        for (int cpu = 0; cpu < n_cpus; cpu++)
-                tables[cpu].n_states = idle_states_read(root, cpu, tables[cpu].states);
-        return tables;
-}
-
-static bool is_enabled(int root, int cpu, int state)
+bool sleeps_state_enabled(int root, int cpu, int state)
 {
         char path[96];
         uint64_t disabled;
@@ -97,7 +88,7 @@ LedgerCpu *sleeps_cpus(int root, const IdleTable *tables, int n_cpus)
 
                         if (g_str_equal(info->name, "POLL"))
                                 cpus[cpu].polling |= 1u << state;
-                        if (is_enabled(root, cpu, state))
+                        if (sleeps_state_enabled(root, cpu, state))
                                 cpus[cpu].deepest_ns = info->target_residency_us * 1000ull;
                 }
         }
@@ -155,7 +146,7 @@ SleepsReader *sleeps_begin(Ctl *ctl, const uint64_t *limits_ns, int n_limits)
         reader->ctl = ctl;
         reader->session = -1;
         reader->n_cpus = sleeps_possible_cpus(ctl->root);
-        reader->tables = sleeps_tables(ctl->root, reader->n_cpus);
+        reader->tables = idle_tables_read(ctl->root, reader->n_cpus);
         reader->result.source = SLEEPS_LEDGER;
         reader->began = g_get_monotonic_time();
         if (begin_ledger(reader, limits_ns, n_limits) >= 0)

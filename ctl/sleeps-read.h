@@ -37,9 +37,11 @@ const Sleeps *sleeps_end(SleepsReader *reader);
 void sleeps_free(SleepsReader *reader);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(SleepsReader, sleeps_free)
 
-/* The idle states of `n_cpus` CPUs, as a new array, and what a ledger wants to know of each. */
-IdleTable *sleeps_tables(int root, int n_cpus);
+/* What a ledger needs of each CPU, as a new array. */
 LedgerCpu *sleeps_cpus(int root, const IdleTable *tables, int n_cpus);
+
+/* True if the state is not switched off. */
+bool sleeps_state_enabled(int root, int cpu, int state);
 
 /* The CPU's PM QoS limit in us; -1: none. */
 int64_t sleeps_latency_limit(int root, int cpu);

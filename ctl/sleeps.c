@@ -3,8 +3,11 @@
  * idlectl sleeps: how long CPUs sleep, and what ends their sleeps.
  *
  * A row per CPU: samples, mean, standard deviation, max and min, as "Let idle CPUs sleep" has them,
- * and percentiles. Then the causes, those first that cost most residency: a sleep that ends before
- * the target residency of its CPU's deepest enabled state has lost what it lacks.
+ * and percentiles. Then the causes, those first that cost most: a sleep that ends before the target
+ * residency of its CPU's deepest enabled state D has lost what it lacks. With a power table that
+ * residency has a price: the difference between D and the state of the sleep. A sleep in D itself
+ * that is too short would have been cheaper in the next shallower state, because the target
+ * residency is where both cost the same; its price is the difference to that one.
  */
 #include "sleeps.h"
 
@@ -17,6 +20,7 @@
 #include "base/number.h"
 #include "facts.h"
 #include "observe.h"
+#include "price.h"
 #include "sleeps-read.h"
 
 #define SECONDS_USUAL 10
@@ -151,6 +155,7 @@ static json_object *describe_cpu(const Sleeps *sleeps, int cpu)
 typedef struct Group {
         LedgerCause cause;
         CpuSet cpus;
+        double joules; /* lost; NaN: not known */
 } Group;
 
 static char *group_key(const LedgerCause *cause)
@@ -159,17 +164,53 @@ static char *group_key(const LedgerCause *cause)
                                cause->name ?: "", cause->unit ?: "");
 }
 
+/* The watts that the residency lost by sleeps of a CPU in `state` costs. NaN: not known. */
+static double lost_watts(const Ctl *ctl, const Sleeps *sleeps, const Prices *prices, int cpu,
+                         int state)
+{
+        const IdleTable *table = &sleeps->tables[cpu];
+        int deepest = -1, shallower = -1, from;
+
+        for (int s = 0; s < table->n_states; s++)
+                if (sleeps_state_enabled(ctl->root, cpu, s)) {
+                        shallower = deepest;
+                        deepest = s;
+                }
+        from = state < deepest ? state : shallower;
+        if (deepest < 0 || from < 0) /* nothing to lose */
+                return 0;
+        return MAX(price_find(prices, cpu, table->states[from].name) -
+                           price_find(prices, cpu, table->states[deepest].name),
+                   0);
+}
+
+static double lost_joules(const Ctl *ctl, const Sleeps *sleeps, const Prices *prices,
+                          const LedgerCause *cause)
+{
+        if (!prices)
+                return NAN;
+        if (cause->value.short_ns == 0)
+                return 0;
+        return lost_watts(ctl, sleeps, prices, cause->cpu, cause->state) *
+               (double)cause->value.short_ns / 1e9;
+}
+
 static int compare_groups(const void *a, const void *b)
 {
-        const struct cause_value *x = &(*(Group *const *)a)->cause.value;
-        const struct cause_value *y = &(*(Group *const *)b)->cause.value;
+        const Group *first = *(Group *const *)a, *second = *(Group *const *)b;
+        const struct cause_value *x = &first->cause.value, *y = &second->cause.value;
+        double p = isnan(first->joules) ? -1 : first->joules;
+        double q = isnan(second->joules) ? -1 : second->joules;
 
+        if (p != q)
+                return p < q ? 1 : -1;
         if (x->short_ns != y->short_ns)
                 return x->short_ns < y->short_ns ? 1 : -1;
         return (x->count < y->count) - (x->count > y->count);
 }
 
-static GPtrArray *group_causes(const Sleeps *sleeps, const CpuSet *cpus)
+static GPtrArray *group_causes(const Ctl *ctl, const Sleeps *sleeps, const Prices *prices,
+                               const CpuSet *cpus)
 {
         g_autoptr(GHashTable) known = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         GPtrArray *groups = g_ptr_array_new_with_free_func(g_free);
@@ -186,12 +227,14 @@ static GPtrArray *group_causes(const Sleeps *sleeps, const CpuSet *cpus)
                         group = g_new0(Group, 1);
                         group->cause = *cause;
                         group->cause.value = (struct cause_value){ 0 };
+                        group->joules = 0;
                         g_ptr_array_add(groups, group);
                         g_hash_table_insert(known, g_steal_pointer(&key), group);
                 }
                 group->cause.value.count += cause->value.count;
                 group->cause.value.slept_ns += cause->value.slept_ns;
                 group->cause.value.short_ns += cause->value.short_ns;
+                group->joules += lost_joules(ctl, sleeps, prices, cause);
                 cpuset_add(&group->cpus, cause->cpu);
         }
         g_ptr_array_sort(groups, compare_groups);
@@ -218,12 +261,15 @@ static json_object *describe_cause(const Group *group, double all)
                cause->kind == CAUSE_UNSTORED ? NAN : (double)cause->value.slept_ns / count);
         put_us(object, "residency_lost_us",
                cause->kind == CAUSE_UNSTORED ? NAN : (double)cause->value.short_ns);
+        json_put_real(object, "joules_lost_estimate",
+                      cause->kind == CAUSE_UNSTORED ? NAN : group->joules, 6);
         return object;
 }
 
-static json_object *describe_causes(const Sleeps *sleeps, const CpuSet *cpus)
+static json_object *describe_causes(const Ctl *ctl, const Sleeps *sleeps, const Prices *prices,
+                                    const CpuSet *cpus)
 {
-        g_autoptr(GPtrArray) groups = group_causes(sleeps, cpus);
+        g_autoptr(GPtrArray) groups = group_causes(ctl, sleeps, prices, cpus);
         json_object *array = json_object_new_array();
         double all = 0;
 
@@ -248,11 +294,13 @@ static CpuSet chosen_cpus(const Ctl *ctl, int n_cpus)
         return cpus;
 }
 
-static json_object *describe(Ctl *ctl, const Sleeps *sleeps, const CpuSet *cpus)
+static json_object *describe(Ctl *ctl, const Sleeps *sleeps, const Prices *prices,
+                             const CpuSet *cpus)
 {
         static const char *const sources[] = { "bpf", "idled", "sysfs" };
         json_object *answer = json_object_new_object(), *rows = json_object_new_array();
         bool counted = sleeps->source != SLEEPS_SYSFS;
+        g_autofree char *unknown = prices_unknown(prices, sleeps->tables, sleeps->totals.n_cpus);
 
         json_put_text(answer, "source", sources[sleeps->source]);
         json_put_text(answer, "source_error", sleeps->why);
@@ -264,13 +312,16 @@ static json_object *describe(Ctl *ctl, const Sleeps *sleeps, const CpuSet *cpus)
                 if (cpu < sleeps->totals.n_cpus)
                         json_object_array_add(rows, describe_cpu(sleeps, cpu));
         json_put(answer, "cpus", rows);
-        json_put(answer, "causes", counted ? describe_causes(sleeps, cpus) : NULL);
+        json_put_text(answer, "power_table", prices_name(prices));
+        json_put_text(answer, "states_without_figure", unknown);
+        json_put(answer, "causes", counted ? describe_causes(ctl, sleeps, prices, cpus) : NULL);
         return answer;
 }
 
 json_object *sleeps_ask(Ctl *ctl, int *ret_status)
 {
         g_autoptr(SleepsReader) reader = NULL;
+        g_autoptr(Prices) prices = NULL;
         int n = sleeps_possible_cpus(ctl->root);
         CpuSet cpus = chosen_cpus(ctl, n);
 
@@ -278,9 +329,12 @@ json_object *sleeps_ask(Ctl *ctl, int *ret_status)
                 *ret_status = complain("--cpus: none of the CPUs %s is online", ctl->sleeps.cpus);
                 return NULL;
         }
+        *ret_status = prices_new(ctl, &prices);
+        if (*ret_status != EXIT_FINE)
+                return NULL;
         reader = sleeps_begin(ctl, NULL, 0);
         *ret_status = observe(sleeps_usec(ctl), ctl->args, 0, NULL, NULL);
-        return describe(ctl, sleeps_end(reader), &cpus);
+        return describe(ctl, sleeps_end(reader), prices, &cpus);
 }
 
 void sleeps_cell(Table *table, json_object *object, const char *key, Style style)
@@ -327,7 +381,17 @@ static void add_text(Table *table, json_object *object, const char *key)
         table_cell(table, *text ? STYLE_PLAIN : STYLE_DIM, *text ? text : "-");
 }
 
-static void show_causes(const Screen *screen, json_object *causes)
+static void add_joules(Table *table, json_object *cause)
+{
+        double joules = json_number(cause, "joules_lost_estimate", NAN);
+
+        if (isnan(joules))
+                table_cell(table, STYLE_DIM, "-");
+        else
+                table_cellf(table, STYLE_WARN, joules == 0 ? "0 J" : "~%.3g J", joules);
+}
+
+static void show_causes(const Screen *screen, json_object *causes, bool priced)
 {
         static const char *const titles[] = { "Sleeps", "Share", "Mean", "Lost" };
         g_autoptr(Table) table = table_new();
@@ -336,6 +400,8 @@ static void show_causes(const Screen *screen, json_object *causes)
 
         for (size_t i = 0; i < G_N_ELEMENTS(titles); i++)
                 table_column(table, titles[i], true);
+        if (priced)
+                table_column(table, "Energy", true);
         table_column(table, "CPUs", false);
         table_column(table, "Ended by", false);
         table_column(table, "Unit", false);
@@ -346,6 +412,8 @@ static void show_causes(const Screen *screen, json_object *causes)
                 table_cellf(table, STYLE_PLAIN, "%.1f%%", json_number(cause, "share_percent", 0));
                 sleeps_cell(table, cause, "mean_us", STYLE_PLAIN);
                 sleeps_cell(table, cause, "residency_lost_us", STYLE_WARN);
+                if (priced)
+                        add_joules(table, cause);
                 add_text(table, cause, "cpus");
                 add_text(table, cause, "cause");
                 add_text(table, cause, "unit");
@@ -377,6 +445,9 @@ void sleeps_show(const Ctl *ctl, json_object *answer)
                 screen_sentence(screen, STYLE_DIM, text);
         }
         show_cpus(screen, json_get(answer, "cpus"));
-        if (json_length(json_get(answer, "causes")))
-                show_causes(screen, json_get(answer, "causes"));
+        if (!json_length(json_get(answer, "causes")))
+                return;
+        show_causes(screen, json_get(answer, "causes"), json_get(answer, "power_table"));
+        price_show_unknown(screen, json_text(answer, "power_table"),
+                           json_text(answer, "states_without_figure"));
 }

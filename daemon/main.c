@@ -35,6 +35,7 @@
 #include "manager/manager-explain.h"
 #include "systemd/unit-control.h"
 #include "sense/frequency-read.h"
+#include "sense/sensor.h"
 #include "sense/topology-read.h"
 #include "sense/users.h"
 #include "arguments.h"
@@ -154,11 +155,14 @@ static void print_warnings(const ManagerSetup *setup, const Config *config)
         g_autoptr(GHashTable) users = users_read(setup->root);
         ConfigMachine machine = { .root = setup->root, .users = users };
         FreqPolicy *frequency = NULL;
+        g_autofree IdleTable *idle = NULL;
         Topology *topology = NULL;
 
-        if (topology_read(setup->root, &topology) >= 0 &&
-            frequency_read(setup->root, topology, &frequency, &machine.n_frequency) < 0)
-                machine.n_frequency = 0;
+        if (topology_read(setup->root, &topology) >= 0) {
+                if (frequency_read(setup->root, topology, &frequency, &machine.n_frequency) < 0)
+                        machine.n_frequency = 0;
+                machine.idle = idle = idle_tables_read(setup->root, topology->n_cpus);
+        }
         machine.topology = topology;
         machine.frequency = frequency;
         config_log_warnings(&setup->paths, config, &machine);

@@ -7,6 +7,7 @@
  * - files that are never read (config-unread.c)
  * - CPUs that this machine cannot have (config-absent.c)
  * - users that are not in /etc/passwd
+ * - idle states that the power table of PowerTable= has no figure for
  * - executables that are scripts: the kernel executes their interpreter, so no process matches
  * - what policies request and the hardware or its drivers do not offer
  */
@@ -21,6 +22,7 @@
 #include "config/app.h"
 #include "config/config-files.h"
 #include "config/config-section.h"
+#include "config/power-table.h"
 #include "config/profile.h"
 
 #define UNMET_MAX 8
@@ -121,6 +123,21 @@ static void find_unmet(const Section *section, const PolicyInput *machine, GPtrA
         }
 }
 
+/* States that the table has no figure for count as 0 W, which makes a saving look larger. */
+static void find_unpriced(const Config *config, const ConfigMachine *machine, GPtrArray *warnings)
+{
+        Source source = section_source(config_section(config, "Evaluate"), "PowerTable");
+        g_autofree char *unknown = power_table_unknown(config->power, machine->idle,
+                                                       machine->topology->n_cpus);
+
+        if (unknown)
+                config_error_add(warnings, source.file, source.line,
+                                 "PowerTable: the table %s has no figure for %s of this machine, "
+                                 "expected a line for each state in [States]; without one a state "
+                                 "counts as 0 W",
+                                 config->power->name, unknown);
+}
+
 void config_find_warnings(const ConfigPaths *paths, const Config *config,
                           const ConfigMachine *machine, GPtrArray *warnings)
 {
@@ -133,6 +150,8 @@ void config_find_warnings(const ConfigPaths *paths, const Config *config,
         config_find_unread(paths, warnings);
         if (machine->topology)
                 config_find_absent(config, &machine->topology->possible, warnings);
+        if (machine->topology && machine->idle && config->power)
+                find_unpriced(config, machine, warnings);
         for (guint i = 0; i < config->apps->len; i++) {
                 const App *app = config->apps->pdata[i];
 

@@ -131,6 +131,26 @@ double power_table_watts(const PowerTable *table, const Topology *topology, cons
         return sum;
 }
 
+char *power_table_unknown(const PowerTable *table, const IdleTable *idle, int n_cpus)
+{
+        g_autoptr(GPtrArray) names = g_ptr_array_new();
+
+        if (isnan(power_table_find(table, "C0")))
+                g_ptr_array_add(names, (gpointer) "C0");
+        for (int cpu = 0; cpu < n_cpus; cpu++)
+                for (int s = 0; s < idle[cpu].n_states; s++) {
+                        const char *name = idle[cpu].states[s].name;
+
+                        if (isnan(power_table_find(table, name)) &&
+                            !g_ptr_array_find_with_equal_func(names, name, g_str_equal, NULL))
+                                g_ptr_array_add(names, (gpointer)name);
+                }
+        if (names->len == 0)
+                return NULL;
+        g_ptr_array_add(names, NULL);
+        return g_strjoinv(", ", (char **)names->pdata);
+}
+
 /* Says which sections and keys there are: any state's name may be one. */
 static char *check_key(const char *section, const char *key, void *userdata)
 {

@@ -63,6 +63,10 @@ double power_table_price(const PowerTable *table, const char *const *states, con
 double power_table_watts(const PowerTable *table, const Topology *topology, const IdleTable *idle,
                          const Snapshot *snapshot);
 
+/* C0 and the states in `idle` (`n_cpus` tables) that have no figure, as a new string such as "C1E,
+ * C8"; NULL: all have one. */
+char *power_table_unknown(const PowerTable *table, const IdleTable *idle, int n_cpus);
+
 /* The table as the text of a file, a new string. */
 char *power_table_format(const PowerTable *table);
 

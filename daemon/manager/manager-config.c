@@ -163,10 +163,15 @@ static void use_log_level(const Manager *manager, int before)
 static void log_warnings(const Manager *manager)
 {
         g_autoptr(GHashTable) users = users_read(manager->setup.root);
+        g_autofree IdleTable *idle = manager->config->power
+                                             ? idle_tables_read(manager->setup.root,
+                                                                manager->topology->n_cpus)
+                                             : NULL;
         const ConfigMachine machine = { .root = manager->setup.root,
                                         .topology = manager->topology,
                                         .frequency = manager->frequency,
                                         .n_frequency = manager->n_frequency,
+                                        .idle = idle,
                                         .users = users };
 
         config_log_warnings(&manager->setup.paths, manager->config, &machine);

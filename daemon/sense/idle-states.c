@@ -4,6 +4,7 @@
  */
 #include "sense/sensor.h"
 
+#include <glib.h>
 #include <stdio.h>
 
 #include "base/file.h"
@@ -36,4 +37,13 @@ int idle_states_read(int root, int cpu, IdleState *ret_states)
                 ret_states[n] = info;
         }
         return n;
+}
+
+IdleTable *idle_tables_read(int root, int n_cpus)
+{
+        IdleTable *tables = g_new0(IdleTable, (gsize)n_cpus);
+
+        for (int cpu = 0; cpu < n_cpus; cpu++)
+                tables[cpu].n_states = idle_states_read(root, cpu, tables[cpu].states);
+        return tables;
 }

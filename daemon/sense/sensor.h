@@ -59,6 +59,9 @@ void sensors_reopen(Sensors *sensors, Sense sense, const Topology *topology);
  * Returns how many; 0 if the machine has none. */
 int idle_states_read(int root, int cpu, IdleState *ret_states);
 
+/* Those of the CPUs up to `n_cpus`, as a new array. */
+IdleTable *idle_tables_read(int root, int n_cpus);
+
 /* FAST: tasks waited for a CPU for 40 ms within 500 ms; such a short window requires
  * CAP_SYS_RESOURCE. SLOW: 200 ms within 2 s, reported at the ends of the kernel's own averaging
  * periods of 2 s; since Linux 6.5 without privilege. */

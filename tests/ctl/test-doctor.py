@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """idlectl doctor: a machine in good order, and one with each defect."""
+import contextlib
 import json
 import os
+import re
 import shutil
 import tempfile
+import threading
+import time
 import unittest
 from pathlib import Path
 
@@ -49,6 +53,12 @@ DEFECTS = [
     ("no CAP_BPF", {"proc/self/status": "Name:\tx\nCapBnd:\t0000007fffffffff\n"}, "capabilities",
      "CAP_BPF", "container"),
 ]
+
+
+def write_over(path, text):
+    """In one step, and into the same file, which is open for reading elsewhere; it never gets shorter."""
+    with open(path, "r+b", buffering=0) as file:
+        file.write(text.encode())
 
 
 class Doctor(TestCase):
@@ -124,6 +134,96 @@ class Doctor(TestCase):
                 self.assertTrue(text.endswith("1 thing is wrong\n"))
                 for step in reversed(undo):
                     step()
+
+    @contextlib.contextmanager
+    def asleep(self, state):
+        """All CPUs pass the time in this state; with None in sleeps that do not end."""
+        stop = threading.Event()
+        stat = self.root / "proc/stat"
+        times = list(self.root.glob(f"{CPUS}/cpu*/cpuidle/state{state}/time"))
+        usages = [path.with_name("usage") for path in times]
+        self.write({str(path.relative_to(self.root)): path.read_text().strip()
+                    for path in [stat, *times, *usages]})
+
+        def live():
+            begin, ticks = time.monotonic(), 0
+            while not stop.wait(0.05):
+                passed = int((time.monotonic() - begin) * 100) - ticks
+                ticks += passed
+                text = re.sub(r"(?m)^(cpu\d+(?: \d+){3}) (\d+)",
+                              lambda m, passed=passed: f"{m[1]} {int(m[2]) + passed}", stat.read_text())
+                for paths, more in (times, passed * 10000), (usages, passed):
+                    for path in paths:
+                        write_over(path, f"{int(path.read_text()) + more}\n")
+                write_over(stat, text)
+        thread = threading.Thread(target=live)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
+
+    def costs(self, *arguments):
+        answer = json.loads(self.doctor("--json", *arguments).stdout)
+        return answer, [f["cost_watts_at_most_estimate"] for f in answer["findings"] if f["level"] == "wrong"]
+
+    def assert_about(self, found, expected):
+        """On a busy machine the writer of the counters is late, and CPUs then seem busy."""
+        self.assertTrue(0.6 * expected < found < 1.02 * expected, f"{found} W, expected {expected} W")
+
+    def test_cost_in_watts(self):
+        """8 CPUs share one package, so each has an eighth of its power. All sleep in C1E."""
+        table = Path(self.directory, "mine.conf")
+        table.write_text("[States]\nC0=90\nC1E=40\nC6=20\nC10=8\nC6S=10\n")
+        off = {CPUS + f"/cpu{cpu}/cpuidle/state2/disable": "1" for cpu in (2, 3)}
+        cases = [("two CPUs", off, 2 * (40 - 8) / 8),
+                 ("an E-core", {CPUS + "/cpu4/cpuidle/state2/disable": "1"}, (40 - 10) / 8),
+                 ("a limit that C6 and C10 do not meet",
+                  {CPUS + "/cpu1/power/pm_qos_resume_latency_us": "20"}, (40 - 8) / 8),
+                 ("everything", {"proc/cmdline": "intel_idle.max_cstate=1"}, 40 - 8),
+                 ("a cost without watts", {"proc/cmdline": "nohz=off"}, None)]
+        with self.asleep(1):
+            for name, files, watts in cases:
+                with self.subTest(name):
+                    undo = [self.put(self.root / file, text) for file, text in files.items()]
+                    answer, found = self.costs("--power", str(table))
+                    self.assertEqual(answer["power_table"], str(table))
+                    for step in undo:
+                        step()
+                    if watts is None:
+                        self.assertEqual(found, [None])
+                    else:
+                        self.assert_about(found[0], watts)
+
+    def test_cost_of_a_sleep_that_goes_on(self):
+        """The counters do not say in which state it is; one that is switched off it cannot be."""
+        table = Path(self.directory, "mine.conf")
+        table.write_text("[States]\nC0=90\nC1E=40\nC6=20\nC10=8\nC6S=10\n")
+        self.write({CPUS + f"/cpu2/cpuidle/state{state}/disable": "1" for state in (2, 3)})
+        with self.asleep(None):
+            found = self.costs("--power", str(table))[1]
+        self.assertEqual(len(found), 2)  # states
+        for watts in found:
+            self.assert_about(watts, (40 - 8) / 8)
+
+    def test_cost_without_a_table(self):
+        self.write({CPUS + "/cpu2/cpuidle/state2/disable": "1"})
+        answer, found = self.costs()
+        self.assertEqual((answer["power_table"], answer["power_table_missing"], found), (None, True, [None]))
+        self.assertIn("estimate --fit", self.doctor().stdout)
+
+    def test_cost_of_an_unknown_state(self):
+        table = Path(self.directory, "short.conf")
+        table.write_text("[States]\nC0=90\nC6=20\n")
+        self.write({CPUS + "/cpu2/cpuidle/state2/disable": "1"})
+        with self.asleep(1):
+            self.assertEqual(self.costs("--power", str(table))[1], [None])
+
+    def test_bad_table(self):
+        result = self.doctor("--power", "nonsuch")
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn("nonsuch", result.stderr)
 
     def test_virtual_machine(self):
         """The host decides: that is nothing wrong."""

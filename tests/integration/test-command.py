@@ -216,6 +216,16 @@ class CheckAndDaemon(Agreement):
         self.assert_accepted(r'apps/a\.conf:2: Executable: found "/usr/bin/script", a script.*'
                              r'/usr/bin/python3.*; expected Comm=, Unit= or Cgroup=')
 
+    def test_power_table_without_a_state(self):
+        self.write_config('idled.conf', '[Daemon]\nPolicies=userspace\n[Evaluate]\nPowerTable=mine\n')
+        figures = '[States]\nC0=40\nC1E=30\nC6=9\nC10=7\nC6S=8\n'
+        self.write_config('power/mine.conf', figures)
+        self.assert_accepted()
+        self.write_config('power/mine.conf', figures.replace('C6=9\n', '').replace('C6S=8\n', ''))
+        self.assert_accepted(r'idled\.conf:4: PowerTable: .* mine has no figure for C6, C6S of this machine')
+        self.write_config('power/mine.conf', figures.replace('C0=40\n', ''))
+        self.assert_accepted(r'idled\.conf:4: PowerTable: .* no figure for C0, POLL of this machine')
+
     def test_what_drivers_do_not_offer(self):
         self.write_config('idled.conf', '[Daemon]\nPolicies=cpufreq\n')
         self.write_config('policies/cpufreq.conf', '[Policy]\nGovernor=nonsuch powersave\nMaxFrequency=2GHz\n'

@@ -184,6 +184,94 @@ class Delivered(SleepsTest):
         self.assertLess(found["2"]["violations"], 0.1 * found["2"]["wakeups"])
 
 
+class Costs(SleepsTest):
+    """A package with 4 CPUs draws 60 W, 30 W in C1 and 6 W in C6. The module's energy is the truth. Threads of
+    a core share its state, so both threads of core 1 are held: half of the package."""
+
+    TABLE = "[States]\nC0=60\nC1=30\nC6=6\n"
+    WINDOW = 20
+
+    def setUp(self):
+        self.guest.run("rmmod pmlab; insmod /share/pmlab.ko state_names=C1,C6 latency_us=2,133 "
+                       "residency_us=2,600 pkg_power_mw=60000,30000,6000 uncore_mw=0 gated_from=2")
+        self.addCleanup(self.guest.run, "rmmod pmlab; insmod /share/pmlab.ko")
+        self.guest.run(f"for p in {CPU}/cpufreq/policy*; do echo performance >$p/scaling_governor; done")
+        self.write("/etc/idled/power/machine.conf", self.TABLE)
+        self.configure("[Daemon]\nPolicies=latency\n")
+        self.start()
+
+    def drawn(self):
+        cores, uncore, _ = map(int, self.guest.read(f"cat {PARAMETERS}/drawn").split())
+        return (cores + uncore) / 1e6
+
+    def hold(self, name, limit, cpus):
+        self.guest.run(f"systemd-run -q --unit={name} idlectl hold --latency {limit} --cpus {cpus}")
+        self.addCleanup(self.guest.run, f"systemctl stop {name}", check=False)
+
+    def watts(self, command):
+        """The watts that the package drew while the command ran, and its answer."""
+        before, begin = self.drawn(), float(self.guest.read("cut -d' ' -f1 /proc/uptime"))
+        text = self.guest.read(command, timeout=600)
+        after, end = self.drawn(), float(self.guest.read("cut -d' ' -f1 /proc/uptime"))
+        return (after - before) / (end - begin), text
+
+    def test_estimate_against_the_truth(self):
+        without, _ = self.watts(f"idlectl sleeps --json --seconds {self.WINDOW}")
+        self.hold("strict", "50us", "2-3")
+        self.wait_for("a hold", lambda: len(self.string("Holds").split()) == 2)
+        held, text = self.watts(f"idlectl holds --measure --seconds {self.WINDOW} --json")
+        answer = json.loads(text)
+        cost = answer["holds"][0]["measured"]["cost_watts_estimate"]
+        print(f"a hold of two CPUs: estimated {cost:.2f} W, drawn {held:.2f} instead of {without:.2f} W; "
+              f"RAPL {answer['power']['package_watts']}")
+        self.assertEqual(answer["power"]["power_table"], "machine")
+        self.assertIsNone(answer["power"]["states_without_figure"])
+        self.assertAlmostEqual(answer["power"]["package_watts"], held, delta=0.2 * held)
+        self.assertAlmostEqual(cost, held - without, delta=0.25 * (held - without))
+
+    def test_of_two_equal_holds_neither_costs(self):
+        self.hold("one", "50us", "2-3")
+        self.hold("two", "50us", "3")
+        self.hold("loose", "1ms", "0-1")
+        self.wait_for("holds", lambda: len(self.string("Holds").split()) == 4)
+        text = self.guest.read("idlectl holds --measure --seconds 5 --json")
+        costs = {hold["cpus"]: hold["measured"]["cost_watts_estimate"] for hold in json.loads(text)["holds"]}
+        print(costs)
+        self.assertEqual((costs["3"], costs["0-1"]), (0, 0))
+        self.assertTrue(3 < costs["2-3"] < 6.1, costs)
+
+    def test_causes_by_joules(self):
+        """Sleeps take 500 us, and C6 needs 600 us. A CPU has a quarter of the 24 W between C1 and C6."""
+        answer = self.measure(f"echo timer {TARGET} 500 2000 >{WAKE}; "
+                              f"while [ $(cat {WAKE}) -gt 0 ]; do sleep 0.5; done")
+        self.assertEqual(answer["power_table"], "machine")
+        joules = [c["joules_lost_estimate"] for c in answer["causes"]]
+        self.assertEqual(joules, sorted(joules, reverse=True))
+        row = next(c for c in answer["causes"] if KINDS["timer"](c))
+        print(f"{row['sleeps']} timers: {row['residency_lost_us']} us, {row['joules_lost_estimate']} J")
+        seconds = row["residency_lost_us"] / 1e6
+        self.assertGreater(seconds, 0)
+        # Some sleeps are in POLL, at 60 W.
+        self.assertTrue(0.999 * (30 - 6) / 4 <= row["joules_lost_estimate"] / seconds <= (60 - 6) / 4, row)
+
+    def test_no_table(self):
+        self.guest.run("rm /etc/idled/power/machine.conf")
+        self.hold("one", "50us", "2-3")
+        self.wait_for("a hold", lambda: len(self.string("Holds").split()) == 2)
+        answer = json.loads(self.guest.read("idlectl holds --measure --seconds 1 --json"))
+        self.assertIsNone(answer["power"]["power_table"])
+        self.assertIsNone(answer["holds"][0]["measured"]["cost_watts_estimate"])
+        self.assertIn("estimate --fit", self.guest.read("idlectl holds --measure --seconds 1"))
+
+    def test_doctor(self):
+        """A state that is switched off, by the watts that it would have saved."""
+        self.guest.run(f"for s in {CPU}/cpu[23]/cpuidle/state2; do echo 1 >$s/disable; done")
+        answer = json.loads(self.guest.run("idlectl doctor --json", check=False).output)
+        row = next(f for f in answer["findings"] if f["check"] == "idle states")
+        print(f"C6 off on two CPUs: at most {row['cost_watts_at_most_estimate']} W")
+        self.assertTrue(6 < row["cost_watts_at_most_estimate"] <= 12.01, row)
+
+
 class Refused(SleepsTest):
     def test_without_rights_counters_and_the_remedy(self):
         text = self.guest.read("setpriv --reuid=65534 --regid=65534 --clear-groups "

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Prices of idle states.
+ */
+#include "price.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "estimate.h"
+#include "sense/topology-read.h"
+
+struct Prices {
+        PowerTable *table;
+        Topology *topology;
+        int *n_online; /* by package */
+};
+
+static const char *asked; /* NULL: not given */
+
+static int take_power(Ctl *ctl, const char *text)
+{
+        asked = text;
+        return EXIT_FINE;
+}
+
+const VerbOption price_option[] = {
+        { "power", "NAME", "the power table, to estimate watts", take_power },
+        { 0 },
+};
+
+bool price_asked(void)
+{
+        return asked;
+}
+
+int prices_new(const Ctl *ctl, Prices **ret_prices)
+{
+        PowerTable *table = estimate_table(ctl, asked, asked != NULL);
+        g_autoptr(Prices) prices = NULL;
+        int r;
+
+        *ret_prices = NULL;
+        if (!table)
+                return asked ? EXIT_FAILED : EXIT_FINE;
+        prices = g_new0(Prices, 1);
+        prices->table = table;
+        r = topology_read(ctl->root, &prices->topology);
+        if (r < 0)
+                return complain("%s: failed to read the CPUs: %s",
+                                ctl->root_path ? ctl->root_path : "/", g_strerror(-r));
+        prices->n_online = g_new0(int, (gsize)prices->topology->n_packages);
+        CPUSET_FOREACH(cpu, &prices->topology->online)
+                prices->n_online[prices->topology->cpus[cpu].package]++;
+        *ret_prices = g_steal_pointer(&prices);
+        return EXIT_FINE;
+}
+
+void prices_free(Prices *prices)
+{
+        if (!prices)
+                return;
+        power_table_free(prices->table);
+        topology_free(prices->topology);
+        g_free(prices->n_online);
+        g_free(prices);
+}
+
+const char *prices_name(const Prices *prices)
+{
+        return prices ? prices->table->name : NULL;
+}
+
+const Topology *prices_topology(const Prices *prices)
+{
+        return prices->topology;
+}
+
+static double share_out(const Prices *prices, int cpu, double watts)
+{
+        int package = cpu < prices->topology->n_cpus ? prices->topology->cpus[cpu].package : -1;
+
+        return package < 0 ? NAN : watts / prices->n_online[package];
+}
+
+double price_find(const Prices *prices, int cpu, const char *state)
+{
+        return share_out(prices, cpu, power_table_find(prices->table, state));
+}
+
+double price_lowest(const Prices *prices, int cpu)
+{
+        double lowest = NAN;
+
+        for (guint i = 0; i < prices->table->states->len; i++)
+                lowest = fmin(lowest, g_array_index(prices->table->states, PowerState, i).watts);
+        return share_out(prices, cpu, lowest);
+}
+
+char *prices_unknown(const Prices *prices, const IdleTable *tables, int n_cpus)
+{
+        return prices ? power_table_unknown(prices->table, tables, n_cpus) : NULL;
+}
+
+void price_show_unknown(const Screen *screen, const char *table, const char *unknown)
+{
+        g_autofree char *text = g_strdup_printf("The power table %s has no figure for %s.", table,
+                                                unknown);
+
+        if (*unknown)
+                screen_sentence(screen, STYLE_WARN, text);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What time in an idle state costs: the watts of a power table, shared out among the CPUs of each
+ * package. All that follows from it is an estimate.
+ */
+#ifndef IDLED_PRICE_H
+#define IDLED_PRICE_H
+
+#include "config/power-table.h"
+#include "ctl.h"
+
+/* --power, for verbs that print what sleeps cost. */
+extern const VerbOption price_option[];
+
+/* True if it was given. */
+bool price_asked(void);
+
+typedef struct Prices Prices;
+
+/* The prices of the table that --power names, else of this machine's own. `*ret_prices` is NULL if
+ * the machine has no table and none was asked for. Returns the exit status, after a message if it
+ * is not EXIT_FINE. */
+int prices_new(const Ctl *ctl, Prices **ret_prices);
+void prices_free(Prices *prices);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Prices, prices_free)
+
+/* The name of the table; NULL if there are no prices. */
+const char *prices_name(const Prices *prices);
+
+const Topology *prices_topology(const Prices *prices);
+
+/* The watts of one CPU in a state. NaN: the table has no figure, or the CPU is offline. */
+double price_find(const Prices *prices, int cpu, const char *state);
+
+/* That of the cheapest state of the table. */
+double price_lowest(const Prices *prices, int cpu);
+
+/* The states of CPUs without a figure, as a new string such as "C1E, C8"; NULL: there are none, or
+ * no prices. `tables` has `n_cpus` entries. */
+char *prices_unknown(const Prices *prices, const IdleTable *tables, int n_cpus);
+
+/* Prints that the table has no figure for these; nothing if `unknown` is "". */
+void price_show_unknown(const Screen *screen, const char *table, const char *unknown);
+
+#endif
