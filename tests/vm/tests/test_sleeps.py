@@ -131,6 +131,21 @@ class Counts(SleepsTest):
         self.assertEqual(answer["source"], "idled", answer["source_error"])
         self.assert_sums(answer)
 
+    def test_what_is_off_is_not_lost(self):
+        """Without C3, C6 and C7 a sleep of 1.1 ms is as good as any, also by the ledger of idled."""
+        states = f"{CPU}/cpu{TARGET}/cpuidle/state[3-9]/disable"
+        self.guest.run(f"for s in {states}; do echo 1 >$s; done")
+        self.addCleanup(self.guest.run, f"for s in {states}; do echo 0 >$s; done")
+        self.start()
+        for name, prefix in ("bpf", ""), ("idled", "setpriv --bounding-set=-all --inh-caps=-all "):
+            with self.subTest(name):
+                answer = json.loads(self.guest.read(
+                    f"{prefix}idlectl sleeps --json --cpus {TARGET} -- sh -c 'echo timer {TARGET} 1100 300 >{WAKE}; "
+                    f"while [ $(cat {WAKE}) -gt 0 ]; do sleep 0.5; done'"))
+                self.assertEqual(answer["source"], name, answer["source_error"])
+                row = next(c for c in answer["causes"] if KINDS["timer"](c))
+                self.assertLess(row["residency_lost_us"] / row["sleeps"], 100, row)
+
     def test_a_sleep_in_progress_is_seen(self):
         answer = self.measure("sleep 2", "0-3")
         asleep = [c for c in answer["cpus"] if c["asleep_us"]]
@@ -164,7 +179,7 @@ class Sampling(SleepsTest):
         super().setUpClass()
 
     def wakeups(self, command):
-        """Of CPUs 1 to 3, a second."""
+        """Wake-ups a second, by CPU, of CPUs 1 to 3."""
         answer = json.loads(self.guest.read(
             f"taskset -c 0 idlectl sleeps --json --cpus 1-3 -- sh -c '{command}'", timeout=600))
         self.assertEqual(answer["source"], "bpf", answer["source_error"])
