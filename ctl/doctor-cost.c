@@ -6,7 +6,6 @@
 
 #include <math.h>
 
-#include "sleeps-read.h"
 #include "watch.h"
 
 #define SAMPLE_USEC 1000000
@@ -63,38 +62,32 @@ static double cheapest(const DoctorCost *cost, int cpu)
         return lowest;
 }
 
-/* The deepest state that is enabled and leaves within the CPU's latency limit. A sleep that goes on
- * may be credited to a deeper one: the kernel's counters have it only when it ends. */
-static int deepest_permitted(const DoctorCost *cost, int cpu, const IdleState *states, int n)
-{
-        int64_t limit_us = sleeps_latency_limit(cost->root, cpu);
-
-        for (int s = n; s-- > 1;)
-                if (sleeps_state_enabled(cost->root, cpu, s) &&
-                    (limit_us < 0 || states[s].exit_latency_us <= limit_us))
-                        return s;
-        return 0;
-}
-
 /* What the CPU's sleeps cost above a state of `lowest` watts. NaN: not known. */
 static double excess(const DoctorCost *cost, int cpu, double lowest, const char *idle)
 {
         const Snapshot *seen = cost->watch->seen;
         const Residency *row = seen->residency ? &seen->residency[cpu] : NULL;
-        IdleState states[IDLE_STATES_MAX];
-        int n = idle_states_read(cost->root, cpu, states), deepest;
+        IdleTable table = { 0 };
+        uint16_t permitted;
         double watts = 0;
+        int deepest = 0;
 
         if (!cpuset_has(&seen->cpus, cpu))
                 return NAN;
-        if (!row || n <= 0 || row->n_states != n) {
+        table.n_states = idle_states_read(cost->root, cpu, table.states);
+        if (!row || table.n_states <= 0 || row->n_states != table.n_states) {
                 double more = price_find(cost->prices, cpu, idle) - lowest;
 
                 return more < 0 ? 0 : (1 - (double)seen->busy[cpu]) * more;
         }
-        deepest = deepest_permitted(cost, cpu, states, n);
-        for (int s = 0; s < n; s++) {
-                double more = price_find(cost->prices, cpu, states[MIN(s, deepest)].name) - lowest;
+        /* A sleep that goes on may be credited to a state that the CPU may not enter: the kernel's
+         * counters have it only when it ends. */
+        permitted = idle_states_permitted(cost->root, cpu, &table);
+        for (int s = 0; s < table.n_states; s++)
+                deepest = permitted >> s & 1 ? s : deepest;
+        for (int s = 0; s < table.n_states; s++) {
+                const char *state = table.states[MIN(s, deepest)].name;
+                double more = price_find(cost->prices, cpu, state) - lowest;
 
                 if (row->share[s] > 0 && !(more < 0))
                         watts += (double)row->share[s] * more;

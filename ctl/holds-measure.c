@@ -125,7 +125,7 @@ static double cost_watts(const Measurement *measurement, json_object *hold, int 
 
         of.others_us = other_limit_us(measurement->holds, hold, cpu, totals->n_cpus);
         for (int s = 0; s < of.table->n_states; s++) {
-                if (sleeps_state_enabled(measurement->root, cpu, s))
+                if (idle_state_enabled(measurement->root, cpu, s))
                         of.enabled |= (uint16_t)(1u << s);
                 of.watts[s] = price_find(measurement->prices, cpu, of.table->states[s].name);
         }

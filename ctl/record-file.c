@@ -162,7 +162,7 @@ static void read_cpus(Recorder *recorder, bool slow)
                                              : read_khz(root, cpu, "scaling_cur_freq");
                 if (!slow)
                         continue;
-                limit = sleeps_latency_limit(root, cpu);
+                limit = idle_latency_limit(root, cpu);
                 row->latency_limit_us = limit < 0 ? NAN : (double)limit;
                 row->min_khz = read_khz(root, cpu, "scaling_min_freq");
                 row->max_khz = read_khz(root, cpu, "scaling_max_freq");

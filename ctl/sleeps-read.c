@@ -52,43 +52,20 @@ int sleeps_possible_cpus(int root)
         return n;
 }
 
-bool sleeps_state_enabled(int root, int cpu, int state)
-{
-        char path[96];
-        uint64_t disabled;
-
-        snprintf(path, sizeof(path), "sys/devices/system/cpu/cpu%d/cpuidle/state%d/disable", cpu,
-                 state);
-        return file_read_u64(root, path, &disabled) < 0 || disabled == 0;
-}
-
-/* "n/a" there is no latency at all. */
-int64_t sleeps_latency_limit(int root, int cpu)
-{
-        char path[96], text[24];
-        uint64_t limit = 0;
-
-        snprintf(path, sizeof(path), "sys/devices/system/cpu/cpu%d/power/pm_qos_resume_latency_us",
-                 cpu);
-        if (file_read_value(root, path, text, sizeof(text)) < 0)
-                return -1;
-        if (g_str_equal(text, "n/a"))
-                return 0;
-        return file_read_u64(root, path, &limit) < 0 || limit == 0 ? -1 : (int64_t)limit;
-}
-
 LedgerCpu *sleeps_cpus(int root, const IdleTable *tables, int n_cpus)
 {
         LedgerCpu *cpus = g_new0(LedgerCpu, (size_t)n_cpus);
 
         for (int cpu = 0; cpu < n_cpus; cpu++) {
-                cpus[cpu].latency_us = sleeps_latency_limit(root, cpu);
+                uint16_t permitted = idle_states_permitted(root, cpu, &tables[cpu]);
+
+                cpus[cpu].latency_us = idle_latency_limit(root, cpu);
                 for (int state = 0; state < tables[cpu].n_states; state++) {
                         const IdleState *info = &tables[cpu].states[state];
 
                         if (g_str_equal(info->name, "POLL"))
                                 cpus[cpu].polling |= 1u << state;
-                        if (sleeps_state_enabled(root, cpu, state))
+                        if (permitted >> state & 1)
                                 cpus[cpu].deepest_ns = info->target_residency_us * 1000ull;
                 }
         }

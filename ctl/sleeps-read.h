@@ -40,12 +40,6 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(SleepsReader, sleeps_free)
 /* What a ledger needs of each CPU, as a new array. */
 LedgerCpu *sleeps_cpus(int root, const IdleTable *tables, int n_cpus);
 
-/* True if the state is not switched off. */
-bool sleeps_state_enabled(int root, int cpu, int state);
-
-/* The CPU's PM QoS limit in us; -1: none. */
-int64_t sleeps_latency_limit(int root, int cpu);
-
 /* How many CPUs the machine may have: the highest number and 1. */
 int sleeps_possible_cpus(int root);
 

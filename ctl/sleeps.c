@@ -4,10 +4,10 @@
  *
  * A row per CPU: samples, mean, standard deviation, max and min, as "Let idle CPUs sleep" has them,
  * and percentiles. Then the causes, those first that cost most: a sleep that ends before the target
- * residency of its CPU's deepest enabled state D has lost what it lacks. With a power table that
- * residency has a price: the difference between D and the state of the sleep. A sleep in D itself
- * that is too short would have been cheaper in the next shallower state, because the target
- * residency is where both cost the same; its price is the difference to that one.
+ * residency of D, the deepest state that its CPU may enter, has lost what it lacks. With a power
+ * table that residency has a price: the difference between D and the state of the sleep. A sleep in
+ * D itself that is too short would have been cheaper in the next shallower state, because the
+ * target residency is where both cost the same; its price is the difference to that one.
  */
 #include "sleeps.h"
 
@@ -18,6 +18,7 @@
 #include "base/cpuset-text.h"
 #include "base/file.h"
 #include "base/number.h"
+#include "sense/sensor.h"
 #include "facts.h"
 #include "observe.h"
 #include "price.h"
@@ -165,10 +166,11 @@ static double lost_watts(const Ctl *ctl, const Sleeps *sleeps, const Prices *pri
                          int state)
 {
         const IdleTable *table = &sleeps->tables[cpu];
+        uint16_t permitted = idle_states_permitted(ctl->root, cpu, table);
         int deepest = -1, shallower = -1, from;
 
         for (int s = 0; s < table->n_states; s++)
-                if (sleeps_state_enabled(ctl->root, cpu, s)) {
+                if (permitted >> s & 1) {
                         shallower = deepest;
                         deepest = s;
                 }

@@ -20,6 +20,7 @@ typedef struct TopCpu {
         double mhz;         /* NaN: not read, because it was idle, or there is no cpufreq */
         int64_t limit_us;   /* latency limit; TOP_LIMIT_NONE */
         bool parked;
+        int frequency_fd, limit_fd; /* of scaling_cur_freq and the latency limit; -1: not open */
 } TopCpu;
 
 typedef struct TopRow {

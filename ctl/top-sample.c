@@ -9,9 +9,11 @@
 #include "top.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cpuset-text.h"
 #include "base/file.h"
@@ -20,6 +22,9 @@
 
 #define SLOW_USEC  (990 * 1000)
 #define BUSY_LEAST 0.01
+
+/* The descriptors of so many CPUs are kept open: two for each, of 1024 by default. */
+#define CPUS_KEPT 128
 
 int top_init(Top *top, Ctl *ctl, const char *table_name)
 {
@@ -41,7 +46,9 @@ int top_init(Top *top, Ctl *ctl, const char *table_name)
         for (int i = 0; i < n; i++)
                 top->celsius[i] = top->estimated_watts[i] = NAN;
         for (int i = 0; i < watch->topology->n_cpus; i++)
-                top->cpus[i] = (TopCpu){ .mhz = NAN, .limit_us = TOP_LIMIT_NONE };
+                top->cpus[i] = (TopCpu){
+                        .mhz = NAN, .limit_us = TOP_LIMIT_NONE, .frequency_fd = -1, .limit_fd = -1
+                };
         return 0;
 }
 
@@ -49,6 +56,10 @@ void top_done(Top *top)
 {
         temperatures_done(&top->temperatures);
         power_table_free(top->table);
+        for (int i = 0; i < top->watch->topology->n_cpus; i++) {
+                fd_close(&top->cpus[i].frequency_fd);
+                fd_close(&top->cpus[i].limit_fd);
+        }
         watch_free(top->watch);
         g_free(top->cpus);
         g_free(top->celsius);
@@ -56,15 +67,38 @@ void top_done(Top *top)
         g_array_unref(top->rows);
 }
 
-/* "n/a" is a latency of zero, and "0" is none. */
-static int64_t read_limit(int root, int cpu)
+/* The value of a small file of the CPU; false if it cannot be read. Descriptors are kept, because
+ * the kernel frees a closed one after a grace period of RCU, for which it wakes another CPU. Where
+ * a CPU went offline, they are opened again. */
+static bool read_kept(const Top *top, int cpu, int *fd, const char *file, char text[32])
 {
-        char path[80], text[32];
+        char path[96];
+        ssize_t n;
+
+        snprintf(path, sizeof(path), "sys/devices/system/cpu/cpu%d/%s", cpu, file);
+        if (*fd < 0)
+                *fd = openat(top->watch->root, path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+        if (*fd < 0)
+                return false;
+        n = pread(*fd, text, 31, 0);
+        if (n <= 0 || cpu >= CPUS_KEPT) {
+                close(*fd);
+                *fd = -1;
+        }
+        if (n <= 0)
+                return false;
+        text[n] = '\0';
+        text[strcspn(text, "\n")] = '\0';
+        return true;
+}
+
+/* "n/a" is a latency of zero, and "0" is none. */
+static int64_t read_limit(Top *top, int cpu)
+{
+        char text[32];
         uint64_t us;
 
-        snprintf(path, sizeof(path), "sys/devices/system/cpu/cpu%d/power/pm_qos_resume_latency_us",
-                 cpu);
-        if (file_read_value(root, path, text, sizeof(text)) < 0)
+        if (!read_kept(top, cpu, &top->cpus[cpu].limit_fd, "power/pm_qos_resume_latency_us", text))
                 return TOP_LIMIT_NONE;
         if (strcmp(text, "n/a") == 0)
                 return 0;
@@ -92,9 +126,20 @@ static void read_slow(Top *top)
         top->slow_usec = now;
         read_parked(top);
         CPUSET_FOREACH(cpu, &top->watch->topology->online)
-                top->cpus[cpu].limit_us = read_limit(top->watch->root, cpu);
+                top->cpus[cpu].limit_us = read_limit(top, cpu);
         temperatures_read(&top->temperatures, top->watch->root, top->celsius,
                           top->watch->topology->n_packages);
+}
+
+/* In MHz; NaN: not known. */
+static double read_frequency(Top *top, int cpu)
+{
+        char text[32];
+        uint64_t khz;
+
+        if (!read_kept(top, cpu, &top->cpus[cpu].frequency_fd, "cpufreq/scaling_cur_freq", text))
+                return NAN;
+        return u64_parse(text, &khz) == 0 ? (double)khz / 1000 : NAN;
 }
 
 static void read_frequencies(Top *top)
@@ -102,16 +147,10 @@ static void read_frequencies(Top *top)
         const Snapshot *seen = top->watch->seen;
 
         CPUSET_FOREACH(cpu, &seen->cpus) {
-                char path[80];
-                uint64_t khz;
-
                 top->cpus[cpu].mhz = NAN;
                 if ((double)seen->busy[cpu] < BUSY_LEAST)
                         continue;
-                snprintf(path, sizeof(path),
-                         "sys/devices/system/cpu/cpu%d/cpufreq/scaling_cur_freq", cpu);
-                if (file_read_u64(top->watch->root, path, &khz) == 0)
-                        top->cpus[cpu].mhz = (double)khz / 1000;
+                top->cpus[cpu].mhz = read_frequency(top, cpu);
         }
 }
 

@@ -110,22 +110,26 @@ static int read_options(sd_bus_message *message, LedgerConfig *config, sd_bus_er
         return r < 0 ? r : sd_bus_message_exit_container(message);
 }
 
-/* The deepest state's target residency by CPU, for what sleeps lack. */
+/* The target residency of the deepest state that each CPU may enter, for what sleeps lack. */
 static LedgerCpu *describe_cpus(Bus *bus, int *ret_n)
 {
         const Topology *topology = manager_topology(bus->manager);
         LedgerCpu *cpus = g_new0(LedgerCpu, (size_t)topology->n_cpus);
+        int root = bus->manager->setup.root;
+        g_autofree IdleTable *tables = idle_tables_read(root, topology->n_cpus);
 
         for (int cpu = 0; cpu < topology->n_cpus; cpu++) {
-                const IdleStates *states = bus_idle_states(bus, cpu);
+                uint16_t permitted = idle_states_permitted(root, cpu, &tables[cpu]);
 
                 cpus[cpu].latency_us = -1;
-                for (int state = 0; states && state < states->n; state++)
-                        if (g_str_equal(states->info[state].name, "POLL"))
+                for (int state = 0; state < tables[cpu].n_states; state++) {
+                        const IdleState *info = &tables[cpu].states[state];
+
+                        if (g_str_equal(info->name, "POLL"))
                                 cpus[cpu].polling |= 1u << state;
-                if (states && states->n > 0)
-                        cpus[cpu].deepest_ns = states->info[states->n - 1].target_residency_us *
-                                               UINT64_C(1000);
+                        if (permitted >> state & 1)
+                                cpus[cpu].deepest_ns = info->target_residency_us * UINT64_C(1000);
+                }
         }
         *ret_n = topology->n_cpus;
         return cpus;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the idle states of a CPU are: static facts, read once.
+ * What the idle states of a CPU are: static facts, read once. And which of them it may enter now.
  */
 #include "sense/sensor.h"
 
 #include <glib.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/file.h"
 
@@ -46,4 +47,41 @@ IdleTable *idle_tables_read(int root, int n_cpus)
         for (int cpu = 0; cpu < n_cpus; cpu++)
                 tables[cpu].n_states = idle_states_read(root, cpu, tables[cpu].states);
         return tables;
+}
+
+bool idle_state_enabled(int root, int cpu, int state)
+{
+        char path[96];
+        uint64_t disabled;
+
+        snprintf(path, sizeof(path), "sys/devices/system/cpu/cpu%d/cpuidle/state%d/disable", cpu,
+                 state);
+        return file_read_u64(root, path, &disabled) < 0 || disabled == 0;
+}
+
+/* "n/a" there is no latency at all. */
+int64_t idle_latency_limit(int root, int cpu)
+{
+        char path[96], text[24];
+        uint64_t limit = 0;
+
+        snprintf(path, sizeof(path), "sys/devices/system/cpu/cpu%d/power/pm_qos_resume_latency_us",
+                 cpu);
+        if (file_read_value(root, path, text, sizeof(text)) < 0)
+                return -1;
+        if (strcmp(text, "n/a") == 0)
+                return 0;
+        return file_read_u64(root, path, &limit) < 0 || limit == 0 ? -1 : (int64_t)limit;
+}
+
+uint16_t idle_states_permitted(int root, int cpu, const IdleTable *table)
+{
+        int64_t limit_us = idle_latency_limit(root, cpu);
+        uint16_t mask = table->n_states > 0;
+
+        for (int s = 1; s < table->n_states; s++)
+                if (idle_state_enabled(root, cpu, s) &&
+                    (limit_us < 0 || table->states[s].exit_latency_us <= limit_us))
+                        mask |= (uint16_t)(1u << s);
+        return mask;
 }

@@ -62,6 +62,16 @@ int idle_states_read(int root, int cpu, IdleState *ret_states);
 /* Those of the CPUs up to `n_cpus`, as a new array. */
 IdleTable *idle_tables_read(int root, int n_cpus);
 
+/* True if the state is not switched off. */
+bool idle_state_enabled(int root, int cpu, int state);
+
+/* The CPU's PM QoS limit in us; -1: none. */
+int64_t idle_latency_limit(int root, int cpu);
+
+/* The mask of the states that the CPU may enter: not switched off, and left within its limit. The
+ * first one always may be. */
+uint16_t idle_states_permitted(int root, int cpu, const IdleTable *table);
+
 /* FAST: tasks waited for a CPU for 40 ms within 500 ms; such a short window requires
  * CAP_SYS_RESOURCE. SLOW: 200 ms within 2 s, reported at the ends of the kernel's own averaging
  * periods of 2 s; since Linux 6.5 without privilege. */

@@ -3,6 +3,7 @@
 """idlectl sleeps and record without BPF, on described machines, and their bad days."""
 import json
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -98,7 +99,8 @@ class BadDays(unittest.TestCase):
                 (("sleeps", "--cpus", "x"), ("--cpus", '"x"', "0-3,8")),
                 (("sleeps", "--cpus", ""), ("--cpus", '""', "0-3,8")),
                 (("record",), ("record", "FILE", "--idle FILE")),
-                (("holds", "--seconds", "1"), ("holds", "--seconds", "--measure"))):
+                (("holds", "--seconds", "1"), ("holds", "--seconds", "--measure")),
+                (("holds", "--power", "coreidle"), ("holds", "--power", "--measure"))):
             result = run(*arguments)
             self.assertEqual((result.returncode, result.stdout), (2, ""), arguments)
             for part in parts:
@@ -116,6 +118,11 @@ class BadDays(unittest.TestCase):
         result = run("record", "--idle", "/dev/null", "--seconds", "0.1")
         self.assertEqual(result.returncode, 1)
         self.assertIn("/nonexistent/ledger.so is not installed", result.stderr)
+
+    def test_no_such_power_table(self):
+        result = run("sleeps", "--seconds", "0.1", "--power", "nonsuch")
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn('found no table "nonsuch"', result.stderr)
 
     def test_the_command(self):
         for command, status in (("sh", "-c", "exit 7"), 7), (("sh", "-c", "kill -TERM $$"), 143), \
@@ -139,6 +146,49 @@ class BadDays(unittest.TestCase):
                                 env=environment(**NOWHERE), timeout=60, check=False,
                                 stderr=subprocess.PIPE)
         self.assertEqual(result.stderr, b"")
+
+
+@unittest.skipUnless(os.geteuid() == 0 and os.path.exists("/sys/kernel/btf/vmlinux") and shutil.which("bpftool"),
+                     "needs root, BTF and bpftool")
+class Kernels(unittest.TestCase):
+    """Kernels whose types are not those that the programs need, by a file over that of the running one."""
+
+    OBJECT = os.path.join(os.environ["IDLED_LEDGER_DIR"], "sleeps.o")
+
+    def setUp(self):
+        if not os.path.exists(self.OBJECT):
+            self.skipTest("built without the sleep ledger")
+        directory = tempfile.TemporaryDirectory(prefix="idled-sleeps.")
+        self.addCleanup(directory.cleanup)
+        self.file = os.path.join(directory.name, "btf")
+
+    def error(self):
+        result = subprocess.run(
+            ["unshare", "-m", "sh", "-c", 'mount --bind "$0" /sys/kernel/btf/vmlinux || exit 99; exec "$@"',
+             self.file, IDLECTL, "sleeps", "--seconds", "0.1", "--json"], text=True, timeout=60, check=False,
+            env=environment(**{**NOWHERE, "IDLED_LEDGER_DIR": os.environ["IDLED_LEDGER_DIR"]}),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        if result.returncode == 99:
+            self.skipTest("mounting is not permitted")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        answer = json.loads(result.stdout)
+        self.assertEqual((answer["source"], answer["causes"]), ("sysfs", None))
+        return answer["source_error"]
+
+    def test_without_the_event(self):
+        """An old kernel has BTF, but not of this tracepoint."""
+        subprocess.run(["bpftool", "gen", "min_core_btf", "/sys/kernel/btf/vmlinux", self.file, self.OBJECT],
+                       stderr=subprocess.DEVNULL, check=True)
+        self.assertRegex(self.error(), "cpu_idle.*Linux 6.1 or newer")
+
+    def test_damaged(self):
+        with open("/sys/kernel/btf/vmlinux", "rb") as file:
+            begin = file.read(5000)
+        for name, content in ("cut", begin), ("noise", bytes(1000)):
+            with self.subTest(name):
+                with open(self.file, "wb") as file:
+                    file.write(content)
+                self.assertIn("BTF", self.error())
 
 
 unittest.main()

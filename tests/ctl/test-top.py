@@ -13,6 +13,7 @@ import pty
 import random
 import re
 import select
+import shutil
 import signal
 import struct
 import subprocess
@@ -124,6 +125,20 @@ class Rows(Tree):
         self.assertEqual([row[3] for row in count("--by", "core")], [2, 2, 1, 1, 1, 1])
         self.assertEqual(count("--by", "package"), [(None, None, 0, 8)])
         self.assertEqual([row[0] for row in count("--cpus", "1,6-7")], [1, 6, 7])
+
+    @unittest.skipUnless(shutil.which("strace"), "needs strace")
+    def test_sampling_closes_no_file(self):
+        """The kernel wakes another CPU to free a file that was closed. In 2.5 s limits are read three times."""
+        trace = os.path.join(self.directory, "trace")
+        subprocess.run(["strace", "-f", "-e", "trace=openat,close,write", "-o", trace, IDLECTL, "top", "--json",
+                        "--root", str(self.root), "--interval", "100ms", "--count", "25"], env=environment(),
+                       stdout=subprocess.PIPE, timeout=120, check=True)
+        with open(trace, encoding="utf-8") as file:
+            lines = [line.split(None, 1)[1] for line in file]
+        written = [i for i, line in enumerate(lines) if line.startswith("write(1,")]
+        self.assertGreaterEqual(len(written), 25)
+        between = [line for line in lines[written[0]:written[-1]] if line.startswith("close(")]
+        self.assertEqual(between, [])
 
     def test_limits(self):
         for cpu, text in ((1, "n/a"), (2, "50")):

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Sleep ledgers on the bus: to whom they belong, and when they end."""
 import contextlib
+import json
 import os
 import shutil
 import subprocess
@@ -9,6 +10,8 @@ import time
 
 import dbus
 
+import holdstest
+from holdstest import CPUS
 from idledtest import NAME, NOBODY, PATH, TestCase, main, needs_root, wait_until
 from polkittest import YES, WithPolkit
 
@@ -158,6 +161,74 @@ class Others(WithPolkit, Case):
         result = self.busctl('call', NAME, PATH, SLEEPS, 'Start', 'a{sv}', '0', user=NOBODY)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(self.questions()[-1][1], 'org.idled1.watch-sleeps')
+
+
+@needs_root
+class Holds(holdstest.Case):
+    """What idlectl makes of a ledger of idled for holds on the described machine."""
+
+    FIGURES = {'C0': 40, 'C1E': 30, 'C6': 9, 'C10': 7, 'C6S': 8}
+
+    def setUp(self):
+        super().setUp()
+        self.write_limits('0')
+        self.start()
+        try:
+            _, fd = self.object().get_dbus_method('Start', SLEEPS)(dbus.Dictionary({}, 'sv'))
+        except dbus.DBusException as error:
+            self.skipTest(str(error))
+        os.close(fd.take())
+        self.table = os.path.join(self.root, 'table.conf')
+        self.write_table(self.FIGURES)
+
+    def write_table(self, figures):
+        with open(self.table, 'w', encoding='ascii') as file:
+            file.write('[States]\n' + ''.join(f'{state}={watts}\n' for state, watts in figures.items()))
+
+    def measure(self, *more):
+        result = self.idlectl('holds', '--root', self.root, '--measure', '--seconds', '0.5', *more)
+        self.assertEqual((result.returncode, result.stderr), (0, ''))
+        return result.stdout
+
+    def costs(self):
+        answer = json.loads(self.measure('--power', self.table, '--json'))
+        return answer['power'], [hold['measured'] and hold['measured']['cost_watts_estimate']
+                                 for hold in answer['holds']]
+
+    def test_costs(self):
+        self.hold(latency_us=20, cpus='0-1')
+        self.hold(min_cores=1)
+        power, (first, second) = self.costs()
+        self.assertEqual((power['power_table'], power['states_without_figure']), (self.table, None))
+        self.assertIsNone(second, 'it limits no latency')
+        self.assertTrue(0 <= first <= 2 * (40 - 7) / CPUS, first)
+        text = self.measure('--power', self.table)
+        self.assertRegex(text, r'Costs\n.* ~\d+\.\d\d W\n')
+
+    def test_of_equal_holds_neither_costs(self):
+        for _ in range(2):
+            self.hold(latency_us=20, cpus='0-1')
+        self.assertEqual(self.costs()[1], [0, 0])
+
+    def test_a_limit_that_all_states_meet(self):
+        self.hold(latency_us=1000)
+        self.assertEqual(self.costs()[1], [0])
+
+    def test_a_state_without_a_figure(self):
+        self.hold(latency_us=20)
+        self.write_table({'C0': 40, 'C1E': 30, 'C6S': 8})
+        self.assertEqual(self.costs()[0]['states_without_figure'], 'C6, C10')
+        self.assertIn('no figure for C6, C10', self.measure('--power', self.table))
+
+    def test_no_table(self):
+        self.hold(latency_us=20)
+        self.assertIn('estimate --fit', self.measure('--config-dir', self.root, '--vendor-dir', self.root))
+
+    def test_a_bad_table(self):
+        self.write_table({'C0': 'much'})
+        result = self.idlectl('holds', '--root', self.root, '--measure', '--power', self.table)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn('table.conf:2: C0: found "much"', result.stderr)
 
 
 main()
