@@ -87,17 +87,6 @@ int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
         return 0;
 }
 
-static const KnobKind **all_kinds(void)
-{
-        GPtrArray *kinds = g_ptr_array_new();
-
-        for (int i = 0; actuators[i]; i++)
-                for (int j = 0; actuators[i]->kinds[j]; j++)
-                        g_ptr_array_add(kinds, (gpointer)actuators[i]->kinds[j]);
-        g_ptr_array_add(kinds, NULL);
-        return (const KnobKind **)g_ptr_array_free(kinds, FALSE);
-}
-
 /* The meaning of these lines is unknown, so it is an error; and restoring the rest must not lose
  * them. */
 static int tell_skipped(Knobs *knobs, int skipped)
@@ -126,7 +115,7 @@ static int tell_unknown(int unknown)
 
 int manager_recover(Knobs *knobs)
 {
-        g_autofree const KnobKind **kinds = all_kinds();
+        g_autofree const KnobKind **kinds = actuators_kinds();
         int skipped, unknown, n, told = 0, r;
 
         n = knobs_recover(knobs, kinds, &skipped);

@@ -35,8 +35,7 @@ void observers_free(Observers *observers);
 /* What the machine did since the last query of the same kind, at least 100 ms (for energy 1 s) ago.
  * Soon after the start the first interval may be as short as 20 ms, and before that is over there
  * is none: interval and shares are 0. With SENSE_RESIDENCY or SENSE_ENERGY (one of them) in
- * `senses` that is read, else load, load averages, pressure and power. NULL if the load cannot be
- * read. */
+ * `senses` that is read, else what measured.c shows. NULL if the load cannot be read. */
 const Snapshot *observers_read(Observers *observers, unsigned senses);
 
 /* Sums since the start; all is 0 before the first interval. */
