@@ -36,7 +36,7 @@ const VerbOption holds_options[] = {
 
 int holds_check(const Ctl *ctl, const Verb *verb)
 {
-        if ((ctl->sleeps.usec || price_asked()) && !ctl->sleeps.measure)
+        if ((ctl->sleeps.usec || ctl->power_table) && !ctl->sleeps.measure)
                 return complain_usage(verb, "holds: --%s is for --measure",
                                       ctl->sleeps.usec ? "seconds" : "power");
         return EXIT_FINE;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "estimate.h"
+#include "options.h"
 #include "sense/topology-read.h"
 
 struct Prices {
@@ -16,33 +17,20 @@ struct Prices {
         int *n_online; /* by package */
 };
 
-static const char *asked; /* NULL: not given */
-
-static int take_power(Ctl *ctl, const char *text)
-{
-        asked = text;
-        return EXIT_FINE;
-}
-
 const VerbOption price_option[] = {
-        { "power", "NAME", "the power table, to estimate watts", take_power },
+        { "power", "NAME", "the power table, to estimate watts", options_take_power },
         { 0 },
 };
 
-bool price_asked(void)
-{
-        return asked;
-}
-
 int prices_new(const Ctl *ctl, Prices **ret_prices)
 {
-        PowerTable *table = estimate_table(ctl, asked, asked != NULL);
+        PowerTable *table = estimate_table(ctl, ctl->power_table, ctl->power_table != NULL);
         g_autoptr(Prices) prices = NULL;
         int r;
 
         *ret_prices = NULL;
         if (!table)
-                return asked ? EXIT_FAILED : EXIT_FINE;
+                return ctl->power_table ? EXIT_FAILED : EXIT_FINE;
         prices = g_new0(Prices, 1);
         prices->table = table;
         r = topology_read(ctl->root, &prices->topology);

@@ -12,9 +12,6 @@
 /* --power, for verbs that print what sleeps cost. */
 extern const VerbOption price_option[];
 
-/* True if it was given. */
-bool price_asked(void);
-
 typedef struct Prices Prices;
 
 /* The prices of the table that --power names, else of this machine's own. `*ret_prices` is NULL if
