@@ -47,6 +47,11 @@ static int64_t short_always(int n)
         return 50 * US;
 }
 
+static int64_t long_always(int n)
+{
+        return 3000 * US;
+}
+
 static int64_t short_long(int n)
 {
         return n % 2 ? 50 * US : 3000 * US;
@@ -79,6 +84,7 @@ static const Pattern patterns[] = {
         { "a long one after two short", far_timer, short_short_long, 0.97 },
         { "timers are late, across a residency", late_timer, later_still, 0.97 },
         { "another load", far_timer, changes_half_way, 0.97 },
+        { "timers that another CPU cancels", near_timer, long_always, 0.97 },
 };
 
 enum { PERIODS = 4000 };
@@ -138,8 +144,8 @@ START_TEST(finds_patterns)
 }
 END_TEST
 
-/* Half of the sleeps are too short for C6: without a limit it is taken nevertheless, as the long
- * ones weigh more. The closer C6 comes to a limit the rarer it is. */
+/* Half of the sleeps are too short for C6: without a limit it is taken nevertheless, as the mean is
+ * long enough. The closer C6 comes to a limit the rarer it is. */
 START_TEST(careful_under_a_limit)
 {
         static const int64_t limits_us[] = { 2000000000, 1000, 140 };
@@ -154,16 +160,39 @@ START_TEST(careful_under_a_limit)
 
                 make_records(&coin, records, limits_us[l] * US);
                 for (int i = 0; i < PERIODS; i++)
-                        records[i].idle_ns = g_rand_boolean(rand) ? 200 * US : 450 * US;
+                        records[i].idle_ns = g_rand_boolean(rand) ? 200 * US : 900 * US;
                 run_learned(&table, records, states);
                 for (int i = 0; i < PERIODS; i++) {
                         ck_assert_int_le(table.states[states[i]].latency_ns, limits_us[l] * US);
                         deep[l] += states[i] >= 4;
                 }
         }
-        ck_assert_int_gt(deep[0], PERIODS / 20);
+        ck_assert_int_gt(deep[0], PERIODS / 2);
         ck_assert_int_le(deep[1], deep[0]);
         ck_assert_int_lt(deep[2], deep[1]);
+}
+END_TEST
+
+/* Four of five sleeps are for C3, but so much energy is lost in the long ones that the deepest
+ * state always would be best: being right must not cost more than that by much. */
+START_TEST(being_right_has_a_price)
+{
+        Pattern coin = { "coin", far_timer, short_always, 0 };
+        g_autoptr(GRand) rand = g_rand_new_with_seed(7);
+        StateTable table = client_table();
+        Replay *replay = replay_new(&governor_learned, NULL, &table);
+        double deepest = 0;
+        Record records[PERIODS];
+
+        make_records(&coin, records, NO_LATENCY_LIMIT);
+        for (int i = 0; i < PERIODS; i++) {
+                records[i].idle_ns = g_rand_int_range(rand, 0, 5) ? 300 * US : 3000 * US;
+                deepest += table.states[5].power_mw * (double)records[i].idle_ns +
+                           table.states[5].entry_mw_ns;
+        }
+        replay_run(replay, records, PERIODS, NULL);
+        ck_assert_double_lt(replay_score(replay)->energy, 1.1 * deepest);
+        replay_free(replay);
 }
 END_TEST
 
@@ -279,6 +308,7 @@ int main(void)
 
         tcase_add_loop_test(tcase, finds_patterns, 0, G_N_ELEMENTS(patterns));
         tcase_add_test(tcase, careful_under_a_limit);
+        tcase_add_test(tcase, being_right_has_a_price);
         tcase_add_test(tcase, nothing_within_the_limit);
         tcase_add_loop_test(tcase, weighted_corrects_its_base, 0, 4);
         tcase_add_test(tcase, weighted_seeds);
