@@ -5,7 +5,7 @@
  *
  * 1. Candidates are the governors that the kernel has, each with each state as the deepest one, as
  *    long as it does not poll and its exit latency is within the bound; and teo with cstates'
- * UtilizationAware=.
+ *    UtilizationAware=, and menu and teo with its History=.
  * 2. Each is replayed over all traces, with the deeper states switched off.
  * 3. The best is, of those that need at most 1 % more energy than the least, the one with the
  *    shortest mean exit latency.
@@ -22,18 +22,20 @@
 #include "set.h"
 
 #define NEAR           1.01 /* energies that count as the same */
-#define CANDIDATES_MAX 4
+#define CANDIDATES_MAX 6
+#define HISTORY_DRAW   "fourth" /* of which more limits are right than of "weight" */
 #define SECTION        "cstates"
 
 static bool apply, save; /* --apply, --save */
 
 /* The options of cstates that advice is about. */
-static const char *const advised[] = { "IdleGovernor", "DeepestState", "UtilizationAware" };
+static const char *const advised[] = { "IdleGovernor", "DeepestState", "UtilizationAware",
+                                       "History", "HistoryDraw" };
 
 /* One governor of the kernel, and by which model it is replayed. */
 typedef struct Candidate {
         const char *kernel, *model;
-        bool by_utilisation;
+        bool by_utilisation, by_history;
 } Candidate;
 
 typedef struct Result {
@@ -105,20 +107,26 @@ int advise_check(const Ctl *ctl, const Verb *verb)
 /* The models of the kernel with this release; the newest for one that is not known. */
 static const Candidate *candidates_of(const char *release)
 {
-        static const Candidate old[] = { { "menu", "menu-6.1", false },
-                                         { "teo", "teo-6.1", false },
-                                         { "ladder", "ladder", false },
-                                         { "teo", "teo-util", true },
+        static const Candidate old[] = { { "menu", "menu-6.1", false, false },
+                                         { "teo", "teo-6.1", false, false },
+                                         { "ladder", "ladder", false, false },
+                                         { "teo", "teo-util", true, false },
+                                         { "menu", "history:menu-6.1", false, true },
+                                         { "teo", "history:teo-6.1", false, true },
                                          { 0 } };
-        static const Candidate middle[] = { { "menu", "menu-6.12", false },
-                                            { "teo", "teo-6.12", false },
-                                            { "ladder", "ladder", false },
-                                            { "teo", "teo-util", true },
+        static const Candidate middle[] = { { "menu", "menu-6.12", false, false },
+                                            { "teo", "teo-6.12", false, false },
+                                            { "ladder", "ladder", false, false },
+                                            { "teo", "teo-util", true, false },
+                                            { "menu", "history:menu-6.12", false, true },
+                                            { "teo", "history:teo-6.12", false, true },
                                             { 0 } };
-        static const Candidate newest[] = { { "menu", "menu-6.12", false },
-                                            { "teo", "teo-6.18", false },
-                                            { "ladder", "ladder", false },
-                                            { "teo", "teo-util", true },
+        static const Candidate newest[] = { { "menu", "menu-6.12", false, false },
+                                            { "teo", "teo-6.18", false, false },
+                                            { "ladder", "ladder", false, false },
+                                            { "teo", "teo-util", true, false },
+                                            { "menu", "history:menu-6.12", false, true },
+                                            { "teo", "history:teo-6.18", false, true },
                                             { 0 } };
         unsigned major = 0, minor = 0;
 
@@ -173,11 +181,14 @@ static int replay_limited(const Ctl *ctl, const StateTable *table, int deepest, 
                           Score *ret_scores)
 {
         StateTable limited = *table;
+        Ctl with = *ctl;
         g_autoptr(GPtrArray) choices = NULL, runs = NULL;
 
         for (int i = deepest + 1; i < limited.n; i++)
                 limited.states[i].off = true;
-        choices = replay_choices(ctl, list, &limited);
+        if (strstr(list, "history:"))
+                with.replay.options[with.replay.n_options++] = "draw=" HISTORY_DRAW;
+        choices = replay_choices(&with, list, &limited);
         if (!choices)
                 return -1;
         runs = replay_runs(ctl->args, ctl->n_args, choices, &limited);
@@ -289,6 +300,7 @@ static json_object *describe(const Result *result, const StateTable *table, bool
         json_put_text(answer, "governor", result->candidate->kernel);
         json_put_text(answer, "model", result->candidate->model);
         json_put_bool(answer, "utilization_aware", result->candidate->by_utilisation);
+        json_put_bool(answer, "history", result->candidate->by_history);
         json_put_text(answer, "deepest_state", state->name);
         json_put_int(answer, "worst_exit_latency_us", state->latency_ns / 1000);
         json_put_real(answer, "mean_exit_latency_us",
@@ -313,6 +325,10 @@ static json_object *describe_settings(const Result *best, const StateTable *tabl
                 json_put_text(settings, "DeepestState", latency);
         if (best->candidate->by_utilisation)
                 json_put_text(settings, "UtilizationAware", "yes");
+        if (best->candidate->by_history) {
+                json_put_text(settings, "History", "yes");
+                json_put_text(settings, "HistoryDraw", HISTORY_DRAW);
+        }
         return settings;
 }
 
@@ -342,7 +358,7 @@ static const Result *find_now(const GArray *results, const StateTable *table, co
         for (guint i = 0; i < results->len; i++) {
                 const Result *result = &g_array_index(results, Result, i);
 
-                if (!result->candidate->by_utilisation &&
+                if (!result->candidate->by_utilisation && !result->candidate->by_history &&
                     !is_enabled_deeper(table, result->deepest) &&
                     g_str_equal(result->candidate->kernel, current))
                         return result;
@@ -571,8 +587,9 @@ static void show_candidates(const Ctl *ctl, json_object *answer)
         table_column(table, "Correct%", true);
         JSON_FOREACH(row, json_get(answer, "candidates")) {
                 g_autofree char *name = g_strdup_printf(
-                        "%s%s", json_text(row, "governor"),
-                        json_true(row, "utilization_aware") ? " + UtilizationAware" : "");
+                        "%s%s%s", json_text(row, "governor"),
+                        json_true(row, "utilization_aware") ? " + UtilizationAware" : "",
+                        json_true(row, "history") ? " + History" : "");
 
                 table_cell(table, STYLE_PLAIN, name);
                 table_cell(table, STYLE_PLAIN, json_text(row, "deepest_state"));
@@ -616,9 +633,10 @@ void advise_show(const Ctl *ctl, json_object *answer)
 
         show_candidates(ctl, answer);
         putchar('\n');
-        screen_line(&ctl->screen, STYLE_TITLE, "Best: %s with %s as the deepest state%s",
+        screen_line(&ctl->screen, STYLE_TITLE, "Best: %s with %s as the deepest state%s%s",
                     json_text(best, "governor"), json_text(best, "deepest_state"),
-                    json_true(best, "utilization_aware") ? ", UtilizationAware=yes" : "");
+                    json_true(best, "utilization_aware") ? ", UtilizationAware=yes" : "",
+                    json_true(best, "history") ? ", History=yes" : "");
         printf("Mean exit latency %.1f us, at most %.0f us.",
                json_number(best, "mean_exit_latency_us", NAN),
                json_number(best, "worst_exit_latency_us", NAN));

@@ -201,7 +201,9 @@ static const Verb verbs[] = {
                   "the latency limit; Energy is that of its choices, by that of those. A TRACE of "
                   "-\n"
                   "is standard input. Governors: ladder, menu-6.1, menu-6.12, teo-6.1, teo-6.12,\n"
-                  "teo-6.18, teo-util, learned, weighted:BASE, omniscient, timer-only, fixed:N.\n"
+                  "teo-6.18, teo-util, learned, weighted:BASE, history:BASE, omniscient, "
+                  "timer-only,\n"
+                  "fixed:N.\n"
                   "  idlectl replay --table laptop.tbl --governor menu-6.12,teo-6.18 trace.csv.xz",
           .options = { replay_options },
           .check = replay_check,

@@ -7,7 +7,7 @@
 
 #include "governors/governor.h"
 
-extern const Governor governor_learned, governor_weighted;
+extern const Governor governor_learned, governor_weighted, governor_history;
 extern const Governor governor_ladder, governor_menu_6_1, governor_menu_6_12, governor_teo_6_1,
         governor_teo_6_12, governor_teo_6_18, governor_teo_util, governor_omniscient,
         governor_timer_only, governor_fixed;

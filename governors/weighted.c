@@ -16,8 +16,7 @@
  *    part from each of the others. If not, `rate` goes from the one entered to the one that fitted.
  * 5. The row goes `ageing` of the way back to its first weights.
  */
-#include <string.h>
-
+#include "governors/bases.h"
 #include "governors/governors.h"
 #include "model/random.h"
 #include "model/weights.h"
@@ -58,15 +57,8 @@ static const Setting weighted_settings[] = {
 static const char *weighted_check(const void *options, const StateTable *table,
                                   const char **ret_key)
 {
-        const WeightedOptions *o = options;
-        const Governor *base = governor_find(o->base);
-
         *ret_key = "base";
-        if (!base || strchr(o->base, ':'))
-                return "is not the name of a governor";
-        if (base->settings || base->state_size > GOVERNOR_STATE_MAX)
-                return "cannot be built on, expected a governor without options such as teo-6.1";
-        return NULL;
+        return base_check(((const WeightedOptions *)options)->base);
 }
 
 static void weighted_init(void *state, const StateTable *table, const void *options, int cpu)
@@ -75,7 +67,7 @@ static void weighted_init(void *state, const StateTable *table, const void *opti
         int n = 0;
 
         self->options = options;
-        self->base = governor_find(self->options->base);
+        self->base = base_find(self->options->base);
         self->random = self->options->seed;
         for (int i = 0; i < table->n; i++) {
                 if (!table->states[i].off)

@@ -59,6 +59,17 @@ void weights_learn_many(Weights *weights, int row, int fitted, double share)
                         move(&of[column], &of[fitted], of[column], share);
 }
 
+void weights_learn_interval(Weights *weights, int row, uint32_t sleeps, uint32_t deep,
+                            uint32_t shallow, double rate)
+{
+        int shallower = row > 0 ? row - 1 : 0, deeper = row < weights->n - 1 ? row + 1 : row;
+        double part = rate / sleeps;
+
+        weights_learn_many(weights, row, row, part * (sleeps - deep - shallow));
+        weights_learn_many(weights, row, shallower, part * deep);
+        weights_learn_many(weights, row, deeper, part * shallow);
+}
+
 void weights_forget(Weights *weights, int row, double share)
 {
         uint32_t *of = weights->of[row];

@@ -43,6 +43,12 @@ void weights_learn(Weights *weights, int row, int chosen, int fitted, double ste
  * share (0 .. 1) of its weight. */
 void weights_learn_many(Weights *weights, int row, int fitted, double share);
 
+/* The sleeps of an interval that entered `row`, at least one: `deep` of them were too short for it,
+ * and fitted one state shallower; `shallow` were long enough for the next deeper one. Together they
+ * move the share `rate` (0 .. 1). */
+void weights_learn_interval(Weights *weights, int row, uint32_t sleeps, uint32_t deep,
+                            uint32_t shallow, double rate);
+
 /* The row goes this share (0 .. 1) of the way back to what it was at first. */
 void weights_forget(Weights *weights, int row, double share);
 

@@ -31,14 +31,8 @@ static void count(History *history, const Outcome *o)
 /* Rows and columns begin with the floor: a polling state is none to be limited to. */
 static void learn(Cpu *cpu, int state, const Outcome *o, double rate)
 {
-        Weights *weights = &cpu->history.weights;
-        int row = state - cpu->floor, shallower = row > 0 ? row - 1 : 0;
-        int deeper = row < weights->n - 1 ? row + 1 : row;
-        double part = rate / o->sleeps;
-
-        weights_learn_many(weights, row, row, part * (o->sleeps - o->deep - o->shallow));
-        weights_learn_many(weights, row, shallower, part * o->deep);
-        weights_learn_many(weights, row, deeper, part * o->shallow);
+        weights_learn_interval(&cpu->history.weights, state - cpu->floor, o->sleeps, o->deep,
+                               o->shallow, rate);
 }
 
 /* Takes in the sleeps of an interval. Returns the state that most of them entered, -1 if none did

@@ -3,6 +3,7 @@
 """idlectl advise: advice keeps to the bound, is the best candidate, and can be applied."""
 import json
 import os
+import random
 import signal
 import subprocess
 import unittest
@@ -71,6 +72,25 @@ class Advise(TestCase):
             if row["deepest_state"] == "C7s" and row["model"] in energies:
                 self.assertAlmostEqual(row["energy_joules"], energies[row["model"]], places=6)
 
+    def test_history(self):
+        """It is replayed with the options that advice then sets."""
+        rand = random.Random(1)
+        trace = os.path.join(self.directory, "random.csv")
+        Path(trace).write_text("".join(f"0,{i * 4000000},20000000,{rand.choice([20000, 150000, 300000, 3000000])}\n"
+                                       for i in range(5000)))
+        answer = self.advise("--table", CLIENT, trace)
+        replayed = json.loads(self.run_ctl(
+            "replay", "--json", "--table", CLIENT, "--governor", "menu-6.12,history:menu-6.12",
+            "--option", "draw=fourth", trace).stdout)["traces"][0]["governors"]
+        self.assertNotEqual(replayed[0]["energy_joules"], replayed[1]["energy_joules"])
+        row, = [row for row in answer["candidates"]
+                if row["model"] == "history:menu-6.12" and row["deepest_state"] == "C7s"]
+        self.assertTrue(row["history"])
+        self.assertAlmostEqual(row["energy_joules"], replayed[1]["energy_joules"], places=6)
+        settings = answer["settings"]
+        self.assertEqual(answer["best"]["history"], settings.get("History") == "yes")
+        self.assertEqual("History" in settings, "HistoryDraw" in settings)
+
     def test_models_of_the_kernel(self):
         trace = str(TRACES / "timers.csv.xz")
         for release, expected in (("6.1.0-56-amd64", "menu-6.1 teo-6.1"),
@@ -80,7 +100,10 @@ class Advise(TestCase):
             self.machine(release, "menu", "menu")
             answer = self.advise("--table", CLIENT, trace)
             models = {row["model"] for row in answer["candidates"]}
-            self.assertEqual(models - {"ladder", "teo-util"}, set(expected.split()), release)
+            below = {model.partition(":")[2] for model in models if model.startswith("history:")}
+            self.assertEqual(below, set(expected.split()), release)
+            self.assertEqual({model for model in models if ":" not in model} - {"ladder", "teo-util"},
+                             set(expected.split()), release)
 
     def test_only_what_the_machine_has(self):
         state = Path(self.root, "sys/devices/system/cpu/cpu0/cpuidle/state0")

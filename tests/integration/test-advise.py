@@ -68,8 +68,8 @@ class Advise(TestCase):
         self.assertEqual(options['IdleGovernor'][0], governor)
         self.assertEqual(options['DeepestState'][0], '33us')
         self.assertEqual({row['key']: (row['value'], row['source']) for row in answer['in_effect']},
-                         {key: options[key] for key in ('IdleGovernor', 'DeepestState',
-                                                        'UtilizationAware')})
+                         {key: options[key] for key in ('IdleGovernor', 'DeepestState', 'UtilizationAware',
+                                                        'History', 'HistoryDraw')})
         self.assertIn(('a kernel idle governor is configured', 'IdleGovernor'), self.reasons())
         source = options['IdleGovernor'][1]
         self.assertIn(source, self.idlectl('why').stdout)

@@ -234,6 +234,35 @@ static void run_weighted(const char *const *pairs, const StateTable *table, cons
         settings_free(governor->settings, options);
 }
 
+/* Each second the limit comes closer to the state that fits, C1E, and stays there. */
+START_TEST(history_limits_its_base)
+{
+        const Governor *governor = &governor_history;
+        StateTable table = client_table();
+        g_autofree char *error = NULL;
+        void *options = NULL;
+        Record records[PERIODS];
+        int8_t states[PERIODS];
+        Replay *replay;
+
+        settings_new(governor->settings, governor->options_size, &options, &error);
+        ck_assert_int_eq(setting_parse(&governor->settings[0], "timer-only", options, &error), 0);
+        for (int i = 0; i < PERIODS; i++)
+                records[i] = (Record){ .enter_ns = (uint64_t)i * 20000000,
+                                       .sleep_ns = 20000000,
+                                       .idle_ns = 50 * US,
+                                       .limit_ns = NO_LATENCY_LIMIT };
+        replay = replay_new(governor, options, &table);
+        replay_run(replay, records, PERIODS, states);
+        for (int i = 0; i < 50; i++)
+                ck_assert_int_eq(states[i], 5);
+        for (int i = PERIODS * 3 / 4; i < PERIODS; i++)
+                ck_assert_int_eq(states[i], 2);
+        replay_free(replay);
+        settings_free(governor->settings, options);
+}
+END_TEST
+
 /* timer-only is wrong here always and in the same way: the weights come to know better. */
 START_TEST(weighted_corrects_its_base)
 {
@@ -312,6 +341,7 @@ int main(void)
         tcase_add_test(tcase, nothing_within_the_limit);
         tcase_add_loop_test(tcase, weighted_corrects_its_base, 0, 4);
         tcase_add_test(tcase, weighted_seeds);
+        tcase_add_test(tcase, history_limits_its_base);
         tcase_add_loop_test(tcase, weighted_refuses_bases, 0, 9);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);

@@ -47,7 +47,7 @@ class Advice(lab.IdledTest, KernelTest):
         return self.guest.read(f"cat {CPU}/cpuidle/current_governor")
 
     def measure(self, load):
-        """[(name, predicted W, drawn W)] of all candidates, the advised one first."""
+        """[(name, predicted W, drawn W)] of all candidates without History=, the advised one first."""
         self.put("ladder", "")
         with self.unit("load", LOADS[load]):
             answer = json.loads(self.guest.read(
@@ -56,6 +56,8 @@ class Advice(lab.IdledTest, KernelTest):
             self.wait_for("the advised governor", lambda: self.current() == best["governor"])
             rows = []
             for row in sorted(answer["candidates"], key=lambda row: row != best):
+                if row["history"] and row != best:
+                    continue  # its limits change each second, and it takes long to settle
                 if row != best:
                     self.put(row["governor"], f"{row['worst_exit_latency_us']}us")
                 rows.append((f"{row['governor']} {row['deepest_state']}",
@@ -67,15 +69,17 @@ class Advice(lab.IdledTest, KernelTest):
 
     def check(self, load):
         """From each of the others to the advised one: where the prediction is more than 4 W, power changes
-        in that direction, by 0.4 to 2.5 times as much. Smaller differences may have the wrong sign, but
-        none draws clearly less than the advised one. governors/README.md has the figures and reasons."""
-        (_, least_predicted, least), *others = self.measure(load)
+        in that direction, by 0.8 to 1.25 times as much, with ladder by 0.4 to 2.5 times. Smaller differences
+        may have the wrong sign, but none draws clearly less than the advised one. governors/README.md has
+        the figures and reasons."""
+        (best, least_predicted, least), *others = self.measure(load)
         for name, predicted, drawn in others:
             with self.subTest(name):
                 self.assertGreater(drawn, 0.9 * least)
                 if predicted - least_predicted > 4:
                     factor = (drawn - least) / (predicted - least_predicted)
-                    self.assertTrue(0.4 <= factor <= 2.5, factor)
+                    most = 2.5 if "ladder" in best + name else 1.25
+                    self.assertTrue(1 / most <= factor <= most, factor)
 
     def test_short_sleeps(self):
         self.check("short")
