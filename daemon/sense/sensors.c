@@ -14,8 +14,8 @@
 #include "sense/energy.h"
 
 static const Sensor *const table[] = {
-        &sensor_load,      &sensor_loadavg, &sensor_pressure, &sensor_power,
-        &sensor_residency, &sensor_misses,  &sensor_energy,
+        &sensor_load,      &sensor_loadavg,         &sensor_pressure, &sensor_power,
+        &sensor_residency, &sensor_idle_statistics, &sensor_energy,
 };
 
 struct Sensors {
