@@ -3,7 +3,7 @@
  * All sensors of the machine: the table, opening them, and one reading.
  *
  * /proc/stat comes first and next to the clock, because all shares are fractions of the time
- * between two readings of it. The misses of idle states come behind the residencies that they go
+ * between two readings of it. Idle-state statistics come behind the residencies that they go
  * by.
  */
 #include "sense/sensor.h"
