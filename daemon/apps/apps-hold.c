@@ -92,12 +92,12 @@ void follow_free(Follow *follow, Holds *holds)
 }
 
 /* Its process is no longer followed for this rule. */
-static void detach(const Follow *follow)
+static void detach(Follow *follow)
 {
         Apps *apps = follow->apps;
         GPtrArray *follows = apps_follows_of(apps, follow->pid);
 
-        g_ptr_array_remove_fast(follows, (void *)follow);
+        g_ptr_array_remove_fast(follows, follow);
         if (follows->len == 0)
                 g_hash_table_remove(apps->followed, GINT_TO_POINTER(follow->pid));
         if (g_hash_table_size(apps->followed) == 0)

@@ -7,7 +7,7 @@
 #include <glib.h>
 
 #include "base/log.h"
-#include "sense/pins.h"
+#include "sense/affinities.h"
 
 #define COST_FACTOR 100
 #define SAVED_USEC  (G_USEC_PER_SEC / 2)
@@ -27,12 +27,12 @@ struct AffinityCache {
         void (*ready)(void *userdata);
         void *userdata;
 
-        Pins *tasks;        /* of the last scan; NULL: none yet */
+        Affinities *tasks;  /* of the last scan; NULL: none yet */
         uint64_t time_usec; /* of that scan */
         int64_t left_usec;  /* what scans might have cost after it */
         uint64_t due_usec;  /* when to scan again because of `tasks`; 0: no need */
 
-        PinsScan *scan;          /* that goes on; NULL: none */
+        AffinityScan *scan;      /* that goes on; NULL: none */
         sd_event_source *source; /* continues it */
         uint64_t began_usec;
         int64_t budget_usec;   /* what it might cost when it began */
@@ -64,8 +64,8 @@ void affinity_cache_free(AffinityCache *cache)
         if (!cache)
                 return;
         sd_event_source_disable_unref(cache->source);
-        pins_scan_free(cache->scan);
-        pins_free(cache->tasks);
+        affinity_scan_free(cache->scan);
+        affinities_free(cache->tasks);
         sd_event_unref(cache->event);
         g_free(cache);
 }
@@ -83,7 +83,7 @@ static int64_t budget_at(const AffinityCache *cache, uint64_t now)
 static bool step(AffinityCache *cache, unsigned tasks)
 {
         uint64_t start = now_usec();
-        bool more = pins_scan_step(cache->scan, tasks);
+        bool more = affinity_scan_step(cache->scan, tasks);
 
         cache->cost_usec += now_usec() - start;
         return more;
@@ -91,8 +91,8 @@ static bool step(AffinityCache *cache, unsigned tasks)
 
 static void take(AffinityCache *cache)
 {
-        pins_free(cache->tasks);
-        cache->tasks = pins_scan_end(g_steal_pointer(&cache->scan));
+        affinities_free(cache->tasks);
+        cache->tasks = affinity_scan_end(g_steal_pointer(&cache->scan));
         cache->time_usec = cache->began_usec;
         cache->left_usec = cache->budget_usec - (int64_t)cache->cost_usec;
 }
@@ -104,7 +104,7 @@ static int on_step(sd_event_source *source, void *userdata)
         if (!cache->scan)
                 return 0;
         if (!cpuset_equal(&cache->parked, cache->parked_now))
-                g_clear_pointer(&cache->scan, pins_scan_free);
+                g_clear_pointer(&cache->scan, affinity_scan_free);
         else if (step(cache, AT_ONCE))
                 return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
         else {
@@ -136,7 +136,7 @@ static int begin(AffinityCache *cache, const Topology *topology, const CpuSet *a
         cache->cost_usec = 0;
         cache->parked = *cache->parked_now;
         cache->online = topology->online;
-        return pins_scan_new(cache->root, topology, confined, &cache->scan);
+        return affinity_scan_new(cache->root, topology, confined, &cache->scan);
 }
 
 bool affinity_cache_refresh(AffinityCache *cache, const Topology *topology, const CpuSet *allowed)
@@ -152,7 +152,7 @@ bool affinity_cache_refresh(AffinityCache *cache, const Topology *topology, cons
                 return false;
         if (is_new && valid)
                 return true;
-        g_clear_pointer(&cache->scan, pins_scan_free);
+        g_clear_pointer(&cache->scan, affinity_scan_free);
         if (budget < 0)
                 return false;
         r = begin(cache, topology, allowed, budget);
@@ -162,7 +162,7 @@ bool affinity_cache_refresh(AffinityCache *cache, const Topology *topology, cons
         }
         if (step(cache, FIRST) && go_on_later(cache) >= 0)
                 return false;
-        while (pins_scan_step(cache->scan, AT_ONCE))
+        while (affinity_scan_step(cache->scan, AT_ONCE))
                 continue;
         take(cache);
         return true;
@@ -173,7 +173,7 @@ void affinity_cache_expire(AffinityCache *cache)
         cache->is_new = false;
 }
 
-const Pins *affinity_cache_tasks(const AffinityCache *cache)
+const Affinities *affinity_cache_tasks(const AffinityCache *cache)
 {
         return cache->tasks;
 }

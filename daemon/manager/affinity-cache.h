@@ -31,7 +31,7 @@ bool affinity_cache_refresh(AffinityCache *cache, const Topology *topology, cons
 void affinity_cache_expire(AffinityCache *cache);
 
 /* What the last scan found; NULL before the first. */
-const Pins *affinity_cache_tasks(const AffinityCache *cache);
+const Affinities *affinity_cache_tasks(const AffinityCache *cache);
 
 /* Pinned tasks may go without an event. `keeps`: the last plan keeps CPUs active for them. */
 void affinity_cache_note(AffinityCache *cache, bool keeps);

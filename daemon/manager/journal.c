@@ -37,7 +37,7 @@ void journal_free(Journal *journal)
         g_free(journal);
 }
 
-CpuCause *journal_cause(const Journal *journal, int cpu)
+CpuCause *journal_cause(Journal *journal, int cpu)
 {
         return &journal->causes[cpu];
 }
@@ -66,7 +66,7 @@ const char *journal_text(Journal *journal, char *text)
         return text;
 }
 
-History *journal_history(const Journal *journal)
+History *journal_history(Journal *journal)
 {
         return journal->history;
 }

@@ -26,12 +26,12 @@ Journal *journal_new(int n_cpus);
 void journal_free(Journal *journal);
 
 /* The cause of the CPU, for the caller to change. Its texts are static, or journal_text()'s. */
-CpuCause *journal_cause(const Journal *journal, int cpu);
+CpuCause *journal_cause(Journal *journal, int cpu);
 
 /* The same text, which lives as long as a cause refers to it; takes `text` over. */
 const char *journal_text(Journal *journal, char *text);
 
 /* The changes; they copy the texts of their causes. */
-History *journal_history(const Journal *journal);
+History *journal_history(Journal *journal);
 
 #endif

@@ -34,7 +34,7 @@ static void drop_policies(GArray *policies)
 }
 
 /* Gives `active` the state of the same policy as it was, or a new one. */
-static void take_state(const Manager *manager, ActivePolicy *active)
+static void take_state(Manager *manager, ActivePolicy *active)
 {
         const IdledPolicy *policy = active->policy;
         GArray *old = manager->policies;

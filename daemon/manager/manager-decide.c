@@ -116,7 +116,7 @@ void manager_decide(Manager *manager, bool by_holds, Plan *ret_plan)
         manager->wished = *ret_plan;
 }
 
-static bool depends_on_pins(Safety safety)
+static bool depends_on_affinities(Safety safety)
 {
         return safety == SAFETY_PINNED || safety == SAFETY_FORGOTTEN || safety == SAFETY_NODE ||
                safety == SAFETY_UNKNOWN;
@@ -170,7 +170,7 @@ void manager_make_safe(Manager *manager, Plan *plan, const SafetyNotes *notes)
         plan_sanitize_quiet(plan);
         manager->unsafe = false;
         for (int cpu = 0; cpu < manager->machine.topology->n_cpus; cpu++)
-                keeps |= depends_on_pins(notes->safety[cpu]);
+                keeps |= depends_on_affinities(notes->safety[cpu]);
         affinity_cache_note(cache, keeps);
 }
 

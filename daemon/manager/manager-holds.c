@@ -167,7 +167,7 @@ static void tell_latency(const Manager *manager, const Hold *hold, GString *text
 }
 
 /* Something that keeps the policy below what is held; false: nothing does. */
-static bool tell_reach(const Manager *manager, const Hold *hold, int i, Demand *demand)
+static bool tell_reach(Manager *manager, const Hold *hold, int i, Demand *demand)
 {
         const FreqPolicy *policy = &manager->machine.frequency[i];
         g_autofree char *name = g_strdup_printf("cpufreq/policy%d", policy->number);
@@ -191,7 +191,7 @@ static bool tell_reach(const Manager *manager, const Hold *hold, int i, Demand *
 }
 
 /* A maximum below what is held, which the kernel takes without a word: it is the minimum then. */
-static void tell_maximum(const Manager *manager, const Hold *hold, Demand *demand)
+static void tell_maximum(Manager *manager, const Hold *hold, Demand *demand)
 {
         for (int i = 0; i < manager->machine.n_frequency; i++)
                 if (cpuset_has(&demand->numbers, manager->machine.frequency[i].number) &&
@@ -199,7 +199,7 @@ static void tell_maximum(const Manager *manager, const Hold *hold, Demand *deman
                         return;
 }
 
-static void tell_frequency(const Manager *manager, const Hold *hold, GString *text)
+static void tell_frequency(Manager *manager, const Hold *hold, GString *text)
 {
         Demand demand = { .what = "its frequency cannot be kept",
                           .actuator = &actuator_cpufreq,
@@ -229,7 +229,7 @@ static void tell_frequency(const Manager *manager, const Hold *hold, GString *te
                 tell_maximum(manager, hold, &demand);
 }
 
-char *manager_hold_obstacle(const Manager *manager, const Held *held)
+char *manager_hold_obstacle(Manager *manager, const Held *held)
 {
         const Hold *hold = holds_hold(held);
         char *whole = whole_obstacle(manager, held);

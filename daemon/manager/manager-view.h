@@ -96,7 +96,7 @@ bool manager_looks_at_holds(const Manager *manager);
 
 /* Why the hold, or a part of it, is not in effect, as a new string; NULL if nothing is known to be
  * in its way. */
-char *manager_hold_obstacle(const Manager *manager, const Held *held);
+char *manager_hold_obstacle(Manager *manager, const Held *held);
 
 /* True while the chosen profile is being written; CHANGE_KEPT follows. */
 bool manager_is_keeping(const Manager *manager);

@@ -27,7 +27,7 @@
 #include "manager/manager-parts.h"
 #include "manager/windows.h"
 #include "sense/cpusets.h"
-#include "sense/pins.h"
+#include "sense/affinities.h"
 #include "sense/terminals.h"
 
 /* Cgroups seldom change alone. */
@@ -41,10 +41,10 @@ typedef struct Watching {
         WindowsCalls calls;
         Windows windows;
         UnitTable *units;
-        bool listed;          /* `units` is complete, or never will be */
-        uint64_t begun_usec;  /* when listing was first waited for; 0: never */
-        Pins *unit_pins;      /* of `units`; NULL: must be computed again */
-        Pins *group_pins;     /* NULL: must be read again */
+        bool listed;                  /* `units` is complete, or never will be */
+        uint64_t begun_usec;          /* when listing was first waited for; 0: never */
+        Affinities *unit_affinities;  /* of `units`; NULL: must be computed again */
+        Affinities *group_affinities; /* NULL: must be read again */
         char *why;            /* what opened the window that the plan was made for; NULL: none */
         Terminals *terminals; /* NULL: none are watched yet */
         CpusetWatch *cpusets;
@@ -196,7 +196,7 @@ static void units_forgotten(Watching *w)
 {
         unit_table_clear(w->units);
         windows_forget_units(&w->windows);
-        g_clear_pointer(&w->unit_pins, pins_free);
+        g_clear_pointer(&w->unit_affinities, affinities_free);
         w->listed = false;
         w->begun_usec = 0;
 }
@@ -214,7 +214,7 @@ void manager_unit_cpus(Manager *manager, const char *unit, const UnitCpus *cpus)
                 own = without_ours(manager, unit, cpus);
         if (is_own(unit) || !unit_table_set(w->units, unit, cpus ? &own : NULL))
                 return;
-        g_clear_pointer(&w->unit_pins, pins_free);
+        g_clear_pointer(&w->unit_affinities, affinities_free);
         if (cpus && cpus->oneshot)
                 job_is_other(w, unit);
         if (!w->listed)
@@ -234,12 +234,13 @@ void manager_units_listed(Manager *manager, int error)
                          "known",
                          g_strerror(-error));
         w->listed = true;
-        g_clear_pointer(&w->unit_pins, pins_free);
+        g_clear_pointer(&w->unit_affinities, affinities_free);
         decide_soon(w);
 }
 
-/* True while it is not known which CPUs units need. */
-static bool waits_for_units(Watching *w)
+/* Waits for systemd to report which CPUs units need, from the first call on; false when it has, or
+ * has had its time. */
+static bool wait_for_units(Watching *w)
 {
         uint64_t now = now_usec();
 
@@ -260,29 +261,30 @@ static void add_groups(const Manager *manager, const KnobKind *kind, GPtrArray *
                         g_ptr_array_add(groups, g_strconcat("/", knobs[i]->name, NULL));
 }
 
-static const Pins *unit_pins(Watching *w)
+static const Affinities *unit_affinities(Watching *w)
 {
-        if (!w->unit_pins)
-                w->unit_pins = unit_table_pins(w->units, w->manager->machine.topology,
-                                               pins_are_forgotten(w->manager->setup.root));
-        return w->unit_pins;
+        if (!w->unit_affinities)
+                w->unit_affinities = unit_table_affinities(
+                        w->units, w->manager->machine.topology,
+                        affinities_are_forgotten(w->manager->setup.root));
+        return w->unit_affinities;
 }
 
-static const Pins *group_pins(Watching *w)
+static const Affinities *group_affinities(Watching *w)
 {
         g_autoptr(GPtrArray) ours = g_ptr_array_new_with_free_func(g_free);
 
-        if (w->group_pins)
-                return w->group_pins;
+        if (w->group_affinities)
+                return w->group_affinities;
         add_groups(w->manager, &park_unit_kind, ours);
         add_groups(w->manager, &park_cgroup_kind, ours);
         g_ptr_array_add(ours, g_strdup("/idledpark.slice"));
         g_ptr_array_add(ours, g_strdup("/idled.parked"));
         g_ptr_array_add(ours, NULL);
-        w->group_pins = g_new0(Pins, 1);
+        w->group_affinities = g_new0(Affinities, 1);
         cpusets_read(w->manager->setup.root, w->manager->machine.topology,
-                     (const char *const *)ours->pdata, w->group_pins);
-        return w->group_pins;
+                     (const char *const *)ours->pdata, w->group_affinities);
+        return w->group_affinities;
 }
 
 bool manager_dependents(Manager *manager, bool fresh, bool wait, Dependents *ret_who)
@@ -290,18 +292,18 @@ bool manager_dependents(Manager *manager, bool fresh, bool wait, Dependents *ret
         Watching *w = manager->watching;
 
         if (fresh) {
-                g_clear_pointer(&w->group_pins, pins_free);
-                g_clear_pointer(&w->unit_pins, pins_free);
+                g_clear_pointer(&w->group_affinities, affinities_free);
+                g_clear_pointer(&w->unit_affinities, affinities_free);
         }
         g_clear_pointer(&w->why, g_free);
         windows_open(&w->windows, now_usec(), &w->why);
         *ret_who = (Dependents){
                 .tasks = affinity_cache_tasks(manager->affinities),
-                .units = unit_pins(w),
-                .groups = group_pins(w),
+                .units = unit_affinities(w),
+                .groups = group_affinities(w),
                 .window = w->why,
         };
-        return !wait || !waits_for_units(w);
+        return !wait || !wait_for_units(w);
 }
 
 bool manager_has_window(const Manager *manager)
@@ -350,7 +352,7 @@ static int on_groups_settled(sd_event_source *source, uint64_t usec, void *userd
         Watching *w = userdata;
 
         log_debug("Cpusets of cgroups changed");
-        g_clear_pointer(&w->group_pins, pins_free);
+        g_clear_pointer(&w->group_affinities, affinities_free);
         w->calls.carry_out(w->manager);
         return 0;
 }
@@ -461,8 +463,8 @@ void manager_windows_done(Manager *manager)
 
         terminals_free(w->terminals);
         cpuset_watch_free(w->cpusets);
-        pins_free(w->unit_pins);
-        pins_free(w->group_pins);
+        affinities_free(w->unit_affinities);
+        affinities_free(w->group_affinities);
         unit_table_free(w->units);
         windows_done(&w->windows);
         g_free(w->why);

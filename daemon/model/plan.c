@@ -74,14 +74,15 @@ static CpuSet node_cpus(const Topology *topology, const CpuSet *usable, int id)
         return cpus;
 }
 
-static void add_sets(GArray *demands, const Plan *plan, const Topology *topology, const Pins *pins,
-                     Safety safety)
+static void add_sets(GArray *demands, const Plan *plan, const Topology *topology,
+                     const Affinities *affinities, Safety safety)
 {
-        for (int i = 0; pins && i < pins->n_sets; i++) {
-                CpuSet cpus = pins->sets[i];
+        for (int i = 0; affinities && i < affinities->n_sets; i++) {
+                CpuSet cpus = affinities->sets[i];
 
                 cpuset_and(&cpus, &topology->online);
-                add_demand(demands, plan, &cpus, safety, pins->owners ? pins->owners[i] : NULL);
+                add_demand(demands, plan, &cpus, safety,
+                           affinities->owners ? affinities->owners[i] : NULL);
         }
 }
 
@@ -259,12 +260,12 @@ static void keep(Plan *plan, const Topology *topology, const SafetyNotes *notes)
 }
 
 /* Allows everything if the kernel would forget an affinity. */
-static void allow_forgotten(Plan *plan, const Topology *topology, const Pins *pins,
+static void allow_forgotten(Plan *plan, const Topology *topology, const Affinities *affinities,
                             const SafetyNotes *notes)
 {
-        if (pins && pins->forgotten && pins->n_sets > 0)
+        if (affinities && affinities->forgotten && affinities->n_sets > 0)
                 allow_all(plan, topology, &topology->online, SAFETY_FORGOTTEN,
-                          pins->forgotten_owner, notes);
+                          affinities->forgotten_owner, notes);
 }
 
 static void forget_notes(const SafetyNotes *notes, int n_cpus)
@@ -306,34 +307,34 @@ void plan_sanitize(Plan *plan, const Topology *topology, const Dependents *who,
         cpuset_or(&plan->resting, &window);
 }
 
-void pins_add(Pins *pins, const CpuSet *set, char *owner)
+void affinities_add(Affinities *affinities, const CpuSet *set, char *owner)
 {
-        for (int i = 0; i < pins->n_sets; i++)
-                if (cpuset_equal(&pins->sets[i], set)) {
+        for (int i = 0; i < affinities->n_sets; i++)
+                if (cpuset_equal(&affinities->sets[i], set)) {
                         g_free(owner);
                         return;
                 }
-        pins->n_sets++;
-        pins->sets = g_renew(CpuSet, pins->sets, pins->n_sets);
-        pins->owners = g_renew(char *, pins->owners, pins->n_sets);
-        pins->sets[pins->n_sets - 1] = *set;
-        pins->owners[pins->n_sets - 1] = owner;
+        affinities->n_sets++;
+        affinities->sets = g_renew(CpuSet, affinities->sets, affinities->n_sets);
+        affinities->owners = g_renew(char *, affinities->owners, affinities->n_sets);
+        affinities->sets[affinities->n_sets - 1] = *set;
+        affinities->owners[affinities->n_sets - 1] = owner;
 }
 
-void pins_free(Pins *pins)
+void affinities_free(Affinities *affinities)
 {
-        if (!pins)
+        if (!affinities)
                 return;
-        for (int i = 0; i < pins->n_sets; i++)
-                g_free(pins->owners[i]);
-        g_free(pins->owners);
-        g_free(pins->sets);
-        for (int i = 0; pins->node_owners && i < pins->n_nodes; i++)
-                g_free(pins->node_owners[i]);
-        g_free(pins->node_owners);
-        g_free(pins->nodes);
-        g_free(pins->forgotten_owner);
-        g_free(pins);
+        for (int i = 0; i < affinities->n_sets; i++)
+                g_free(affinities->owners[i]);
+        g_free(affinities->owners);
+        g_free(affinities->sets);
+        for (int i = 0; affinities->node_owners && i < affinities->n_nodes; i++)
+                g_free(affinities->node_owners[i]);
+        g_free(affinities->node_owners);
+        g_free(affinities->nodes);
+        g_free(affinities->forgotten_owner);
+        g_free(affinities);
 }
 
 const char *safety_text(Safety safety)

@@ -47,7 +47,7 @@ typedef struct Plan {
 
 /* Sets of CPUs that tasks, units or cgroups are restricted to, without repetition, and the nodes
  * that tasks' memory is bound to. */
-typedef struct Pins {
+typedef struct Affinities {
         int n_sets;
         CpuSet *sets;
         char **owners; /* one for each set, for people: "process 123 (sleep) may run on CPUs 2-3
@@ -58,21 +58,21 @@ typedef struct Pins {
                                NULL: not known */
         bool forgotten; /* some are affinities, which this kernel forgets when a cpuset changes */
         char *forgotten_owner; /* of one of these, as "process 123 (sleep)"; NULL: not known */
-} Pins;
+} Affinities;
 
 /* What depends on particular CPUs. Each may be NULL: nothing does. */
 typedef struct Dependents {
-        const Pins *tasks;  /* that run: sense/pins.h */
-        const Pins *units;  /* that systemd has loaded: model/unit-cpus.h */
-        const Pins *groups; /* whose cpuset names CPUs: sense/cpusets.h */
-        const char *window; /* what opened the window that is open; NULL: none is */
+        const Affinities *tasks;  /* that run: sense/affinities.h */
+        const Affinities *units;  /* that systemd has loaded: model/unit-cpus.h */
+        const Affinities *groups; /* whose cpuset names CPUs: sense/cpusets.h */
+        const char *window;       /* what opened the window that is open; NULL: none is */
 } Dependents;
 
 /* Adds a set, unless it is there; `owner` is taken over. */
-void pins_add(Pins *pins, const CpuSet *set, char *owner);
-void pins_free(Pins *pins);
+void affinities_add(Affinities *affinities, const CpuSet *set, char *owner);
+void affinities_free(Affinities *affinities);
 
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(Pins, pins_free)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Affinities, affinities_free)
 
 /* A plan without requests. `cpus`, with room for `n_cpus` entries, takes the requests for single
  * CPUs and stays the caller's; NULL: they are left out. */

@@ -38,14 +38,14 @@ static uint32_t progress_u32(uint64_t previous, uint64_t current)
 }
 
 /* Fills the counts of the row; false if the two readings are not of the same states. */
-static bool count_entries(const IdleCounters *previous, const IdleCounters *current, bool misses,
-                          Residency *row)
+static bool count_entries(const IdleCounters *previous, const IdleCounters *current,
+                          bool statistics, Residency *row)
 {
         if (previous->n_states != row->n_states)
                 return false;
         for (int s = 0; s < row->n_states; s++) {
                 row->entered[s] = progress_u32(previous->usage[s], current->usage[s]);
-                if (!misses)
+                if (!statistics)
                         continue;
                 row->above[s] = progress_u32(previous->above[s], current->above[s]);
                 row->below[s] = progress_u32(previous->below[s], current->below[s]);
@@ -88,7 +88,7 @@ static double sum(const double *values, int n)
 }
 
 void residency_compute(const IdleCounters *previous, const IdleCounters *current, double idle,
-                       uint64_t interval_usec, bool misses, Residency *residency)
+                       uint64_t interval_usec, bool statistics, Residency *residency)
 {
         int guessed_before = residency->n_states > 0 ? residency->estimated : -1;
         double idle_usec = idle * (double)interval_usec, usec[IDLE_STATES_MAX] = { 0 }, seen;
@@ -96,7 +96,7 @@ void residency_compute(const IdleCounters *previous, const IdleCounters *current
                           .busy = (float)(1 - idle),
                           .estimated = -1 };
 
-        if (count_entries(previous, current, misses, &row))
+        if (count_entries(previous, current, statistics, &row))
                 for (int s = 0; s < row.n_states; s++)
                         usec[s] = (double)progress(previous->time_usec[s], current->time_usec[s]);
 

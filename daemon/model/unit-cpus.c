@@ -5,7 +5,7 @@
  * CPUAffinity= and AllowedCPUs= of one unit both hold for its process, so it needs a CPU that is in
  * both. If no CPU is, it cannot start whatever idled does, and each set counts alone. A process
  * whose memory is bound to NUMA nodes may run anywhere, but far from its memory: one CPU of these
- * nodes stays active for it, as for the tasks that sense/pins.c finds.
+ * nodes stays active for it, as for the tasks that sense/affinities.c finds.
  */
 #include "model/unit-cpus.h"
 
@@ -74,39 +74,40 @@ static CpuSet cpus_of_nodes(const Topology *topology, const CpuSet *nodes)
         return cpus;
 }
 
-static void add(Pins *pins, const char *unit, const char *key, const CpuSet *named,
+static void add(Affinities *affinities, const char *unit, const char *key, const CpuSet *named,
                 const CpuSet *cpus)
 {
         g_autofree char *text = cpuset_format(named);
 
         if (!cpuset_is_empty(cpus))
-                pins_add(pins, cpus, g_strdup_printf("%s (%s=%s)", unit, key, text));
+                affinities_add(affinities, cpus, g_strdup_printf("%s (%s=%s)", unit, key, text));
 }
 
-static void note_forgotten(Pins *pins, const char *unit)
+static void note_forgotten(Affinities *affinities, const char *unit)
 {
-        if (pins->forgotten)
+        if (affinities->forgotten)
                 return;
-        pins->forgotten = true;
-        pins->forgotten_owner = g_strdup(unit);
+        affinities->forgotten = true;
+        affinities->forgotten_owner = g_strdup(unit);
 }
 
-static void add_unit(Pins *pins, const char *unit, const UnitCpus *cpus, const Topology *topology)
+static void add_unit(Affinities *affinities, const char *unit, const UnitCpus *cpus,
+                     const Topology *topology)
 {
         CpuSet of_nodes = cpus_of_nodes(topology, &cpus->nodes);
         CpuSet affinity = cpus->numa_affinity ? of_nodes : cpus->affinity, both = affinity;
 
         cpuset_and(&both, &cpus->allowed);
         if (cpuset_is_empty(&both)) {
-                add(pins, unit, "AllowedCPUs", &cpus->allowed, &cpus->allowed);
+                add(affinities, unit, "AllowedCPUs", &cpus->allowed, &cpus->allowed);
                 both = affinity;
         }
         if (cpus->numa_affinity)
-                add(pins, unit, "NUMAMask", &cpus->nodes, &both);
+                add(affinities, unit, "NUMAMask", &cpus->nodes, &both);
         else
-                add(pins, unit, "CPUAffinity", &cpus->affinity, &both);
+                add(affinities, unit, "CPUAffinity", &cpus->affinity, &both);
         if (cpus->numa_bound)
-                add(pins, unit, "NUMAMask", &cpus->nodes, &of_nodes);
+                add(affinities, unit, "NUMAMask", &cpus->nodes, &of_nodes);
 }
 
 static int compare_names(gconstpointer a, gconstpointer b)
@@ -114,17 +115,17 @@ static int compare_names(gconstpointer a, gconstpointer b)
         return g_strcmp0(a, b);
 }
 
-Pins *unit_table_pins(const UnitTable *table, const Topology *topology, bool forgets)
+Affinities *unit_table_affinities(const UnitTable *table, const Topology *topology, bool forgets)
 {
         g_autoptr(GList) names = g_list_sort(g_hash_table_get_keys(table->units), compare_names);
-        Pins *pins = g_new0(Pins, 1);
+        Affinities *affinities = g_new0(Affinities, 1);
 
         for (const GList *i = names; i; i = i->next) {
                 const UnitCpus *cpus = unit_table_find(table, i->data);
 
-                add_unit(pins, i->data, cpus, topology);
+                add_unit(affinities, i->data, cpus, topology);
                 if (forgets && (!cpuset_is_empty(&cpus->affinity) || cpus->numa_affinity))
-                        note_forgotten(pins, i->data);
+                        note_forgotten(affinities, i->data);
         }
-        return pins;
+        return affinities;
 }

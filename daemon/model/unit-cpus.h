@@ -39,7 +39,7 @@ const UnitCpus *unit_table_find(const UnitTable *table, const char *unit);
  * (CPUAffinity=3)". With `forgets` the kernel forgets affinities when a cpuset changes: a change
  * that coincides with the start of a unit would undo its CPUAffinity=, so that counts as one that
  * is forgotten. */
-Pins *unit_table_pins(const UnitTable *table, const Topology *topology, bool forgets);
+Affinities *unit_table_affinities(const UnitTable *table, const Topology *topology, bool forgets);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(UnitTable, unit_table_free)
 

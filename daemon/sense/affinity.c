@@ -103,8 +103,8 @@ static int add_threads(int root, pid_t pid, const CpuSet *enough, CpuSet *cpus)
         return r == -ESRCH ? 0 : r;
 }
 
-/* True if all threads of the process may be read; they are then charged to its user. */
-static bool can_afford(GHashTable *spent, const Status *status)
+/* Charges all threads of the process to its user; false: they are too many to be read. */
+static bool charge_threads(GHashTable *spent, const Status *status)
 {
         gpointer key = GUINT_TO_POINTER(status->uid);
         unsigned sum = (unsigned)status->threads;
@@ -130,7 +130,7 @@ int affinity_read(int root, pid_t pid, const CpuSet *enough, GHashTable *spent, 
         snprintf(path, sizeof(path), "proc/%d/status", (int)pid);
         r = add_status(root, path, &cpus, &status);
         if (r >= 0 && status.threads > 1 && !cpuset_is_subset(enough, &cpus)) {
-                if (can_afford(spent, &status))
+                if (charge_threads(spent, &status))
                         r = add_threads(root, pid, enough, &cpus);
                 else
                         cpuset_or(&cpus, enough);

@@ -72,7 +72,7 @@ static void walk(int top, const char *path, int depth,
 typedef struct Lists {
         const Topology *topology;
         const char *const *ours;
-        Pins *pins;
+        Affinities *affinities;
 } Lists;
 
 static void note_list(int top, const char *path, void *userdata)
@@ -86,7 +86,8 @@ static void note_list(int top, const char *path, void *userdata)
             g_strv_contains(lists->ours, path))
                 return;
         text = cpuset_format(&cpus);
-        pins_add(lists->pins, &cpus, g_strdup_printf("cgroup %s (" LIST "=%s)", path, text));
+        affinities_add(lists->affinities, &cpus,
+                       g_strdup_printf("cgroup %s (" LIST "=%s)", path, text));
 }
 
 static int open_top(int root)
@@ -101,9 +102,10 @@ static int open_top(int root)
         return -ENOENT;
 }
 
-void cpusets_read(int root, const Topology *topology, const char *const *ours, Pins *pins)
+void cpusets_read(int root, const Topology *topology, const char *const *ours,
+                  Affinities *affinities)
 {
-        Lists lists = { topology, ours, pins };
+        Lists lists = { topology, ours, affinities };
         _fd_ int top = open_top(root);
 
         if (top >= 0)

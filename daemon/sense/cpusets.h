@@ -8,10 +8,11 @@
 
 #include "model/plan.h"
 
-/* Adds to `pins` the list of every cgroup that has one, with owners such as "cgroup /a.slice/b
- * (cpuset.cpus=3)". Cgroups named in `ours`, paths such as "/idledpark.slice" that end with NULL,
- * do not count by themselves: idled wrote their lists. What is below them does. */
-void cpusets_read(int root, const Topology *topology, const char *const *ours, Pins *pins);
+/* Adds to `affinities` the list of every cgroup that has one, with owners such as "cgroup
+ * /a.slice/b (cpuset.cpus=3)". Cgroups named in `ours`, paths such as "/idledpark.slice" that end
+ * with NULL, do not count by themselves: idled wrote their lists. What is below them does. */
+void cpusets_read(int root, const Topology *topology, const char *const *ours,
+                  Affinities *affinities);
 
 typedef struct CpusetWatch CpusetWatch;
 

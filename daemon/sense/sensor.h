@@ -29,7 +29,7 @@ typedef struct Sensor {
 } Sensor;
 
 extern const Sensor sensor_load, sensor_loadavg, sensor_pressure, sensor_power, sensor_residency,
-        sensor_misses, sensor_energy;
+        sensor_idle_statistics, sensor_energy;
 
 /* All sensors of this machine, opened. */
 typedef struct Sensors Sensors;

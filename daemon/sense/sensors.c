@@ -3,7 +3,7 @@
  * All sensors of the machine: the table, opening them, and one reading.
  *
  * /proc/stat comes first and next to the clock, because all shares are fractions of the time
- * between two readings of it. The misses of idle states come behind the residencies that they go
+ * between two readings of it. Idle-state statistics come behind the residencies that they go
  * by.
  */
 #include "sense/sensor.h"
@@ -14,8 +14,8 @@
 #include "sense/energy.h"
 
 static const Sensor *const table[] = {
-        &sensor_load,      &sensor_loadavg, &sensor_pressure, &sensor_power,
-        &sensor_residency, &sensor_misses,  &sensor_energy,
+        &sensor_load,      &sensor_loadavg,         &sensor_pressure, &sensor_power,
+        &sensor_residency, &sensor_idle_statistics, &sensor_energy,
 };
 
 struct Sensors {

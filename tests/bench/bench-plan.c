@@ -32,12 +32,12 @@ static Topology *make(int n_cpus)
 /* The best of some rounds with a pin for every `width` CPUs; none if 0. */
 static double measure(const Topology *topology, int width)
 {
-        Pins pins = { .n_sets = width ? topology->n_cpus / width : 0 };
-        g_autofree CpuSet *sets = g_new0(CpuSet, pins.n_sets + 1);
+        Affinities affinities = { .n_sets = width ? topology->n_cpus / width : 0 };
+        g_autofree CpuSet *sets = g_new0(CpuSet, affinities.n_sets + 1);
         double best = 1e9;
 
-        pins.sets = sets;
-        for (int i = 0; i < pins.n_sets; i++)
+        affinities.sets = sets;
+        for (int i = 0; i < affinities.n_sets; i++)
                 cpuset_add_range(&sets[i], i * width, i * width + width - 1);
         for (int i = 0; i < 50; i++) {
                 double start = now_usec();
@@ -45,7 +45,7 @@ static double measure(const Topology *topology, int width)
 
                 plan_init(&plan, NULL, 0);
                 plan.allowed = (CpuSet){ .bits = { 1 } };
-                plan_sanitize(&plan, topology, &(Dependents){ .tasks = &pins }, NULL);
+                plan_sanitize(&plan, topology, &(Dependents){ .tasks = &affinities }, NULL);
                 best = MIN(best, now_usec() - start);
         }
         return best;
@@ -58,7 +58,8 @@ int main(void)
         for (size_t i = 0; i < G_N_ELEMENTS(sizes); i++) {
                 g_autoptr(Topology) topology = make(sizes[i]);
 
-                printf("plan_sanitize: %3d CPUs, no pins %.2f us, all pinned %.1f us, all pairs "
+                printf("plan_sanitize: %3d CPUs, no affinities %.2f us, all pinned %.1f us, all "
+                       "pairs "
                        "%.1f us\n",
                        sizes[i], measure(topology, 0), measure(topology, 1), measure(topology, 2));
         }

@@ -191,6 +191,7 @@ class Holds(Case):
         self.choose('balanced')
         self.assertEqual(self.get('Profile'), 'balanced')
         self.assertEqual(self.value('ActiveProfileHolds'), [])
+        self.daemon.wait_log('balanced is chosen: ending the holds')
         self.assertEqual(self.daemon.count_log('Profile performance'), before)
         self.assertEqual(self.daemon.count_log('Profile balanced: chosen'), 1)
         self.assertEqual(self.daemon.count_log('balanced is chosen: ending the holds'), 1)

@@ -32,26 +32,27 @@ static Topology *random_machine(GRand *rand)
         return topology;
 }
 
-typedef struct RandomPins {
-        Pins pins;
+typedef struct RandomAffinities {
+        Affinities affinities;
         CpuSet sets[20];
         int nodes[4];
-} RandomPins;
+} RandomAffinities;
 
-static void random_pins(GRand *rand, int n_cpus, RandomPins *ret_pins)
+static void random_affinities(GRand *rand, int n_cpus, RandomAffinities *ret_affinities)
 {
-        *ret_pins = (RandomPins){ .pins = { .n_sets = g_rand_int_range(rand, 0, 20),
-                                            .n_nodes = g_rand_int_range(rand, 0, 4) } };
-        ret_pins->pins.sets = ret_pins->sets;
-        ret_pins->pins.nodes = ret_pins->nodes;
-        for (int i = 0; i < ret_pins->pins.n_sets; i++)
-                ret_pins->sets[i] = random_set(rand, n_cpus, g_rand_double(rand) / 4);
-        for (int i = 0; i < ret_pins->pins.n_nodes; i++)
-                ret_pins->nodes[i] = g_rand_int_range(rand, 0, 6);
+        *ret_affinities = (RandomAffinities){ .affinities = {
+                                                      .n_sets = g_rand_int_range(rand, 0, 20),
+                                                      .n_nodes = g_rand_int_range(rand, 0, 4) } };
+        ret_affinities->affinities.sets = ret_affinities->sets;
+        ret_affinities->affinities.nodes = ret_affinities->nodes;
+        for (int i = 0; i < ret_affinities->affinities.n_sets; i++)
+                ret_affinities->sets[i] = random_set(rand, n_cpus, g_rand_double(rand) / 4);
+        for (int i = 0; i < ret_affinities->affinities.n_nodes; i++)
+                ret_affinities->nodes[i] = g_rand_int_range(rand, 0, 6);
 }
 
 /* Everything that plan.h promises of a plan. */
-static void assert_safe(const Plan *plan, const Topology *topology, const Pins *pins)
+static void assert_safe(const Plan *plan, const Topology *topology, const Affinities *affinities)
 {
         CpuSet usable = topology_usable(topology), aside = topology->isolated, cpus;
 
@@ -60,13 +61,13 @@ static void assert_safe(const Plan *plan, const Topology *topology, const Pins *
         cpuset_or(&aside, &topology->nohz_full);
         cpuset_and(&aside, &topology->online);
         ck_assert(cpuset_is_subset(&aside, &plan->allowed));
-        for (int i = 0; i < pins->n_sets; i++)
-                ck_assert(!cpuset_intersects(&pins->sets[i], &topology->online) ||
-                          cpuset_intersects(&pins->sets[i], &plan->allowed));
-        for (int i = 0; i < pins->n_nodes; i++) {
+        for (int i = 0; i < affinities->n_sets; i++)
+                ck_assert(!cpuset_intersects(&affinities->sets[i], &topology->online) ||
+                          cpuset_intersects(&affinities->sets[i], &plan->allowed));
+        for (int i = 0; i < affinities->n_nodes; i++) {
                 cpus = (CpuSet){ 0 };
                 CPUSET_FOREACH(cpu, &usable)
-                        if (topology->node_ids[topology->cpus[cpu].node] == pins->nodes[i])
+                        if (topology->node_ids[topology->cpus[cpu].node] == affinities->nodes[i])
                                 cpuset_add(&cpus, cpu);
                 ck_assert(cpuset_is_empty(&cpus) || cpuset_intersects(&cpus, &plan->allowed));
         }
@@ -74,7 +75,7 @@ static void assert_safe(const Plan *plan, const Topology *topology, const Pins *
 
 /* A reason for each CPU that was added and for no other; no CPU is added without need. */
 static void assert_explained(const Plan *plan, const CpuSet *wished, const Topology *topology,
-                             const Pins *pins, const uint8_t *safety)
+                             const Affinities *affinities, const uint8_t *safety)
 {
         CpuSet added = plan->allowed;
         int n = 0, not_ours = 0;
@@ -85,7 +86,7 @@ static void assert_explained(const Plan *plan, const CpuSet *wished, const Topol
                 not_ours += safety[cpu] == SAFETY_ISOLATED;
                 n += safety[cpu] != SAFETY_NONE;
         }
-        ck_assert_int_le(n, not_ours + pins->n_sets + pins->n_nodes + 1);
+        ck_assert_int_le(n, not_ours + affinities->n_sets + affinities->n_nodes + 1);
 }
 
 START_TEST(random_plans)
@@ -95,24 +96,24 @@ START_TEST(random_plans)
         for (int i = 0; i < 10000; i++) {
                 g_autoptr(Topology) topology = random_machine(rand);
                 g_autofree uint8_t *safety = g_malloc(topology->n_cpus);
-                RandomPins random;
+                RandomAffinities random;
                 CpuSet wished, kept;
                 Plan plan, again;
 
                 plan_init(&plan, NULL, 0);
                 plan.allowed = random_set(rand, 128, g_rand_double_range(rand, -0.2, 1));
                 wished = plan.allowed;
-                random_pins(rand, topology->n_cpus, &random);
-                plan_sanitize(&plan, topology, &(Dependents){ .tasks = &random.pins },
+                random_affinities(rand, topology->n_cpus, &random);
+                plan_sanitize(&plan, topology, &(Dependents){ .tasks = &random.affinities },
                               &(SafetyNotes){ .safety = safety });
 
-                assert_safe(&plan, topology, &random.pins);
-                assert_explained(&plan, &wished, topology, &random.pins, safety);
+                assert_safe(&plan, topology, &random.affinities);
+                assert_explained(&plan, &wished, topology, &random.affinities, safety);
                 kept = wished;
                 cpuset_and(&kept, &topology->online);
                 ck_assert(cpuset_is_subset(&kept, &plan.allowed));
                 again = plan;
-                plan_sanitize(&again, topology, &(Dependents){ .tasks = &random.pins },
+                plan_sanitize(&again, topology, &(Dependents){ .tasks = &random.affinities },
                               &(SafetyNotes){ .safety = safety });
                 ck_assert(cpuset_equal(&again.allowed, &plan.allowed));
                 for (int cpu = 0; cpu < topology->n_cpus; cpu++)

@@ -120,7 +120,7 @@ static const struct {
         { "pin in part offline", "0-3", "", "", { "3,6" }, "", "0", "0,3", "...P...." },
         { "pin stands for the last", "0-7", "", "", { "2" }, "", "", "2", "..P....." },
         { "pin to isolated does not", "0-7", "2", "", { "2" }, "", "", "2-3", "..IL...." },
-        { "pins overlap in one",
+        { "affinities overlap in one",
           "0-7",
           "",
           "",
@@ -147,8 +147,24 @@ static const struct {
           "0",
           "0,3-4",
           "...PP..." },
-        { "chain of pins", "0-7", "", "", { "2-3", "3-4", "4-5" }, "", "0", "0,3-4", "...PP..." },
-        { "pins apart", "0-7", "", "", { "2-3", "4-5", "6-7" }, "", "0", "0,2,4,6", "..P.P.P." },
+        { "chain of affinities",
+          "0-7",
+          "",
+          "",
+          { "2-3", "3-4", "4-5" },
+          "",
+          "0",
+          "0,3-4",
+          "...PP..." },
+        { "affinities apart",
+          "0-7",
+          "",
+          "",
+          { "2-3", "4-5", "6-7" },
+          "",
+          "0",
+          "0,2,4,6",
+          "..P.P.P." },
         { "node met", "0-7", "", "", { NULL }, "0", "0", "0", "........" },
         { "node", "0-7", "", "", { NULL }, "1", "0", "0,6", "......N." },
         { "both nodes, empty request", "0-7", "", "", { NULL }, "0-1", "", "0,6", "N.....N." },
@@ -183,23 +199,23 @@ START_TEST(sanitize)
         CpuSet sets[4], nodes = set_of(c->nodes), expected = set_of(c->allowed);
         int numbers[8];
         char owner[] = "process 9 (a)", *owners_of_nodes[8];
-        Pins pins = { .sets = sets, .nodes = numbers, .node_owners = owners_of_nodes };
+        Affinities affinities = { .sets = sets, .nodes = numbers, .node_owners = owners_of_nodes };
         const char *owners[8];
         uint8_t safety[8];
         Plan plan;
 
-        while (pins.n_sets < 4 && c->sets[pins.n_sets]) {
-                sets[pins.n_sets] = set_of(c->sets[pins.n_sets]);
-                pins.n_sets++;
+        while (affinities.n_sets < 4 && c->sets[affinities.n_sets]) {
+                sets[affinities.n_sets] = set_of(c->sets[affinities.n_sets]);
+                affinities.n_sets++;
         }
         CPUSET_FOREACH(node, &nodes) {
-                owners_of_nodes[pins.n_nodes] = owner;
-                numbers[pins.n_nodes++] = node;
+                owners_of_nodes[affinities.n_nodes] = owner;
+                numbers[affinities.n_nodes++] = node;
         }
         memset(safety, 0xee, sizeof(safety));
         plan_init(&plan, NULL, 0);
         plan.allowed = set_of(c->wished);
-        plan_sanitize(&plan, topology, &(Dependents){ .tasks = &pins },
+        plan_sanitize(&plan, topology, &(Dependents){ .tasks = &affinities },
                       &(SafetyNotes){ .safety = safety, .owners = owners });
 
         g_autofree char *text = cpuset_format(&plan.allowed);
@@ -220,13 +236,13 @@ START_TEST(forgotten)
 {
         g_autoptr(Topology) topology = eight("0-6", "", "");
         CpuSet set = set_of("2-3"), expected = set_of("0-6");
-        Pins pins = { .n_sets = _i, .sets = &set, .forgotten = true };
+        Affinities affinities = { .n_sets = _i, .sets = &set, .forgotten = true };
         uint8_t safety[8];
         Plan plan;
 
         plan_init(&plan, NULL, 0);
         plan.allowed = set_of("2");
-        plan_sanitize(&plan, topology, &(Dependents){ .tasks = &pins },
+        plan_sanitize(&plan, topology, &(Dependents){ .tasks = &affinities },
                       &(SafetyNotes){ .safety = safety });
         if (_i == 0)
                 expected = set_of("2");
@@ -236,7 +252,7 @@ START_TEST(forgotten)
 }
 END_TEST
 
-START_TEST(without_pins_or_safety)
+START_TEST(without_affinities_or_safety)
 {
         g_autoptr(Topology) topology = eight("0-7", "", "");
         Plan plan;
@@ -248,12 +264,12 @@ START_TEST(without_pins_or_safety)
 }
 END_TEST
 
-/* The smallest number of CPUs that meets disjoint or nested pins, and no more than that. */
+/* The smallest number of CPUs that meets disjoint or nested affinities, and no more than that. */
 START_TEST(fewest)
 {
         g_autoptr(Topology) topology = machine_make(64, 2, 64, "0-63", "");
         CpuSet sets[48];
-        Pins pins = { .n_sets = 48, .sets = sets };
+        Affinities affinities = { .n_sets = 48, .sets = sets };
         Plan plan;
 
         /* 16 sets of 4 CPUs, each with a half and a single one in it. */
@@ -264,7 +280,7 @@ START_TEST(fewest)
                 }
         plan_init(&plan, NULL, 0);
         plan.allowed = (CpuSet){ 0 };
-        plan_sanitize(&plan, topology, &(Dependents){ .tasks = &pins }, NULL);
+        plan_sanitize(&plan, topology, &(Dependents){ .tasks = &affinities }, NULL);
         ck_assert_int_eq(cpuset_count(&plan.allowed), 16);
 }
 END_TEST
@@ -303,7 +319,7 @@ int main(void)
         tcase_add_loop_test(tcase, merge, 0, G_N_ELEMENTS(merge_cases));
         tcase_add_loop_test(tcase, forgotten, 0, 2);
         tcase_add_loop_test(tcase, sanitize, 0, G_N_ELEMENTS(cases));
-        tcase_add_test(tcase, without_pins_or_safety);
+        tcase_add_test(tcase, without_affinities_or_safety);
         tcase_add_test(tcase, fewest);
         tcase_add_test(tcase, texts);
         tcase_add_loop_test(tcase, wake_at, 0, 4);

@@ -36,15 +36,15 @@ static UnitCpus cpus_of_case(int i)
 
 static char *needs_of(const UnitTable *table, const Topology *topology)
 {
-        g_autoptr(Pins) pins = unit_table_pins(table, topology, false);
+        g_autoptr(Affinities) affinities = unit_table_affinities(table, topology, false);
         GString *text = g_string_new(NULL);
 
-        for (int i = 0; i < pins->n_sets; i++) {
-                g_autofree char *cpus = cpuset_format(&pins->sets[i]);
+        for (int i = 0; i < affinities->n_sets; i++) {
+                g_autofree char *cpus = cpuset_format(&affinities->sets[i]);
 
-                ck_assert(g_str_has_prefix(pins->owners[i], "a.service "));
+                ck_assert(g_str_has_prefix(affinities->owners[i], "a.service "));
                 g_string_append_printf(text, "%s%s %s", i ? " " : "", cpus,
-                                       pins->owners[i] + strlen("a.service "));
+                                       affinities->owners[i] + strlen("a.service "));
         }
         return g_string_free(text, FALSE);
 }
@@ -68,14 +68,14 @@ START_TEST(units_come_and_go)
         g_autoptr(Topology) topology = machine_make(8, 2, 4, "0-7", "");
         g_autoptr(UnitTable) table = unit_table_new();
         UnitCpus first = { .affinity = set_of("3") }, second = { .allowed = set_of("3") };
-        g_autoptr(Pins) pins = NULL;
+        g_autoptr(Affinities) affinities = NULL;
 
         ck_assert(!unit_table_set(table, "a.service", NULL));
         ck_assert(unit_table_set(table, "b.service", &first));
         ck_assert(unit_table_set(table, "a.service", &second));
-        pins = unit_table_pins(table, topology, false);
-        ck_assert_int_eq(pins->n_sets, 1); /* one CPU is enough for both */
-        ck_assert_str_eq(pins->owners[0], "a.service (AllowedCPUs=3)");
+        affinities = unit_table_affinities(table, topology, false);
+        ck_assert_int_eq(affinities->n_sets, 1); /* one CPU is enough for both */
+        ck_assert_str_eq(affinities->owners[0], "a.service (AllowedCPUs=3)");
         ck_assert(unit_table_set(table, "a.service", &first));
         ck_assert(unit_table_set(table, "a.service", NULL));
         ck_assert_ptr_null(unit_table_find(table, "a.service"));
@@ -91,14 +91,14 @@ START_TEST(forgotten)
         g_autoptr(Topology) topology = machine_make(8, 2, 4, "0-7", "");
         g_autoptr(UnitTable) table = unit_table_new();
         UnitCpus allowed = { .allowed = set_of("3") }, affinity = { .affinity = set_of("3") };
-        g_autoptr(Pins) pins = NULL, more = NULL;
+        g_autoptr(Affinities) affinities = NULL, more = NULL;
         Plan plan;
 
         unit_table_set(table, "a.service", &allowed);
-        pins = unit_table_pins(table, topology, true);
-        ck_assert(!pins->forgotten);
+        affinities = unit_table_affinities(table, topology, true);
+        ck_assert(!affinities->forgotten);
         unit_table_set(table, "b.service", &affinity);
-        more = unit_table_pins(table, topology, true);
+        more = unit_table_affinities(table, topology, true);
         ck_assert_str_eq(more->forgotten_owner, "b.service");
         plan_init(&plan, NULL, 0);
         plan.allowed = set_of("0");
@@ -113,16 +113,16 @@ START_TEST(plan_keeps_one)
         g_autoptr(Topology) topology = machine_make(8, 2, 4, "0-7", "");
         g_autoptr(UnitTable) table = unit_table_new();
         UnitCpus cpus = { .affinity = set_of("6-7") };
-        g_autoptr(Pins) pins = NULL;
+        g_autoptr(Affinities) affinities = NULL;
         const char *owners[8];
         uint8_t safety[8];
         Plan plan;
 
         unit_table_set(table, "a.service", &cpus);
-        pins = unit_table_pins(table, topology, false);
+        affinities = unit_table_affinities(table, topology, false);
         plan_init(&plan, NULL, 0);
         plan.allowed = set_of("0-1");
-        plan_sanitize(&plan, topology, &(Dependents){ .units = pins },
+        plan_sanitize(&plan, topology, &(Dependents){ .units = affinities },
                       &(SafetyNotes){ safety, owners });
         ck_assert(cpuset_has(&plan.allowed, 6));
         ck_assert_int_eq(cpuset_count(&plan.allowed), 3);
@@ -148,13 +148,14 @@ START_TEST(plan_in_a_window)
         g_autoptr(Topology) topology = machine_make(8, 2, 4, "0-7", "");
         g_autofree char *text = NULL;
         CpuSet set = set_of(c->unit);
-        Pins pins = { .n_sets = *c->unit != '\0', .sets = &set };
+        Affinities affinities = { .n_sets = *c->unit != '\0', .sets = &set };
         Plan plan;
 
         plan_init(&plan, NULL, 0);
         plan.allowed = set_of("0-1");
         plan.widest = set_of(c->widest);
-        plan_sanitize(&plan, topology, &(Dependents){ .units = &pins, .window = "a starts" }, NULL);
+        plan_sanitize(&plan, topology, &(Dependents){ .units = &affinities, .window = "a starts" },
+                      NULL);
         text = cpuset_format(&plan.allowed);
         ck_case(c->name, g_str_equal(text, c->allowed), "%s", text);
 }

@@ -36,21 +36,22 @@ START_TEST(lists)
 {
         static const char *const ours[] = { "/idledpark.slice", "/a.slice", NULL };
         g_autoptr(Topology) topology = machine_make(4, 1, 2, "0-3", "");
-        g_autoptr(Pins) pins = g_new0(Pins, 1);
+        g_autoptr(Affinities) affinities = g_new0(Affinities, 1);
 
-        cpusets_read(tree.root, topology, ours, pins);
-        ck_assert_int_eq(pins->n_sets, 1);
-        ck_assert_str_eq(pins->owners[0], "cgroup /a.slice/b.service/payload (cpuset.cpus=3)");
+        cpusets_read(tree.root, topology, ours, affinities);
+        ck_assert_int_eq(affinities->n_sets, 1);
+        ck_assert_str_eq(affinities->owners[0],
+                         "cgroup /a.slice/b.service/payload (cpuset.cpus=3)");
 }
 END_TEST
 
 START_TEST(slice_of_another)
 {
         g_autoptr(Topology) topology = machine_make(4, 1, 2, "0-3", "");
-        g_autoptr(Pins) pins = g_new0(Pins, 1);
+        g_autoptr(Affinities) affinities = g_new0(Affinities, 1);
 
-        cpusets_read(tree.root, topology, (const char *const[]){ NULL }, pins);
-        ck_assert_int_eq(pins->n_sets, 3);
+        cpusets_read(tree.root, topology, (const char *const[]){ NULL }, affinities);
+        ck_assert_int_eq(affinities->n_sets, 3);
 }
 END_TEST
 

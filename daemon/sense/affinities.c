@@ -19,7 +19,7 @@
  * its cpuset, which no kernel resets. A task that shows exactly the CPUs of its cpuset has no
  * affinity to lose.
  */
-#include "sense/pins.h"
+#include "sense/affinities.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@
 #include "base/log.h"
 #include "base/number.h"
 
-struct PinsScan {
+struct AffinityScan {
         int root, proc;
         DIR *processes, *threads; /* where the scan is; NULL: at the end, or in no process */
         int pid;                  /* whose threads these are */
@@ -43,7 +43,7 @@ struct PinsScan {
         CpuSet memory;                     /* numbers of the nodes that have memory */
         CpuSet bound;                      /* and of those that tasks are bound to */
         GHashTable *cpu_lists, *mem_lists; /* texts seen */
-        Pins *pins;                        /* what was found so far */
+        Affinities *affinities;            /* what was found so far */
         int process;                       /* whose threads are read */
         bool forgets;                      /* the kernel forgets affinities */
         char *buffer;
@@ -84,7 +84,7 @@ static void end_line(char *value)
 }
 
 /* Reads the status file in the directory `path`. */
-static int status_read(PinsScan *scan, const char *path)
+static int status_read(AffinityScan *scan, const char *path)
 {
         _fd_ int fd = -1;
         char file[80];
@@ -104,7 +104,7 @@ static int status_read(PinsScan *scan, const char *path)
         return n;
 }
 
-static int status_parse(PinsScan *scan, const char *path, Status *ret_status)
+static int status_parse(AffinityScan *scan, const char *path, Status *ret_status)
 {
         char *text, *threads;
         int r = status_read(scan, path);
@@ -126,8 +126,8 @@ static int status_parse(PinsScan *scan, const char *path, Status *ret_status)
         return 0;
 }
 
-/* True if `list` was not seen before; remembers it. */
-static bool is_new(GHashTable *lists, const char *list)
+/* Remembers `list`; false: it was known. */
+static bool remember(GHashTable *lists, const char *list)
 {
         if (g_hash_table_contains(lists, list))
                 return false;
@@ -136,14 +136,14 @@ static bool is_new(GHashTable *lists, const char *list)
 }
 
 /* True if a task with this set, offline CPUs left out, is kept from CPUs by others than us. */
-static bool restricts(const PinsScan *scan, const CpuSet *set)
+static bool restricts(const AffinityScan *scan, const CpuSet *set)
 {
         return !cpuset_is_empty(set) && !cpuset_is_subset(&scan->usable, set) &&
                !cpuset_equal(set, &scan->confined);
 }
 
 /* True if `set` is what the task's cpuset lets it have; `path` leads to the task's files. */
-static bool is_of_cpuset(const PinsScan *scan, const char *path, const CpuSet *set)
+static bool is_of_cpuset(const AffinityScan *scan, const char *path, const CpuSet *set)
 {
         static const char *const files[] = { "sys/fs/cgroup%s/cpuset.cpus.effective",
                                              "sys/fs/cgroup/cpuset%s/cpuset.effective_cpus" };
@@ -166,7 +166,7 @@ static bool is_of_cpuset(const PinsScan *scan, const char *path, const CpuSet *s
 }
 
 /* "process 9 (dpdk)", "thread 12 (worker) of process 9", as a new string. */
-static char *owner_of(const PinsScan *scan, const char *name, int tid)
+static char *owner_of(const AffinityScan *scan, const char *name, int tid)
 {
         g_autofree char *clean = log_clean(name ? name : "?");
 
@@ -176,52 +176,53 @@ static char *owner_of(const PinsScan *scan, const char *name, int tid)
 }
 
 /* Whether the list is one that the kernel would forget. */
-static void note_affinity(PinsScan *scan, const char *path, const Status *status, int tid)
+static void note_affinity(AffinityScan *scan, const char *path, const Status *status, int tid)
 {
         CpuSet set;
 
-        if (!scan->forgets || scan->pins->forgotten || cpuset_parse(status->cpus, &set) < 0)
+        if (!scan->forgets || scan->affinities->forgotten || cpuset_parse(status->cpus, &set) < 0)
                 return;
         cpuset_and(&set, &scan->online);
         if (!restricts(scan, &set) || is_of_cpuset(scan, path, &set))
                 return;
-        scan->pins->forgotten = true;
-        scan->pins->forgotten_owner = owner_of(scan, status->name, tid);
+        scan->affinities->forgotten = true;
+        scan->affinities->forgotten_owner = owner_of(scan, status->name, tid);
 }
 
-static void note_cpus(PinsScan *scan, const char *list, const char *name, int tid)
+static void note_cpus(AffinityScan *scan, const char *list, const char *name, int tid)
 {
         CpuSet set;
 
-        if (!is_new(scan->cpu_lists, list) || cpuset_parse(list, &set) < 0)
+        if (!remember(scan->cpu_lists, list) || cpuset_parse(list, &set) < 0)
                 return;
         cpuset_and(&set, &scan->online);
         if (restricts(scan, &set)) /* lists may differ only in CPUs that are offline */
-                pins_add(scan->pins, &set, owner_of(scan, name, tid));
+                affinities_add(scan->affinities, &set, owner_of(scan, name, tid));
 }
 
-static void note_mems(PinsScan *scan, const char *list, const char *name, int tid)
+static void note_mems(AffinityScan *scan, const char *list, const char *name, int tid)
 {
-        Pins *pins = scan->pins;
+        Affinities *affinities = scan->affinities;
         CpuSet nodes;
 
-        if (!is_new(scan->mem_lists, list) || cpuset_parse(list, &nodes) < 0 ||
+        if (!remember(scan->mem_lists, list) || cpuset_parse(list, &nodes) < 0 ||
             cpuset_is_subset(&scan->memory, &nodes))
                 return;
         cpuset_subtract(&nodes, &scan->bound);
         cpuset_or(&scan->bound, &nodes);
         CPUSET_FOREACH(node, &nodes) {
-                int n = pins->n_nodes++;
+                int n = affinities->n_nodes++;
 
-                pins->nodes = g_renew(int, pins->nodes, pins->n_nodes);
-                pins->node_owners = g_renew(char *, pins->node_owners, pins->n_nodes);
-                pins->nodes[n] = node;
-                pins->node_owners[n] = owner_of(scan, name, tid);
+                affinities->nodes = g_renew(int, affinities->nodes, affinities->n_nodes);
+                affinities->node_owners = g_renew(char *, affinities->node_owners,
+                                                  affinities->n_nodes);
+                affinities->nodes[n] = node;
+                affinities->node_owners[n] = owner_of(scan, name, tid);
         }
 }
 
 /* `path` is the task's directory below /proc. */
-static void note_task(PinsScan *scan, const Status *status, const char *path, int tid)
+static void note_task(AffinityScan *scan, const Status *status, const char *path, int tid)
 {
         if (!status->has_memory)
                 return;
@@ -234,7 +235,7 @@ static void note_task(PinsScan *scan, const Status *status, const char *path, in
 }
 
 /* Continues with the threads of a process; the first one was read already. */
-static void scan_threads(PinsScan *scan)
+static void scan_threads(AffinityScan *scan)
 {
         char path[64];
         Status status;
@@ -255,7 +256,7 @@ static void scan_threads(PinsScan *scan)
         }
 }
 
-static void scan_process(PinsScan *scan, int pid)
+static void scan_process(AffinityScan *scan, int pid)
 {
         char path[64];
         Status status;
@@ -274,7 +275,7 @@ static void scan_process(PinsScan *scan, int pid)
 }
 
 /* The nodes that have memory: what a task's memory is restricted to if it is not restricted. */
-static void read_memory_nodes(PinsScan *scan, const Topology *topology)
+static void read_memory_nodes(AffinityScan *scan, const Topology *topology)
 {
         static const char *const files[] = { "sys/devices/system/node/has_memory",
                                              "sys/devices/system/node/online" };
@@ -292,7 +293,7 @@ static void read_memory_nodes(PinsScan *scan, const Topology *topology)
 
 /* Kernels before 6.2 set a task's affinity to its cpuset when the cpuset changes, and forget the
  * task's own. A kernel without a readable version counts as newer. */
-bool pins_are_forgotten(int root)
+bool affinities_are_forgotten(int root)
 {
         char release[128];
         int major, minor;
@@ -303,19 +304,20 @@ bool pins_are_forgotten(int root)
         return major < 6 || (major == 6 && minor < 2);
 }
 
-int pins_scan_new(int root, const Topology *topology, const CpuSet *confined, PinsScan **ret_scan)
+int affinity_scan_new(int root, const Topology *topology, const CpuSet *confined,
+                      AffinityScan **ret_scan)
 {
-        g_autoptr(PinsScan) scan = g_new(PinsScan, 1);
+        g_autoptr(AffinityScan) scan = g_new(AffinityScan, 1);
 
-        *scan = (PinsScan){
+        *scan = (AffinityScan){
                 .root = root,
                 .proc = openat(root, "proc", O_PATH | O_DIRECTORY | O_CLOEXEC),
-                .forgets = pins_are_forgotten(root),
+                .forgets = affinities_are_forgotten(root),
                 .online = topology->online,
                 .usable = topology_usable(topology),
                 .cpu_lists = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL),
                 .mem_lists = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL),
-                .pins = g_new0(Pins, 1),
+                .affinities = g_new0(Affinities, 1),
                 .size = 16384,
         };
         scan->buffer = g_malloc(scan->size);
@@ -331,7 +333,7 @@ int pins_scan_new(int root, const Topology *topology, const CpuSet *confined, Pi
         return 0;
 }
 
-bool pins_scan_step(PinsScan *scan, unsigned tasks)
+bool affinity_scan_step(AffinityScan *scan, unsigned tasks)
 {
         scan->left = tasks;
         while (scan->left > 0 && scan->processes) {
@@ -350,15 +352,15 @@ bool pins_scan_step(PinsScan *scan, unsigned tasks)
         return scan->processes;
 }
 
-Pins *pins_scan_end(PinsScan *scan)
+Affinities *affinity_scan_end(AffinityScan *scan)
 {
-        Pins *pins = g_steal_pointer(&scan->pins);
+        Affinities *affinities = g_steal_pointer(&scan->affinities);
 
-        pins_scan_free(scan);
-        return pins;
+        affinity_scan_free(scan);
+        return affinities;
 }
 
-void pins_scan_free(PinsScan *scan)
+void affinity_scan_free(AffinityScan *scan)
 {
         if (!scan)
                 return;
@@ -367,22 +369,23 @@ void pins_scan_free(PinsScan *scan)
         if (scan->processes)
                 closedir(scan->processes);
         fd_close(&scan->proc);
-        pins_free(scan->pins);
+        affinities_free(scan->affinities);
         g_hash_table_unref(scan->cpu_lists);
         g_hash_table_unref(scan->mem_lists);
         g_free(scan->buffer);
         g_free(scan);
 }
 
-int pins_read(int root, const Topology *topology, const CpuSet *confined, Pins **ret_pins)
+int affinities_read(int root, const Topology *topology, const CpuSet *confined,
+                    Affinities **ret_affinities)
 {
-        PinsScan *scan;
-        int r = pins_scan_new(root, topology, confined, &scan);
+        AffinityScan *scan;
+        int r = affinity_scan_new(root, topology, confined, &scan);
 
         if (r < 0)
                 return r;
-        while (pins_scan_step(scan, UINT_MAX))
+        while (affinity_scan_step(scan, UINT_MAX))
                 continue;
-        *ret_pins = pins_scan_end(scan);
+        *ret_affinities = affinity_scan_end(scan);
         return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Misses: how often an idle state was too deep (above), too shallow (below), or refused (rejected).
+ * Idle-state statistics: how often an idle state was too deep (above), too shallow (below), or
+ * refused (rejected).
  *
  * Three files per CPU and state that few ask for. They are opened for each reading, below a kept
  * directory, and only where something can have changed: `above` and `below` change with the state's
@@ -18,24 +19,24 @@
 #include "base/file.h"
 #include "sense/scan.h"
 
-typedef struct CpuMisses {
+typedef struct CpuStatistics {
         int directory; /* cpuN/cpuidle, -1 while not open */
         IdleCounters last;
-} CpuMisses;
+} CpuStatistics;
 
-typedef struct Misses {
+typedef struct IdleStatistics {
         int root, n_cpus;
-        CpuMisses *cpus; /* by number */
-} Misses;
+        CpuStatistics *cpus; /* by number */
+} IdleStatistics;
 
-static void misses_close(void *state)
+static void statistics_close(void *state)
 {
-        Misses *misses = state;
+        IdleStatistics *statistics = state;
 
-        for (int i = 0; i < misses->n_cpus; i++)
-                fd_close(&misses->cpus[i].directory);
-        g_free(misses->cpus);
-        g_free(misses);
+        for (int i = 0; i < statistics->n_cpus; i++)
+                fd_close(&statistics->cpus[i].directory);
+        g_free(statistics->cpus);
+        g_free(statistics);
 }
 
 static int directory_open(int root, int cpu)
@@ -48,10 +49,10 @@ static int directory_open(int root, int cpu)
         return fd < 0 ? -errno : fd;
 }
 
-static int misses_open(int root, const Topology *topology, void **ret_state)
+static int statistics_open(int root, const Topology *topology, void **ret_state)
 {
         int error = -ENOENT;
-        Misses *misses;
+        IdleStatistics *statistics;
 
         CPUSET_FOREACH(cpu, &topology->online) {
                 _fd_ int directory = directory_open(root, cpu);
@@ -62,15 +63,15 @@ static int misses_open(int root, const Topology *topology, void **ret_state)
                 }
                 if (faccessat(directory, "state0/above", F_OK, 0) < 0)
                         continue;
-                misses = g_new(Misses, 1);
-                *misses = (Misses){
+                statistics = g_new(IdleStatistics, 1);
+                *statistics = (IdleStatistics){
                         .root = root,
                         .n_cpus = topology->n_cpus,
-                        .cpus = g_new0(CpuMisses, topology->n_cpus),
+                        .cpus = g_new0(CpuStatistics, topology->n_cpus),
                 };
-                for (int i = 0; i < misses->n_cpus; i++)
-                        misses->cpus[i].directory = -1;
-                *ret_state = misses;
+                for (int i = 0; i < statistics->n_cpus; i++)
+                        statistics->cpus[i].directory = -1;
+                *ret_state = statistics;
                 return 0;
         }
         return error;
@@ -93,7 +94,7 @@ static void counter_read(int directory, int state, const char *file, uint64_t *v
 }
 
 /* Brings cpu->last up to date with the uses in `idle`. */
-static int cpu_read(int root, int number, CpuMisses *cpu, const IdleCounters *idle)
+static int cpu_read(int root, int number, CpuStatistics *cpu, const IdleCounters *idle)
 {
         IdleCounters *last = &cpu->last;
         bool first = cpu->directory < 0 || last->n_states != idle->n_states;
@@ -118,18 +119,18 @@ static int cpu_read(int root, int number, CpuMisses *cpu, const IdleCounters *id
         return 0;
 }
 
-static int misses_read(void *state, Counters *counters)
+static int statistics_read(void *state, Counters *counters)
 {
-        Misses *misses = state;
-        int n = MIN(misses->n_cpus, counters->n_cpus);
+        IdleStatistics *statistics = state;
+        int n = MIN(statistics->n_cpus, counters->n_cpus);
 
         if (!(counters->have & SENSE_RESIDENCY))
                 return -ENODATA;
         for (int i = 0; i < n; i++) {
                 IdleCounters *idle = &counters->idle[i];
-                CpuMisses *cpu = &misses->cpus[i];
+                CpuStatistics *cpu = &statistics->cpus[i];
 
-                if (idle->n_states <= 0 || cpu_read(misses->root, i, cpu, idle) < 0) {
+                if (idle->n_states <= 0 || cpu_read(statistics->root, i, cpu, idle) < 0) {
                         fd_close(&cpu->directory);
                         cpu->directory = -1;
                         continue;
@@ -142,10 +143,10 @@ static int misses_read(void *state, Counters *counters)
         return 0;
 }
 
-const Sensor sensor_misses = {
-        .name = "misses",
+const Sensor sensor_idle_statistics = {
+        .name = "idle-state statistics",
         .provides = SENSE_MISSES,
-        .open = misses_open,
-        .read = misses_read,
-        .close = misses_close,
+        .open = statistics_open,
+        .read = statistics_read,
+        .close = statistics_close,
 };

@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "base/file.h"
-#include "sense/pins.h"
+#include "sense/affinities.h"
 #include "sense/topology-read.h"
 
 #define ROUNDS 20
@@ -40,14 +40,14 @@ int main(void)
         if (topology_read(root, &topology) < 0 || threads == 0)
                 return EXIT_FAILURE;
         for (int i = 0; i < ROUNDS; i++) {
-                g_autoptr(Pins) pins = NULL;
+                g_autoptr(Affinities) affinities = NULL;
                 double start = cpu_seconds();
 
-                if (pins_read(root, topology, NULL, &pins) < 0)
+                if (affinities_read(root, topology, NULL, &affinities) < 0)
                         return EXIT_FAILURE;
                 best = MIN(best, cpu_seconds() - start);
         }
-        printf("pins_read: %d threads, %.0f us, %.2f us per thread (best of %d)\n", threads,
+        printf("affinities_read: %d threads, %.0f us, %.2f us per thread (best of %d)\n", threads,
                best * 1e6, best * 1e6 / threads, ROUNDS);
         return EXIT_SUCCESS;
 }

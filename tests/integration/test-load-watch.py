@@ -14,13 +14,13 @@ PERIOD = 0.25  # of ondemand
 REFUSED = ('setpriv', '--bounding-set=-sys_resource', '--inh-caps=-sys_resource')
 
 
-class Guard(OwnGroup, TestCase):
+class LoadWatch(OwnGroup, TestCase):
     PREFIX = REFUSED
     POLICY = 'ondemand'
 
     def setUp(self):
         super().setUp()
-        self.make_group('idled-guard-%d' % os.getpid())
+        self.make_group('idled-watch-%d' % os.getpid())
         (self.conf / 'policies').mkdir()
         (self.conf / 'policies/ondemand.conf').write_text('[Policy]\nMaxCores=1\nDwell=0\n')
         self.start()
@@ -56,7 +56,7 @@ def fork():
     return True
 
 
-class NewTasks(Guard):
+class NewTasks(LoadWatch):
     def setUp(self):
         super().setUp()
         self.daemon.wait_log('PSI triggers are not available .*: using fork events instead')
@@ -79,7 +79,7 @@ class NewTasks(Guard):
         self.assert_ends_well()
 
 
-class NoForkEvents(Guard):
+class NoForkEvents(LoadWatch):
     """In a network namespace of its own the daemon has no connector."""
     PREFIX = REFUSED + ('unshare', '--net')
 

@@ -6,8 +6,8 @@
  * before it parks CPUs, and only so often that the cost stays under one percent. With many threads
  * the scan would delay clients, so it can be made in steps.
  */
-#ifndef IDLED_PINS_H
-#define IDLED_PINS_H
+#ifndef IDLED_AFFINITIES_H
+#define IDLED_AFFINITIES_H
 
 #include "model/plan.h"
 
@@ -17,22 +17,24 @@
  * their CPU, and parking does not affect them. A task that exits meanwhile is skipped. Nodes are
  * those of tasks whose cpuset leaves out some node that has memory; mbind(2) and set_mempolicy(2)
  * are not visible. Fails only if there is no `root`/proc. */
-int pins_read(int root, const Topology *topology, const CpuSet *confined, Pins **ret_pins);
+int affinities_read(int root, const Topology *topology, const CpuSet *confined,
+                    Affinities **ret_affinities);
 
 /* The same some tasks at a time. Errors as above. */
-typedef struct PinsScan PinsScan;
-int pins_scan_new(int root, const Topology *topology, const CpuSet *confined, PinsScan **ret_scan);
+typedef struct AffinityScan AffinityScan;
+int affinity_scan_new(int root, const Topology *topology, const CpuSet *confined,
+                      AffinityScan **ret_scan);
 
 /* Looks at so many tasks more, 1 or more; true if that may not have been all. */
-bool pins_scan_step(PinsScan *scan, unsigned tasks);
+bool affinity_scan_step(AffinityScan *scan, unsigned tasks);
 
 /* What was found; frees the scan. */
-Pins *pins_scan_end(PinsScan *scan);
-void pins_scan_free(PinsScan *scan);
+Affinities *affinity_scan_end(AffinityScan *scan);
+void affinity_scan_free(AffinityScan *scan);
 
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PinsScan, pins_scan_free)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(AffinityScan, affinity_scan_free)
 
 /* True if this kernel forgets the affinity of a task when its cpuset changes. */
-bool pins_are_forgotten(int root);
+bool affinities_are_forgotten(int root);
 
 #endif

@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 
 #include "machine.h"
-#include "sense/pins.h"
+#include "sense/affinities.h"
 #include "table.h"
 
 #define TASKS_MAX 6
@@ -162,28 +162,31 @@ START_TEST(trees)
         g_autoptr(GString) sets = g_string_new(NULL);
         g_autofree char *nodes = NULL;
         CpuSet confined = set_of(c->confined ? c->confined : ""), bound = { 0 };
-        Pins *pins = NULL;
+        Affinities *affinities = NULL;
 
         tree_put(&tree, "proc/self/status", "Name:\tno number\n");
         tree_put(&tree, "sys/devices/system/node/has_memory", "0-1\n");
         for (int i = 0; i < TASKS_MAX && c->tasks[i].pid; i++)
                 put_task(&tree, &c->tasks[i]);
-        ck_assert_int_eq(pins_read(tree.root, topology, c->confined ? &confined : NULL, &pins), 0);
+        ck_assert_int_eq(
+                affinities_read(tree.root, topology, c->confined ? &confined : NULL, &affinities),
+                0);
 
-        for (int i = 0; i < pins->n_sets; i++) {
-                g_autofree char *text = cpuset_format(&pins->sets[i]);
+        for (int i = 0; i < affinities->n_sets; i++) {
+                g_autofree char *text = cpuset_format(&affinities->sets[i]);
 
                 g_string_append_printf(sets, "%s ", text);
-                ck_assert_ptr_nonnull(pins->owners[i]);
+                ck_assert_ptr_nonnull(affinities->owners[i]);
         }
-        for (int i = 0; i < pins->n_nodes; i++)
-                cpuset_add(&bound, pins->nodes[i]);
+        for (int i = 0; i < affinities->n_nodes; i++)
+                cpuset_add(&bound, affinities->nodes[i]);
         nodes = cpuset_format(&bound);
         ck_case(c->name, g_str_equal(sets->str, c->sets), "sets %s", sets->str);
         ck_case(c->name, g_str_equal(nodes, c->nodes), "nodes %s", nodes);
         if (c->owner)
-                ck_case(c->name, g_str_equal(pins->owners[0], c->owner), "%s", pins->owners[0]);
-        pins_free(pins);
+                ck_case(c->name, g_str_equal(affinities->owners[0], c->owner), "%s",
+                        affinities->owners[0]);
+        affinities_free(affinities);
         tree_done(&tree);
 }
 END_TEST
@@ -204,7 +207,7 @@ START_TEST(memory_nodes)
         Tree tree = tree_make();
         Task task = { 9, 9, "a", "0-7", c->mems, USER, 1 };
         g_autoptr(Topology) topology = machine_make(8, 2, 4, "0-7", "");
-        g_autoptr(Pins) pins = NULL;
+        g_autoptr(Affinities) affinities = NULL;
         CpuSet bound = { 0 };
 
         if (c->has_memory)
@@ -212,10 +215,10 @@ START_TEST(memory_nodes)
         if (c->online)
                 tree_put(&tree, "sys/devices/system/node/online", c->online);
         put_task(&tree, &task);
-        ck_assert_int_eq(pins_read(tree.root, topology, NULL, &pins), 0);
-        for (int i = 0; i < pins->n_nodes; i++) {
-                cpuset_add(&bound, pins->nodes[i]);
-                ck_assert_str_eq(pins->node_owners[i], "process 9 (a)");
+        ck_assert_int_eq(affinities_read(tree.root, topology, NULL, &affinities), 0);
+        for (int i = 0; i < affinities->n_nodes; i++) {
+                cpuset_add(&bound, affinities->nodes[i]);
+                ck_assert_str_eq(affinities->node_owners[i], "process 9 (a)");
         }
         g_autofree char *text = cpuset_format(&bound);
 
@@ -238,12 +241,12 @@ START_TEST(kernel_forgets)
         Task task = { 9, 9, "pinned", "1", "0", USER, 1 };
         Tree tree = tree_make();
         g_autoptr(Topology) topology = machine_make(2, 1, 2, "0-1", "");
-        g_autoptr(Pins) pins = NULL;
+        g_autoptr(Affinities) affinities = NULL;
 
         put_task(&tree, &task);
         tree_put(&tree, "proc/sys/kernel/osrelease", c->release);
-        ck_assert_int_eq(pins_read(tree.root, topology, NULL, &pins), 0);
-        ck_case(c->release, pins->forgotten == c->forgotten, "%d", pins->forgotten);
+        ck_assert_int_eq(affinities_read(tree.root, topology, NULL, &affinities), 0);
+        ck_case(c->release, affinities->forgotten == c->forgotten, "%d", affinities->forgotten);
         tree_done(&tree);
 }
 END_TEST
@@ -273,7 +276,7 @@ START_TEST(cpusets)
         Task task = { 9, 9, "a", c->cpus, "0", USER, 1 };
         Tree tree = tree_make();
         g_autoptr(Topology) topology = machine_make(4, 1, 2, "0-3", "");
-        g_autoptr(Pins) pins = NULL;
+        g_autoptr(Affinities) affinities = NULL;
 
         tree_put(&tree, "proc/sys/kernel/osrelease", "6.1.0\n");
         put_task(&tree, &task);
@@ -281,9 +284,10 @@ START_TEST(cpusets)
                 tree_put(&tree, "proc/9/cpuset", c->group);
         if (c->file)
                 tree_put(&tree, c->file, c->effective);
-        ck_assert_int_eq(pins_read(tree.root, topology, NULL, &pins), 0);
-        ck_case(c->name, pins->forgotten == c->forgotten, "%d", pins->forgotten);
-        ck_case(c->name, pins->n_sets == !g_str_equal(c->cpus, "0-3"), "%d sets", pins->n_sets);
+        ck_assert_int_eq(affinities_read(tree.root, topology, NULL, &affinities), 0);
+        ck_case(c->name, affinities->forgotten == c->forgotten, "%d", affinities->forgotten);
+        ck_case(c->name, affinities->n_sets == !g_str_equal(c->cpus, "0-3"), "%d sets",
+                affinities->n_sets);
         tree_done(&tree);
 }
 END_TEST
@@ -292,10 +296,10 @@ START_TEST(no_proc)
 {
         Tree tree = tree_make();
         g_autoptr(Topology) topology = machine_make(2, 1, 2, "0-1", "");
-        Pins *pins = (Pins *)0x1;
+        Affinities *affinities = (Affinities *)0x1;
 
-        ck_assert_int_eq(pins_read(tree.root, topology, NULL, &pins), -ENOENT);
-        ck_assert_ptr_eq(pins, (Pins *)0x1);
+        ck_assert_int_eq(affinities_read(tree.root, topology, NULL, &affinities), -ENOENT);
+        ck_assert_ptr_eq(affinities, (Affinities *)0x1);
         tree_done(&tree);
 }
 END_TEST
@@ -306,16 +310,16 @@ START_TEST(long_status)
         Tree tree = tree_make();
         g_autoptr(Topology) topology = machine_make(8, 2, 4, "0-7", "");
         g_autofree char *groups = g_strnfill(100000, '7'), *text = NULL;
-        g_autoptr(Pins) pins = NULL;
+        g_autoptr(Affinities) affinities = NULL;
 
         text = g_strdup_printf("Name:\tbig\nGroups:\t%s\nVmSize:\t1 kB\nThreads:\t1\n"
                                "Cpus_allowed_list:\t6\nMems_allowed_list:\t0\n",
                                groups);
         tree_put(&tree, "proc/5/status", text);
-        ck_assert_int_eq(pins_read(tree.root, topology, NULL, &pins), 0);
-        ck_assert_int_eq(pins->n_sets, 1);
-        ck_assert_int_eq(cpuset_next(&pins->sets[0], -1), 6);
-        ck_assert_str_eq(pins->owners[0], "process 5 (big)");
+        ck_assert_int_eq(affinities_read(tree.root, topology, NULL, &affinities), 0);
+        ck_assert_int_eq(affinities->n_sets, 1);
+        ck_assert_int_eq(cpuset_next(&affinities->sets[0], -1), 6);
+        ck_assert_str_eq(affinities->owners[0], "process 5 (big)");
         tree_done(&tree);
 }
 END_TEST
@@ -325,8 +329,8 @@ START_TEST(steps)
 {
         Tree tree = tree_make();
         g_autoptr(Topology) topology = machine_make(8, 2, 4, "0-7", "");
-        g_autoptr(Pins) pins = NULL;
-        PinsScan *scan;
+        g_autoptr(Affinities) affinities = NULL;
+        AffinityScan *scan;
         int n = 1;
 
         for (int pid = 1; pid <= 20; pid++)
@@ -342,15 +346,15 @@ START_TEST(steps)
                         tree_put(&tree, file, text);
                         tree_put(&tree, first, text);
                 }
-        ck_assert_int_eq(pins_scan_new(tree.root, topology, NULL, &scan), 0);
-        while (pins_scan_step(scan, (unsigned)_i))
+        ck_assert_int_eq(affinity_scan_new(tree.root, topology, NULL, &scan), 0);
+        while (affinity_scan_step(scan, (unsigned)_i))
                 n++;
         ck_assert_int_ge(n, 100 / _i);
-        pins = pins_scan_end(scan);
-        ck_assert_int_eq(pins->n_sets, 4);
-        ck_assert_int_eq(pins_scan_new(tree.root, topology, NULL, &scan), 0);
-        pins_scan_step(scan, (unsigned)_i);
-        pins_scan_free(scan); /* in the middle */
+        affinities = affinity_scan_end(scan);
+        ck_assert_int_eq(affinities->n_sets, 4);
+        ck_assert_int_eq(affinity_scan_new(tree.root, topology, NULL, &scan), 0);
+        affinity_scan_step(scan, (unsigned)_i);
+        affinity_scan_free(scan); /* in the middle */
         tree_done(&tree);
 }
 END_TEST
@@ -361,7 +365,7 @@ START_TEST(live)
         cpu_set_t all, one;
         CpuSet online = { 0 };
         g_autoptr(Topology) topology = NULL;
-        g_autoptr(Pins) pins = NULL;
+        g_autoptr(Affinities) affinities = NULL;
         _fd_ int root = root_open("/");
         int chosen = -1, n = 0;
         bool found = false;
@@ -389,19 +393,20 @@ START_TEST(live)
                 for (;;)
                         pause();
         ck_assert_int_eq(sched_setaffinity(child, sizeof(one), &one), 0);
-        ck_assert_int_eq(pins_read(root, topology, NULL, &pins), 0);
+        ck_assert_int_eq(affinities_read(root, topology, NULL, &affinities), 0);
         kill(child, SIGKILL);
         waitpid(child, NULL, 0);
-        for (int i = 0; i < pins->n_sets; i++)
-                found |= cpuset_count(&pins->sets[i]) == 1 && cpuset_has(&pins->sets[i], chosen);
+        for (int i = 0; i < affinities->n_sets; i++)
+                found |= cpuset_count(&affinities->sets[i]) == 1 &&
+                         cpuset_has(&affinities->sets[i], chosen);
         ck_assert(found);
 }
 END_TEST
 
 int main(void)
 {
-        Suite *suite = suite_create("pins");
-        TCase *tcase = tcase_create("pins");
+        Suite *suite = suite_create("affinities");
+        TCase *tcase = tcase_create("affinities");
 
         tcase_add_loop_test(tcase, steps, 1, 9);
         tcase_add_loop_test(tcase, trees, 0, G_N_ELEMENTS(cases));
