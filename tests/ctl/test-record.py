@@ -143,6 +143,13 @@ class Contents(Recording):
             self.assertEqual(len(event["args"]), 1)
             self.assertIsInstance(next(iter(event["args"].values())), (int, float))
             self.assertGreater(event["ts"], 1e15)
+        # The members that the Trace Event Format demands of each phase.
+        demanded = {"M": {"name", "pid", "args"}, "C": {"name", "pid", "ts", "args"},
+                    "i": {"name", "pid", "ts", "s"}}
+        for event in events:
+            self.assertLessEqual(demanded[event["ph"]], set(event))
+            self.assertIsInstance(event["pid"], int)
+            self.assertIn(event.get("s", "g"), ("g", "p", "t"))
         instants = [e for e in events if e["ph"] == "i"]
         self.assertEqual([e["name"] for e in instants], ["start", "end"])
 

@@ -2,13 +2,14 @@
 """Is it true what idled says that parking saves? Many measurements, each with a seed of its own.
 
 A guest counts its time (--icount), and its module knows what was drawn. On each machine and load `idlectl
-prove` compares ondemand ignored with ondemand active, again and again and for different times. Meanwhile
-`watch` reads what the module drew, and whether CPUs were parked. The truth for one run is what all other runs
-of its kind drew. Then the daemon's own trials run until they have a verdict.
+prove` compares ondemand ignored with ondemand active, again and again and for different times. The truth is
+measured in a run of its own with long blocks: `watch` reads what the module drew, and whether CPUs were parked.
+Then the daemon's own trials run until they have a verdict.
 """
 
 import argparse
 import json
+import statistics
 import subprocess
 import time
 from pathlib import Path
@@ -24,6 +25,8 @@ TABLES = {
     "snb": "latency_us=2,10,80,104,109 residency_us=2,20,211,345,345",
     # Deep sleep is reached in spite of a load that is spread over all CPUs: parking cannot pay.
     "flat": "state_names=C1,C6 latency_us=1,30 residency_us=1,60 pkg_power_mw=90000,63000,20000 gated_from=2",
+    # A deep state that a spread load does not reach.
+    "far": "latency_us=2,10,80,400,400 residency_us=2,20,200,5000,5000",
     # Leaving the deep state takes long, and no longer with more CPUs in it.
     "slow": "state_names=C1,C6 latency_us=1,400 residency_us=1,20000 pkg_power_mw=90000,63000,20000 gated_from=2",
 }
@@ -32,14 +35,16 @@ TABLES = {
 LOADS = {
     "light": "1000:8:60:0.5",
     "often": "1000:12:25:0.2",
+    "many": "1000:30:40:0.1",
     "steps": "3:4:60:0.5 2.5:16:60:0.5 4:2:60:0.5 3.3:10:60:0.5",
     "curve": "1.6:3:60:0.5 1.6:5:60:0.5 1.6:8:60:0.5 1.6:10:60:0.5 1.6:11:60:0.5 1.6:10:60:0.5 1.6:8:60:0.5 "
              "1.6:5:60:0.5",
     "drift": "2.1:3:60:0.5 2.1:5:60:0.5 2.1:7:60:0.5 2.1:9:60:0.5 2.1:11:60:0.5 2.1:13:60:0.5",
 }
 
-BLOCK_MS, WASHOUT_MS = 500, 300
+BLOCK_MS, WASHOUT_MS = 1000, 1000
 PAIRS = (6, 6, 12, 6, 24, 6, 12, 6, 6, 6)  # in a measurement by idlectl prove
+TRUTH = (3000, 16)                         # milliseconds of a block, and pairs, where `watch` reads
 SETTLE = 4                                # seconds of load before anything is measured
 
 FUNCTIONS = """
@@ -78,31 +83,44 @@ def in_guest(guest, script, check=True):
 
 
 def drawn(lines):
-    """Joules and seconds, without and with CPUs parked, from what `watch` wrote: SECONDS MICROJOULES PARKED.
-    Intervals in which that changed do not count."""
-    sums = {False: [0.0, 0.0], True: [0.0, 0.0]}
+    """Watts of each time without, and with, CPUs parked, from the output of `watch`: SECONDS MICROJOULES PARKED.
+    A change costs energy by itself: readings less than a second after one or just before one do not count."""
     rows = [(float(words[0]), int(words[1]), len(words) > 2) for words in map(str.split, lines) if len(words) > 1]
-    for before, after in zip(rows, rows[1:]):
-        if before[2] == after[2]:
-            sums[after[2]][0] += (after[1] - before[1]) / 1e6
-            sums[after[2]][1] += after[0] - before[0]
-    return sums[False] + sums[True]
+    phases, begin = [], 0
+    for i in range(1, len(rows) + 1):
+        if i == len(rows) or rows[i][2] != rows[begin][2]:
+            phases.append(rows[begin + 4:i - 1])
+            begin = i
+    watts = {False: [], True: []}
+    for phase in phases:
+        if len(phase) > 1:
+            watts[phase[0][2]].append((phase[-1][1] - phase[0][1]) / 1e6 / (phase[-1][0] - phase[0][0]))
+    return watts[False], watts[True]
+
+
+def run_prove(block_ms, pairs):
+    seconds = pairs * 2 * (block_ms + WASHOUT_MS) / 1000 + 1
+    return (f"idlectl prove --json --policy ondemand --block {block_ms}ms --wash-out {WASHOUT_MS}ms "
+            f"--for {seconds}s | tr -d '\\n'")
+
+
+def truth(guest):
+    """What parking saves by what was drawn: watts, their standard error, and watts without parking."""
+    off, on = drawn(in_guest(guest, f"""
+        systemd-run -q --unit=watch -p StandardOutput=truncate:/root/drawn bash /share/watch
+        {run_prove(*TRUTH)} >/dev/null
+        systemctl stop watch
+        cat /root/drawn""").split("\n"))
+    error = (statistics.variance(off) / len(off) + statistics.variance(on) / len(on)) ** 0.5
+    return {"value": statistics.mean(off) - statistics.mean(on), "error": error, "watts": statistics.mean(off)}
 
 
 def prove(guest, pairs):
-    """What idlectl prove says, and what was drawn meanwhile."""
-    seconds = pairs * 2 * (BLOCK_MS + WASHOUT_MS) / 1000 + 1
-    text = in_guest(guest, f"""systemd-run -q --unit=watch -p StandardOutput=truncate:/root/drawn bash /share/watch
-        idlectl prove --json --policy ondemand --block {BLOCK_MS}ms --wash-out {WASHOUT_MS}ms --for {seconds}s |
-                tr -d '\\n'
-        systemctl stop watch
-        echo
-        cat /root/drawn""")
-    answer, *lines = text.split("\n")
-    found = json.loads(answer)
+    """What idlectl prove says."""
+    found = json.loads(in_guest(guest, run_prove(BLOCK_MS, pairs)))
     return {"asked": pairs, "pairs": found["blocks"]["used"] // 2, "dropped": found["blocks"]["dropped"],
             "low": found["saved_low_watts"], "value": found["saved_watts"], "high": found["saved_high_watts"],
-            "verdict": found["verdict"], "seed": found["seed"], "drawn": drawn(lines)}
+            "verdict": found["verdict"], "seed": found["seed"]}
 
 
 def trials(guest, minutes):
@@ -128,6 +146,7 @@ def parse(arguments):
     parser.add_argument("--kinds", default=",".join(kinds),
                         help="TABLE/LOAD,... of " + ", ".join(TABLES) + " and " + ", ".join(LOADS))
     parser.add_argument("--runs", type=int, default=len(PAIRS), help="of idlectl prove, for each kind")
+    parser.add_argument("--truths", type=int, default=1, help="measurements of the truth, for each kind")
     parser.add_argument("--trials", type=int, default=1, help="of the daemon's own trials, for each kind")
     parser.add_argument("--minutes", type=int, default=30, help="that a verdict of these may take")
     parser.add_argument("--seed", type=int, default=1, help="of the loads")
@@ -159,8 +178,11 @@ def measure(lab, arguments, kind, record):
     """All runs of one kind."""
     guest, title = prepare(lab, kind[0]), "/".join(kind)
     load = f"{arguments.seed} {LOADS[kind[1]]}"
-    if arguments.runs:
-        in_guest(guest, f"begin no {load}; sleep {SETTLE}")
+    in_guest(guest, f"begin no {load}; sleep {SETTLE}")
+    for i in range(arguments.truths):
+        found = attempt(lab, f"{title}, truth {i}", truth, guest)
+        if found:
+            record({"kind": title, "what": "truth"} | found)
     for i in range(arguments.runs):
         found = attempt(lab, f"{title}, prove {i}", prove, guest, PAIRS[i % len(PAIRS)])
         if found:

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Were intervals and verdicts true? Tables of the figures from experiment.py.
 
-A row is a dictionary. "prove": kind, asked (pairs), pairs, low, value, high, verdict, seed, and drawn: joules and
-seconds without, and with, CPUs parked. "trials": the same without asked and drawn, and the seconds until there was
-a verdict.
+A row is a dictionary. "truth": kind, value, error and watts (without parking). "prove": kind, asked (pairs), pairs,
+low, value, high, verdict, seed. "trials": the same without asked, and the seconds until there was a verdict.
 """
 
 import dataclasses
@@ -22,18 +21,18 @@ class Truth:
     watts: float
 
 
+def mean(values):
+    values = list(values)
+    return sum(values) / len(values) if values else float("nan")
+
+
 def truth_of(rows, row):
-    """From all runs of the same kind but this one; None if there are fewer than three."""
-    runs = [one["drawn"] for one in rows if one["what"] == "prove" and one["kind"] == row["kind"] and one is not row
-            and one["drawn"][1] > 0 and one["drawn"][3] > 0]
-    if len(runs) < 3:
+    """The mean of all measurements of the same kind; None if there is none."""
+    found = [one for one in rows if one["what"] == "truth" and one["kind"] == row["kind"]]
+    if not found:
         return None
-    sums = [sum(column) for column in zip(*runs)]
-    off, on = sums[0] / sums[1], sums[2] / sums[3]
-    value, seconds = off - on, sums[1] + sums[3]
-    # Runs differ in length: the variance of one second, by what each is off.
-    spread = sum((one[1] + one[3]) * (one[0] / one[1] - one[2] / one[3] - value) ** 2 for one in runs)
-    return Truth(value, (spread / (len(runs) - 1) / seconds) ** 0.5, off)
+    return Truth(mean(one["value"] for one in found),
+                 sum(one["error"] ** 2 for one in found) ** 0.5 / len(found), mean(one["watts"] for one in found))
 
 
 def is_covered(row, truth):
@@ -66,11 +65,6 @@ def table(heads, lines):
 
 def kinds_of(rows):
     return list(dict.fromkeys(row["kind"] for row in rows))
-
-
-def mean(values):
-    values = list(values)
-    return sum(values) / len(values) if values else float("nan")
 
 
 def verdicts(runs):

@@ -5,6 +5,8 @@
  * policy is the tests' own, tune, whose requests for single CPUs can be ignored as those for
  * parking.
  */
+#include <sys/timerfd.h>
+
 #include "act/knob/undo.h"
 #include "all-machines.h"
 #include "manager/manager-evaluate.h"
@@ -139,6 +141,8 @@ static void setup(void)
                  "[Evaluate]\nBlockTime=1s\nWashOut=0\nDuty=50%\n");
         tree_put(&tree, "etc/idled/policies/tune.conf",
                  "[Policy]\nCpus=0-3\nLatency=100\nForSaving=yes\n");
+        tree_put(&tree, "etc/idled/profiles/other.conf",
+                 "[Profile]\nSummary=another\n[tune]\nBias=7\n");
         tree_put(&tree, "run/idled/.empty", "");
         tree_put(&tree, ZONE "name", "package-0\n");
         tree_put(&tree, ZONE "max_energy_range_uj", G_STRINGIFY(RANGE_UJ) "\n");
@@ -378,6 +382,22 @@ static void unplug(void)
         ck_assert(manager_rescan(manager));
 }
 
+static void choose_profile(void)
+{
+        g_autofree char *error = NULL;
+
+        ck_assert_int_eq(manager_set_profile(manager, "other", &error), 0);
+}
+
+/* The timer that ends when the clock is set ends now: no test may set the machine's clock. */
+static void set_clock(void)
+{
+        const struct itimerspec now = { .it_value.tv_nsec = 1 };
+
+        ck_assert_int_eq(timerfd_settime(sd_event_source_get_io_fd(manager->clock), 0, &now, NULL),
+                         0);
+}
+
 static void freeze(void)
 {
         frozen = true;
@@ -399,6 +419,8 @@ static const struct {
         { "a pause", pause_it, DROP_HOLD },
         { "sleep", sleep_now, DROP_SLEEP },
         { "hotplug", unplug, DROP_HOTPLUG },
+        { "another profile", choose_profile, DROP_CONFIG },
+        { "a clock step", set_clock, DROP_CLOCK },
         { "RAPL freezes", freeze, DROP_FROZEN },
         { "RAPL disappears", lose, DROP_ENERGY },
 };
