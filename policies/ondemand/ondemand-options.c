@@ -12,6 +12,7 @@ static const char *const pack_orders[] = { "efficiency", "performance", "package
         }
 
 const Setting ondemand_settings[] = {
+        ROW("Park", SETTING_BOOL, park, "yes", .help = "Park cores at all"),
         ROW("Period", SETTING_DURATION, period_usec, "250ms", READING_USEC, 60e6,
             .help = "How often to sample the load while it changes"),
         ROW("FilterTime", SETTING_DURATION, filter_usec, "1s", 0, 600e6,

@@ -10,13 +10,15 @@ int size_min(const Call *call)
 {
         int n = call->self->pack.n_cores;
 
+        if (!call->options->park)
+                return n;
         return call->options->min_cores < (uint64_t)n ? (int)call->options->min_cores : n;
 }
 
 int size_max(const Call *call)
 {
         int n = call->self->pack.n_cores;
-        uint64_t max = call->options->max_cores;
+        uint64_t max = call->options->park ? call->options->max_cores : 0;
 
         return max > 0 && max < (uint64_t)n ? (int)max : n;
 }

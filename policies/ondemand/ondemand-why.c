@@ -17,8 +17,12 @@ static Reason why_at_least(const Call *call)
                 call, alone ? "there is no other core to park" : "MinCores requires all cores",
                 all_cores(call));
 
-        if (!alone)
+        if (!alone && !call->options->park) {
+                reason.because = "parking is switched off";
+                reason_threshold(&reason, "Park", 0, NULL);
+        } else if (!alone) {
                 reason_threshold(&reason, "MinCores", (double)call->options->min_cores, "cores");
+        }
         return reason;
 }
 

@@ -22,6 +22,7 @@ typedef struct OndemandOptions {
         double target, up, down, pressure;
         uint64_t min_cores, max_cores, max_transitions;
         int pack_order;
+        bool park;
 } OndemandOptions;
 
 typedef struct Ondemand {
@@ -102,7 +103,8 @@ extern const Setting ondemand_settings[];
 /* As IdledPolicy.check. */
 const char *ondemand_check(const void *options, const char **ret_key);
 
-/* MinCores and MaxCores on this machine: from 1 to the cores that may be parked. */
+/* MinCores and MaxCores on this machine: from 1 to the cores that may be parked; all with Park=no.
+ */
 int size_min(const Call *call);
 int size_max(const Call *call);
 
