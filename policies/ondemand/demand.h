@@ -16,8 +16,9 @@
 
 /* Shares of utilisation that are searched for. */
 typedef struct DemandLimits {
-        double saturated; /* a CPU that is busy for this share or more may want more than it gets */
-        double target;    /* of a core that has room */
+        double full;        /* a CPU that is busy for this share or more may want more */
+        double target;      /* of a core that has room */
+        uint64_t full_usec; /* what a CPU must have been full for to count as saturated */
 } DemandLimits;
 
 typedef struct Demand {
@@ -26,17 +27,18 @@ typedef struct Demand {
         double idle;       /* CPUs in use that had nothing to do, on average */
         double busiest;    /* share of the busiest CPU in use */
         int active;        /* CPUs in use that may be parked */
-        int saturated;     /* of these */
-        CpuSet full;       /* which */
+        int full;          /* of these, how many were saturated in this interval */
+        int saturated;     /* and how many for as long as it takes to count */
         int fast;          /* of these, how many have work that a slow core has no room for */
         unsigned runnable; /* tasks runnable at the end that are not on CPUs set aside or parked */
         unsigned tasks;    /* of these, as many as could use a CPU each */
 } Demand;
 
-/* What `input` asks for of the CPUs in `pack`, which is up to date. `runnable_before` is the number
- * of runnable tasks at the end of the interval before. */
+/* What `input` asks for of the CPUs in `pack`, which is up to date. `full_usec` is how long each
+ * CPU, by its number, has been full; `runnable_before` the number of runnable tasks at the end of
+ * the interval before. */
 void demand_read(const PolicyInput *input, const Pack *pack, DemandLimits limits,
-                 unsigned runnable_before, Demand *ret_demand);
+                 const uint64_t *full_usec, unsigned runnable_before, Demand *ret_demand);
 
 /* How many of the runnable tasks could use a CPU each: those that were runnable at both ends of an
  * interval in which CPUs in use had nothing to do are bound or throttled, and count as the number

@@ -119,9 +119,6 @@ void change_park(Call *call)
                 reason_threshold(&reason, "DownThreshold", 100 * options->down, "%");
         }
         change_keep(call, size, &reason);
-        if (self->alarmed && self->n_kept <= self->alarm_cores)
-                self->wary = true;
-        self->alarmed = false;
         self->parked_last = true;
         self->parked_usec = call->now_usec;
 }

@@ -6,6 +6,25 @@
 
 #include "ondemand/ondemand.h"
 
+/* The policy may be called again with the interval that it knows: that is not another one. */
+static bool is_known(const Call *call)
+{
+        return call->self->seen_usec == call->now_usec;
+}
+
+void sign_note_saturated(const Call *call)
+{
+        const Snapshot *snapshot = call->input->snapshot;
+        uint64_t *full = call->self->full_usec;
+
+        if (is_known(call))
+                return;
+        CPUSET_FOREACH(cpu, &call->self->pack.cpus)
+                full[cpu] = snapshot->busy[cpu] >= call->options->up
+                                    ? full[cpu] + snapshot->interval_usec
+                                    : 0;
+}
+
 /* True if the trigger fired, and tasks waited in this interval for the time that it stands for, or
  * where the interval is shorter than its window, for that share. The call before this one judged
  * what came earlier. */
@@ -18,65 +37,54 @@ static bool is_called(const Call *call)
                                             window * PRESSURE_USEC / PRESSURE_WINDOW_USEC;
 }
 
-/* A sign that is usual for this load is no sign of more. */
-static bool is_believed(const Call *call)
+/* Microseconds that tasks waited in this interval beyond WAITING_SHARE of it. Waiting that has only
+ * begun counts as what shows it: a call of the trigger, or the tasks at the end. */
+static double read_waiting(const Call *call)
 {
-        return is_called(call) && !call->self->wary;
-}
-
-static bool tasks_waited(const Call *call)
-{
+        const Snapshot *snapshot = call->input->snapshot;
         const Demand *demand = &call->demand;
+        double waited = (snapshot->pressure - WAITING_SHARE) * (double)snapshot->interval_usec;
 
+        if (demand->tasks > (unsigned)demand->active)
+                return fmax(waited, READING_USEC);
         if (is_called(call) && demand->runnable >= (unsigned)demand->active)
-                return true;
-        return call->input->snapshot->pressure >= call->options->pressure;
+                return fmax(waited, PRESSURE_USEC);
+        return waited;
 }
 
-static Sign sign_of_waiting(const Call *call)
-{
-        if (call->demand.tasks > (unsigned)call->demand.active)
-                return SIGN_WAITING;
-        return tasks_waited(call) ? SIGN_PRESSURE : SIGN_NONE;
-}
-
-/* The policy may be called again with the interval that it knows: that is not another one. */
-static void note_full(const Call *call)
+/* Step 5c. Waiting is doubted while it needs no more cores than it did when it proved false. */
+void sign_note_waiting(Call *call)
 {
         Ondemand *self = call->self;
+        double waited = read_waiting(call), most = (double)call->options->max_wait_usec;
 
-        if (self->seen_usec != call->now_usec) {
-                self->full_before = self->full;
-                self->full_before_usec = self->full_usec;
-        }
-        self->full = call->demand.full;
-        self->full_usec = call->input->snapshot->interval_usec;
+        call->waited_usec = fmax(self->waited_usec + waited, 0);
+        call->waiting = waited > 0 && call->waited_usec >= most;
+        if (!is_known(call))
+                self->waited_usec = fmin(call->waited_usec, most);
         self->seen_usec = call->now_usec;
+        if (size_count(call, size_wanted(call, self->load)) > self->doubted_cores)
+                self->doubted_cores = 0;
+        if (call->waiting && self->looking && demand_is_light(&call->demand))
+                self->doubted_cores = size_count(call, size_wanted(call, self->load));
 }
 
-int sign_count_saturated(const Call *call)
+/* The trigger calls as a load begins: that is believed at once, unless waiting proved false, or
+ * there is nothing to unpark. */
+static bool is_believed(const Call *call)
 {
-        const Ondemand *self = call->self;
-        CpuSet both = call->demand.full;
-
-        note_full(call);
-        if (self->full_usec >= SATURATION_USEC)
-                return call->demand.saturated;
-        if (self->full_usec + self->full_before_usec < SATURATION_USEC)
-                return 0;
-        cpuset_and(&both, &self->full_before);
-        return cpuset_count(&both);
+        return is_called(call) && call->self->doubted_cores == 0 &&
+               !cpuset_is_empty(&call->self->parked);
 }
 
 Sign sign_read(const Call *call)
 {
         const Demand *demand = &call->demand;
-        Sign waiting = sign_of_waiting(call);
 
-        if (waiting != SIGN_NONE && (is_believed(call) || !demand_is_light(demand)))
-                return waiting;
-        if (call->saturated > 0)
-                return call->saturated == demand->active ? SIGN_FULL : SIGN_SATURATED;
+        if (call->waiting && (is_believed(call) || !demand_is_light(demand)))
+                return SIGN_WAITING;
+        if (demand->saturated > 0)
+                return demand->saturated == demand->active ? SIGN_FULL : SIGN_SATURATED;
         if (load_is_high(call, call->self->load))
                 return SIGN_LOAD;
         return call->self->n_kept < size_min(call) ? SIGN_LEAST : SIGN_NONE;
@@ -84,25 +92,8 @@ Sign sign_read(const Call *call)
 
 bool sign_is_doubtful(const Call *call)
 {
-        return !call->self->looking && !is_believed(call) && sign_of_waiting(call) != SIGN_NONE &&
+        return call->waiting && !call->self->looking && !is_believed(call) &&
                demand_is_light(&call->demand);
-}
-
-/* That tasks waited is known by the share of this interval, or by the trigger, which is about
- * another time and counts only if every CPU in use is taken. */
-static void explain_pressure(const Call *call, Reason *reason)
-{
-        double pressure = call->input->snapshot->pressure;
-
-        reason->because = "tasks waited for a CPU";
-        if (pressure >= call->options->pressure) {
-                reason_input(reason, "pressure", 100 * pressure, "%");
-                reason_threshold(reason, "PressureThreshold", 100 * call->options->pressure, "%");
-                return;
-        }
-        reason->because = "the kernel reported waiting tasks, and all active CPUs are busy";
-        reason_input(reason, "active CPUs", call->demand.active, "CPUs");
-        reason_threshold(reason, NULL, call->demand.active, "tasks");
 }
 
 Reason sign_reason(const Call *call, Sign sign, PackSize size)
@@ -112,8 +103,7 @@ Reason sign_reason(const Call *call, Sign sign, PackSize size)
                 [SIGN_LOAD] = "the filtered load uses the active cores too much",
                 [SIGN_SATURATED] = "a CPU is saturated",
                 [SIGN_FULL] = "all active CPUs are saturated",
-                [SIGN_WAITING] = "more tasks are runnable than CPUs are active",
-                [SIGN_PRESSURE] = NULL, /* explain_pressure() */
+                [SIGN_WAITING] = "tasks waited for a CPU",
         };
         const Ondemand *self = call->self;
         Reason reason = reason_new(call, because[sign], size);
@@ -133,11 +123,11 @@ Reason sign_reason(const Call *call, Sign sign, PackSize size)
                 reason_threshold(&reason, "UpThreshold", 100 * call->options->up, "%");
                 break;
         case SIGN_WAITING:
-                reason_input(&reason, "active CPUs", call->demand.active, "CPUs");
-                reason_threshold(&reason, NULL, call->demand.active, "tasks");
-                break;
-        case SIGN_PRESSURE:
-                explain_pressure(call, &reason);
+                if (call->demand.tasks > (unsigned)call->demand.active)
+                        reason.because = "more tasks are runnable than CPUs are active";
+                reason_input(&reason, "waited", call->waited_usec / 1e3, "ms");
+                reason_threshold(&reason, "MaxWait", (double)call->options->max_wait_usec / 1e3,
+                                 "ms");
                 break;
         }
         return reason;

@@ -76,18 +76,14 @@ PackSize size_wanted(const Call *call, double load)
         return wanted(call, load, call->demand.saturated, call->demand.fast, size_max(call));
 }
 
-PackSize size_lasting(const Call *call)
-{
-        return wanted(call, call->self->load, call->saturated, call->demand.fast, size_max(call));
-}
-
-PackSize size_if_one_more(const Call *call)
+PackSize size_if_lasting(const Call *call, double load, int more)
 {
         const Pack *pack = &call->self->pack;
         const Demand *demand = &call->demand;
+        int fast = demand->fast > demand->full ? demand->fast : demand->full;
 
-        return wanted(call, call->self->load, demand->saturated + 1,
-                      demand->fast + (pack->slowest != pack->fast), size_max(call));
+        fast = pack->slowest != pack->fast ? fast + more : 0;
+        return wanted(call, load, demand->full + more, fast, size_max(call));
 }
 
 bool size_is_larger(const Call *call, PackSize size)

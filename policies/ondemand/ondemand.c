@@ -15,7 +15,7 @@
  *     thread, because a task that fills one CPU gains nothing from the others.
  *  4. Growing by load. When the filtered load uses the kept cores to more than UpThreshold, the
  *     size that it needs is kept at once.
- *  5. Growing by sign. Three signs do not wait for the filter.
+ *  5. Growing by sign. Two signs do not wait for the filter.
  *     a) A CPU in use is saturated (busy for UpThreshold, through intervals that together last for
  *        SATURATION_USEC: a shorter one cannot distinguish 90 % from less). Each saturated CPU is
  *        given a core for itself, and the rest of the load, with the next task to come, at least
@@ -23,25 +23,21 @@
  *        never holds more than two cores, however long it runs: another would not make it faster.
  *        But if all CPUs in use are saturated, nothing shows how much more is waiting; then as
  *        below.
- *     b) More tasks are runnable than CPUs are in use.
- *     c) Tasks waited for PressureThreshold of the time, or the pressure trigger called and every
- *        CPU in use is taken. Tasks that come at random and use two threads of a core to 70 % of it
- *        wait for 21 % of the time (M/M/2, 55 % each), and for 36 % at 80 %, so the threshold must
- *        be higher.
- *     After b and c the kept cores are doubled, or a core is kept for each runnable task, whichever
- *     is more: from one core to a thousand are ten steps. A task that has come since the last call,
- *     where one saturated CPU more would call for more cores, is checked again half a period later:
- *     it may be about to fill its CPU. Where the CPUs in use had nothing to do for half of the
- *     time, b and c may mean that a load has just come, or only that many tasks with little to do
- *     woke at once, as timers make them, and a task that is bound to its CPU, or throttled, waits
- *     however many cores there are. So these signs call for a second reading, READING_USEC later,
- *     and count if by then the CPUs were busy and there is one again. The trigger's call is
- *     believed at once, because it comes as a load begins, unless the wait that it reports was over
- *     before this interval, or the load is known for it: if b or c made room that was not wanted
- *     until cores were parked again, or went on for Dwell while all cores were kept and half idle,
- *     a second reading is taken then as well, until more cores are wanted than were kept before, or
- *     than that load wanted. Tasks that were runnable at both ends of an interval in which half a
- *     CPU in use had nothing to do count only as many as CPUs were busy.
+ *     b) Tasks waited for CPUs. What counts is the time beyond WAITING_SHARE; at the end of an
+ *        interval in which more tasks are runnable than CPUs in use, or when the pressure trigger
+ *        calls, tasks have waited for READING_USEC or PRESSURE_USEC at least. Waiting adds up, and
+ *        what is not waited of WAITING_SHARE drains it.
+ *     Both count when they have gone on for MaxWait. After b, and if all CPUs are saturated, the
+ *     kept cores are doubled, or a core is kept for each runnable task, whichever is more. A task
+ *     that has come since the last call, where one saturated CPU more would call for more cores, is
+ *     checked again half a period later.
+ *     Waiting where the CPUs in use had nothing to do for half of the time may be a load that has
+ *     just come, or tasks that no more cores would help: timers that wake many at once, or that are
+ *     bound or throttled. A second reading decides, READING_USEC later. The trigger's call is
+ *     believed at once, unless waiting was false before: after a growth by b, or a second reading
+ *     that found no load, until more cores are wanted than then. Tasks that were runnable at both
+ *     ends of an interval in which half a CPU in use had nothing to do count only as many as CPUs
+ *     were busy.
  *  6. Fast cores. Where cores differ in speed, as many of the fastest are kept, wherever they
  *     stand in the order, as CPUs have work that a slow core has no room for: a saturated slow
  *     core, or a fast one that does more than TargetUtilization of the slowest. One busy thread
@@ -70,29 +66,6 @@
 
 #include "ondemand/ondemand.h"
 
-/* Where nothing is parked and half of it idle, tasks that go on to wait do not wait for cores. What
- * comes seldom is no habit: signs further apart than it takes to learn one are each the first. */
-static void learn_habit(Call *call, Sign sign)
-{
-        Ondemand *self = call->self;
-        uint64_t dwell = call->options->dwell_usec, least = 2 * PRESSURE_WINDOW_USEC;
-        uint64_t habit = dwell > least ? dwell : least; /* the trigger calls once in a window */
-
-        if (self->n_kept < size_max(call) || !demand_is_light(&call->demand)) {
-                self->waiting_since_usec = 0;
-                return;
-        }
-        if (sign != SIGN_WAITING && sign != SIGN_PRESSURE)
-                return;
-        if (self->waiting_since_usec == 0 || call->now_usec - self->waited_usec >= habit)
-                self->waiting_since_usec = call->now_usec;
-        self->waited_usec = call->now_usec;
-        if (call->now_usec - self->waiting_since_usec < habit)
-                return;
-        self->wary = true;
-        self->alarm_cores = size_count(call, size_wanted(call, self->load));
-}
-
 /* Steps 4 to 6; true if there is a sign that forbids to park, whether or not there was anything to
  * grow. */
 static bool consider_growing(Call *call)
@@ -105,7 +78,6 @@ static bool consider_growing(Call *call)
         Reason reason;
 
         call->sign = sign;
-        learn_habit(call, sign);
         if (urgent) {
                 n = (int)call->demand.tasks > n ? (int)call->demand.tasks : n;
                 size = size_resize(call, size, n);
@@ -113,10 +85,9 @@ static bool consider_growing(Call *call)
         if (sign == SIGN_NONE || !size_is_larger(call, size))
                 return urgent;
         reason = sign_reason(call, sign, size);
-        if (sign == SIGN_WAITING || sign == SIGN_PRESSURE) {
-                self->alarmed = true;
-                self->alarm_cores = self->n_kept;
-        }
+        if (sign == SIGN_WAITING)
+                self->doubted_cores = self->n_kept;
+        self->waited_usec = 0; /* with fewer cores */
         change_grow(call, size, &reason);
         return true;
 }
@@ -184,11 +155,11 @@ static bool is_settled(const Call *call)
 {
         double load = call->demand.work;
         unsigned tasks = demand_tasks(&call->demand, call->demand.runnable);
-        bool may_grow = load_is_high(call, load) || call->demand.saturated > 0;
+        bool may_grow = load_is_high(call, load) || call->demand.full > 0;
 
         if (call->self->dwelling || call->changed || call->filling)
                 return false;
-        if (may_grow && size_is_larger(call, size_wanted(call, load)))
+        if (may_grow && size_is_larger(call, size_if_lasting(call, load, 0)))
                 return false;
         return !load_is_low(call, load) || !size_is_smaller(call, size_to_park(call, load, tasks));
 }
@@ -216,8 +187,9 @@ static void start(Call *call)
         reason_threshold(&reason, "Dwell", (double)call->options->dwell_usec / SECOND, "s");
         self->reason = reason;
         self->patience = 1;
-        self->loaded = self->alarmed = self->wary = false;
-        self->waiting_since_usec = 0;
+        self->loaded = false;
+        self->waited_usec = 0;
+        self->doubted_cores = 0;
         change_keep(call, all, &reason);
 }
 
@@ -228,8 +200,8 @@ static bool is_filling(const Call *call)
         const Demand *demand = &call->demand;
 
         return demand->runnable > call->self->runnable_before &&
-               demand->runnable > (unsigned)demand->saturated &&
-               size_is_larger(call, size_if_one_more(call));
+               demand->runnable > (unsigned)demand->full &&
+               size_is_larger(call, size_if_lasting(call, call->self->load, 1));
 }
 
 /* How soon the next call is wanted. */
@@ -248,13 +220,15 @@ static void watch(Call *call)
 {
         Ondemand *self = call->self;
         unsigned changes = self->n_changes;
-        DemandLimits limits = { call->options->up, call->options->target };
+        uint64_t max_wait = call->options->max_wait_usec;
+        DemandLimits limits = { call->options->up, call->options->target,
+                                max_wait > SATURATION_USEC ? max_wait : SATURATION_USEC };
 
-        demand_read(call->input, &self->pack, limits, self->runnable_before, &call->demand);
-        call->saturated = sign_count_saturated(call);
+        sign_note_saturated(call);
+        demand_read(call->input, &self->pack, limits, self->full_usec, self->runnable_before,
+                    &call->demand);
         filter_load(call);
-        if (size_count(call, size_lasting(call)) > self->alarm_cores)
-                self->alarmed = self->wary = false;
+        sign_note_waiting(call);
         call->filling = is_filling(call);
         call->doubt = sign_is_doubtful(call);
         if (consider_growing(call) && self->n_kept <= size_max(call)) {

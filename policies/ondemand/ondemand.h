@@ -14,12 +14,13 @@
 #define CHANGES_MAX 60 /* the largest MaxTransitions */
 #define PATIENCE    8
 
+#define WAITING_SHARE   0.25 /* of the time: tasks that come at random wait so, and need no more */
 #define SATURATION_USEC UINT64_C(80000) /* the shortest that distinguishes 90 % from less */
 _Static_assert(SATURATION_USEC <= 2 * READING_USEC, "two intervals show saturation");
 
 typedef struct OndemandOptions {
-        uint64_t period_usec, filter_usec, dwell_usec;
-        double target, up, down, pressure;
+        uint64_t period_usec, filter_usec, dwell_usec, max_wait_usec;
+        double target, up, down;
         uint64_t min_cores, max_cores, max_transitions;
         int pack_order;
         bool park;
@@ -47,14 +48,10 @@ typedef struct Ondemand {
         unsigned runnable_before; /* at the end of the call before */
         bool looking;             /* that call asked for a second reading, and this is it */
 
-        CpuSet full, full_before; /* saturated in the last interval and in the one before */
-        uint64_t full_usec, full_before_usec; /* how long these were */
-        uint64_t seen_usec;                   /* end of the last one */
-        bool alarmed;    /* it grew because tasks waited, and has not wanted so much since */
-        int alarm_cores; /* more cores wanted than this end that, and `wary` */
-        uint64_t waiting_since_usec; /* tasks wait while all cores are kept and half idle */
-        uint64_t waited_usec;        /* that was seen last */
-        bool wary;                   /* waiting is usual with this load, whatever is kept */
+        uint64_t seen_usec;             /* end of the last interval */
+        uint64_t full_usec[CPUSET_MAX]; /* how long a CPU has been saturated, by its number */
+        double waited_usec; /* tasks waited this much longer than WAITING_SHARE; up to MaxWait */
+        int doubted_cores;  /* waiting proved to need no more cores than this; 0: it did not */
 
         uint64_t changes_usec[CHANGES_MAX]; /* ring */
         unsigned n_changes;
@@ -66,8 +63,7 @@ typedef enum Sign {
         SIGN_LOAD,      /* the filtered load */
         SIGN_SATURATED, /* a CPU in use */
         SIGN_FULL,      /* all CPUs in use are saturated */
-        SIGN_WAITING,   /* tasks beyond the CPUs in use */
-        SIGN_PRESSURE,  /* tasks waited */
+        SIGN_WAITING,   /* tasks waited for longer than MaxWait */
 } Sign;
 
 /* What keeps cores from being parked. */
@@ -90,7 +86,8 @@ typedef struct Call {
         const OndemandOptions *options;
         uint64_t now_usec;
         Demand demand;
-        int saturated; /* CPUs in use, for SATURATION_USEC at least */
+        double waited_usec; /* as of Ondemand, not bounded */
+        bool waiting;       /* tasks waited in this interval, too */
         Sign sign;
         Obstacle obstacle;
         bool changed; /* it parked or unparked CPUs */
@@ -125,11 +122,9 @@ double size_capacity(const Call *call, PackSize size);
 /* What `load`, saturated CPUs and demand for fast cores want. */
 PackSize size_wanted(const Call *call, double load);
 
-/* What the filtered load needs, and CPUs that have been saturated for SATURATION_USEC. */
-PackSize size_lasting(const Call *call);
-
-/* What would be wanted if one more CPU were saturated. */
-PackSize size_if_one_more(const Call *call);
+/* What would be wanted if the CPUs that this interval saturated stayed so, and `more` others were.
+ */
+PackSize size_if_lasting(const Call *call, double load, int more);
 
 /* What may be parked down to: what `load` wants, and a CPU for each of the tasks. */
 PackSize size_to_park(const Call *call, double load, unsigned tasks);
@@ -148,8 +143,12 @@ bool load_is_low(const Call *call, double load);
 /* True if `load` uses the kept cores to more than UpThreshold. */
 bool load_is_high(const Call *call, double load);
 
-/* How many CPUs in use have been saturated for SATURATION_USEC. Once in each call. */
-int sign_count_saturated(const Call *call);
+/* Takes in which CPUs this interval saturated. Once in each call, before demand_read(). */
+void sign_note_saturated(const Call *call);
+
+/* Takes in what tasks waited in this interval, and whether that needs more cores. Once in each
+ * call. */
+void sign_note_waiting(Call *call);
 
 /* The most important sign of this call. */
 Sign sign_read(const Call *call);
