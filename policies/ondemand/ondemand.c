@@ -90,16 +90,17 @@ static void note_waiting(Call *call, bool again)
 {
         Ondemand *self = call->self;
         double waited = read_waiting(call), most = (double)call->options->max_wait_usec;
-        int wanted = size_count(call, size_wanted(call, self->load));
-        bool light = demand_is_light(&call->demand);
+        bool light = demand_is_light(&call->demand), useless;
+        int wanted = 0;
 
         call->waited_usec = again ? self->waited_usec : fmax(self->waited_usec + waited, 0);
         call->waiting = waited > 0 && call->waited_usec >= most;
         self->waited_usec = fmin(call->waited_usec, most);
-        if (wanted > self->doubted_cores)
-                self->doubted_cores = 0;
-        if (call->waiting && light && self->checking)
-                self->doubted_cores = wanted;
+        useless = call->waiting && light && self->checking;
+        if (useless || self->doubted_cores > 0)
+                wanted = size_count(call, size_wanted(call, self->load));
+        if (useless || wanted > self->doubted_cores)
+                self->doubted_cores = useless ? wanted : 0;
         call->doubt = call->waiting && light && !self->checking && !is_believed(call);
 }
 
@@ -235,13 +236,14 @@ static Obstacle consider_parking(Call *call)
         const Demand *demand = &call->demand;
         bool light = demand_is_light(demand);
         unsigned tasks = light ? demand_tasks(demand, demand->runnable) : demand->tasks;
-        PackSize size = size_to_park(call, self->load, tasks, self->pack.n_cores);
         Obstacle obstacle = find_obstacle(call, tasks);
+        PackSize size;
 
         if (obstacle != OBSTACLE_NONE) {
                 self->low_since_usec = 0;
                 return obstacle;
         }
+        size = size_to_park(call, self->load, tasks, self->pack.n_cores);
         if (self->low_since_usec == 0) {
                 self->low_since_usec = call->now_usec;
                 self->peak = size;
