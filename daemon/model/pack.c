@@ -201,24 +201,24 @@ static bool walk(const Pack *pack, const Topology *topology, PackSize size, Walk
         return kept;
 }
 
-static double core_capacity(const Pack *pack, const Topology *topology, double gain, int number)
+static double core_capacity(const Pack *pack, const Topology *topology, int number)
 {
         const TopologyCore *core = &topology->cores[number];
         int threads = 0;
 
         for (int i = 0; i < core->n_threads; i++)
                 threads += cpuset_has(&pack->cpus, topology->core_cpus[core->first + i]);
-        return (threads > 1 ? 1 + gain : 1) * core->capacity / CAPACITY_SCALE;
+        return (threads > 1 ? 1 + SMT_GAIN : 1) * core->capacity / CAPACITY_SCALE;
 }
 
-double pack_capacity(const Pack *pack, const Topology *topology, double gain, PackSize size)
+double pack_capacity(const Pack *pack, const Topology *topology, PackSize size)
 {
         double sum = 0;
         int core;
 
         for (Walk at = { 0 }; at.position < pack->n_cores;)
                 if (walk(pack, topology, size, &at, &core))
-                        sum += core_capacity(pack, topology, gain, core);
+                        sum += core_capacity(pack, topology, core);
         return sum;
 }
 
@@ -231,18 +231,17 @@ int pack_count(const Pack *pack, const Topology *topology, PackSize size)
         return n;
 }
 
-PackSize pack_fit(const Pack *pack, const Topology *topology, double gain, double capacity,
-                  int fast)
+PackSize pack_fit(const Pack *pack, const Topology *topology, double capacity, int fast)
 {
         PackSize size = { 0, fast < pack->n_fast ? fast : pack->n_fast };
-        double sum = size.fast > 0 ? pack_capacity(pack, topology, gain, size) : 0;
+        double sum = size.fast > 0 ? pack_capacity(pack, topology, size) : 0;
         int fast_met = 0;
 
         while (size.cores < pack->n_cores && sum < capacity) {
                 int core = pack->order[size.cores++];
 
                 if (topology->cores[core].capacity < pack->fast || fast_met++ >= size.fast)
-                        sum += core_capacity(pack, topology, gain, core);
+                        sum += core_capacity(pack, topology, core);
         }
         return size;
 }

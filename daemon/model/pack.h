@@ -53,16 +53,15 @@ bool pack_update(Pack *pack, const Topology *topology, const CpuSet *offered, Pa
 
 /* The smallest size with at least these `fast` cores whose capacity is at least `capacity`, in
  * units of the machine's fastest CPU; everything if there is none. A core of several threads,
- * however many, is taken to do `gain` more than one of them. */
-PackSize pack_fit(const Pack *pack, const Topology *topology, double gain, double capacity,
-                  int fast);
+ * however many, is taken to do SMT_GAIN more than one of them. */
+PackSize pack_fit(const Pack *pack, const Topology *topology, double capacity, int fast);
 
 /* `size` with at least `min` and at most `max` cores; of the fastest class as many as it asks for
  * stay if they fit. Its `fast` then says how many cores of that class there are. */
 PackSize pack_resize(const Pack *pack, const Topology *topology, PackSize size, int min, int max);
 
-/* The capacity of the kept cores, in units of the machine's fastest CPU, with `gain` as above. */
-double pack_capacity(const Pack *pack, const Topology *topology, double gain, PackSize size);
+/* The capacity of the kept cores, in units of the machine's fastest CPU. */
+double pack_capacity(const Pack *pack, const Topology *topology, PackSize size);
 
 /* How many cores are kept. */
 int pack_count(const Pack *pack, const Topology *topology, PackSize size);

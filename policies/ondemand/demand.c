@@ -9,49 +9,64 @@
 /* Whether the work of one active CPU calls for a core of the fastest kind. A slow core: if it is
  * saturated, because it hides how much more there is. A fast one: if a slow core would not have
  * room for its work. */
-static bool wants_fast(const Pack *pack, uint16_t capacity, double busy, DemandLimits limits)
+static bool wants_fast(const Pack *pack, uint16_t capacity, double busy, bool saturated,
+                       double target)
 {
         if (pack->slowest == pack->fast)
                 return false;
-        if (capacity < pack->fast)
-                return busy >= limits.saturated;
-        return busy * capacity > limits.target * pack->slowest;
+        return capacity < pack->fast ? saturated : busy * capacity > target * pack->slowest;
 }
 
-static void add_active(Demand *demand, const Pack *pack, int cpu, uint16_t capacity, double busy,
-                       DemandLimits limits)
+static void add_active(Demand *demand, const Pack *pack, uint16_t capacity, double busy,
+                       bool saturated, DemandLimits limits)
 {
         demand->active++;
         demand->idle += 1 - busy;
-        if (busy > demand->busiest)
-                demand->busiest = busy;
-        if (busy >= limits.saturated) {
-                demand->saturated++;
-                cpuset_add(&demand->full, cpu);
-        } else {
+        demand->load.busiest = fmax(demand->load.busiest, busy);
+        demand->full += busy >= limits.full;
+        demand->saturated += saturated;
+        if (!saturated)
                 demand->rest += busy * capacity / CAPACITY_SCALE;
-        }
-        if (wants_fast(pack, capacity, busy, limits))
-                demand->fast++;
+        demand->fast += wants_fast(pack, capacity, busy, saturated, limits.target);
 }
 
-/* Adds the CPUs of `core`; returns the busy shares of those that are not in use. */
-static double add_core(const PolicyInput *input, const Pack *pack, const TopologyCore *core,
-                       DemandLimits limits, Demand *demand)
+/* How long the CPU that `since_usec` is of has been full. */
+static uint64_t note_full(const Snapshot *snapshot, bool full, uint64_t *since_usec)
 {
+        if (!full)
+                *since_usec = 0;
+        else if (*since_usec == 0)
+                *since_usec = snapshot->time_usec - snapshot->interval_usec;
+        return full ? snapshot->time_usec - *since_usec : 0;
+}
+
+Demand demand_read(const PolicyInput *input, const Pack *pack, DemandLimits limits,
+                   uint64_t *full_since_usec, unsigned runnable_before)
+{
+        const Topology *topology = input->topology;
+        const float *shares = input->snapshot->busy;
         double elsewhere = 0;
+        Demand demand = { 0 };
 
-        for (int i = 0; i < core->n_threads; i++) {
-                int cpu = input->topology->core_cpus[core->first + i];
-                double busy = input->snapshot->busy[cpu];
+        CPUSET_FOREACH(cpu, &topology->online) {
+                uint16_t capacity = topology->cpus[cpu].capacity;
+                double busy = shares[cpu];
+                bool active = cpuset_has(&pack->cpus, cpu) && cpuset_has(input->allowed, cpu);
+                uint64_t full_usec = note_full(input->snapshot, active && busy >= limits.full,
+                                               &full_since_usec[cpu]);
 
-                if (cpuset_has(&pack->cpus, cpu) && cpuset_has(input->allowed, cpu))
-                        add_active(demand, pack, cpu, core->capacity, busy, limits);
+                if (active)
+                        add_active(&demand, pack, capacity, busy, full_usec >= limits.full_usec,
+                                   limits);
                 else
                         elsewhere += busy;
         }
-        demand->work += core_work(input->topology, core, &pack->cpus, input->snapshot->busy);
-        return elsewhere;
+        for (int i = 0; i < topology->n_cores; i++)
+                demand.load.work += core_work(topology, &topology->cores[i], &pack->cpus, shares);
+        if (input->snapshot->running > elsewhere + 0.5)
+                demand.runnable = (unsigned)(input->snapshot->running - elsewhere + 0.5);
+        demand.tasks = demand_tasks(&demand, runnable_before);
+        return demand;
 }
 
 unsigned demand_tasks(const Demand *demand, unsigned runnable_before)
@@ -62,19 +77,4 @@ unsigned demand_tasks(const Demand *demand, unsigned runnable_before)
         if (demand->idle < 0.5 || lasting <= busy + 0.5)
                 return demand->runnable;
         return (unsigned)ceil(busy);
-}
-
-void demand_read(const PolicyInput *input, const Pack *pack, DemandLimits limits,
-                 unsigned runnable_before, Demand *ret_demand)
-{
-        const Topology *topology = input->topology;
-        double elsewhere = 0;
-        Demand demand = { 0 };
-
-        for (int i = 0; i < topology->n_cores; i++)
-                elsewhere += add_core(input, pack, &topology->cores[i], limits, &demand);
-        if (input->snapshot->running > elsewhere + 0.5)
-                demand.runnable = (unsigned)(input->snapshot->running - elsewhere + 0.5);
-        demand.tasks = demand_tasks(&demand, runnable_before);
-        *ret_demand = demand;
 }

@@ -14,36 +14,42 @@
 #include "idled-policy.h"
 #include "model/pack.h"
 
-/* Shares of utilisation that are searched for. */
 typedef struct DemandLimits {
-        double saturated; /* a CPU that is busy for this share or more may want more than it gets */
-        double target;    /* of a core that has room */
+        double full;        /* a CPU that is busy for this share or more may want more */
+        double target;      /* of a core that has room */
+        uint64_t full_usec; /* what a CPU must have been full for to count as saturated */
 } DemandLimits;
 
+/* In CPUs of the fastest kind: what all CPUs that may be parked did, and the share of the busiest
+ * active one. */
+typedef struct Load {
+        double work, busiest;
+} Load;
+
 typedef struct Demand {
-        double work;       /* of all CPUs that may be parked */
-        double rest;       /* of those that are in use and not saturated, without SMT's discount */
-        double idle;       /* CPUs in use that had nothing to do, on average */
-        double busiest;    /* share of the busiest CPU in use */
-        int active;        /* CPUs in use that may be parked */
-        int saturated;     /* of these */
-        CpuSet full;       /* which */
-        int fast;          /* of these, how many have work that a slow core has no room for */
+        Load load;
+        double rest;       /* of those that are active and not saturated, without SMT's discount */
+        double idle;       /* active CPUs that had nothing to do, on average */
+        int active;        /* active CPUs that may be parked */
+        int full;          /* of these, how many were full in this interval */
+        int saturated;     /* of these, how many were full for long enough */
+        int fast;          /* active CPUs with work that a slow core has no room for */
         unsigned runnable; /* tasks runnable at the end that are not on CPUs set aside or parked */
         unsigned tasks;    /* of these, as many as could use a CPU each */
 } Demand;
 
-/* What `input` asks for of the CPUs in `pack`, which is up to date. `runnable_before` is the number
- * of runnable tasks at the end of the interval before. */
-void demand_read(const PolicyInput *input, const Pack *pack, DemandLimits limits,
-                 unsigned runnable_before, Demand *ret_demand);
+/* What `input` asks for of the CPUs in `pack`, which is up to date. `full_since_usec` has the time
+ * since which each CPU has been full, 0 if it is not, by its number, and is brought up to date;
+ * `runnable_before` is the number of runnable tasks at the end of the interval before. */
+Demand demand_read(const PolicyInput *input, const Pack *pack, DemandLimits limits,
+                   uint64_t *full_since_usec, unsigned runnable_before);
 
 /* How many of the runnable tasks could use a CPU each: those that were runnable at both ends of an
- * interval in which CPUs in use had nothing to do are bound or throttled, and count as the number
+ * interval in which active CPUs had nothing to do are bound or throttled, and count as the number
  * of CPUs that were busy. */
 unsigned demand_tasks(const Demand *demand, unsigned runnable_before);
 
-/* True if CPUs in use had nothing to do for half of the time or more. */
+/* True if active CPUs had nothing to do for half of the time or more. */
 static inline bool demand_is_light(const Demand *demand)
 {
         return demand->idle >= 0.5 * demand->active;

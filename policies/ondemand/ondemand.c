@@ -1,124 +1,152 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * ondemand: as many cores awake as the load needs, the rest parked (coreidle).
+ * ondemand: as many cores active as the load needs, the rest parked (coreidle). docs/ondemand.md
+ * has the reasons.
  *
- *  1. Which. The cores that may be parked stand in a fixed order (pack.c); what is kept is its
- *     beginning. Isolated and nohz_full CPUs, and those that a policy of higher rank takes
- *     away, are none of ours.
- *  2. Load. The work of all these CPUs (demand.c) is filtered by a moving average that knows
- *     the time: filtered += (1 - exp(-interval / FilterTime)) * (work - filtered), so that
- *     calls that come early or late weigh what they should.
- *  3. Size. The load needs the fewest cores that it uses to at most TargetUtilization. A core
- *     counts with its capacity, and SMT_GAIN of it if it has more threads than one, so with 70 %
- *     two are busy for 55 % of the time each; what more than two add is a reserve. But while the
- *     busiest CPU, filtered as the load, is busier than TargetUtilization, a core counts as one
- *     thread, because a task that fills one CPU gains nothing from the others.
- *  4. Growing by load. When the filtered load uses the kept cores to more than UpThreshold, the
- *     size that it needs is kept at once.
- *  5. Growing by sign. Three signs do not wait for the filter.
- *     a) A CPU in use is saturated (busy for UpThreshold, through intervals that together last for
- *        SATURATION_USEC: a shorter one cannot distinguish 90 % from less). Each saturated CPU is
- *        given a core for itself, and the rest of the load, with the next task to come, at least
- *        one more: wanted is saturated + max(1, rest at TargetUtilization). So one busy thread
- *        never holds more than two cores, however long it runs: another would not make it faster.
- *        But if all CPUs in use are saturated, nothing shows how much more is waiting; then as
- *        below.
- *     b) More tasks are runnable than CPUs are in use.
- *     c) Tasks waited for PressureThreshold of the time, or the pressure trigger called and every
- *        CPU in use is taken. Tasks that come at random and use two threads of a core to 70 % of it
- *        wait for 21 % of the time (M/M/2, 55 % each), and for 36 % at 80 %, so the threshold must
- *        be higher.
- *     After b and c the kept cores are doubled, or a core is kept for each runnable task, whichever
- *     is more: from one core to a thousand are ten steps. A task that has come since the last call,
- *     where one saturated CPU more would call for more cores, is checked again half a period later:
- *     it may be about to fill its CPU. Where the CPUs in use had nothing to do for half of the
- *     time, b and c may mean that a load has just come, or only that many tasks with little to do
- *     woke at once, as timers make them, and a task that is bound to its CPU, or throttled, waits
- *     however many cores there are. So these signs call for a second reading, READING_USEC later,
- *     and count if by then the CPUs were busy and there is one again. The trigger's call is
- *     believed at once, because it comes as a load begins, unless the wait that it reports was over
- *     before this interval, or the load is known for it: if b or c made room that was not wanted
- *     until cores were parked again, or went on for Dwell while all cores were kept and half idle,
- *     a second reading is taken then as well, until more cores are wanted than were kept before, or
- *     than that load wanted. Tasks that were runnable at both ends of an interval in which half a
- *     CPU in use had nothing to do count only as many as CPUs were busy.
- *  6. Fast cores. Where cores differ in speed, as many of the fastest are kept, wherever they
- *     stand in the order, as CPUs have work that a slow core has no room for: a saturated slow
- *     core, or a fast one that does more than TargetUtilization of the slowest. One busy thread
- *     is not stuck on a slow core.
- *  7. Parking. In every call for the time Dwell, the load must use the kept cores to less than
- *     DownThreshold, and it and the runnable tasks must want fewer; then, in one step, the
- *     largest size wanted meanwhile is kept. One step, because every change costs the same
- *     however many cores it moves; the largest, because what was wanted a moment ago will be
- *     wanted again. As the new size is used to at most TargetUtilization, it takes a load higher
- *     by UpThreshold / TargetUtilization to grow again. Tasks count as in 5, those of the moment
- *     only at the end.
- *     Cores beyond MaxCores go after Dwell whatever the load.
- *  8. Patience. If cores are needed again within twice the time it took to park them, that time
- *     is doubled, up to 8 times Dwell; once they stayed parked for four times as long it is
- *     Dwell again. So a load that comes and goes settles to what its peaks want.
- *  9. The cap. No 60 s see more than MaxTransitions changes, and yet growing is never refused.
- *     Cores are parked only if the budget has room for two changes, this one and the one that
- *     takes it back; and a growth that is the last in the budget keeps everything, after which
- *     there is nothing to grow. So while anything is parked, one change is left.
- * 10. Whatever makes the order invalid (CPUs that come or go, another PackOrder) keeps everything
- *     and starts again.
- * 11. Parking serves to save energy alone, unless MaxCores asks for it: idled measures what it
- *     saves, and ignores it where it costs (docs/evaluate.md).
+ *  1. Order. The cores that may be parked have a fixed order (pack.c); kept is its beginning. When
+ *     CPUs come or go, or PackOrder changes, all are kept, and it starts again.
+ *  2. Load. The work of these CPUs (demand.c) is filtered by a moving average that knows the time:
+ *     filtered += (1 - exp(-interval / FilterTime)) * (work - filtered).
+ *  3. Size. The load wants the fewest cores that it uses to at most TargetUtilization. A CPU that
+ *     is busy for UpThreshold is full; full for SATURATION_USEC and MaxWait it is saturated, gets a
+ *     core for itself, and the rest of the load one at least. While the busiest CPU is used to more
+ *     than TargetUtilization, two are wanted at least.
+ *  4. Fast cores. As many of the fastest are kept as CPUs have work that a slow core has no room
+ *     for: a saturated slow core, or a fast one with more than TargetUtilization of a slow one.
+ *  5. Waiting. The time that tasks wait beyond WAITING_SHARE adds up. Tasks waited too long when it
+ *     reaches MaxWait. Where active CPUs are half idle, more cores may not help: a second reading
+ *     follows after READING_USEC, and waiting counts if by then they are busy. Only the call of the
+ *     pressure trigger counts at once, until waiting has called for cores that were not needed.
+ *  6. Growing. Tasks waited too long, or all active CPUs are saturated: twice the cores, or one for
+ *     each runnable task if that is more. The filtered load uses the kept cores to more than
+ *     UpThreshold, or a CPU is saturated: the size wanted.
+ *  7. Parking. For the time Dwell, in every call, the load uses the kept cores to less than
+ *     DownThreshold, and it and the runnable tasks want fewer: in one step, the largest size wanted
+ *     meanwhile. Cores beyond MaxCores go after Dwell whatever the load.
+ *  8. Patience. Where cores are needed again within twice the time that it took to park them, that
+ *     time doubles, up to PATIENCE_MAX times Dwell; after four times as long it is Dwell again.
+ *  9. Budget. No minute sees more than MaxTransitions changes, and growing is never refused:
+ *     parking leaves a change, and growing that takes the last one keeps all.
  */
 #include <math.h>
 
 #include "ondemand/ondemand.h"
 
-/* Where nothing is parked and half of it idle, tasks that go on to wait do not wait for cores. What
- * comes seldom is no habit: signs further apart than it takes to learn one are each the first. */
-static void learn_habit(Call *call, Sign sign)
+#define PATIENCE_MAX  8
+#define WAITING_SHARE 0.25 /* of the time: so much do tasks wait that come at random */
+
+/* The shortest interval that distinguishes a CPU that is busy for 90 % of it from others. */
+#define SATURATION_USEC UINT64_C(80000)
+_Static_assert(SATURATION_USEC <= 2 * READING_USEC, "two intervals show saturation");
+
+static void filter_load(Call *call)
 {
         Ondemand *self = call->self;
-        uint64_t dwell = call->options->dwell_usec, least = 2 * PRESSURE_WINDOW_USEC;
-        uint64_t habit = dwell > least ? dwell : least; /* the trigger calls once in a window */
+        double interval = (double)call->input->snapshot->interval_usec, weight = 1;
 
-        if (self->n_kept < size_max(call) || !demand_is_light(&call->demand)) {
-                self->waiting_since_usec = 0;
-                return;
-        }
-        if (sign != SIGN_WAITING && sign != SIGN_PRESSURE)
-                return;
-        if (self->waiting_since_usec == 0 || call->now_usec - self->waited_usec >= habit)
-                self->waiting_since_usec = call->now_usec;
-        self->waited_usec = call->now_usec;
-        if (call->now_usec - self->waiting_since_usec < habit)
-                return;
-        self->wary = true;
-        self->alarm_cores = size_count(call, size_wanted(call, self->load));
+        if (self->seen_usec > 0 && call->options->filter_usec > 0)
+                weight = -expm1(-interval / (double)call->options->filter_usec);
+        self->load.work += weight * (call->demand.load.work - self->load.work);
+        self->load.busiest += weight * (call->demand.load.busiest - self->load.busiest);
 }
 
-/* Steps 4 to 6; true if there is a sign that forbids to park, whether or not there was anything to
- * grow. */
-static bool consider_growing(Call *call)
+/* True if the trigger fired, and tasks waited in this interval for the time that it stands for, or
+ * where the interval is shorter than its window, for that share. The call before this one judged
+ * what came earlier. */
+static bool is_called(const Call *call)
+{
+        const Snapshot *snapshot = call->input->snapshot;
+        double window = fmin((double)snapshot->interval_usec, PRESSURE_WINDOW_USEC);
+
+        return snapshot->pressed && snapshot->pressure * (double)snapshot->interval_usec >=
+                                            window * PRESSURE_USEC / PRESSURE_WINDOW_USEC;
+}
+
+/* Microseconds that tasks waited in this interval beyond WAITING_SHARE of it. Waiting that has only
+ * begun counts as what shows it: more tasks at the end than CPUs, or a call of the trigger. */
+static double read_waiting(const Call *call)
+{
+        const Snapshot *snapshot = call->input->snapshot;
+        const Demand *demand = &call->demand;
+        double waited = (snapshot->pressure - WAITING_SHARE) * (double)snapshot->interval_usec;
+
+        if (demand->tasks > (unsigned)demand->active)
+                return fmax(waited, READING_USEC);
+        if (is_called(call) && demand->runnable >= (unsigned)demand->active)
+                return fmax(waited, PRESSURE_USEC);
+        return waited;
+}
+
+/* The trigger calls as a load begins: that is believed at once, unless waiting proved false, or
+ * there is nothing to unpark. */
+static bool is_believed(const Call *call)
+{
+        return is_called(call) && call->self->doubted_cores == 0 &&
+               !cpuset_is_empty(&call->self->parked);
+}
+
+/* Step 5. The policy may be called again with the interval that it knows: nothing adds up then. */
+static void note_waiting(Call *call, bool again)
 {
         Ondemand *self = call->self;
-        Sign sign = sign_read(call);
-        bool urgent = sign > SIGN_SATURATED;
-        PackSize size = size_wanted(call, self->load);
-        int n = 2 * self->n_kept;
-        Reason reason;
+        double waited = read_waiting(call), most = (double)call->options->max_wait_usec;
+        bool light = demand_is_light(&call->demand), useless;
+        int wanted = 0;
 
-        call->sign = sign;
-        learn_habit(call, sign);
-        if (urgent) {
-                n = (int)call->demand.tasks > n ? (int)call->demand.tasks : n;
-                size = size_resize(call, size, n);
-        }
-        if (sign == SIGN_NONE || !size_is_larger(call, size))
-                return urgent;
-        reason = sign_reason(call, sign, size);
-        if (sign == SIGN_WAITING || sign == SIGN_PRESSURE) {
-                self->alarmed = true;
-                self->alarm_cores = self->n_kept;
-        }
-        change_grow(call, size, &reason);
-        return true;
+        call->waited_usec = again ? self->waited_usec : fmax(self->waited_usec + waited, 0);
+        call->waiting = waited > 0 && call->waited_usec >= most;
+        self->waited_usec = fmin(call->waited_usec, most);
+        useless = call->waiting && light && self->checking;
+        if (useless || self->doubted_cores > 0)
+                wanted = size_count(call, size_wanted(call, self->load));
+        if (useless || wanted > self->doubted_cores)
+                self->doubted_cores = useless ? wanted : 0;
+        call->doubt = call->waiting && light && !self->checking && !is_believed(call);
+}
+
+static Sign sign_read(const Call *call)
+{
+        const Demand *demand = &call->demand;
+
+        if (call->waiting && (is_believed(call) || !demand_is_light(demand)))
+                return SIGN_WAITING;
+        if (demand->saturated > 0)
+                return demand->saturated == demand->active ? SIGN_FULL : SIGN_SATURATED;
+        if (load_is_high(call, call->self->load))
+                return SIGN_LOAD;
+        return call->n_kept < size_min(call) ? SIGN_LEAST : SIGN_NONE;
+}
+
+/* True if the budget has room for a change and another one after it. */
+static bool has_reserve(const Call *call)
+{
+        const Ondemand *self = call->self;
+        unsigned n = self->n_changes < CHANGES_MAX ? self->n_changes : CHANGES_MAX, recent = 0;
+
+        for (unsigned i = 0; i < n; i++)
+                recent += call->now_usec - self->changes_usec[i] < MINUTE;
+        return recent + 2 <= call->options->max_transitions;
+}
+
+/* Keeps `size`, whatever it is; if that parks or unparks a CPU it is a change. */
+static void keep(Call *call, PackSize size, const Reason *reason)
+{
+        Ondemand *self = call->self;
+        CpuSet parked;
+
+        pack_parked(&self->pack, call->input->topology, size, &parked);
+        self->kept = size;
+        call->n_kept = size_count(call, size);
+        call->capacity = size_capacity(call, size);
+        self->low_since_usec = 0;
+        if (cpuset_equal(&parked, &self->parked))
+                return;
+        call->changed = true;
+        self->parked = parked;
+        self->reason = *reason;
+        self->changes_usec[self->n_changes++ % CHANGES_MAX] = call->now_usec;
+        if (self->n_changes == 2 * CHANGES_MAX)
+                self->n_changes = CHANGES_MAX;
 }
 
 uint64_t dwell_time(const Call *call)
@@ -126,33 +154,82 @@ uint64_t dwell_time(const Call *call)
         return call->options->dwell_usec * call->self->patience;
 }
 
-/* The largest that is wanted in the dwell time. */
-static void note_peak(Call *call, PackSize size)
+/* Step 8: parking was wrong if it did not last. */
+static void learn_patience(Call *call)
 {
         Ondemand *self = call->self;
+        uint64_t took = dwell_time(call), lasted = call->now_usec - self->parked_usec;
 
-        if (!self->dwelling) {
-                self->dwelling = true;
-                self->dwell_since_usec = call->now_usec;
-                self->peak = size;
-        }
-        self->peak.cores = size.cores > self->peak.cores ? size.cores : self->peak.cores;
-        self->peak.fast = size.fast > self->peak.fast ? size.fast : self->peak.fast;
+        if (self->parked_usec == 0)
+                return;
+        if (lasted < 2 * took && self->patience < PATIENCE_MAX)
+                self->patience *= 2;
+        else if (lasted >= 4 * took)
+                self->patience = 1;
+        self->parked_usec = 0;
 }
 
-/* What keeps the dwell time from beginning, or from going on. */
+/* Keeps what is kept and `size`, or everything if that takes the last change of the budget. */
+static void grow(Call *call, PackSize size)
+{
+        Ondemand *self = call->self;
+        Reason reason = explain_sign(call, call->sign, size);
+
+        size.cores = size.cores > self->kept.cores ? size.cores : self->kept.cores;
+        size.fast = size.fast > self->kept.fast ? size.fast : self->kept.fast;
+        if (!has_reserve(call)) {
+                size = size_all(call);
+                reason = explain_last_change(call, size);
+        }
+        if (call->sign == SIGN_WAITING)
+                self->doubted_cores = call->n_kept;
+        self->waited_usec = 0; /* with fewer cores */
+        learn_patience(call);
+        keep(call, size_resize(call, size, size_min(call)), &reason);
+}
+
+/* Step 6; true if there is a sign that forbids to park, whether or not there was anything to grow.
+ */
+static bool consider_growing(Call *call)
+{
+        PackSize size = size_wanted(call, call->self->load);
+        int n = 2 * call->n_kept, tasks = (int)call->demand.tasks;
+        bool urgent;
+
+        call->sign = sign_read(call);
+        urgent = call->sign > SIGN_SATURATED;
+        if (urgent)
+                size = size_resize(call, size, tasks > n ? tasks : n);
+        if (call->sign == SIGN_NONE || !size_is_larger(call, size))
+                return urgent;
+        grow(call, size);
+        return true;
+}
+
+/* Keeps the largest size that was wanted during Dwell, within MaxCores. */
+static void park(Call *call)
+{
+        Ondemand *self = call->self;
+        PackSize size = size_resize(call, self->peak, size_min(call));
+        Reason reason = explain_parking(call, size);
+
+        keep(call, size, &reason);
+        self->parked_usec = call->now_usec;
+}
+
+/* What keeps Dwell from beginning, or from going on. */
 static Obstacle find_obstacle(const Call *call, unsigned tasks)
 {
-        const Ondemand *self = call->self;
+        Load load = call->self->load;
 
-        if (!load_is_low(call, self->load))
+        if (!load_is_low(call, load))
                 return OBSTACLE_LOAD;
-        if (!size_is_smaller(call, size_to_park(call, self->load, tasks)))
+        if (!size_is_smaller(call, size_to_park(call, load, tasks, size_max(call))))
                 return OBSTACLE_SIZE;
         return OBSTACLE_NONE;
 }
 
-/* Step 7: parks, or says what is in the way. */
+/* Step 7: parks, or says what is in the way. Tasks of the moment count only at the end. */
 static Obstacle consider_parking(Call *call)
 {
         Ondemand *self = call->self;
@@ -160,19 +237,26 @@ static Obstacle consider_parking(Call *call)
         bool light = demand_is_light(demand);
         unsigned tasks = light ? demand_tasks(demand, demand->runnable) : demand->tasks;
         Obstacle obstacle = find_obstacle(call, tasks);
+        PackSize size;
 
         if (obstacle != OBSTACLE_NONE) {
-                self->dwelling = false;
+                self->low_since_usec = 0;
                 return obstacle;
         }
-        note_peak(call, size_uncapped(call, self->load, tasks));
-        if (call->now_usec - self->dwell_since_usec < dwell_time(call))
+        size = size_to_park(call, self->load, tasks, self->pack.n_cores);
+        if (self->low_since_usec == 0) {
+                self->low_since_usec = call->now_usec;
+                self->peak = size;
+        }
+        self->peak.cores = size.cores > self->peak.cores ? size.cores : self->peak.cores;
+        self->peak.fast = size.fast > self->peak.fast ? size.fast : self->peak.fast;
+        if (call->now_usec - self->low_since_usec < dwell_time(call))
                 return OBSTACLE_DWELL;
-        if (!change_has_reserve(call))
+        if (!has_reserve(call))
                 return OBSTACLE_BUDGET;
-        if (!size_is_smaller(call, size_to_park(call, self->load, demand->tasks)))
+        if (find_obstacle(call, demand->tasks) != OBSTACLE_NONE)
                 return OBSTACLE_TASKS;
-        change_park(call);
+        park(call);
         return OBSTACLE_NONE;
 }
 
@@ -182,54 +266,28 @@ static Obstacle consider_parking(Call *call)
  * interval while no other task waits. */
 static bool is_settled(const Call *call)
 {
-        double load = call->demand.work;
-        unsigned tasks = demand_tasks(&call->demand, call->demand.runnable);
-        bool may_grow = load_is_high(call, load) || call->demand.saturated > 0;
+        const Demand *demand = &call->demand;
+        Load load = demand->load;
+        unsigned tasks = demand_tasks(demand, demand->runnable);
 
-        if (call->self->dwelling || call->changed || call->filling)
+        if (call->self->low_since_usec > 0 || call->changed || call->filling || call->doubt)
                 return false;
-        if (may_grow && size_is_larger(call, size_wanted(call, load)))
+        if ((load_is_high(call, load) || demand->full > 0) &&
+            size_is_larger(call, size_if_full(call, load, 0)))
                 return false;
-        return !load_is_low(call, load) || !size_is_smaller(call, size_to_park(call, load, tasks));
-}
-
-static void filter_load(Call *call)
-{
-        Ondemand *self = call->self;
-        double interval = (double)call->input->snapshot->interval_usec, weight = 1;
-
-        if (self->loaded && call->options->filter_usec > 0)
-                weight = -expm1(-interval / (double)call->options->filter_usec);
-        self->load += weight * (call->demand.work - self->load);
-        self->busiest += weight * (call->demand.busiest - self->busiest);
-        self->loaded = true;
-}
-
-/* Step 10: keeps everything. The first time that is no change. */
-static void start(Call *call)
-{
-        Ondemand *self = call->self;
-        PackSize all = { self->pack.n_cores, self->pack.n_fast };
-        Reason reason = reason_new(
-                call, "the CPUs or their order have changed, so no core is parked yet", all);
-
-        reason_threshold(&reason, "Dwell", (double)call->options->dwell_usec / SECOND, "s");
-        self->reason = reason;
-        self->patience = 1;
-        self->loaded = self->alarmed = self->wary = false;
-        self->waiting_since_usec = 0;
-        change_keep(call, all, &reason);
+        return !load_is_low(call, load) ||
+               !size_is_smaller(call, size_to_park(call, load, tasks, size_max(call)));
 }
 
 /* True if a task is runnable that was not a call ago, and more cores are needed if it turns out to
- * saturate its CPU. */
+ * fill its CPU. */
 static bool is_filling(const Call *call)
 {
         const Demand *demand = &call->demand;
 
         return demand->runnable > call->self->runnable_before &&
-               demand->runnable > (unsigned)demand->saturated &&
-               size_is_larger(call, size_if_one_more(call));
+               demand->runnable > (unsigned)demand->full &&
+               size_is_larger(call, size_if_full(call, call->self->load, 1));
 }
 
 /* How soon the next call is wanted. */
@@ -244,29 +302,45 @@ static uint64_t choose_period(const Call *call)
         return period;
 }
 
+/* Step 1: keeps everything. The first time that is no change. */
+static void start(Call *call)
+{
+        Ondemand *self = call->self;
+        Reason reason;
+
+        self->seen_usec = 0;
+        self->waited_usec = 0;
+        self->doubted_cores = 0;
+        self->patience = 1;
+        reason = explain_start(call);
+        self->reason = reason;
+        keep(call, size_all(call), &reason);
+}
+
 static void watch(Call *call)
 {
         Ondemand *self = call->self;
-        unsigned changes = self->n_changes;
-        DemandLimits limits = { call->options->up, call->options->target };
+        const OndemandOptions *options = call->options;
+        DemandLimits limits = { options->up, options->target, options->max_wait_usec };
+        bool again = self->seen_usec == call->now_usec;
 
-        demand_read(call->input, &self->pack, limits, self->runnable_before, &call->demand);
-        call->saturated = sign_count_saturated(call);
-        filter_load(call);
-        if (size_count(call, size_lasting(call)) > self->alarm_cores)
-                self->alarmed = self->wary = false;
+        if (limits.full_usec < SATURATION_USEC)
+                limits.full_usec = SATURATION_USEC;
+        call->demand = demand_read(call->input, &self->pack, limits, self->full_since_usec,
+                                   self->runnable_before);
+        if (!again)
+                filter_load(call);
+        note_waiting(call, again);
         call->filling = is_filling(call);
-        call->doubt = sign_is_doubtful(call);
-        if (consider_growing(call) && self->n_kept <= size_max(call)) {
-                self->dwelling = false;
+        if (consider_growing(call) && call->n_kept <= size_max(call)) {
+                self->low_since_usec = 0;
                 call->obstacle = OBSTACLE_SIGN;
         } else {
                 call->obstacle = call->doubt ? OBSTACLE_DOUBT : consider_parking(call);
         }
+        self->seen_usec = call->now_usec;
         self->runnable_before = call->demand.runnable;
-        self->looking = call->doubt;
-        if (self->n_changes == changes && cpuset_is_empty(&self->parked))
-                why_all_in_use(call);
+        self->checking = call->doubt;
 }
 
 static void ondemand_decide(void *state, const PolicyInput *input, Wish *wish)
@@ -277,17 +351,19 @@ static void ondemand_decide(void *state, const PolicyInput *input, Wish *wish)
                       .input = input,
                       .options = options,
                       .now_usec = input->snapshot->time_usec };
-        bool all_kept;
+        bool known = input->snapshot->interval_usec > 0, all_kept;
 
         if (pack_update(&self->pack, input->topology, input->offered, options->pack_order))
                 start(&call);
-        if (input->snapshot->interval_usec > 0)
+        call.n_kept = size_count(&call, self->kept);
+        call.capacity = size_capacity(&call, self->kept);
+        if (known)
                 watch(&call);
-        all_kept = size_min(&call) >= self->pack.n_cores && self->n_kept == self->pack.n_cores;
-        if (all_kept) {
+        all_kept = size_min(&call) >= self->pack.n_cores && call.n_kept == self->pack.n_cores;
+        if (all_kept)
                 call.obstacle = OBSTACLE_LEAST;
-                why_all_in_use(&call);
-        }
+        if (all_kept || (known && !call.changed && cpuset_is_empty(&self->parked)))
+                self->reason = explain_all_active(&call);
         cpuset_subtract(&wish->allowed, &self->parked);
         wish->allowed_reason = self->reason;
         wish->for_saving = !cpuset_is_empty(&self->parked) && size_max(&call) == self->pack.n_cores;
@@ -295,7 +371,7 @@ static void ondemand_decide(void *state, const PolicyInput *input, Wish *wish)
                 return;
         wish->period_usec = choose_period(&call);
         wish->on_pressure = true;
-        wish->settled = input->snapshot->interval_usec > 0 && !call.doubt && is_settled(&call);
+        wish->settled = known && is_settled(&call);
 }
 
 const IdledPolicy idled_policy = {

@@ -1,60 +1,45 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the parts of ondemand share; ondemand.c describes the algorithm.
+ * What the files of ondemand share: options, state, and one call of decide(). ondemand.c has the
+ * algorithm, docs/ondemand.md the reasons for it.
  */
 #ifndef IDLED_ONDEMAND_H
 #define IDLED_ONDEMAND_H
 
-#include "ondemand/demand.h"
 #include "idled-policy.h"
+#include "ondemand/demand.h"
 
 #define SECOND UINT64_C(1000000) /* microseconds */
 #define MINUTE (60 * SECOND)
 
 #define CHANGES_MAX 60 /* the largest MaxTransitions */
-#define PATIENCE    8
-
-#define SATURATION_USEC UINT64_C(80000) /* the shortest that distinguishes 90 % from less */
-_Static_assert(SATURATION_USEC <= 2 * READING_USEC, "two intervals show saturation");
 
 typedef struct OndemandOptions {
-        uint64_t period_usec, filter_usec, dwell_usec;
-        double target, up, down, pressure;
+        uint64_t period_usec, filter_usec, dwell_usec, max_wait_usec;
+        double target, up, down;
         uint64_t min_cores, max_cores, max_transitions;
         int pack_order;
+        bool park;
 } OndemandOptions;
 
 typedef struct Ondemand {
         Pack pack;
         PackSize kept;
-        int n_kept;      /* cores that `kept` means */
-        double capacity; /* and their capacity */
-        CpuSet parked;   /* the others' CPUs */
-        Reason reason;   /* of `kept` */
+        CpuSet parked; /* the other cores' CPUs */
+        Reason reason; /* for `kept` */
 
-        bool loaded;          /* `load` and `busiest` have a value */
-        double load, busiest; /* filtered */
+        uint64_t seen_usec;                   /* end of the last interval; 0: load is not known */
+        Load load;                            /* filtered */
+        uint64_t full_since_usec[CPUSET_MAX]; /* by CPU number; 0: it is not full */
+        double waited_usec;       /* that tasks waited beyond WAITING_SHARE, up to MaxWait */
+        int doubted_cores;        /* waiting that calls for no more cores than this is doubted */
+        unsigned runnable_before; /* at the end of the last call */
+        bool checking;            /* that call asked for a second reading, and this is it */
 
-        bool dwelling;
-        uint64_t dwell_since_usec;
-        PackSize peak; /* wanted since then, whatever MaxCores is */
-
-        bool parked_last; /* the last change was a parking, at: */
-        uint64_t parked_usec;
-        unsigned patience; /* how many times Dwell parking takes; 0 is 1 */
-
-        unsigned runnable_before; /* at the end of the call before */
-        bool looking;             /* that call asked for a second reading, and this is it */
-
-        CpuSet full, full_before; /* saturated in the last interval and in the one before */
-        uint64_t full_usec, full_before_usec; /* how long these were */
-        uint64_t seen_usec;                   /* end of the last one */
-        bool alarmed;    /* it grew because tasks waited, and has not wanted so much since */
-        int alarm_cores; /* more cores wanted than this end that, and `wary` */
-        uint64_t waiting_since_usec; /* tasks wait while all cores are kept and half idle */
-        uint64_t waited_usec;        /* that was seen last */
-        bool wary;                   /* waiting is usual with this load, whatever is kept */
-
+        uint64_t low_since_usec; /* fewer cores suffice since then; 0: they do not */
+        PackSize peak;           /* the largest size wanted since then, whatever MaxCores is */
+        uint64_t parked_usec;    /* the last change was a parking, at this time; 0: it was not */
+        unsigned patience;       /* how many times Dwell parking takes */
         uint64_t changes_usec[CHANGES_MAX]; /* ring */
         unsigned n_changes;
 } Ondemand;
@@ -63,16 +48,15 @@ typedef enum Sign {
         SIGN_NONE,
         SIGN_LEAST,     /* MinCores asks for more than is kept */
         SIGN_LOAD,      /* the filtered load */
-        SIGN_SATURATED, /* a CPU in use */
-        SIGN_FULL,      /* all CPUs in use are saturated */
-        SIGN_WAITING,   /* tasks beyond the CPUs in use */
-        SIGN_PRESSURE,  /* tasks waited */
+        SIGN_SATURATED, /* an active CPU */
+        SIGN_FULL,      /* all active CPUs are saturated */
+        SIGN_WAITING,   /* tasks waited for longer than MaxWait */
 } Sign;
 
 /* What keeps cores from being parked. */
 typedef enum Obstacle {
         OBSTACLE_NONE,  /* nothing: some were */
-        OBSTACLE_LEAST, /* MinCores are all */
+        OBSTACLE_LEAST, /* MinCores are all, or Park=no */
         OBSTACLE_SIGN,  /* more are needed */
         OBSTACLE_DOUBT, /* a second reading decides whether more are needed */
         OBSTACLE_LOAD,  /* uses them */
@@ -89,12 +73,15 @@ typedef struct Call {
         const OndemandOptions *options;
         uint64_t now_usec;
         Demand demand;
-        int saturated; /* CPUs in use, for SATURATION_USEC at least */
+        int n_kept;         /* cores that `kept` means */
+        double capacity;    /* and their capacity */
+        double waited_usec; /* as of Ondemand, but not bounded */
+        bool waiting;       /* tasks waited in this interval, and for MaxWait by now */
+        bool doubt;         /* it needs a second reading before it grows */
+        bool filling;       /* a task has come that will call for more if it goes on */
+        bool changed;       /* it parked or unparked CPUs */
         Sign sign;
         Obstacle obstacle;
-        bool changed; /* it parked or unparked CPUs */
-        bool doubt;   /* it needs a second reading before it does */
-        bool filling; /* a task has come that will call for more if it goes on */
 } Call;
 
 extern const Setting ondemand_settings[];
@@ -102,38 +89,33 @@ extern const Setting ondemand_settings[];
 /* As IdledPolicy.check. */
 const char *ondemand_check(const void *options, const char **ret_key);
 
-/* MinCores and MaxCores on this machine: from 1 to the cores that may be parked. */
+/* Size (size.c). MinCores and MaxCores on this machine: from 1 to the cores that may be parked; all
+ * with Park=no. */
 int size_min(const Call *call);
 int size_max(const Call *call);
+PackSize size_all(const Call *call);
 
-/* How long the load must be low before cores are parked. */
-uint64_t dwell_time(const Call *call);
-
-/* How many cores `size` means. */
+/* How many cores a size has, and their capacity in CPUs of the fastest kind. */
 int size_count(const Call *call, PackSize size);
+double size_capacity(const Call *call, PackSize size);
 
 /* `size` with at least `least` cores, within MaxCores. */
 PackSize size_resize(const Call *call, PackSize size, int least);
 
-/* The fewest cores, with these `fast` ones, that `load` (in CPUs of the fastest kind) uses to at
- * most TargetUtilization; and the capacity that cores are taken to have for that. */
-PackSize size_fitting(const Call *call, double load, int fast);
-double size_capacity(const Call *call, PackSize size);
+/* The fewest cores, `fast` of them fast, that `work` uses to at most
+ * TargetUtilization. */
+PackSize size_fitting(const Call *call, double work, int fast);
 
 /* What `load`, saturated CPUs and demand for fast cores want. */
-PackSize size_wanted(const Call *call, double load);
+PackSize size_wanted(const Call *call, Load load);
 
-/* What the filtered load needs, and CPUs that have been saturated for SATURATION_USEC. */
-PackSize size_lasting(const Call *call);
+/* The same if the CPUs that were full in this interval stay so, and `more` others become it. */
+PackSize size_if_full(const Call *call, Load load, int more);
 
-/* What would be wanted if one more CPU were saturated. */
-PackSize size_if_one_more(const Call *call);
+/* What may be parked down to: what `load` wants, and a CPU for each of the tasks; `max` cores. */
+PackSize size_to_park(const Call *call, Load load, unsigned tasks, int max);
 
-/* What may be parked down to: what `load` wants, and a CPU for each of the tasks. */
-PackSize size_to_park(const Call *call, double load, unsigned tasks);
-
-/* As size_to_park(), but not bounded by MaxCores; and whether it is more than that. */
-PackSize size_uncapped(const Call *call, double load, unsigned tasks);
+/* True if `size` has more cores than MaxCores. */
 bool size_is_capped(const Call *call, PackSize size);
 
 /* True if `size` has a core, or a fast core, more or less than is kept. */
@@ -141,45 +123,20 @@ bool size_is_larger(const Call *call, PackSize size);
 bool size_is_smaller(const Call *call, PackSize size);
 
 /* True if `load` uses the kept cores to less than DownThreshold, or they are beyond MaxCores. */
-bool load_is_low(const Call *call, double load);
+bool load_is_low(const Call *call, Load load);
 
 /* True if `load` uses the kept cores to more than UpThreshold. */
-bool load_is_high(const Call *call, double load);
+bool load_is_high(const Call *call, Load load);
 
-/* How many CPUs in use have been saturated for SATURATION_USEC. Once in each call. */
-int sign_count_saturated(const Call *call);
+/* How long the load must be low before cores are parked. */
+uint64_t dwell_time(const Call *call);
 
-/* The most important sign of this call. */
-Sign sign_read(const Call *call);
-
-/* Why `size` is wanted if that is because of `sign`. */
-Reason sign_reason(const Call *call, Sign sign, PackSize size);
-
-/* True if tasks waited although the CPUs in use had little to do, and no second reading has
- * followed. */
-bool sign_is_doubtful(const Call *call);
-
-/* `because` with the inputs that every decision has. */
-Reason reason_new(const Call *call, const char *because, PackSize size);
-
-/* Adds the input that this decision was about, and what it was compared with. */
-void reason_input(Reason *reason, const char *name, double value, const char *unit);
-void reason_threshold(Reason *reason, const char *option, double threshold, const char *unit);
-
-/* Keeps `size`, whatever it is; if that parks or unparks a CPU it is a change, because of `reason`.
- */
-void change_keep(Call *call, PackSize size, const Reason *reason);
-
-/* Keeps what is kept and `size`, or everything if that takes the last change of the budget. */
-void change_grow(Call *call, PackSize size, Reason *reason);
-
-/* Keeps the largest size that was wanted during the dwell time, within MaxCores. */
-void change_park(Call *call);
-
-/* True if the budget has room for a change and another one after it. */
-bool change_has_reserve(const Call *call);
-
-/* Says why all cores are in use. */
-void why_all_in_use(Call *call);
+/* Explanations (explain.c): why cores are unparked because of `sign`, also if that was the last
+ * change of the budget; why they are parked; and why all are active. */
+Reason explain_sign(const Call *call, Sign sign, PackSize size);
+Reason explain_last_change(const Call *call, PackSize size);
+Reason explain_parking(const Call *call, PackSize size);
+Reason explain_start(const Call *call);
+Reason explain_all_active(const Call *call);
 
 #endif

@@ -8,7 +8,6 @@
 #include "table.h"
 #include "world.h"
 
-static const Grid two = { 1, 1, 2, 1, 0, 0, NULL };
 static const Grid eight = { 1, 1, 8, 1, 0, 0, NULL };
 static const Grid smt = { 1, 1, 4, 2, 0, 0, NULL };
 static const Grid hybrid = { 1, 1, 4, 2, 2, 580, NULL };
@@ -323,7 +322,7 @@ START_TEST(learns_of_false_alarms)
 END_TEST
 
 /* Waiting that goes on though all cores are in use, and half idle, is not for cores: they are
- * parked, and what is usual calls for none until the load has needed more. */
+ * parked, and the same waiting calls for none until the load has needed more. */
 START_TEST(learns_of_lasting_alarms)
 {
         const Interval alarm = { 250000, "0=0.3,3=0.2", 3, 0.3, true },
@@ -364,21 +363,53 @@ START_TEST(learns_with_a_short_dwell)
 }
 END_TEST
 
-/* What comes once in 6 s is not usual: the CPUs that it called for stay for the next time. */
-START_TEST(learns_nothing_of_rare_alarms)
+/* With MaxWait= tasks wait for that time beyond a quarter of the time, and then no longer. */
+static const struct {
+        const char *name, *options;
+        Interval interval; /* again and again, from rest */
+        unsigned grows_ms; /* 0: never */
+} accepted[] = {
+        { "not at all", "", { 250000, "0=0.8", 1, 0.5, false }, 250 },
+        { "a second at half the time", "MaxWait=1s", { 250000, "0=0.8", 1, 0.5, false }, 4000 },
+        { "a second all the time", "MaxWait=1s", { 250000, "0=0.8", 1, 1, false }, 1500 },
+        { "a quarter of the time", "MaxWait=1s", { 250000, "0=0.8", 1, 0.25, false }, 0 },
+        { "tasks at the end", "MaxWait=1s", { 250000, "0=0.8", 2, 0, false }, 5000 },
+        { "the trigger", "MaxWait=1s", { 250000, "0=0.8", 1, 0.2, true }, 6250 },
+        { "a saturated CPU", "MaxWait=1s", { 250000, "0=1", 1, 0, false }, 1000 },
+};
+
+START_TEST(accepts_waiting)
 {
-        const Interval alarm = { 250000, "0=0.3", 3, 0.15, true },
-                       quiet = { 250000, "0=0.1", 0, 0, false };
-        g_autoptr(Topology) topology = grid_build(&two);
+        typeof(accepted[0]) *c = &accepted[_i];
+        g_autoptr(Topology) topology = grid_build(&eight);
+        g_autoptr(World) world = world_new(&idled_policy, topology);
+        unsigned changes, ms = 0;
+
+        world_set_all(world, c->options);
+        world_rest(world);
+        changes = world->n_changes;
+        for (; world->n_changes == changes && ms < 60000; ms += c->interval.usec / 1000)
+                pass(world, &c->interval);
+        ck_case(c->name, ms == (c->grows_ms ? c->grows_ms : 60000), "grew after %u ms", ms);
+}
+END_TEST
+
+/* Waiting that is over is forgotten. */
+START_TEST(forgets_waiting)
+{
+        const Interval waits = { 250000, "0=0.8", 1, 1, false },
+                       rests = { 1000000, "0=0.8", 1, 0, false };
+        g_autoptr(Topology) topology = grid_build(&eight);
         g_autoptr(World) world = world_new(&idled_policy, topology);
 
+        world_set_all(world, "MaxWait=1s");
         world_rest(world);
-        for (int i = 0; i < 10; i++) {
-                pass(world, &alarm);
-                for (int n = 0; n < 23; n++) {
-                        pass(world, &quiet);
-                        ck_assert_msg(world_cores(world) == 2, "parked after %d alarms", i + 1);
-                }
+        for (int i = 0; i < 20; i++) {
+                for (int n = 0; n < 5; n++)
+                        pass(world, &waits);
+                for (int n = 0; n < 4; n++)
+                        pass(world, &rests);
+                ck_assert_int_eq(world_cores(world), 1);
         }
 }
 END_TEST
@@ -395,7 +426,8 @@ int main(void)
         tcase_add_test(tcase, learns_of_false_alarms);
         tcase_add_test(tcase, learns_of_lasting_alarms);
         tcase_add_test(tcase, learns_with_a_short_dwell);
-        tcase_add_test(tcase, learns_nothing_of_rare_alarms);
+        tcase_add_loop_test(tcase, accepts_waiting, 0, G_N_ELEMENTS(accepted));
+        tcase_add_test(tcase, forgets_waiting);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
 }

@@ -12,6 +12,7 @@ static const char *const pack_orders[] = { "efficiency", "performance", "package
         }
 
 const Setting ondemand_settings[] = {
+        ROW("Park", SETTING_BOOL, park, "yes", .help = "Park cores at all"),
         ROW("Period", SETTING_DURATION, period_usec, "250ms", READING_USEC, 60e6,
             .help = "How often to sample the load while it changes"),
         ROW("FilterTime", SETTING_DURATION, filter_usec, "1s", 0, 600e6,
@@ -22,8 +23,8 @@ const Setting ondemand_settings[] = {
             .help = "Unpark when a CPU, or all active cores together, are used this much"),
         ROW("DownThreshold", SETTING_PERCENT, down, "60%", 0, 1,
             .help = "Park when the active cores are used less than this"),
-        ROW("PressureThreshold", SETTING_PERCENT, pressure, "25%", 0.001, 1,
-            .help = "Unpark when tasks wait for a CPU for this share of the time"),
+        ROW("MaxWait", SETTING_DURATION, max_wait_usec, "0", 0, 60e6,
+            .help = "How long tasks may wait for CPUs before cores are unparked"),
         ROW("Dwell", SETTING_DURATION, dwell_usec, "5s", 0, 3600e6,
             .help = "How long the load must be low before cores are parked"),
         ROW("MinCores", SETTING_COUNT, min_cores, "1", 1, CPUSET_MAX,
