@@ -115,7 +115,7 @@ static LedgerCpu *describe_cpus(Bus *bus, int *ret_n)
 {
         const Topology *topology = manager_topology(bus->manager);
         LedgerCpu *cpus = g_new0(LedgerCpu, (size_t)topology->n_cpus);
-        int root = bus->manager->setup.root;
+        int root = manager_setup(bus->manager)->root;
         g_autofree IdleTable *tables = idle_tables_read(root, topology->n_cpus);
 
         for (int cpu = 0; cpu < topology->n_cpus; cpu++) {

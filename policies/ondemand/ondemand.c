@@ -7,7 +7,7 @@
  *     CPUs come or go, or PackOrder changes, all are kept, and it starts again.
  *  2. Load. The work of these CPUs (demand.c) is filtered by a moving average that knows the time:
  *     filtered += (1 - exp(-interval / FilterTime)) * (work - filtered).
- *  3. Size. The load wants the fewest cores that it uses to at most TargetUtilization. A CPU that
+ *  3. Size. The load needs the fewest cores that it uses to at most TargetUtilization. A CPU that
  *     is busy for UpThreshold is full; full for SATURATION_USEC and MaxWait it is saturated, gets a
  *     core for itself, and the rest of the load one at least. While the busiest CPU is used to more
  *     than TargetUtilization, two are wanted at least.
@@ -19,9 +19,9 @@
  *     pressure trigger counts at once, until waiting has called for cores that were not needed.
  *  6. Growing. Tasks waited too long, or all active CPUs are saturated: twice the cores, or one for
  *     each runnable task if that is more. The filtered load uses the kept cores to more than
- *     UpThreshold, or a CPU is saturated: the size wanted.
+ *     UpThreshold, or a CPU is saturated: the size needed.
  *  7. Parking. For the time Dwell, in every call, the load uses the kept cores to less than
- *     DownThreshold, and it and the runnable tasks want fewer: in one step, the largest size wanted
+ *     DownThreshold, and it and the runnable tasks need fewer: in one step, the largest size needed
  *     meanwhile. Cores beyond MaxCores go after Dwell whatever the load.
  *  8. Patience. Where cores are needed again within twice the time that it took to park them, that
  *     time doubles, up to PATIENCE_MAX times Dwell; after four times as long it is Dwell again.
