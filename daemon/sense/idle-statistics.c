@@ -3,11 +3,15 @@
  * Idle-state statistics: how often an idle state was too deep (above), too shallow (below), or
  * refused (rejected).
  *
- * Three files per CPU and state that few ask for. They are opened for each reading, below a kept
- * directory, and only where something can have changed: `above` and `below` change with the state's
- * `usage`, which the residency sensor has just read; a refused entry is no use of that state, but
- * the CPU then tries another or is busy and sleeps later, so `rejected` is read of all states of a
- * CPU of which any was used. Kernels before 5.x do not have the files; then the counters stay 0.
+ * Three files per CPU and state, read only where something can have changed: `above` and `below`
+ * change with the state's `usage`, which the residency sensor has just read; a refused entry is no
+ * use of that state, but the CPU then tries another or is busy and sleeps later, so `rejected` is
+ * read of all states of a CPU of which any was used. Kernels before 5.x do not have the files; then
+ * the counters stay 0.
+ *
+ * Descriptors are kept, up to a quarter of the limit of open files. Closing a file makes the kernel
+ * wait for all CPUs (RCU), which wakes some of them up for each reading. The files of further CPUs
+ * are opened for each reading, below a kept directory.
  */
 #include "sense/sensor.h"
 
@@ -15,26 +19,63 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "sense/scan.h"
 
+enum { ABOVE, BELOW, REJECTED, FILES };
+
+static const char *const file_names[] = { "above", "below", "rejected" };
+
+typedef struct StateFds {
+        int by_file[FILES]; /* -1: not kept */
+} StateFds;
+
 typedef struct CpuStatistics {
         int directory; /* cpuN/cpuidle, -1 while not open */
+        StateFds *fds; /* by state; NULL: none is kept */
         IdleCounters last;
 } CpuStatistics;
 
 typedef struct IdleStatistics {
         int root, n_cpus;
+        int budget;          /* how many more descriptors may be kept */
         CpuStatistics *cpus; /* by number */
 } IdleStatistics;
+
+/* How many descriptors this sensor may keep: none where the limit is too low for all sensors. */
+static int budget_find(void)
+{
+        struct rlimit limit;
+
+        if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+                return 0;
+        return (int)MIN(limit.rlim_cur > 64 ? limit.rlim_cur / 4 : 0,
+                        (rlim_t)CPUSET_MAX * IDLE_STATES_MAX * FILES);
+}
+
+/* Drops what is kept of a CPU, so that the next reading opens its files again. */
+static void cpu_close(IdleStatistics *statistics, CpuStatistics *cpu)
+{
+        for (int s = 0; cpu->fds && s < cpu->last.n_states; s++)
+                for (int f = 0; f < FILES; f++)
+                        if (cpu->fds[s].by_file[f] >= 0) {
+                                close(cpu->fds[s].by_file[f]);
+                                statistics->budget++;
+                        }
+        g_clear_pointer(&cpu->fds, g_free);
+        fd_close(&cpu->directory);
+        cpu->directory = -1;
+}
 
 static void statistics_close(void *state)
 {
         IdleStatistics *statistics = state;
 
         for (int i = 0; i < statistics->n_cpus; i++)
-                fd_close(&statistics->cpus[i].directory);
+                cpu_close(statistics, &statistics->cpus[i]);
         g_free(statistics->cpus);
         g_free(statistics);
 }
@@ -67,6 +108,7 @@ static int statistics_open(int root, const Topology *topology, void **ret_state)
                 *statistics = (IdleStatistics){
                         .root = root,
                         .n_cpus = topology->n_cpus,
+                        .budget = budget_find(),
                         .cpus = g_new0(CpuStatistics, topology->n_cpus),
                 };
                 for (int i = 0; i < statistics->n_cpus; i++)
@@ -77,24 +119,54 @@ static int statistics_open(int root, const Topology *topology, void **ret_state)
         return error;
 }
 
-/* Reads one counter. What is not there or is not a number leaves the old value. */
-static void counter_read(int directory, int state, const char *file, uint64_t *value)
+static int file_open(int directory, int state, int file)
 {
-        char buffer[32], path[32];
+        char path[32];
+
+        snprintf(path, sizeof(path), "state%d/%s", state, file_names[file]);
+        return openat(directory, path, O_RDONLY | O_CLOEXEC);
+}
+
+/* Opens what is kept of a CPU. */
+static int cpu_open(IdleStatistics *statistics, CpuStatistics *cpu, int number, int n_states)
+{
+        cpu_close(statistics, cpu);
+        cpu->last = (IdleCounters){ .n_states = n_states };
+        cpu->directory = directory_open(statistics->root, number);
+        if (cpu->directory < 0)
+                return cpu->directory;
+        cpu->fds = g_new(StateFds, n_states);
+        for (int s = 0; s < n_states; s++)
+                for (int f = 0; f < FILES; f++) {
+                        cpu->fds[s].by_file[f] = statistics->budget > 0
+                                                         ? file_open(cpu->directory, s, f)
+                                                         : -1;
+                        if (cpu->fds[s].by_file[f] >= 0)
+                                statistics->budget--;
+                }
+        return 0;
+}
+
+/* Reads one counter. What is not there or is not a number leaves the old value. */
+static void counter_read(const CpuStatistics *cpu, int state, int file, uint64_t *value)
+{
+        char buffer[32];
         const char *text = buffer;
         uint64_t number;
         _fd_ int fd = -1;
 
-        snprintf(path, sizeof(path), "state%d/%s", state, file);
-        fd = openat(directory, path, O_RDONLY | O_CLOEXEC);
-        if (fd < 0 || fd_read_at_start(fd, buffer, sizeof(buffer)) < 0)
+        if (cpu->fds[state].by_file[file] < 0)
+                fd = file_open(cpu->directory, state, file);
+        if (fd_read_at_start(fd >= 0 ? fd : cpu->fds[state].by_file[file], buffer, sizeof(buffer)) <
+            0)
                 return;
         if (scan_u64(&text, &number) && *text == '\n')
                 *value = number;
 }
 
 /* Brings cpu->last up to date with the uses in `idle`. */
-static int cpu_read(int root, int number, CpuStatistics *cpu, const IdleCounters *idle)
+static int cpu_read(IdleStatistics *statistics, int number, CpuStatistics *cpu,
+                    const IdleCounters *idle)
 {
         IdleCounters *last = &cpu->last;
         bool first = cpu->directory < 0 || last->n_states != idle->n_states;
@@ -102,18 +174,17 @@ static int cpu_read(int root, int number, CpuStatistics *cpu, const IdleCounters
         if (!first && memcmp(last->usage, idle->usage, sizeof(last->usage)) == 0)
                 return 0;
         if (first) {
-                fd_close(&cpu->directory);
-                *last = (IdleCounters){ .n_states = idle->n_states };
-                cpu->directory = directory_open(root, number);
+                int r = cpu_open(statistics, cpu, number, idle->n_states);
+
+                if (r < 0)
+                        return r;
         }
-        if (cpu->directory < 0)
-                return cpu->directory;
         for (int s = 0; s < last->n_states; s++) {
-                counter_read(cpu->directory, s, "rejected", &last->rejected[s]);
+                counter_read(cpu, s, REJECTED, &last->rejected[s]);
                 if (!first && last->usage[s] == idle->usage[s])
                         continue;
-                counter_read(cpu->directory, s, "above", &last->above[s]);
-                counter_read(cpu->directory, s, "below", &last->below[s]);
+                counter_read(cpu, s, ABOVE, &last->above[s]);
+                counter_read(cpu, s, BELOW, &last->below[s]);
         }
         memcpy(last->usage, idle->usage, sizeof(last->usage));
         return 0;
@@ -130,9 +201,8 @@ static int statistics_read(void *state, Counters *counters)
                 IdleCounters *idle = &counters->idle[i];
                 CpuStatistics *cpu = &statistics->cpus[i];
 
-                if (idle->n_states <= 0 || cpu_read(statistics->root, i, cpu, idle) < 0) {
-                        fd_close(&cpu->directory);
-                        cpu->directory = -1;
+                if (idle->n_states <= 0 || cpu_read(statistics, i, cpu, idle) < 0) {
+                        cpu_close(statistics, cpu);
                         continue;
                 }
                 memcpy(idle->above, cpu->last.above, sizeof(idle->above));
