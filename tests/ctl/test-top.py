@@ -231,12 +231,10 @@ class Changes(Tree):
         self.assertEqual(len(next(samples)["rows"]), 8)
         self.write_stat(re.sub(r"(?m)^cpu3 .*\n", "", stat))
         self.write(online, "0-2,4-7")
-        found = [len(next(samples)["rows"]) for _ in range(3)]
-        self.assertEqual(found[-1], 7)
+        self.assertTrue(any(len(next(samples)["rows"]) == 7 for _ in range(200)))  # some are from before
         self.write_stat(stat)
         self.write(online, "0-7")
-        found = [len(next(samples)["rows"]) for _ in range(3)]
-        self.assertEqual(found[-1], 8)
+        self.assertTrue(any(len(next(samples)["rows"]) == 8 for _ in range(200)))
 
     def test_states_vanish(self):
         _, samples = self.samples(interval="50ms")
