@@ -52,6 +52,8 @@ class Units(WithSystemd, TestCase):
             self.object().SetIdleMask(cpus, dbus_interface='org.idled1.Manager',
                                       reply_handler=lambda: answers.append(True),
                                       error_handler=answers.append)
+            # Two requests that idled reads at once would be no change at all.
+            wait_until(self.history, 'parking to begin')
         wait_until(lambda: len(answers) == 2, 'two answers')
         self.assertEqual(answers, [True, True])
 
