@@ -106,13 +106,16 @@ def run_prove(block_ms, pairs):
 
 def truth(guest):
     """What parking saves by what was drawn: watts, their standard error, and watts without parking."""
-    off, on = drawn(in_guest(guest, f"""
-        systemd-run -q --unit=watch -p StandardOutput=truncate:/root/drawn bash /share/watch
-        {run_prove(*TRUTH)} >/dev/null
-        systemctl stop watch
-        cat /root/drawn""").split("\n"))
+    found, *readings = in_guest(guest, f"""
+        from=$(wc -l </root/drawn)
+        {run_prove(*TRUTH)}
+        echo
+        tail -n +$((from + 1)) /root/drawn""").split("\n")
+    meanwhile = json.loads(found)["power"]
+    off, on = drawn(readings)
     error = (statistics.variance(off) / len(off) + statistics.variance(on) / len(on)) ** 0.5
-    return {"value": statistics.mean(off) - statistics.mean(on), "error": error, "watts": statistics.mean(off)}
+    return {"value": statistics.mean(off) - statistics.mean(on), "error": error, "watts": statistics.mean(off),
+            "prove_meanwhile": meanwhile["first_watts"] - meanwhile["second_watts"]}
 
 
 def prove(guest, pairs):
@@ -120,6 +123,7 @@ def prove(guest, pairs):
     found = json.loads(in_guest(guest, run_prove(BLOCK_MS, pairs)))
     return {"asked": pairs, "pairs": found["blocks"]["used"] // 2, "dropped": found["blocks"]["dropped"],
             "low": found["saved_low_watts"], "value": found["saved_watts"], "high": found["saved_high_watts"],
+            "plain": found["power"]["first_watts"] - found["power"]["second_watts"],
             "verdict": found["verdict"], "seed": found["seed"]}
 
 
@@ -178,7 +182,9 @@ def measure(lab, arguments, kind, record):
     """All runs of one kind."""
     guest, title = prepare(lab, kind[0]), "/".join(kind)
     load = f"{arguments.seed} {LOADS[kind[1]]}"
-    in_guest(guest, f"begin no {load}; sleep {SETTLE}")
+    # `watch` is a load itself, which costs more while nothing is parked: it runs in all measurements.
+    in_guest(guest, f"begin no {load}; systemd-run -q --unit=watch -p StandardOutput=truncate:/root/drawn "
+                    f"bash /share/watch; sleep {SETTLE}")
     for i in range(arguments.truths):
         found = attempt(lab, f"{title}, truth {i}", truth, guest)
         if found:
