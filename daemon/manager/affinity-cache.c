@@ -38,7 +38,7 @@ struct AffinityCache {
         int64_t budget_usec;   /* what it might cost when it began */
         uint64_t cost_usec;    /* what it did */
         CpuSet parked, online; /* that it took for granted */
-        bool is_new;           /* what it found has not been used yet */
+        bool is_new;           /* its findings are still unused */
 };
 
 static uint64_t now_usec(void)
