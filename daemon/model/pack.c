@@ -183,22 +183,25 @@ bool pack_update(Pack *pack, const Topology *topology, const CpuSet *offered, Pa
         return true;
 }
 
-/* A walk over the order that finds for each core whether it is kept. */
+/* A walk over the cores that a size keeps. */
 typedef struct Walk {
         int position, fast_met;
 } Walk;
 
-/* The next core of the order; true if a size keeps it. */
-static bool walk(const Pack *pack, const Topology *topology, PackSize size, Walk *at, int *ret_core)
+/* The next core that is kept, -1 if there is none. */
+static int walk(const Pack *pack, const Topology *topology, PackSize size, Walk *at)
 {
-        int core = pack->order[at->position];
-        bool kept = at->position < size.cores;
+        while (at->position < pack->n_cores &&
+               (at->position < size.cores || at->fast_met < size.fast)) {
+                int core = pack->order[at->position];
+                bool kept = at->position++ < size.cores;
 
-        if (topology->cores[core].capacity >= pack->fast && at->fast_met++ < size.fast)
-                kept = true;
-        at->position++;
-        *ret_core = core;
-        return kept;
+                if (topology->cores[core].capacity >= pack->fast && at->fast_met++ < size.fast)
+                        kept = true;
+                if (kept)
+                        return core;
+        }
+        return -1;
 }
 
 static double core_capacity(const Pack *pack, const Topology *topology, int number)
@@ -214,20 +217,21 @@ static double core_capacity(const Pack *pack, const Topology *topology, int numb
 double pack_capacity(const Pack *pack, const Topology *topology, PackSize size)
 {
         double sum = 0;
-        int core;
+        Walk at = { 0 };
 
-        for (Walk at = { 0 }; at.position < pack->n_cores;)
-                if (walk(pack, topology, size, &at, &core))
-                        sum += core_capacity(pack, topology, core);
+        for (int core; (core = walk(pack, topology, size, &at)) >= 0;)
+                sum += core_capacity(pack, topology, core);
         return sum;
 }
 
 int pack_count(const Pack *pack, const Topology *topology, PackSize size)
 {
-        int core, n = 0;
+        int n = 0;
 
-        for (Walk at = { 0 }; at.position < pack->n_cores;)
-                n += walk(pack, topology, size, &at, &core);
+        if (pack->n_fast == pack->n_cores) /* one class */
+                return size.cores > size.fast ? size.cores : size.fast;
+        for (Walk at = { 0 }; walk(pack, topology, size, &at) >= 0;)
+                n++;
         return n;
 }
 
@@ -254,11 +258,11 @@ PackSize pack_resize(const Pack *pack, const Topology *topology, PackSize size, 
         if (fitted.fast > max)
                 fitted.fast = max;
         n = fitted.fast;
-        while (fitted.cores < pack->n_cores && (fitted.cores < size.cores || n < min)) {
+        while (fitted.cores < pack->n_cores) {
                 bool fast = topology->cores[pack->order[fitted.cores]].capacity >= pack->fast;
                 bool counted = fast && fast_met < fitted.fast;
 
-                if (!counted && n == max)
+                if (!counted && (n == max || (fitted.cores >= size.cores && n >= min)))
                         break;
                 n += !counted;
                 fast_met += fast;
@@ -271,13 +275,13 @@ PackSize pack_resize(const Pack *pack, const Topology *topology, PackSize size, 
 
 void pack_parked(const Pack *pack, const Topology *topology, PackSize size, CpuSet *ret_parked)
 {
-        int core;
+        CpuSet kept = { 0 };
+        Walk at = { 0 };
 
-        *ret_parked = (CpuSet){ 0 };
-        for (Walk at = { 0 }; at.position < pack->n_cores;)
-                if (!walk(pack, topology, size, &at, &core))
-                        topology_add_core(topology, core, ret_parked);
-        cpuset_and(ret_parked, &pack->cpus);
+        for (int core; (core = walk(pack, topology, size, &at)) >= 0;)
+                topology_add_core(topology, core, &kept);
+        *ret_parked = pack->cpus;
+        cpuset_subtract(ret_parked, &kept);
 }
 
 double core_work(const Topology *topology, const TopologyCore *core, const CpuSet *cpus,

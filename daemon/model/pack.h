@@ -57,7 +57,8 @@ bool pack_update(Pack *pack, const Topology *topology, const CpuSet *offered, Pa
 PackSize pack_fit(const Pack *pack, const Topology *topology, double capacity, int fast);
 
 /* `size` with at least `min` and at most `max` cores; of the fastest class as many as it asks for
- * stay if they fit. Its `fast` then says how many cores of that class there are. */
+ * stay if they fit. Two results are equal if and only if they keep the same cores: `cores` is then as
+ * large as it can be, and `fast` the number of cores of that class that are kept. */
 PackSize pack_resize(const Pack *pack, const Topology *topology, PackSize size, int min, int max);
 
 /* The capacity of the kept cores, in units of the machine's fastest CPU. */
