@@ -18,16 +18,16 @@ static bool wants_fast(const Pack *pack, uint16_t capacity, double busy, bool sa
 }
 
 static void add_active(Demand *demand, const Pack *pack, uint16_t capacity, double busy,
-                       bool saturated, DemandLimits limits)
+                       bool saturated, const DemandLimits *limits)
 {
         demand->active++;
         demand->idle += 1 - busy;
-        demand->load.busiest = fmax(demand->load.busiest, busy);
-        demand->full += busy >= limits.full;
+        demand->load.busiest = busy > demand->load.busiest ? busy : demand->load.busiest;
+        demand->full += busy >= limits->full;
         demand->saturated += saturated;
         if (!saturated)
                 demand->rest += busy * capacity / CAPACITY_SCALE;
-        demand->fast += wants_fast(pack, capacity, busy, saturated, limits.target);
+        demand->fast += wants_fast(pack, capacity, busy, saturated, limits->target);
 }
 
 /* How long the CPU that `since_usec` is of has been full. */
@@ -45,21 +45,23 @@ Demand demand_read(const PolicyInput *input, const Pack *pack, DemandLimits limi
 {
         const Topology *topology = input->topology;
         const float *shares = input->snapshot->busy;
+        CpuSet active = pack->cpus;
         double elsewhere = 0;
         Demand demand = { 0 };
 
+        cpuset_and(&active, input->allowed);
         CPUSET_FOREACH(cpu, &topology->online) {
-                uint16_t capacity = topology->cpus[cpu].capacity;
                 double busy = shares[cpu];
-                bool active = cpuset_has(&pack->cpus, cpu) && cpuset_has(input->allowed, cpu);
-                uint64_t full_usec = note_full(input->snapshot, active && busy >= limits.full,
-                                               &full_since_usec[cpu]);
+                uint64_t full_usec;
 
-                if (active)
-                        add_active(&demand, pack, capacity, busy, full_usec >= limits.full_usec,
-                                   limits);
-                else
+                if (!cpuset_has(&active, cpu)) {
+                        full_since_usec[cpu] = 0;
                         elsewhere += busy;
+                        continue;
+                }
+                full_usec = note_full(input->snapshot, busy >= limits.full, &full_since_usec[cpu]);
+                add_active(&demand, pack, topology->cpus[cpu].capacity, busy,
+                           full_usec >= limits.full_usec, &limits);
         }
         for (int i = 0; i < topology->n_cores; i++)
                 demand.load.work += core_work(topology, &topology->cores[i], &pack->cpus, shares);
