@@ -249,7 +249,7 @@ static void add_shares(GArray *columns, const Watch *watch)
                 add_column(columns, TOP_SHARE, s, g_strconcat(watch->states[s], "%", NULL));
 }
 
-static void add_misses(GArray *columns, const Watch *watch)
+static void add_statistics(GArray *columns, const Watch *watch)
 {
         for (int s = 0; s < watch->n_states; s++) {
                 add_column(columns, TOP_ABOVE, s, g_strconcat(watch->states[s], "+", NULL));
@@ -265,7 +265,7 @@ GArray *top_columns_all(const Watch *watch)
                 add_column(columns, fixed[i].field, 0, g_strdup(fixed[i].title));
                 if (fixed[i].field == TOP_MHZ) {
                         add_shares(columns, watch);
-                        add_misses(columns, watch);
+                        add_statistics(columns, watch);
                 }
         }
         return columns;
@@ -281,8 +281,8 @@ GArray *top_columns_parse(const Watch *watch, const char *list, char **ret_unkno
 
                 if (g_str_equal(*word, "states"))
                         add_shares(columns, watch);
-                else if (g_str_equal(*word, "misses"))
-                        add_misses(columns, watch);
+                else if (g_str_equal(*word, "statistics"))
+                        add_statistics(columns, watch);
                 for (guint i = 0; i < all->len && columns->len == before; i++) {
                         const TopColumn *column = &g_array_index(all, TopColumn, i);
 
@@ -324,7 +324,7 @@ static bool is_of_use(const Watch *watch, const GArray *rows, const TopColumn *c
                 return watch->topology->n_packages > 1;
         case TOP_ABOVE:
         case TOP_BELOW:
-                return !narrow && watch->seen->have & SENSE_MISSES;
+                return !narrow && watch->seen->have & SENSE_IDLE_STATISTICS;
         case TOP_WAKES:
         case TOP_SLEEP:
         case TOP_LONGEST:

@@ -89,11 +89,11 @@ typedef struct TopColumn {
 GArray *top_columns_all(const Watch *watch);
 
 /* Those of a list such as "CPU,Busy%,states", in its order. "states" is the shares of all states,
- * "misses" how often each was too deep (+) or too shallow (-). NULL: `*ret_unknown`, a new string,
- * is not one. */
+ * "statistics" how often each was too deep (+) or too shallow (-). NULL: `*ret_unknown`, a new
+ * string, is not one. */
 GArray *top_columns_parse(const Watch *watch, const char *list, char **ret_unknown);
 
-/* Without those that no row of this machine has a value for, and without misses if `narrow`. */
+/* Without those that no row of this machine has a value for, and without statistics if `narrow`. */
 GArray *top_columns_usual(const Watch *watch, const GArray *rows, bool narrow);
 
 /* The value in the column's unit (percent, MHz, 1/s, us, W, degrees Celsius); NaN: none. */

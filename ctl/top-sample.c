@@ -157,7 +157,7 @@ static void read_frequencies(Top *top)
 int top_sample(Top *top)
 {
         TopInput input = { .watch = top->watch, .cpus = top->cpus, .only = top->only };
-        int r = watch_sample(top->watch, SENSE_RESIDENCY | SENSE_MISSES, true);
+        int r = watch_sample(top->watch, SENSE_RESIDENCY | SENSE_IDLE_STATISTICS, true);
 
         if (r < 0)
                 return r;
@@ -175,7 +175,7 @@ int top_sample(Top *top)
 
 int top_restart(Top *top)
 {
-        return watch_begin(top->watch, SENSE_RESIDENCY | SENSE_MISSES, true);
+        return watch_begin(top->watch, SENSE_RESIDENCY | SENSE_IDLE_STATISTICS, true);
 }
 
 static void put_place(json_object *object, const char *key, int number)
@@ -185,7 +185,7 @@ static void put_place(json_object *object, const char *key, int number)
 
 static json_object *describe_states(const Top *top, const TopRow *row)
 {
-        bool misses = top->watch->seen->have & SENSE_MISSES;
+        bool known = top->watch->seen->have & SENSE_IDLE_STATISTICS;
         json_object *array = json_object_new_array();
 
         for (int s = 0; s < top->watch->n_states; s++) {
@@ -195,8 +195,8 @@ static json_object *describe_states(const Top *top, const TopRow *row)
                 json_put_real(state, "percent", row->share[s] * 100, 3);
                 json_put_bool(state, "estimated", row->estimated[s]);
                 json_put_real(state, "entered", row->entered[s], 0);
-                json_put_real(state, "above", misses ? row->above[s] : NAN, 0);
-                json_put_real(state, "below", misses ? row->below[s] : NAN, 0);
+                json_put_real(state, "above", known ? row->above[s] : NAN, 0);
+                json_put_real(state, "below", known ? row->below[s] : NAN, 0);
                 json_object_array_add(array, state);
         }
         return array;

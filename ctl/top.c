@@ -85,7 +85,7 @@ static int take_json(Ctl *ctl, const char *text)
 const VerbOption top_options[] = {
         { "json", NULL, "print a line of JSON for each sample", take_json },
         { "csv", NULL, "print comma-separated values", take_csv },
-        { "columns", "LIST", "CPU,Busy%,states,misses,Wake/s,...", take_columns },
+        { "columns", "LIST", "CPU,Busy%,states,statistics,Wake/s,...", take_columns },
         { "sort", "COLUMN", "sort by this column, largest first", take_sort },
         { "cpus", "LIST", "rows of these CPUs", take_cpus },
         { "by", "WHAT", "a row for each cpu, core or package", take_by },
@@ -306,7 +306,7 @@ static bool check_columns(const Top *top, const char *option, const char *list)
         for (guint i = 0; i < all->len; i++)
                 g_string_append_printf(names, "%s%s", i ? ", " : "",
                                        g_array_index(all, TopColumn, i).title);
-        complain("%s: found \"%s\", expected some of states, misses, %s", option, unknown,
+        complain("%s: found \"%s\", expected some of states, statistics, %s", option, unknown,
                  names->str);
         return false;
 }

@@ -167,7 +167,7 @@ static void put_residency(RecordingSampler *sampler, const Snapshot *seen, int c
                         continue;
                 recording_put(table, columns->share, (double)residency->share[s]);
                 recording_put(table, columns->entered, residency->entered[s]);
-                if (!(seen->have & SENSE_MISSES))
+                if (!(seen->have & SENSE_IDLE_STATISTICS))
                         continue;
                 recording_put(table, columns->above, residency->above[s]);
                 recording_put(table, columns->below, residency->below[s]);

@@ -6,8 +6,8 @@
 
 #include "model/explain.h"
 
-/* Ends the text with a full stop; takes it over. */
-static char *sentence(const char *subject, char *text)
+/* The subject, the text and a full stop; takes the text over. */
+static char *finish(const char *subject, char *text)
 {
         g_autofree char *predicate = text;
 
@@ -26,15 +26,15 @@ char *manager_explain_cpu(Manager *manager, int cpu, const char *obstacle)
         if (state.wanted && !state.parked)
                 state.obstacle = obstacle;
         subject = g_strdup_printf(state.wanted == state.parked ? "CPU %d is " : "CPU %d ", cpu);
-        return sentence(subject, explain_cpu(&state, &(Explanation){ cause->policy, cause->reason,
-                                                                     source }));
+        return finish(subject,
+                      explain_cpu(&state, &(Explanation){ cause->policy, cause->reason, source }));
 }
 
 char *policy_explain_reason(const char *policy, const Reason *reason, const Source *source)
 {
         g_autofree char *where = source_format(source);
 
-        return sentence("", explain_reason(&(Explanation){ policy, *reason, where }));
+        return finish("", explain_reason(&(Explanation){ policy, *reason, where }));
 }
 
 char *policy_explain_wish(const ActivePolicy *active, const CpuSet *online)
@@ -43,6 +43,6 @@ char *policy_explain_wish(const ActivePolicy *active, const CpuSet *online)
         Source source = section_source(active->section, wish->allowed_reason.option);
         g_autofree char *where = source_format(&source);
 
-        return sentence("", explain_wish(&wish->allowed, online,
-                                         &(Explanation){ NULL, wish->allowed_reason, where }));
+        return finish("", explain_wish(&wish->allowed, online,
+                                       &(Explanation){ NULL, wish->allowed_reason, where }));
 }

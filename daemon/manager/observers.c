@@ -37,7 +37,7 @@ static const struct {
         uint64_t min_interval_usec;
 } kinds[OBSERVERS] = {
         [OBSERVE_LOAD] = { 0, 100000 }, /* all that measured.c shows */
-        [OBSERVE_RESIDENCY] = { SENSE_LOAD | SENSE_RESIDENCY | SENSE_MISSES, 100000 },
+        [OBSERVE_RESIDENCY] = { SENSE_LOAD | SENSE_RESIDENCY | SENSE_IDLE_STATISTICS, 100000 },
         [OBSERVE_ENERGY] = { SENSE_LOAD | SENSE_ENERGY, OBSERVERS_ENERGY_USEC },
 };
 

@@ -19,7 +19,7 @@
 #define RESOLUTION_USEC 10000.0
 
 /* Flags whose meaning is a difference, so both readings must have them. */
-#define DIFFERENCES (SENSE_PRESSURE | SENSE_RESIDENCY | SENSE_MISSES | SENSE_ENERGY)
+#define DIFFERENCES (SENSE_PRESSURE | SENSE_RESIDENCY | SENSE_IDLE_STATISTICS | SENSE_ENERGY)
 
 Counters *counters_new(int n_cpus)
 {
@@ -119,7 +119,8 @@ static void compute_residency(const Counters *previous, const Counters *current,
                 }
                 residency_compute(&previous->idle[cpu], &current->idle[cpu],
                                   1 - (double)snapshot->busy[cpu], snapshot->interval_usec,
-                                  snapshot->have & SENSE_MISSES, &snapshot->residency[cpu]);
+                                  snapshot->have & SENSE_IDLE_STATISTICS,
+                                  &snapshot->residency[cpu]);
         }
 }
 

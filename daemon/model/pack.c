@@ -127,6 +127,16 @@ static void find_classes(Pack *pack, const Topology *topology)
         pack->fast = topology->cores[pack->order[from]].capacity;
 }
 
+static float core_capacity(const Pack *pack, const Topology *topology, int number)
+{
+        const TopologyCore *core = &topology->cores[number];
+        int threads = 0;
+
+        for (int i = 0; i < core->n_threads; i++)
+                threads += cpuset_has(&pack->cpus, topology->core_cpus[core->first + i]);
+        return (float)((threads > 1 ? 1 + SMT_GAIN : 1) * core->capacity / CAPACITY_SCALE);
+}
+
 static void make_order(Pack *pack, const Topology *topology)
 {
         CpuSet met = { 0 };
@@ -148,6 +158,8 @@ static void make_order(Pack *pack, const Topology *topology)
                 sort(pack->order, pack->n_cores, topology, before_by_place);
         else
                 sort_classes(pack, topology);
+        for (int i = 0; i < pack->n_cores; i++)
+                pack->capacity[i] = core_capacity(pack, topology, pack->order[i]);
 }
 
 static uint32_t fingerprint(const Topology *topology)
@@ -157,10 +169,9 @@ static uint32_t fingerprint(const Topology *topology)
         for (int i = 0; i < topology->n_cores; i++) {
                 const TopologyCore *core = &topology->cores[i];
 
-                print = print * 31 + core->capacity;
-                print = print * 31 +
-                        (uint32_t)(core->cluster << 16 | core->package << 8 | core->die);
-                print = print * 31 + core->first;
+                uint32_t place = (uint32_t)(core->cluster << 16 | core->package << 8 | core->die);
+
+                print = print * 31 + core->capacity + 7919 * place + 104729 * core->first;
         }
         return print;
 }
@@ -183,51 +194,46 @@ bool pack_update(Pack *pack, const Topology *topology, const CpuSet *offered, Pa
         return true;
 }
 
-/* A walk over the order that finds for each core whether it is kept. */
+/* A walk over the cores that a size keeps. */
 typedef struct Walk {
         int position, fast_met;
 } Walk;
 
-/* The next core of the order; true if a size keeps it. */
-static bool walk(const Pack *pack, const Topology *topology, PackSize size, Walk *at, int *ret_core)
+/* The position of the next core that is kept, -1 if there is none. */
+static int walk(const Pack *pack, const Topology *topology, PackSize size, Walk *at)
 {
-        int core = pack->order[at->position];
-        bool kept = at->position < size.cores;
+        while (at->position < pack->n_cores &&
+               (at->position < size.cores || at->fast_met < size.fast)) {
+                int i = at->position++;
+                bool kept = i < size.cores;
 
-        if (topology->cores[core].capacity >= pack->fast && at->fast_met++ < size.fast)
-                kept = true;
-        at->position++;
-        *ret_core = core;
-        return kept;
-}
-
-static double core_capacity(const Pack *pack, const Topology *topology, int number)
-{
-        const TopologyCore *core = &topology->cores[number];
-        int threads = 0;
-
-        for (int i = 0; i < core->n_threads; i++)
-                threads += cpuset_has(&pack->cpus, topology->core_cpus[core->first + i]);
-        return (threads > 1 ? 1 + SMT_GAIN : 1) * core->capacity / CAPACITY_SCALE;
+                if (topology->cores[pack->order[i]].capacity >= pack->fast &&
+                    at->fast_met++ < size.fast)
+                        kept = true;
+                if (kept)
+                        return i;
+        }
+        return -1;
 }
 
 double pack_capacity(const Pack *pack, const Topology *topology, PackSize size)
 {
         double sum = 0;
-        int core;
+        Walk at = { 0 };
 
-        for (Walk at = { 0 }; at.position < pack->n_cores;)
-                if (walk(pack, topology, size, &at, &core))
-                        sum += core_capacity(pack, topology, core);
+        for (int i; (i = walk(pack, topology, size, &at)) >= 0;)
+                sum += pack->capacity[i];
         return sum;
 }
 
 int pack_count(const Pack *pack, const Topology *topology, PackSize size)
 {
-        int core, n = 0;
+        int n = 0;
 
-        for (Walk at = { 0 }; at.position < pack->n_cores;)
-                n += walk(pack, topology, size, &at, &core);
+        if (pack->n_fast == pack->n_cores) /* one class */
+                return size.cores > size.fast ? size.cores : size.fast;
+        for (Walk at = { 0 }; walk(pack, topology, size, &at) >= 0;)
+                n++;
         return n;
 }
 
@@ -238,10 +244,11 @@ PackSize pack_fit(const Pack *pack, const Topology *topology, double capacity, i
         int fast_met = 0;
 
         while (size.cores < pack->n_cores && sum < capacity) {
-                int core = pack->order[size.cores++];
+                int i = size.cores++;
 
-                if (topology->cores[core].capacity < pack->fast || fast_met++ >= size.fast)
-                        sum += core_capacity(pack, topology, core);
+                if (topology->cores[pack->order[i]].capacity < pack->fast ||
+                    fast_met++ >= size.fast)
+                        sum += pack->capacity[i];
         }
         return size;
 }
@@ -254,11 +261,11 @@ PackSize pack_resize(const Pack *pack, const Topology *topology, PackSize size, 
         if (fitted.fast > max)
                 fitted.fast = max;
         n = fitted.fast;
-        while (fitted.cores < pack->n_cores && (fitted.cores < size.cores || n < min)) {
+        while (fitted.cores < pack->n_cores) {
                 bool fast = topology->cores[pack->order[fitted.cores]].capacity >= pack->fast;
                 bool counted = fast && fast_met < fitted.fast;
 
-                if (!counted && n == max)
+                if (!counted && (n == max || (fitted.cores >= size.cores && n >= min)))
                         break;
                 n += !counted;
                 fast_met += fast;
@@ -271,13 +278,15 @@ PackSize pack_resize(const Pack *pack, const Topology *topology, PackSize size, 
 
 void pack_parked(const Pack *pack, const Topology *topology, PackSize size, CpuSet *ret_parked)
 {
-        int core;
+        Walk at = { 0 };
 
-        *ret_parked = (CpuSet){ 0 };
-        for (Walk at = { 0 }; at.position < pack->n_cores;)
-                if (!walk(pack, topology, size, &at, &core))
-                        topology_add_core(topology, core, ret_parked);
-        cpuset_and(ret_parked, &pack->cpus);
+        *ret_parked = pack->cpus;
+        for (int i; (i = walk(pack, topology, size, &at)) >= 0;) {
+                const TopologyCore *core = &topology->cores[pack->order[i]];
+
+                for (int t = 0; t < core->n_threads; t++)
+                        cpuset_remove(ret_parked, topology->core_cpus[core->first + (uint32_t)t]);
+        }
 }
 
 double core_work(const Topology *topology, const TopologyCore *core, const CpuSet *cpus,

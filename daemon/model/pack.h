@@ -38,13 +38,14 @@ typedef struct PackSize {
 } PackSize;
 
 typedef struct Pack {
-        CpuSet cpus;               /* that may be parked */
-        uint32_t fingerprint;      /* of the topology that the order was made for */
-        PackOrder by;              /* how it was made */
-        int n_cpus;                /* how many of these */
-        int n_cores, n_fast;       /* their cores, and those of the fastest class */
-        uint16_t slowest, fast;    /* lowest capacity of all and of the fastest class */
-        int16_t order[CPUSET_MAX]; /* core numbers, kept longest first; n_cores of them */
+        CpuSet cpus;                /* that may be parked */
+        uint32_t fingerprint;       /* of the topology that the order was made for */
+        PackOrder by;               /* how it was made */
+        int n_cpus;                 /* how many of these */
+        int n_cores, n_fast;        /* their cores, and those of the fastest class */
+        uint16_t slowest, fast;     /* lowest capacity of all and of the fastest class */
+        int16_t order[CPUSET_MAX];  /* core numbers, kept longest first; n_cores of them */
+        float capacity[CPUSET_MAX]; /* of each of these, in units of the machine's fastest CPU */
 } Pack;
 
 /* Makes the order again if the topology, `offered` (NULL: all) or `by` are not those it was made
@@ -57,7 +58,8 @@ bool pack_update(Pack *pack, const Topology *topology, const CpuSet *offered, Pa
 PackSize pack_fit(const Pack *pack, const Topology *topology, double capacity, int fast);
 
 /* `size` with at least `min` and at most `max` cores; of the fastest class as many as it asks for
- * stay if they fit. Its `fast` then says how many cores of that class there are. */
+ * stay if they fit. Two results are equal if and only if they keep the same cores: `cores` is then
+ * as large as it can be, and `fast` the number of cores of that class that are kept. */
 PackSize pack_resize(const Pack *pack, const Topology *topology, PackSize size, int min, int max);
 
 /* The capacity of the kept cores, in units of the machine's fastest CPU. */

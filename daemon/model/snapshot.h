@@ -19,17 +19,17 @@
 
 /* What a reading can contain; a set of these is what a policy needs and what a snapshot has. */
 typedef enum Sense {
-        SENSE_LOAD = 1 << 0,      /* busy share per CPU, running tasks; always read */
-        SENSE_LOADAVG = 1 << 1,   /* load averages */
-        SENSE_PRESSURE = 1 << 2,  /* PSI of the CPU */
-        SENSE_POWER = 1 << 3,     /* battery or AC */
-        SENSE_RESIDENCY = 1 << 4, /* idle states; costs two files per CPU and state */
-        SENSE_ENERGY = 1 << 5,    /* RAPL */
-        SENSE_MISSES = 1 << 6,    /* of idle states: above, below, rejected; costs three files more
-                                     for each state in use; implies SENSE_RESIDENCY */
+        SENSE_LOAD = 1 << 0,            /* busy share per CPU, running tasks; always read */
+        SENSE_LOADAVG = 1 << 1,         /* load averages */
+        SENSE_PRESSURE = 1 << 2,        /* PSI of the CPU */
+        SENSE_POWER = 1 << 3,           /* battery or AC */
+        SENSE_RESIDENCY = 1 << 4,       /* idle states; costs two files per CPU and state */
+        SENSE_ENERGY = 1 << 5,          /* RAPL */
+        SENSE_IDLE_STATISTICS = 1 << 6, /* of idle states: above, below, rejected; costs three files
+                                           more for each state in use; implies SENSE_RESIDENCY */
 } Sense;
 
-#define SENSE_EVERYTHING (2 * SENSE_MISSES - 1) /* up to the last flag */
+#define SENSE_EVERYTHING (2 * SENSE_IDLE_STATISTICS - 1) /* up to the last flag */
 
 /* /proc/stat counts in steps of 10 ms: over a shorter interval a share means nothing. So
  * nothing new is read sooner, and policies get the last snapshot again. */
@@ -46,7 +46,7 @@ typedef struct Residency {
         float busy; /* C0 */
         float share[IDLE_STATES_MAX];
         uint32_t entered[IDLE_STATES_MAX]; /* entries into the state */
-        /* the following only with SENSE_MISSES, else 0 */
+        /* the following only with SENSE_IDLE_STATISTICS, else 0 */
         uint32_t above[IDLE_STATES_MAX]; /* of these, woken before the target residency: too deep */
         uint32_t below[IDLE_STATES_MAX]; /* of these, a deeper state would have fitted */
         uint32_t rejected[IDLE_STATES_MAX]; /* entries that the platform refused */

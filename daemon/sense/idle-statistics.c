@@ -209,13 +209,13 @@ static int statistics_read(void *state, Counters *counters)
                 memcpy(idle->below, cpu->last.below, sizeof(idle->below));
                 memcpy(idle->rejected, cpu->last.rejected, sizeof(idle->rejected));
         }
-        counters->have |= SENSE_MISSES;
+        counters->have |= SENSE_IDLE_STATISTICS;
         return 0;
 }
 
 const Sensor sensor_idle_statistics = {
         .name = "idle-state statistics",
-        .provides = SENSE_MISSES,
+        .provides = SENSE_IDLE_STATISTICS,
         .open = statistics_open,
         .read = statistics_read,
         .close = statistics_close,

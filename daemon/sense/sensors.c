@@ -106,7 +106,7 @@ int counters_read(Sensors *sensors, unsigned senses, Counters *counters)
 {
         struct timespec now;
 
-        if (senses & SENSE_MISSES)
+        if (senses & SENSE_IDLE_STATISTICS)
                 senses |= SENSE_RESIDENCY;
         counters->have = 0;
         clock_gettime(CLOCK_MONOTONIC, &now);

@@ -69,7 +69,7 @@ int history_decide(Call *call, int number, const IdleTable *table)
         const Residency *row;
         int state, column;
 
-        if (!(snapshot->have & SENSE_MISSES) || !cpuset_has(&snapshot->cpus, number)) {
+        if (!(snapshot->have & SENSE_IDLE_STATISTICS) || !cpuset_has(&snapshot->cpus, number)) {
                 call->settled &= call->self->untold > 1;
                 return history->drawn;
         }

@@ -62,6 +62,7 @@ unsigned cstates_reads(const void *options)
 {
         const CstatesOptions *o = options;
 
-        return (o->by_utilisation ? SENSE_RESIDENCY : 0) | (o->by_history ? SENSE_MISSES : 0) |
+        return (o->by_utilisation ? SENSE_RESIDENCY : 0) |
+               (o->by_history ? SENSE_IDLE_STATISTICS : 0) |
                (*o->deepest_battery ? SENSE_POWER : 0);
 }

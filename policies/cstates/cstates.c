@@ -134,7 +134,7 @@ static void seed(Cstates *self, uint64_t seed)
  * counters. */
 static void note_untold(Cstates *self, const Snapshot *snapshot)
 {
-        if (snapshot->have & SENSE_MISSES)
+        if (snapshot->have & SENSE_IDLE_STATISTICS)
                 self->untold = 0;
         else if (self->untold < 2 && snapshot->interval_usec > 0)
                 self->untold++;

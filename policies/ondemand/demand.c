@@ -18,16 +18,16 @@ static bool wants_fast(const Pack *pack, uint16_t capacity, double busy, bool sa
 }
 
 static void add_active(Demand *demand, const Pack *pack, uint16_t capacity, double busy,
-                       bool saturated, DemandLimits limits)
+                       bool saturated, const DemandLimits *limits)
 {
         demand->active++;
         demand->idle += 1 - busy;
-        demand->load.busiest = fmax(demand->load.busiest, busy);
-        demand->full += busy >= limits.full;
+        demand->load.busiest = busy > demand->load.busiest ? busy : demand->load.busiest;
+        demand->full += busy >= limits->full;
         demand->saturated += saturated;
         if (!saturated)
                 demand->rest += busy * capacity / CAPACITY_SCALE;
-        demand->fast += wants_fast(pack, capacity, busy, saturated, limits.target);
+        demand->fast += wants_fast(pack, capacity, busy, saturated, limits->target);
 }
 
 /* How long the CPU that `since_usec` is of has been full. */
@@ -40,29 +40,45 @@ static uint64_t note_full(const Snapshot *snapshot, bool full, uint64_t *since_u
         return full ? snapshot->time_usec - *since_usec : 0;
 }
 
+/* Adds the CPUs of `core`; returns the busy shares of those that are not `active`. */
+static double add_core(const PolicyInput *input, const TopologyCore *core, const CpuSet *active,
+                       const Pack *pack, const DemandLimits *limits, uint64_t *full_since_usec,
+                       Demand *demand)
+{
+        const Topology *topology = input->topology;
+        const Snapshot *snapshot = input->snapshot;
+        double elsewhere = 0;
+
+        for (int i = 0; i < core->n_threads; i++) {
+                int cpu = topology->core_cpus[core->first + (uint32_t)i];
+                double busy = snapshot->busy[cpu];
+                uint64_t full_usec;
+
+                if (!cpuset_has(active, cpu)) {
+                        full_since_usec[cpu] = 0;
+                        elsewhere += busy;
+                        continue;
+                }
+                full_usec = note_full(snapshot, busy >= limits->full, &full_since_usec[cpu]);
+                add_active(demand, pack, topology->cpus[cpu].capacity, busy,
+                           full_usec >= limits->full_usec, limits);
+        }
+        demand->load.work += core_work(topology, core, &pack->cpus, snapshot->busy);
+        return elsewhere;
+}
+
 Demand demand_read(const PolicyInput *input, const Pack *pack, DemandLimits limits,
                    uint64_t *full_since_usec, unsigned runnable_before)
 {
         const Topology *topology = input->topology;
-        const float *shares = input->snapshot->busy;
+        CpuSet active = pack->cpus;
         double elsewhere = 0;
         Demand demand = { 0 };
 
-        CPUSET_FOREACH(cpu, &topology->online) {
-                uint16_t capacity = topology->cpus[cpu].capacity;
-                double busy = shares[cpu];
-                bool active = cpuset_has(&pack->cpus, cpu) && cpuset_has(input->allowed, cpu);
-                uint64_t full_usec = note_full(input->snapshot, active && busy >= limits.full,
-                                               &full_since_usec[cpu]);
-
-                if (active)
-                        add_active(&demand, pack, capacity, busy, full_usec >= limits.full_usec,
-                                   limits);
-                else
-                        elsewhere += busy;
-        }
+        cpuset_and(&active, input->allowed);
         for (int i = 0; i < topology->n_cores; i++)
-                demand.load.work += core_work(topology, &topology->cores[i], &pack->cpus, shares);
+                elsewhere += add_core(input, &topology->cores[i], &active, pack, &limits,
+                                      full_since_usec, &demand);
         if (input->snapshot->running > elsewhere + 0.5)
                 demand.runnable = (unsigned)(input->snapshot->running - elsewhere + 0.5);
         demand.tasks = demand_tasks(&demand, runnable_before);

@@ -82,7 +82,7 @@ static double read_waiting(const Call *call)
 static bool is_believed(const Call *call)
 {
         return is_called(call) && call->self->doubted_cores == 0 &&
-               !cpuset_is_empty(&call->self->parked);
+               call->n_kept < call->self->pack.n_cores;
 }
 
 /* Step 5. The policy may be called again with the interval that it knows: nothing adds up then. */
@@ -120,33 +120,35 @@ static Sign sign_read(const Call *call)
 /* True if the budget has room for a change and another one after it. */
 static bool has_reserve(const Call *call)
 {
-        const Ondemand *self = call->self;
-        unsigned n = self->n_changes < CHANGES_MAX ? self->n_changes : CHANGES_MAX, recent = 0;
+        uint64_t change_usec = call->self->changes_usec[call->options->max_transitions - 2];
 
-        for (unsigned i = 0; i < n; i++)
-                recent += call->now_usec - self->changes_usec[i] < MINUTE;
-        return recent + 2 <= call->options->max_transitions;
+        return change_usec == 0 || call->now_usec - change_usec >= MINUTE;
 }
 
-/* Keeps `size`, whatever it is; if that parks or unparks a CPU it is a change. */
+/* Notes that CPUs are parked or unparked. */
+static void note_change(Call *call)
+{
+        Ondemand *self = call->self;
+
+        call->changed = true;
+        memmove(self->changes_usec + 1, self->changes_usec,
+                sizeof(self->changes_usec) - sizeof(self->changes_usec[0]));
+        self->changes_usec[0] = call->now_usec;
+}
+
+/* Keeps `size`, which size_resize() gave, whether or not that changes what is kept. */
 static void keep(Call *call, PackSize size, const Reason *reason)
 {
         Ondemand *self = call->self;
-        CpuSet parked;
 
-        pack_parked(&self->pack, call->input->topology, size, &parked);
+        self->low_since_usec = 0;
+        if (size.cores == self->kept.cores && size.fast == self->kept.fast)
+                return;
         self->kept = size;
         call->n_kept = size_count(call, size);
         call->capacity = size_capacity(call, size);
-        self->low_since_usec = 0;
-        if (cpuset_equal(&parked, &self->parked))
-                return;
-        call->changed = true;
-        self->parked = parked;
         self->reason = *reason;
-        self->changes_usec[self->n_changes++ % CHANGES_MAX] = call->now_usec;
-        if (self->n_changes == 2 * CHANGES_MAX)
-                self->n_changes = CHANGES_MAX;
+        note_change(call);
 }
 
 uint64_t dwell_time(const Call *call)
@@ -302,19 +304,20 @@ static uint64_t choose_period(const Call *call)
         return period;
 }
 
-/* Step 1: keeps everything. The first time that is no change. */
-static void start(Call *call)
+/* Step 1: keeps everything, which is a change if cores were `parked`. */
+static void start(Call *call, bool parked)
 {
         Ondemand *self = call->self;
-        Reason reason;
 
+        self->kept = size_all(call);
         self->seen_usec = 0;
         self->waited_usec = 0;
         self->doubted_cores = 0;
+        self->low_since_usec = 0;
         self->patience = 1;
-        reason = explain_start(call);
-        self->reason = reason;
-        keep(call, size_all(call), &reason);
+        self->reason = explain_start(call);
+        if (parked)
+                note_change(call);
 }
 
 static void watch(Call *call)
@@ -351,23 +354,27 @@ static void ondemand_decide(void *state, const PolicyInput *input, Wish *wish)
                       .input = input,
                       .options = options,
                       .now_usec = input->snapshot->time_usec };
-        bool known = input->snapshot->interval_usec > 0, all_kept;
+        bool known = input->snapshot->interval_usec > 0;
+        bool parked = self->kept.cores < self->pack.n_cores, all_needed;
+        CpuSet others;
 
         if (pack_update(&self->pack, input->topology, input->offered, options->pack_order))
-                start(&call);
+                start(&call, parked);
         call.n_kept = size_count(&call, self->kept);
         call.capacity = size_capacity(&call, self->kept);
         if (known)
                 watch(&call);
-        all_kept = size_min(&call) >= self->pack.n_cores && call.n_kept == self->pack.n_cores;
-        if (all_kept)
+        parked = call.n_kept < self->pack.n_cores;
+        all_needed = !parked && size_min(&call) >= self->pack.n_cores;
+        if (all_needed)
                 call.obstacle = OBSTACLE_LEAST;
-        if (all_kept || (known && !call.changed && cpuset_is_empty(&self->parked)))
+        if (all_needed || (known && !call.changed && !parked))
                 self->reason = explain_all_active(&call);
-        cpuset_subtract(&wish->allowed, &self->parked);
+        pack_parked(&self->pack, input->topology, self->kept, &others);
+        cpuset_subtract(&wish->allowed, &others);
         wish->allowed_reason = self->reason;
-        wish->for_saving = !cpuset_is_empty(&self->parked) && size_max(&call) == self->pack.n_cores;
-        if (all_kept)
+        wish->for_saving = parked && size_max(&call) == self->pack.n_cores;
+        if (all_needed)
                 return;
         wish->period_usec = choose_period(&call);
         wish->on_pressure = true;

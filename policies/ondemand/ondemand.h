@@ -24,8 +24,7 @@ typedef struct OndemandOptions {
 
 typedef struct Ondemand {
         Pack pack;
-        PackSize kept;
-        CpuSet parked; /* the other cores' CPUs */
+        PackSize kept; /* the other cores are parked */
         Reason reason; /* for `kept` */
 
         uint64_t seen_usec;                   /* end of the last interval; 0: load is not known */
@@ -40,8 +39,7 @@ typedef struct Ondemand {
         PackSize peak;           /* the largest size wanted since then, whatever MaxCores is */
         uint64_t parked_usec;    /* the last change was a parking, at this time; 0: it was not */
         unsigned patience;       /* how many times Dwell parking takes */
-        uint64_t changes_usec[CHANGES_MAX]; /* ring */
-        unsigned n_changes;
+        uint64_t changes_usec[CHANGES_MAX]; /* the last changes, newest first; 0: none */
 } Ondemand;
 
 typedef enum Sign {

@@ -47,7 +47,8 @@ static void make_snapshot(GRand *rand, int n, int n_cpus, Snapshot *seen)
         seen->time_usec = (uint64_t)n * 1000000 + g_rand_int(rand) % 5000;
         seen->real_usec = UINT64_C(1700000000000000) + seen->time_usec;
         seen->interval_usec = 1000000 + g_rand_int(rand) % 5000;
-        seen->have = SENSE_LOAD | SENSE_LOADAVG | SENSE_PRESSURE | SENSE_RESIDENCY | SENSE_MISSES;
+        seen->have = SENSE_LOAD | SENSE_LOADAVG | SENSE_PRESSURE | SENSE_RESIDENCY |
+                     SENSE_IDLE_STATISTICS;
         seen->load = 0;
         for (int cpu = 0; cpu < n_cpus; cpu++) {
                 Residency *r = &seen->residency[cpu];

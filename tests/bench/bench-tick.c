@@ -172,7 +172,7 @@ static void bench_residency(const Machine *machine)
                 open_usages(&run);
                 print_residency("", "idled, every state used since",
                                 measure(&run, use_all, read_once), library);
-                run.senses = SENSE_MISSES;
+                run.senses = SENSE_IDLE_STATISTICS;
                 print_residency("", "idled, with above, below, rejected, all used",
                                 measure(&run, use_all, read_once), library);
         }

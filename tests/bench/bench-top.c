@@ -25,7 +25,7 @@ typedef struct Run {
 
 static void sample(Run *run)
 {
-        if (watch_sample(run->watch, SENSE_RESIDENCY | SENSE_MISSES, false) < 0)
+        if (watch_sample(run->watch, SENSE_RESIDENCY | SENSE_IDLE_STATISTICS, false) < 0)
                 abort();
         top_follow(run->watch, run->cpus);
         top_make(&(TopInput){ .watch = run->watch, .cpus = run->cpus }, TOP_BY_CPU, run->rows);

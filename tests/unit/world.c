@@ -126,7 +126,7 @@ void world_set_all(World *world, const char *text)
 
 void world_add_residency(World *world)
 {
-        world->snapshot->have |= SENSE_RESIDENCY | SENSE_MISSES;
+        world->snapshot->have |= SENSE_RESIDENCY | SENSE_IDLE_STATISTICS;
         world->snapshot->residency = g_new0(Residency, world->topology->n_cpus);
         for (int i = 0; i < world->topology->n_cpus; i++)
                 world->snapshot->residency[i].n_states = world->idle[i].n_states;

@@ -50,7 +50,7 @@ typedef struct World {
 World *world_new(const IdledPolicy *policy, const Topology *topology);
 void world_free(World *world);
 
-/* Gives the snapshot idle-state counters (of zeroes), as with SENSE_MISSES. */
+/* Gives the snapshot idle-state counters (of zeroes), as with SENSE_IDLE_STATISTICS. */
 void world_add_residency(World *world);
 
 /* Sets an option as a file would; fails the test if it is wrong. */

@@ -103,7 +103,7 @@ START_TEST(residency)
 }
 END_TEST
 
-START_TEST(misses)
+START_TEST(statistics)
 {
         const uint64_t zero[3] = { 0 }, state[3] = { 0, 100 * MS, 0 }, usage[3] = { 0, 9, 0 };
         g_autoptr(Counters) previous = idle_reading(0, 0, 0, zero, zero);
@@ -114,16 +114,16 @@ START_TEST(misses)
         current->idle[0].above[1] = 3;
         current->idle[0].below[1] = 4;
         current->idle[0].rejected[2] = 5;
-        current->have |= SENSE_MISSES;
+        current->have |= SENSE_IDLE_STATISTICS;
         snapshot_compute(previous, current, snapshot);
         row = &snapshot->residency[0];
         ck_assert_uint_eq(snapshot->have, SENSE_LOAD | SENSE_RESIDENCY);
         ck_assert_msg(row->above[1] + row->below[1] + row->rejected[2] == 0,
                       "counts since the beginning of time");
-        previous->have |= SENSE_MISSES;
+        previous->have |= SENSE_IDLE_STATISTICS;
         snapshot_compute(previous, current, snapshot);
         row = &snapshot->residency[0];
-        ck_assert_uint_eq(snapshot->have, SENSE_LOAD | SENSE_RESIDENCY | SENSE_MISSES);
+        ck_assert_uint_eq(snapshot->have, SENSE_LOAD | SENSE_RESIDENCY | SENSE_IDLE_STATISTICS);
         ck_assert_uint_eq(row->above[1], 3);
         ck_assert_uint_eq(row->below[1], 4);
         ck_assert_uint_eq(row->rejected[2], 5);
@@ -190,7 +190,7 @@ int main(void)
         TCase *tcase = tcase_create("idle-share");
 
         tcase_add_loop_test(tcase, residency, 0, G_N_ELEMENTS(residency_cases));
-        tcase_add_test(tcase, misses);
+        tcase_add_test(tcase, statistics);
         tcase_add_test(tcase, naive_percentages_become_sane);
         tcase_add_loop_test(tcase, states_change, 0, 4);
         suite_add_tcase(suite, tcase);

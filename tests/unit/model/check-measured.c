@@ -40,7 +40,7 @@ START_TEST(sources)
                 named |= source->sense;
         }
         ck_assert_msg((measured_senses() & ~named) == 0, "a property without source");
-        ck_assert_ptr_null(sense_missing_name(SENSE_MISSES));
+        ck_assert_ptr_null(sense_missing_name(SENSE_IDLE_STATISTICS));
 }
 END_TEST
 

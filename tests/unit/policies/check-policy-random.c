@@ -148,7 +148,7 @@ static void random_readings(World *world)
 {
         Snapshot *s = world->snapshot;
 
-        s->have = SENSE_LOAD | (roll(2) ? SENSE_RESIDENCY | SENSE_MISSES : 0) |
+        s->have = SENSE_LOAD | (roll(2) ? SENSE_RESIDENCY | SENSE_IDLE_STATISTICS : 0) |
                   (roll(2) ? SENSE_POWER : 0);
         s->on_battery = roll(2);
         s->running = roll(20);

@@ -180,7 +180,7 @@ START_TEST(page_has_it)
 
         ck_assert(g_file_get_contents(TESTS_DIR "/../docs/recording.md", &page, NULL, NULL));
         give_residency(world);
-        world->seen->have |= SENSE_LOADAVG | SENSE_PRESSURE | SENSE_POWER | SENSE_MISSES;
+        world->seen->have |= SENSE_LOADAVG | SENSE_PRESSURE | SENSE_POWER | SENSE_IDLE_STATISTICS;
         world->seen->battery_level = 0.5;
         recording_fact(world->sampler, "kernel", "6.1");
         recording_sample(world->sampler, world->seen, known);

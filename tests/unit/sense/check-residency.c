@@ -50,8 +50,8 @@ static void teardown(void)
 
 static void read_all(Sensors *sensors, Counters *counters)
 {
-        ck_assert_int_eq(counters_read(sensors, SENSE_MISSES, counters), 0);
-        ck_assert_uint_eq(counters->have, SENSE_LOAD | SENSE_RESIDENCY | SENSE_MISSES);
+        ck_assert_int_eq(counters_read(sensors, SENSE_IDLE_STATISTICS, counters), 0);
+        ck_assert_uint_eq(counters->have, SENSE_LOAD | SENSE_RESIDENCY | SENSE_IDLE_STATISTICS);
 }
 
 /* With many descriptors to keep, and with hardly any. */

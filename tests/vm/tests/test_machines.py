@@ -71,7 +71,7 @@ class FourCpus(Machine):
         self.wait_for("sleeping", lambda: self.residency(3)["C3"][0] > 0.5)
 
     def residency(self, cpu):
-        """By state: share, entries, and the three kinds of misses."""
+        """By state: share, entries, and above, below and rejected."""
         rows = json.loads(self.guest.read(
             f"busctl --json=short get-property org.idled1 /org/idled1/cpu/{cpu} org.idled1.Cpu "
             "Residency"))["data"]

@@ -191,7 +191,7 @@ START_TEST(untold)
         Machine m = history_start(CLIENT, "");
         Reason reasons[EXPLAIN_MAX];
 
-        m.world->snapshot->have &= ~(unsigned)SENSE_MISSES;
+        m.world->snapshot->have &= ~(unsigned)SENSE_IDLE_STATISTICS;
         look(&m, 1000000);
         ck_assert(!m.world->wish.settled);
         m.world->interval_sec = 1;
@@ -202,7 +202,7 @@ START_TEST(untold)
         ck_assert(m.world->wish.settled);
         ck_assert_int_eq(explain(&m, 0, reasons), 1);
         ck_assert(says(reasons[0].because, "kernel|does not count"));
-        m.world->snapshot->have |= SENSE_MISSES;
+        m.world->snapshot->have |= SENSE_IDLE_STATISTICS;
         m.world->snapshot->residency[0].entered[2] = 10;
         look(&m, 1000000);
         ck_assert(!m.world->wish.settled);

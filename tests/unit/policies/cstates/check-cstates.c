@@ -106,7 +106,7 @@ START_TEST(reads_what_is_on)
                 uint64_t period_usec;
         } cases[] = {
                 { "UtilizationAware=yes Period=2s", SENSE_RESIDENCY, 2000000 },
-                { "History=yes", SENSE_MISSES, 1000000 },
+                { "History=yes", SENSE_IDLE_STATISTICS, 1000000 },
                 { "DeepestStateBattery=50us", SENSE_POWER, 30000000 },
                 { "DeepestState=50us", 0, 0 },
         };
