@@ -128,13 +128,22 @@ static CpuSet parked_now(const Manager *manager)
 }
 
 /* Reads again what is in effect. Returns CHANGE_PARKED if it is not what it was, else 0. */
-static unsigned note_parked(Manager *manager)
+static unsigned read_parked(Manager *manager)
 {
         CpuSet before = manager->parked;
 
         manager->parked = parked_now(manager);
         history_note_parked(journal_history(manager->journal), &manager->parked, manager_now());
         return cpuset_equal(&before, &manager->parked) ? 0 : CHANGE_PARKED;
+}
+
+/* The same, with its cause in the history. */
+static unsigned note_parked(Manager *manager)
+{
+        unsigned changes = read_parked(manager);
+
+        manager_note_change(manager);
+        return changes;
 }
 
 /* That parking is not there, or failed. */
@@ -225,7 +234,7 @@ void manager_widen(Manager *manager)
 
         manager->plan.allowed = manager->machine.topology->online;
         manager_changed(manager, act(manager, &before));
-        note_parked(manager);
+        read_parked(manager); /* its cause is not known before the plan is */
         manager->plan.allowed = before.allowed;
         manager->stale = true; /* the plan that comes may be the one before, which is undone */
 }
@@ -233,16 +242,14 @@ void manager_widen(Manager *manager)
 void manager_carry_out(Manager *manager, const Plan *plan, const SafetyNotes *notes)
 {
         unsigned degraded = count_degraded(manager), changes = 0;
-        CpuSet parked = manager->machine.topology->online;
         Plan before = manager->plan;
 
-        cpuset_subtract(&parked, &before.allowed);
         if (!cpuset_equal(&plan->allowed, &before.allowed))
                 changes |= CHANGE_PARKED;
         if (manager->stale || !plan_equal_cpus(plan, &before))
                 changes |= CHANGE_LIMITS;
         manager->plan = *plan;
-        manager_note_causes(manager, &parked, notes);
+        manager_note_causes(manager, notes);
         changes |= act(manager, &before);
         changes |= note_parked(manager);
         if (degraded || count_degraded(manager))

@@ -131,6 +131,16 @@ class Slice(WithSystemd, TestCase):
         self.assertEqual(self.get('Parked'), '')
         self.assertEqual(self.history(), [SLICE + ' start ignore-dependencies 80'])
 
+    def test_history_when_parking_is_impossible(self):
+        """Plans that cannot be carried out change nothing, so they are no changes of the parked CPUs."""
+        self.write_config('idled.conf', self.CONFIG + '[Park]\nBackend=partition\n')
+        self.begin('job')
+        for mask in '7', '6-7', '':
+            self.set_idle_mask(mask)
+            wait_until(lambda: self.get('WantedCores') == self.get('Cores') - len(mask[::2]), 'the plan')
+        self.assertEqual((self.get('Transitions'), self.call('History')), (0, []))
+        self.assertIn('0-7 never parked', self.idlectl('why', '--history').stdout)
+
 
 if __name__ == '__main__':
     main()
