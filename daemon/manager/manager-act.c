@@ -63,21 +63,24 @@ static unsigned act_by(Manager *manager, ActuatorState *a)
  * Change that makes. */
 static unsigned act(Manager *manager, const Plan *before)
 {
-        unsigned changes = 0;
-        bool again = false;
+        unsigned changes = 0, writes = knobs_writes(manager->knobs);
+        bool again = false, park_wrote = false;
 
         if (manager_note_sleep(manager) || manager->stale || !before)
                 forget(manager);
         for (guint i = 0; i < manager->actuators->len; i++) {
                 ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
 
-                if (!a->state || is_done(manager, a, before))
+                if (!a->state ||
+                    (is_done(manager, a, before) && !(park_wrote && a->actuator->follows_park)))
                         continue;
                 if (manager_note_sleep(manager)) {
                         forget(manager);
                         again = true;
                 }
                 changes |= act_by(manager, a);
+                if (a->actuator == &actuator_park)
+                        park_wrote = knobs_writes(manager->knobs) != writes;
         }
         manager->checked_usec = manager_now();
         manager->stale = again;
