@@ -65,6 +65,9 @@ typedef struct Actuator {
          * before means nothing any more. */
         void (*group_moved)(void *state, Knobs *knobs, const char *name);
 
+        /* It has a knob in common with parking, so it is called whenever that has written. */
+        bool follows_park;
+
         void (*close)(void *state);
 } Actuator;
 

@@ -149,52 +149,34 @@ static Source place_to_mend(const ConfigPaths *paths, const Section *section, co
         return source.file ? source : (Source){ config_admin_path(paths, name), 0 };
 }
 
-/* True if the text names an option whose own value was not understood: whether they contradict each
- * other is not known before that is corrected. */
-static bool is_about_wrong(const Section *section, const char *text)
+/* For report_contradiction(). */
+typedef struct Contradictions {
+        const Section *section;
+        const ConfigPaths *paths;
+        const char *name; /* of the file */
+        GPtrArray *errors;
+} Contradictions;
+
+/* Whether values contradict each other of which one was not understood is not known before that is
+ * corrected. */
+static void report_contradiction(const char *key, const char *error, void *userdata)
 {
+        const Contradictions *found = userdata;
+        const Section *section = found->section;
+        Source source = place_to_mend(found->paths, section, key, found->name);
+
         for (guint i = 0; i < section->wrong->len; i++)
-                if (strstr(text, section->wrong->pdata[i]))
-                        return true;
-        return false;
+                if (strstr(error, section->wrong->pdata[i]))
+                        return;
+        config_error_add(found->errors, source.file, source.line, "%s", error);
 }
 
-/* Gives the options that the text names their defaults. */
-static void reset_named(const Section *section, const char *text, void *options)
-{
-        for (const Setting *row = section->rows; row->key; row++) {
-                g_autofree char *never = NULL;
-
-                if (strstr(text, row->key))
-                        setting_parse(row, row->fallback, options, &never);
-        }
-}
-
-/* Reports every option that contradicts another. Those that were reported, and what they
- * contradict, count with their defaults from then on, so that the next is found. */
 static void check_section(const Section *section, const ConfigPaths *paths, const char *name,
                           GPtrArray *errors)
 {
-        void *options = settings_copy(section->rows, section->options_size, section->options);
-        g_autoptr(GPtrArray) blamed = g_ptr_array_new();
+        Contradictions found = { section, paths, name, errors };
 
-        for (;;) {
-                g_autofree char *error = NULL;
-                const char *key = NULL;
-                Source source;
-
-                if (section_check(section, options, &key, &error) >= 0 ||
-                    (key && g_ptr_array_find(blamed, key, NULL)))
-                        break;
-                source = place_to_mend(paths, section, key, name);
-                if (!is_about_wrong(section, error))
-                        config_error_add(errors, source.file, source.line, "%s", error);
-                if (!key)
-                        break;
-                reset_named(section, error, options);
-                g_ptr_array_add(blamed, (char *)key);
-        }
-        settings_free(section->rows, options);
+        section_check_all(section, section->options, report_contradiction, &found);
 }
 
 static void load_policy(Config *config, const ConfigPaths *paths, const IdledPolicy *policy,

@@ -35,4 +35,11 @@ const char *section_text(const Section *section, const Setting *row, const Profi
 int section_check(const Section *section, const void *options, const char **ret_key,
                   char **ret_error);
 
+/* Calls `report` for every option of `options` that contradicts another, with the key to blame or
+ * NULL. Those that were reported, and what they contradict, count with their defaults from then on,
+ * so that the next is found. */
+void section_check_all(const Section *section, const void *options,
+                       void (*report)(const char *key, const char *error, void *userdata),
+                       void *userdata);
+
 #endif

@@ -134,6 +134,40 @@ int section_check(const Section *section, const void *options, const char **ret_
         return -EINVAL;
 }
 
+/* Gives the options that the text names their defaults. */
+static void reset_named(const Section *section, const char *text, void *options)
+{
+        for (const Setting *row = section->rows; row->key; row++) {
+                g_autofree char *never = NULL;
+
+                if (strstr(text, row->key))
+                        setting_parse(row, row->fallback, options, &never);
+        }
+}
+
+void section_check_all(const Section *section, const void *options,
+                       void (*report)(const char *key, const char *error, void *userdata),
+                       void *userdata)
+{
+        void *copy = settings_copy(section->rows, section->options_size, options);
+        g_autoptr(GPtrArray) blamed = g_ptr_array_new();
+
+        for (;;) {
+                g_autofree char *error = NULL;
+                const char *key = NULL;
+
+                if (section_check(section, copy, &key, &error) >= 0 ||
+                    (key && g_ptr_array_find(blamed, key, NULL)))
+                        break;
+                report(key, error, userdata);
+                if (!key)
+                        break;
+                reset_named(section, error, copy);
+                g_ptr_array_add(blamed, (char *)key);
+        }
+        settings_free(section->rows, copy);
+}
+
 /* Checks `text` on a copy of the options first, so that what contradicts others changes nothing. */
 static int try_value(const Section *section, const Setting *row, const char *text, char **ret_error)
 {

@@ -35,6 +35,7 @@ typedef struct Reader {
         const ConfigPaths *paths;
         GPtrArray *errors;
         GHashTable *targets; /* policy's name -> Target, of those that were requested */
+        GHashTable *wrong;   /* IDs of options with a value that was not understood */
         Target profile;      /* section [Profile]; `scratch` is the profile's own options */
 } Reader;
 
@@ -141,13 +142,15 @@ static void read_line(Reader *reader, Profile *profile, const ConfigFile *file,
         g_autofree char *error = NULL;
 
         if (setting_parse(row, *line->value ? line->value : row->fallback, target->scratch,
-                          &error) < 0)
+                          &error) < 0) {
                 config_error_add(reader->errors, file->path, line->number, "%s: %s", line->key,
                                  error);
-        else if (target != &reader->profile)
+                g_hash_table_add(reader->wrong, profile_value_id(line->section, line->key));
+        } else if (target != &reader->profile) {
                 take_value(profile, line, source);
-        else if (g_str_equal(line->key, "Include"))
+        } else if (g_str_equal(line->key, "Include")) {
                 profile->include_source = source;
+        }
 }
 
 static void read_file(Reader *reader, Profile *profile, const ConfigFile *file)
@@ -248,22 +251,62 @@ static Source place_to_mend(const Profile *profile, const Section *section, cons
         return value ? value->source : (Source){ profile->file, 0 };
 }
 
-/* Whether options contradict each other, policy by policy. */
-static void check_profile(const Config *config, const Profile *profile, GPtrArray *errors)
+/* True if the text names an option with a value that was not understood, in the policy's own file
+ * or in a profile: whether it contradicts others is not known before that is corrected. */
+static bool is_about_wrong(const Reader *reader, const Section *section, const char *text)
 {
-        for (guint i = 0; i < config->sections->len; i++) {
-                const Section *section = g_ptr_array_index(config->sections, i);
-                g_autofree char *error = NULL, *never = NULL;
-                const char *key = NULL;
-                Source source;
+        for (const Setting *row = section->rows; row->key; row++) {
+                g_autofree char *id = profile_value_id(section->name, row->key);
 
-                if (!section->policy || section->wrong->len > 0 ||
-                    section_check(section, section->options, &key, &never) < 0 ||
-                    profile_check_section(profile, section, &key, &error) >= 0)
-                        continue;
-                source = place_to_mend(profile, section, key);
-                config_error_add(errors, source.file, source.line, "%s (in profile %s)", error,
-                                 profile->name);
+                if (strstr(text, row->key) && (g_hash_table_contains(reader->wrong, id) ||
+                                               g_ptr_array_find(section->wrong, row->key, NULL)))
+                        return true;
+        }
+        return false;
+}
+
+/* True if the policy's own file has the same contradiction, or a profile that this one includes. */
+static bool is_reported(const GPtrArray *errors, const char *text, const Source *source)
+{
+        for (guint i = 0; i < errors->len; i++) {
+                const ConfigError *error = errors->pdata[i];
+
+                if (g_str_equal(error->message, text) ||
+                    (error->file == source->file && error->line == source->line &&
+                     g_str_has_prefix(error->message, text)))
+                        return true;
+        }
+        return false;
+}
+
+/* For report_contradiction(). */
+typedef struct Contradictions {
+        const Reader *reader;
+        const Profile *profile;
+        const Section *section;
+} Contradictions;
+
+static void report_contradiction(const char *key, const char *error, void *userdata)
+{
+        const Contradictions *found = userdata;
+        const Reader *reader = found->reader;
+        Source source = place_to_mend(found->profile, found->section, key);
+
+        if (!is_about_wrong(reader, found->section, error) &&
+            !is_reported(reader->errors, error, &source))
+                config_error_add(reader->errors, source.file, source.line, "%s (in profile %s)",
+                                 error, found->profile->name);
+}
+
+/* Whether options contradict each other, policy by policy. */
+static void check_profile(const Reader *reader, const Profile *profile)
+{
+        for (guint i = 0; i < reader->config->sections->len; i++) {
+                const Section *section = g_ptr_array_index(reader->config->sections, i);
+                Contradictions found = { reader, profile, section };
+
+                if (section->policy)
+                        profile_check_section(profile, section, report_contradiction, &found);
         }
 }
 
@@ -284,27 +327,42 @@ static void check_defaults(const Config *config, GPtrArray *errors)
         }
 }
 
-void profiles_load(Config *config, const ConfigPaths *paths, GPtrArray *errors)
+static void read_profiles(Reader *reader)
 {
-        g_auto(GStrv) names = list_names(paths, errors);
-        Reader reader = { .config = config, .paths = paths, .errors = errors };
-        guint errors_before = errors->len;
+        g_auto(GStrv) names = list_names(reader->paths, reader->errors);
 
-        reader.targets = g_hash_table_new_full(g_str_hash, g_str_equal, g_free,
-                                               (GDestroyNotify)target_free);
         for (char **name = names; *name; name++) {
                 g_autofree char *path = g_strdup_printf(DIRECTORY "/%s.conf", *name);
 
                 if (profile_is_name(*name))
-                        read_profile(&reader, *name);
+                        read_profile(reader, *name);
                 else
-                        config_error_add(errors, config_admin_path(paths, path), 0,
+                        config_error_add(reader->errors, config_admin_path(reader->paths, path), 0,
                                          "found a name that no profile can have, expected letters, "
                                          "digits, - and _, at most 64, and not " PROFILE_AUTO);
         }
-        g_hash_table_unref(reader.targets);
+}
+
+void profiles_load(Config *config, const ConfigPaths *paths, GPtrArray *errors)
+{
+        g_autoptr(GHashTable) targets = g_hash_table_new_full(g_str_hash, g_str_equal, g_free,
+                                                              (GDestroyNotify)target_free);
+        g_autoptr(GHashTable) wrong = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        Reader reader = {
+                .config = config,
+                .paths = paths,
+                .errors = errors,
+                .targets = targets,
+                .wrong = wrong,
+        };
+        guint errors_before;
+
+        read_profiles(&reader);
         check_defaults(config, errors);
+        errors_before = errors->len;
         profiles_include(config, errors);
-        for (guint i = 0; i < config->profiles->len && errors->len == errors_before; i++)
-                check_profile(config, config->profiles->pdata[i], errors);
+        if (errors->len > errors_before) /* what profiles say in the end is not known */
+                return;
+        for (guint i = 0; i < config->profiles->len; i++)
+                check_profile(&reader, config->profiles->pdata[i]);
 }

@@ -91,14 +91,14 @@ static void *compute(const Section *section, const Profile *profile, bool with_r
         return options;
 }
 
-int profile_check_section(const Profile *profile, const Section *section, const char **ret_key,
-                          char **ret_error)
+void profile_check_section(const Profile *profile, const Section *section,
+                           void (*report)(const char *key, const char *error, void *userdata),
+                           void *userdata)
 {
         void *options = compute(section, profile, false);
-        int r = section_check(section, options, ret_key, ret_error);
 
+        section_check_all(section, options, report, userdata);
         settings_free(section->rows, options);
-        return r;
 }
 
 /* Exchanges what is in two options structs; a policy without options has none. */

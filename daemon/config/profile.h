@@ -67,10 +67,11 @@ const ProfileValue *profile_value(const Profile *profile, const char *section, c
  * old profile stays. */
 int config_use_profile(Config *config, const Profile *profile, char **ret_error);
 
-/* Whether the policy's options with `profile` and without what was set at run time fit together.
- * Errors as section_check(). */
-int profile_check_section(const Profile *profile, const Section *section, const char **ret_key,
-                          char **ret_error);
+/* As section_check_all(), for the policy's options with `profile` and without what was set at run
+ * time. */
+void profile_check_section(const Profile *profile, const Section *section,
+                           void (*report)(const char *key, const char *error, void *userdata),
+                           void *userdata);
 
 /* True for the keys of [Daemon] that name a profile. */
 bool profile_row_is_name(const Setting *row);

@@ -28,7 +28,7 @@ typedef struct Transition {
 char *transition_explain(const Transition *transition);
 
 /* How many changes had one cause: the name of a policy, "pause", "window" or "safety"; "": no
- * policy requests anything any more. */
+ * policy requests anything any more, or what it requests is no longer in effect. */
 typedef struct CauseCount {
         const char *cause;
         uint64_t count;

@@ -63,21 +63,24 @@ static unsigned act_by(Manager *manager, ActuatorState *a)
  * Change that makes. */
 static unsigned act(Manager *manager, const Plan *before)
 {
-        unsigned changes = 0;
-        bool again = false;
+        unsigned changes = 0, writes = knobs_writes(manager->knobs);
+        bool again = false, park_wrote = false;
 
         if (manager_note_sleep(manager) || manager->stale || !before)
                 forget(manager);
         for (guint i = 0; i < manager->actuators->len; i++) {
                 ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
 
-                if (!a->state || is_done(manager, a, before))
+                if (!a->state ||
+                    (is_done(manager, a, before) && !(park_wrote && a->actuator->follows_park)))
                         continue;
                 if (manager_note_sleep(manager)) {
                         forget(manager);
                         again = true;
                 }
                 changes |= act_by(manager, a);
+                if (a->actuator == &actuator_park)
+                        park_wrote = knobs_writes(manager->knobs) != writes;
         }
         manager->checked_usec = manager_now();
         manager->stale = again;
@@ -128,13 +131,22 @@ static CpuSet parked_now(const Manager *manager)
 }
 
 /* Reads again what is in effect. Returns CHANGE_PARKED if it is not what it was, else 0. */
-static unsigned note_parked(Manager *manager)
+static unsigned read_parked(Manager *manager)
 {
         CpuSet before = manager->parked;
 
         manager->parked = parked_now(manager);
         history_note_parked(journal_history(manager->journal), &manager->parked, manager_now());
         return cpuset_equal(&before, &manager->parked) ? 0 : CHANGE_PARKED;
+}
+
+/* The same, with its cause in the history. */
+static unsigned note_parked(Manager *manager)
+{
+        unsigned changes = read_parked(manager);
+
+        manager_note_change(manager);
+        return changes;
 }
 
 /* That parking is not there, or failed. */
@@ -225,7 +237,7 @@ void manager_widen(Manager *manager)
 
         manager->plan.allowed = manager->machine.topology->online;
         manager_changed(manager, act(manager, &before));
-        note_parked(manager);
+        read_parked(manager); /* its cause is not known before the plan is */
         manager->plan.allowed = before.allowed;
         manager->stale = true; /* the plan that comes may be the one before, which is undone */
 }
@@ -233,16 +245,14 @@ void manager_widen(Manager *manager)
 void manager_carry_out(Manager *manager, const Plan *plan, const SafetyNotes *notes)
 {
         unsigned degraded = count_degraded(manager), changes = 0;
-        CpuSet parked = manager->machine.topology->online;
         Plan before = manager->plan;
 
-        cpuset_subtract(&parked, &before.allowed);
         if (!cpuset_equal(&plan->allowed, &before.allowed))
                 changes |= CHANGE_PARKED;
         if (manager->stale || !plan_equal_cpus(plan, &before))
                 changes |= CHANGE_LIMITS;
         manager->plan = *plan;
-        manager_note_causes(manager, &parked, notes);
+        manager_note_causes(manager, notes);
         changes |= act(manager, &before);
         changes |= note_parked(manager);
         if (degraded || count_degraded(manager))

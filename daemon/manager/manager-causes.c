@@ -255,27 +255,46 @@ static void take_move(const Manager *manager, Move *move, int cpu, bool parked)
                 *move = (Move){ cpu, by };
 }
 
-void manager_note_causes(Manager *manager, const CpuSet *parked_before, const SafetyNotes *notes)
+void manager_note_causes(Manager *manager, const SafetyNotes *notes)
 {
-        CpuSet parked = manager->machine.topology->online;
+        CPUSET_FOREACH(cpu, &manager->machine.topology->online)
+                cause_of_cpu(manager, cpu, notes->safety[cpu], notes->owners[cpu],
+                             journal_cause(manager->journal, cpu));
+}
+
+/* Why a CPU that the plan leaves out is active all the same. */
+static CpuCause cause_of_loss(Manager *manager)
+{
+        return (CpuCause){ .reason.because = journal_text(manager->journal,
+                                                          manager_obstacle(manager)) };
+}
+
+void manager_note_change(Manager *manager)
+{
+        const CpuSet *online = &manager->machine.topology->online;
+        CpuSet planned = *online, parked;
         uint64_t now = (uint64_t)g_get_real_time();
         Move move = { -1, -1 };
+        bool is_parked;
         CpuCause why;
 
-        cpuset_subtract(&parked, &manager->plan.allowed);
-        CPUSET_FOREACH(cpu, &manager->machine.topology->online) {
-                CpuCause *cause = journal_cause(manager->journal, cpu);
-                bool is_parked = cpuset_has(&parked, cpu);
-
-                cause_of_cpu(manager, cpu, notes->safety[cpu], notes->owners[cpu], cause);
-                if (is_parked == cpuset_has(parked_before, cpu))
+        cpuset_subtract(&planned, &manager->plan.allowed);
+        parked = manager->setup.dry_run ? planned : manager->parked;
+        CPUSET_FOREACH(cpu, online) {
+                is_parked = cpuset_has(&parked, cpu);
+                if (is_parked == cpuset_has(&manager->noted, cpu))
                         continue;
-                cause->since_usec = now;
+                journal_cause(manager->journal, cpu)->since_usec = now;
                 take_move(manager, &move, cpu, is_parked);
         }
         if (move.cpu < 0)
                 return;
-        why = cause_of_transition(manager, move.by, cpuset_has(&parked, move.cpu),
-                                  journal_cause(manager->journal, move.cpu));
+        cpuset_subtract(&manager->noted, online);
+        cpuset_or(&manager->noted, &parked);
+        is_parked = cpuset_has(&parked, move.cpu);
+        why = !is_parked && cpuset_has(&planned, move.cpu)
+                      ? cause_of_loss(manager)
+                      : cause_of_transition(manager, move.by, is_parked,
+                                            journal_cause(manager->journal, move.cpu));
         note_transition(manager, &parked, &why, now);
 }

@@ -87,6 +87,7 @@ struct Manager {
         uint64_t checked_usec; /* when the knobs were last compared with what they should be */
         Plan plan;             /* merged and safe */
         CpuSet parked;         /* online CPUs that are kept free of work now */
+        CpuSet noted;          /* those parked after the last change in the history */
         Journal *journal;
         uint64_t start_usec; /* CLOCK_MONOTONIC */
 
@@ -167,9 +168,12 @@ void manager_windows_done(Manager *manager);
  * for them could be parked by now. A tick comes in time for that. */
 bool manager_should_look_again(const Manager *manager);
 
-/* Notes for every CPU why it is parked or not, and a transition if the set of parked CPUs differs
- * from that before. */
-void manager_note_causes(Manager *manager, const CpuSet *parked_before, const SafetyNotes *notes);
+/* Notes for every CPU why the plan leaves it out or not. */
+void manager_note_causes(Manager *manager, const SafetyNotes *notes);
+
+/* Adds a change to the history if the set of parked CPUs is not that of the last one; in a dry run
+ * that set is what the plan leaves out. A plan that cannot be carried out changes nothing. */
+void manager_note_change(Manager *manager);
 
 /* Unparks all CPUs for a moment, so that pinned tasks show; a plan is carried out next. */
 void manager_widen(Manager *manager);

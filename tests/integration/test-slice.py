@@ -4,7 +4,9 @@
 tree is one of plain files, in which a type cannot be replaced by a shorter one, so systemd ends slices."""
 import os
 import signal
+from pathlib import Path
 
+from holdstest import wishes
 from idledtest import TestCase, main, wait_until
 from systemdtest import WithSystemd
 
@@ -104,6 +106,53 @@ class Slice(WithSystemd, TestCase):
         self.assertEqual(self.get('Degraded'), [])
         self.assertEqual(self.daemon.count_log('resource busy'), 0)
 
+    def make_masks(self):
+        """Of unbound workqueues, which follow partitions. Returns a function that reads the mask."""
+        masks = os.path.join(self.root, 'sys/devices/virtual/workqueue')
+        os.makedirs(masks)
+        for name, text in ('cpumask', 'ff\n'), ('cpumask_isolated', '00\n'):
+            with open(os.path.join(masks, name), 'w', encoding='utf-8') as file:
+                file.write(text)
+        return lambda: Path(masks, 'cpumask').read_text(encoding='utf-8').strip()
+
+    def test_quiet_keeps_its_mask(self):
+        """The partition and the policy quiet share the mask of unbound workqueues. While a window is open, it
+        is that of quiet."""
+        mask = self.make_masks()
+        self.write_config('idled.conf', '[Daemon]\nPolicies=ondemand quiet\n[Park]\nStartWindow=300ms\n')
+        self.write_config('policies/ondemand.conf', '[Policy]\nPeriod=100ms\nDwell=300ms\nMaxCores=1\n')
+        self.set_kernel('6.1.0')
+        self.begin()
+        wait_until(lambda: self.get('Parked'), 'parking')
+        self.wait_subscribed()
+        resting = mask()
+        self.assertNotEqual(resting, 'ff')
+        for _ in range(2):
+            self.mocked('EmitJob', 'JobNew', 'ssh.service')
+            self.wait_parked('')
+            self.assertEqual(mask(), resting)
+            self.mocked('EmitJob', 'JobRemoved', 'ssh.service')
+            wait_until(lambda: self.get('Parked'), 'parking again')
+            self.assertEqual(mask(), resting)
+        self.daemon.send(signal.SIGTERM)
+        self.assertEqual(self.daemon.wait_exit(), 0)
+        self.assertEqual(mask(), 'ff')
+
+    def test_quiet_keeps_its_mask_without_a_partition(self):
+        """A partition that fails again, while the policies request the same of quiet, does not take its mask."""
+        mask = self.make_masks()
+        self.write_config('idled.conf', '[Daemon]\nPolicies=userspace latency quiet\n'
+                          '[Park]\nBackend=partition\n')
+        self.begin('job')
+        self.set_idle_mask('7')
+        wait_until(lambda: [str(row[0]) for row in self.get('Degraded')] == ['park'], 'failure')
+        self.assertEqual(mask(), '7f')
+        starts = len(self.history())
+        _, descriptor = self.call('Hold', wishes(latency_us=50))
+        self.addCleanup(os.close, descriptor.take())
+        self.assertGreater(len(self.history()), starts, 'it was tried again')
+        self.assertEqual(mask(), '7f')
+
     def falls_back(self):
         self.set_idle_mask('7')
         self.wait_parked('7')
@@ -130,6 +179,16 @@ class Slice(WithSystemd, TestCase):
         wait_until(lambda: [str(row[0]) for row in self.get('Degraded')] == ['park'], 'failure')
         self.assertEqual(self.get('Parked'), '')
         self.assertEqual(self.history(), [SLICE + ' start ignore-dependencies 80'])
+
+    def test_history_when_parking_is_impossible(self):
+        """Plans that cannot be carried out change nothing, so they are no changes of the parked CPUs."""
+        self.write_config('idled.conf', self.CONFIG + '[Park]\nBackend=partition\n')
+        self.begin('job')
+        for mask in '7', '6-7', '':
+            self.set_idle_mask(mask)
+            wait_until(lambda: self.get('WantedCores') == self.get('Cores') - len(mask[::2]), 'the plan')
+        self.assertEqual((self.get('Transitions'), self.call('History')), (0, []))
+        self.assertIn('0-7 never parked', self.idlectl('why', '--history').stdout)
 
 
 if __name__ == '__main__':

@@ -73,7 +73,11 @@ class Units(WithSystemd, TestCase):
         seen = self.signals(PATH)
         self.assertEqual(len(self.call('Verify')), 3)
         wait_until(lambda: any(s[2].get('Parked') == '' for s in seen), 'a signal of Parked')
+        newest = self.call('History')[0]
+        self.assertEqual((newest['number'], newest['parked'], newest['policy']), (2, '', ''))
+        self.assertRegex(newest['because'], 'another program has taken over unit ')
         self.call('SetIdleMask', '6-7')
+        self.assertEqual(self.get('Transitions'), 2, 'nothing was parked again')
         self.assertEqual((self.get('Parked'), self.get('IdleMask')), ('', '6-7'))
         self.assertRegex(self.get('Reason', PATH + '/cpu/7', 'org.idled1.Cpu'),
                          "CPU 7 should be parked by userspace: .*, but tasks may still run there: "

@@ -78,10 +78,15 @@ static const char *check(const void *options, const char **ret_key)
 {
         const Options *o = options;
 
-        if (o->min_cores <= o->max_cores)
-                return NULL;
-        *ret_key = "MinCores";
-        return "is greater than MaxCores";
+        if (o->min_cores > o->max_cores) {
+                *ret_key = "MinCores";
+                return "is greater than MaxCores";
+        }
+        if (o->share >= 1 && !o->eager) {
+                *ret_key = "Share";
+                return "needs Eager=yes";
+        }
+        return NULL;
 }
 
 static void decide(void *state, const PolicyInput *input, Wish *wish)

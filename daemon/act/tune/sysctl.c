@@ -246,5 +246,6 @@ const Actuator actuator_sysctl = {
         .forget = forget_sysctl,
         .same = plan_equal_quiet,
         .describe = describe_sysctl,
+        .follows_park = true,
         .close = close_sysctl,
 };

@@ -121,6 +121,21 @@ class Service(lab.IdledTest):
             self.guest.run("systemctl stop burner{1..4}")
         self.assertIn("ondemand", self.guest.read(f"{CALL} History"))
 
+    def ticks(self):
+        return int(self.string("Ticks"))
+
+    def test_clock_is_set(self):
+        """Policies that decide by the time of day are asked again at once, although nothing else wakes idled."""
+        self.configure("[Daemon]\nPolicies=userspace\n")
+        self.start()
+        settled = self.wait_for("no more ticks", lambda: self.ticks() == self.ticks() and self.ticks())
+        self.guest.run("sleep 5")
+        self.assertEqual(self.ticks(), settled, "it has no timer")
+        for step in "2 hours", "2 hours ago":
+            before = self.ticks()
+            self.guest.run(f"date -s '{step}'")
+            self.wait_for("a tick", lambda: self.ticks() > before, 20)
+
     def test_security(self):
         text = self.guest.read("systemd-analyze security --no-pager idled | tail -n 1")
         exposure = float(text.split(": ")[1].split()[0])

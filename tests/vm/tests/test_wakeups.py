@@ -10,7 +10,7 @@ SECONDS = 60
 # Until idled calls the machine quiet, and some time for the tick that does.
 SETTLE = 45
 
-# Idle states entered on all CPUs. Nothing is forked because that would wake idled.
+# Idle states entered on all CPUs, $2 s long, $1 s from now. Nothing is forked because that would wake idled.
 COUNT = f"""exec 9<> <(:)
 pause() {{ read -rt $1 <&9; }}
 entered() {{
@@ -22,10 +22,10 @@ entered() {{
                 ((count += number))
         done
 }}
-pause {SETTLE}
+pause $1
 entered
 before=$count
-pause {SECONDS}
+pause $2
 entered
 echo $((count - before))
 """
@@ -51,8 +51,6 @@ echo $((count - before))
 
 class Wakeups(lab.IdledTest):
     long = True
-    # The same guest differs by 2 a second from minute to minute. A PSI trigger alone makes it 17.
-    most = 4
 
     @classmethod
     def setUpClass(cls):
@@ -60,8 +58,8 @@ class Wakeups(lab.IdledTest):
             raise unittest.SkipTest("on a busy host no guest is quiet, but with --icount")
         super().setUpClass()
 
-    def per_second(self):
-        return int(self.guest.read(f"bash <<'END'\n{COUNT}END", timeout=600)) / SECONDS
+    def per_second(self, settle=SETTLE, seconds=SECONDS):
+        return int(self.guest.read(f"bash -s {settle} {seconds} <<'END'\n{COUNT}END", timeout=600)) / seconds
 
     def test_parked_by_a_partition(self):
         alone = self.per_second()
@@ -69,9 +67,14 @@ class Wakeups(lab.IdledTest):
                        {"ondemand": "Dwell=1s\nMaxCores=1\n"})
         self.start()
         self.wait_for("parking", lambda: self.string("Parked") == "2-3")
+        soon = self.per_second(2, 20)
         parked = self.per_second()
+        print(f"{alone:.1f} wake-ups a second without idled, {parked:.1f} while it parks CPUs 2-3, {soon:.1f} "
+              "in the first half minute")
         self.assertEqual(self.string("Parked"), "2-3")
-        self.assertLess(parked, alone + self.most, f"{alone:.1f} wake-ups a second without idled")
+        # A PSI trigger alone makes 8 to 14 a second; it is there for half a minute after activity.
+        self.assertLess(parked, alone + 2)
+        self.assertLess(soon, alone + 20)
 
     def switches_per_second(self, options):
         self.configure(f"[Daemon]\nPolicies=ondemand\n[Park]\nBackend=partition\n{options}",
