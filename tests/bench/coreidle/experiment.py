@@ -52,6 +52,8 @@ LOADS = {
     "batchy": "/root/bursts /root/load.histograms/all 1 6:300:30",
     "light": "/root/bursts /root/load.histograms/all 1 12:100:2",
     "mixed": "/root/bursts /root/load.histograms/all 1 1:10:10 4:300:30 8:50:1",
+    # Nothing: what idled itself costs a machine that has nothing to do.
+    "idle": "sleep 100000",
 }
 
 # How long a load settles, and for how long it is measured then. idled needs a minute to settle because it
@@ -186,8 +188,9 @@ def read_own(lines):
     return own | {"time": values["time"]}
 
 
-def read_run(text, names):
-    """Raises ValueError if the load did nothing that could be measured, or figures cannot be."""
+def read_run(text, names, idle=False):
+    """Raises ValueError if figures cannot be, or if the load did nothing that could be measured, which
+    is right for an idle machine only."""
     parts = sections(text)
     rounds = list(zip(map(read_snapshot, parts["before"]), map(read_snapshot, parts["after"])))
     change = growth(rounds)
@@ -195,7 +198,7 @@ def read_run(text, names):
     own = growth(zip(map(read_own, status[::2]), map(read_own, status[1::2])))
     seconds = change["time"] / 1e6
     latencies, work = percentiles(parts["load"]), change["loopback"] / 1e6 / seconds
-    if not latencies and work < 0.1:
+    if not idle and not latencies and work < 0.1:
         raise ValueError("the load did nothing:\n" + text[-2000:])
     return Run(
         watts=sum(v for k, v in change.items() if k.endswith("energy_uj")) / 1e6 / seconds,
@@ -217,8 +220,8 @@ def measure(guest, machine, placement, load, names):
     where = MACHINES[machine][1] if placement.name == "ideal" else placement.name
     guest.run("cp /share/measure /share/cyclictests /share/bursts /root", timeout=600)
     timing = f"{placement.rounds} {placement.settle} {placement.seconds}"
-    text = guest.read(f"bash /root/measure {where} {timing} {load}", timeout=3600)
-    return read_run(text, names)
+    text = guest.read(f"bash /root/measure {where} {timing} {LOADS[load]}", timeout=3600)
+    return read_run(text, names, load == "idle")
 
 
 def parse(arguments):
@@ -313,7 +316,7 @@ def experiment(lab, arguments, machine, table, load):
             for placement, results in runs.items():
                 began, what = time.monotonic(), f"{title}, {placement.label()} #{i + 1}"
                 try:
-                    run = measure(guest, machine, placement, LOADS[load], names)
+                    run = measure(guest, machine, placement, load, names)
                 except (ValueError, AssertionError) as failure:  # the latter: a command in the guest
                     lab.settings.say(f"{what} failed: {failure}")
                     good = False
