@@ -24,6 +24,7 @@ typedef struct IdleCounters {
         uint64_t time_usec[IDLE_STATES_MAX]; /* grows only when the CPU leaves idle */
         uint64_t usage[IDLE_STATES_MAX];
         uint64_t above[IDLE_STATES_MAX], below[IDLE_STATES_MAX], rejected[IDLE_STATES_MAX];
+        int n_barred; /* how many of the deepest states it could not enter when it last woke up */
 } IdleCounters;
 
 typedef struct EnergyCounter {
@@ -70,9 +71,9 @@ void snapshot_free(Snapshot *snapshot);
  *
  * Residency: share of state s = its `time` delta over the interval; idle time that /proc/stat saw
  * and cpuidle did not yet is credited to the state the CPU was last seen entering (the deepest with
- * a `usage` delta, else the one credited before, else the deepest) and marked in `estimated`; a
- * sleep that began before the interval is not counted twice. The shares are scaled so that they and
- * `busy` sum to 1.
+ * a `usage` delta, else the one credited before, else the deepest; none of these if it is barred)
+ * and marked in `estimated`; a sleep that began before the interval is not counted twice. The
+ * shares are scaled so that they and `busy` sum to 1.
  *
  * Energy: delta modulo range; a delta of more than half the range or of more than ENERGY_WATTS_MAX
  * over the interval is dropped, and so is any over an interval that was so long that the counter

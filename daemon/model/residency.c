@@ -11,7 +11,8 @@
  * 1. cpuidle saw less than /proc/stat: the rest is a sleep in progress. Its state is known only
  *    when it ends. The best guess is the deepest state that a sleep ended in within the interval;
  *    without any, the guess made before (it is probably the same sleep); else the deepest state.
- *    The row says which state was guessed.
+ *    States that are off, or that a latency limit forbids, are no guess: a sleep that ended in one
+ *    began before. The row says which state was guessed.
  * 2. cpuidle saw more: one sleep began before the interval, and that part was counted then. It is
  *    taken off the state guessed before if that has so much, else off the state with the longest
  *    time, which must be the sleeper's: only one sleep can reach across the interval's beginning.
@@ -55,14 +56,16 @@ static bool count_entries(const IdleCounters *previous, const IdleCounters *curr
 }
 
 /* The state that a sleep in progress is credited to. */
-static int guess_state(const Residency *row, int guessed_before)
+static int guess_state(const Residency *row, int n_barred, int guessed_before)
 {
-        for (int s = row->n_states - 1; s >= 0; s--)
+        int deepest = MAX(row->n_states - 1 - n_barred, 0);
+
+        for (int s = deepest; s >= 0; s--)
                 if (row->entered[s])
                         return s;
-        if (guessed_before >= 0 && guessed_before < row->n_states)
+        if (guessed_before >= 0 && guessed_before <= deepest)
                 return guessed_before;
-        return row->n_states - 1;
+        return deepest;
 }
 
 /* Takes what was slept before the interval off the state that it was slept in. */
@@ -102,7 +105,7 @@ void residency_compute(const IdleCounters *previous, const IdleCounters *current
 
         seen = sum(usec, row.n_states);
         if (row.n_states > 0 && seen < idle_usec) {
-                row.estimated = (int8_t)guess_state(&row, guessed_before);
+                row.estimated = (int8_t)guess_state(&row, current->n_barred, guessed_before);
                 usec[row.estimated] += idle_usec - seen;
         } else if (seen > idle_usec + RESOLUTION_USEC) {
                 take_off(usec, row.n_states, seen - idle_usec, guessed_before);

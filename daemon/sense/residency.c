@@ -6,10 +6,12 @@
  * can have changed. `time` and `usage` of a state change together when the CPU wakes from it. First
  * `usage` is read, then, if it has changed, `time`. If a sleep ends in between, its usage appears
  * in the next reading: the two values of one sleep may be in different readings, but none is lost.
+ * Which states it may enter is read of a CPU that woke up, from the deepest on until one is
+ * permitted: a CPU that sleeps on is in the state that it entered then.
  *
- * Both are read through kept descriptors. That costs a seventh of opening the file below a kept
+ * All are read through kept descriptors. That costs a seventh of opening the file below a kept
  * directory, and a tenth of opening it below the root or through libcpupower. A kept descriptor
- * takes 4.6 kB of kernel memory once read, about 37 kB for each CPU of four states: little compared
+ * takes 4.6 kB of kernel memory once read, about 46 kB for each CPU of four states: little compared
  * with the hundreds of kilobytes that the kernel keeps for a CPU, and only spent when residencies
  * are requested. The limit of open files bounds it: half of that is left to others, and the files
  * of further CPUs are opened for each reading.
@@ -28,14 +30,17 @@
 #include "sense/scan.h"
 
 #define CPUIDLE_PATH "sys/devices/system/cpu/cpu%d/cpuidle"
+#define LIMIT_FILE   "../power/pm_qos_resume_latency_us"
 
 typedef struct StateFds {
-        int usage, time; /* -1: not kept */
+        int usage, time, disable; /* -1: not kept */
+        uint64_t latency_us;      /* time that leaving the state takes; UINT64_MAX: not read yet */
 } StateFds;
 
 typedef struct CpuIdle {
         int directory; /* cpuN/cpuidle, -1 while not open */
         StateFds *fds; /* by state */
+        int limit;     /* descriptor of LIMIT_FILE; -1: not kept */
         IdleCounters last;
 } CpuIdle;
 
@@ -69,7 +74,9 @@ static void cpu_close(Idle *idle, CpuIdle *cpu)
         for (int s = 0; s < cpu->last.n_states; s++) {
                 keep_close(idle, &cpu->fds[s].usage);
                 keep_close(idle, &cpu->fds[s].time);
+                keep_close(idle, &cpu->fds[s].disable);
         }
+        keep_close(idle, &cpu->limit);
         g_clear_pointer(&cpu->fds, g_free);
         keep_close(idle, &cpu->directory);
         cpu->last = (IdleCounters){ 0 };
@@ -191,6 +198,11 @@ static int keep_open(Idle *idle, int directory, int state, const char *file)
         return fd;
 }
 
+static int limit_open(int directory)
+{
+        return openat(directory, LIMIT_FILE, O_RDONLY | O_CLOEXEC);
+}
+
 /* Finds the states of CPU `number` and opens what is kept of them. */
 static int cpu_open(Idle *idle, CpuIdle *cpu, int number)
 {
@@ -210,14 +222,59 @@ static int cpu_open(Idle *idle, CpuIdle *cpu, int number)
         for (int s = 0; s < n; s++) {
                 cpu->fds[s].usage = keep_open(idle, directory, s, "usage");
                 cpu->fds[s].time = keep_open(idle, directory, s, "time");
+                cpu->fds[s].disable = -1;
+                cpu->fds[s].latency_us = UINT64_MAX;
         }
+        cpu->limit = idle->budget > 0 ? limit_open(directory) : -1;
+        idle->budget -= cpu->limit >= 0;
         return 0;
+}
+
+/* The longest exit latency that is permitted, in us; UINT64_MAX: any. */
+static uint64_t limit_read(const CpuIdle *cpu)
+{
+        _fd_ int fd = cpu->limit < 0 ? limit_open(cpu->directory) : -1;
+        char buffer[32];
+        const char *text = buffer;
+        uint64_t limit;
+
+        if (fd_read_at_start(fd >= 0 ? fd : cpu->limit, buffer, sizeof(buffer)) < 0)
+                return UINT64_MAX;
+        if (scan_word(&text, "n/a"))
+                return 0;
+        return scan_u64(&text, &limit) && limit > 0 ? limit : UINT64_MAX;
+}
+
+static bool is_barred(Idle *idle, CpuIdle *cpu, int state, uint64_t limit)
+{
+        uint64_t disabled = 0;
+        StateFds *fds = &cpu->fds[state];
+
+        if (fds->disable < 0)
+                fds->disable = keep_open(idle, cpu->directory, state, "disable");
+        if (counter_read(cpu, fds->disable, state, "disable", &disabled) == 0 && disabled)
+                return true;
+        if (limit < UINT64_MAX && fds->latency_us == UINT64_MAX) {
+                fds->latency_us = 0;
+                file_counter(cpu->directory, state, "latency", &fds->latency_us);
+        }
+        return fds->latency_us != UINT64_MAX && fds->latency_us > limit;
+}
+
+static int count_barred(Idle *idle, CpuIdle *cpu)
+{
+        uint64_t limit = limit_read(cpu);
+        int n = 0, deepest = cpu->last.n_states - 1;
+
+        while (n < deepest && is_barred(idle, cpu, deepest - n, limit))
+                n++;
+        return n;
 }
 
 /* Brings cpu->last up to date. */
 static int cpu_read(Idle *idle, CpuIdle *cpu, int number)
 {
-        bool first = cpu->directory < 0;
+        bool first = cpu->directory < 0, woke = first;
         int r;
 
         if (first) {
@@ -233,10 +290,13 @@ static int cpu_read(Idle *idle, CpuIdle *cpu, int number)
                         return r;
                 if (!first && cpu->last.usage[s] == before)
                         continue;
+                woke = true;
                 r = counter_read(cpu, cpu->fds[s].time, s, "time", &cpu->last.time_usec[s]);
                 if (r < 0)
                         return r;
         }
+        if (woke)
+                cpu->last.n_barred = count_barred(idle, cpu);
         return 0;
 }
 
@@ -253,7 +313,7 @@ static int idle_read(void *state, Counters *counters)
                         continue;
                 if (!idle->cpus[i]) {
                         idle->cpus[i] = g_new0(CpuIdle, 1);
-                        idle->cpus[i]->directory = -1;
+                        idle->cpus[i]->directory = idle->cpus[i]->limit = -1;
                 }
                 if (cpu_read(idle, idle->cpus[i], i) < 0)
                         cpu_close(idle, idle->cpus[i]);

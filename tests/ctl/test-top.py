@@ -116,6 +116,22 @@ class Rows(Tree):
         self.assertEqual(lengths, sorted(lengths))
         self.assertGreater(lengths[3], 300000)
 
+    def test_state_that_is_off(self):
+        """A CPU that woke up after its deepest state was switched off sleeps in another one."""
+        _, samples = self.samples("--cpus", "2", interval="100ms")
+        estimated = [s["name"] for s in next(samples)["rows"][0]["states"] if s["estimated"]]
+        self.assertEqual(estimated, ["C10"])
+        self.write(f"{CPUS}/cpu2/cpuidle/state3/disable", 1)
+        self.add(f"{CPUS}/cpu2/cpuidle/state3/time", 20000)
+        self.add(f"{CPUS}/cpu2/cpuidle/state3/usage", 1)
+
+        def is_shallower(sample):
+            row = sample["rows"][0]
+            self.assertAlmostEqual(total(row), 100, delta=0.05)
+            return [s["name"] for s in row["states"] if s["estimated"]] == ["C6"]
+        self.assertTrue(any(is_shallower(next(samples)) for _ in range(50)))  # some are from before
+        self.assertTrue(all(is_shallower(next(samples)) for _ in range(5)))
+
     def test_groups(self):
         def count(*arguments):
             result = self.top("--json", "--count", "1", "--interval", "50ms", *arguments)

@@ -103,6 +103,44 @@ START_TEST(residency)
 }
 END_TEST
 
+/* A sleep that ended in a state that is off now: the next one is in another. */
+static const struct {
+        const char *name;
+        uint64_t state[3], usage[3];
+        int n_barred, before, estimated;
+} barred_cases[] = {
+        { "the deepest is off", { 0, 0, 0 }, { 0, 0, 0 }, 1, -1, 1 },
+        { "woke from it", { 0, 0, 50 }, { 0, 0, 1 }, 1, 2, 1 },
+        { "was in it before", { 0, 0, 0 }, { 0, 0, 0 }, 1, 2, 1 },
+        { "a shallower one ended", { 0, 20, 30 }, { 0, 1, 1 }, 1, 2, 1 },
+        { "only the shallowest", { 0, 20, 30 }, { 0, 1, 1 }, 2, 2, 0 },
+        { "shallower than needed", { 20, 0, 0 }, { 1, 0, 0 }, 1, -1, 0 },
+        { "more than there are", { 0, 0, 0 }, { 0, 0, 0 }, 9, -1, 0 },
+        { "none is off", { 0, 0, 50 }, { 0, 0, 1 }, 0, 1, 2 },
+};
+
+START_TEST(states_that_are_off)
+{
+        typeof(barred_cases[0]) *c = &barred_cases[_i];
+        const uint64_t zero[3] = { 0 };
+        uint64_t state[3];
+        g_autoptr(Counters) previous = idle_reading(0, 0, 0, zero, zero);
+        g_autoptr(Snapshot) snapshot = snapshot_new(1);
+        g_autoptr(Counters) current = NULL;
+
+        for (int s = 0; s < 3; s++)
+                state[s] = c->state[s] * MS;
+        current = idle_reading(100 * MS, 0, 100 * MS, state, c->usage);
+        current->idle[0].n_barred = c->n_barred;
+        snapshot->residency = g_new0(Residency, 1);
+        snapshot->residency[0].n_states = c->before < 0 ? 0 : 3;
+        snapshot->residency[0].estimated = (int8_t)c->before;
+        snapshot_compute(previous, current, snapshot);
+        ck_case(c->name, snapshot->residency[0].estimated == c->estimated, "estimated %d",
+                snapshot->residency[0].estimated);
+}
+END_TEST
+
 START_TEST(statistics)
 {
         const uint64_t zero[3] = { 0 }, state[3] = { 0, 100 * MS, 0 }, usage[3] = { 0, 9, 0 };
@@ -191,6 +229,7 @@ int main(void)
 
         tcase_add_loop_test(tcase, residency, 0, G_N_ELEMENTS(residency_cases));
         tcase_add_test(tcase, statistics);
+        tcase_add_loop_test(tcase, states_that_are_off, 0, G_N_ELEMENTS(barred_cases));
         tcase_add_test(tcase, naive_percentages_become_sane);
         tcase_add_loop_test(tcase, states_change, 0, 4);
         suite_add_tcase(suite, tcase);

@@ -161,6 +161,63 @@ START_TEST(bad)
 }
 END_TEST
 
+/* CPU 1 has three states, which take 0, 10 and 200 us to leave. */
+static const struct {
+        const char *name;
+        const char *disable[3], *limit;
+        int n_barred;
+} barred_cases[] = {
+        { "all on", { "0\n", "0\n", "0\n" }, "0\n", 0 },
+        { "deepest off", { "0\n", "0\n", "1\n" }, "0\n", 1 },
+        { "one between off", { "0\n", "1\n", "0\n" }, "0\n", 0 },
+        { "two off", { "0\n", "1\n", "1\n" }, "0\n", 2 },
+        { "all off", { "1\n", "1\n", "1\n" }, "0\n", 2 },
+        { "limit forbids one", { "0\n", "0\n", "0\n" }, "199\n", 1 },
+        { "limit permits all", { "0\n", "0\n", "0\n" }, "200\n", 0 },
+        { "no latency", { "0\n", "0\n", "0\n" }, "n/a\n", 2 },
+        { "both", { "0\n", "1\n", "0\n" }, "50\n", 2 },
+        { "garbage", { "0\n", "0\n", "x\n" }, "what\n", 0 },
+        { "no files", { NULL, NULL, NULL }, NULL, 0 },
+};
+
+/* What is off counts once the CPU has been awake since: it may still sleep in that state. */
+START_TEST(barred_states)
+{
+        static const char *const latencies[] = { "0\n", "10\n", "200\n" };
+        typeof(barred_cases[0]) *c = &barred_cases[_i % (int)G_N_ELEMENTS(barred_cases)];
+        bool any_descriptors = _i < (int)G_N_ELEMENTS(barred_cases);
+        Topology topology = plain_topology(4);
+        g_autoptr(Sensors) sensors = NULL;
+        g_autoptr(Counters) counters = counters_new(4);
+        struct rlimit limit;
+
+        getrlimit(RLIMIT_NOFILE, &limit);
+        limit.rlim_cur = any_descriptors ? 1024 : 24;
+        setrlimit(RLIMIT_NOFILE, &limit);
+        for (int s = 0; s < 3 && c->limit; s++) {
+                put(1, s, "latency", latencies[s]);
+                put(1, s, "disable", "0\n");
+        }
+        if (c->limit)
+                tree_put(&tree, "sys/devices/system/cpu/cpu1/power/pm_qos_resume_latency_us",
+                         "0\n");
+        sensors = sensors_new(tree.root, &topology);
+        read_all(sensors, counters);
+        ck_case(c->name, counters->idle[1].n_barred == 0, "at first");
+        for (int s = 0; s < 3 && c->limit; s++)
+                set(1, s, "disable", c->disable[s]);
+        if (c->limit)
+                tree_set(&tree, "sys/devices/system/cpu/cpu1/power/pm_qos_resume_latency_us",
+                         c->limit);
+        read_all(sensors, counters);
+        ck_case(c->name, counters->idle[1].n_barred == 0, "before it woke up");
+        set(1, 1, "usage", "500\n");
+        read_all(sensors, counters);
+        ck_case(c->name, counters->idle[1].n_barred == c->n_barred, "found %d",
+                counters->idle[1].n_barred);
+}
+END_TEST
+
 START_TEST(cpu_goes_and_returns)
 {
         Topology topology = plain_topology(4);
@@ -273,6 +330,7 @@ int main(void)
         tcase_add_test(tcase, change_is_seen);
         tcase_add_test(tcase, old_kernel);
         tcase_add_loop_test(tcase, bad, 0, G_N_ELEMENTS(bad_cases));
+        tcase_add_loop_test(tcase, barred_states, 0, 2 * G_N_ELEMENTS(barred_cases));
         tcase_add_loop_test(tcase, cpu_goes_and_returns, 0, 2);
         tcase_add_test(tcase, no_states);
         tcase_add_test(tcase, static_facts);
