@@ -20,8 +20,10 @@
 #include "base/number.h"
 #include "client.h"
 #include "estimate.h"
+#include "evaluate/energy-source.h"
 #include "observe.h"
 #include "record.h"
+#include "sense/power.h"
 #include "sleeps-read.h"
 #include "sleeps.h"
 #include "temperature.h"
@@ -46,6 +48,8 @@ typedef struct Recorder {
         RecordingFile *file;
         RecordingCpu *cpus; /* by CPU number */
         RecordDaemon *daemon;
+        EnergySource source;
+        BatteryMeter battery;
         PowerTable *table;    /* NULL: none, or energy is measured */
         SleepsReader *sleeps; /* NULL: not asked for */
         Temperatures temperatures;
@@ -98,10 +102,7 @@ static void put_facts(Recorder *recorder, char *const *command)
         put_fact_of(recorder, "kernel", "proc/sys/kernel/osrelease");
         put_fact_of(recorder, "boot_id", "proc/sys/kernel/random/boot_id");
         put_cpu_model(recorder);
-        recording_fact(sampler, "energy_source",
-                       recorder->watch->energy_error == 0 ? "rapl"
-                       : recorder->table                  ? "estimate"
-                                                          : "none");
+        recording_fact(sampler, "energy_source", energy_source_text(recorder->source));
         if (command[0]) {
                 g_autofree char *line = g_strjoinv(" ", (char **)command);
 
@@ -189,6 +190,14 @@ static void put_power(Recorder *recorder)
                 put_watts(recorder, "", watch->package_watts);
                 put_watts(recorder, "-core", watch->core_watts);
                 put_watts(recorder, "-dram", watch->dram_watts);
+        }
+        if (recorder->source == ENERGY_SOURCE_BATTERY) {
+                double watts = battery_watts(&recorder->battery, recorder->ctl->root,
+                                             (uint64_t)clock_usec(CLOCK_BOOTTIME));
+
+                if (isfinite(watts))
+                        recording_sample_number(recorder->sampler, "power_watts", "battery", "W", 3,
+                                                watts);
         }
         for (int p = 0; recorder->table && p < watch->topology->n_packages; p++) {
                 g_autofree char *package = g_strdup_printf("package-%d", p);
@@ -370,6 +379,7 @@ static int complain_open(const RecordAsks *asks, int r)
 
 static int recorder_init(Recorder *recorder, Ctl *ctl, const RecordAsks *asks)
 {
+        BatteryReading battery;
         int r;
 
         *recorder = (Recorder){ .ctl = ctl,
@@ -394,6 +404,10 @@ static int recorder_init(Recorder *recorder, Ctl *ctl, const RecordAsks *asks)
                 recorder->cpus[cpu] = recording_cpu_unknown;
         if (recorder->watch->energy_error < 0)
                 recorder->table = estimate_table(ctl, NULL, false);
+        recorder->source = recorder->watch->energy_error == 0       ? ENERGY_SOURCE_RAPL
+                           : recorder->table                        ? ENERGY_SOURCE_ESTIMATE
+                           : battery_read(ctl->root, &battery) == 0 ? ENERGY_SOURCE_BATTERY
+                                                                    : ENERGY_SOURCE_NONE;
         if (asks->sleeps)
                 begin_sleeps(recorder);
         temperatures_init(&recorder->temperatures, ctl->root);

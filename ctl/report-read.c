@@ -358,7 +358,7 @@ static bool is_package(const char *domain)
 static void put_power(Reading *reading, const RecordedTable *machine, size_t row, double seconds)
 {
         static const char *const columns[] = { "power_watts", "estimated_watts" };
-        double total = NAN;
+        double total = NAN, battery = NAN;
         int packages = 0, drawn = 0;
 
         for (size_t k = 0; k < G_N_ELEMENTS(columns) && !packages; k++)
@@ -373,13 +373,16 @@ static void put_power(Reading *reading, const RecordedTable *machine, size_t row
                         if (!(watts >= 0))
                                 continue;
                         name = g_strconcat(k ? "~" : "", column->of, NULL);
-                        if (is_package(column->of)) {
+                        if (is_package(column->of))
                                 total = packages++ ? total + watts : watts;
-                        }
+                        else if (g_str_equal(column->of, "battery"))
+                                battery = watts;
                         if (drawn++ < REPORT_SERIES - 1)
                                 put(reading, REPORT_POWER, PLOT_LINE, name, watts);
                 }
         if (packages == 0)
+                total = battery;
+        if (isnan(total))
                 return;
         if (packages > 1)
                 put(reading, REPORT_POWER, PLOT_LINE, "all packages", total);

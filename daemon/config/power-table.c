@@ -106,28 +106,31 @@ static double cpu_watts(const PowerTable *table, const IdleTable *idle, const Re
         return watts;
 }
 
+double power_table_package_watts(const PowerTable *table, const Topology *topology,
+                                 const IdleTable *idle, const Snapshot *snapshot, int package)
+{
+        double watts = 0;
+        int n = 0;
+
+        CPUSET_FOREACH(cpu, &snapshot->cpus) {
+                const Residency *seen = &snapshot->residency[cpu];
+
+                if (topology->cpus[cpu].package != package || seen->n_states == 0 ||
+                    seen->n_states != idle[cpu].n_states)
+                        continue;
+                watts += cpu_watts(table, &idle[cpu], seen);
+                n++;
+        }
+        return n > 0 ? watts / n : NAN;
+}
+
 double power_table_watts(const PowerTable *table, const Topology *topology, const IdleTable *idle,
                          const Snapshot *snapshot)
 {
         double sum = 0;
 
-        for (int package = 0; package < topology->n_packages; package++) {
-                double watts = 0;
-                int n = 0;
-
-                CPUSET_FOREACH(cpu, &snapshot->cpus) {
-                        const Residency *seen = &snapshot->residency[cpu];
-
-                        if (topology->cpus[cpu].package != package || seen->n_states == 0 ||
-                            seen->n_states != idle[cpu].n_states)
-                                continue;
-                        watts += cpu_watts(table, &idle[cpu], seen);
-                        n++;
-                }
-                if (n == 0)
-                        return NAN;
-                sum += watts / n;
-        }
+        for (int package = 0; package < topology->n_packages; package++)
+                sum += power_table_package_watts(table, topology, idle, snapshot, package);
         return sum;
 }
 

@@ -57,9 +57,12 @@ double power_table_find(const PowerTable *table, const char *state);
 double power_table_price(const PowerTable *table, const char *const *states, const double *shares,
                          size_t n, double *ret_unknown);
 
-/* The watts of all packages of `topology` over the interval of `snapshot`, which has
- * SENSE_RESIDENCY; `idle` has the names of states, by CPU number. NaN: of some package no CPU was
- * seen. */
+/* The watts of a package of `topology` over the interval of `snapshot`, which has SENSE_RESIDENCY;
+ * `idle` has the names of states, by CPU number. NaN: none of its CPUs was seen. */
+double power_table_package_watts(const PowerTable *table, const Topology *topology,
+                                 const IdleTable *idle, const Snapshot *snapshot, int package);
+
+/* Those of all packages. NaN: of some package no CPU was seen. */
 double power_table_watts(const PowerTable *table, const Topology *topology, const IdleTable *idle,
                          const Snapshot *snapshot);
 

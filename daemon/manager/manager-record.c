@@ -18,10 +18,12 @@
 
 #include "base/cpuset-text.h"
 #include "base/log.h"
+#include "config/power-table.h"
 #include "manager/manager-parts.h"
 #include "model/topology-build.h"
 #include "recording/file.h"
 #include "recording/sample.h"
+#include "sense/power.h"
 #include "sense/sensor.h"
 
 #define FILE_NAME     "idled.rec"
@@ -48,6 +50,9 @@ typedef struct Recorder {
         RecordingSampler *sampler;
         RecordingCpu *cpus;  /* by CPU number */
         CpuSet online;       /* as recorded */
+        IdleTable *idle;     /* of these CPUs, by CPU number */
+        EnergySource source; /* as recorded */
+        BatteryMeter battery;
         uint64_t transition; /* number of the last one that was recorded */
         GHashTable *holds;   /* number of a hold: what was recorded of it */
         char *profile;
@@ -261,16 +266,16 @@ void manager_record_changes(Manager *manager, unsigned changes)
 static void put_machine(const Manager *manager, Recorder *recorder)
 {
         const Topology *topology = manager->machine.topology;
-        g_autofree IdleTable *tables = NULL;
         g_autofree char *cpus = NULL;
 
         if (cpuset_equal(&topology->online, &recorder->online))
                 return;
-        tables = g_new0(IdleTable, (gsize)topology->n_cpus);
+        g_free(recorder->idle);
+        recorder->idle = g_new0(IdleTable, (gsize)topology->n_cpus);
         CPUSET_FOREACH(cpu, &topology->online)
-                tables[cpu].n_states = idle_states_read(manager->setup.root, cpu,
-                                                        tables[cpu].states);
-        recording_machine(recorder->sampler, topology, tables);
+                recorder->idle[cpu].n_states = idle_states_read(manager->setup.root, cpu,
+                                                                recorder->idle[cpu].states);
+        recording_machine(recorder->sampler, topology, recorder->idle);
         cpus = cpuset_format(&topology->online);
         if (!cpuset_is_empty(&recorder->online))
                 add_event(recorder, "cpus", cpus, NULL);
@@ -324,16 +329,46 @@ static void put_daemon(const Manager *manager, Recorder *recorder)
                                 (double)clock_usec(CLOCK_PROCESS_CPUTIME_ID));
 }
 
+/* What energy comes from, again if a reload changed it. */
+static void put_source(const Manager *manager, Recorder *recorder, bool first)
+{
+        EnergySource source = manager_energy_source(manager);
+
+        if (source == recorder->source && !first)
+                return;
+        recorder->source = source;
+        recording_fact(recorder->sampler, "energy_source", energy_source_text(source));
+}
+
+static void put_watts(Recorder *recorder, const char *column, const char *domain, double watts)
+{
+        if (isfinite(watts))
+                recording_sample_number(recorder->sampler, column, domain, "W", 3, watts);
+}
+
 static void put_power(const Manager *manager, Recorder *recorder)
 {
+        const Topology *topology = manager->machine.topology;
+        const PowerTable *table = manager->config->power;
         const Snapshot *seen = recorder->snapshot;
         const EnergyDomain *domains;
         int n = MIN(sensors_energy_domains(manager->sensors, &domains), seen->n_energy);
 
         for (int i = 0; i < n && seen->have & SENSE_ENERGY; i++)
                 if (seen->energy[i].valid)
-                        recording_sample_number(recorder->sampler, "power_watts", domains[i].name,
-                                                "W", 3, seen->energy[i].watts);
+                        put_watts(recorder, "power_watts", domains[i].name, seen->energy[i].watts);
+        if (recorder->source == ENERGY_SOURCE_BATTERY)
+                put_watts(recorder, "power_watts", "battery",
+                          battery_watts(&recorder->battery, manager->setup.root,
+                                        clock_usec(CLOCK_BOOTTIME)));
+        if (recorder->source != ENERGY_SOURCE_ESTIMATE || !(seen->have & SENSE_RESIDENCY))
+                return;
+        for (int p = 0; p < topology->n_packages; p++) {
+                g_autofree char *package = g_strdup_printf("package-%d", p);
+
+                put_watts(recorder, "estimated_watts", package,
+                          power_table_package_watts(table, topology, recorder->idle, seen, p));
+        }
 }
 
 static void put_interval(Recorder *recorder, const char *policy, const char *const names[3],
@@ -389,6 +424,7 @@ void manager_record_sample(Manager *manager)
         recording_clocks(recorder->sampler, clock_usec(CLOCK_REALTIME), clock_usec(CLOCK_BOOTTIME),
                          recorder->options.interval_usec);
         put_machine(manager, recorder);
+        put_source(manager, recorder, false);
         fill_cpus(manager, recorder);
         if (!recording_sample(recorder->sampler, recorder->snapshot, recorder->cpus))
                 return;
@@ -421,13 +457,12 @@ static void put_facts(const Manager *manager, Recorder *recorder)
 {
         g_autofree char *interval = g_strdup_printf("%" G_GUINT64_FORMAT,
                                                     recorder->options.interval_usec);
-        bool energy = sensors_have(manager->sensors) & SENSE_ENERGY;
         struct utsname names;
 
         recording_fact(recorder->sampler, "program", "idled");
         recording_fact(recorder->sampler, "version", IDLED_VERSION);
         recording_fact(recorder->sampler, "interval_us", interval);
-        recording_fact(recorder->sampler, "energy_source", energy ? "rapl" : "none");
+        put_source(manager, recorder, true);
         if (uname(&names) < 0)
                 return;
         recording_fact(recorder->sampler, "hostname", names.nodename);
@@ -488,6 +523,7 @@ void manager_record_end(Manager *manager)
         g_hash_table_unref(recorder->holds);
         g_byte_array_unref(recorder->job.contents);
         g_free(recorder->cpus);
+        g_free(recorder->idle);
         g_free(recorder->profile);
         g_free(recorder);
 }

@@ -182,6 +182,22 @@ double battery_joules(const BatteryReading *before, const BatteryReading *after)
         return joules;
 }
 
+double battery_watts(BatteryMeter *meter, int root, uint64_t now_usec)
+{
+        BatteryReading now, before = meter->since;
+        double seconds = (double)(now_usec - meter->since_usec) / 1e6, joules;
+
+        if (battery_read(root, &now) < 0)
+                return NAN;
+        joules = meter->since_usec > 0 ? battery_joules(&before, &now) : NAN;
+        if (isfinite(joules) || meter->since_usec == 0 || !before.discharging || !now.discharging ||
+            before.n != now.n) {
+                meter->since = now;
+                meter->since_usec = now_usec;
+        }
+        return joules / seconds;
+}
+
 static int power_refresh(Power *power, uint64_t now_usec)
 {
         Supplies supplies = { 0 };

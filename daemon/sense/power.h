@@ -10,6 +10,7 @@
 #define IDLED_POWER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* 10 mWh; a battery with finer steps is taken to have these. */
 #define BATTERY_STEP_JOULES 36.0
@@ -32,5 +33,16 @@ int battery_read(int root, BatteryReading *ret_reading);
 /* Joules that the machine drew from its batteries between two readings. NaN: it did not discharge
  * at both, a battery came or went, charge grew, or fewer than BATTERY_STEPS passed. */
 double battery_joules(const BatteryReading *before, const BatteryReading *after);
+
+/* Since when the battery is measured; starts zeroed. */
+typedef struct BatteryMeter {
+        BatteryReading since;
+        uint64_t since_usec; /* 0: never */
+} BatteryMeter;
+
+/* Mean watts since battery_watts() last returned any, which is since BATTERY_STEPS or more; NaN:
+ * not yet, or the battery cannot be read or does not discharge. `now_usec` is CLOCK_BOOTTIME, not
+ * 0. */
+double battery_watts(BatteryMeter *meter, int root, uint64_t now_usec);
 
 #endif

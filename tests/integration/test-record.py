@@ -4,12 +4,14 @@
 import csv
 import io
 import os
+import shutil
 import signal
 import subprocess
 import threading
 
 import dbus
 
+from provetest import BatteryWorld
 from idledtest import TIMEOUT, TestCase, main, wait_until
 
 HOSTILE = 'a game";,\n<b>=1+1'
@@ -169,6 +171,42 @@ class Ring(Recorded):
         self.assertEqual(len(self.events(self.file, 'start')), 3)
         self.assertIn('residency_share POLL', self.rows(self.file)['cpu', 0])
         self.assertIn('power_watts package-0', samples[-1])
+
+    def facts(self):
+        """What was recorded of the energy source, one after the other."""
+        return [row['value'] for (table, _), row in self.rows(self.file).items()
+                if table == 'info' and row['key'] == 'energy_source']
+
+    def test_estimate(self):
+        """Without RAPL, the watts of idle states by the table that is configured; a reload may change it."""
+        shutil.rmtree(os.path.join(self.root, 'sys/devices/virtual/powercap'))
+        self.start('--dry-run')
+        self.write_config('power/mine.conf', '[Power]\nDescription=a test\n[States]\nC0=20\nC1=10\n')
+        self.write_config('idled.conf', self.CONFIG + '[Evaluate]\nPowerTable=mine\n')
+        self.call('Reload')
+        wait_until(lambda: os.path.exists(self.file), 'a frame')
+        self.daemon.stop()
+        self.assertEqual(self.facts()[-1], 'estimate')
+        watts = [float(row['estimated_watts package-0']) for row in self.samples(self.file)
+                 if row.get('estimated_watts package-0')]
+        self.assertGreater(len(watts), 0)
+        for value in watts:
+            self.assertTrue(0 <= value <= 20, value)
+
+    def test_battery(self):
+        """Without RAPL and a table the mean power of the battery, over enough of its steps."""
+        world = BatteryWorld(self.root, lambda root: 2000)
+        world.tell(10000)
+        world.start()
+        self.addCleanup(world.end)
+        self.start('--dry-run')
+        wait_until(lambda: os.path.exists(self.file), 'a frame')
+        self.daemon.stop()
+        self.assertEqual(self.facts(), ['battery'])
+        watts = [float(row['power_watts battery']) for row in self.samples(self.file)
+                 if row.get('power_watts battery')]
+        self.assertGreater(len(watts), 2)
+        self.assertAlmostEqual(sum(watts) / len(watts) / 2000, 1, delta=0.15)
 
     def test_saved(self):
         """What ondemand saves, as soon as its requests serve to."""

@@ -36,15 +36,17 @@ LOADS = {
     "light": "1000:8:60:0.5",
     "often": "1000:12:25:0.2",
     "many": "1000:30:40:0.1",
-    "steps": "3:4:60:0.5 2.5:16:60:0.5 4:2:60:0.5 3.3:10:60:0.5",
-    "curve": "1.6:3:60:0.5 1.6:5:60:0.5 1.6:8:60:0.5 1.6:10:60:0.5 1.6:11:60:0.5 1.6:10:60:0.5 1.6:8:60:0.5 "
-             "1.6:5:60:0.5",
-    "drift": "2.1:3:60:0.5 2.1:5:60:0.5 2.1:7:60:0.5 2.1:9:60:0.5 2.1:11:60:0.5 2.1:13:60:0.5",
+    # These change by themselves, and keep CPUs from deep sleep as "many" does.
+    "steps": "3:12:40:0.1 2.5:48:40:0.1 4:20:40:0.1 3.3:36:40:0.1",
+    "curve": "1.6:15:40:0.1 1.6:20:40:0.1 1.6:30:40:0.1 1.6:40:40:0.1 1.6:45:40:0.1 1.6:40:40:0.1 "
+             "1.6:30:40:0.1 1.6:20:40:0.1",
+    "drift": "2.1:12:40:0.1 2.1:20:40:0.1 2.1:28:40:0.1 2.1:36:40:0.1 2.1:44:40:0.1 2.1:52:40:0.1",
 }
 
 BLOCK_MS, WASHOUT_MS = 1000, 1000
 PAIRS = (6, 6, 12, 6, 24, 6, 12, 6, 6, 6)  # in a measurement by idlectl prove
 TRUTH = (3000, 16)                         # milliseconds of a block, and pairs, where `watch` reads
+TRUTH_CYCLES = 8                           # pairs with blocks of a whole cycle of a load that changes
 SETTLE = 4                                # seconds of load before anything is measured
 
 FUNCTIONS = """
@@ -104,11 +106,17 @@ def run_prove(block_ms, pairs):
             f"--for {seconds}s | tr -d '\\n'")
 
 
-def truth(guest):
+def truth_blocks(load):
+    """Milliseconds of a block, and pairs. What a load changes by itself is not in blocks of a whole cycle."""
+    cycle = sum(float(step.split(":")[0]) for step in LOADS[load].split())
+    return TRUTH if cycle >= 1000 else (round(cycle * 1000), TRUTH_CYCLES)
+
+
+def truth(guest, load):
     """What parking saves by what was drawn: watts, their standard error, and watts without parking."""
     found, *readings = in_guest(guest, f"""
         from=$(wc -l </root/drawn)
-        {run_prove(*TRUTH)}
+        {run_prove(*truth_blocks(load))}
         echo
         tail -n +$((from + 1)) /root/drawn""").split("\n")
     meanwhile = json.loads(found)["power"]
@@ -186,7 +194,7 @@ def measure(lab, arguments, kind, record):
     in_guest(guest, f"begin no {load}; systemd-run -q --unit=watch -p StandardOutput=truncate:/root/drawn "
                     f"bash /share/watch; sleep {SETTLE}")
     for i in range(arguments.truths):
-        found = attempt(lab, f"{title}, truth {i}", truth, guest)
+        found = attempt(lab, f"{title}, truth {i}", truth, guest, kind[1])
         if found:
             record({"kind": title, "what": "truth"} | found)
     for i in range(arguments.runs):

@@ -231,6 +231,37 @@ START_TEST(drained)
 }
 END_TEST
 
+/* Too few steps for a mean count for the next one. */
+START_TEST(mean_watts)
+{
+        static const struct {
+                SupplyText supplies[4];
+                uint64_t seconds;
+                double watts;
+        } rows[] = {
+                { { ENERGY(0, "Discharging", "10000000") }, 100, NAN },
+                { { ENERGY(0, "Discharging", "9900000") }, 130, NAN },  /* 10 of 20 steps */
+                { { ENERGY(0, "Discharging", "9600000") }, 200, 14.4 }, /* 0.4 Wh in 100 s */
+                { { ENERGY(0, "Charging", "9000000") }, 260, NAN },
+                { { ENERGY(0, "Discharging", "9500000") }, 360, NAN },
+                { { ENERGY(0, "Discharging", "9000000") }, 410, 36 },
+        };
+        BatteryMeter meter = { 0 };
+        Tree tree = tree_make();
+
+        for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+                double watts;
+
+                put_supplies(&tree, rows[i].supplies);
+                watts = battery_watts(&meter, tree.root, rows[i].seconds * 1000000);
+                ck_assert_msg(isnan(rows[i].watts) ? isnan(watts)
+                                                   : fabs(watts - rows[i].watts) < 1e-6,
+                              "row %zu: %f W", i, watts);
+        }
+        tree_done(&tree);
+}
+END_TEST
+
 START_TEST(plug_is_pulled)
 {
         static const SupplyText laptop[4] = { MAINS(1), BATTERY(0, "status=Full capacity=100") };
@@ -281,6 +312,7 @@ int main(void)
         tcase_set_timeout(tcase, 30);
         tcase_add_loop_test(tcase, supplies, 0, G_N_ELEMENTS(cases));
         tcase_add_loop_test(tcase, drained, 0, G_N_ELEMENTS(drains));
+        tcase_add_test(tcase, mean_watts);
         tcase_add_test(tcase, plug_is_pulled);
         tcase_add_test(tcase, described_laptop);
         suite_add_tcase(suite, tcase);
