@@ -38,7 +38,7 @@ typedef struct Recorder {
         bool causes;
         GArray *waiting; /* of Line */
         uint64_t written, guessed;
-        int error; /* errno of what could not be written, 0: none */
+        int error; /* the errno with which the file could not be written; 0 */
 } Recorder;
 
 static void take(const struct sleep_record *record, const LedgerCause *cause, void *data)
