@@ -172,6 +172,7 @@ static void add_cpus(Comparison *comparison, int which, const RecordedTable *cpu
         const double *times = recorded_numbers(cpu, "time_usec", NULL);
         size_t end;
 
+        /* Wake-ups are those of all CPUs, whatever states each has; polling is no sleep. */
         for (size_t first = 0; times && first < cpu->n_rows; first = end) {
                 double wakeups = 0, seconds = interval_of(machine, times[first]);
                 bool counted = false;
@@ -185,10 +186,14 @@ static void add_cpus(Comparison *comparison, int which, const RecordedTable *cpu
                         if (column->numbers && g_strv_contains(by_cpu, column->name))
                                 add_value(comparison, which, column->name, column->of, column->unit,
                                           mean);
-                        if (g_str_equal(column->name, "entered") && isfinite(mean)) {
-                                wakeups += mean;
-                                counted = true;
-                        }
+                        if (!g_str_equal(column->name, "entered") || !column->numbers ||
+                            g_str_equal(column->of, "POLL"))
+                                continue;
+                        for (size_t row = first; row < end; row++)
+                                if (isfinite(column->numbers[row])) {
+                                        wakeups += column->numbers[row];
+                                        counted = true;
+                                }
                 }
                 if (counted && seconds > 0)
                         add_value(comparison, which, "wakeups", "", "1/s", wakeups / seconds);
@@ -276,11 +281,14 @@ static json_object *describe_source(const Source *source)
         return object;
 }
 
-static json_object *describe(const Comparison *comparison, bool *ret_differs)
+/* `*ret_status` is that of the verb. Where there are too few samples of anything, it is trouble:
+ * nothing was compared. */
+static json_object *describe(const Comparison *comparison, int *ret_status)
 {
         json_object *answer = json_object_new_object(), *metrics = json_object_new_array();
+        bool differs = false;
+        int judged = 0;
 
-        *ret_differs = false;
         json_put(answer, "a", describe_source(&comparison->sources[0]));
         json_put(answer, "b", describe_source(&comparison->sources[1]));
         for (guint i = 0; i < comparison->metrics->len; i++) {
@@ -301,10 +309,13 @@ static json_object *describe(const Comparison *comparison, bool *ret_differs)
                          isfinite(difference->p) ? json_object_new_boolean(difference->real)
                                                  : NULL);
                 json_object_array_add(metrics, row);
-                *ret_differs |= difference->real;
+                differs |= difference->real;
+                judged += isfinite(difference->p);
         }
         json_put(answer, "metrics", metrics);
-        json_put_bool(answer, "differs", *ret_differs);
+        json_put_int(answer, "metrics_judged", judged);
+        json_put(answer, "differs", judged ? json_object_new_boolean(differs) : NULL);
+        *ret_status = judged == 0 ? EXIT_TROUBLE : differs ? EXIT_DIFFERS : EXIT_SAME;
         return answer;
 }
 
@@ -312,7 +323,7 @@ json_object *diff_ask(Ctl *ctl, int *ret_status)
 {
         Comparison comparison = { .metrics = g_ptr_array_new_with_free_func(metric_free) };
         json_object *answer = NULL;
-        bool read = true, differs;
+        bool read = true;
 
         for (int i = 0; i < 2; i++) {
                 comparison.sources[i].path = ctl->args[i];
@@ -324,8 +335,7 @@ json_object *diff_ask(Ctl *ctl, int *ret_status)
         }
         if (read) {
                 compare_all(&comparison);
-                answer = describe(&comparison, &differs);
-                *ret_status = differs ? EXIT_DIFFERS : EXIT_SAME;
+                answer = describe(&comparison, ret_status);
         } else {
                 *ret_status = EXIT_TROUBLE;
         }
@@ -342,8 +352,18 @@ static char *number_text(json_object *object, const char *key, bool share)
 {
         double value = json_number(object, key, NAN);
 
-        return isfinite(value) ? g_strdup_printf("%.4g", share ? 100 * value : value)
-                               : g_strdup("-");
+        if (!isfinite(value))
+                return g_strdup("-");
+        value *= share ? 100 : 1;
+        return g_strdup_printf(fabs(value) < 1e4 ? "%.4g" : "%.0f", value);
+}
+
+/* Why a row was not judged. */
+static const char *unjudged(json_object *row)
+{
+        return json_int(json_get(row, "a"), "samples", 0) == 0   ? "only in B"
+               : json_int(json_get(row, "b"), "samples", 0) == 0 ? "only in A"
+                                                                 : "too few samples";
 }
 
 static void add_row(Table *table, json_object *row)
@@ -371,7 +391,7 @@ static void add_row(Table *table, json_object *row)
                 table_cellf(table, style, "%s to %s", low, high);
         else
                 table_cell(table, style, "-");
-        table_cell(table, style, real ? "real" : known ? "" : "too few samples");
+        table_cell(table, style, real ? "real" : known ? "" : unjudged(row));
 }
 
 /* Facts of both that differ, but for those that always do. */
@@ -414,6 +434,7 @@ void diff_show(const Ctl *ctl, json_object *answer)
                 add_row(table, row);
         table_print(table, &ctl->screen);
         screen_line(&ctl->screen, STYLE_TITLE, "%s",
-                    json_true(answer, "differs") ? "The recordings differ."
-                                                 : "No difference is more than chance.");
+                    !json_get(answer, "differs")   ? "There are too few samples to compare."
+                    : json_true(answer, "differs") ? "The recordings differ."
+                                                   : "No difference is more than chance.");
 }

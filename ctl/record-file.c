@@ -385,7 +385,6 @@ static int recorder_init(Recorder *recorder, Ctl *ctl, const RecordAsks *asks)
         *recorder = (Recorder){ .ctl = ctl,
                                 .path = asks->file,
                                 .interval_usec = ctl->interval_usec ?: INTERVAL_USEC };
-        recorder->interval_usec = MAX(recorder->interval_usec, READING_USEC);
         r = watch_new(ctl->root, &recorder->watch);
         if (r < 0)
                 return complain("%s: no CPUs can be read: %s",

@@ -38,6 +38,7 @@ typedef struct Recorder {
         bool causes;
         GArray *waiting; /* of Line */
         uint64_t written, guessed;
+        int error; /* the errno with which the file could not be written; 0 */
 } Recorder;
 
 static void take(const struct sleep_record *record, const LedgerCause *cause, void *data)
@@ -122,12 +123,16 @@ static void write_lines(Recorder *recorder, uint64_t horizon)
         g_array_remove_range(waiting, 0, n);
 }
 
+/* False when the file cannot be written, which ends the recording unless a command runs. */
 static bool empty(void *data)
 {
         Recorder *recorder = data;
 
         write_lines(recorder, recorder->backend->take(recorder->ledger, take, recorder));
-        return true;
+        if (!ferror(recorder->file))
+                return true;
+        recorder->error = recorder->error ?: errno;
+        return false;
 }
 
 static int open_ledger(const Ctl *ctl, Recorder *recorder)
@@ -227,8 +232,11 @@ json_object *record_idle_ask(Ctl *ctl, int *ret_status)
         answer = record(ctl, &recorder, ret_status);
         recorder.backend->close(recorder.ledger);
         g_array_free(recorder.waiting, TRUE);
-        if (ferror(recorder.file) || fflush(recorder.file) != 0)
-                *ret_status = complain("%s: %s", ctl->sleeps.file, g_strerror(errno));
+        if (fflush(recorder.file) != 0)
+                recorder.error = recorder.error ?: errno;
+        if (recorder.error || ferror(recorder.file))
+                *ret_status = complain("%s: %s", ctl->sleeps.file,
+                                       g_strerror(recorder.error ?: EIO));
         if (!is_standard_output(ctl))
                 fclose(recorder.file);
         return answer;

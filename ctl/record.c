@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "model/snapshot.h"
 
 #define AGE_LEAST_USEC (60u * 1000 * 1000)
 
@@ -96,6 +97,9 @@ int record_check(const Ctl *ctl, const Verb *verb)
                                             "--max-age, --max-size and --sleeps with it");
         if (!ctl->sleeps.file && ctl->sleeps.causes)
                 return complain_usage(verb, "--causes: expected --idle with it");
+        if (ctl->interval_usec && ctl->interval_usec < READING_USEC)
+                return complain_usage(verb, "--interval: expected a duration from %dms to 1h",
+                                      READING_USEC / 1000);
         if (!ctl->sleeps.file && ctl->n_args == 0)
                 return complain_usage(verb, "record: expected FILE, or --idle FILE");
         return EXIT_FINE;

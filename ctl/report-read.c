@@ -40,6 +40,21 @@ typedef struct Tally {
         double parked_cores;
 } Tally;
 
+/* How long a reading of power is shown in samples that have none; energy is read once a second. */
+#define POWER_HELD_SECONDS 2
+
+/* The last reading of power. Samples may be shorter than the time between two readings. */
+typedef struct LastPower {
+        GArray *values; /* of HeldValue */
+        double unread;  /* seconds of samples since then that had no reading */
+        double end;     /* of the last sample that was seen */
+} LastPower;
+
+typedef struct HeldValue {
+        size_t column;
+        double watts;
+} HeldValue;
+
 /* A value over all of the recording. */
 typedef struct Mean {
         double sum, seconds;
@@ -57,6 +72,7 @@ typedef struct Reading {
         unsigned steps_back;                    /* of the clock */
         double wakeups, wakeup_seconds;
         Mean parked, parked_cores, busy;
+        LastPower power;
         bool any_energy, any_states, any_parked, any_estimate;
 } Reading;
 
@@ -354,8 +370,22 @@ static bool is_package(const char *domain)
                domain[n + strspn(domain + n, "0123456789")] == '\0';
 }
 
-/* The power of the domains in one row, and of all packages. */
-static void put_power(Reading *reading, const RecordedTable *machine, size_t row, double seconds)
+static void put_watts(Reading *reading, const char *name, double watts)
+{
+        HeldValue value = {
+                .column = report_column(reading->report, REPORT_POWER, PLOT_LINE, name),
+                .watts = watts,
+        };
+
+        if (value.column == REPORT_NO_COLUMN)
+                return;
+        reduced_put(reading->report->samples, value.column, watts);
+        g_array_append_val(reading->power.values, value);
+}
+
+/* The power of the domains in one row. Returns that of all packages, else of the
+ * battery; NAN: the row has neither. */
+static double put_domains(Reading *reading, const RecordedTable *machine, size_t row)
 {
         static const char *const columns[] = { "power_watts", "estimated_watts" };
         double total = NAN, battery = NAN;
@@ -370,25 +400,50 @@ static void put_power(Reading *reading, const RecordedTable *machine, size_t row
                         if (!column->numbers || !g_str_equal(column->name, columns[k]))
                                 continue;
                         watts = column->numbers[row];
-                        if (!(watts >= 0))
+                        if (!(watts >= 0) || !isfinite(watts))
                                 continue;
+                        if (drawn == 0)
+                                g_array_set_size(reading->power.values, 0);
                         name = g_strconcat(k ? "~" : "", column->of, NULL);
                         if (is_package(column->of))
                                 total = packages++ ? total + watts : watts;
                         else if (g_str_equal(column->of, "battery"))
                                 battery = watts;
                         if (drawn++ < REPORT_SERIES - 1)
-                                put(reading, REPORT_POWER, PLOT_LINE, name, watts);
+                                put_watts(reading, name, watts);
                 }
-        if (packages == 0)
-                total = battery;
-        if (isnan(total))
-                return;
         if (packages > 1)
-                put(reading, REPORT_POWER, PLOT_LINE, "all packages", total);
+                put_watts(reading, "all packages", total);
+        return packages > 0 ? total : battery;
+}
+
+/* Power in one row. A reading is the mean since the one before it, so its energy is that of all
+ * samples since then; a gap in the recording is not counted. */
+static void put_power(Reading *reading, const RecordedTable *machine, size_t row, double seconds)
+{
+        LastPower *power = &reading->power;
+        double end = reading->last, watts;
+
+        if (!(end - seconds - power->end < seconds / 2)) {
+                power->unread = 0;
+                g_array_set_size(power->values, 0);
+        }
+        power->end = end;
+        power->unread += seconds;
+        watts = put_domains(reading, machine, row);
+        if (!isfinite(watts)) {
+                for (guint i = 0; i < power->values->len && power->unread < POWER_HELD_SECONDS;
+                     i++) {
+                        const HeldValue *held = &g_array_index(power->values, HeldValue, i);
+
+                        reduced_put(reading->report->samples, held->column, held->watts);
+                }
+                return;
+        }
         reading->any_energy = true;
-        reading->report->joules += total * seconds;
-        reading->report->joules_seconds += seconds;
+        reading->report->joules += watts * power->unread;
+        reading->report->joules_seconds += power->unread;
+        power->unread = 0;
 }
 
 static ReportSaving *saving_of(Report *report, const char *policy)
@@ -665,6 +720,15 @@ static void summarize(Reading *reading)
                 report_note(report, "Nothing of idled was recorded: %s.", daemon);
         else if (!reading->any_parked && reduced_samples(report->samples))
                 report_note(report, "The recording does not say which CPUs were parked.");
+        else if (reading->any_parked && reading->parked.seconds < 0.99 * report->seconds) {
+                g_autofree char *known = text_duration(reading->parked.seconds);
+                g_autofree char *all = text_duration(report->seconds);
+
+                report_note(report,
+                            "idled ran for %s of %s. What is said about parked CPUs is about that "
+                            "time.",
+                            known, all);
+        }
         if (reduced_samples(report->samples) == 0)
                 report_note(report, "The recording has no samples.");
         else if (!reading->any_energy)
@@ -700,6 +764,8 @@ static void source_free(gpointer data)
 static void reading_init(Reading *reading, Report *report)
 {
         *reading = (Reading){ .report = report, .last = NAN };
+        reading->power.values = g_array_new(FALSE, FALSE, sizeof(HeldValue));
+        reading->power.end = NAN;
         reading->states = g_array_new(FALSE, TRUE, sizeof(State));
         g_array_set_clear_func(reading->states, state_clear);
         reading->cores = g_hash_table_new(NULL, NULL);
@@ -711,6 +777,7 @@ static void reading_init(Reading *reading, Report *report)
 
 static void reading_done(Reading *reading)
 {
+        g_array_unref(reading->power.values);
         g_array_unref(reading->states);
         g_hash_table_unref(reading->cores);
         g_hash_table_unref(reading->sources);

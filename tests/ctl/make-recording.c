@@ -7,7 +7,9 @@
  * usage: make-recording KIND CPUS SECONDS FILE
  *
  * KIND: usual, costly (with parking that costs), bare (no RAPL, no cpuidle, no idled), hostile
- * (names), wild (gaps, a clock that goes back, rows that make no sense), empty (facts alone)
+ * (names), wild (gaps, a clock that goes back, rows that make no sense), empty (facts alone),
+ * quick (five samples a second of which one has power, 12 W; each CPU enters a state, which not
+ * every CPU has, 100 times a second)
  */
 #include <fcntl.h>
 #include <math.h>
@@ -354,6 +356,32 @@ static double time_of(const Maker *maker, int second)
                (second > maker->seconds / 2 ? 3600e6 : 0);
 }
 
+static bool put_quick(Maker *maker)
+{
+        for (int i = 1; i <= 5 * maker->seconds; i++) {
+                RecordingTable *machine = recording_table(maker->batch, "machine");
+                RecordingTable *table = recording_table(maker->batch, "cpu");
+                int key = recording_key(table, "cpu", "");
+                double usec = BEGIN_USEC + 2e5 * i;
+
+                begin_row(machine, usec);
+                number(machine, "interval_usec", NULL, 2e5);
+                if (i % 5 == 0)
+                        number(machine, "power_watts", "package-0", 12);
+                for (int cpu = 0; cpu < maker->cpus; cpu++) {
+                        const char *state = state_names[cpu % 2 ? 2 : 3];
+
+                        begin_row(table, usec);
+                        recording_put(table, key, cpu);
+                        number(table, "busy_share", NULL, 0.1);
+                        number(table, "residency_share", state, 0.9);
+                        number(table, "entered", state, 20);
+                        number(table, "entered", state_names[0], 7);
+                }
+        }
+        return flush(maker, BEGIN_USEC + 1e6 * maker->seconds);
+}
+
 static bool put_all(Maker *maker)
 {
         for (int second = 1; second <= maker->seconds; second++) {
@@ -402,6 +430,8 @@ int main(int argc, char **argv)
         if (is(&maker, "empty")) {
                 put_event(&maker, BEGIN_USEC, "start", NULL, NULL);
                 good = flush(&maker, BEGIN_USEC);
+        } else if (is(&maker, "quick")) {
+                good = put_quick(&maker);
         } else {
                 good = put_all(&maker);
         }

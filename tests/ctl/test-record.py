@@ -211,8 +211,10 @@ class Diff(Recording):
         before = self.make("a.rec", "0.2")
         self.set_running(7)
         result = self.run_ctl("diff", before, self.make("b.rec", "0.2"), "--json")
-        self.assertEqual(result.returncode, 0)
-        self.assertIsNone(self.metric(json.loads(result.stdout), "running")["real"])
+        self.assertEqual(result.returncode, 2)
+        answer = json.loads(result.stdout)
+        self.assertIsNone(self.metric(answer, "running")["real"])
+        self.assertEqual((answer["metrics_judged"], answer["differs"]), (0, None))
 
     def test_no_recording(self):
         file = self.make("a.rec", "0.2")

@@ -149,6 +149,18 @@ class Pages(TestCase):
         last = [r for r in values["machine", "saved_joules"]][-1]
         self.assertAlmostEqual(saving["saved_joules"], float(last["value"]), delta=0.1)
 
+    def test_quick(self):
+        """Power that is read less often than samples are taken is the power of all of them."""
+        recording = str(make_recording(self.directory, "quick", 8, 10))
+        result = self.run_ctl("report", "--json", "--output", f"{self.directory}/p.html", recording)
+        answer, = json.loads(result.stdout)["recordings"]
+        self.assertAlmostEqual(answer["watts_mean"], 12, delta=0.001)
+        self.assertAlmostEqual(answer["joules"], 120, delta=0.1)
+        self.assertAlmostEqual(answer["wakeups_per_second"], 800, delta=0.1)
+        compared = json.loads(self.run_ctl("diff", "--json", recording, recording).stdout)
+        wakeups, = (m for m in compared["metrics"] if m["name"] == "wakeups")
+        self.assertAlmostEqual(wakeups["a"]["mean"], 800, delta=0.1)
+
     def test_table(self):
         recording = make_recording(self.directory, "usual", 16, 300)
         result = self.run_ctl("report", "--output", f"{self.directory}/p.html", str(recording))
