@@ -61,11 +61,12 @@ class OwnGroup:
         group = group or self.group
         wait_until(lambda: self.knob(group) == value, '%s to have CPUs %s' % (group.name, value))
 
-    def park(self):
-        """Keeps the group off CPU 1, or skips the test where that cannot be."""
-        self.call('SetIdleMask', '1')
+    def park(self, cpu=1):
+        """Keeps the group off the CPU, or skips the test where that cannot be."""
+        self.call('SetIdleMask', str(cpu))
         if not self.get('Parked'):
-            self.skipTest('this machine keeps CPU 1: ' + self.call('Explain')[1]['text'])
+            self.skipTest('this machine keeps CPU %d: %s'
+                          % (cpu, self.call('Explain')[cpu]['text']))
 
 
 def main_on_cpusets():

@@ -50,7 +50,7 @@ class Pause(Control):
         self.ctl('pause', '--for', '50ms')
         wait_until(lambda: not self.get('Paused'), 'the end of the time')
         wait_until(lambda: self.get('IdleMask') == '7', 'control again')
-        self.assertTrue([c for c in changes if 'PauseDetails' in c[2]], 'it is signalled')
+        wait_until(lambda: [c for c in changes if 'PauseDetails' in c[2]], 'a signal of the end')
 
     def test_replaces(self):
         """A user's second pause takes the place of the first, and its time."""

@@ -48,8 +48,8 @@ class Pinned(OwnGroup, TestCase):
 
     def test_mask_goes_elsewhere(self):
         """Without a pinned task it does."""
-        self.call('SetIdleMask', '1')
-        self.call('SetIdleMask', '0')
+        self.park(1)
+        self.park(0)
         self.assertEqual(self.knob(), '1')
 
     def test_pinned_after_the_last_look(self):
