@@ -95,6 +95,8 @@ static void add_policy(GString *text, const char *policy, bool acts)
                 g_string_append(text, " while paused");
         else if (g_str_equal(policy, "safety"))
                 g_string_append(text, " for safety");
+        else if (g_str_equal(policy, "window"))
+                g_string_append(text, " in a window");
         else
                 g_string_append_printf(text, acts ? " by %s" : " (%s)", policy);
 }

@@ -5,7 +5,9 @@
  *
  * Each terminal has its own watch: since 2025 kernels report nothing about special files to
  * watchers of their directory. The directory of pseudo-terminals is watched for new ones. The
- * master's end (ptmx) is left out, because a terminal emulator reads output from it.
+ * master's end (ptmx) is left out, because a terminal emulator reads output from it. Serial and
+ * other lines (ttyS0, hvc0) are watched if they are consoles of the kernel: on others there may be
+ * a device that never stops sending.
  *
  * The descriptor stays open while idled does not listen to it. The kernel merges equal consecutive
  * events, so that hours of typing leave a few in the queue.
@@ -17,7 +19,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -26,10 +30,11 @@
 #include "base/number.h"
 
 #define PTS        "pts"
+#define CONSOLES   "sys/class/tty/console/active" /* of the kernel: "tty0 ttyS0" */
 #define GRAIN_USEC (8 * G_USEC_PER_SEC)
 
 struct Terminals {
-        int dev; /* the directory */
+        int root, dev; /* directories; the first is the caller's */
         int inotify;
         int pts;           /* watch of the directory of pseudo-terminals; -1: there is none */
         GHashTable *names; /* watch -> "pts/0" */
@@ -56,6 +61,14 @@ static void watch_terminal(Terminals *terminals, const char *name)
                 g_hash_table_replace(terminals->names, GINT_TO_POINTER(wd), g_strdup(name));
 }
 
+/* True for tty0, tty1, ... */
+static bool is_virtual(const char *name)
+{
+        int number;
+
+        return g_str_has_prefix(name, "tty") && int_parse(name + strlen("tty"), &number) >= 0;
+}
+
 static void watch_pts(Terminals *terminals, const char *entry)
 {
         g_autofree char *name = g_strconcat(PTS "/", entry, NULL);
@@ -65,12 +78,25 @@ static void watch_pts(Terminals *terminals, const char *entry)
                 watch_terminal(terminals, name);
 }
 
+/* Virtual consoles are watched already; tty0 is the one that is shown. */
+static void watch_consoles(Terminals *terminals)
+{
+        g_autofree char *text = NULL;
+        g_auto(GStrv) names = NULL;
+
+        if (file_read(terminals->root, CONSOLES, &text) < 0)
+                return;
+        names = g_strsplit_set(text, " \n", -1);
+        for (char **name = names; *name; name++)
+                if (**name && !strchr(*name, '/') && !is_virtual(*name))
+                        watch_terminal(terminals, *name);
+}
+
 static void watch_all(Terminals *terminals)
 {
         _dir_ DIR *pts = NULL;
         _dir_ DIR *dev = NULL;
         struct dirent *entry;
-        int number;
 
         terminals->pts = watch(terminals, PTS, IN_CREATE | IN_ONLYDIR);
         pts = dir_open(terminals->dev, PTS);
@@ -78,15 +104,16 @@ static void watch_all(Terminals *terminals)
                 watch_pts(terminals, entry->d_name);
         dev = dir_open(terminals->dev, ".");
         while (dev && (entry = readdir(dev)))
-                if (g_str_has_prefix(entry->d_name, "tty") &&
-                    int_parse(entry->d_name + strlen("tty"), &number) >= 0 && number > 0)
+                if (is_virtual(entry->d_name) && !g_str_equal(entry->d_name, "tty0"))
                         watch_terminal(terminals, entry->d_name);
+        watch_consoles(terminals);
 }
 
 int terminals_new(int root, Terminals **ret_terminals)
 {
         g_autoptr(Terminals) terminals = g_new0(Terminals, 1);
 
+        terminals->root = root;
         terminals->inotify = -1;
         terminals->names = g_hash_table_new_full(NULL, NULL, NULL, g_free);
         terminals->dev = openat(root, "dev", O_PATH | O_DIRECTORY | O_CLOEXEC);

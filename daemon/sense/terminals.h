@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Input that programs read from terminals: pseudo-terminals and virtual consoles.
+ * Input that programs read from terminals: pseudo-terminals, virtual consoles and consoles of the
+ * kernel, such as ttyS0 of a server and hvc0 of a guest.
  */
 #ifndef IDLED_TERMINALS_H
 #define IDLED_TERMINALS_H
@@ -10,7 +11,8 @@
 
 typedef struct Terminals Terminals;
 
-/* Watches dev/pts and dev/tty1, tty2, ... below `root` from now on. */
+/* Watches dev/pts, dev/tty1, tty2, ... and the kernel's consoles below `root` from now on; `root`
+ * stays open for as long. */
 int terminals_new(int root, Terminals **ret_terminals);
 void terminals_free(Terminals *terminals);
 

@@ -11,8 +11,9 @@ import re
 import shutil
 import signal
 import subprocess
+import time
 
-from idledtest import PATH, TIMEOUT, TestCase, main, wait_until
+from idledtest import PATH, TIMEOUT, TestCase, main, needs_root, wait_until
 
 MUTATIONS = {
     'garbage': lambda old: b'\xff\xfe%n;[]{}\x1b[2J -1-,,9-0 \x00 0x7f\n',
@@ -126,6 +127,41 @@ class Fifos(TestCase):
         self.assertEqual(self.get('ChosenProfile'), '')
         self.call('SetProfile', 'balanced')
         self.assertEqual(self.get('ChosenProfile'), 'balanced')
+
+
+@needs_root
+class FullRun(TestCase):
+    """/run is full, so nothing may be changed; when it has space again, idled goes on by itself."""
+
+    CONFIG = '[Daemon]\nPolicies=userspace quiet\n'
+    KNOB = 'proc/sys/vm/stat_interval'
+    SCRIPT = 'mount -t tmpfs -o size=4k none "$0" && head -c 4096 /dev/zero >"$0/filler" && exec "$@"'
+
+    def test_space_again(self):
+        path = os.path.join(self.root, self.KNOB)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, 'w', encoding='ascii') as file:
+            file.write('1\n')
+        run = os.path.join(self.directory, 'run')
+        os.mkdir(run)
+        self.PREFIX = ['unshare', '--mount', 'sh', '-c', self.SCRIPT, run]
+        if subprocess.run([*self.PREFIX, 'true'], check=False, stderr=subprocess.DEVNULL).returncode:
+            self.skipTest('no mount namespaces')
+
+        def knob():
+            with open(path, encoding='ascii') as file:
+                return file.read().strip()
+
+        self.start()
+        self.set_idle_mask('6-7')
+        self.daemon.wait_log('No space left on device')
+        self.assertEqual(knob(), '1')
+        self.assertNotEqual(self.get('Degraded'), [])
+        os.remove('/proc/%d/root%s/filler' % (self.daemon.process.pid, run))
+        end = time.monotonic() + 90  # a check once a minute
+        while knob() == '1' and time.monotonic() < end:
+            time.sleep(0.5)
+        self.assertEqual((knob(), self.get('Degraded')), ('60', []))
 
 
 class AtTheStart(TestCase):

@@ -107,7 +107,8 @@ class Slice(WithSystemd, TestCase):
         self.assertEqual(self.daemon.count_log('resource busy'), 0)
 
     def make_masks(self):
-        """The masks of unbound workqueues. Returns a function that reads the first."""
+        """The masks of unbound workqueues, as kernels have them that follow partitions. Returns a function that
+        reads the first."""
         masks = os.path.join(self.root, 'sys/devices/virtual/workqueue')
         os.makedirs(masks)
         for name, text in ('cpumask', 'ff\n'), ('cpumask_isolated', '00\n'):

@@ -168,6 +168,7 @@ static const struct {
         { "2-3", "ondemand", "2-3 parked by ondemand: " FEWER },
         { "", "pause", "nothing parked while paused: " FEWER },
         { NULL, "safety", "nothing parked for safety: " FEWER },
+        { NULL, "window", "nothing parked in a window: " FEWER },
         { "", NULL, "nothing parked: " FEWER },
         { "", "", "nothing parked: " FEWER },
 };

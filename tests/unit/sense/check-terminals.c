@@ -15,10 +15,11 @@ static Terminals *terminals;
 
 static void setup(void)
 {
-        static const char *const names[] = { "pts/0", "pts/7", "pts/ptmx", "tty",
-                                             "tty0",  "tty1",  "ttyS0",    "null" };
+        static const char *const names[] = { "pts/0", "pts/7", "pts/ptmx", "tty",  "tty0",
+                                             "tty1",  "ttyS0", "ttyS1",    "hvc0", "null" };
 
         tree = tree_make();
+        tree_put(&tree, "sys/class/tty/console/active", "tty0 hvc0 ttyS0 ../null ttyUSB0\n");
         for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
                 g_autofree char *path = g_strconcat("dev/", names[i], NULL);
 
@@ -38,7 +39,8 @@ static const struct {
         const char *file, *seen; /* NULL: nothing */
 } cases[] = {
         { "pts/0", "pts/0" }, { "pts/7", "pts/7" }, { "tty1", "tty1" }, { "pts/ptmx", NULL },
-        { "tty", NULL },      { "tty0", NULL },     { "ttyS0", NULL },  { "null", NULL },
+        { "ttyS0", "ttyS0" }, { "hvc0", "hvc0" },   { "tty", NULL },    { "tty0", NULL },
+        { "ttyS1", NULL },    { "null", NULL },
 };
 
 START_TEST(reading)
@@ -83,6 +85,8 @@ START_TEST(last_input)
         ck_assert_int_eq(utimensat(tree.root, "dev/pts/0", early, 0), 0);
         ck_assert_int_eq(utimensat(tree.root, "dev/pts/7", late, 0), 0);
         ck_assert_int_eq(utimensat(tree.root, "dev/tty1", early, 0), 0);
+        ck_assert_int_eq(utimensat(tree.root, "dev/ttyS0", early, 0), 0);
+        ck_assert_int_eq(utimensat(tree.root, "dev/hvc0", early, 0), 0);
         ck_assert_uint_eq(terminals_last_input(terminals), 2008 * (uint64_t)G_USEC_PER_SEC);
 }
 END_TEST

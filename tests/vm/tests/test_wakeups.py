@@ -6,7 +6,8 @@ import unittest
 import lab
 from kernel import CPU
 
-SECONDS = 60
+# The same guest differs by two a second from minute to minute.
+SECONDS = 300
 # Until idled calls the machine quiet, and some time for the tick that does.
 SETTLE = 45
 
@@ -72,9 +73,9 @@ class Wakeups(lab.IdledTest):
         print(f"{alone:.1f} wake-ups a second without idled, {parked:.1f} while it parks CPUs 2-3, {soon:.1f} "
               "in the first half minute")
         self.assertEqual(self.string("Parked"), "2-3")
-        # A PSI trigger alone makes 8 to 14 a second; it is there for half a minute after activity.
         self.assertLess(parked, alone + 2)
-        self.assertLess(soon, alone + 20)
+        # Until the machine has been quiet for half a minute there is a PSI trigger, which polls at 20 a second.
+        self.assertLess(soon, alone + 30)
 
     def switches_per_second(self, options):
         self.configure(f"[Daemon]\nPolicies=ondemand\n[Park]\nBackend=partition\n{options}",
