@@ -275,6 +275,9 @@ static void drop_block(Evaluator *e, const EvaluateOptions *options, BlockDrop w
         bool without = why == DROP_ENERGY || why == DROP_FROZEN;
 
         evaluator_interrupt(e, options, why, now);
+        e->n_idle = why == DROP_IDLE ? e->n_idle + 1 : 0;
+        if (e->n_idle >= WITHOUT) /* the filtered load still contains what came before */
+                e->next_usec = MAX(e->next_usec, now + LOAD_USEC);
         e->n_without = without ? e->n_without + 1 : 0;
         if (e->n_without < WITHOUT)
                 return;
@@ -295,6 +298,7 @@ void evaluator_step(Evaluator *e, const EvaluateOptions *options, uint64_t now, 
                         return;
                 }
                 e->n_without = 0;
+                e->n_idle = 0;
                 estimator_add(&e->estimator,
                               &(Block){ e->slot.on, meter->seconds, meter->joules, meter->work,
                                         meter->delay },

@@ -51,6 +51,7 @@ typedef struct Evaluator {
         uint64_t next_usec; /* no trial before this */
         double budget_usec; /* for trials */
         unsigned n_without; /* blocks in a row without energy */
+        unsigned n_idle;    /* and without load */
 
         uint64_t seen_usec; /* when time last passed; 0: never */
         bool active;        /* there were requests then */

@@ -505,6 +505,20 @@ START_TEST(drops)
 }
 END_TEST
 
+/* A load ended, such as the start of the machine. The filtered load is too low for trials after 90
+ * s; few come before that, so that the budget is left for the next load. */
+START_TEST(spends_little_on_an_idle_machine)
+{
+        Lab lab = lab_new(eight_world, e, "", 0.9);
+        const double load[2] = { 0.1, 0.1 };
+
+        pass(&lab, load, 2, 10 * UINT64_C(1000000));
+        ck_assert_uint_eq(e->estimator.dropped[DROP_IDLE], 0);
+        pass_load(&lab, &(Load){ 0, 0, 1, 1 }, 20);
+        ck_assert_uint_le(e->estimator.dropped[DROP_IDLE], 6);
+}
+END_TEST
+
 /* Counters that are not there, or stand still, end trials for an hour. */
 START_TEST(needs_energy)
 {
@@ -591,6 +605,7 @@ int main(void)
         tcase_add_checked_fixture(tcase, setup, teardown);
         tcase_add_loop_test(tcase, draws, 0, G_N_ELEMENTS(cases));
         tcase_add_loop_test(tcase, drops, 0, G_N_ELEMENTS(interruptions));
+        tcase_add_test(tcase, spends_little_on_an_idle_machine);
         tcase_add_loop_test(tcase, needs_energy, 0, 2);
         tcase_add_test(tcase, knows_loads_apart);
         tcase_add_test(tcase, changes_its_mind);
