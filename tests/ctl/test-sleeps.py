@@ -130,7 +130,8 @@ class BadDays(unittest.TestCase):
             self.assertEqual(run("sleeps", "--", *command).returncode, status, command)
 
     def test_interrupted(self):
-        """What was measured until then is shown."""
+        """What was measured until then is shown. Under nohup, SIGHUP would be ignored."""
+        self.addCleanup(signal.signal, signal.SIGHUP, signal.signal(signal.SIGHUP, signal.SIG_DFL))
         for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
             with subprocess.Popen([IDLECTL, "sleeps", "--seconds", "600", "--json", "--", "sh", "-c",
                                    "echo begun; exec sleep 600"], env=environment(**NOWHERE),

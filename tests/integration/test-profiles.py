@@ -448,5 +448,43 @@ class Power(TestCase):
         self.assertEqual(self.get('Profile'), 'ac')
 
 
+class Swept(ProfileCase):
+    """idlectl latency --sweep profile: each is in effect while it is measured, and none afterwards."""
+
+    LATENCY = ('latency', '--policy', 'other', '--cpus', str(min(os.sched_getaffinity(0))), '--interval', '1ms',
+               '--json', '--sweep')
+
+    def setUp(self):
+        super().setUp()
+        self.seen = self.signals(PATH)
+        self.start()
+        self.call('SetProfile', 'day')
+
+    def profiles(self):
+        return [str(changed['Profile']) for _, _, changed, *_ in self.seen if 'Profile' in changed]
+
+    def test_each(self):
+        result = self.idlectl(*self.LATENCY, 'profile', '--for', '100ms')
+        self.assertEqual((result.returncode, result.stderr), (0, ''))
+        settings = json.loads(result.stdout)['settings']
+        self.assertEqual([s['setting'] for s in settings],
+                         ['as found', 'profile=balanced', 'profile=day', 'profile=night'])
+        self.assertEqual({s['problem'] for s in settings}, {None})
+        wait_until(lambda: {'balanced', 'night'} <= set(self.profiles()), 'the profiles')
+        self.sync()
+        self.assert_profile('day', '^chosen$', '7')
+
+    def test_interrupted(self):
+        for number in signal.SIGINT, signal.SIGTERM, signal.SIGKILL:
+            process = subprocess.Popen(
+                [os.environ['IDLECTL'], '--bus-address', self.bus.address, *self.LATENCY, 'profile=night',
+                 '--for', '2s'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            wait_until(lambda: self.get('Profile') == 'night', 'the profile')
+            process.send_signal(number)
+            process.wait()
+            wait_until(lambda: self.get('Profile') == 'day', 'the profile before')
+            self.assert_profile('day', '^chosen$', '7')
+
+
 if __name__ == '__main__':
     main()
