@@ -5,7 +5,8 @@
  * The kernel's buffer is emptied ten times a second, without being asked to: a reader that is woken
  * by sleeps would record itself. The kernel passes on the record of a sleep when its CPU sleeps
  * again. Lines are in the order of idle entries: idlectl withholds later sleeps until it has the
- * record of each earlier one.
+ * record of each earlier one. A line's length is until the event that ended the sleep
+ * (wake-time.h).
  */
 #include "record.h"
 
@@ -22,6 +23,7 @@
 #include "observe.h"
 #include "sleeps.h"
 #include "sleeps-read.h"
+#include "wake-time.h"
 
 #define PERIOD_USEC (100u * 1000)
 #define LINE_MAX_   192
@@ -36,7 +38,8 @@ typedef struct Recorder {
         Ledger *ledger;
         FILE *file;
         bool causes;
-        GArray *waiting; /* of Line */
+        GArray *waiting;                         /* of Line */
+        ExitLatency (*latencies)[SLEEPS_STATES]; /* by CPU and state */
         uint64_t written, guessed;
         int error; /* the errno with which the file could not be written; 0 */
 } Recorder;
@@ -84,13 +87,16 @@ static bool is_timer(const struct sleep_record *record)
 static void write_line(Recorder *recorder, const Line *line)
 {
         const struct sleep_record *record = &line->record;
+        ExitLatency *latency = &recorder->latencies[record->cpu][record->state];
+        bool by_timer = is_timer(record);
         char text[LINE_MAX_], *end = text;
 
         end = put_number(end, record->cpu);
         end = put_number(end, record->entered_ns);
         end = put_number(end, record->length_ns);
-        end = put_number(end, record->idle_ns);
-        end = put_number(end, is_timer(record));
+        end = put_number(end,
+                         wake_time_find(latency, record->idle_ns, record->length_ns, by_timer));
+        end = put_number(end, by_timer);
         end = put_number(end, record->utilisation);
         if (record->latency_us < 0)
                 end = g_stpcpy(end, "-1,");
@@ -135,6 +141,15 @@ static bool empty(void *data)
         return false;
 }
 
+static void list_latencies(Recorder *recorder, const IdleTable *tables, int n_cpus)
+{
+        recorder->latencies = g_malloc0_n((gsize)n_cpus, sizeof(*recorder->latencies));
+        for (int cpu = 0; cpu < n_cpus; cpu++)
+                for (int state = 0; state < tables[cpu].n_states; state++)
+                        recorder->latencies[cpu][state].listed_ns =
+                                tables[cpu].states[state].exit_latency_us * 1000ull;
+}
+
 static int open_ledger(const Ctl *ctl, Recorder *recorder)
 {
         int n = sleeps_possible_cpus(ctl->root);
@@ -150,6 +165,7 @@ static int open_ledger(const Ctl *ctl, Recorder *recorder)
         recorder->backend = ledger_backend(LEDGER_DIR, &error);
         if (!recorder->backend || recorder->backend->open(&config, &recorder->ledger, &error) < 0)
                 return complain("idle periods cannot be recorded: %s", error);
+        list_latencies(recorder, tables, n);
         return EXIT_FINE;
 }
 
@@ -226,12 +242,14 @@ json_object *record_idle_ask(Ctl *ctl, int *ret_status)
         if (!recorder.file) {
                 *ret_status = complain("%s: %s", ctl->sleeps.file, g_strerror(errno));
                 recorder.backend->close(recorder.ledger);
+                g_free(recorder.latencies);
                 return NULL;
         }
         recorder.waiting = g_array_new(FALSE, FALSE, sizeof(Line));
         answer = record(ctl, &recorder, ret_status);
         recorder.backend->close(recorder.ledger);
         g_array_free(recorder.waiting, TRUE);
+        g_free(recorder.latencies);
         if (fflush(recorder.file) != 0)
                 recorder.error = recorder.error ?: errno;
         if (recorder.error || ferror(recorder.file))

@@ -12,6 +12,8 @@
 #include "base/file.h"
 #include "base/nearest.h"
 #include "base/setting-value.h"
+#include "options.h"
+#include "price.h"
 #include "sense/sensor.h"
 
 static int take_table(Ctl *ctl, const char *text)
@@ -59,6 +61,7 @@ static int take_html(Ctl *ctl, const char *text)
 
 const VerbOption replay_options[] = {
         { "table", "FILE", "the idle states; this: those of this machine", take_table },
+        { "power", "NAME", "the power table, for the states of this machine", options_take_power },
         { "governor", "LIST", "the governors, separated by commas", take_governor },
         { "option", "NAME=VALUE", "an option of the governors that have it", take_option },
         { "decisions", NULL, "only RECORD CPU STATE of each period", take_decisions },
@@ -75,6 +78,9 @@ int replay_check(const Ctl *ctl, const Verb *verb)
                 return complain_usage(verb, "--json, --csv and --decisions: expected one of them");
         if (asks->decisions && asks->html)
                 return complain_usage(verb, "--decisions makes no page: expected no --html");
+        if (asks->html && g_str_has_suffix(asks->html, ".svg"))
+                return complain_usage(verb, "--html: found %s, expected the name of a page",
+                                      asks->html);
         if (asks->decisions && ctl->n_args != 1)
                 return complain_usage(verb, "--decisions: found %d traces, expected one",
                                       ctl->n_args);
@@ -108,15 +114,36 @@ static bool is_off(int root, int cpu, int state)
         return file_read_u64(root, path, &value) == 0 && value != 0;
 }
 
+/* Warns if there is a CPU with other states than those of `cpu`. */
+static void warn_of_others(int root, int cpu, const IdleState *states, int n)
+{
+        IdleState others[IDLE_STATES_MAX];
+
+        for (int other = cpu + 1; other < TRACE_CPUS_MAX; other++) {
+                int n_others = idle_states_read(root, other, others);
+
+                if (n_others > 0 &&
+                    (n_others != n || memcmp(states, others, (size_t)n * sizeof(*states)) != 0)) {
+                        complain("warning: the idle states are those of CPU %d; CPU %d, and maybe "
+                                 "others, have other states",
+                                 cpu, other);
+                        return;
+                }
+        }
+}
+
 static int table_of_machine(const Ctl *ctl, StateTable *ret_table)
 {
-        IdleState states[IDLE_STATES_MAX];
+        IdleState states[IDLE_STATES_MAX] = { 0 };
+        g_autoptr(Prices) prices = NULL;
         StateTable table = { 0 };
         int cpu = first_cpu(ctl->root, states);
 
         if (cpu < 0)
                 return complain("replay: this machine has no idle states, expected --table FILE"),
                        -1;
+        if (prices_new(ctl, &prices) != EXIT_FINE)
+                return -1;
         table.n = idle_states_read(ctl->root, cpu, states);
         for (int i = 0; i < table.n; i++) {
                 ReplayState *state = &table.states[i];
@@ -124,13 +151,24 @@ static int table_of_machine(const Ctl *ctl, StateTable *ret_table)
                 g_strlcpy(state->name, states[i].name, sizeof(state->name));
                 state->latency_ns = states[i].exit_latency_us * INT64_C(1000);
                 state->residency_ns = states[i].target_residency_us * INT64_C(1000);
-                state->power_mw = NAN;
+                state->power_mw = prices ? 1000 * price_find(prices, cpu, state->name) : NAN;
                 state->polling = is_polling(state->name);
                 state->off = is_off(ctl->root, cpu, i);
         }
+        warn_of_others(ctl->root, cpu, states, table.n);
         state_table_price(&table);
         *ret_table = table;
         return 0;
+}
+
+/* Depth is by position, and the right state is the deepest that fits. */
+static void warn_of_powers(const char *name, const StateTable *table)
+{
+        for (int i = 1; i < table->n; i++)
+                if (table->states[i].power_mw > table->states[i - 1].power_mw)
+                        complain("warning: %s: %s draws more than %s, so the right state may not "
+                                 "be the one that needs the least energy",
+                                 name, table->states[i].name, table->states[i - 1].name);
 }
 
 int replay_table(const Ctl *ctl, const char *name, StateTable *ret_table)
@@ -144,6 +182,7 @@ int replay_table(const Ctl *ctl, const char *name, StateTable *ret_table)
                 return complain("replay: %s", error->message), -1;
         if (state_table_parse(text, name, ret_table, &message) < 0)
                 return complain("%s", message), -1;
+        warn_of_powers(name, ret_table);
         return 0;
 }
 
@@ -363,6 +402,27 @@ static json_object *describe_mean(json_object *traces, const Choice *choice, siz
         return answer;
 }
 
+/* {governor: {option: value}} of those that have options. */
+static json_object *describe_options(const GPtrArray *choices)
+{
+        json_object *answer = json_object_new_object();
+
+        for (guint i = 0; i < choices->len; i++) {
+                const Choice *choice = g_ptr_array_index(choices, i);
+                const Setting *row = choice->governor->settings;
+                json_object *options = row ? json_object_new_object() : NULL;
+
+                for (; row && row->key; row++) {
+                        g_autofree char *value = setting_format(row, choice->options);
+
+                        json_put_text(options, row->key, value);
+                }
+                if (options)
+                        json_put(answer, choice->name, options);
+        }
+        return answer;
+}
+
 static json_object *describe(const char *table_name, const StateTable *table,
                              const GPtrArray *choices, const GPtrArray *runs)
 {
@@ -376,6 +436,7 @@ static json_object *describe(const char *table_name, const StateTable *table,
                 json_object_array_add(means,
                                       describe_mean(traces, g_ptr_array_index(choices, i), i));
         json_put(answer, "table", describe_table(table_name, table));
+        json_put(answer, "options", describe_options(choices));
         json_put(answer, "traces", traces);
         json_put(answer, "means", means);
         return answer;
@@ -476,6 +537,17 @@ static void show_csv(json_object *answer)
         }
 }
 
+static void show_options(json_object *all)
+{
+        json_object_object_foreach(all, governor, options)
+        {
+                printf("%s:", governor);
+                json_object_object_foreach(options, key, value)
+                        printf(" %s=%s", key, json_object_get_string(value));
+                putchar('\n');
+        }
+}
+
 void replay_show(const Ctl *ctl, json_object *answer)
 {
         json_object *traces = json_get(answer, "traces"), *trace;
@@ -502,4 +574,5 @@ void replay_show(const Ctl *ctl, json_object *answer)
                 screen_line(&ctl->screen, STYLE_TITLE, "Mean of %zu traces", json_length(traces));
                 show_rows(ctl, json_get(answer, "means"));
         }
+        show_options(json_get(answer, "options"));
 }

@@ -2,7 +2,7 @@
 /*
  * Always the same state: what a limit on idle states costs, and what the deepest would save.
  *
- * 1. Take the state given, or the deepest if there are fewer.
+ * 1. Take the state given. There must be one.
  * 2. While it is off or its exit latency is above the limit, take the next shallower one.
  * 3. If none is left take the shallowest enabled state, else state 0.
  */
@@ -22,11 +22,19 @@ static const Setting fixed_settings[] = {
         { 0 },
 };
 
+static const char *fixed_check(const void *options, const StateTable *table, const char **ret_key)
+{
+        const FixedOptions *fixed = options;
+
+        *ret_key = "state";
+        return (int)fixed->state < table->n ? NULL : "is not a state of the table";
+}
+
 static void fixed_init(void *state, const StateTable *table, const void *options, int cpu)
 {
         const FixedOptions *fixed = options;
 
-        ((Fixed *)state)->state = (int)fixed->state < table->n ? (int)fixed->state : table->n - 1;
+        ((Fixed *)state)->state = (int)fixed->state;
 }
 
 static int fixed_select(void *state, const StateTable *table, const Period *period)
@@ -43,6 +51,7 @@ const Governor governor_fixed = {
         .settings = fixed_settings,
         .options_size = sizeof(FixedOptions),
         .state_size = sizeof(Fixed),
+        .check = fixed_check,
         .init = fixed_init,
         .select = fixed_select,
 };

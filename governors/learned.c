@@ -18,7 +18,8 @@
  * 5. Take the careful one, unless it would have cost 1 % more energy than the frugal one over the
  *    last thousand sleeps or so, and there is no latency limit.
  * 6. Learn: for each bin that the sleep reached, all slots' logits move by the error of the
- *    probability times a rate that falls with the slot's visits, 0.45 / sqrt(visits) down to 0.03.
+ *    probability times a rate that falls with the slot's visits, 0.45 / sqrt(visits) down to 0.03,
+ *    for the slot that is always the same four times as much.
  */
 #include "governors/governors.h"
 
@@ -350,11 +351,12 @@ static void learn(Learned *self, int bin)
         for (int c = 0; c < CONTEXTS; c++) {
                 uint8_t *visits = &self->visits[c][guess->slot[c]];
                 int16_t *logit = self->logit[c][guess->slot[c]], rate = self->rate[*visits];
+                int shift = c == CONTEXTS - 1 ? 1 : 3, half = 1 << shift >> 1;
 
                 *visits = (uint8_t)(*visits + (*visits < RATES - 1));
                 for (int node = 0; node < NODES; node++) {
                         int16_t step = (int16_t)(error[node] * rate >> 16);
-                        int16_t moved = (int16_t)(logit[node] + ((step + 4) >> 3));
+                        int16_t moved = (int16_t)(logit[node] + ((step + half) >> shift));
 
                         moved = moved > LOGIT_MAX ? LOGIT_MAX : moved;
                         logit[node] = moved < -LOGIT_MAX ? -LOGIT_MAX : moved;

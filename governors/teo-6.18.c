@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * teo of Linux 6.18 (the timer events oriented governor).
+ * teo of Linux 6.18 (the timer events oriented governor): of mainline's v6.18. Linux 6.18.3 dropped
+ * a check that matters only while the tick is stopped.
  *
  * Each state has a bin: periods at least as long as its target residency, and shorter than that of
  * the next. A bin counts hits (the CPU slept into the bin of the next timer) and intercepts (it

@@ -507,6 +507,9 @@ static int start(Trace *trace, char **ret_error)
 
         if (n < 0)
                 return (int)n;
+        if (n >= 2 && trace->packed[0] == 0x1f && trace->packed[1] == 0x8b)
+                return failed(-EINVAL, ret_error, "%s: found a gzip file, expected xz or text",
+                              trace->path);
         trace->is_xz = n == sizeof(magic) && memcmp(trace->packed, magic, sizeof(magic)) == 0;
         if (!trace->is_xz) {
                 memcpy(trace->block, trace->packed, (size_t)n);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The limits that cstates learns: live, over D-Bus, it does as well with a recorded trace as replayed.
+"""The limits that cstates learns: live, over D-Bus, it does as well with a recorded trace as replayed, and
+`idlectl replay --governor history:BASE` draws the same limits.
 
 CPU 0 sleeps as recorded. It takes the deepest state that the daemon allows, and counts as the kernel
 does. The replay (tests/unit/policies/cstates/check-cstates-replay.c) has the same in C.
@@ -80,11 +81,36 @@ class Live(TestCase):
             self.look()
 
     def replayed(self, series, draw):
+        """The accuracy, and the state of each second."""
         table = ' '.join('%s:%d:%d' % row for row in zip(self.names, self.latency, self.residency))
         answer = subprocess.run(
             [os.environ['CSTATES_REPLAY']], check=True, capture_output=True, text=True, timeout=60,
             env={**os.environ, 'IDLED_REPLAY_ONE': '%s|%s|HistoryDraw=%s' % (table, series, draw)})
-        return float(re.search(r'^accuracy (\S+)$', answer.stdout, re.M)[1])
+        states = re.search(r'^states (.*)$', answer.stdout, re.M)[1]
+        return float(re.search(r'^accuracy (\S+)$', answer.stdout, re.M)[1]), list(map(int, states.split()))
+
+    def by_idlectl(self, series, draw):
+        """The state of each second. Timers are so far away that timer-only takes the deepest state allowed."""
+        table, trace = os.path.join(self.root, 'states.tbl'), os.path.join(self.root, 'trace.csv')
+        with open(table, 'w', encoding='ascii') as file:
+            for row in zip(self.names, self.latency, self.residency):
+                file.write('%s %d %d -\n' % row)
+        seconds = []
+        with open(trace, 'w', encoding='ascii') as file, \
+                open(os.path.join(TRACES, 'sleeps-%s.txt' % series), encoding='ascii') as sleeps:
+            for second, line in enumerate(sleeps.read().splitlines()):
+                pairs = [map(int, part.split('*')) for part in line.split()]
+                lengths = [length for length, count in pairs for _ in range(count)]
+                for i, length in enumerate(lengths):
+                    file.write('0,%d,%d,%d\n' % (second * 10**9 + i, 10**15, length * 1000))
+                seconds += [second] * len(lengths)
+        answer = subprocess.run(
+            [os.environ['IDLECTL'], 'replay', '--table', table, '--governor', 'history:timer-only', '--option',
+             'draw=' + draw, '--decisions', trace], check=True, capture_output=True, text=True, timeout=60)
+        states = {}
+        for second, line in zip(seconds, answer.stdout.splitlines()):
+            states.setdefault(second, set()).add(int(line.split()[2]))
+        return states
 
     def check(self, series, draw):
         self.prepare()
@@ -93,7 +119,10 @@ class Live(TestCase):
         self.looked = time.monotonic()
         self.play(series)
         figures = {str(f[1]): float(f[3]) for f in self.get('Figures', PATH + '/cpu/0', NAME + '.Cpu')}
-        self.assertAlmostEqual(figures['accuracy'], self.replayed(series, draw), places=3)
+        accuracy, states = self.replayed(series, draw)
+        self.assertAlmostEqual(figures['accuracy'], accuracy, places=3)
+        self.assertGreater(len(set(states)), 1)
+        self.assertEqual(self.by_idlectl(series, draw), {second: {state} for second, state in enumerate(states)})
 
     def test_database_by_weight(self):
         self.check('database', 'weight')

@@ -36,9 +36,10 @@ static void sleep_second(Sleeper *cpu, const char *line)
         }
 }
 
-/* The share of sleeps that were in the right state, and what of them the policy counted as such. */
+/* The share of sleeps that were in the right state, and what of them the policy counted as such.
+ * Appends the state of each second to `states`, unless NULL. */
 static double replay_counted(const char *name, const char *table, const char *options,
-                             double *ret_counted)
+                             double *ret_counted, GString *states)
 {
         g_autofree char *path = g_strdup_printf(TESTS_DIR "/traces/sleeps-%s.txt", name);
         g_autofree char *text = NULL;
@@ -51,6 +52,8 @@ static double replay_counted(const char *name, const char *table, const char *op
         lines = g_strsplit(g_strchomp(text), "\n", -1);
         look(&m, 1000000);
         for (int i = 0; lines[i]; i++) {
+                if (states)
+                        g_string_append_printf(states, " %d", allowed(&cpu));
                 sleep_second(&cpu, lines[i]);
                 look(&m, 1000000);
         }
@@ -65,7 +68,7 @@ static double replay(const char *name, const char *table, const char *options)
 {
         double counted;
 
-        return replay_counted(name, table, options, &counted);
+        return replay_counted(name, table, options, &counted, NULL);
 }
 
 /* Drawn by the fourth power, what was learned costs much on no table and series, and on the whole
@@ -105,15 +108,17 @@ START_TEST(better_than_deepest)
 END_TEST
 
 /* With IDLED_REPLAY_ONE="TABLE|SERIES|OPTIONS" only this: prints the accuracy in percent that the
- * policy counts itself, for the test that replays the same over D-Bus. */
+ * policy counts itself, and the state of each second, for the test that replays the same over D-Bus
+ * and by idlectl. */
 START_TEST(one_for_others)
 {
         g_auto(GStrv) parts = g_strsplit(g_getenv("IDLED_REPLAY_ONE"), "|", 3);
+        g_autoptr(GString) states = g_string_new(NULL);
         double accuracy;
 
         ck_assert_uint_eq(g_strv_length(parts), 3);
-        replay_counted(parts[1], parts[0], parts[2], &accuracy);
-        printf("accuracy %.6f\n", 100 * accuracy);
+        replay_counted(parts[1], parts[0], parts[2], &accuracy, states);
+        printf("accuracy %.6f\nstates%s\n", 100 * accuracy, states->str);
 }
 END_TEST
 
