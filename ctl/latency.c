@@ -148,6 +148,17 @@ int latency_check(const Ctl *ctl, const Verb *verb)
 {
         if (asked.csv && ctl->json)
                 return complain_usage(verb, "--csv and --json: expected one of them");
+        for (int i = 0; i < asked.n_intervals; i++) {
+                uint64_t least = asked.intervals_usec[i] * (CYCLIC_WARM_UPS + 1);
+                g_autofree char *interval = duration_format(asked.intervals_usec[i]);
+                g_autofree char *text = duration_format(least);
+
+                if ((asked.for_usec ?: FOR_USEC) < least)
+                        return complain_usage(verb,
+                                              "--for: expected at least %s with --interval %s: the "
+                                              "first %d wake-ups do not count",
+                                              text, interval, CYCLIC_WARM_UPS);
+        }
         if (asked.policy == SCHED_OTHER && asked.priority >= 0)
                 return complain_usage(verb, "--priority: expected --policy fifo or rr with it");
         return EXIT_FINE;

@@ -141,6 +141,7 @@ class Measured(TestCase):
                                 (["--interval", "1ms,x"], "from 10us to 1s"),
                                 (["--interval", "1ms,"], "from 10us to 1s"),
                                 (["--for", "1ms"], "at least 100ms"),
+                                (["--for", "100ms", "--interval", "1ms,50ms"], "at least 200ms"),
                                 (["--policy", "fast"], "expected fifo, rr or other"),
                                 (["--priority", "0"], "from 1 to 99"),
                                 (["--policy", "other", "--priority", "5"], "--priority: expected"),
