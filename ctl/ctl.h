@@ -53,6 +53,7 @@ typedef struct Ctl {
         uint64_t interval_usec;
         bool history, knobs;
         const char *power_table; /* --power; NULL: not given */
+        const char *output;      /* --output of verbs that run a command; NULL: not given */
         HoldWishes hold;
         ReplayAsks replay;
         uint64_t advise_usec;      /* longest exit latency; 0: any */

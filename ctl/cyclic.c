@@ -5,6 +5,9 @@
  * The next time to wake is the last one plus the interval, whenever the thread really ran, so that
  * one late wake-up does not move those behind it. Where the interval is over already the time to
  * wake is the next in the future: the ones left out are counted, not measured.
+ *
+ * A real-time thread that runs nearly all the time lets no other task run, and after 950 ms of a
+ * second the kernel stops it for 50 ms, which looks like a latency. Such a thread rests before.
  */
 #include "cyclic.h"
 
@@ -19,8 +22,13 @@
 #include "pin.h"
 
 #define SEC_NSEC    1000000000ull
-#define WARM_UPS    3 /* the first wake-ups find cold caches: they are not counted */
 #define STACK_BYTES (256 * 1024)
+
+/* A thread that has run for more than this share of a stretch rests behind it: it never has more
+ * than 90 % of a second, for any share of it. */
+#define STRETCH_NSEC (90 * 1000 * 1000ull)
+#define REST_NSEC    (10 * 1000 * 1000ull)
+#define SHARE_MOST   0.5
 
 typedef struct Sleeper {
         Cyclic *cyclic;
@@ -31,16 +39,18 @@ typedef struct Sleeper {
 struct Cyclic {
         CyclicOptions options;
         atomic_bool stop;
+        pthread_mutex_t gate; /* locked until all threads are there */
+        uint64_t start_nsec;
         int n;
         Sleeper *sleepers;
         GArray *results;
 };
 
-static uint64_t now_nsec(void)
+static uint64_t clock_nsec(clockid_t clock)
 {
         struct timespec now;
 
-        clock_gettime(CLOCK_MONOTONIC, &now);
+        clock_gettime(clock, &now);
         return (uint64_t)now.tv_sec * SEC_NSEC + (uint64_t)now.tv_nsec;
 }
 
@@ -66,31 +76,64 @@ static void sleep_until(uint64_t nsec)
                 continue;
 }
 
+/* Where a stretch began. */
+typedef struct Stretch {
+        uint64_t begin_nsec, cpu_nsec;
+} Stretch;
+
+/* Rests if a stretch is over that the thread ran through. Returns the time. */
+static uint64_t rest(Stretch *stretch, uint64_t now)
+{
+        uint64_t cpu;
+
+        if (now - stretch->begin_nsec < STRETCH_NSEC)
+                return now;
+        cpu = clock_nsec(CLOCK_THREAD_CPUTIME_ID);
+        if ((double)(cpu - stretch->cpu_nsec) > SHARE_MOST * (double)(now - stretch->begin_nsec)) {
+                sleep_until(now + REST_NSEC);
+                now = clock_nsec(CLOCK_MONOTONIC);
+        }
+        *stretch = (Stretch){ now, cpu };
+        return now;
+}
+
+static void count_wakeups(const Sleeper *sleeper)
+{
+        const CyclicOptions *options = &sleeper->cyclic->options;
+        uint64_t start = sleeper->cyclic->start_nsec, next = start + options->interval_nsec, now;
+        uint64_t last = options->for_nsec ? start + options->for_nsec : UINT64_MAX;
+        Stretch stretch = { start, clock_nsec(CLOCK_THREAD_CPUTIME_ID) };
+        CyclicCpu *result = sleeper->result;
+
+        for (unsigned i = 0;
+             next <= last && !atomic_load_explicit(&sleeper->cyclic->stop, memory_order_relaxed);
+             i++) {
+                sleep_until(next);
+                now = clock_nsec(CLOCK_MONOTONIC);
+                if (i >= CYCLIC_WARM_UPS)
+                        histogram_add(result->histogram, now - next);
+                if (options->policy != SCHED_OTHER)
+                        now = rest(&stretch, now);
+                next += options->interval_nsec;
+                if (next <= MIN(now, last)) {
+                        uint64_t missed = (MIN(now, last) - next) / options->interval_nsec + 1;
+
+                        next += missed * options->interval_nsec;
+                        result->overruns += missed;
+                }
+        }
+}
+
 static void *sleeper_run(void *data)
 {
         const Sleeper *sleeper = data;
-        CyclicCpu *result = sleeper->result;
-        uint64_t interval = sleeper->cyclic->options.interval_nsec, next, now;
+        Cyclic *cyclic = sleeper->cyclic;
 
-        result->error = prepare(sleeper);
-        if (result->error < 0)
-                return NULL;
-        next = now_nsec() + interval;
-        for (unsigned i = 0; !atomic_load_explicit(&sleeper->cyclic->stop, memory_order_relaxed);
-             i++) {
-                sleep_until(next);
-                now = now_nsec();
-                if (i >= WARM_UPS)
-                        histogram_add(result->histogram, now - next);
-                next += interval;
-                if (next <= now) {
-                        uint64_t missed = (now - next) / interval + 1;
-
-                        next += missed * interval;
-                        if (i >= WARM_UPS)
-                                result->overruns += missed;
-                }
-        }
+        sleeper->result->error = prepare(sleeper);
+        pthread_mutex_lock(&cyclic->gate);
+        pthread_mutex_unlock(&cyclic->gate);
+        if (sleeper->result->error == 0)
+                count_wakeups(sleeper);
         return NULL;
 }
 
@@ -113,6 +156,8 @@ Cyclic *cyclic_start(const CpuSet *cpus, const CyclicOptions *options)
         CPUSET_FOREACH(cpu, cpus)
                 g_array_index(cyclic->results, CyclicCpu,
                               i++) = (CyclicCpu){ .cpu = cpu, .histogram = histogram_new() };
+        pthread_mutex_init(&cyclic->gate, NULL);
+        pthread_mutex_lock(&cyclic->gate);
         mlockall(MCL_CURRENT); /* where it is not permitted, the maximum has page faults in it */
         pthread_attr_init(&attributes);
         pthread_attr_setstacksize(&attributes, STACK_BYTES);
@@ -127,18 +172,26 @@ Cyclic *cyclic_start(const CpuSet *cpus, const CyclicOptions *options)
         pthread_attr_destroy(&attributes);
         for (; i < n; i++)
                 g_array_index(cyclic->results, CyclicCpu, i).error = -EAGAIN;
+        cyclic->start_nsec = clock_nsec(CLOCK_MONOTONIC);
+        pthread_mutex_unlock(&cyclic->gate);
         return cyclic;
+}
+
+GArray *cyclic_finish(Cyclic *cyclic)
+{
+        GArray *results = cyclic->results;
+
+        for (int i = 0; i < cyclic->n; i++)
+                pthread_join(cyclic->sleepers[i].thread, NULL);
+        munlockall();
+        pthread_mutex_destroy(&cyclic->gate);
+        g_free(cyclic->sleepers);
+        g_free(cyclic);
+        return results;
 }
 
 GArray *cyclic_stop(Cyclic *cyclic)
 {
-        GArray *results = cyclic->results;
-
         atomic_store(&cyclic->stop, true);
-        for (int i = 0; i < cyclic->n; i++)
-                pthread_join(cyclic->sleepers[i].thread, NULL);
-        munlockall();
-        g_free(cyclic->sleepers);
-        g_free(cyclic);
-        return results;
+        return cyclic_finish(cyclic);
 }

@@ -302,7 +302,19 @@ static char *unit_of(const Doctor *doctor, const char *pid)
         return g_str_has_suffix(last, ".service") ? g_strdup(last + 1) : NULL;
 }
 
-/* True if a descriptor of the process is of that file. -EACCES: that cannot be seen. */
+/* True if the descriptor is open for writing, or nothing is known about it. */
+static bool may_write(const Doctor *doctor, const char *pid, const char *descriptor)
+{
+        g_autofree char *path = g_strdup_printf("proc/%s/fdinfo/%s", pid, descriptor), *text = NULL;
+        const char *flags;
+
+        if (file_read(doctor->root, path, &text) < 0 || !(flags = strstr(text, "flags:")))
+                return true;
+        return (strtol(flags + strlen("flags:"), NULL, 8) & O_ACCMODE) != O_RDONLY;
+}
+
+/* True if a descriptor of the process, by which it can write, is of that file. -EACCES: that cannot
+ * be seen. */
 static int holds_file(const Doctor *doctor, const char *pid, const char *file)
 {
         g_autofree char *path = g_strdup_printf("proc/%s/fd", pid);
@@ -315,7 +327,8 @@ static int holds_file(const Doctor *doctor, const char *pid, const char *file)
                 char target[64];
                 ssize_t n = readlinkat(dirfd(directory), entry->d_name, target, sizeof(target) - 1);
 
-                if (n > 0 && (target[n] = '\0', g_str_equal(target, file)))
+                if (n > 0 && (target[n] = '\0', g_str_equal(target, file)) &&
+                    may_write(doctor, pid, entry->d_name))
                         return 1;
         }
         return 0;

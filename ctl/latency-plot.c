@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/number.h"
 #include "page.h"
@@ -74,8 +75,7 @@ static double *numbers(Drawing *drawing, size_t n)
         return values;
 }
 
-/* The run of a setting with the interval; NULL if it has none. */
-static json_object *find_run(json_object *setting, int64_t interval_usec)
+json_object *latency_run(json_object *setting, int64_t interval_usec)
 {
         json_object *runs = json_get(setting, "runs"), *run;
 
@@ -83,6 +83,20 @@ static json_object *find_run(json_object *setting, int64_t interval_usec)
                 if (json_int(run, "interval_usec", 0) == interval_usec)
                         return run;
         return NULL;
+}
+
+/* The name of a curve. */
+static const char *series_name(Drawing *drawing, json_object *setting, json_object *run)
+{
+        double overruns = latency_overruns(json_get(run, "all"));
+        char *name;
+
+        if (overruns < LATENCY_OVERRUNS)
+                return json_text(setting, "setting");
+        name = g_strdup_printf("%s (%.0f %% left out)", json_text(setting, "setting"),
+                               overruns * 100);
+        g_ptr_array_add(drawing->memory, name);
+        return name;
 }
 
 /* A curve per setting: how many samples there are at each latency. */
@@ -97,7 +111,8 @@ static void add_histograms(Drawing *drawing, int64_t interval_usec)
         g_ptr_array_add(drawing->memory, series);
         g_ptr_array_add(drawing->memory, title);
         JSON_FOREACH(setting, drawing->settings) {
-                json_object *buckets = json_get(find_run(setting, interval_usec), "histogram");
+                json_object *run = latency_run(setting, interval_usec);
+                json_object *buckets = json_get(run, "histogram");
                 size_t count = json_length(buckets);
                 double *x = numbers(drawing, count), *y = numbers(drawing, count);
 
@@ -107,7 +122,7 @@ static void add_histograms(Drawing *drawing, int64_t interval_usec)
                         y[i] = json_element_number(json_element(buckets, i), 1);
                 }
                 if (count > 0)
-                        series[at++] = (PlotSeries){ json_text(setting, "setting"), PLOT_STEPS,
+                        series[at++] = (PlotSeries){ series_name(drawing, setting, run), PLOT_STEPS,
                                                      count, x, y };
         }
         g_array_append_val(drawing->plots, ((Plot){ title,
@@ -132,7 +147,7 @@ static void add_scatter(Drawing *drawing, int64_t interval_usec)
         g_ptr_array_add(drawing->memory, series);
         g_ptr_array_add(drawing->memory, labels);
         JSON_FOREACH(setting, drawing->settings) {
-                json_object *run = find_run(setting, interval_usec);
+                json_object *run = latency_run(setting, interval_usec);
                 json_object *power = json_get(run, "power");
 
                 if (!json_get(power, "watts"))
@@ -181,6 +196,18 @@ static int write_page(const Drawing *drawing, json_object *answer, const char *p
         for (unsigned i = 0; i < drawing->plots->len; i++)
                 plot_write(page.file, &g_array_index(drawing->plots, Plot, i));
         return page_save(&page, "--plot", path);
+}
+
+int latency_plot_check(const char *path)
+{
+        g_autofree char *directory = g_path_get_dirname(path);
+        bool there = g_file_test(path, G_FILE_TEST_EXISTS);
+
+        if (there && g_file_test(path, G_FILE_TEST_IS_DIR))
+                return complain("--plot: %s: %s", path, g_strerror(EISDIR));
+        if (access(there ? path : directory, W_OK) < 0)
+                return complain("--plot: %s: %s", path, g_strerror(errno));
+        return EXIT_FINE;
 }
 
 int latency_plot(json_object *answer, const char *path)

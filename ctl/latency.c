@@ -148,6 +148,17 @@ int latency_check(const Ctl *ctl, const Verb *verb)
 {
         if (asked.csv && ctl->json)
                 return complain_usage(verb, "--csv and --json: expected one of them");
+        for (int i = 0; i < asked.n_intervals; i++) {
+                uint64_t least = asked.intervals_usec[i] * (CYCLIC_WARM_UPS + 1);
+                g_autofree char *interval = duration_format(asked.intervals_usec[i]);
+                g_autofree char *text = duration_format(least);
+
+                if ((asked.for_usec ?: FOR_USEC) < least)
+                        return complain_usage(verb,
+                                              "--for: expected at least %s with --interval %s: the "
+                                              "first %d wake-ups do not count",
+                                              text, interval, CYCLIC_WARM_UPS);
+        }
         if (asked.policy == SCHED_OTHER && asked.priority >= 0)
                 return complain_usage(verb, "--priority: expected --policy fifo or rr with it");
         return EXIT_FINE;
@@ -312,9 +323,10 @@ static json_object *measure(Session *session, uint64_t interval_usec)
         Cyclic *cyclic;
 
         session->options.interval_nsec = interval_usec * 1000;
+        session->options.for_nsec = asked.for_usec * 1000;
         cyclic = cyclic_start(&session->cpus, &session->options);
         follow(session, &sum);
-        results = cyclic_stop(cyclic);
+        results = session->interrupted ? cyclic_stop(cyclic) : cyclic_finish(cyclic);
         return describe_run(session, interval_usec, results, &sum);
 }
 
@@ -432,6 +444,8 @@ json_object *latency_ask(Ctl *ctl, int *ret_status)
         int r;
 
         *ret_status = EXIT_FAILED;
+        if (asked.plot && latency_plot_check(asked.plot) != EXIT_FINE)
+                return NULL;
         r = watch_new(ctl->root, &watch);
         if (r < 0) {
                 complain("%s: failed to read the CPUs: %s", ctl->root_path ? ctl->root_path : "/",
@@ -457,8 +471,21 @@ json_object *latency_ask(Ctl *ctl, int *ret_status)
         return answer;
 }
 
-static void add_row(Table *table, const char *setting, json_object *run, json_object *numbers,
-                    const char *cpu)
+double latency_overruns(json_object *numbers)
+{
+        double overruns = json_number(numbers, "overruns", 0);
+        double due = overruns + json_number(numbers, "samples", 0);
+
+        return due > 0 ? overruns / due : 0;
+}
+
+/* What the columns of a table depend on. */
+typedef struct Shown {
+        bool watts, overruns; /* some run has them */
+} Shown;
+
+static void add_row(Table *table, const Shown *shown, const char *setting, json_object *run,
+                    json_object *numbers, const char *cpu)
 {
         json_object *power = json_get(run, "power");
         g_autofree char *interval = duration_format((uint64_t)json_int(run, "interval_usec", 0));
@@ -468,43 +495,109 @@ static void add_row(Table *table, const char *setting, json_object *run, json_ob
         table_cell(table, STYLE_PLAIN, interval);
         table_cell(table, STYLE_PLAIN, cpu);
         table_cellf(table, STYLE_PLAIN, "%" G_GINT64_FORMAT, json_int(numbers, "samples", 0));
+        if (shown->overruns)
+                table_cellf(table, STYLE_PLAIN, "%.1f", latency_overruns(numbers) * 100);
         for (int i = -1; i <= LATENCY_QUANTILES; i++) {
                 const char *key = i < 0                    ? "min_us"
                                   : i == LATENCY_QUANTILES ? "max_us"
                                                            : latency_keys[i];
 
-                if (json_get(numbers, key))
-                        table_cellf(table, STYLE_PLAIN, "%.1f", json_number(numbers, key, 0));
-                else
-                        table_cell(table, STYLE_DIM, "-");
+                table_number(table, json_number(numbers, key, NAN), 1);
         }
-        if (json_get(power, "watts"))
+        if (shown->watts && json_get(power, "watts"))
                 table_cellf(table, STYLE_PLAIN, "%s%.2f", estimate ? "~" : "",
                             json_number(power, "watts", 0));
-        else
+        else if (shown->watts)
                 table_cell(table, STYLE_DIM, "-");
 }
 
-static void add_cpus(Table *table, const char *setting, json_object *run)
+static void add_cpus(Table *table, const Shown *shown, const char *setting, json_object *run)
 {
         json_object *cpus = json_get(run, "cpus"), *cpu;
 
         JSON_FOREACH(cpu, cpus) {
                 g_autofree char *number = g_strdup_printf("%d", (int)json_int(cpu, "cpu", 0));
 
-                add_row(table, setting, run, cpu, number);
+                add_row(table, shown, setting, run, cpu, number);
                 if (json_get(cpu, "problem"))
                         table_note(table, STYLE_BAD, json_text(cpu, "problem"));
         }
 }
 
+static Shown look_through(json_object *settings)
+{
+        json_object *setting, *runs, *run;
+        Shown shown = { 0 };
+
+        JSON_FOREACH(setting, settings) {
+                runs = json_get(setting, "runs");
+                JSON_FOREACH(run, runs) {
+                        shown.watts |= json_get(json_get(run, "power"), "watts") != NULL;
+                        shown.overruns |= json_int(json_get(run, "all"), "overruns", 0) > 0;
+                }
+        }
+        return shown;
+}
+
+static void add_columns(Table *table, const Shown *shown)
+{
+        static const char *const titles[] = { "Setting",  "Interval", "CPU", "Samples",
+                                              "Overrun%", "Min",      "p50", "p90",
+                                              "p99",      "p99.9",    "Max", "PkgWatt" };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(titles); i++)
+                if ((shown->overruns || !g_str_equal(titles[i], "Overrun%")) &&
+                    (shown->watts || !g_str_equal(titles[i], "PkgWatt")))
+                        table_column(table, titles[i], i > 0);
+}
+
+/* A terminal without room for all does without these, first the first. What rows differ in stays,
+ * and so do the 99th percentile and the power. */
+static void fit_columns(Table *table, const Screen *screen, bool many_settings)
+{
+        static const char *const always[] = { "Min", "p99.9", "Overrun%", "p90", "Samples", NULL };
+        static const char *const one_row[] = { "p50", "Max", NULL };
+        const char *const interval[] = { "Interval", NULL };
+        const char *const same[] = { many_settings ? "CPU" : "Setting", NULL };
+
+        table_fit(table, screen, always);
+        if (asked.n_intervals == 1)
+                table_fit(table, screen, interval);
+        table_fit(table, screen, same);
+        table_fit(table, screen, one_row);
+}
+
+/* Wake-ups that were left out had no latency, and those left are not all. */
+static void show_overruns(const Ctl *ctl, json_object *settings)
+{
+        for (int i = 0; i < asked.n_intervals; i++) {
+                g_autofree char *interval = duration_format(asked.intervals_usec[i]);
+                double most = 0;
+
+                for (size_t k = 0; k < json_length(settings); k++) {
+                        json_object *run = latency_run(json_element(settings, k),
+                                                       (int64_t)asked.intervals_usec[i]);
+
+                        most = fmax(most, latency_overruns(json_get(run, "all")));
+                }
+                if (most >= LATENCY_OVERRUNS) {
+                        g_autofree char *text = g_strdup_printf(
+                                "Interval %s: %s%.0f %% of the wake-ups were left out, because "
+                                "they "
+                                "were due while the thread was still awake. The latencies are "
+                                "those of the others",
+                                interval, json_length(settings) > 1 ? "up to " : "", most * 100);
+
+                        screen_sentence(&ctl->screen, STYLE_WARN, text);
+                }
+        }
+}
+
 void latency_show(const Ctl *ctl, json_object *answer)
 {
-        static const char *const titles[] = { "Setting", "Interval", "CPU",    "Samples",
-                                              "Min",     "p50",      "p90",    "p99",
-                                              "p99.9",   "Max",      "PkgWatt" };
         json_object *settings = json_get(answer, "settings"), *setting, *run;
         g_autoptr(Table) table = table_new();
+        const Shown shown = look_through(settings);
         int priority = (int)json_int(answer, "priority", 0);
         g_autofree char *rank = priority ? g_strdup_printf(", priority %d", priority)
                                          : g_strdup("");
@@ -522,19 +615,20 @@ void latency_show(const Ctl *ctl, json_object *answer)
                         "Latencies are those of the running machine; settings and power are those "
                         "below %s",
                         json_text(answer, "root"));
-        for (size_t i = 0; i < G_N_ELEMENTS(titles); i++)
-                table_column(table, titles[i], i > 0);
+        add_columns(table, &shown);
         JSON_FOREACH(setting, settings) {
                 json_object *runs = json_get(setting, "runs");
 
                 JSON_FOREACH(run, runs) {
                         if (json_length(settings) == 1)
-                                add_cpus(table, json_text(setting, "setting"), run);
-                        add_row(table, json_text(setting, "setting"), run, json_get(run, "all"),
-                                "all");
+                                add_cpus(table, &shown, json_text(setting, "setting"), run);
+                        add_row(table, &shown, json_text(setting, "setting"), run,
+                                json_get(run, "all"), "all");
                 }
         }
+        fit_columns(table, &ctl->screen, json_length(settings) > 1);
         table_print(table, &ctl->screen);
+        show_overruns(ctl, settings);
         if (json_true(answer, "interrupted"))
                 screen_line(&ctl->screen, STYLE_WARN, "Interrupted: all settings are restored");
 }

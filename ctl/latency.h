@@ -12,8 +12,20 @@
 extern const double latency_quantiles[LATENCY_QUANTILES];
 extern const char *const latency_keys[LATENCY_QUANTILES];
 
+/* From this share of wake-ups that were left out, the others' latencies say little. */
+#define LATENCY_OVERRUNS 0.01
+
+/* The run of a setting with the interval; NULL if it has none. */
+json_object *latency_run(json_object *setting, int64_t interval_usec);
+
+/* Which share of the wake-ups of a run, or of one of its CPUs, was left out; 0 .. 1. */
+double latency_overruns(json_object *numbers);
+
 /* Prints the answer as comma-separated values, a row per setting, interval and CPU. */
 void latency_print_csv(json_object *answer);
+
+/* Checks before anything is measured that the file can be written. EXIT_FAILED after a message. */
+int latency_plot_check(const char *path);
 
 /* Draws the answer into a file, an HTML page or an SVG by its name. EXIT_FAILED after a message. */
 int latency_plot(json_object *answer, const char *path);

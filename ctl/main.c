@@ -15,6 +15,7 @@
 #include "holds-measure.h"
 #include "metrics.h"
 #include "options.h"
+#include "output.h"
 #include "record.h"
 #include "price.h"
 #include "report.h"
@@ -52,18 +53,17 @@ static const Verb verbs[] = {
           .show = status_show },
         { .name = "top",
           .arguments = "[COMMAND...]",
-          .summary = "Watch how CPUs spend their time, and what that draws",
-          .help = "Busy% and the idle states' shares of a row add up to 100. NAME+ and NAME- "
-                  "count\n"
-                  "sleeps for which a state was too deep, too shallow. ~ marks an estimate, - "
-                  "what\n"
-                  "is not known. Longest: one sleep lasted at least as long. On a terminal: q\n"
-                  "quits, arrows scroll, s chooses the column to sort by, r turns the order "
-                  "round.\n"
-                  "With a COMMAND the sample is of as long as that runs, and the exit status is "
-                  "its.\n"
+          .summary = "Show how CPUs spend their time, and the power",
+          .help = "The shares of a row, Busy% and one for each idle state, add up to 100. NAME+ "
+                  "and\n"
+                  "NAME- count sleeps for which a state was too deep, or too shallow. ~ marks an\n"
+                  "estimate, - a value that is not known. Longest is a lower bound. On a "
+                  "terminal:\n"
+                  "q quits, arrows scroll, s selects the column to sort by, r reverses the order.\n"
+                  "With a COMMAND, idlectl measures while COMMAND runs, prints the result to\n"
+                  "standard error, and exits with the status of COMMAND.\n"
                   "  idlectl top make -j8",
-          .options = { interval_option, top_options },
+          .options = { interval_option, top_options, output_option },
           .check = top_check,
           .max_args = INT_MAX,
           .ask = top_ask,
@@ -283,13 +283,16 @@ static const Verb verbs[] = {
         { .name = "sleeps",
           .arguments = "[-- COMMAND...]",
           .summary = "Show how long CPUs sleep, and what ends their sleeps",
-          .help = "Measures for 10 s, or while COMMAND runs; its exit status is then that of\n"
-                  "COMMAND. Interrupted, it shows what it has. Lost is what the sleeps lacked to\n"
-                  "the target residency of the deepest state, Energy, what that costs by a power\n"
-                  "table; Asleep, how long a sleep has lasted that goes on. Needs root, or idled;\n"
-                  "else it shows the kernel's counters.\n"
+          .help = "Measures for 10 s. With a COMMAND, measures while COMMAND runs, prints the "
+                  "result\n"
+                  "to standard error, and exits with the status of COMMAND. Ctrl-C ends the\n"
+                  "measurement and prints the result. Lost is by how much the sleeps were shorter\n"
+                  "than the target residency of the deepest state that is permitted. Energy is "
+                  "the\n"
+                  "cost of that, by a power table. Asleep is the length of a sleep that has not\n"
+                  "ended. Needs root or idled; otherwise it shows the kernel's counters.\n"
                   "  idlectl sleeps --cpus 2-3 --seconds 60",
-          .options = { sleeps_seconds_option, sleeps_options, price_option },
+          .options = { sleeps_seconds_option, sleeps_options, price_option, output_option },
           .max_args = INT_MAX,
           .ask = sleeps_ask,
           .show = sleeps_show,
@@ -306,11 +309,14 @@ static const Verb verbs[] = {
         { .name = "latency",
           .arguments = "",
           .summary = "Measure wake-up latency, and power next to it",
-          .help = "Threads on all CPUs (--cpus) sleep for 1ms, 100us and 10us (--interval) again\n"
-                  "and again; latency is how much later they run. --sweep does so under settings:\n"
-                  "governor, epp, latency, dma-latency, states or profile, each for all values of\n"
-                  "this machine, or for those named. All of them are restored, also after a\n"
-                  "signal. ~ marks power that is estimated.\n"
+          .help = "Threads on all CPUs (--cpus) repeatedly sleep for 1ms, 100us and 10us\n"
+                  "(--interval). Latency is how much later they run. Overrun% is the share of\n"
+                  "wake-ups that were left out, because the thread was still awake. --sweep\n"
+                  "measures under several settings: governor, epp, latency, dma-latency, states "
+                  "or\n"
+                  "profile, each with all values of this machine or those listed. idlectl "
+                  "restores\n"
+                  "all of them, also after a signal. ~ marks power that is estimated.\n"
                   "  idlectl latency --sweep governor --sweep latency=0,50us --plot page.html",
           .options = { latency_options },
           .check = latency_check,
@@ -419,11 +425,13 @@ static int run(Ctl *ctl, const Verb *verb)
 
 /* A reader may close the pipe early; everything else that keeps the answer from arriving is a
  * failure. */
-static int finish_output(int status)
+static int finish_output(const Ctl *ctl, int status)
 {
         if (fflush(stdout) == 0 && !ferror(stdout))
                 return status;
-        return errno == EPIPE ? EXIT_FAILED : complain("standard output: %s", g_strerror(errno));
+        return errno == EPIPE
+                       ? EXIT_FAILED
+                       : complain("%s: %s", ctl->output ?: "standard output", g_strerror(errno));
 }
 
 int main(int argc, char **argv)
@@ -445,5 +453,5 @@ int main(int argc, char **argv)
                 status = options_check(&ctl, verb);
         if (status == EXIT_FINE && !ctl.help && !ctl.version)
                 status = run(&ctl, verb);
-        return finish_output(status);
+        return finish_output(&ctl, status);
 }

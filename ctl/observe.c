@@ -8,6 +8,7 @@
 #include <glib.h>
 #include <poll.h>
 #include <signal.h>
+#include <spawn.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,6 +20,8 @@
 #define EXIT_NOT_FOUND     127
 #define EXIT_BY_SIGNAL     128 /* plus its number */
 
+extern char **environ;
+
 static const int ends[] = { SIGINT, SIGTERM, SIGHUP };
 
 typedef struct Wait {
@@ -28,17 +31,23 @@ typedef struct Wait {
         int status;
 } Wait;
 
-static void begin_command(Wait *wait, char *const *command)
+/* False after a message. */
+static bool begin_command(Wait *wait, char *const *command)
 {
-        wait->pid = fork();
-        if (wait->pid == 0) {
-                sigprocmask(SIG_SETMASK, &wait->before, NULL);
-                execvp(command[0], command);
-                complain("%s: %s", command[0], g_strerror(errno));
-                _exit(errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NO_EXECUTABLE);
-        }
-        if (wait->pid < 0)
-                wait->status = complain("%s cannot be started: %s", command[0], g_strerror(errno));
+        posix_spawnattr_t attributes;
+        int error;
+
+        posix_spawnattr_init(&attributes);
+        posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+        posix_spawnattr_setsigmask(&attributes, &wait->before);
+        error = posix_spawnp(&wait->pid, command[0], NULL, &attributes, command, environ);
+        posix_spawnattr_destroy(&attributes);
+        if (!error)
+                return true;
+        wait->pid = 0;
+        complain("%s: %s", command[0], g_strerror(error));
+        wait->status = error == ENOENT ? EXIT_NOT_FOUND : EXIT_NO_EXECUTABLE;
+        return false;
 }
 
 /* True if the command ended. */
@@ -99,13 +108,14 @@ static void follow(Wait *wait, uint64_t usec, uint64_t period_usec, bool (*meanw
         }
 }
 
-int observe(uint64_t usec, char *const *command, uint64_t period_usec,
-            bool (*meanwhile)(void *data), void *data)
+bool observe(uint64_t usec, char *const *command, uint64_t period_usec,
+             bool (*meanwhile)(void *data), void *data, int *ret_status)
 {
         const struct sigaction usual = { .sa_handler = SIG_DFL };
         struct sigaction child;
         Wait wait = { 0 };
         sigset_t signals;
+        bool fine;
 
         sigaction(SIGCHLD, &usual, &child); /* the parent process may ignore it */
         sigemptyset(&signals);
@@ -114,12 +124,12 @@ int observe(uint64_t usec, char *const *command, uint64_t period_usec,
                 sigaddset(&signals, ends[i]);
         sigprocmask(SIG_BLOCK, &signals, &wait.before);
         wait.signals = signalfd(-1, &signals, SFD_CLOEXEC);
-        if (command && command[0])
-                begin_command(&wait, command);
-        if (wait.status == 0)
+        fine = !command || !command[0] || begin_command(&wait, command);
+        if (fine)
                 follow(&wait, usec, period_usec, meanwhile, data);
         fd_close(&wait.signals);
         sigprocmask(SIG_SETMASK, &wait.before, NULL);
         sigaction(SIGCHLD, &child, NULL);
-        return wait.status;
+        *ret_status = wait.status;
+        return fine;
 }

@@ -326,7 +326,7 @@ static void record_all(Recorder *recorder, char *const *command, int *ret_status
         put_facts(recorder, command);
         note_clocks(recorder);
         add_event(recorder, "start", NULL, command[0]);
-        *ret_status = observe(usec, command, recorder->interval_usec, sample_and_write, recorder);
+        observe(usec, command, recorder->interval_usec, sample_and_write, recorder, ret_status);
         if (recorder->error < 0)
                 return;
         if ((uint64_t)g_get_monotonic_time() - recorder->watch->seen->time_usec >= READING_USEC)

@@ -215,7 +215,7 @@ static json_object *record(Ctl *ctl, Recorder *recorder, int *ret_status)
         double spent = own_seconds();
 
         write_head(ctl, recorder->file);
-        *ret_status = observe(sleeps_usec(ctl), ctl->args, PERIOD_USEC, empty, recorder);
+        observe(sleeps_usec(ctl), ctl->args, PERIOD_USEC, empty, recorder, ret_status);
         recorder->backend->stop(recorder->ledger);
         recorder->backend->take(recorder->ledger, take, recorder);
         write_lines(recorder, UINT64_MAX);

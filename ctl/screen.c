@@ -48,9 +48,20 @@ static int char_columns(gunichar c)
         return g_unichar_iszerowidth(c) ? 0 : g_unichar_iswide(c) ? 2 : 1;
 }
 
+/* Most texts are; a table of 576 CPUs has 20000. */
+static bool is_printable_ascii(const char *text)
+{
+        while (*text >= ' ' && *text <= '~')
+                text++;
+        return !*text;
+}
+
 int text_columns(const char *text)
 {
         int n = 0;
+
+        if (is_printable_ascii(text))
+                return (int)strlen(text);
 
         for (; *text; text = g_utf8_next_char(text))
                 n += char_columns(g_utf8_get_char(text));
@@ -59,15 +70,18 @@ int text_columns(const char *text)
 
 static char *text_clean(const char *text)
 {
-        char *valid = g_utf8_make_valid(text, -1);
-        GString *clean = g_string_new(NULL);
+        g_autofree char *valid = NULL;
+        GString *clean;
 
+        if (is_printable_ascii(text))
+                return g_strdup(text);
+        valid = g_utf8_make_valid(text, -1);
+        clean = g_string_new(NULL);
         for (const char *p = valid; *p; p = g_utf8_next_char(p)) {
                 gunichar c = g_utf8_get_char(p);
 
                 g_string_append_unichar(clean, g_unichar_isprint(c) ? c : '?');
         }
-        g_free(valid);
         return g_string_free(clean, FALSE);
 }
 

@@ -21,6 +21,7 @@
 #include "sense/sensor.h"
 #include "facts.h"
 #include "observe.h"
+#include "output.h"
 #include "price.h"
 #include "options.h"
 #include "sleeps-read.h"
@@ -322,16 +323,21 @@ json_object *sleeps_ask(Ctl *ctl, int *ret_status)
         g_autoptr(Prices) prices = NULL;
         int n = sleeps_possible_cpus(ctl->root);
         CpuSet cpus = chosen_cpus(ctl, n);
+        _fd_ int output = -1;
 
         if (cpuset_is_empty(&cpus)) {
                 *ret_status = complain("--cpus: none of the CPUs %s is online", ctl->sleeps.cpus);
                 return NULL;
         }
         *ret_status = prices_new(ctl, &prices);
+        if (*ret_status == EXIT_FINE)
+                *ret_status = output_open(ctl, &output);
         if (*ret_status != EXIT_FINE)
                 return NULL;
         reader = sleeps_begin(ctl, NULL, 0);
-        *ret_status = observe(sleeps_usec(ctl), ctl->args, 0, NULL, NULL);
+        if (!observe(sleeps_usec(ctl), ctl->args, 0, NULL, NULL, ret_status))
+                return NULL;
+        output_use(ctl, output);
         return describe(ctl, sleeps_end(reader), prices, &cpus);
 }
 

@@ -26,6 +26,7 @@ struct Sweep {
         const Topology *topology;
         CpuSet cpus;
         GPtrArray *points; /* of SweepPoint */
+        guint n_found;     /* values, with those that were there already */
         FreqPolicy *policies;
         int n_policies;
         IdleTable *tables; /* by CPU */
@@ -110,6 +111,7 @@ static void add_point(Sweep *sweep, SweepKind kind, const char *value)
                                kind == SWEEP_FOUND
                                        ? g_strdup("as found")
                                        : g_strdup_printf("%s=%s", kind_names[kind], value) };
+        sweep->n_found++;
         for (guint i = 0; i < sweep->points->len; i++)
                 if (g_str_equal(((SweepPoint *)sweep->points->pdata[i])->label, point->label)) {
                         point_free(point);
@@ -201,7 +203,7 @@ static bool add_points(Sweep *sweep, const char *text)
         SweepKind kind = kind_find(text);
         const char *equals = strchr(text, '=');
         g_auto(GStrv) values = equals ? g_strsplit(equals + 1, ",", -1) : NULL;
-        guint before = sweep->points->len;
+        guint before = sweep->n_found;
 
         for (char **value = values; value && *value; value++) {
                 if (!check_value(sweep, kind, *value))
@@ -218,7 +220,7 @@ static bool add_points(Sweep *sweep, const char *text)
                 complain("%s profile: %s", sweep->option, client_problem(sweep->ctl->client));
                 return false;
         }
-        if (sweep->points->len == before) {
+        if (sweep->n_found == before) {
                 complain("%s %s: this machine does not have it", sweep->option, kind_names[kind]);
                 return false;
         }

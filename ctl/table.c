@@ -15,7 +15,7 @@
 
 typedef struct Column {
         char *title;
-        bool right;
+        bool right, hidden;
         int width;
 } Column;
 
@@ -74,7 +74,7 @@ void table_free(Table *table)
 
 void table_column(Table *table, const char *title, bool right)
 {
-        Column column = { g_strdup(title), right, text_columns(title) };
+        Column column = { .title = g_strdup(title), .right = right, .width = text_columns(title) };
 
         g_array_append_val(table->columns, column);
 }
@@ -120,6 +120,26 @@ void table_wrap_last(Table *table)
         table->wrap_last = true;
 }
 
+static int line_width(const Table *table)
+{
+        int width = -GAP;
+
+        for (guint i = 0; i < table->columns->len; i++)
+                if (!g_array_index(table->columns, Column, i).hidden)
+                        width += g_array_index(table->columns, Column, i).width + GAP;
+        return width;
+}
+
+void table_fit(Table *table, const Screen *screen, const char *const *titles)
+{
+        for (; *titles && screen->width && line_width(table) > screen->width; titles++)
+                for (guint i = 0; i < table->columns->len; i++) {
+                        Column *column = &g_array_index(table->columns, Column, i);
+
+                        column->hidden |= g_str_equal(column->title, *titles);
+                }
+}
+
 /* Prints one cell where there is room for so many columns. Returns how many it took. */
 static int print_cell(const Table *table, const Screen *screen, guint number, const Cell *cell,
                       bool last, int room)
@@ -143,6 +163,8 @@ static void print_row(const Table *table, const Screen *screen, const Cell *cell
         while (n > 1 && !*cells[n - 1].text)
                 n--;
         for (guint i = 0; i < n; i++) {
+                if (g_array_index(table->columns, Column, i).hidden)
+                        continue;
                 if (table->wrap_last && i == table->columns->len - 1 && screen->width &&
                     room >= WRAP_COLUMNS) {
                         screen_wrapped(screen, cells[i].style, screen->width - room, cells[i].text);

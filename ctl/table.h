@@ -29,6 +29,10 @@ void table_note(Table *table, Style style, const char *text);
 /* On a terminal the last column, of texts, is wrapped between words instead of cut. */
 void table_wrap_last(Table *table);
 
+/* Hides columns with these titles, a list that ends with NULL, one after the other until the lines
+ * fit the terminal. Call it when the table is full. */
+void table_fit(Table *table, const Screen *screen, const char *const *titles);
+
 /* Prints titles and rows; on a terminal lines are cut to its width, notes wrapped. */
 void table_print(const Table *table, const Screen *screen);
 

@@ -58,6 +58,7 @@ static int wait_end(Top *top, pid_t pid, const sigset_t *child, struct rusage *u
 bool top_command(Top *top, int *ret_status, double *ret_seconds, double *ret_cpu_seconds)
 {
         struct rusage usage = { 0 };
+        struct rlimit ours;
         sigset_t child, before;
         gint64 begin;
         pid_t pid;
@@ -71,7 +72,10 @@ bool top_command(Top *top, int *ret_status, double *ret_seconds, double *ret_cpu
         signal(SIGQUIT, SIG_IGN);
         top_restart(top);
         begin = g_get_monotonic_time();
+        getrlimit(RLIMIT_NOFILE, &ours);
+        setrlimit(RLIMIT_NOFILE, &top->descriptors);
         error = spawn(top->ctl->args, &before, &pid);
+        setrlimit(RLIMIT_NOFILE, &ours);
         if (error) {
                 complain("%s: %s", top->ctl->args[0], g_strerror(error));
                 *ret_status = error == ENOENT ? EXIT_NOT_FOUND : EXIT_NO_EXECUTABLE;

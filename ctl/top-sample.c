@@ -13,6 +13,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/cpuset-text.h"
@@ -23,19 +24,37 @@
 #define SLOW_USEC  (990 * 1000)
 #define BUSY_LEAST 0.01
 
-/* The descriptors of so many CPUs are kept open: two for each, of 1024 by default. */
-#define CPUS_KEPT 128
+/* So many descriptors may be open, if that is permitted: those of 576 CPUs with 10 idle states.
+ * Each costs about 4.6 kB of kernel memory once it is read. */
+#define DESCRIPTORS 65536
+
+/* The usual 1024 are for programs that use select(2), which this one does not. */
+static void allow_descriptors(struct rlimit *ret_before)
+{
+        struct rlimit limit;
+
+        getrlimit(RLIMIT_NOFILE, ret_before);
+        limit = *ret_before;
+        limit.rlim_cur = MAX(limit.rlim_cur, MIN(limit.rlim_max, DESCRIPTORS));
+        setrlimit(RLIMIT_NOFILE, &limit);
+}
 
 int top_init(Top *top, Ctl *ctl, const char *table_name)
 {
+        struct rlimit descriptors;
         Watch *watch;
-        int n, r = watch_new(ctl->root, &watch);
+        int n, r;
+
+        allow_descriptors(&descriptors);
+        r = watch_new(ctl->root, &watch);
 
         if (r < 0)
                 return r;
         n = MAX(watch->topology->n_packages, 1);
         *top = (Top){ .ctl = ctl,
                       .watch = watch,
+                      .descriptors = descriptors,
+                      .global_fd = -1,
                       .cpus = g_new0(TopCpu, watch->topology->n_cpus),
                       .celsius = g_new(double, n),
                       .estimated_watts = g_new(double, n),
@@ -60,6 +79,7 @@ void top_done(Top *top)
                 fd_close(&top->cpus[i].frequency_fd);
                 fd_close(&top->cpus[i].limit_fd);
         }
+        fd_close(&top->global_fd);
         watch_free(top->watch);
         g_free(top->cpus);
         g_free(top->celsius);
@@ -81,7 +101,7 @@ static bool read_kept(const Top *top, int cpu, int *fd, const char *file, char t
         if (*fd < 0)
                 return false;
         n = pread(*fd, text, 31, 0);
-        if (n <= 0 || cpu >= CPUS_KEPT) {
+        if (n <= 0) {
                 close(*fd);
                 *fd = -1;
         }
@@ -92,18 +112,27 @@ static bool read_kept(const Top *top, int cpu, int *fd, const char *file, char t
         return true;
 }
 
-/* "n/a" is a latency of zero, and "0" is none. */
-static int64_t read_limit(Top *top, int cpu)
+/* Opened once, because the kernel frees a closed descriptor as said above. */
+static int64_t read_global_limit(Top *top)
 {
-        char text[32];
-        uint64_t us;
+        if (top->global_fd == -1)
+                top->global_fd = idle_global_open(top->watch->root);
+        return idle_global_limit(top->global_fd);
+}
 
-        if (!read_kept(top, cpu, &top->cpus[cpu].limit_fd, "power/pm_qos_resume_latency_us", text))
-                return TOP_LIMIT_NONE;
-        if (strcmp(text, "n/a") == 0)
-                return 0;
-        return u64_parse(text, &us) == 0 && us > 0 && us <= INT32_MAX ? (int64_t)us
-                                                                      : TOP_LIMIT_NONE;
+static void read_limits(Top *top)
+{
+        int64_t global_us = read_global_limit(top);
+
+        CPUSET_FOREACH(cpu, &top->watch->topology->online) {
+                TopCpu *more = &top->cpus[cpu];
+                char text[32];
+                bool known = read_kept(top, cpu, &more->limit_fd, "power/pm_qos_resume_latency_us",
+                                       text);
+
+                more->limit_us = idle_limit_stricter(
+                        known ? idle_limit_parse(text) : TOP_LIMIT_NONE, global_us);
+        }
 }
 
 static void read_parked(Top *top)
@@ -125,8 +154,7 @@ static void read_slow(Top *top)
                 return;
         top->slow_usec = now;
         read_parked(top);
-        CPUSET_FOREACH(cpu, &top->watch->topology->online)
-                top->cpus[cpu].limit_us = read_limit(top, cpu);
+        read_limits(top);
         temperatures_read(&top->temperatures, top->watch->root, top->celsius,
                           top->watch->topology->n_packages);
 }
@@ -171,6 +199,11 @@ int top_sample(Top *top)
         input.estimated_watts = top->table ? top->estimated_watts : NULL;
         top_make(&input, top->by, top->rows);
         return 0;
+}
+
+bool top_needs_root(const Top *top)
+{
+        return top->watch->energy_error == -EACCES || top->watch->energy_error == -EPERM;
 }
 
 int top_restart(Top *top)

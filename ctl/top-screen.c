@@ -23,66 +23,25 @@
 
 #define FIRST_USEC  (200 * 1000) /* so that something is there soon */
 #define SLACK_NSEC  (20ul * 1000 * 1000)
-#define GAP         2
 #define LINES_OTHER 3 /* of a screen: head, titles, keys */
 #define SCREEN_ON   "\033[?1049h\033[?25l"
 #define SCREEN_OFF  "\033[?25h\033[?1049l"
 #define SCREEN_HOME "\033[H\033[J"
 
 /* What a terminal does without first, where there is no room for all. */
-static const TopField dispensable[] = { TOP_RAM_WATT, TOP_COR_WATT, TOP_PKG_TMP, TOP_LIMIT,
-                                        TOP_LONGEST,  TOP_MHZ,      TOP_SLEEP };
-
-static int column_width(const Top *top, const TopColumn *column)
-{
-        int width = text_columns(column->title);
-
-        for (guint i = 0; i < top->rows->len; i++) {
-                g_autofree char *text = top_text(&g_array_index(top->rows, TopRow, i), column);
-
-                width = MAX(width, text_columns(text));
-        }
-        return width + GAP;
-}
-
-/* Which columns to print, by their number: as many as fit. */
-static GArray *choose(const Top *top, const GArray *columns, bool fit, guint first)
-{
-        GArray *chosen = g_array_new(FALSE, FALSE, sizeof(guint));
-        int width = -GAP, most = top->ctl->screen.width;
-
-        for (guint i = 0; i < columns->len; i++) {
-                /* The first column says whose row it is. */
-                if (i > 0 && i <= first)
-                        continue;
-                width += column_width(top, &g_array_index(columns, TopColumn, i));
-                g_array_append_val(chosen, i);
-        }
-        for (size_t k = 0; k < G_N_ELEMENTS(dispensable) && fit && most > 0 && width > most; k++)
-                for (guint i = 0; i < chosen->len; i++) {
-                        guint number = g_array_index(chosen, guint, i);
-                        const TopColumn *column = &g_array_index(columns, TopColumn, number);
-
-                        if (column->field != dispensable[k])
-                                continue;
-                        width -= column_width(top, column);
-                        g_array_remove_index(chosen, i);
-                        break;
-                }
-        return chosen;
-}
+static const char *const dispensable[] = { "RAMWatt", "CorWatt", "PkgTmp", "Limit",
+                                           "Longest", "Bzy_MHz", "Sleep",  NULL };
 
 void top_print(const Top *top, const GArray *columns, bool fit, const TopView *view, int height)
 {
-        g_autoptr(GArray) chosen = choose(top, columns, fit, view ? view->column : 0);
+        guint first = view ? view->row : 0, hidden = view ? view->column : 0;
         g_autoptr(Table) table = table_new();
-        guint first = view ? view->row : 0, last = top->rows->len;
+        guint last = top->rows->len;
 
-        for (guint i = 0; i < chosen->len; i++)
-                table_column(
-                        table,
-                        g_array_index(columns, TopColumn, g_array_index(chosen, guint, i)).title,
-                        true);
+        /* The first column says whose row it is, and stays. */
+        for (guint i = 0; i < columns->len; i++)
+                if (i == 0 || i > hidden)
+                        table_column(table, g_array_index(columns, TopColumn, i).title, true);
         if (height > 0)
                 last = MIN(last, first + (guint)height);
         for (guint r = 0; r < last; r++) {
@@ -90,14 +49,17 @@ void top_print(const Top *top, const GArray *columns, bool fit, const TopView *v
 
                 if (r > 0 && r <= first)
                         continue;
-                for (guint i = 0; i < chosen->len; i++) {
-                        g_autofree char *text = top_text(
-                                row, &g_array_index(columns, TopColumn,
-                                                    g_array_index(chosen, guint, i)));
+                for (guint i = 0; i < columns->len; i++) {
+                        g_autofree char *text = NULL;
 
+                        if (i > 0 && i <= hidden)
+                                continue;
+                        text = top_text(row, &g_array_index(columns, TopColumn, i));
                         table_cell(table, row->parked > 0 ? STYLE_GOOD : STYLE_PLAIN, text);
                 }
         }
+        if (fit)
+                table_fit(table, &top->ctl->screen, dispensable);
         table_print(table, &top->ctl->screen);
 }
 
@@ -158,9 +120,7 @@ static void draw(Live *live)
         fputs(SCREEN_HOME, stdout);
         screen_line(screen, STYLE_PLAIN, "%d CPUs, load %.2f over %.1f s%s%s",
                     cpuset_count(&seen->cpus), seen->load, (double)seen->interval_usec / 1e6,
-                    top->watch->energy_error == -EACCES || top->watch->energy_error == -EPERM
-                            ? ", power: needs root"
-                            : "",
+                    top_needs_root(top) ? ", power: needs root" : "",
                     top->parked_known ? "" : ", idled is not running");
         top_print(top, live->columns, !live->list && live->view.column == 0, &live->view, height);
         screen_print(screen, STYLE_DIM, "q quit  arrows scroll  s sort: ");
@@ -215,13 +175,48 @@ static void take_keys(Live *live, const char *keys, size_t n)
         }
 }
 
+/* Reads keys as they are pressed, and takes the alternate screen. In the background it stops here,
+ * until the shell continues it. */
+static void take_terminal(const Live *live)
+{
+        struct termios raw = live->before;
+
+        raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+        tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
+        fputs(SCREEN_ON, stdout);
+}
+
+static void leave_terminal(const Live *live)
+{
+        fputs(SCREEN_OFF, stdout);
+        fflush(stdout);
+        tcsetattr(STDIN_FILENO, TCSADRAIN, &live->before);
+}
+
+/* Ctrl-Z: the shell gets its screen, and we go on when it says so. */
+static void stop(const Live *live)
+{
+        sigset_t stops;
+
+        leave_terminal(live);
+        sigemptyset(&stops);
+        sigaddset(&stops, SIGTSTP);
+        raise(SIGTSTP);
+        sigprocmask(SIG_UNBLOCK, &stops, NULL);
+        sigprocmask(SIG_BLOCK, &stops, NULL);
+}
+
 static void read_signal(Live *live)
 {
         struct signalfd_siginfo info;
 
         if (read(live->signals, &info, sizeof(info)) != sizeof(info))
                 return;
-        if (info.ssi_signo != SIGWINCH) {
+        if (info.ssi_signo == SIGTSTP)
+                stop(live);
+        if (info.ssi_signo == SIGTSTP || info.ssi_signo == SIGCONT) {
+                take_terminal(live);
+        } else if (info.ssi_signo != SIGWINCH) {
                 live->over = true;
                 return;
         }
@@ -259,33 +254,28 @@ static void wait_until(Live *live, uint64_t usec)
 
 static int live_open(Live *live)
 {
-        struct termios raw;
+        static const int numbers[] = {
+                SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGWINCH, SIGTSTP, SIGCONT
+        };
         sigset_t signals;
 
         if (tcgetattr(STDIN_FILENO, &live->before) < 0)
                 return -errno;
         sigemptyset(&signals);
-        sigaddset(&signals, SIGINT);
-        sigaddset(&signals, SIGTERM);
-        sigaddset(&signals, SIGHUP);
-        sigaddset(&signals, SIGWINCH);
+        for (size_t i = 0; i < G_N_ELEMENTS(numbers); i++)
+                sigaddset(&signals, numbers[i]);
         sigprocmask(SIG_BLOCK, &signals, NULL);
         live->signals = signalfd(-1, &signals, SFD_CLOEXEC);
         if (live->signals < 0)
                 return -errno;
         prctl(PR_SET_TIMERSLACK, SLACK_NSEC, 0, 0, 0);
-        raw = live->before;
-        raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
-        tcsetattr(STDIN_FILENO, TCSANOW, &raw);
-        fputs(SCREEN_ON, stdout);
+        take_terminal(live);
         return 0;
 }
 
 static void live_close(Live *live)
 {
-        fputs(SCREEN_OFF, stdout);
-        fflush(stdout);
-        tcsetattr(STDIN_FILENO, TCSANOW, &live->before);
+        leave_terminal(live);
         fd_close(&live->signals);
 }
 

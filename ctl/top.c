@@ -16,8 +16,10 @@
 #include <time.h>
 
 #include "base/cpuset-text.h"
+#include "base/file.h"
 #include "base/number.h"
 #include "options.h"
+#include "output.h"
 #include "pace.h"
 
 #define INTERVAL_USEC (1000 * 1000)
@@ -166,6 +168,14 @@ static GArray *columns_of(const Top *top)
         return top_columns_usual(top->watch, top->rows, top->ctl->screen.terminal);
 }
 
+/* Below the first table: why there is no power, where root could read it. */
+static void print_power_obstacle(const Top *top)
+{
+        if (top_needs_root(top) && !top->table)
+                screen_sentence(&top->ctl->screen, STYLE_WARN,
+                                "Power is not shown: only root may read the energy counters");
+}
+
 static void print_sample(Top *top, uint64_t n, GArray **columns)
 {
         g_autofree char *unknown = NULL;
@@ -192,6 +202,8 @@ static void print_sample(Top *top, uint64_t n, GArray **columns)
                 if (n > 0)
                         putchar('\n');
                 top_print(top, *columns, !asked.columns, NULL, 0);
+                if (n == 0 && !asked.columns)
+                        print_power_obstacle(top);
                 return;
         }
         for (guint i = 0; i < top->rows->len; i++)
@@ -252,7 +264,6 @@ static json_object *describe_command(const Top *top, int status, double seconds,
         return answer;
 }
 
-/* What people see goes to standard error, because the command's output is on the other. */
 static void show_command(const Top *top, json_object *answer)
 {
         bool estimate = g_str_equal(json_text(answer, "package_joules_source"), "estimate");
@@ -269,13 +280,14 @@ static void show_command(const Top *top, json_object *answer)
                             estimate ? "~" : "", joules, estimate ? "~" : "", joules / seconds);
         else
                 screen_line(&top->ctl->screen, STYLE_WARN, "Energy: not measured: %s",
-                            top->watch->energy_error == -ENOENT
+                            top_needs_root(top) ? "only root may read the energy counters"
+                            : top->watch->energy_error == -ENOENT
                                     ? "this machine does not have energy counters"
                             : top->watch->energy_error < 0 ? g_strerror(-top->watch->energy_error)
                                                            : "the counters did not change");
 }
 
-static int measure_command(Top *top)
+static int measure_command(Top *top, int output)
 {
         g_autoptr(json_object) answer = NULL;
         g_autoptr(GArray) columns = NULL;
@@ -284,6 +296,7 @@ static int measure_command(Top *top)
 
         if (!top_command(top, &status, &seconds, &cpu_seconds))
                 return status;
+        output_use(top->ctl, output);
         answer = describe_command(top, status, seconds, cpu_seconds);
         if (top->ctl->json)
                 puts(json_object_to_json_string_ext(
@@ -296,27 +309,47 @@ static int measure_command(Top *top)
 }
 
 /* False after a message. */
-static bool check_columns(const Top *top, const char *option, const char *list)
+static bool check_columns(const Top *top, const char *option, const char *list, const char *groups)
 {
         g_autofree char *unknown = NULL;
         g_autoptr(GArray) found = list ? top_columns_parse(top->watch, list, &unknown) : NULL;
         g_autoptr(GArray) all = NULL;
         g_autoptr(GString) names = g_string_new(NULL);
 
-        if (!list || found)
+        if (!list || (found && (*groups || found->len == 1)))
                 return true;
         all = top_columns_all(top->watch);
         for (guint i = 0; i < all->len; i++)
                 g_string_append_printf(names, "%s%s", i ? ", " : "",
                                        g_array_index(all, TopColumn, i).title);
-        complain("%s: found \"%s\", expected some of states, statistics, %s", option, unknown,
-                 names->str);
+        complain("%s: found \"%s\", expected %s%s%s", option, unknown ?: list,
+                 *groups ? "some of " : "one of ", groups, names->str);
         return false;
+}
+
+/* Shows what was asked for. Returns the exit status. */
+static int show(Top *top)
+{
+        Ctl *ctl = top->ctl;
+        uint64_t interval_usec = ctl->interval_usec ?: INTERVAL_USEC;
+        _fd_ int output = -1;
+        int r, status = output_open(ctl, &output);
+
+        if (status != EXIT_FINE)
+                return status;
+        r = top_restart(top);
+        if (r < 0)
+                return complain("failed to read the CPUs: %s", g_strerror(-r));
+        if (ctl->n_args > 0)
+                return measure_command(top, output);
+        output_use(ctl, output);
+        if (top_can_live(ctl) && !asked.csv && !ctl->json && !asked.count)
+                return top_live(top, asked.columns, interval_usec, 0);
+        return print_samples(top, interval_usec);
 }
 
 json_object *top_ask(Ctl *ctl, int *ret_status)
 {
-        uint64_t interval_usec = ctl->interval_usec ?: INTERVAL_USEC;
         Top top;
         int r = top_init(&top, ctl, ctl->power_table);
 
@@ -330,18 +363,12 @@ json_object *top_ask(Ctl *ctl, int *ret_status)
         top.only = asked.cpus_given ? &asked.cpus : NULL;
         if (top.only && !cpuset_intersects(top.only, &top.watch->topology->online))
                 complain("--cpus: none of these CPUs is online");
-        else if (!check_columns(&top, "--columns", asked.columns) ||
-                 !check_columns(&top, "--sort", asked.sort) ||
+        else if (!check_columns(&top, "--columns", asked.columns, "states, statistics, ") ||
+                 !check_columns(&top, "--sort", asked.sort, "") ||
                  (ctl->power_table && !top.table && top.watch->energy_error < 0))
                 *ret_status = EXIT_USAGE;
-        else if ((r = top_restart(&top)) < 0)
-                *ret_status = complain("failed to read the CPUs: %s", g_strerror(-r));
-        else if (ctl->n_args > 0)
-                *ret_status = measure_command(&top);
-        else if (top_can_live(ctl) && !asked.csv && !ctl->json && !asked.count)
-                *ret_status = top_live(&top, asked.columns, interval_usec, 0);
         else
-                *ret_status = print_samples(&top, interval_usec);
+                *ret_status = show(&top);
         top_done(&top);
         return NULL;
 }

@@ -5,6 +5,8 @@
 #ifndef IDLED_TOP_H
 #define IDLED_TOP_H
 
+#include <sys/resource.h>
+
 #include "ctl.h"
 #include "estimate.h"
 #include "temperature.h"
@@ -18,6 +20,8 @@ typedef struct Top {
         Temperatures temperatures;
         TopCpu *cpus;
         double *celsius, *estimated_watts; /* by package */
+        struct rlimit descriptors;         /* the limit as found, which commands get */
+        int global_fd; /* of /dev/cpu_dma_latency; -1: not opened, else negative errno */
         bool parked_known;
         uint64_t slow_usec; /* when what changes rarely was read */
         const CpuSet *only; /* NULL: all CPUs */
@@ -32,6 +36,9 @@ void top_done(Top *top);
 /* Reads, and makes the rows of the interval since the last time. Negative errno as watch_sample().
  */
 int top_sample(Top *top);
+
+/* True if there are energy counters, and only root may read them. */
+bool top_needs_root(const Top *top);
 
 /* Forgets what was before, so that the next sample is of the time from now on. */
 int top_restart(Top *top);

@@ -4,11 +4,18 @@
  */
 #include "sense/sensor.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <glib.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
+#include "base/number.h"
+
+/* The kernel's value for no limit of all CPUs (PM_QOS_CPU_LATENCY_DEFAULT_VALUE). */
+#define GLOBAL_NONE_US (2000 * 1000 * 1000)
 
 /* A number of one state; 0 if the kernel does not give a sane one. */
 static uint32_t read_us(int root, int cpu, int state, const char *file)
@@ -59,19 +66,51 @@ bool idle_state_enabled(int root, int cpu, int state)
         return file_read_u64(root, path, &disabled) < 0 || disabled == 0;
 }
 
-/* "n/a" there is no latency at all. */
-int64_t idle_latency_limit(int root, int cpu)
+int idle_global_open(int root)
+{
+        int fd = openat(root, "dev/cpu_dma_latency", O_RDONLY | O_NOCTTY | O_CLOEXEC);
+
+        return fd < 0 ? -errno : fd;
+}
+
+int64_t idle_global_limit(int fd)
+{
+        int32_t us;
+
+        if (fd < 0 || pread(fd, &us, sizeof(us), 0) != sizeof(us))
+                return -1;
+        return us < 0 || us >= GLOBAL_NONE_US ? -1 : us;
+}
+
+int64_t idle_limit_stricter(int64_t a, int64_t b)
+{
+        return a < 0 ? b : b < 0 ? a : MIN(a, b);
+}
+
+/* "n/a" is no latency at all, and "0" is no limit. */
+int64_t idle_limit_parse(const char *text)
+{
+        uint64_t limit = 0;
+
+        if (strcmp(text, "n/a") == 0)
+                return 0;
+        return u64_parse(text, &limit) < 0 || limit == 0 || limit > INT32_MAX ? -1 : (int64_t)limit;
+}
+
+static int64_t own_limit(int root, int cpu)
 {
         char path[96], text[24];
-        uint64_t limit = 0;
 
         snprintf(path, sizeof(path), "sys/devices/system/cpu/cpu%d/power/pm_qos_resume_latency_us",
                  cpu);
-        if (file_read_value(root, path, text, sizeof(text)) < 0)
-                return -1;
-        if (strcmp(text, "n/a") == 0)
-                return 0;
-        return file_read_u64(root, path, &limit) < 0 || limit == 0 ? -1 : (int64_t)limit;
+        return file_read_value(root, path, text, sizeof(text)) < 0 ? -1 : idle_limit_parse(text);
+}
+
+int64_t idle_latency_limit(int root, int cpu)
+{
+        _fd_ int global = idle_global_open(root);
+
+        return idle_limit_stricter(own_limit(root, cpu), idle_global_limit(global));
 }
 
 uint16_t idle_states_permitted(int root, int cpu, const IdleTable *table)

@@ -65,8 +65,22 @@ IdleTable *idle_tables_read(int root, int n_cpus);
 /* True if the state is not switched off. */
 bool idle_state_enabled(int root, int cpu, int state);
 
-/* The CPU's PM QoS limit in us; -1: none. */
+/* /dev/cpu_dma_latency, opened to read the limit of all CPUs: opening changes no limit. Negative
+ * errno; -EACCES: only root may read it. */
+int idle_global_open(int root);
+
+/* That limit in us; -1: none, also with a negative descriptor. */
+int64_t idle_global_limit(int fd);
+
+/* What pm_qos_resume_latency_us says: the limit in us; -1: none, or not a number. */
+int64_t idle_limit_parse(const char *text);
+
+/* The limit of the CPU's wake-up latency by PM QoS, the stricter one of its own and that of all
+ * CPUs, in us; -1: none. */
 int64_t idle_latency_limit(int root, int cpu);
+
+/* The stricter one of two limits; -1 is none. */
+int64_t idle_limit_stricter(int64_t a, int64_t b);
 
 /* The mask of the states that the CPU may enter: not switched off, and left within its limit. The
  * first one always may be. */

@@ -235,6 +235,14 @@ class Doctor(TestCase):
         self.assertEqual([f["check"] for f in notes],
                          ["hypervisor", "idle driver", "RAPL", "idled"])
 
+    def test_who_reads_holds_nothing(self):
+        """idlectl top reads the limit of all CPUs: a limit is what is written."""
+        self.write({"proc/77/comm": "idlectl", "proc/77/fd/3": "->/dev/cpu_dma_latency",
+                    "proc/77/fdinfo/3": "pos:\t0\nflags:\t02100000\n"})
+        self.assertEqual(self.findings()[0], [])
+        self.write({"proc/77/fdinfo/3": "pos:\t0\nflags:\t02100001\n"})
+        self.assertEqual([f["check"] for f in self.findings()[0]], ["cpu_dma_latency"])
+
     def test_odd_files(self):
         """Whatever stands in them, it ends with an answer."""
         self.write({"proc/77/comm": "a\x1b[2Jb", "proc/77/fd/3": "->/dev/cpu_dma_latency",

@@ -9,6 +9,7 @@ import fcntl
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -19,6 +20,7 @@ from pathlib import Path
 from ctltest import IDLECTL, TIMEOUT, TestCase, environment, machine
 
 CPU = str(min(os.sched_getaffinity(0)))
+WARM_UPS = 3  # wake-ups of each thread that do not count
 QUICK = ["--policy", "other", "--cpus", CPU, "--interval", "1ms", "--for", "100ms"]
 
 
@@ -49,6 +51,35 @@ class Measured(TestCase):
             self.assertAlmostEqual(sum(s["percent"] for s in run["power"]["residency"]), 100,
                                    delta=0.5)
 
+    def test_every_wakeup_counts(self):
+        """Also where none of the threads lets another task run: what was due was measured, or left out."""
+        for arguments in ["--policy", "other"], []:
+            answer = self.answer("--interval", "10us", "--for", "300ms", *arguments)
+            (run,) = answer["settings"][0]["runs"]
+            for cpu in run["cpus"]:
+                self.assertEqual(cpu["samples"] + cpu["overruns"] + WARM_UPS, 30000)
+
+    def test_left_out(self):
+        """The kernel does not wake 100000 times a second: an interval of 10us needs a word."""
+        result = self.run_ctl("latency", "--interval", "10us", "--for", "300ms")
+        share = max(float(cell) for cell in re.findall(r" all +\d+ +(\d+\.\d)", result.stdout))
+        if share < 1:
+            self.skipTest("this machine wakes so often")
+        self.assertIn("Overrun%", result.stdout)
+        self.assertRegex(result.stdout, rf"10us.* {round(share)} %")
+
+    def test_throttle(self):
+        """Real-time threads rest before the kernel stops them for 50 ms of each second."""
+        tries = []
+        for _ in range(3):  # other gaps as long are not in all of them
+            answer = self.answer("--interval", "10us", "--for", "2s")
+            if answer["policy"] == "other":
+                self.skipTest("needs permission for real-time policies")
+            tries.append(answer["settings"][0]["runs"][0]["all"]["max_us"])
+            if tries[-1] < 40000:
+                return
+        self.fail(tries)
+
     def test_csv(self):
         text = self.run_ctl("latency", "--csv", *QUICK, "--for", "1s").stdout
         rows = list(csv.DictReader(io.StringIO(text)))
@@ -65,9 +96,32 @@ class Measured(TestCase):
             tree = xml.fromstring(text.replace("<!DOCTYPE html>\n", ""))
             svg = tree if name == "p.svg" else tree.find(".//{http://www.w3.org/2000/svg}svg")
             self.assertTrue(svg.findall("{http://www.w3.org/2000/svg}path"))
-        result = self.run_ctl("latency", *QUICK, "--plot", "/nonexistent/p.svg")
-        self.assertEqual(result.returncode, 1)
-        self.assertIn("/nonexistent/p.svg: No such file", result.stderr)
+
+    def test_plot_refused(self):
+        """Before anything is measured."""
+        os.mkdir(os.path.join(self.directory, "d.svg"))
+        for path, says in (("/nonexistent/p.svg", "No such file"),
+                           (os.path.join(self.directory, "d.svg"), "Is a directory")):
+            result = self.run_ctl("latency", "--for", "1h", "--plot", path)
+            self.assertEqual((result.returncode, result.stdout), (1, ""))
+            self.assertIn(says, result.stderr)
+
+    def test_widths(self):
+        """What a terminal has no room for goes, but neither the power nor the 99th percentile."""
+        table = Path(self.directory, "t.conf")
+        names = [Path(p).read_text().strip() for p in
+                 sorted(Path("/sys/devices/system/cpu/cpu0/cpuidle").glob("state*/name"))]
+        table.write_text("[States]\nC0=7\nIdle=7\n" + "".join(f"{n}=7\n" for n in names))
+        arguments = ("latency", *QUICK, "--interval", "1ms,2ms", "--no-colour")
+        for width in (80, 40):
+            text = self.run_terminal(*arguments, "--power", str(table), width=width)
+            self.assertLessEqual(max(map(len, text.splitlines())), width)
+            titles = next(line for line in text.splitlines() if "PkgWatt" in line).split()
+            self.assertLessEqual({"Interval", "p99", "PkgWatt"}, set(titles))
+            self.assertNotIn("\u2026", text.split("\n", 1)[1])
+        self.assertIn("p50", self.run_terminal(*arguments, "--power", str(table)))
+        if not list(Path("/sys/class/powercap").glob("intel-rapl:*/energy_uj")):
+            self.assertNotIn("PkgWatt", self.run_ctl(*arguments).stdout)
 
     def test_estimated_power(self):
         table = Path(self.directory, "t.conf")
@@ -87,6 +141,7 @@ class Measured(TestCase):
                                 (["--interval", "1ms,x"], "from 10us to 1s"),
                                 (["--interval", "1ms,"], "from 10us to 1s"),
                                 (["--for", "1ms"], "at least 100ms"),
+                                (["--for", "100ms", "--interval", "1ms,50ms"], "at least 200ms"),
                                 (["--policy", "fast"], "expected fifo, rr or other"),
                                 (["--priority", "0"], "from 1 to 99"),
                                 (["--policy", "other", "--priority", "5"], "--priority: expected"),
@@ -259,6 +314,14 @@ class Swept(TestCase):
         self.assertEqual((settings[1]["runs"], len(settings[2]["runs"])), ([], 1))
         base = Path(self.root, "sys/devices/system/cpu")
         self.assertEqual({n: (base / n).read_text().strip() for n in before}, before)
+
+    def test_asked_twice(self):
+        """Measured once."""
+        result = self.sweep("--json", "--sweep", "latency=0", "--sweep", "latency=0", "--sweep",
+                            "latency=0,2us")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertEqual([s["setting"] for s in json.loads(result.stdout)["settings"]],
+                         ["as found", "latency=0", "latency=2us"])
 
     def test_not_offered(self):
         for what, says in (("governor=schedutil", "does not offer"), ("epp=fast", "does not offer"),

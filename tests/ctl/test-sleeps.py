@@ -57,7 +57,7 @@ class OfMachines(unittest.TestCase):
                         file.write(value + "\n")
         result = run("sleeps", "--root", os.path.join(self.directory, "many"), "--json", "--", "sh", "-c",
                      f"echo 9 >{cpus}/cpu575/cpuidle/state9/usage")
-        found = json.loads(result.stdout)["cpus"]
+        found = json.loads(result.stderr)["cpus"]
         self.assertEqual(len(found), 576)
         self.assertEqual([(row["state"], row["sleeps"]) for row in found[575]["states"]], [("C9", 2)])
         self.assertEqual(sum(cpu["sleeps"] for cpu in found), 2)
@@ -86,7 +86,7 @@ class OfMachines(unittest.TestCase):
                     file.write(value + "\n")
         result = run("sleeps", "--root", root, "--json", "--", "sh", "-c", script, root)
         self.assertEqual(result.returncode, 0, result.stderr)
-        cpus = {cpu["cpu"]: cpu for cpu in json.loads(result.stdout)["cpus"]}
+        cpus = {cpu["cpu"]: cpu for cpu in json.loads(result.stderr)["cpus"]}
         self.assertEqual((cpus[0]["sleeps"], cpus[0]["mean_us"]), (1000, 5000))
         self.assertEqual((cpus[1]["sleeps"], cpus[2]["sleeps"]), (0, 0))
 
@@ -127,7 +127,23 @@ class BadDays(unittest.TestCase):
     def test_the_command(self):
         for command, status in (("sh", "-c", "exit 7"), 7), (("sh", "-c", "kill -TERM $$"), 143), \
                 (("/nonexistent",), 127), (("/etc/passwd",), 126):
-            self.assertEqual(run("sleeps", "--", *command).returncode, status, command)
+            result = run("sleeps", "--", *command)
+            self.assertEqual((result.returncode, result.stdout), (status, ""), command)
+        self.assertEqual(len(result.stderr.splitlines()), 1)  # and no table of nothing
+
+    def test_output(self):
+        """A command has standard output for itself."""
+        command = ("--", "sh", "-c", "echo out; echo err >&2")
+        directory = tempfile.TemporaryDirectory(prefix="idled-sleeps.")
+        self.addCleanup(directory.cleanup)
+        path = os.path.join(directory.name, "result")
+        result = run("sleeps", *command)
+        self.assertEqual(result.stdout, "out\n")
+        self.assertIn("Samples", result.stderr)
+        result = run("sleeps", "--json", "--output", path, *command)
+        self.assertEqual((result.stdout, result.stderr), ("out\n", "err\n"))
+        with open(path, encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["source"], "sysfs")
 
     def test_interrupted(self):
         """What was measured until then is shown. Under nohup, SIGHUP would be ignored."""
@@ -135,10 +151,10 @@ class BadDays(unittest.TestCase):
         for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
             with subprocess.Popen([IDLECTL, "sleeps", "--seconds", "600", "--json", "--", "sh", "-c",
                                    "echo begun; exec sleep 600"], env=environment(**NOWHERE),
-                                  text=True, stdout=subprocess.PIPE) as process:
+                                  text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
                 self.assertEqual(process.stdout.readline(), "begun\n")
                 process.send_signal(number)
-                answer = json.loads(process.communicate(timeout=30)[0])
+                answer = json.loads(process.communicate(timeout=30)[1])
                 self.assertEqual(process.returncode, 128 + number)
             self.assertLess(answer["seconds"], 60)
 

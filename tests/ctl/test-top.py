@@ -12,6 +12,7 @@ import os
 import pty
 import random
 import re
+import resource
 import select
 import shutil
 import signal
@@ -163,6 +164,21 @@ class Rows(Tree):
         rows = json.loads(self.top("--json", "--count", "1", "--interval", "50ms").stdout)["rows"]
         self.assertEqual([row["latency_limit_us"] for row in rows[:4]], [None, 0, 50, None])
 
+    def test_limit_of_all_cpus(self):
+        """/dev/cpu_dma_latency and the CPU's own limit: the stricter one is in effect."""
+        self.write(f"{CPUS}/cpu2/power/pm_qos_resume_latency_us", "50")
+        device = self.root / "dev/cpu_dma_latency"
+        device.parent.mkdir(exist_ok=True)
+        for us, expected in ((0, 0), (70, 70), (2000000000, None)):
+            device.write_bytes(us.to_bytes(4, "little"))
+            rows = json.loads(self.top("--json", "--count", "1", "--interval", "50ms").stdout)["rows"]
+            self.assertEqual([row["latency_limit_us"] for row in rows[1:3]],
+                             [expected, min(us, 50)])
+        for garbage in b"", b"xy":
+            device.write_bytes(garbage)
+            rows = json.loads(self.top("--json", "--count", "1", "--interval", "50ms").stdout)["rows"]
+            self.assertEqual([row["latency_limit_us"] for row in rows[1:3]], [None, 50])
+
     def test_parked(self):
         self.start("normal")
         rows = json.loads(self.top("--json", "--count", "1", "--interval", "50ms").stdout)["rows"]
@@ -238,6 +254,9 @@ class Energy(Tree):
                                   user=65534).stdout)["machine"]
         self.assertIsNone(row["package_watts"])
         self.assertAlmostEqual(total(row), 100, delta=0.05)
+        result = self.top("--count", "2", "--interval", "50ms", user=65534)
+        self.assertEqual(result.stdout.count("only root"), 1)
+        self.assertIn("only root", self.top("true", user=65534).stderr)
 
 
 class Changes(Tree):
@@ -278,10 +297,13 @@ class Output(Tree):
                          ["CPU", "POLL%", "C1E%", "C6%", "C10%", "C6S%", "Wake/s"])
         self.assertEqual([line.split()[0] for line in tables[0].split("\n")[1:]],
                          ["-", *map(str, range(8))])
-        for option in ("--columns", "--sort"):
-            result = self.top("--count", "1", option, "CPU,Bsy%")
+        for option, found, says in (("--columns", "CPU,Bsy%", "found \"Bsy%\", expected some of states"),
+                                    ("--sort", "Bsy%", "found \"Bsy%\", expected one of CPU, Core"),
+                                    ("--sort", "states", "found \"states\", expected one of CPU"),
+                                    ("--sort", "CPU,Core", "found \"CPU,Core\", expected one of")):
+            result = self.top("--count", "1", option, found)
             self.assertEqual((result.returncode, result.stdout), (2, ""))
-            self.assertIn("found \"Bsy%\", expected some of states", result.stderr)
+            self.assertIn(says, result.stderr)
 
     def test_sort(self):
         self.write(f"{CPUS}/cpu5/power/pm_qos_resume_latency_us", "7")
@@ -359,10 +381,8 @@ class Command(Tree):
         result = self.top("--json", "sh", "-c",
                           f"echo $(( $(cat {zone}) + 3000000 )) > {zone}.new; sleep 1; "
                           f"cat {zone}.new > {zone}; echo seen; exit 7")
-        self.assertEqual(result.returncode, 7)
-        seen, answer = result.stdout.split("\n", 1)
-        answer = json.loads(answer)
-        self.assertEqual((seen, answer["exit_status"]), ("seen", 7))
+        answer = json.loads(result.stderr)
+        self.assertEqual((result.returncode, result.stdout, answer["exit_status"]), (7, "seen\n", 7))
         self.assertAlmostEqual(answer["package_joules"], 3, delta=0.01)
         self.assertEqual(answer["package_joules_source"], "RAPL")
         self.assertGreater(answer["seconds"], 1)
@@ -370,7 +390,30 @@ class Command(Tree):
 
     def test_people(self):
         result = self.top("sleep", "0.1")
-        self.assertRegex(result.stdout, r"(?m)^sleep: 0\.\d+ s, 0\.\d+ s of CPU, exit status 0$")
+        self.assertEqual(result.stdout, "")
+        self.assertRegex(result.stderr, r"(?m)^sleep: 0\.\d+ s, 0\.\d+ s of CPU, exit status 0$")
+
+    def test_output(self):
+        """The result has a place of its own, next to both streams of the command."""
+        path = Path(self.directory, "result")
+        for option, parse in (("--json", json.loads), ("--csv", lambda text: list(csv.DictReader(io.StringIO(text))))):
+            result = self.top(option, "--output", str(path), "--", "sh", "-c", "echo out; echo err >&2")
+            self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "out\n", "err\n"))
+            self.assertTrue(parse(path.read_text()))
+        result = self.top("--count", "1", "--interval", "10ms", "--output", str(path))
+        self.assertEqual((result.returncode, result.stdout), (0, ""))
+        self.assertIn("Busy%", path.read_text())
+        for bad in self.directory, "/nonexistent/result":
+            result = self.top("--output", bad, "--", "touch", str(path) + ".ran")
+            self.assertEqual((result.returncode, result.stdout), (1, ""))
+            self.assertIn(f"--output: {bad}: ", result.stderr)
+        self.assertFalse(Path(str(path) + ".ran").exists())
+        self.assertEqual(self.top("--output", "/dev/full", "true").returncode, 1)
+
+    def test_limit_of_descriptors(self):
+        """top raises its own, and the command has that of the caller."""
+        limit = f"{resource.getrlimit(resource.RLIMIT_NOFILE)[0]}\n"
+        self.assertEqual(self.top("sh", "-c", "ulimit -Sn").stdout, limit)
 
     def test_status(self):
         self.assertEqual(self.top("/nonexistent/command").returncode, 127)
@@ -388,7 +431,8 @@ class Live(Tree):
         self.before = termios.tcgetattr(slave)
         process = subprocess.Popen(
             [IDLECTL, "top", "--root", str(self.root), "--interval", "50ms", "--no-colour",
-             *arguments], stdin=slave, stdout=slave, env=environment(TERM="xterm"))
+             *arguments], stdin=slave, stdout=slave, env=environment(TERM="xterm"),
+            process_group=0)  # a job as of a shell: what no shell could continue cannot be stopped
         self.addCleanup(os.close, slave)
         self.addCleanup(os.close, master)
         self.addCleanup(process.wait)
@@ -439,6 +483,40 @@ class Live(Tree):
         self.frame(lambda lines: "POLL+" in lines[1])
         os.write(self.master, b"xyz\033[99~\0")  # keys that mean nothing
         os.write(self.master, b"q")
+        self.end(process)
+
+    def test_stopped(self):
+        """Ctrl-Z gives the shell its screen and keyboard back; fg returns to the view."""
+        for number in (signal.SIGTSTP, signal.SIGSTOP):
+            process = self.begin()
+            self.frame(lambda lines: True)
+            process.send_signal(number)
+            end, stopped = time.monotonic() + TIMEOUT, 0
+            while not stopped and time.monotonic() < end:
+                self.drain(0.02)
+                stopped = os.waitpid(process.pid, os.WUNTRACED | os.WNOHANG)[1]
+            self.assertTrue(os.WIFSTOPPED(stopped))
+            if number == signal.SIGTSTP:
+                self.drain()
+                self.assertTrue(self.text.endswith("\033[?25h\033[?1049l"))
+                self.assertEqual(termios.tcgetattr(self.slave), self.before)
+            termios.tcsetattr(self.slave, termios.TCSANOW, self.before)  # as shells do
+            self.text = ""
+            process.send_signal(signal.SIGCONT)
+            self.frame(lambda lines: "8 CPUs" in lines[0])
+            self.assertFalse(termios.tcgetattr(self.slave)[3] & (termios.ICANON | termios.ECHO))
+            os.write(self.master, b"q")
+            self.end(process)
+
+    def drain(self, pause=0.2):
+        while select.select([self.master], [], [], pause)[0]:
+            self.text += os.read(self.master, 65536).decode()
+
+    def test_quit(self):
+        process = self.begin()
+        self.frame(lambda lines: True)
+        os.write(self.master, b"\034")  # Ctrl-backslash
+        process.send_signal(signal.SIGQUIT)
         self.end(process)
 
     def test_sizes(self):

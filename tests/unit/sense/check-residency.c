@@ -48,6 +48,42 @@ static void teardown(void)
         tree_done(&tree);
 }
 
+/* The stricter one of the CPU's own limit and that of all CPUs. */
+static const struct LimitCase {
+        const char *name, *own;
+        int32_t global_us;
+        int64_t limit_us;
+        uint16_t permitted; /* of states of 0, 10 and 100 us */
+} limit_cases[] = {
+        { "none", "0\n", 2000000000, -1, 7 },   { "own", "50\n", 2000000000, 50, 3 },
+        { "of all CPUs", "0\n", 50, 50, 3 },    { "of all CPUs, zero", "0\n", 0, 0, 1 },
+        { "own is stricter", "5\n", 50, 5, 1 }, { "of all CPUs is stricter", "200\n", 50, 50, 3 },
+        { "own is zero", "n/a\n", 50, 0, 1 },   { "own is not a number", "x\n", 50, 50, 3 },
+        { "no device", "0\n", -1, -1, 7 },
+};
+
+START_TEST(latency_limits)
+{
+        const struct LimitCase *it = &limit_cases[_i];
+        const IdleTable table = { .n_states = 3,
+                                  .states = { { .exit_latency_us = 0 },
+                                              { .exit_latency_us = 10 },
+                                              { .exit_latency_us = 100 } } };
+        g_autofree char *dev = NULL, *path = NULL;
+
+        tree_put(&tree, "sys/devices/system/cpu/cpu0/power/pm_qos_resume_latency_us", it->own);
+        dev = g_build_filename(tree.path, "dev", NULL);
+        path = g_build_filename(dev, "cpu_dma_latency", NULL);
+        ck_assert_int_eq(g_mkdir_with_parents(dev, 0755), 0);
+        if (it->global_us >= 0)
+                ck_assert(g_file_set_contents(path, (const char *)&it->global_us,
+                                              sizeof(it->global_us), NULL));
+        ck_assert_int_eq(idle_latency_limit(tree.root, 0), it->limit_us);
+        ck_assert_uint_eq(idle_states_permitted(tree.root, 0, &table), it->permitted);
+}
+
+END_TEST
+
 static void read_all(Sensors *sensors, Counters *counters)
 {
         ck_assert_int_eq(counters_read(sensors, SENSE_IDLE_STATISTICS, counters), 0);
@@ -334,6 +370,7 @@ int main(void)
         tcase_add_loop_test(tcase, cpu_goes_and_returns, 0, 2);
         tcase_add_test(tcase, no_states);
         tcase_add_test(tcase, static_facts);
+        tcase_add_loop_test(tcase, latency_limits, 0, G_N_ELEMENTS(limit_cases));
         tcase_add_test(tcase, real);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);

@@ -21,7 +21,7 @@ KINDS = {
 
 class SleepsTest(lab.IdledTest):
     def measure(self, command, cpus=TARGET):
-        return json.loads(self.guest.read(f"idlectl sleeps --json --cpus {cpus} -- sh -c '{command}'"))
+        return json.loads(self.guest.read(f"idlectl sleeps --json --cpus {cpus} -- sh -c '{command}' 2>&1"))
 
     def causes(self, answer, matches):
         return sum(c["sleeps"] for c in answer["causes"] if matches(c))
@@ -142,7 +142,7 @@ class Counts(SleepsTest):
             with self.subTest(name):
                 answer = json.loads(self.guest.read(
                     f"{prefix}idlectl sleeps --json --cpus {TARGET} -- sh -c 'echo timer {TARGET} 1100 300 >{WAKE}; "
-                    f"while [ $(cat {WAKE}) -gt 0 ]; do sleep 0.5; done'"))
+                    f"while [ $(cat {WAKE}) -gt 0 ]; do sleep 0.5; done' 2>&1"))
                 self.assertEqual(answer["source"], name, answer["source_error"])
                 row = next(c for c in answer["causes"] if KINDS["timer"](c))
                 self.assertLess(row["residency_lost_us"] / row["sleeps"], 100, row)
@@ -182,7 +182,7 @@ class Sampling(SleepsTest):
     def wakeups(self, command):
         """Wake-ups a second, by CPU, of CPUs 1 to 3."""
         answer = json.loads(self.guest.read(
-            f"taskset -c 0 idlectl sleeps --json --cpus 1-3 -- sh -c '{command}'", timeout=600))
+            f"taskset -c 0 idlectl sleeps --json --cpus 1-3 -- sh -c '{command}' 2>&1", timeout=600))
         self.assertEqual(answer["source"], "bpf", answer["source_error"])
         most = sorted(answer["causes"], key=lambda c: -c["sleeps"])[:6]
         print(f"{command}: " + ", ".join(f"{c['cause']} {c['sleeps']}" for c in most))
