@@ -35,10 +35,9 @@
 
 typedef struct User {
         uid_t uid;
-        GQueue waiting;         /* of sd_bus_message */
-        unsigned n_large;       /* of these, calls with large arguments */
-        uint64_t paid_usec;     /* until then the user's share is used up, CLOCK_MONOTONIC */
-        uint64_t collects_usec; /* when `paid_usec` was last changed */
+        GQueue waiting;     /* of sd_bus_message */
+        unsigned n_large;   /* of these, calls with large arguments */
+        uint64_t paid_usec; /* until then the user's share is used up, CLOCK_MONOTONIC */
 } User;
 
 struct Turns {

@@ -38,11 +38,6 @@ typedef struct Mean {
         double bias;         /* it may be wrong by so much more, either way */
 } Mean;
 
-void estimator_init(Estimator *estimator)
-{
-        *estimator = (Estimator){ 0 };
-}
-
 static bool is_sound(const Block *block)
 {
         return isfinite(block->seconds) && block->seconds > 0 && isfinite(block->joules) &&

@@ -107,9 +107,6 @@ typedef struct Estimate {
         Verdict verdict;
 } Estimate;
 
-/* Begins with no blocks. */
-void estimator_init(Estimator *estimator);
-
 /* Takes a block of pair number `pair`. A block whose partner does not come counts as dropped once
  * one of another pair comes. Blocks that make no sense (not finite, negative, no time) are dropped
  * as DROP_ENERGY. */

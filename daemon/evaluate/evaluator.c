@@ -313,11 +313,6 @@ void evaluator_step(Evaluator *e, const EvaluateOptions *options, uint64_t now, 
         set_slot(e, options, now);
 }
 
-uint64_t evaluator_wait(const Evaluator *e, uint64_t now)
-{
-        return e->start_usec == 0 && e->next_usec > now ? e->next_usec - now : 0;
-}
-
 double evaluator_effective_share(const Evaluator *e)
 {
         return e->total_sec > 0 ? e->effective_sec / e->total_sec : NAN;

@@ -105,9 +105,6 @@ bool evaluator_is_on(const Evaluator *evaluator, const EvaluateOptions *options)
 /* True while requests are ignored, or honoured, for no more than to measure. */
 bool evaluator_is_trying(const Evaluator *evaluator);
 
-/* How long until a trial may follow, in microseconds, while it goes on as now. */
-uint64_t evaluator_wait(const Evaluator *evaluator, uint64_t now_usec);
-
 /* Share of the time, in which there were requests or not, that they were in effect; NAN: no time
  * has passed. */
 double evaluator_effective_share(const Evaluator *evaluator);

@@ -375,17 +375,3 @@ void affinity_scan_free(AffinityScan *scan)
         g_free(scan->buffer);
         g_free(scan);
 }
-
-int affinities_read(int root, const Topology *topology, const CpuSet *confined,
-                    Affinities **ret_affinities)
-{
-        AffinityScan *scan;
-        int r = affinity_scan_new(root, topology, confined, &scan);
-
-        if (r < 0)
-                return r;
-        while (affinity_scan_step(scan, UINT_MAX))
-                continue;
-        *ret_affinities = affinity_scan_end(scan);
-        return 0;
-}

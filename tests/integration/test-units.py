@@ -80,11 +80,10 @@ class Units(WithSystemd, TestCase):
         self.assertEqual(self.get('Transitions'), 2, 'nothing was parked again')
         self.assertEqual((self.get('Parked'), self.get('IdleMask')), ('', '6-7'))
         self.assertRegex(self.get('Reason', PATH + '/cpu/7', 'org.idled1.Cpu'),
-                         "CPU 7 should be parked by userspace: .*, but tasks may still run there: "
-                         "another program has taken over ")
+                         'CPU 7 should be parked by userspace: .*taken over')
         row = self.call('Explain')[7]
         self.assertFalse(row['parked'])
-        self.assertRegex(row['obstacle'], "another program has taken over unit ")
+        self.assertIn('taken over', row['obstacle'])
 
     def test_taken_over_with_a_file(self):
         """Our drop-in alone does not park a CPU once the limit is taken over."""

@@ -18,7 +18,7 @@ static Estimator *some(unsigned pairs, double off, double on, double noise)
         Estimator *e = g_new0(Estimator, 1);
         uint64_t state = 4711;
 
-        estimator_init(e);
+        *e = (Estimator){ 0 };
         for (unsigned i = 0; i < pairs; i++)
                 for (int arm = 0; arm < 2; arm++) {
                         double chance = (double)(random_next(&state) >> 11) * 0x1p-53 - 0.5;

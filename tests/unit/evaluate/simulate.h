@@ -182,7 +182,7 @@ static inline SimResult sim_many(SimLoad load, double share, double work_error,
                 Estimate found;
                 double truth;
 
-                estimator_init(e);
+                *e = (Estimator){ 0 };
                 sim_run(&sim, &options, seconds, e, sim_look, &looks);
                 found = estimate(e, &looks.query);
                 truth = sim.watts_saved / sim.seconds;

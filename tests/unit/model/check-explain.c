@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Explanations: every part that may be missing, missing. */
+/*
+ * Explanations: every part that may be missing, missing. The cases assert which parts a text has,
+ * in which order, and what it must not mention; how it joins them is not asserted.
+ */
 #include <math.h>
 
 #include "model/explain.h"
@@ -8,19 +11,45 @@
 #define FILE_SOURCE "/etc/idled/policies/ondemand.conf:12"
 #define FEWER       "the load needs fewer cores"
 
+/* True if the text has all `parts`, which | separates, one after the other. */
+static bool has_in_order(const char *text, const char *parts)
+{
+        g_auto(GStrv) all = g_strsplit(parts, "|", -1);
+
+        for (int i = 0; all[i]; i++) {
+                text = strstr(text, all[i]);
+                if (!text)
+                        return false;
+                text += strlen(all[i]);
+        }
+        return true;
+}
+
+/* True if the text has none of `parts`; NULL: there are none. */
+static bool has_none(const char *text, const char *parts)
+{
+        g_auto(GStrv) all = g_strsplit(parts ? parts : "", "|", -1);
+
+        for (int i = 0; all[i]; i++)
+                if (strstr(text, all[i]))
+                        return false;
+        return true;
+}
+
 static const struct {
         const char *name;
         bool wanted, parked;
         Explanation why;
-        const char *text, *obstacle, *since;
+        const char *parts, *absent, *obstacle, *since;
 } cpu_cases[] = {
-        { "no policy", false, false, { 0 }, "active: no policy requests anything else" },
-        { "no reason", true, true, { .policy = "other" }, "parked by other" },
+        { "no policy", false, false, { 0 }, "active|no policy", "(|;" },
+        { "no reason", true, true, { .policy = "other" }, "parked|other", ":|(|;" },
         { "reason alone",
           true,
           true,
           { .policy = "ondemand", .reason = { .because = FEWER } },
-          "parked by ondemand: " FEWER },
+          "parked|ondemand|" FEWER,
+          "(|;" },
         { "all of it",
           true,
           true,
@@ -31,8 +60,7 @@ static const struct {
                         .threshold = 30,
                         .threshold_unit = "%" },
             .source = FILE_SOURCE },
-          "parked by ondemand: " FEWER " (load 0.4 CPUs, tasks 3); DownThreshold is 30 % "
-          "(/etc/idled/policies/ondemand.conf:12)" },
+          "parked|ondemand|" FEWER "|load 0.4 CPUs|tasks 3|DownThreshold|30 %|" FILE_SOURCE },
         { "another value in effect than the configured one",
           false,
           false,
@@ -45,13 +73,13 @@ static const struct {
                         .effective = 20,
                         .effective_because = "after 2 reversals" },
             .source = "default" },
-          "active (ondemand): " FEWER " (for 7 s); Dwell is 5 s (default), now 20 s after 2 "
-          "reversals" },
+          "active|ondemand|" FEWER "|for 7 s|Dwell|5 s|default|20 s|after 2 reversals" },
         { "default, without a threshold",
           false,
           false,
           { .policy = "ondemand", .reason = { .because = FEWER, .option = "MaxCores" } },
-          "active (ondemand): " FEWER "; see MaxCores" },
+          "active|ondemand|" FEWER "|MaxCores",
+          "MaxCores is" },
         { "inputs that are no numbers",
           true,
           true,
@@ -61,22 +89,24 @@ static const struct {
                         .option = "MaxCores",
                         .threshold = NAN,
                         .threshold_unit = "" } },
-          "parked by ondemand: " FEWER " (b 1); see MaxCores" },
+          "parked|ondemand|" FEWER "|b 1|MaxCores",
+          "nan|inf|MaxCores is" },
         { "a threshold that no option sets",
           false,
           false,
           { .policy = "ondemand",
-            .reason = { .because = "more tasks are runnable than CPUs are active",
+            .reason = { .because = FEWER,
                         .inputs = { { "runnable", "tasks", 3 } },
                         .threshold = 2,
                         .threshold_unit = "tasks" } },
-          "active (ondemand): more tasks are runnable than CPUs are active (runnable 3 "
-          "tasks); no option decides this" },
+          "active|ondemand|" FEWER "|runnable 3 tasks|no option",
+          "2 tasks" },
         { "no input left",
           true,
           true,
           { .policy = "ondemand", .reason = { .because = FEWER, .inputs = { { "a", "x", NAN } } } },
-          "parked by ondemand: " FEWER },
+          "parked|ondemand|" FEWER,
+          "nan|(|;" },
         { "one of each thing",
           false,
           false,
@@ -89,8 +119,8 @@ static const struct {
                         .option = "MinCores",
                         .threshold = 1,
                         .threshold_unit = "cores" } },
-          "active (p): b (wanted 1 core, tried 1 time, mean 1.5 tasks, for 1 s); "
-          "MinCores is 1 core" },
+          "active|p|b|wanted 1 core|tried 1 time|mean 1.5 tasks|for 1 s|MinCores|1 core",
+          "1 cores|1 times" },
         { "four inputs",
           true,
           true,
@@ -100,56 +130,59 @@ static const struct {
                                     { "b", "", 2 },
                                     { "c", "", 3 },
                                     { "d", "s", 4 } } } },
-          "parked by p: b (a 1, b 2, c 3, d 4 s)" },
+          "parked|p|b|a 1|b 2|c 3|d 4 s" },
         { "wanted, not done",
           true,
           false,
           { .policy = "userspace", .reason = { .because = "x" } },
-          "should be parked by userspace: x" },
+          "should be parked|userspace|x",
+          "another" },
         { "wanted, taken over",
           true,
           false,
           { .policy = "userspace",
             .reason = { .because = "x", .option = "IdleMask" },
             .source = "set over D-Bus" },
-          "should be parked by userspace: x; see IdleMask (set over D-Bus), but tasks may "
-          "still run there: another program set cgroup a",
-          "another program set cgroup a" },
+          "should be parked|userspace|x|IdleMask|set over D-Bus|another program set cgroup a",
+          .obstacle = "another program set cgroup a" },
         { "an obstacle to nothing",
           false,
           false,
           { .policy = "userspace", .reason = { .because = "x" } },
-          "active (userspace): x",
+          "active|userspace|x",
+          "another|should",
           "another program set cgroup a" },
         { "for some time",
           true,
           true,
           { .policy = "ondemand" },
-          "parked 3 min ago by ondemand",
+          "parked|3 min|ondemand",
           .since = "3 min" },
         { "active for some time",
           false,
           false,
           { .policy = "safety", .reason = { .because = "x" } },
-          "active for 3 min for safety: x",
+          "active|3 min|safety|x",
           .since = "3 min" },
         { "the time of a parking that failed",
           true,
           false,
           { .policy = "ondemand" },
-          "should be parked by ondemand",
+          "should be parked|ondemand",
+          "3 min",
           .since = "3 min" },
-        { "paused", false, false, { .policy = "pause" }, "active while paused" },
+        { "paused", false, false, { .policy = "pause" }, "active|paused" },
         { "empty texts",
           false,
           false,
           { "", { .because = "", .option = "", .threshold = 1 }, "" },
-          "active: no policy requests anything else" },
+          "active|no policy",
+          "(|;|1" },
         { "no longer wanted, not done",
           false,
           true,
           { .policy = "userspace", .reason = { .because = "x" } },
-          "should be unparked by userspace: x" },
+          "should be unparked|userspace|x" },
 };
 
 START_TEST(cpu)
@@ -158,19 +191,21 @@ START_TEST(cpu)
         CpuState state = { c->wanted, c->parked, c->since, c->obstacle };
         g_autofree char *text = explain_cpu(&state, &c->why);
 
-        ck_case(c->name, g_str_equal(text, c->text), "\"%s\", expected \"%s\"", text, c->text);
+        ck_case(c->name, strncmp(text, c->parts, strcspn(c->parts, "|")) == 0, "\"%s\"", text);
+        ck_case(c->name, has_in_order(text, c->parts), "\"%s\", expected %s", text, c->parts);
+        ck_case(c->name, has_none(text, c->absent), "\"%s\" has one of %s", text, c->absent);
 }
 END_TEST
 
 static const struct {
-        const char *parked, *policy, *text;
+        const char *parked, *policy, *parts;
 } change_cases[] = {
-        { "2-3", "ondemand", "2-3 parked by ondemand: " FEWER },
-        { "", "pause", "nothing parked while paused: " FEWER },
-        { NULL, "safety", "nothing parked for safety: " FEWER },
-        { NULL, "window", "nothing parked in a window: " FEWER },
-        { "", NULL, "nothing parked: " FEWER },
-        { "", "", "nothing parked: " FEWER },
+        { "2-3", "ondemand", "2-3 parked|ondemand|" FEWER },
+        { "", "pause", "nothing parked|paused|" FEWER },
+        { NULL, "safety", "nothing parked|safety|" FEWER },
+        { NULL, "window", "nothing parked|window|" FEWER },
+        { "", NULL, "nothing parked|" FEWER },
+        { "", "", "nothing parked|" FEWER },
 };
 
 START_TEST(change)
@@ -179,18 +214,18 @@ START_TEST(change)
         Explanation why = { .policy = c->policy, .reason = { .because = FEWER } };
         g_autofree char *text = explain_change(c->parked, &why);
 
-        ck_assert_str_eq(text, c->text);
+        ck_assert_msg(has_in_order(text, c->parts), "\"%s\", expected %s", text, c->parts);
 }
 END_TEST
 
 static const struct {
         int first, last;
-        const char *text;
+        const char *parts;
 } wish_cases[] = {
-        { 0, 7, "Requests all CPUs: x" },
-        { 0, 100, "Requests all CPUs: x" },
-        { 0, 3, "Requests CPUs 0-3: x" },
-        { 8, 9, "Requests no CPUs: x" },
+        { 0, 7, "all CPUs|x" },
+        { 0, 100, "all CPUs|x" },
+        { 0, 3, "CPUs 0-3|x" },
+        { 8, 9, "no CPUs|x" },
 };
 
 START_TEST(wish)
@@ -202,7 +237,7 @@ START_TEST(wish)
         cpuset_add_range(&online, 0, 7);
         cpuset_add_range(&allowed, c->first, c->last);
         text = explain_wish(&allowed, &online, &(Explanation){ .reason = { .because = "x" } });
-        ck_assert_str_eq(text, c->text);
+        ck_assert_msg(has_in_order(text, c->parts), "\"%s\", expected %s", text, c->parts);
 }
 END_TEST
 
@@ -217,8 +252,9 @@ START_TEST(reason_alone)
                                         .threshold_unit = "%" } };
         g_autofree char *text = explain_reason(&why);
 
-        ck_assert_str_eq(text, "cstates: it is used more than a little (utilisation 7 %); "
-                               "UtilizationThreshold is 1.562 % (default)");
+        ck_assert_msg(has_in_order(text, "cstates|it is used more than a little|utilisation 7 %|"
+                                         "UtilizationThreshold|1.562 %|default"),
+                      "\"%s\"", text);
 }
 END_TEST
 

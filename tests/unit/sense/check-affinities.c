@@ -5,8 +5,8 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "affinity-scan.h"
 #include "machine.h"
-#include "sense/affinities.h"
 #include "table.h"
 
 #define TASKS_MAX 6

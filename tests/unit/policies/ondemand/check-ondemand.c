@@ -177,6 +177,21 @@ START_TEST(lasting)
 }
 END_TEST
 
+/* The load wants three cores, and fewer shortly before the dwell time ends. */
+START_TEST(parks_to_the_largest)
+{
+        g_autoptr(Topology) topology = grid_build(&eight);
+        g_autoptr(World) world = world_new(&idled_policy, topology);
+
+        world_decide(world, 0);
+        for (int ms = 0; world->n_changes == 0 && ms < 20000; ms += 250) {
+                world_put(world, ms < 4000 ? "0=0.5,1=0.5,2=0.5,3=0.5" : "0=0.1");
+                world_decide(world, 250000);
+        }
+        expect("the largest size wanted meanwhile", world, "0-2");
+}
+END_TEST
+
 /* What settled promises. */
 START_TEST(settled_stays)
 {
@@ -339,6 +354,7 @@ int main(void)
 
         tcase_add_loop_test(tcase, decisions, 0, G_N_ELEMENTS(cases));
         tcase_add_loop_test(tcase, lasting, 0, G_N_ELEMENTS(lasting_cases));
+        tcase_add_test(tcase, parks_to_the_largest);
         tcase_add_loop_test(tcase, settled_stays, 0, 50);
         tcase_add_test(tcase, nothing_to_do);
         tcase_add_test(tcase, wants_calls);
