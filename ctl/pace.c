@@ -5,6 +5,7 @@
 #include "pace.h"
 
 #include <glib.h>
+#include <stdbool.h>
 #include <time.h>
 
 static uint64_t usec_of(const struct timespec *time)
@@ -33,19 +34,34 @@ void pace_begin(Pace *pace, uint64_t interval_usec, uint64_t first_usec)
 
 void pace_awake(Pace *pace)
 {
+        pace->awake_usec = (uint64_t)g_get_monotonic_time();
         pace->ticked_usec = last_tick();
+        pace->met_usec = 0;
+}
+
+void pace_look(Pace *pace)
+{
+        pace_see(pace, (uint64_t)g_get_monotonic_time(), last_tick());
 }
 
 void pace_done(Pace *pace)
 {
-        pace_advance(pace, (uint64_t)g_get_monotonic_time(), last_tick());
+        pace_look(pace);
+        pace_advance(pace, (uint64_t)g_get_monotonic_time());
 }
 
-void pace_advance(Pace *pace, uint64_t now_usec, uint64_t ticked_usec)
+void pace_see(Pace *pace, uint64_t now_usec, uint64_t ticked_usec)
 {
-        uint64_t progress = ticked_usec - pace->ticked_usec;
-        bool met = ticked_usec > pace->ticked_usec && progress < pace->tick_usec * 3 / 2;
+        if (pace->met_usec == 0 && ticked_usec > pace->ticked_usec)
+                pace->met_usec = now_usec - pace->awake_usec;
+}
 
-        pace->next_usec += pace->interval_usec + (met ? pace->tick_usec * 3 / 8 : 0);
+void pace_advance(Pace *pace, uint64_t now_usec)
+{
+        bool fits = now_usec - pace->awake_usec < pace->tick_usec;
+
+        pace->next_usec += pace->interval_usec;
+        if (fits && pace->met_usec > 0)
+                pace->next_usec += pace->met_usec + pace->tick_usec / 32;
         pace->next_usec = MAX(pace->next_usec, now_usec);
 }

@@ -4,30 +4,33 @@
  *
  * Where a tick finds a CPU busy, the scheduler may wake an idle CPU to balance the load
  * (nohz_balancer_kick() in kernel/sched/fair.c). An interval of many ticks meets every tick or none
- * of them, by chance: a sample that lasts 0.3 ms wakes another CPU each time, or never. So the pace
- * moves away from ticks that it meets.
+ * of them, by chance: a sample that lasts 0.3 ms wakes another CPU each time, or never. So once a
+ * sample met a tick, the next ones begin right behind where that tick was.
  */
 #ifndef IDLED_PACE_H
 #define IDLED_PACE_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct Pace {
         uint64_t interval_usec, next_usec; /* next_usec: when the next sample is due, monotonic */
-        uint64_t tick_usec;                /* 0: not known */
-        uint64_t ticked_usec;              /* the last tick before the sample */
+        uint64_t tick_usec;                /* between ticks; 0: not known */
+        uint64_t awake_usec, ticked_usec;  /* when the sample began; the last tick before */
+        uint64_t met_usec;                 /* from then until a tick was seen; 0: none */
 } Pace;
 
 /* A pace whose first sample is due after `first_usec`. */
 void pace_begin(Pace *pace, uint64_t interval_usec, uint64_t first_usec);
 
-/* To be called before a sample, and when all of it is done, output included. */
+/* To be called before a sample, after each part of it, and when all of it is done, output included.
+ * pace_done() sets next_usec. */
 void pace_awake(Pace *pace);
+void pace_look(Pace *pace);
 void pace_done(Pace *pace);
 
-/* Pure: the sample ended at `now_usec`, and the kernel's last tick was at `ticked_usec` then. Sets
- * next_usec. Samples that last longer than a tick meet one whenever they begin: these stay. */
-void pace_advance(Pace *pace, uint64_t now_usec, uint64_t ticked_usec);
+/* Pure parts of these: it is `now_usec`, and the kernel's last tick was at `ticked_usec`. Samples
+ * that last longer than a tick meet one whenever they begin: these move nothing. */
+void pace_see(Pace *pace, uint64_t now_usec, uint64_t ticked_usec);
+void pace_advance(Pace *pace, uint64_t now_usec);
 
 #endif

@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "pace.h"
 #include "top.h"
 
 #define FIRST_USEC  (200 * 1000) /* so that something is there soon */
@@ -283,24 +282,24 @@ int top_live(Top *top, const char *columns, uint64_t interval_usec, uint64_t cou
 {
         Live live = { .top = top, .list = columns, .signals = -1, .view = { .sort = -1 } };
         g_autofree char *unknown = NULL;
+        Pace *pace = &top->pace;
         int r = live_open(&live);
-        Pace pace;
 
         if (r < 0)
                 return complain("failed to read the terminal: %s", g_strerror(-r));
         if (columns)
                 live.columns = top_columns_parse(top->watch, columns, &unknown);
-        pace_begin(&pace, interval_usec, MIN(interval_usec, FIRST_USEC));
+        pace_begin(pace, interval_usec, MIN(interval_usec, FIRST_USEC));
         for (uint64_t n = 0; !live.over && (count == 0 || n < count); n++) {
-                wait_until(&live, pace.next_usec);
+                wait_until(&live, pace->next_usec);
                 if (live.over)
                         break;
-                pace_awake(&pace);
+                pace_awake(pace);
                 r = top_sample(top);
                 if (r < 0)
                         break;
                 draw(&live);
-                pace_done(&pace);
+                pace_done(pace);
         }
         live_close(&live);
         g_clear_pointer(&live.columns, g_array_unref);

@@ -20,7 +20,6 @@
 #include "base/number.h"
 #include "options.h"
 #include "output.h"
-#include "pace.h"
 
 #define INTERVAL_USEC (1000 * 1000)
 #define SLACK_NSEC    (20ul * 1000 * 1000)
@@ -214,10 +213,10 @@ static void print_sample(Top *top, uint64_t n, GArray **columns)
 static int print_samples(Top *top, uint64_t interval_usec)
 {
         g_autoptr(GArray) columns = NULL;
+        Pace *pace = &top->pace;
         sigset_t signals;
-        Pace pace;
 
-        pace_begin(&pace, interval_usec, interval_usec);
+        pace_begin(pace, interval_usec, interval_usec);
         sigemptyset(&signals);
         sigaddset(&signals, SIGINT);
         sigaddset(&signals, SIGTERM);
@@ -226,16 +225,16 @@ static int print_samples(Top *top, uint64_t interval_usec)
         for (uint64_t n = 0; asked.count == 0 || n < asked.count; n++) {
                 int r;
 
-                if (!wait_until(pace.next_usec, &signals))
+                if (!wait_until(pace->next_usec, &signals))
                         return EXIT_FINE;
-                pace_awake(&pace);
+                pace_awake(pace);
                 r = top_sample(top);
                 if (r < 0)
                         return complain("failed to read the CPUs again: %s", g_strerror(-r));
                 print_sample(top, n, &columns);
                 if (fflush(stdout) != 0)
                         return EXIT_FAILED;
-                pace_done(&pace);
+                pace_done(pace);
         }
         return EXIT_FINE;
 }

@@ -9,6 +9,7 @@
 
 #include "ctl.h"
 #include "estimate.h"
+#include "pace.h"
 #include "temperature.h"
 #include "top-rows.h"
 
@@ -27,6 +28,7 @@ typedef struct Top {
         const CpuSet *only; /* NULL: all CPUs */
         TopBy by;
         GArray *rows; /* of TopRow, of the last sample */
+        Pace pace;
 } Top;
 
 /* Begins to watch. Negative errno: the CPUs cannot be read. */
