@@ -9,6 +9,9 @@
  * 2. Each is replayed over all traces, with the deeper states switched off.
  * 3. The best is, of those that need at most 1 % more energy than the least, the one with the
  *    shortest mean exit latency.
+ *    ladder counts 15 % more, unless it is in effect.
+ * 4. What is in effect stays if it is within the bound, and the best saves less than predictions
+ *    may be wrong by. Without a model of the governor in effect, nothing can be said.
  */
 #include <math.h>
 #include <stdio.h>
@@ -18,10 +21,15 @@
 #include "base/file.h"
 #include "base/number.h"
 #include "client.h"
+#include "options.h"
 #include "replay.h"
+#include "sense/sensor.h"
 #include "set.h"
 
 #define NEAR           1.01 /* energies that count as the same */
+#define SURE           5    /* percent: smaller savings do not hold (governors/README.md) */
+#define LADDER_ERROR   1.15 /* predictions for ladder may be wrong by that */
+#define SURE_ASSUMED   10   /* the same if the powers of the states are assumed */
 #define CANDIDATES_MAX 6
 #define HISTORY_DRAW   "fourth" /* of which more limits are right than of "weight" */
 #define SECTION        "cstates"
@@ -43,6 +51,13 @@ typedef struct Result {
         int deepest;
         Score score;
 } Result;
+
+/* What is in effect on this machine. */
+typedef struct Present {
+        char *governor; /* "": not known */
+        int deepest;    /* state */
+        bool by_utilisation, by_history;
+} Present;
 
 static int take_table(Ctl *ctl, const char *text)
 {
@@ -85,6 +100,7 @@ static int take_save(Ctl *ctl, const char *text)
 
 const VerbOption advise_options[] = {
         { "table", "FILE", "the idle states; this: those of this machine", take_table },
+        { "power", "NAME", "the power table, for the states of this machine", options_take_power },
         { "latency", "TIME", "no wake-up may take longer than this", take_latency },
         { "record", "SECONDS", "record this machine instead of reading traces", take_record },
         { "apply", NULL, "set the options of cstates to the best, until idled ends", take_apply },
@@ -272,18 +288,32 @@ static int by_energy(gconstpointer a, gconstpointer b)
         return x->score.energy < y->score.energy ? -1 : x->score.energy > y->score.energy;
 }
 
-/* Among those that need hardly more than the least, the one that wakes up soonest. Sorted
- * before. */
-static const Result *best_of(const GArray *results)
+/* ladder, unless it is in effect: lengths of sleeps follow from what it chose before. */
+static bool is_unsure(const Result *result, const Present *present)
 {
-        const Result *best = &g_array_index(results, Result, 0);
-        double most = best->score.energy * NEAR;
+        return g_str_equal(result->candidate->kernel, "ladder") &&
+               !g_str_equal(present->governor, "ladder");
+}
 
-        for (guint i = 1; i < results->len; i++) {
+/* The energy that may be needed. */
+static double energy_at_most(const Result *result, const Present *present)
+{
+        return result->score.energy * (is_unsure(result, present) ? LADDER_ERROR : 1);
+}
+
+/* Among those that need hardly more than the least, the one that wakes up soonest. */
+static const Result *best_of(const GArray *results, const Present *present)
+{
+        const Result *best = NULL;
+        double least = INFINITY;
+
+        for (guint i = 0; i < results->len; i++)
+                least = fmin(least, energy_at_most(&g_array_index(results, Result, i), present));
+        for (guint i = 0; i < results->len; i++) {
                 const Result *result = &g_array_index(results, Result, i);
 
-                if (result->score.energy <= most &&
-                    result->score.latency_ns < best->score.latency_ns)
+                if (energy_at_most(result, present) <= least * NEAR &&
+                    (!best || result->score.latency_ns < best->score.latency_ns))
                         best = result;
         }
         return best;
@@ -332,35 +362,30 @@ static json_object *describe_settings(const Result *best, const StateTable *tabl
         return settings;
 }
 
+/* Until idled ends, and for ever. */
 static json_object *describe_commands(json_object *settings)
 {
         json_object *commands = json_object_new_array();
-        g_autoptr(GString) now = g_string_new("idlectl set cstates");
-        g_autoptr(GString) lasting = g_string_new("printf '[Policy]\\n");
+        g_autoptr(GString) command = g_string_new("idlectl set cstates");
 
         json_object_object_foreach(settings, key, value)
-        {
-                g_string_append_printf(now, " %s=%s", key, json_object_get_string(value));
-                g_string_append_printf(lasting, "%s=%s\\n", key, json_object_get_string(value));
-        }
-        g_string_append(lasting, "' > " ADMIN_DIR "/policies/cstates.conf.d/advise.conf");
-        json_object_array_add(commands, json_object_new_string(now->str));
-        json_object_array_add(
-                commands, json_object_new_string("mkdir -p " ADMIN_DIR "/policies/cstates.conf.d"));
-        json_object_array_add(commands, json_object_new_string(lasting->str));
-        json_object_array_add(commands, json_object_new_string("systemctl reload idled"));
+                g_string_append_printf(command, " %s=%s", key, json_object_get_string(value));
+        json_object_array_add(commands, json_object_new_string(command->str));
+        g_string_append(command, " --save");
+        json_object_array_add(commands, json_object_new_string(command->str));
         return commands;
 }
 
-/* What runs now: the machine's governor without a limit. NULL if there is no model of it. */
-static const Result *find_now(const GArray *results, const StateTable *table, const char *current)
+/* The candidate that is in effect. NULL if there is no model of it. */
+static const Result *find_now(const GArray *results, const Present *present)
 {
         for (guint i = 0; i < results->len; i++) {
                 const Result *result = &g_array_index(results, Result, i);
 
-                if (!result->candidate->by_utilisation && !result->candidate->by_history &&
-                    !is_enabled_deeper(table, result->deepest) &&
-                    g_str_equal(result->candidate->kernel, current))
+                if (result->candidate->by_utilisation == present->by_utilisation &&
+                    result->candidate->by_history == present->by_history &&
+                    result->deepest == present->deepest &&
+                    g_str_equal(result->candidate->kernel, present->governor))
                         return result;
         }
         return NULL;
@@ -372,18 +397,54 @@ static double saving(const Result *best, double other)
         return other > 0 ? 100 * (1 - best->score.energy / other) : NAN;
 }
 
+/* Why nothing should change; NULL: something should. */
+static char *find_obstacle(const Ctl *ctl, const Result *best, const Result *now,
+                           const Present *present, const StateTable *table, bool assumed)
+{
+        int sure = assumed ? SURE_ASSUMED : SURE;
+
+        if (!now && !*present->governor)
+                return NULL;
+        if (!now)
+                return g_strdup_printf("There is no model of %s, which is in effect, so it is not "
+                                       "known what a change saves.",
+                                       present->governor);
+        if (ctl->advise_usec &&
+            (uint64_t)table->states[now->deepest].latency_ns / 1000 > ctl->advise_usec)
+                return NULL;
+        if (saving(best, now->score.energy) >= sure)
+                return NULL;
+        return g_strdup_printf("No candidate saves %d %%, and predictions may be wrong by that%s.",
+                               sure, assumed ? ", because powers are assumed" : "");
+}
+
+static void describe_change(json_object *answer, const Result *best, const StateTable *table,
+                            const char *obstacle)
+{
+        json_object *settings = obstacle ? json_object_new_object()
+                                         : describe_settings(best, table);
+
+        json_put_bool(answer, "change", !obstacle);
+        json_put_text_any(answer, "obstacle", obstacle ? obstacle : "");
+        json_put(answer, "settings", settings);
+        json_put(answer, "commands",
+                 obstacle ? json_object_new_array() : describe_commands(settings));
+}
+
 static json_object *describe_all(const Ctl *ctl, const GArray *within, const GArray *all,
-                                 const StateTable *table, const char *current, bool assumed)
+                                 const StateTable *table, const Present *present, bool assumed)
 {
         json_object *answer = json_object_new_object(), *rows = json_object_new_array();
-        const Result *best = best_of(within), *now = find_now(all, table, current);
+        const Result *best = best_of(within, present), *now = find_now(all, present);
         double least = g_array_index(within, Result, 0).score.energy;
+        g_autofree char *obstacle = find_obstacle(ctl, best, now, present, table, assumed);
         Score bound[1] = { 0 };
-        json_object *settings;
 
         for (guint i = 0; i < within->len; i++)
                 json_object_array_add(
                         rows, describe(&g_array_index(within, Result, i), table, assumed, least));
+        if (obstacle && now)
+                best = now;
         if (replay_limited(ctl, table, best->deepest, "omniscient", bound) < 0)
                 bound->energy = NAN;
         json_put_int(answer, "periods", (int64_t)best->score.periods);
@@ -391,15 +452,13 @@ static json_object *describe_all(const Ctl *ctl, const GArray *within, const GAr
                  ctl->advise_usec ? json_object_new_int64((int64_t)ctl->advise_usec) : NULL);
         json_put_bool(answer, "powers_assumed", assumed);
         json_put(answer, "candidates", rows);
-        json_put_text_any(answer, "governor_now", current);
+        json_put_text_any(answer, "governor_now", present->governor);
         json_put(answer, "now", now ? describe(now, table, assumed, least) : NULL);
         json_put(answer, "best", describe(best, table, assumed, least));
         json_put_real(answer, "saved_percent", now ? saving(best, now->score.energy) : NAN, 3);
         json_put_real(answer, "above_ideal_percent",
                       bound->energy > 0 ? 100 * (best->score.energy / bound->energy - 1) : NAN, 3);
-        settings = describe_settings(best, table);
-        json_put(answer, "settings", settings);
-        json_put(answer, "commands", describe_commands(settings));
+        describe_change(answer, best, table, obstacle);
         return answer;
 }
 
@@ -420,47 +479,120 @@ static void switch_own_on(const Ctl *ctl, StateTable *table)
         }
 }
 
-static json_object *advise(Ctl *ctl, int *ret_status)
+/* The deepest state of `table` that is as fast as what CPU 0 may enter now; its deepest enabled one
+ * if nothing is switched off. */
+static int deepest_now(const Ctl *ctl, const StateTable *table)
 {
-        bool here = !ctl->replay.table || g_str_equal(ctl->replay.table, "this") ||
-                    ctl->advise_record || apply || save;
+        IdleState states[IDLE_STATES_MAX];
+        int n = idle_states_read(ctl->root, 0, states), deepest = n - 1, fits = 0;
+        int64_t limit_ns = NO_LATENCY_LIMIT;
+
+        while (deepest > 0 && !idle_state_enabled(ctl->root, 0, deepest))
+                deepest--;
+        if (deepest < n - 1)
+                limit_ns = states[deepest].exit_latency_us * INT64_C(1000);
+        for (int i = 0; i < table->n; i++)
+                if (!table->states[i].off && table->states[i].latency_ns <= limit_ns)
+                        fits = i;
+        return fits;
+}
+
+/* True if this option of cstates is "yes" in the running idled. */
+static bool is_on(Ctl *ctl, const char *key)
+{
+        g_autoptr(json_object) settings = NULL;
+        g_autofree char *error = NULL;
+        json_object *row;
+
+        if (client_call(ctl->client, "GetSettings", NULL, &settings, &error) < 0)
+                return false;
+        JSON_FOREACH(row, settings)
+                if (g_str_equal(json_text(row, "section"), SECTION) &&
+                    g_str_equal(json_text(row, "key"), key))
+                        return g_str_equal(json_text(row, "value"), "yes");
+        return false;
+}
+
+/* `here`: the periods are this machine's. */
+static void find_present(Ctl *ctl, const StateTable *table, bool here, Present *ret_present)
+{
+        char *governor = machine_text(ctl, "sys/devices/system/cpu/cpuidle/current_governor");
+
+        *ret_present = (Present){
+                .governor = governor ? governor : g_strdup(""),
+                .deepest = deepest_now(ctl, table),
+        };
+        if (!here || !client_manager(ctl->client))
+                return;
+        ret_present->by_utilisation = is_on(ctl, "UtilizationAware");
+        ret_present->by_history = is_on(ctl, "History");
+}
+
+/* The candidates of this machine and their models. NULL after a message. */
+static GPtrArray *pick_candidates(const Ctl *ctl, bool here, char **ret_list)
+{
         g_autofree char *release = machine_text(ctl, "proc/sys/kernel/osrelease");
         g_autofree char *available =
                 here ? machine_text(ctl, "sys/devices/system/cpu/cpuidle/available_governors")
                      : NULL;
-        g_autofree char *current = machine_text(ctl,
-                                                "sys/devices/system/cpu/cpuidle/current_governor");
+        g_autoptr(GPtrArray) picked = pick(candidates_of(release), available, ret_list);
+
+        if (picked->len > 0)
+                return g_steal_pointer(&picked);
+        complain("advise: found governors \"%s\", there are models of menu, teo and ladder only",
+                 available);
+        return NULL;
+}
+
+/* Sorted by energy. NULL after a message. */
+static GArray *sort_within(const Ctl *ctl, const GArray *all, const StateTable *table)
+{
+        g_autoptr(GArray) within = within_bound(all, table, ctl->advise_usec);
+
+        if (within->len == 0 && ctl->advise_usec)
+                complain("advise: no idle state that does not poll wakes up within --latency");
+        else if (within->len == 0)
+                complain("advise: no idle state is enabled");
+        else if (g_array_index(within, Result, 0).score.periods == 0)
+                complain("advise: found no idle periods in the traces");
+        else {
+                g_array_sort(within, by_energy);
+                return g_steal_pointer(&within);
+        }
+        return NULL;
+}
+
+static json_object *advise(Ctl *ctl, int *ret_status)
+{
+        bool own_table = !ctl->replay.table || g_str_equal(ctl->replay.table, "this");
+        bool here = own_table || ctl->advise_record || apply || save, assumed;
         g_autoptr(GPtrArray) picked = NULL;
         g_autoptr(GArray) within = NULL, all = NULL;
         g_autofree char *list = NULL;
+        json_object *answer;
         StateTable table;
-        bool assumed;
+        Present present;
 
         *ret_status = EXIT_FAILED;
         if (replay_table(ctl, ctl->replay.table, &table) < 0)
                 return NULL;
-        if (!ctl->replay.table || g_str_equal(ctl->replay.table, "this"))
+        if (own_table)
                 switch_own_on(ctl, &table);
         assumed = assume_powers(&table);
-        picked = pick(candidates_of(release), available, &list);
-        if (picked->len == 0) {
-                complain("advise: found governors \"%s\", there are models of menu, teo and ladder "
-                         "only",
-                         available);
+        picked = pick_candidates(ctl, here, &list);
+        if (!picked)
                 return NULL;
-        }
         all = try_all(ctl, &table, picked, list);
         if (!all)
                 return NULL;
-        within = within_bound(all, &table, ctl->advise_usec);
-        if (within->len == 0 || g_array_index(within, Result, 0).score.periods == 0) {
-                complain(within->len ? "advise: found no idle periods in the traces"
-                                     : "advise: no idle state wakes up within --latency");
+        within = sort_within(ctl, all, &table);
+        if (!within)
                 return NULL;
-        }
-        g_array_sort(within, by_energy);
+        find_present(ctl, &table, here, &present);
         *ret_status = EXIT_FINE;
-        return describe_all(ctl, within, all, &table, current ? current : "", assumed);
+        answer = describe_all(ctl, within, all, &table, &present, assumed);
+        g_free(present.governor);
+        return answer;
 }
 
 /* Records by this program's own verb, which needs what a build may lack. EXIT_FAILED after a
@@ -468,8 +600,8 @@ static json_object *advise(Ctl *ctl, int *ret_status)
 static int record(const char *path, const char *seconds)
 {
         g_autofree char *program = g_file_read_link("/proc/self/exe", NULL);
-        const char *arguments[] = { program,     "record", "--idle", path,
-                                    "--seconds", seconds,  "--json", NULL };
+        const char *arguments[] = { program, "record",  "--idle", path, "--seconds",
+                                    seconds, "--exits", "--json", NULL };
         g_autoptr(GError) error = NULL;
         int status;
 
@@ -518,6 +650,12 @@ static int carry_out(Ctl *ctl, json_object *answer)
         g_autofree char *path = NULL;
         int status;
 
+        if (!json_true(answer, "change")) {
+                json_put(answer, "in_effect", describe_effect(ctl));
+                return json_get(answer, "now") ? EXIT_FINE
+                                               : complain("advise: nothing was applied: %s",
+                                                          json_text(answer, "obstacle"));
+        }
         for (size_t i = 0; i < G_N_ELEMENTS(advised); i++) {
                 json_object *value = json_get(settings, advised[i]);
 
@@ -528,7 +666,7 @@ static int carry_out(Ctl *ctl, json_object *answer)
         else if (client_manager(ctl->client))
                 status = settings_set(ctl, SECTION, values, G_N_ELEMENTS(values));
         else
-                status = complain("advise: nothing was applied: %s; use --save, or the commands",
+                status = complain("advise: nothing was applied: %s; use --save",
                                   client_problem(ctl->client));
         if (status != EXIT_FINE)
                 return status;
@@ -577,6 +715,7 @@ json_object *advise_ask(Ctl *ctl, int *ret_status)
 static void show_candidates(const Ctl *ctl, json_object *answer)
 {
         g_autoptr(Table) table = table_new();
+        const char *mark = json_true(answer, "powers_assumed") ? "~" : "";
         json_object *row;
 
         table_column(table, "Governor", false);
@@ -593,7 +732,8 @@ static void show_candidates(const Ctl *ctl, json_object *answer)
 
                 table_cell(table, STYLE_PLAIN, name);
                 table_cell(table, STYLE_PLAIN, json_text(row, "deepest_state"));
-                table_cellf(table, STYLE_PLAIN, "%.3f", json_number(row, "energy_ratio", NAN));
+                table_cellf(table, STYLE_PLAIN, "%s%.3f", mark,
+                            json_number(row, "energy_ratio", NAN));
                 table_cellf(table, STYLE_PLAIN, "%.1f",
                             json_number(row, "mean_exit_latency_us", NAN));
                 table_cellf(table, STYLE_PLAIN, "%.0f",
@@ -610,10 +750,9 @@ static void show_effect(const Ctl *ctl, json_object *answer)
         json_object *commands = json_get(answer, "commands"), *row;
 
         putchar('\n');
-        if (!json_get(answer, "in_effect")) {
-                puts("To apply:");
-                for (size_t i = 0; i < json_length(commands); i++)
-                        printf("  %s\n", json_element_text(commands, i));
+        if (json_true(answer, "change") && !json_get(answer, "in_effect")) {
+                printf("To apply it until idled ends:\n  %s\nTo apply it for ever:\n  %s\n",
+                       json_element_text(commands, 0), json_element_text(commands, 1));
                 return;
         }
         if (json_get(answer, "saved_in"))
@@ -630,26 +769,27 @@ void advise_show(const Ctl *ctl, json_object *answer)
         double saved = json_number(answer, "saved_percent", NAN);
         double power = json_number(best, "idle_power_mw", NAN);
         const char *mark = json_true(answer, "powers_assumed") ? "~" : "";
+        bool stays = !json_true(answer, "change") && json_get(answer, "now");
 
         show_candidates(ctl, answer);
         putchar('\n');
-        screen_line(&ctl->screen, STYLE_TITLE, "Best: %s with %s as the deepest state%s%s",
-                    json_text(best, "governor"), json_text(best, "deepest_state"),
+        screen_line(&ctl->screen, STYLE_TITLE, "%s: %s with %s as the deepest state%s%s",
+                    stays ? "Nothing to change" : "Best", json_text(best, "governor"),
+                    json_text(best, "deepest_state"),
                     json_true(best, "utilization_aware") ? ", UtilizationAware=yes" : "",
                     json_true(best, "history") ? ", History=yes" : "");
         printf("Mean exit latency %.1f us, at most %.0f us.",
                json_number(best, "mean_exit_latency_us", NAN),
                json_number(best, "worst_exit_latency_us", NAN));
         if (!isnan(power))
-                printf(" %.0f mW while idle.", power);
-        if (!isnan(saved))
+                printf(" %.0f mW for each CPU while idle.", power);
+        if (!isnan(saved) && !stays)
                 printf(" %s%.1f %% %s energy while idle than now.", mark, fabs(saved),
                        saved < 0 ? "more" : "less");
         printf(" %s%.1f %% above the least possible.\n", mark,
                json_number(answer, "above_ideal_percent", NAN));
-        if (!json_get(answer, "now") && json_text(answer, "governor_now"))
-                printf("There is no model of %s, which the kernel uses now.\n",
-                       json_text(answer, "governor_now"));
+        if (!json_true(answer, "change"))
+                screen_sentence(&ctl->screen, STYLE_PLAIN, json_text(answer, "obstacle"));
         if (*mark)
                 printf("Powers are not known: each state is taken to need half of the one before "
                        "it.\n");

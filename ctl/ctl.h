@@ -39,7 +39,7 @@ typedef struct ReplayAsks {
 typedef struct SleepsWishes {
         uint64_t usec;           /* 0: not given */
         const char *cpus, *file; /* NULL: not given */
-        bool causes, measure;
+        bool causes, exits, measure;
 } SleepsWishes;
 
 typedef struct Client Client;

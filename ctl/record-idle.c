@@ -37,7 +37,7 @@ typedef struct Recorder {
         const LedgerBackend *backend;
         Ledger *ledger;
         FILE *file;
-        bool causes;
+        bool causes, exits;
         GArray *waiting;                         /* of Line */
         ExitLatency (*latencies)[SLEEPS_STATES]; /* by CPU and state */
         uint64_t written, guessed;
@@ -89,13 +89,13 @@ static void write_line(Recorder *recorder, const Line *line)
         const struct sleep_record *record = &line->record;
         ExitLatency *latency = &recorder->latencies[record->cpu][record->state];
         bool by_timer = is_timer(record);
+        uint64_t idle_ns = wake_time_find(latency, record->idle_ns, record->length_ns, by_timer);
         char text[LINE_MAX_], *end = text;
 
         end = put_number(end, record->cpu);
         end = put_number(end, record->entered_ns);
         end = put_number(end, record->length_ns);
-        end = put_number(end,
-                         wake_time_find(latency, record->idle_ns, record->length_ns, by_timer));
+        end = put_number(end, idle_ns);
         end = put_number(end, by_timer);
         end = put_number(end, record->utilisation);
         if (record->latency_us < 0)
@@ -105,6 +105,8 @@ static void write_line(Recorder *recorder, const Line *line)
         end = put_number(end, record->io_waiting);
         end = put_number(end, record->resched);
         end = put_number(end, record->got_tick);
+        if (recorder->exits)
+                end = put_number(end, record->idle_ns - idle_ns);
         end[-1] = '\n';
         fwrite(text, 1, (size_t)(end - text), recorder->file);
         if (line->cause)
@@ -178,9 +180,9 @@ static void write_head(const Ctl *ctl, FILE *file)
         for (int i = 0; i < n; i++)
                 fprintf(file, "# state %d: %s, exit latency %u us, target residency %u us\n", i,
                         states[i].name, states[i].exit_latency_us, states[i].target_residency_us);
-        fputs("cpu,t_enter_ns,sleep_len_ns,idle_ns,wake_timer,util,lat_us,iowait,resched,"
-              "got_tick\n",
+        fputs("cpu,t_enter_ns,sleep_len_ns,idle_ns,wake_timer,util,lat_us,iowait,resched,got_tick",
               file);
+        fputs(ctl->sleeps.exits ? ",exit_ns\n" : "\n", file);
 }
 
 /* Processor time of this process in seconds. */
@@ -232,7 +234,7 @@ static bool is_standard_output(const Ctl *ctl)
 
 json_object *record_idle_ask(Ctl *ctl, int *ret_status)
 {
-        Recorder recorder = { .causes = ctl->sleeps.causes };
+        Recorder recorder = { .causes = ctl->sleeps.causes, .exits = ctl->sleeps.exits };
         json_object *answer = NULL;
 
         *ret_status = open_ledger(ctl, &recorder);

@@ -20,6 +20,12 @@ static int take_idle(Ctl *ctl, const char *text)
         return EXIT_FINE;
 }
 
+static int take_exits(Ctl *ctl, const char *text)
+{
+        ctl->sleeps.exits = true;
+        return EXIT_FINE;
+}
+
 static int take_causes(Ctl *ctl, const char *text)
 {
         ctl->sleeps.causes = true;
@@ -85,6 +91,7 @@ const VerbOption record_options[] = {
           take_idle },
         { "causes", NULL, "with --idle: add a comment with state and cause to each period",
           take_causes },
+        { "exits", NULL, "with --idle: add the column exit_ns", take_exits },
         { 0 },
 };
 
@@ -95,6 +102,8 @@ int record_check(const Ctl *ctl, const Verb *verb)
         if (ctl->sleeps.file && (ring || asked.append || asked.sleeps || ctl->interval_usec))
                 return complain_usage(verb, "--idle: expected none of --append, --interval, "
                                             "--max-age, --max-size and --sleeps with it");
+        if (!ctl->sleeps.file && ctl->sleeps.exits)
+                return complain_usage(verb, "--exits: expected --idle with it");
         if (!ctl->sleeps.file && ctl->sleeps.causes)
                 return complain_usage(verb, "--causes: expected --idle with it");
         if (ctl->interval_usec && ctl->interval_usec < READING_USEC)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * One governor over one series of idle periods: per period one select and one reflect, with the
- * tick running, the clock at the idle entry and then at the wake-up.
+ * tick running, the clock at the idle entry and then at the wake-up. If it is known how long the
+ * CPU took to leave its state, that time counts for the energy and for the right state: with a
+ * shorter exit it would have slept as much longer, until the next timer for example.
  */
 #include <glib.h>
 
@@ -69,7 +71,7 @@ static int run_one(Replay *replay, const Record *record)
                 .sleep_ns = record->sleep_ns,
                 .tick_ns = next_tick(record),
                 .limit_ns = record->limit_ns,
-                .idle_ns = record->idle_ns,
+                .idle_ns = record->idle_ns + record->exit_ns,
                 .util = record->util,
                 .iowait = record->iowait,
         };
@@ -97,17 +99,18 @@ static double energy(const ReplayState *state, int64_t idle_ns)
 
 static void count(Score *score, const StateTable *table, const Record *record, int entered)
 {
-        int ideal = state_table_ideal(table, record->idle_ns, record->limit_ns);
+        int64_t length_ns = record->idle_ns + record->exit_ns;
+        int ideal = state_table_ideal(table, length_ns, record->limit_ns);
 
         score->periods++;
         score->correct += entered == ideal;
         score->deep += entered > ideal;
         score->shallow += entered < ideal;
         score->entered[entered]++;
-        score->energy += energy(&table->states[entered], record->idle_ns);
-        score->ideal_energy += energy(&table->states[ideal], record->idle_ns);
+        score->energy += energy(&table->states[entered], length_ns);
+        score->ideal_energy += energy(&table->states[ideal], length_ns);
         score->latency_ns += (double)table->states[entered].latency_ns;
-        score->idle_ns += (double)record->idle_ns;
+        score->idle_ns += (double)length_ns;
 }
 
 void replay_run(Replay *replay, const Record *records, int n, int8_t *ret_states)

@@ -17,7 +17,8 @@
 #define BLOCK_BYTES (256u << 10)
 #define LINE_BYTES  4096u /* the longest line that is read */
 #define XZ_MEMORY   (256u << 20)
-#define N_COLUMNS   10
+#define N_COLUMNS   11
+#define N_USUAL     10 /* those that need no header */
 #define N_MANDATORY 4
 #define TIME_MAX    (INT64_MAX / 4) /* sums with exit latencies stay in range */
 #define LIMIT_MAX   (TIME_MAX / 1000)
@@ -34,6 +35,7 @@ typedef enum Column {
         COLUMN_IOWAIT,
         COLUMN_RESCHED,
         COLUMN_GOT_TICK,
+        COLUMN_EXIT,
 } Column;
 
 static const struct {
@@ -52,6 +54,7 @@ static const struct {
         [COLUMN_IOWAIT] = { "iowait", "the number of tasks that wait for I/O", UINT32_MAX, false },
         [COLUMN_RESCHED] = { "resched", "0 or 1", 1, false },
         [COLUMN_GOT_TICK] = { "got_tick", "0 or 1", 1, false },
+        [COLUMN_EXIT] = { "exit_ns", "the time to leave the idle state in ns", TIME_MAX, false },
 };
 
 struct Trace {
@@ -277,6 +280,9 @@ static inline void store(Record *record, Column column, uint64_t value, bool neg
         case COLUMN_GOT_TICK:
                 record->got_tick = value;
                 break;
+        case COLUMN_EXIT:
+                record->exit_ns = (int64_t)value;
+                break;
         }
 }
 
@@ -397,8 +403,8 @@ static int parse_header(Trace *trace, const char *line, char **ret_error)
                                       "%s:%" PRIu64 ":%zu: found '%.40s', expected %s", trace->path,
                                       trace->line, at, shown,
                                       column < 0 ? "cpu, t_enter_ns, sleep_len_ns, idle_ns, "
-                                                   "wake_timer, util, lat_us, iowait, resched or "
-                                                   "got_tick"
+                                                   "wake_timer, util, lat_us, iowait, resched, "
+                                                   "got_tick or exit_ns"
                                                  : "each column once");
                 seen[column] = true;
                 trace->order[trace->n_columns++] = (Column)column;
@@ -435,10 +441,10 @@ static int parse_first(Trace *trace, char **ret_error)
         }
         for (const char *c = line; *c; c++)
                 n += *c == ',';
-        if (n < N_MANDATORY || n > N_COLUMNS)
+        if (n < N_MANDATORY || n > N_USUAL)
                 return failed(-EINVAL, ret_error,
                               "%s:%" PRIu64 ":1: found %d fields, expected %d to %d", trace->path,
-                              trace->line, n, N_MANDATORY, N_COLUMNS);
+                              trace->line, n, N_MANDATORY, N_USUAL);
         for (int i = 0; i < n; i++)
                 trace->order[i] = (Column)i;
         trace->n_columns = n;
@@ -451,7 +457,7 @@ static bool is_usual(const Trace *trace)
         for (int i = 0; i < trace->n_columns; i++)
                 if (trace->order[i] != (Column)i)
                         return false;
-        return trace->n_columns == N_COLUMNS;
+        return trace->n_columns == N_USUAL;
 }
 
 static void note(Trace *trace, const Record *record)

@@ -16,6 +16,7 @@
 typedef struct Record {
         uint64_t enter_ns;
         int64_t sleep_ns, idle_ns;
+        int64_t exit_ns;  /* how long the CPU then took to leave its state; 0: not known */
         int64_t limit_ns; /* NO_LATENCY_LIMIT: none */
         uint32_t iowait;
         uint16_t cpu, util;

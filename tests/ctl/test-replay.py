@@ -178,6 +178,20 @@ class Answers(TestCase):
         self.assertIn("1 periods begin before", self.ask("--table", TABLE, str(trace)))
 
 
+    def test_exits(self):
+        """The time to leave a state is a part of the period for the score, not for the governor: C6 pays
+        after 400 us, and 300 us with an exit of 133 us are as long."""
+        trace = Path(self.directory, "t.csv")
+        shares = []
+        for header, end in (",exit_ns", ",133000"), ("", ""):
+            trace.write_text(f"cpu,t_enter_ns,sleep_len_ns,idle_ns{header}\n0,1,450000,300000{end}\n")
+            answer = json.loads(self.ask("--table", TABLE, "--governor", "fixed:4,omniscient", "--json", str(trace)))
+            row, best = answer["traces"][0]["governors"]
+            shares.append(row["correct_percent"])
+            self.assertEqual((best["correct_percent"], best["energy_ratio"]), (100, 1))
+        self.assertEqual(shares, [100, 0])
+
+
 class Errors(TestCase):
     def refuse(self, *arguments, status=1):
         result = self.run_ctl("replay", *arguments)

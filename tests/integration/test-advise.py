@@ -36,7 +36,9 @@ class Advise(TestCase):
 
     def advise(self, *arguments, **more):
         result = self.run_advise('--json', *arguments, **more)
-        self.assertEqual((result.returncode, result.stderr), (0, ''))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        if more.get('table') != 'this':  # this machine has CPUs of two kinds, which is warned of
+            self.assertEqual(result.stderr, '')
         return json.loads(result.stdout)
 
     def options(self):
@@ -103,7 +105,7 @@ class Advise(TestCase):
         result = self.run_advise('--apply')
         self.assertEqual(result.returncode, 1)
         self.assertIn('idled is not running', result.stderr)
-        self.assertIn('cstates.conf.d/advise.conf', result.stdout)
+        self.assertIn('use --save', result.stderr)
 
     def test_governors_of_this_machine(self):
         """Even with another machine's table: the kernel would refuse others."""
@@ -113,7 +115,7 @@ class Advise(TestCase):
         self.start()
         answer = self.advise('--apply')
         self.assertEqual({row['governor'] for row in answer['candidates']}, {'ladder'})
-        self.assertEqual(self.options()['IdleGovernor'][0], 'ladder')
+        self.assertEqual(answer['best']['governor'], 'ladder')
 
     def test_own_limit_is_no_fact(self):
         """States that idled switched off can be advised again; those that were off before cannot."""

@@ -107,6 +107,7 @@ static void check_equal(const Record *a, const Record *b)
         ck_assert_int_eq(a->wake_timer, b->wake_timer);
         ck_assert_int_eq(a->resched, b->resched);
         ck_assert_int_eq(a->got_tick, b->got_tick);
+        ck_assert_int_eq(a->exit_ns, b->exit_ns);
 }
 
 START_TEST(columns_in_any_order)
@@ -127,6 +128,11 @@ START_TEST(columns_in_any_order)
                             .got_tick = true };
 
         check_equal(&whole, &expected);
+        check_equal(&turned, &expected);
+        turned = only_record("exit_ns,got_tick,resched,iowait,lat_us,util,wake_timer,idle_ns,"
+                             "sleep_len_ns,t_enter_ns,cpu\n"
+                             "40,1,0,2,50,77,1,30,-20,1000,3\n");
+        expected.exit_ns = 40;
         check_equal(&turned, &expected);
 }
 END_TEST
