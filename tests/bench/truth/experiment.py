@@ -2,14 +2,13 @@
 """Is it true what idled says that parking saves? Many measurements, each with a seed of its own.
 
 A guest counts its time (--icount), and its module knows what was drawn. On each machine and load `idlectl
-prove` compares ondemand ignored with ondemand active, again and again and for different times. The truth is
-measured in a run of its own with long blocks: `watch` reads what the module drew, and whether CPUs were parked.
+prove` compares ondemand ignored with ondemand active, again and again and for different times. `watch` reads what
+the module drew, and the bus says when ondemand was active: a run is judged by what was drawn in all others.
 Then the daemon's own trials run until they have a verdict.
 """
 
 import argparse
 import json
-import statistics
 import subprocess
 import time
 from pathlib import Path
@@ -27,6 +26,8 @@ TABLES = {
     "flat": "state_names=C1,C6 latency_us=1,30 residency_us=1,60 pkg_power_mw=90000,63000,20000 gated_from=2",
     # A deep state that a spread load does not reach.
     "far": "latency_us=2,10,80,400,400 residency_us=2,20,200,5000,5000",
+    # The same with wake-ups a quarter as often, which takes a third of the time to emulate.
+    "farther": "latency_us=2,10,80,400,400 residency_us=2,20,200,20000,20000",
     # Leaving the deep state takes long, and no longer with more CPUs in it.
     "slow": "state_names=C1,C6 latency_us=1,400 residency_us=1,20000 pkg_power_mw=90000,63000,20000 gated_from=2",
 }
@@ -36,17 +37,17 @@ LOADS = {
     "light": "1000:8:60:0.5",
     "often": "1000:12:25:0.2",
     "many": "1000:30:40:0.1",
-    # These change by themselves, and keep CPUs from deep sleep as "many" does.
-    "steps": "3:12:40:0.1 2.5:48:40:0.1 4:20:40:0.1 3.3:36:40:0.1",
-    "curve": "1.6:15:40:0.1 1.6:20:40:0.1 1.6:30:40:0.1 1.6:40:40:0.1 1.6:45:40:0.1 1.6:40:40:0.1 "
-             "1.6:30:40:0.1 1.6:20:40:0.1",
-    "drift": "2.1:12:40:0.1 2.1:20:40:0.1 2.1:28:40:0.1 2.1:36:40:0.1 2.1:44:40:0.1 2.1:52:40:0.1",
+    "some": "1000:30:160:0.2",
+    # These change by themselves. They keep CPUs from the deep state of "farther".
+    "steps": "3:12:160:0.2 2.5:48:160:0.2 4:20:160:0.2 3.3:36:160:0.2",
+    "curve": "1.6:15:160:0.2 1.6:20:160:0.2 1.6:30:160:0.2 1.6:40:160:0.2 1.6:45:160:0.2 1.6:40:160:0.2 "
+             "1.6:30:160:0.2 1.6:20:160:0.2",
+    "drift": "2.1:12:160:0.2 2.1:20:160:0.2 2.1:28:160:0.2 2.1:36:160:0.2 2.1:44:160:0.2 2.1:52:160:0.2",
 }
 
 BLOCK_MS, WASHOUT_MS = 1000, 1000
 PAIRS = (6, 6, 12, 6, 24, 6, 12, 6, 6, 6)  # in a measurement by idlectl prove
-TRUTH = (3000, 16)                         # milliseconds of a block, and pairs, where `watch` reads
-TRUTH_CYCLES = 8                           # pairs with blocks of a whole cycle of a load that changes
+TRUTH = (3000, 16)                         # milliseconds of a block, and pairs, in a run for the truth alone
 SETTLE = 4                                # seconds of load before anything is measured
 
 FUNCTIONS = """
@@ -60,8 +61,8 @@ begin() { # TRIALS SEED STEP...
                 bash /share/steps "${@:2}"
 }
 end() {
-        systemctl stop load watch idled 2>/dev/null
-        systemctl reset-failed load watch idled 2>/dev/null
+        systemctl stop load watch arms idled 2>/dev/null
+        systemctl reset-failed load watch arms idled 2>/dev/null
         rm -rf /etc/idled
 }
 """
@@ -84,20 +85,36 @@ def in_guest(guest, script, check=True):
     return guest.run(f". /share/functions\n{script}", check=check, timeout=1200).output.rstrip("\n")
 
 
-def drawn(lines):
-    """Watts of each time without, and with, CPUs parked, from the output of `watch`: SECONDS MICROJOULES PARKED.
-    A change costs energy by itself: readings less than a second after one or just before one do not count."""
-    rows = [(float(words[0]), int(words[1]), len(words) > 2) for words in map(str.split, lines) if len(words) > 1]
-    phases, begin = [], 0
-    for i in range(1, len(rows) + 1):
-        if i == len(rows) or rows[i][2] != rows[begin][2]:
-            phases.append(rows[begin + 4:i - 1])
-            begin = i
-    watts = {False: [], True: []}
-    for phase in phases:
-        if len(phase) > 1:
-            watts[phase[0][2]].append((phase[-1][1] - phase[0][1]) / 1e6 / (phase[-1][0] - phase[0][0]))
-    return watts[False], watts[True]
+def arms(lines, realtime):
+    """[seconds of uptime, whether ondemand is active] from busctl's StartTrial calls; `realtime` is that of boot."""
+    calls = [json.loads(line) for line in lines if line.startswith("{")]
+    return [(call["timestamp-realtime"] / 1e6 - realtime, call["payload"]["data"][0]["ondemand"])
+            for call in calls if call["member"] == "StartTrial"]
+
+
+def drawn(lines, changes, begin, end):
+    """[watts less, watts without parking, seconds] of each pair of blocks from `begin` to `end`, from the output of
+    `watch`: SECONDS MICROJOULES. A change costs energy by itself: wash-outs do not count."""
+    rows = [(float(words[0]), int(words[1])) for words in map(str.split, lines)
+            if len(words) == 2 and words[0][0] != "{"]
+    changes = [change for change in changes if begin < change[0] < end]
+    blocks = []
+    for (start, active), (stop, _) in zip(changes, changes[1:] + [(end - 0.5, None)]):
+        block = [row for row in rows if start + WASHOUT_MS / 1000 <= row[0] <= stop]
+        if len(block) < 2:
+            continue
+        seconds = block[-1][0] - block[0][0]
+        blocks.append((start, active, (block[-1][1] - block[0][1]) / 1e6 / seconds, seconds))
+    pairs = []
+    while len(blocks) > 1:
+        first, second, *rest = blocks
+        if first[1] == second[1]:  # one of a pair is missing
+            blocks = [second, *rest]
+            continue
+        off, on = (second, first) if first[1] else (first, second)
+        pairs.append([off[2] - on[2], off[2], min(off[3], on[3])])
+        blocks = rest
+    return pairs
 
 
 def run_prove(block_ms, pairs):
@@ -106,33 +123,25 @@ def run_prove(block_ms, pairs):
             f"--for {seconds}s | tr -d '\\n'")
 
 
-def truth_blocks(load):
-    """Milliseconds of a block, and pairs. What a load changes by itself is not in blocks of a whole cycle."""
-    cycle = sum(float(step.split(":")[0]) for step in LOADS[load].split())
-    return TRUTH if cycle >= 1000 else (round(cycle * 1000), TRUTH_CYCLES)
-
-
-def truth(guest, load):
-    """What parking saves by what was drawn: watts, their standard error, and watts without parking."""
-    found, *readings = in_guest(guest, f"""
-        from=$(wc -l </root/drawn)
-        {run_prove(*truth_blocks(load))}
+def prove(guest, block_ms, pairs):
+    """What idlectl prove says, and what was drawn in its blocks."""
+    realtime, found, began, ended, *lines = in_guest(guest, f"""
+        from=$(wc -l </root/drawn) calls=$(wc -l </root/arms)
+        read -r began _ </proc/uptime
+        echo "$EPOCHREALTIME $began"
+        {run_prove(block_ms, pairs)}
         echo
-        tail -n +$((from + 1)) /root/drawn""").split("\n")
-    meanwhile = json.loads(found)["power"]
-    off, on = drawn(readings)
-    error = (statistics.variance(off) / len(off) + statistics.variance(on) / len(on)) ** 0.5
-    return {"value": statistics.mean(off) - statistics.mean(on), "error": error, "watts": statistics.mean(off),
-            "prove_meanwhile": meanwhile["first_watts"] - meanwhile["second_watts"]}
-
-
-def prove(guest, pairs):
-    """What idlectl prove says."""
-    found = json.loads(in_guest(guest, run_prove(BLOCK_MS, pairs)))
+        echo "$began"
+        cut -d' ' -f1 /proc/uptime
+        tail -n +$((from + 1)) /root/drawn
+        tail -n +$((calls + 1)) /root/arms""").split("\n")
+    boot = float(realtime.split()[0]) - float(realtime.split()[1])
+    found = json.loads(found)
     return {"asked": pairs, "pairs": found["blocks"]["used"] // 2, "dropped": found["blocks"]["dropped"],
             "low": found["saved_low_watts"], "value": found["saved_watts"], "high": found["saved_high_watts"],
             "plain": found["power"]["first_watts"] - found["power"]["second_watts"],
-            "verdict": found["verdict"], "seed": found["seed"]}
+            "verdict": found["verdict"], "seed": found["seed"],
+            "drawn": drawn(lines, arms(lines, boot), float(began), float(ended))}
 
 
 def trials(guest, minutes):
@@ -158,7 +167,7 @@ def parse(arguments):
     parser.add_argument("--kinds", default=",".join(kinds),
                         help="TABLE/LOAD,... of " + ", ".join(TABLES) + " and " + ", ".join(LOADS))
     parser.add_argument("--runs", type=int, default=len(PAIRS), help="of idlectl prove, for each kind")
-    parser.add_argument("--truths", type=int, default=1, help="measurements of the truth, for each kind")
+    parser.add_argument("--truths", type=int, default=0, help="longer runs for the truth alone, for each kind")
     parser.add_argument("--trials", type=int, default=1, help="of the daemon's own trials, for each kind")
     parser.add_argument("--minutes", type=int, default=30, help="that a verdict of these may take")
     parser.add_argument("--seed", type=int, default=1, help="of the loads")
@@ -192,15 +201,15 @@ def measure(lab, arguments, kind, record):
     load = f"{arguments.seed} {LOADS[kind[1]]}"
     # `watch` is a load itself, which costs more while nothing is parked: it runs in all measurements.
     in_guest(guest, f"begin no {load}; systemd-run -q --unit=watch -p StandardOutput=truncate:/root/drawn "
-                    f"bash /share/watch; sleep {SETTLE}")
-    for i in range(arguments.truths):
-        found = attempt(lab, f"{title}, truth {i}", truth, guest, kind[1])
+                    "bash /share/watch; systemd-run -q --unit=arms -p StandardOutput=truncate:/root/arms "
+                    "busctl monitor --json=short --match \"type='method_call',member='StartTrial'\"; "
+                    f"sleep {SETTLE}")
+    runs = [("truth", *TRUTH)] * arguments.truths
+    runs += [("prove", BLOCK_MS, PAIRS[i % len(PAIRS)]) for i in range(arguments.runs)]
+    for i, (what, *blocks) in enumerate(runs):
+        found = attempt(lab, f"{title}, {what} {i}", prove, guest, *blocks)
         if found:
-            record({"kind": title, "what": "truth"} | found)
-    for i in range(arguments.runs):
-        found = attempt(lab, f"{title}, prove {i}", prove, guest, PAIRS[i % len(PAIRS)])
-        if found:
-            record({"kind": title, "what": "prove"} | found)
+            record({"kind": title, "what": what} | found)
     in_guest(guest, "end", check=False)
     for i in range(arguments.trials):
         in_guest(guest, f"begin yes {load}")

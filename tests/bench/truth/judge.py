@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Were intervals and verdicts true? Tables of the figures from experiment.py.
 
-A row is a dictionary. "truth": kind, value, error and watts (without parking). "prove": kind, asked (pairs), pairs,
-low, value, high, verdict, seed. "trials": the same without asked, and the seconds until there was a verdict.
+A row is a dictionary. "prove": kind, asked (pairs), pairs, low, value, high, verdict, seed, and drawn: of each pair
+of blocks watts less, watts without parking, and seconds, by what the module drew. "truth": the same of a run that is
+not judged. "trials": the same without asked and drawn, and the seconds until there was a verdict.
 """
 
 import dataclasses
@@ -10,6 +11,7 @@ import dataclasses
 PAYS = 0.05  # share of the power; savings from here on need the verdict "saves"
 COVERED = 0.93
 PATIENCE = 1800  # seconds
+LEAST_PAIRS = 12  # for a truth
 
 
 @dataclasses.dataclass
@@ -27,12 +29,14 @@ def mean(values):
 
 
 def truth_of(rows, row):
-    """The mean of all measurements of the same kind; None if there is none."""
-    found = [one for one in rows if one["what"] == "truth" and one["kind"] == row["kind"]]
-    if not found:
+    """What was drawn in all other runs of the same kind; None if there are not enough."""
+    pairs = [pair for one in rows if one["kind"] == row["kind"] and one is not row for pair in one.get("drawn", [])]
+    if len(pairs) < LEAST_PAIRS:
         return None
-    return Truth(mean(one["value"] for one in found),
-                 sum(one["error"] ** 2 for one in found) ** 0.5 / len(found), mean(one["watts"] for one in found))
+    total = sum(seconds for _, _, seconds in pairs)
+    value = sum(less * seconds for less, _, seconds in pairs) / total
+    error = sum(((less - value) * seconds) ** 2 for less, _, seconds in pairs) ** 0.5 / total
+    return Truth(value, error, sum(watts * seconds for _, watts, seconds in pairs) / total)
 
 
 def is_covered(row, truth):
