@@ -10,7 +10,8 @@
 
 /* Why something was decided. */
 typedef struct Explanation {
-        const char *policy; /* by which; "pause" and "safety" are none; NULL or "": nothing did */
+        const char *policy; /* by which; "pause", "window" and "safety" are none; NULL or "":
+                               nothing did */
         Reason reason;      /* empty texts count as NULL */
         const char *source; /* where reason.option is set, such as "FILE:LINE"; NULL: not known */
 } Explanation;
