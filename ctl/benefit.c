@@ -19,6 +19,8 @@ static json_object *describe(json_object *policy)
                 { "saved_joules", "SavedJoules", 1, 0 },
                 { "saved_joules_low", "SavedJoulesLow", 1, 0 },
                 { "saved_joules_high", "SavedJoulesHigh", 1, 0 },
+                { "effective_watts", "EffectiveWatts", 1, 1 },
+                { "ignored_watts", "IgnoredWatts", 1, 1 },
                 { "effective_percent", "EffectiveShare", 100, 1 },
         };
         json_object *answer = json_object_new_object();
@@ -60,6 +62,18 @@ static const char *energy_mark(json_object *benefit)
         return g_str_equal(json_text(benefit, "energy_source"), "estimate") ? "~" : "";
 }
 
+/* ", 12.1 W with it and 15.3 W without it", or nothing. */
+static void add_means(GString *text, json_object *benefit)
+{
+        double with = json_number(benefit, "effective_watts", NAN);
+        double without = json_number(benefit, "ignored_watts", NAN);
+        const char *mark = energy_mark(benefit);
+
+        if (isfinite(with) && isfinite(without))
+                g_string_append_printf(text, ", %s%.1f W with it and %s%.1f W without it", mark,
+                                       with, mark, without);
+}
+
 /* ", 12.3 kJ (10.0 kJ to 14.6 kJ) since measuring began", or nothing. */
 static void add_joules(GString *text, json_object *benefit)
 {
@@ -94,6 +108,7 @@ char *benefit_text(json_object *benefit)
                                        low, high);
         else
                 g_string_append(text, ": whether it saves is not known yet");
+        add_means(text, benefit);
         add_joules(text, benefit);
         if (isfinite(share))
                 g_string_append_printf(text, "; in effect %.0f %% of the time", share);

@@ -34,7 +34,7 @@ static int take_reason(Ctl *ctl, const char *text)
 
 const VerbOption pause_options[] = {
         { "for", "TIME", "resume after this time, such as 10min", take_for },
-        { "reason", "TEXT", "what it is for", take_reason },
+        { "reason", "TEXT", "the reason, for other users", take_reason },
         { 0 },
 };
 

@@ -3,8 +3,9 @@
  * idlectl doctor: what keeps this machine from sleeping deeply, or idled from seeing and doing what
  * it could; what each costs, and the command that fixes it.
  *
- * A finding is wrong if it can be fixed on this machine, else it is a note: that a hypervisor
- * decides how CPUs sleep, for example. Only files below the root are read.
+ * A finding is wrong if this machine can do better. It is a note if nothing can be done about it (a
+ * hypervisor decides how CPUs sleep), or if idled does what its configuration requests. Only files
+ * below the root are read, and the running idled is asked.
  *
  * Where findings keep CPUs from deep states and there is a power table, the cost is also in watts:
  * a bound (doctor-cost.h).
@@ -23,6 +24,7 @@
 #include "facts.h"
 #include "sense/sensor.h"
 #include "sense/topology-read.h"
+#include "systemd/power-daemons.h"
 
 #define CPUS "sys/devices/system/cpu"
 
@@ -31,6 +33,7 @@ typedef struct Doctor {
         int root;
         Topology *topology;
         bool hypervisor;
+        char **options; /* of the kernel's command line; NULL: not known */
         Prices *prices; /* NULL: none */
         DoctorCost *cost;
         bool unpriced; /* some finding has a cost in watts, but there is no power table */
@@ -121,39 +124,92 @@ static const struct {
         { "idle=nomwait", "states that are entered by MWAIT are not used", false, "C1" },
         { "nohlt", "CPUs never sleep: they draw the most that they can", false, "C0" },
         { "cpuidle.off=1", "only the shallowest state is used", false, "C1" },
-        { "intel_idle.max_cstate=", "deeper states are not used", true, "C1" },
-        { "processor.max_cstate=", "deeper states are not used", true, "C1" },
+        { "intel_idle.states_off=", "the states of this mask are off by default", true, "C1" },
         { "nohz=off", "every CPU wakes up at each tick, 100 to 1000 times a second", false, NULL },
         { "highres=off", "timers are late by up to a tick", false, NULL },
         { "cpufreq.off=1", "frequencies are not changed", false, NULL },
         { "intel_pstate=disable", "frequencies and EPP are not under the driver of this CPU", false,
           NULL },
-        { "psi=0", "idled notices new load only at its next tick", false, NULL },
 };
+
+static char **kernel_options(int root)
+{
+        g_autofree char *text = NULL;
+
+        return file_read(root, "proc/cmdline", &text) < 0 ? NULL : g_strsplit_set(text, " \n", -1);
+}
+
+/* The value of the option in the kernel's command line, or NULL. The last one counts. */
+static const char *kernel_option(const Doctor *doctor, const char *name)
+{
+        size_t length = strlen(name);
+
+        for (guint i = doctor->options ? g_strv_length(doctor->options) : 0; i-- > 0;)
+                if (strncmp(doctor->options[i], name, length) == 0 &&
+                    doctor->options[i][length] == '=')
+                        return doctor->options[i] + length + 1;
+        return NULL;
+}
+
+static void add_option(Doctor *doctor, bool wrong, const char *option, const char *cost,
+                       double watts)
+{
+        g_autofree char *fix = g_strdup_printf("remove %s from GRUB_CMDLINE_LINUX in "
+                                               "/etc/default/grub, run update-grub, reboot",
+                                               option);
+
+        add_priced(doctor, wrong, "kernel command line",
+                   g_strdup_printf("the kernel was started with %s", option), cost, watts, fix);
+}
+
+/* How many states the first CPU has besides polling. */
+static int states_offered(const Doctor *doctor)
+{
+        IdleState states[IDLE_STATES_MAX];
+        int n = 0;
+
+        CPUSET_FOREACH(cpu, &doctor->topology->online) {
+                n = idle_states_read(doctor->root, cpu, states);
+                break;
+        }
+        return n > 0 && g_str_equal(states[0].name, "POLL") ? n - 1 : n;
+}
+
+/* The option ends the driver's list of states after so many; it only concerns its own driver. A
+ * shorter list may be complete, or its driver may have left out states of the CPU on the way. */
+static void check_most_states(Doctor *doctor, const char *name, const char *driver)
+{
+        const char *text = kernel_option(doctor, name);
+        g_autofree char *option = g_strdup_printf("%s=%s", name, text ? text : "");
+        char active[64];
+        int most;
+
+        value(doctor, CPUS "/cpuidle/current_driver", active, sizeof(active));
+        if (!text || int_parse(text, &most) < 0 || most >= IDLE_STATES_MAX - 1)
+                return;
+        if (most == 0 ? g_str_equal(active, driver) : !g_str_equal(active, driver))
+                return;
+        if (g_str_equal(driver, "intel_idle") &&
+            !file_contains(doctor, "proc/cpuinfo", "GenuineIntel"))
+                return;
+        if (most == 0 || states_offered(doctor) >= most)
+                add_option(doctor, true, option, "deeper states are not used",
+                           price_hidden(doctor, "C1"));
+        else
+                add_option(doctor, false, option,
+                           "none is known: the driver offers fewer states than that", NAN);
+}
 
 static void check_command_line(Doctor *doctor)
 {
-        g_autofree char *text = NULL;
-        g_auto(GStrv) words = NULL;
-
-        if (file_read(doctor->root, "proc/cmdline", &text) < 0)
-                return;
-        words = g_strsplit_set(text, " \n", -1);
-        for (char **word = words; *word; word++)
-                for (size_t i = 0; i < G_N_ELEMENTS(bad_options); i++) {
-                        g_autofree char *fix = NULL;
-
-                        if (bad_options[i].prefix ? !g_str_has_prefix(*word, bad_options[i].option)
-                                                  : !g_str_equal(*word, bad_options[i].option))
-                                continue;
-                        fix = g_strdup_printf("remove %s from GRUB_CMDLINE_LINUX in "
-                                              "/etc/default/grub, run update-grub, reboot",
-                                              *word);
-                        add_priced(doctor, true, "kernel command line",
-                                   g_strdup_printf("the kernel was started with %s", *word),
-                                   bad_options[i].cost, price_hidden(doctor, bad_options[i].idle),
-                                   fix);
-                }
+        for (char **word = doctor->options; word && *word; word++)
+                for (size_t i = 0; i < G_N_ELEMENTS(bad_options); i++)
+                        if (bad_options[i].prefix ? g_str_has_prefix(*word, bad_options[i].option)
+                                                  : g_str_equal(*word, bad_options[i].option))
+                                add_option(doctor, true, *word, bad_options[i].cost,
+                                           price_hidden(doctor, bad_options[i].idle));
+        check_most_states(doctor, "intel_idle.max_cstate", "intel_idle");
+        check_most_states(doctor, "processor.max_cstate", "acpi_idle");
 }
 
 static void check_driver(Doctor *doctor)
@@ -198,78 +254,133 @@ static bool is_idleds(const Doctor *doctor, const char *name)
         return false;
 }
 
-/* The CPUs on which a state of that name is switched off, by idled or not. */
-static CpuSet switched_off(const Doctor *doctor, const char *state, bool by_idled,
-                           char **ret_example)
+typedef enum OffBy { OFF_BY_IDLED, OFF_BY_KERNEL, OFF_BY_OTHER, OFF_BY_UNKNOWN } OffBy;
+
+/* A state that is switched off on some CPUs. Its number may differ between kinds of cores. */
+typedef struct OffState {
+        char name[32];
+        int number;
+        OffBy by;
+        bool deepest; /* all states that these CPUs may enter are shallower */
+        CpuSet cpus;
+} OffState;
+
+/* The file default_status is there since Linux 5.6. */
+static OffBy off_by(const Doctor *doctor, int cpu, int state)
 {
-        CpuSet cpus = { 0 };
+        g_autofree char *knob = g_strdup_printf("cpu%d/cpuidle/state%d/disable", cpu, state);
+        g_autofree char *path = g_strdup_printf(CPUS "/cpu%d/cpuidle/state%d/default_status", cpu,
+                                                state);
+        char text[16];
 
-        CPUSET_FOREACH(cpu, &doctor->topology->online)
-                for (int s = 0; s < IDLE_STATES_MAX; s++) {
-                        g_autofree char *knob = g_strdup_printf("cpu%d/cpuidle/state%d/disable",
-                                                                cpu, s);
-                        g_autofree char *path = g_strdup_printf(CPUS "/%s", knob);
-                        g_autofree char *name_path = g_strdup_printf(
-                                CPUS "/cpu%d/cpuidle/state%d/name", cpu, s);
-                        char name[32], off[8];
-
-                        if (!*value(doctor, name_path, name, sizeof(name)))
-                                break;
-                        value(doctor, path, off, sizeof(off));
-                        if (!g_str_equal(name, state) || !*off || g_str_equal(off, "0") ||
-                            is_idleds(doctor, knob) != by_idled)
-                                continue;
-                        cpuset_add(&cpus, cpu);
-                        g_free(*ret_example);
-                        *ret_example = g_strdup_printf(
-                                "echo 0 | sudo tee /" CPUS "/cpu*/cpuidle/state%d/disable", s);
-                }
-        return cpus;
+        if (is_idleds(doctor, knob))
+                return OFF_BY_IDLED;
+        value(doctor, path, text, sizeof(text));
+        return !*text                          ? OFF_BY_UNKNOWN
+               : g_str_equal(text, "disabled") ? OFF_BY_KERNEL
+                                               : OFF_BY_OTHER;
 }
 
-static GPtrArray *state_names(const Doctor *doctor)
+static void add_off(GArray *off, const OffState *found, int cpu)
 {
-        GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
+        OffState *state = NULL;
+
+        for (guint i = 0; i < off->len && !state; i++) {
+                OffState *known = &g_array_index(off, OffState, i);
+
+                if (g_str_equal(known->name, found->name) && known->number == found->number &&
+                    known->by == found->by && known->deepest == found->deepest)
+                        state = known;
+        }
+        if (!state) {
+                g_array_append_vals(off, found, 1);
+                state = &g_array_index(off, OffState, off->len - 1);
+        }
+        cpuset_add(&state->cpus, cpu);
+}
+
+/* State 0 is left out: to switch polling off costs nothing. */
+static GArray *states_off(const Doctor *doctor)
+{
+        GArray *off = g_array_new(false, false, sizeof(OffState));
 
         CPUSET_FOREACH(cpu, &doctor->topology->online) {
                 IdleState states[IDLE_STATES_MAX];
-                int n = idle_states_read(doctor->root, cpu, states);
+                int n = idle_states_read(doctor->root, cpu, states), deepest = n - 1;
 
-                for (int s = 0; s < n; s++)
-                        if (!g_ptr_array_find_with_equal_func(names, states[s].name, g_str_equal,
-                                                              NULL))
-                                g_ptr_array_add(names, g_strdup(states[s].name));
+                while (deepest > 0 && !idle_state_enabled(doctor->root, cpu, deepest))
+                        deepest--;
+                for (int s = 1; s < n; s++) {
+                        OffState found = { .number = s, .deepest = s > deepest };
+
+                        if (idle_state_enabled(doctor->root, cpu, s))
+                                continue;
+                        g_strlcpy(found.name, states[s].name, sizeof(found.name));
+                        found.by = off_by(doctor, cpu, s);
+                        add_off(off, &found, cpu);
+                }
         }
-        return names;
+        return off;
+}
+
+/* The CPUs as a shell expands them: 2, {0..55}, {{0..3},8}. */
+static char *braces(const CpuSet *cpus)
+{
+        g_autofree char *list = cpuset_format(cpus);
+        g_auto(GStrv) parts = g_strsplit(list, ",", -1);
+        g_autofree char *joined = NULL;
+
+        for (char **part = parts; *part; part++) {
+                char *dash = strchr(*part, '-');
+
+                if (dash) {
+                        char *range = g_strdup_printf("{%.*s..%s}", (int)(dash - *part), *part,
+                                                      dash + 1);
+                        g_free(*part);
+                        *part = range;
+                }
+        }
+        joined = g_strjoinv(",", parts);
+        return parts[1] ? g_strdup_printf("{%s}", joined) : g_steal_pointer(&joined);
+}
+
+static void add_state(Doctor *doctor, const OffState *state)
+{
+        static const char *const by[] = {
+                [OFF_BY_IDLED] = "by idled, as its configuration says",
+                [OFF_BY_KERNEL] = "by the kernel, whose driver does so by default on this CPU",
+                [OFF_BY_OTHER] = "by another program",
+                [OFF_BY_UNKNOWN] = "by another program or the kernel",
+        };
+        bool wrong = state->by == OFF_BY_OTHER || state->by == OFF_BY_UNKNOWN;
+        g_autofree char *list = cpuset_format(&state->cpus), *shell = braces(&state->cpus);
+        g_autofree char *enable = g_strdup_printf(
+                "echo 0 | sudo tee /" CPUS "/cpu%s/cpuidle/state%d/disable", shell, state->number);
+
+        add_priced(doctor, wrong, "idle states",
+                   g_strdup_printf("state %s is switched off on CPUs %s %s", state->name, list,
+                                   by[state->by]),
+                   state->deepest ? "these CPUs use shallower states, which draw more"
+                                  : "sleeps that are too short for deeper states use a shallower "
+                                    "one; the deepest state is on",
+                   state->deepest ? price_known(doctor, &state->cpus) : NAN,
+                   wrong                       ? enable
+                   : state->by == OFF_BY_IDLED ? "idlectl settings cstates"
+                                               : NULL);
 }
 
 static void check_states(Doctor *doctor)
 {
-        g_autoptr(GPtrArray) names = state_names(doctor);
+        g_autoptr(GArray) off = states_off(doctor);
 
-        for (guint i = 0; i < names->len; i++)
-                for (int ours = 0; ours < 2; ours++) {
-                        g_autofree char *fix = NULL, *list = NULL;
-                        CpuSet cpus = switched_off(doctor, names->pdata[i], ours, &fix);
-
-                        if (cpuset_is_empty(&cpus))
-                                continue;
-                        list = cpuset_format(&cpus);
-                        add_priced(doctor, !ours, "idle states",
-                                   g_strdup_printf("state %s is switched off on CPUs %s by %s",
-                                                   (char *)names->pdata[i], list,
-                                                   ours ? "idled, as its configuration says"
-                                                        : "another program or the kernel"),
-                                   "these CPUs use shallower states, which draw more",
-                                   price_known(doctor, &cpus),
-                                   ours ? "idlectl settings cstates" : fix);
-                }
+        for (guint i = 0; i < off->len; i++)
+                add_state(doctor, &g_array_index(off, OffState, i));
 }
 
 static void check_limits(Doctor *doctor)
 {
         CpuSet limited = { 0 };
-        g_autofree char *list = NULL;
+        g_autofree char *list = NULL, *shell = NULL, *fix = NULL;
 
         CPUSET_FOREACH(cpu, &doctor->topology->online) {
                 g_autofree char *knob = g_strdup_printf("cpu%d/power/pm_qos_resume_latency_us",
@@ -284,11 +395,13 @@ static void check_limits(Doctor *doctor)
         if (cpuset_is_empty(&limited))
                 return;
         list = cpuset_format(&limited);
+        shell = braces(&limited);
+        fix = g_strdup_printf("echo 0 | sudo tee /" CPUS "/cpu%s/power/pm_qos_resume_latency_us",
+                              shell);
         add_priced(doctor, true, "latency limits",
                    g_strdup_printf("another program limits the wake-up latency of CPUs %s", list),
                    "these CPUs use shallower states, which draw more",
-                   price_known(doctor, &limited),
-                   "echo 0 | sudo tee /" CPUS "/cpu*/power/pm_qos_resume_latency_us");
+                   price_known(doctor, &limited), fix);
 }
 
 /* The systemd unit that the process is in, a new string; NULL: none. */
@@ -334,30 +447,29 @@ static int holds_file(const Doctor *doctor, const char *pid, const char *file)
         return 0;
 }
 
-static const struct {
-        const char *process, *unit;
-} rivals[] = {
-        { "tuned", "tuned" },
-        { "power-profiles-", "power-profiles-daemon" },
-        { "auto-cpufreq", "auto-cpufreq" },
-        { "intel_lpmd", "intel_lpmd" },
-        { "laptop_mode", "laptop-mode" },
-        { "cpupower-gui", "cpupower-gui" },
-        { "gamemoded", "gamemoded" },
-};
-
-static void check_rival(Doctor *doctor, const char *process)
+/* True if systemd counts the unit as running. tlp and others leave no process, but systemd links
+ * the invocation of each unit until the unit is inactive. */
+static bool unit_runs(const Doctor *doctor, const char *unit)
 {
-        for (size_t i = 0; i < G_N_ELEMENTS(rivals); i++) {
-                g_autofree char *fix = NULL;
+        g_autofree char *path = g_strconcat("run/systemd/units/invocation:", unit, NULL);
+        char id[64];
 
-                if (!g_str_equal(process, rivals[i].process))
-                        continue;
-                fix = g_strdup_printf("sudo systemctl disable --now %s", rivals[i].unit);
-                add(doctor, true, "other power daemons",
-                    g_strdup_printf("%s is running", rivals[i].unit),
-                    "it sets the same knobs; idled leaves alone what another program changes", fix);
-        }
+        return readlinkat(doctor->root, path, id, sizeof(id)) > 0;
+}
+
+/* `processes`: the names of those that run. */
+static void check_power_daemons(Doctor *doctor, GHashTable *processes)
+{
+        for (const PowerDaemon *known = power_daemons; known->unit; known++)
+                if ((!known->of_user && unit_runs(doctor, known->unit)) ||
+                    (known->process && g_hash_table_contains(processes, known->process)))
+                        add(doctor, true, "other power daemons",
+                            g_strdup_printf("%.*s is running",
+                                            (int)(strchr(known->unit, '.') - known->unit),
+                                            known->unit),
+                            "it sets the same knobs; idled leaves alone what another program "
+                            "changes",
+                            known->stop);
 }
 
 static void check_holder(Doctor *doctor, const char *pid, const char *process)
@@ -376,6 +488,8 @@ static void check_holder(Doctor *doctor, const char *pid, const char *process)
 
 static void check_processes(Doctor *doctor)
 {
+        g_autoptr(GHashTable)
+                processes = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         _dir_ DIR *proc = dir_open(doctor->root, "proc");
         bool hidden = false;
         struct dirent *entry;
@@ -388,12 +502,13 @@ static void check_processes(Doctor *doctor)
                 if (!g_ascii_isdigit(entry->d_name[0]) ||
                     !*value(doctor, path, process, sizeof(process)))
                         continue;
-                check_rival(doctor, process);
+                g_hash_table_add(processes, g_strdup(process));
                 holds = holds_file(doctor, entry->d_name, "/dev/cpu_dma_latency");
                 hidden |= holds < 0;
                 if (holds > 0)
                         check_holder(doctor, entry->d_name, process);
         }
+        check_power_daemons(doctor, processes);
         if (hidden)
                 add(doctor, false, "permissions",
                     g_strdup("the open files of other users' processes cannot be read"),
@@ -416,29 +531,47 @@ static void check_sched_ext(Doctor *doctor)
             "sudo systemctl stop scx scx_loader");
 }
 
+static void check_pressure(Doctor *doctor)
+{
+        const char *option = kernel_option(doctor, "psi");
+        bool forbidden = option && (g_str_equal(option, "0") || g_str_equal(option, "n"));
+
+        if (exists(doctor, "proc/pressure/cpu"))
+                return;
+        add(doctor, true, "PSI", g_strdup("the kernel gives no pressure information (PSI)"),
+            "idled notices new load only at its next tick",
+            forbidden ? "remove psi= from GRUB_CMDLINE_LINUX in /etc/default/grub, run "
+                        "update-grub, reboot"
+            : option  ? "use a kernel with CONFIG_PSI=y, as distributions' are"
+                      : "add psi=1 to GRUB_CMDLINE_LINUX in /etc/default/grub, run update-grub, "
+                        "reboot");
+}
+
+/* The driver is for processors of these vendors. */
+static void check_rapl(Doctor *doctor)
+{
+        static const char *const vendors[] = { "GenuineIntel", "AuthenticAMD", "HygonGenuine" };
+        bool fits = false;
+
+        if (exists(doctor, "sys/class/powercap/intel-rapl:0") ||
+            exists(doctor, "sys/class/powercap/intel-rapl-mmio:0"))
+                return;
+        for (size_t i = 0; i < G_N_ELEMENTS(vendors); i++)
+                fits |= file_contains(doctor, "proc/cpuinfo", vendors[i]);
+        fits &= !doctor->hypervisor;
+        add(doctor, fits, "RAPL", g_strdup("power is not measured (RAPL)"),
+            "what parking saves is not known; estimates need a power table",
+            fits ? "sudo modprobe intel_rapl_msr" : NULL);
+}
+
 static void check_kernel(Doctor *doctor)
 {
-        bool rapl = false;
-        const char *const zones[] = { "intel-rapl:0", "intel-rapl-mmio:0", "dtpm:0" };
-
         if (!exists(doctor, "sys/kernel/btf/vmlinux"))
                 add(doctor, true, "BTF", g_strdup("the kernel has no type information (BTF)"),
                     "what ends sleeps cannot be recorded by BPF",
                     "use a kernel with CONFIG_DEBUG_INFO_BTF=y, as distributions' are");
-        if (!exists(doctor, "proc/pressure/cpu"))
-                add(doctor, true, "PSI", g_strdup("the kernel has no pressure information (PSI)"),
-                    "idled notices new load only at its next tick",
-                    "add psi=1 to GRUB_CMDLINE_LINUX in /etc/default/grub, run update-grub, "
-                    "reboot");
-        for (size_t i = 0; i < G_N_ELEMENTS(zones); i++) {
-                g_autofree char *path = g_strconcat("sys/class/powercap/", zones[i], NULL);
-
-                rapl |= exists(doctor, path);
-        }
-        if (!rapl)
-                add(doctor, !doctor->hypervisor, "RAPL", g_strdup("power is not measured (RAPL)"),
-                    "what parking saves is not known; estimates need a power table",
-                    doctor->hypervisor ? NULL : "sudo modprobe intel_rapl_msr");
+        check_pressure(doctor);
+        check_rapl(doctor);
 }
 
 /* Capabilities that even root does not have in some containers and services. */
@@ -475,8 +608,10 @@ static void check_daemon(Doctor *doctor)
         json_object *manager = client_manager(doctor->ctl->client), *row;
 
         if (!manager) {
-                add(doctor, false, "idled", g_strdup(client_problem(doctor->ctl->client)),
-                    "no CPU is parked", "sudo systemctl enable --now idled");
+                bool systemd = exists(doctor, "run/systemd/system");
+
+                add(doctor, systemd, "idled", g_strdup(client_problem(doctor->ctl->client)),
+                    "no CPU is parked", systemd ? "sudo systemctl enable --now idled" : NULL);
                 return;
         }
         if (facts_missing(manager, "park"))
@@ -517,6 +652,7 @@ json_object *doctor_ask(Ctl *ctl, int *ret_status)
                 return NULL;
         }
         doctor.prices = prices;
+        doctor.options = kernel_options(ctl->root);
         doctor.cost = cost = doctor_cost_new(ctl->root, prices);
         for (size_t i = 0; i < G_N_ELEMENTS(checks); i++)
                 checks[i](&doctor);
@@ -524,8 +660,10 @@ json_object *doctor_ask(Ctl *ctl, int *ret_status)
         json_put_int(answer, "wrong", doctor.wrong);
         json_put_text(answer, "power_table", prices_name(prices));
         json_put_bool(answer, "power_table_missing", doctor.unpriced);
+        json_put_bool(answer, "power_table_can_be_fitted", price_can_fit(ctl->root));
         json_put(answer, "findings", doctor.findings);
         topology_free(doctor.topology);
+        g_strfreev(doctor.options);
         if (doctor.wrong > 0)
                 *ret_status = EXIT_FAILED;
         return answer;
@@ -562,10 +700,9 @@ void doctor_show(const Ctl *ctl, json_object *answer)
                         screen_paragraph(&ctl->screen, STYLE_PLAIN, INDENT, fix);
         }
         if (json_true(answer, "power_table_missing"))
-                screen_sentence(
-                        &ctl->screen, STYLE_DIM,
-                        "Costs in watts need a power table of this machine: sudo idlectl "
-                        "estimate --fit --output /etc/idled/power/machine.conf, or --power.");
+                price_show_missing(&ctl->screen,
+                                   "Costs in watts need a power table of this machine",
+                                   json_true(answer, "power_table_can_be_fitted"));
         if (wrong == 0)
                 screen_line(&ctl->screen, STYLE_GOOD, "Nothing is wrong");
         else

@@ -8,12 +8,14 @@
  */
 #include "estimate.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/number.h"
 #include "config/config-files.h"
 #include "offline.h"
@@ -21,6 +23,10 @@
 
 #define MEASURE_USEC (1000u * 1000)
 #define FIT_USEC     (80u * 1000 * 1000)
+
+/* With states that have no figure for more of the time than this, the total would be wrong by as
+ * much and more. The paper's own table has none for C6, which takes 0.2 % of the time. */
+#define UNKNOWN_PERCENT_MAX 5
 
 static struct {
         const char *turbostat, *save;
@@ -69,7 +75,8 @@ static int take_for(Ctl *ctl, const char *text)
 
 const VerbOption estimate_options[] = {
         { "power", "NAME", "the power table: power/NAME.conf, or a path", options_take_power },
-        { "turbostat", "FILE", "residencies that turbostat printed", take_turbostat },
+        { "turbostat", "FILE", "residencies that turbostat printed; - is standard input",
+          take_turbostat },
         { "work", "NUMBER", "work done in MB/s, to print MB/W", take_work },
         { "fit", NULL, "find the table from measured power", take_fit },
         { "for", "TIME", "with --fit: measure for this time (80s)", take_for },
@@ -159,22 +166,39 @@ double estimate_watts(const PowerTable *table, const Watch *watch)
         return sum;
 }
 
+/* Reads all of a file, standard input or a pipe, until its end. NULL after a message. */
+static char *read_whole(const char *path)
+{
+        bool input = g_str_equal(path, "-");
+        _fd_ int opened = input ? -1 : open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+        g_autofree char *text = g_malloc(FILE_SIZE_MAX + 1);
+        ssize_t n = !input && opened < 0
+                            ? -errno
+                            : fd_read_full(input ? STDIN_FILENO : opened, text, FILE_SIZE_MAX + 1);
+
+        if (n < 0)
+                complain("%s: %s", path, g_strerror((int)-n));
+        else if (n > (ssize_t)FILE_SIZE_MAX)
+                complain("%s: found more than %u MB, expected what turbostat prints", path,
+                         FILE_SIZE_MAX >> 20);
+        else if (memchr(text, '\0', (size_t)n))
+                complain("%s: found a NUL byte, expected what turbostat prints", path);
+        else {
+                text[n] = '\0';
+                return g_steal_pointer(&text);
+        }
+        return NULL;
+}
+
 /* Reads what turbostat printed. NULL after a message. */
 static Turbostat *read_turbostat(const char *path)
 {
-        g_autofree char *text = NULL, *why = NULL;
-        g_autoptr(GError) error = NULL;
+        g_autofree char *text = read_whole(path), *why = NULL;
         Turbostat *found = NULL;
-        gsize length;
 
-        if (!g_file_get_contents(path, &text, &length, &error)) {
-                complain("%s", error->message);
+        if (!text)
                 return NULL;
-        }
-        if (strlen(text) != length) {
-                complain("%s: found a NUL byte, expected what turbostat prints", path);
-                return NULL;
-        }
+        path = g_str_equal(path, "-") ? "standard input" : path;
         if (turbostat_parse(text, &found, &why) < 0)
                 complain("%s: %s", path, why);
         return found;
@@ -233,7 +257,7 @@ static json_object *describe_package(const Turbostat *seen, const PowerTable *ta
         price = power_table_price(table, (const char *const *)seen->states, shares,
                                   (size_t)seen->n_states, &without);
         json_put_int(object, "package", first->packages[package]);
-        json_put_real(object, "watts", price, 2);
+        json_put_real(object, "watts", without * 100 > UNKNOWN_PERCENT_MAX ? NAN : price, 2);
         json_put_real(object, "measured_watts", mean_watts(seen, package), 2);
         json_put(object, "states", states);
         *watts += price;
@@ -265,7 +289,7 @@ static void describe_power(const Turbostat *seen, const PowerTable *table, json_
 {
         const TurbostatSample *first = g_ptr_array_index(seen->samples, 0);
         json_object *packages = json_object_new_array();
-        double watts = 0, unknown = 0, measured = 0;
+        double watts = 0, unknown = 0, measured = 0, percent;
         bool estimated = false;
 
         for (int p = 0; p < first->n_packages; p++) {
@@ -274,9 +298,12 @@ static void describe_power(const Turbostat *seen, const PowerTable *table, json_
         }
         for (guint i = 0; i < seen->samples->len; i++)
                 estimated |= ((TurbostatSample *)g_ptr_array_index(seen->samples, i))->estimated;
+        percent = unknown / first->n_packages * 100;
+        if (percent > UNKNOWN_PERCENT_MAX)
+                watts = NAN;
         json_put_real(answer, "watts", watts, 2);
         json_put_real(answer, "measured_watts", measured, 2);
-        json_put_real(answer, "without_figure_percent", unknown / first->n_packages * 100, 2);
+        json_put_real(answer, "without_figure_percent", percent, 2);
         json_put_bool(answer, "residency_estimated", estimated);
         json_put_real(answer, "work_mb_per_second", asked.work > 0 ? asked.work : NAN, 2);
         json_put_real(answer, "work_mb_per_watt",
@@ -355,10 +382,11 @@ json_object *estimate_ask(Ctl *ctl, int *ret_status)
                                                   ctl->interval_usec ?: MEASURE_USEC, false);
         if (!seen)
                 return NULL;
-        *ret_status = EXIT_FINE;
         answer = answer_begin(seen);
         json_put(answer, "table", describe_table(table));
         describe_power(seen, table, answer);
+        if (json_get(answer, "watts"))
+                *ret_status = EXIT_FINE;
         return answer;
 }
 
@@ -433,8 +461,13 @@ void estimate_show(const Ctl *ctl, json_object *answer)
                 return;
         }
         show_states(ctl, answer);
-        screen_line(&ctl->screen, STYLE_TITLE, "Power       ~%.2f W by the table %s",
-                    json_number(answer, "watts", 0), json_text(table, "name"));
+        if (json_get(answer, "watts"))
+                screen_line(&ctl->screen, STYLE_TITLE, "Power       ~%.2f W by the table %s",
+                            json_number(answer, "watts", 0), json_text(table, "name"));
+        else
+                screen_line(&ctl->screen, STYLE_BAD,
+                            "Power       not known: the table %s is of another machine",
+                            json_text(table, "name"));
         if (json_get(answer, "measured_watts"))
                 screen_line(&ctl->screen, STYLE_PLAIN, "Measured    %.2f W",
                             json_number(answer, "measured_watts", 0));
@@ -443,6 +476,6 @@ void estimate_show(const Ctl *ctl, json_object *answer)
                             json_number(answer, "work_mb_per_second", 0),
                             json_number(answer, "work_mb_per_watt", 0));
         if (unknown >= 0.01)
-                screen_line(&ctl->screen, STYLE_WARN,
-                            "No figure   for %.2f %% of the time, which counts as 0 W", unknown);
+                screen_line(&ctl->screen, STYLE_WARN, "No figure   for %.2f %% of the time%s",
+                            unknown, json_get(answer, "watts") ? ", which counts as 0 W" : "");
 }

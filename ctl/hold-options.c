@@ -116,18 +116,18 @@ static int take_global(Ctl *ctl, const char *text)
 }
 
 const VerbOption hold_options[] = {
-        { "latency", "TIME", "be woken within this time, such as 50us", take_latency },
+        { "latency", "TIME", "limit the wake-up latency, such as 50us", take_latency },
         { "cores", "N", "keep this many cores active", take_cores },
-        { "min-frequency", "FREQ", "not slower than this: 800MHz, 2.4GHz", take_frequency },
-        { "cpus", "LIST", "keep these CPUs active, and ask for them", take_cpus },
+        { "min-frequency", "FREQ", "lowest frequency: 800MHz, 2.4GHz", take_frequency },
+        { "cpus", "LIST", "apply to these CPUs, and keep them active", take_cpus },
         { "profile", "NAME", "activate this profile", take_profile },
-        { "global", NULL, "the latency is for all CPUs of the machine", take_global },
-        { "reason", "TEXT", "what it is for", take_reason },
+        { "global", NULL, "apply the latency to all CPUs of the machine", take_global },
+        { "reason", "TEXT", "the reason, for other users", take_reason },
         { 0 },
 };
 
 const VerbOption hold_end_options[] = {
-        { "pid", "PID", "for this process, until it ends", take_pid },
+        { "pid", "PID", "hold for this process, until it ends", take_pid },
         { "for", "TIME", "end the hold after this time, such as 10s", take_time },
         { 0 },
 };

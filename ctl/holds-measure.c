@@ -313,8 +313,9 @@ void holds_measured_power(const Ctl *ctl, json_object *answer)
                 screen_line(&ctl->screen, STYLE_PLAIN, "Power  %.2f W, all packages (RAPL)",
                             json_number(power, "package_watts", 0));
         if (!*table)
-                screen_sentence(&ctl->screen, STYLE_DIM,
-                                "What holds cost is not known, because this machine has no power "
-                                "table: idlectl estimate --fit makes one.");
+                price_show_missing(&ctl->screen,
+                                   "What holds cost is not known, because this machine has no "
+                                   "power table",
+                                   price_can_fit(ctl->root));
         price_show_unknown(&ctl->screen, table, unknown);
 }

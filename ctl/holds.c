@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/file.h"
+#include "base/cpuset.h"
 #include "client.h"
 #include "facts.h"
 #include "holds-measure.h"
@@ -117,7 +118,10 @@ static void add_row(Table *table, json_object *hold, bool measured)
         add_text(table, hold, "process");
         add_number(table, hold, "latency_us", 1, json_true(hold, "global") ? "us all" : "us");
         add_text(table, hold, "cpus");
-        add_number(table, hold, "min_cores", 1, "");
+        if (json_int(hold, "min_cores", 0) >= CPUSET_MAX)
+                table_cell(table, STYLE_PLAIN, "all");
+        else
+                add_number(table, hold, "min_cores", 1, "");
         add_number(table, hold, "min_frequency_khz", 1e3, "");
         add_text(table, hold, "profile");
         table_cell(table, STYLE_PLAIN, age);

@@ -46,9 +46,10 @@ static const VerbOption dump_options[] = {
 static const Verb verbs[] = {
         { .name = "status",
           .arguments = "",
-          .summary = "Show the daemon, the machine, and what is kept asleep",
-          .help = "Without the daemon the machine is measured for 0.2 s. ~ marks an estimate: a\n"
-                  "sleep that had not ended. - stands for what is not known.",
+          .summary = "Show the daemon, the machine, and the parked CPUs",
+          .help = "Without the daemon idlectl measures the machine for 0.2 s. ~ marks an "
+                  "estimate:\n"
+                  "a sleep that had not ended. - is a value that is not known.",
           .ask = status_ask,
           .show = status_show },
         { .name = "top",
@@ -72,16 +73,15 @@ static const Verb verbs[] = {
         { .name = "cpus",
           .arguments = "",
           .summary = "Show every CPU: place, state, and how it spent its time",
-          .help = "Busy% and the idle states' shares add up to 100; the column of a state without\n"
-                  "% counts how often it was entered. Without --interval they cover the time "
-                  "since\n"
-                  "the daemon was last asked, or 0.2 s without the daemon.",
+          .help = "Busy% and the shares of the idle states add up to 100. The column of a state\n"
+                  "without % counts how often it was entered. Without --interval the values cover\n"
+                  "the time since the daemon was last asked, or 0.2 s without the daemon.",
           .options = { interval_option },
           .ask = cpus_ask,
           .show = cpus_show },
         { .name = "why",
           .arguments = "[CPU...]",
-          .summary = "Say why CPUs are parked or not",
+          .summary = "Show why CPUs are parked or active",
           .help = "CPUs are numbers or lists such as 0-3,8.",
           .options = { why_options },
           .max_args = INT_MAX,
@@ -98,7 +98,7 @@ static const Verb verbs[] = {
           .help = "SECTION is a section of idled.conf or the name of a policy. An empty VALUE\n"
                   "restores the value of the files. Either all options change or none. Changes "
                   "are\n"
-                  "lost when the daemon ends, but for --save, which takes root.\n"
+                  "lost when the daemon ends, unless --save writes them to a file, as root.\n"
                   "  idlectl set userspace IdleMask=2-3\n"
                   "  idlectl set ondemand MinCores=2 --save",
           .options = { set_options },
@@ -109,15 +109,17 @@ static const Verb verbs[] = {
         { .name = "profile",
           .arguments = "[list | get | [set] NAME]",
           .summary = "Show the profiles, or choose one",
-          .help = "The choice is kept over restarts; auto removes it, so that idled.conf decides.",
+          .help = "The choice is kept across restarts. auto removes it, so that idled.conf "
+                  "decides.",
           .max_args = 2,
           .ask = profile_ask,
           .show = profile_show },
         { .name = "pause",
           .arguments = "",
-          .summary = "Restore the machine until idlectl resume",
-          .help = "The pause outlives idlectl. It ends with idlectl resume, after --for, or when\n"
-                  "the daemon ends. A second pause of the same user replaces the first.\n"
+          .summary = "Restore all settings until idlectl resume",
+          .help = "The pause stays when idlectl exits. It ends with idlectl resume, after --for, "
+                  "or\n"
+                  "when the daemon ends. A second pause of the same user replaces the first.\n"
                   "  idlectl pause --for 10min --reason \"a benchmark\"",
           .options = { pause_options },
           .ask = pause_ask,
@@ -125,56 +127,58 @@ static const Verb verbs[] = {
         { .name = "resume",
           .arguments = "",
           .summary = "End the pauses of idlectl pause",
-          .help = "Exit status 1 if programs still pause idled: their pauses end with them.",
+          .help = "The exit status is 1 if other programs still pause idled.",
           .ask = resume_ask,
           .show = resume_show },
         { .name = "reload",
           .arguments = "",
-          .summary = "Have the daemon read its configuration again",
-          .help = "With any error in the files the running configuration stays in effect.",
+          .summary = "Reload the configuration of the daemon",
+          .help = "If a file has an error, the running configuration stays in effect.",
           .ask = reload_ask,
           .show = reload_show },
         { .name = "check",
           .arguments = "[DIR]",
-          .summary = "Check the configuration's files, without the daemon",
-          .help = "DIR stands for --config-dir. Every error is printed as FILE:LINE: what was\n"
-                  "found, what was expected.",
+          .summary = "Check the configuration files, without the daemon",
+          .help = "DIR is the same as --config-dir. Every error is printed as FILE:LINE: what was\n"
+                  "found, and what was expected.",
           .max_args = 1,
           .ask = check_ask,
           .show = check_show },
         { .name = "settings",
           .arguments = "[SECTION]",
-          .summary = "Show every option: value, source",
-          .help = "With a SECTION also default, meaning, and what is expected. Without the "
-                  "daemon:\n"
-                  "as in the files.",
+          .summary = "Show every option: its value, and where it was set",
+          .help = "With a SECTION also shows the default, the meaning, and the valid values.\n"
+                  "Without the daemon it shows the values of the files.",
           .max_args = 1,
           .ask = settings_ask,
           .show = settings_show },
         { .name = "verify",
           .arguments = "",
-          .summary = "Check that every knob is as idled left it",
-          .help = "Exit status 1 if a knob is not, or if a daemon that ended left one changed.",
+          .summary = "Check that every knob has the value that idled wrote",
+          .help = "The exit status is 1 if a knob has another value, or if a daemon that ended "
+                  "left\n"
+                  "a knob changed.",
           .ask = verify_ask,
           .show = verify_show },
         { .name = "hold",
           .arguments = "",
-          .summary = "Ask for latency, cores or frequency until interrupted",
-          .help = "The hold is active once this is printed. It ends with this process, however "
-                  "that\n"
-                  "ends, after --for, or with the process of --pid.\n"
+          .summary = "Request latency, cores or frequency until interrupted",
+          .help = "The hold is in effect once idlectl prints it. It ends when idlectl ends for "
+                  "any\n"
+                  "reason, after --for, or with the process of --pid.\n"
                   "  idlectl hold --latency 50us --for 10s",
           .options = { hold_options, hold_end_options },
           .check = hold_options_check,
           .ask = hold_ask },
         { .name = "run",
           .arguments = "COMMAND...",
-          .summary = "Run a command, and hold for as long as it runs",
-          .help = "The hold is for the CPUs that COMMAND may run on, and ends when COMMAND does,\n"
-                  "even if processes that it started go on. Exit status: that of COMMAND, 128 "
-                  "plus\n"
-                  "the number of the signal that ended it, 125 if the hold failed and COMMAND was\n"
-                  "not run, 126 if it cannot be executed, 127 if there is no such command.\n"
+          .summary = "Run a command, and hold while it runs",
+          .help = "The hold applies to the CPUs that COMMAND may run on. It ends with COMMAND, "
+                  "even\n"
+                  "if processes that COMMAND started continue. Exit status: that of COMMAND; 128\n"
+                  "plus the number of the signal that ended it; 125 if the hold failed and "
+                  "COMMAND\n"
+                  "was not run; 126 if COMMAND cannot be executed; 127 if it does not exist.\n"
                   "  idlectl run --latency 50us pw-record take.wav",
           .options = { hold_options },
           .check = hold_options_check,
@@ -186,24 +190,24 @@ static const Verb verbs[] = {
         { .name = "holds",
           .arguments = "",
           .summary = "Show the holds and their owners",
-          .help = "With --measure also the wake-up latency that the CPUs of each hold had within\n"
-                  "10 s, Late, how often it was above the hold's limit, and Costs, the power that\n"
-                  "these CPUs would save without it, estimated by a power table. That needs root,\n"
-                  "or polkit's consent.",
+          .help = "With --measure, idlectl also measures the wake-up latency of the CPUs of each\n"
+                  "hold for 10 s. Late is how often it exceeded the limit of the hold. Costs is "
+                  "the\n"
+                  "power that these CPUs would save without the hold, estimated by a power table.\n"
+                  "This requires root or authorization by polkit.",
           .options = { holds_options, sleeps_seconds_option, price_option },
           .check = holds_check,
           .ask = holds_ask,
           .show = holds_show },
         { .name = "replay",
           .arguments = "TRACE...",
-          .summary = "Show how idle governors do with recorded idle periods",
-          .help = "Correct% is how often a governor chose the deepest state that paid and kept to\n"
-                  "the latency limit; Energy is that of its choices, by that of those. A TRACE of "
-                  "-\n"
-                  "is standard input. Governors: ladder, menu-6.1, menu-6.12, teo-6.1, teo-6.12,\n"
-                  "teo-6.18, teo-util, learned, weighted:BASE, history:BASE, omniscient, "
-                  "timer-only,\n"
-                  "fixed:N.\n"
+          .summary = "Compare idle governors on recorded idle periods",
+          .help = "Correct% is how often a governor chose the deepest state that saves energy and\n"
+                  "meets the latency limit. Energy is relative to always choosing that state. The\n"
+                  "TRACE - is standard input. Governors: ladder, menu-6.1, menu-6.12, teo-6.1,\n"
+                  "teo-6.12, teo-6.18, teo-util, learned, weighted:BASE, history:BASE, "
+                  "omniscient,\n"
+                  "timer-only, fixed:N.\n"
                   "  idlectl replay --table laptop.tbl --governor menu-6.12,teo-6.18 trace.csv.xz",
           .options = { replay_options },
           .check = replay_check,
@@ -227,12 +231,12 @@ static const Verb verbs[] = {
         { .name = "record",
           .arguments = "FILE [-- COMMAND...] | --idle FILE [-- COMMAND...]",
           .summary = "Record what the machine and idled do",
-          .help = "Samples load, idle states, frequencies, power, and idled's plan, holds and\n"
-                  "transitions every second (--interval), until interrupted, for --seconds, or "
-                  "while\n"
-                  "COMMAND runs. With --max-size or --max-age an existing FILE is continued. With "
-                  "--idle\n"
-                  "it writes every idle period of every CPU as CSV, for 10 s; that needs root.\n"
+          .help = "Every second (--interval), samples load, idle states, frequencies, power, and\n"
+                  "the plan, holds and transitions of idled: until interrupted, for --seconds, or\n"
+                  "while COMMAND runs. With --max-size or --max-age it continues an existing "
+                  "FILE.\n"
+                  "--idle writes every idle period of every CPU as CSV, for 10 s, and requires\n"
+                  "root.\n"
                   "  idlectl record a.rec --seconds 60 -- make -j8",
           .options = { interval_option, sleeps_seconds_option, record_options },
           .check = record_check,
@@ -242,11 +246,11 @@ static const Verb verbs[] = {
         { .name = "export",
           .arguments = "FILE",
           .summary = "Print a recording as CSV or for Perfetto",
-          .help = "FILE is one that idlectl record or idled wrote; - is standard input. CSV has a "
-                  "line\n"
-                  "for each value. A trace for Perfetto can be opened in ui.perfetto.dev. Exit "
-                  "status 1\n"
-                  "if nothing could be read; what is damaged is left out with a message.\n"
+          .help = "FILE is a file that idlectl record or idled wrote; - is standard input. CSV "
+                  "has\n"
+                  "a line for each value. Open a trace for Perfetto in ui.perfetto.dev. idlectl\n"
+                  "reports and leaves out damaged parts. The exit status is 1 if nothing could be\n"
+                  "read.\n"
                   "  idlectl export --format perfetto a.rec > a.json",
           .options = { export_options },
           .min_args = 1,
@@ -255,13 +259,12 @@ static const Verb verbs[] = {
           .mute = true },
         { .name = "diff",
           .arguments = "A B",
-          .summary = "Show what differs between two recordings",
-          .help = "Compares the means of every metric. A difference is real if chance makes one\n"
-                  "among all of them as large in at most 5 % of such comparisons; correlation in "
-                  "time\n"
-                  "is taken into account. Exit status: 0 if no difference is real, 1 if one is, 2 "
-                  "if\n"
-                  "the recordings cannot be compared.\n"
+          .summary = "Show the differences between two recordings",
+          .help = "Compares the means of every metric. A difference is real if chance alone would\n"
+                  "cause one as large among all metrics in at most 5 % of such comparisons. The\n"
+                  "test takes correlation in time into account. Exit status: 0 if no difference "
+                  "is\n"
+                  "real, 1 if one is, 2 if the recordings cannot be compared.\n"
                   "  idlectl diff before.rec after.rec",
           .min_args = 2,
           .max_args = 2,
@@ -270,9 +273,9 @@ static const Verb verbs[] = {
         { .name = "report",
           .arguments = "--output FILE RECORDING...",
           .summary = "Write a page with plots of recordings",
-          .help = "The page is one HTML file: parked CPUs over load, idle states, power, what was\n"
-                  "saved, wake-ups, and events with their reasons. Several recordings, 8 at most,\n"
-                  "stand next to each other.\n"
+          .help = "The page is one HTML file with parked CPUs, load, idle states, power, savings,\n"
+                  "wake-ups, and events with their reasons. It shows up to 8 recordings next to\n"
+                  "each other.\n"
                   "  idlectl report --output monday.html monday.rec",
           .options = { report_options },
           .check = report_check,
@@ -300,8 +303,8 @@ static const Verb verbs[] = {
         { .name = "release",
           .arguments = "ID",
           .summary = "End a hold",
-          .help = "ID is the number that idlectl holds shows. Only root may end the holds of "
-                  "others.",
+          .help = "ID is the number that idlectl holds shows. Only root may end a hold of another\n"
+                  "user.",
           .min_args = 1,
           .max_args = 1,
           .ask = release_ask,
@@ -325,11 +328,10 @@ static const Verb verbs[] = {
         { .name = "estimate",
           .arguments = "",
           .summary = "Estimate power from idle states and a power table",
-          .help = "The idle states are those of this machine during --interval (1s), or of\n"
-                  "turbostat's output. NAME is a table such as coreidle; without --power it is\n"
-                  "that of this machine, which --fit --output /etc/idled/power/machine.conf "
-                  "makes.\n"
-                  "--fit runs a load of its own and needs RAPL.\n"
+          .help = "The idle states are those of this machine during --interval (1s), or those in\n"
+                  "the output of turbostat. NAME is a table such as coreidle. The default is the\n"
+                  "table of this machine. --fit --output /etc/idled/power/machine.conf makes that\n"
+                  "table: it runs a load and requires RAPL.\n"
                   "  idlectl estimate --turbostat table.txt --power coreidle",
           .options = { interval_option, estimate_options },
           .check = estimate_check,
@@ -337,11 +339,13 @@ static const Verb verbs[] = {
           .show = estimate_show },
         { .name = "prove",
           .arguments = "[-- COMMAND...]",
-          .summary = "Measure whether one setting draws less than another",
-          .help = "Switches between the two in blocks of random order, and compares power, energy\n"
-                  "per work and waiting, each with a 95 % interval. Exit status: 0 if the second\n"
-                  "setting was shown to save energy, 1 if not, 3 after an error. All settings are\n"
-                  "restored, however idlectl ends. With a COMMAND, energy per run of it.\n"
+          .summary = "Measure whether one setting draws less power than another",
+          .help = "Switches between two settings in blocks of random order. Compares power, "
+                  "energy\n"
+                  "per work, and waiting, each with a 95 % interval. With a COMMAND, compares\n"
+                  "energy per run. Exit status: 0 if the second setting saves energy, 1 if that "
+                  "was\n"
+                  "not shown, 3 after an error. All settings are restored, however idlectl ends.\n"
                   "  idlectl prove --policy ondemand --for 1h\n"
                   "  idlectl prove --profile balanced,power-saver --precision 1% -- make -j4",
           .options = { prove_options },
@@ -352,18 +356,22 @@ static const Verb verbs[] = {
           .command = true },
         { .name = "doctor",
           .arguments = "",
-          .summary = "Find what keeps this machine from sleeping deeply",
-          .help = "For each finding: what it costs, and the command that fixes it. Costs in watts\n"
-                  "are bounds that a power table gives for the sleeps of one second. Exit status\n"
-                  "0 only if nothing is wrong; notes are what cannot be changed here.",
+          .summary = "Show what keeps this machine from sleeping deeply",
+          .help = "For each finding, shows the cost and the command that fixes it. Costs in watts\n"
+                  "are upper bounds, from a power table and the sleeps of one second. A finding "
+                  "is\n"
+                  "wrong if this machine can do better; otherwise it is a note. The exit status "
+                  "is\n"
+                  "0 only if nothing is wrong.",
           .options = { price_option },
           .ask = doctor_ask,
           .show = doctor_show },
         { .name = "metrics",
           .arguments = "",
-          .summary = "Print everything as metrics for Prometheus",
-          .help = "Prints OpenMetrics text. If idled does not run, idled_up is 0 and there is\n"
-                  "nothing else. --http is for idled-metrics.socket.\n"
+          .summary = "Print all values as metrics for Prometheus",
+          .help = "Prints OpenMetrics text. If idled does not run, it contains only idled_up, "
+                  "which\n"
+                  "is 0. idled-metrics.socket uses --http.\n"
                   "  idlectl metrics --textfile /var/lib/prometheus/node-exporter/idled.prom",
           .options = { metrics_options },
           .check = metrics_check,
@@ -371,8 +379,8 @@ static const Verb verbs[] = {
           .mute = true },
         { .name = "dump",
           .arguments = "",
-          .summary = "Print everything, for a report",
-          .help = "Two outputs of --knobs are the same if nothing changed in between.",
+          .summary = "Print all values, for a report",
+          .help = "Two outputs of --knobs are equal if nothing changed between them.",
           .options = { dump_options },
           .ask = dump_ask,
           .show = dump_show },

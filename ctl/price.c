@@ -4,11 +4,14 @@
  */
 #include "price.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "estimate.h"
 #include "options.h"
+#include "sense/sensor.h"
 #include "sense/topology-read.h"
 
 struct Prices {
@@ -97,4 +100,29 @@ void price_show_unknown(const Screen *screen, const char *table, const char *unk
 
         if (*unknown)
                 screen_sentence(screen, STYLE_WARN, text);
+}
+
+bool price_can_fit(int root)
+{
+        static const char *const zones[] = { "sys/class/powercap/intel-rapl:0",
+                                             "sys/class/powercap/intel-rapl-mmio:0" };
+        IdleState states[IDLE_STATES_MAX];
+
+        for (size_t i = 0; i < G_N_ELEMENTS(zones); i++)
+                if (faccessat(root, zones[i], F_OK, 0) == 0)
+                        return idle_states_read(root, 0, states) > 0;
+        return false;
+}
+
+void price_show_missing(const Screen *screen, const char *what, bool can_fit)
+{
+        g_autofree char *text = NULL;
+
+        text = g_strdup_printf(
+                "%s: %s.", what,
+                can_fit ? "run sudo idlectl estimate --fit --output /etc/idled/power/machine.conf, "
+                          "or name a table with --power"
+                        : "name a table with --power; idlectl estimate --fit cannot make one here, "
+                          "because it needs RAPL and idle states");
+        screen_sentence(screen, STYLE_DIM, text);
 }

@@ -39,4 +39,10 @@ char *prices_unknown(const Prices *prices, const IdleTable *tables, int n_cpus);
 /* Prints that the table has no figure for these; nothing if `unknown` is "". */
 void price_show_unknown(const Screen *screen, const char *table, const char *unknown);
 
+/* True if idlectl estimate --fit can make a table of this machine: it has RAPL and idle states. */
+bool price_can_fit(int root);
+
+/* Prints that this machine has no power table: `what` is missing without one, and what to run. */
+void price_show_missing(const Screen *screen, const char *what, bool can_fit);
+
 #endif

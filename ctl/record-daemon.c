@@ -166,7 +166,9 @@ static char *hold_text(json_object *hold)
         if (latency >= 0)
                 g_string_append_printf(text, " latency %" G_GINT64_FORMAT " us%s", latency,
                                        json_true(hold, "Global") ? " on all CPUs" : "");
-        if (cores > 0)
+        if (cores >= CPUSET_MAX)
+                g_string_append(text, " all cores");
+        else if (cores > 0)
                 g_string_append_printf(text, " %" G_GINT64_FORMAT " cores", cores);
         if (khz > 0)
                 g_string_append_printf(text, " %" G_GINT64_FORMAT " kHz", khz);

@@ -106,6 +106,21 @@ static char *edit(const char *path, const char *text, const Section *section,
         return g_key_file_to_data(file, NULL, NULL);
 }
 
+/* Errors of the file that is not written yet have no line: the numbers would be those of a text
+ * that the reader cannot open. */
+static int complain_trial(GPtrArray *errors, const char *path)
+{
+        for (guint i = 0; i < errors->len; i++) {
+                ConfigError *error = errors->pdata[i];
+
+                if (!g_str_equal(error->file, path))
+                        continue;
+                complain("set --save: %s; %s is not changed", error->message, path);
+                g_ptr_array_remove_index(errors, i--);
+        }
+        return complain_errors(errors);
+}
+
 /* Loads the configuration as it would be. EXIT_FAILED after messages. */
 static int check(const Ctl *ctl, OfflinePaths *offline, const char *path, const char *text)
 {
@@ -117,7 +132,7 @@ static int check(const Ctl *ctl, OfflinePaths *offline, const char *path, const 
         offline->paths.trial_path = path;
         offline->paths.trial_text = text;
         if (config_load(&offline->paths, errors, &config) < 0)
-                return complain_errors(errors);
+                return complain_trial(errors, path);
         if (topology_read(ctl->root, &topology) < 0)
                 return EXIT_FINE;
         config_find_absent(config, &topology->possible, absent);
@@ -125,7 +140,7 @@ static int check(const Ctl *ctl, OfflinePaths *offline, const char *path, const 
         for (guint i = absent->len; i-- > 0;)
                 if (!g_str_equal(((const ConfigError *)absent->pdata[i])->file, path))
                         g_ptr_array_remove_index(absent, i);
-        return absent->len > 0 ? complain_errors(absent) : EXIT_FINE;
+        return absent->len > 0 ? complain_trial(absent, path) : EXIT_FINE;
 }
 
 /* In one step, and on the disk when this returns; NULL removes it. */

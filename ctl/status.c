@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * idlectl status: one screen about the daemon, the machine, and what is kept asleep.
+ * idlectl status: one screen about the daemon, the machine, and the parked CPUs.
  */
 #include <math.h>
 

@@ -13,7 +13,7 @@
 
 static const char help_text[] =
         "Usage: idled [OPTION...]\n"
-        "Keep as many CPU cores asleep as the load allows.\n\n"
+        "Park the CPU cores that the load does not need.\n\n"
         "  --dry-run            decide and publish, but change nothing\n"
         "  --once               decide once, print the decision and why, restore everything, exit\n"
         "  --check              read the configuration, print its errors, exit\n"

@@ -101,13 +101,10 @@ static int refuse_run_directory(const char *path, int error)
 }
 
 /* Opens the directory of the record, making it and what leads to it if it is not there. */
-static int open_run_directory(const Arguments *arguments)
+static int open_run_directory(const char *path)
 {
-        g_autofree char *path = NULL;
         int fd;
 
-        path = arguments->run ? g_strdup(arguments->run)
-                              : g_build_filename(arguments->root ?: "/", "run/idled", NULL);
         if (g_mkdir_with_parents(path, 0755) < 0)
                 return refuse_run_directory(path, -errno);
         fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -197,7 +194,7 @@ static int restore(const ManagerSetup *setup, const Arguments *arguments)
         units_be_patient(units);
         knobs = knobs_new(&(ActContext){ setup->root, units_control(units), setup->live },
                           setup->run, false);
-        return manager_recover(knobs);
+        return manager_recover(knobs, setup->run_path);
 }
 
 static int on_reload(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
@@ -390,6 +387,7 @@ static int start(Daemon *daemon, ManagerSetup *setup, const Arguments *arguments
 /* `*ret_status`: with which status to exit after a failure. */
 static int act_on(const Arguments *arguments, int *ret_status)
 {
+        g_autofree char *run = NULL;
         Daemon daemon = { 0 };
         ManagerSetup setup;
         int r;
@@ -400,7 +398,10 @@ static int act_on(const Arguments *arguments, int *ret_status)
         if (arguments->mode == MODE_CHECK)
                 return check(&setup, arguments);
         if (!arguments->dry_run) {
-                setup.run = open_run_directory(arguments);
+                run = arguments->run ? g_strdup(arguments->run)
+                                     : g_build_filename(arguments->root ?: "/", "run/idled", NULL);
+                setup.run_path = run;
+                setup.run = open_run_directory(run);
                 if (setup.run < 0)
                         return setup.run;
         }

@@ -257,7 +257,7 @@ int follow_hold(Follow *follow, int pidfd)
         request.pidfd = pidfd;
         request.bound = true;
         request.latency_us = options->latency_usec > 0 ? (int32_t)options->latency_usec : -1;
-        request.min_cores = (unsigned)options->min_cores;
+        request.min_cores = (unsigned)options->cores;
         request.ended = on_hold_ended;
         request.gone = options->linger_usec > 0 ? on_gone : NULL;
         request.userdata = follow;

@@ -85,6 +85,10 @@ static int value_parse(const Setting *row, const char *text, Value *ret_value)
         case SETTING_BOOL:
                 return bool_parse(text, &ret_value->yes);
         case SETTING_COUNT:
+                if (row->choices && g_str_equal(text, row->choices[0])) {
+                        ret_value->whole = (uint64_t)row->max;
+                        return 0;
+                }
                 r = u64_parse(text, &ret_value->whole);
                 return r < 0 ? r : check_bounds(row, (double)ret_value->whole);
         case SETTING_DURATION:
@@ -192,6 +196,8 @@ char *setting_format(const Setting *row, const void *options)
         case SETTING_BOOL:
                 return g_strdup(*(const bool *)place ? "yes" : "no");
         case SETTING_COUNT:
+                if (row->choices && *(const uint64_t *)place == (uint64_t)row->max)
+                        return g_strdup(row->choices[0]);
                 return g_strdup_printf("%" G_GUINT64_FORMAT, *(const uint64_t *)place);
         case SETTING_DURATION:
                 return duration_format(*(const uint64_t *)place);
@@ -358,5 +364,7 @@ char *setting_expectation(const Setting *row)
         if (row->type == SETTING_CPUSET && !*example)
                 example = "2-5,9";
         range = range_format(row);
+        if (row->type == SETTING_COUNT && row->choices)
+                return g_strconcat(row->choices[0], " or ", nouns[row->type], range, NULL);
         return g_strconcat(nouns[row->type], range, *example ? ", such as " : "", example, NULL);
 }

@@ -33,7 +33,8 @@ typedef struct Setting {
         const char *fallback;       /* the default, as one would write it in the file */
         double min, max;            /* COUNT, REAL; PERCENT as fraction; DURATION in microseconds;
                                        both 0: only the bounds of the type */
-        const char *const *choices; /* CHOICE: NULL-terminated */
+        const char *const *choices; /* CHOICE: NULL-terminated. COUNT: NULL, or one word that stands
+                                       for `max` */
         const char *help;           /* one line without full stop */
 } Setting;
 

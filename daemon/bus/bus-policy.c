@@ -144,6 +144,18 @@ BUS_GETTER(get_saved)
         return sd_bus_message_append(reply, "d", rint(value * steps) / steps);
 }
 
+/* EffectiveWatts, IgnoredWatts: rounded, for the same reason. */
+BUS_GETTER(get_mean_watts)
+{
+        const Evaluator *evaluator = path_policy(userdata, path)->evaluator;
+        const Estimate *found = evaluator ? &evaluator->found : NULL;
+        double watts = !found                                    ? NAN
+                       : g_str_equal(property, "EffectiveWatts") ? found->on_watts
+                                                                 : found->off_watts;
+
+        return sd_bus_message_append(reply, "d", rint(watts * 10) / 10);
+}
+
 BUS_GETTER(get_effective_share)
 {
         const Evaluator *evaluator = path_policy(userdata, path)->evaluator;
@@ -197,6 +209,8 @@ static const sd_bus_vtable vtable[] = {
         SD_BUS_PROPERTY("SavedWatts", "d", get_saved, 0, 0),
         SD_BUS_PROPERTY("SavedWattsLow", "d", get_saved, 0, 0),
         SD_BUS_PROPERTY("SavedWattsHigh", "d", get_saved, 0, 0),
+        SD_BUS_PROPERTY("EffectiveWatts", "d", get_mean_watts, 0, 0),
+        SD_BUS_PROPERTY("IgnoredWatts", "d", get_mean_watts, 0, 0),
         SD_BUS_PROPERTY("EffectiveShare", "d", get_effective_share, 0, 0),
         SD_BUS_PROPERTY("Blocks", "t", get_blocks, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("BlocksDropped", "t", get_blocks, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),

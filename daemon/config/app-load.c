@@ -29,15 +29,15 @@ static bool is_section(const char *name)
 
 static char *unknown_key(const char *heading, const char *key)
 {
-        g_autofree char *clean = log_clean(key);
+        g_autofree char *clean = log_clean(key), *keys = settings_keys(app_settings, heading);
         g_autofree char *hint = text_suggest(setting_nearest(app_settings, heading, key));
 
         for (const Setting *row = app_settings; row->key; row++)
                 if (g_str_equal(row->key, key))
                         return g_strdup_printf("%s: found in [%s], expected in [%s]", clean,
                                                heading, row->section);
-        return g_strdup_printf("%s: found an unknown key, expected one of idled.conf(5)%s", clean,
-                               hint);
+        return g_strdup_printf("%s: found an unknown key, expected one of [%s]%s%s", clean, heading,
+                               keys, hint);
 }
 
 static char *check_name(const char *heading, const char *key, void *userdata)
@@ -150,10 +150,9 @@ static void check_whole(const App *app, unsigned wrong, GPtrArray *errors)
                 config_error_add(errors, app->file, 0,
                                  "matches every process, expected Executable, Comm, Unit, Cgroup "
                                  "or User in [Match]");
-        if (o->latency_usec == 0 && !*o->profile && o->min_cores == 0 && !(wrong & WRONG_ASK))
-                config_error_add(
-                        errors, app->file, 0,
-                        "requests nothing, expected Latency, Profile or MinCores in [Ask]");
+        if (o->latency_usec == 0 && !*o->profile && o->cores == 0 && !(wrong & WRONG_ASK))
+                config_error_add(errors, app->file, 0,
+                                 "requests nothing, expected Latency, Profile or Cores in [Ask]");
 }
 
 Source app_source(const App *app, const char *key)

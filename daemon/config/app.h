@@ -15,7 +15,7 @@ typedef struct AppOptions {
         /* [Ask] */
         uint64_t latency_usec; /* 0: any */
         char *profile;         /* "": none */
-        uint64_t min_cores;    /* 0: any */
+        uint64_t cores;        /* least number of active ones; CPUSET_MAX: all; 0: any */
         uint64_t linger_usec;  /* still so long after the last process of it */
 } AppOptions;
 

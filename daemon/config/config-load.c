@@ -73,7 +73,7 @@ static char *unknown_key(const FileScope *scope, const Section *section, const c
                         return g_strdup_printf("%s: found in [%s], expected in [%s]", clean,
                                                heading, section_heading(scope->sections[i]));
         hint = text_suggest(setting_nearest(section->rows, heading, key));
-        list = *hint ? g_strdup("") : settings_keys(section->rows);
+        list = *hint ? g_strdup("") : settings_keys(section->rows, heading);
         return g_strdup_printf("%s: found an unknown key, expected one of [%s]%s%s", clean, heading,
                                list, hint);
 }

@@ -116,6 +116,8 @@ const Setting profile_settings[] = {
                 section, key, type, offsetof(AppOptions, field), fallback, __VA_ARGS__             \
         }
 
+static const char *const all_cores[] = { "all", NULL };
+
 const Setting app_settings[] = {
         ROW("Match", "Executable", SETTING_LIST, executables, "",
             .help = "Path of the program; * and ? do not match /"),
@@ -133,8 +135,8 @@ const Setting app_settings[] = {
             .help = "Longest time from a wake-up until the process runs; 0: no limit"),
         ROW("Ask", "Profile", SETTING_STRING, profile, "",
             .help = "Profile to activate while the process runs"),
-        ROW("Ask", "MinCores", SETTING_COUNT, min_cores, "0", 0, CPUSET_MAX,
-            .help = "Cores to keep active while the process runs; 0: no request"),
+        ROW("Ask", "Cores", SETTING_COUNT, cores, "0", 0, CPUSET_MAX, all_cores,
+            .help = "Cores to keep active while the process runs, or all; 0: no request"),
         ROW("Ask", "Linger", SETTING_DURATION, linger_usec, "2s", 0, 600e6,
             .help = "Keep the request for this long after the last matching process has ended"),
         { 0 },

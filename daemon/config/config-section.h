@@ -22,8 +22,8 @@ const char *section_heading(const Section *section);
 /* The row with this key, NULL if there is none. */
 const Setting *section_row(const Section *section, const char *key);
 
-/* ": KEY, KEY, KEY", all there are, for messages; a new string. */
-char *settings_keys(const Setting *rows);
+/* ": KEY, KEY, KEY", all of [heading], for messages; a new string. */
+char *settings_keys(const Setting *rows, const char *heading);
 
 /* The text that `row` has in this section, or would have with another profile (NULL: none), with or
  * without what was set at run time. */

@@ -93,12 +93,13 @@ const Setting *section_row(const Section *section, const char *key)
         return setting_find(section->rows, section_heading(section), key);
 }
 
-char *settings_keys(const Setting *rows)
+char *settings_keys(const Setting *rows, const char *heading)
 {
         GString *text = g_string_new(NULL);
 
         for (const Setting *row = rows; row->key; row++)
-                g_string_append_printf(text, "%s %s", row == rows ? ":" : ",", row->key);
+                if (g_str_equal(row->section, heading))
+                        g_string_append_printf(text, "%s %s", text->len ? "," : ":", row->key);
         return g_string_free(text, FALSE);
 }
 
@@ -233,7 +234,8 @@ int config_set(Config *config, const char *section_name, const char *key, const 
         if (!row) {
                 clean = log_clean(key);
                 hint = text_suggest(setting_nearest(section->rows, section_heading(section), key));
-                list = *hint ? g_strdup("") : settings_keys(section->rows);
+                list = *hint ? g_strdup("")
+                             : settings_keys(section->rows, section_heading(section));
                 *ret_error = g_strdup_printf("%s: found an unknown key, expected one of %s%s%s",
                                              clean, section->name, list, hint);
                 return -ENOENT;

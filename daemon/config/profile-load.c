@@ -104,7 +104,7 @@ static char *unknown_key(const Target *target, const char *heading, const char *
         g_autofree char *clean = log_clean(key), *hint = NULL, *list = NULL;
 
         hint = text_suggest(setting_nearest(target->rows, target->rows->section, key));
-        list = *hint ? g_strdup("") : settings_keys(target->rows);
+        list = *hint ? g_strdup("") : settings_keys(target->rows, target->rows->section);
         return g_strdup_printf("%s: found an unknown key, expected one of [%s]%s%s", clean, heading,
                                list, hint);
 }

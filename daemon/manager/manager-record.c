@@ -169,7 +169,9 @@ static char *hold_text(const Held *held, const Hold *hold)
         if (hold->latency_us >= 0)
                 g_string_append_printf(text, " latency %d us%s", hold->latency_us,
                                        hold->global ? " on all CPUs" : "");
-        if (hold->min_cores > 0)
+        if (hold->min_cores >= CPUSET_MAX)
+                g_string_append(text, " all cores");
+        else if (hold->min_cores > 0)
                 g_string_append_printf(text, " %u cores", hold->min_cores);
         if (hold->min_khz > 0)
                 g_string_append_printf(text, " %u kHz", hold->min_khz);

@@ -113,14 +113,27 @@ static int tell_unknown(int unknown)
         return -EBADMSG;
 }
 
-int manager_recover(Knobs *knobs)
+static int tell_unreadable(const char *run_path, int error)
+{
+        g_autofree char *path = g_build_filename(run_path ? run_path : "", UNDO_RECORD, NULL);
+
+        if (error == -EBADMSG)
+                log_error("Failed to read the record of changes %s: found something else, expected "
+                          "a regular file; remove it and restart idled",
+                          path);
+        else
+                log_error_errno(error, "Failed to read the record of changes %s: %m", path);
+        return error;
+}
+
+int manager_recover(Knobs *knobs, const char *run_path)
 {
         g_autofree const KnobKind **kinds = actuators_kinds();
         int skipped, unknown, n, told = 0, r;
 
         n = knobs_recover(knobs, kinds, &skipped);
         if (n < 0)
-                return log_error_errno(n, "Failed to read the record of changes: %m");
+                return tell_unreadable(run_path, n);
         if (skipped > 0)
                 told = tell_skipped(knobs, skipped);
         unknown = knobs_count_unknown(knobs, kinds);
@@ -138,7 +151,7 @@ int manager_start(Manager *manager)
         int r = 0;
 
         if (!manager->setup.dry_run)
-                r = manager_recover(manager->knobs);
+                r = manager_recover(manager->knobs, manager->setup.run_path);
         manager_listen(manager);
         manager_tick(manager);
         manager_use_apps(manager);

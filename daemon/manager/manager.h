@@ -20,11 +20,12 @@
 typedef struct ManagerSetup {
         ConfigPaths paths;
         int root;
-        int run;             /* directory of the undo record */
-        const char *state;   /* directory for state that outlives a restart; NULL: there is none */
-        bool dry_run;        /* decide and publish, write nothing */
-        bool keep_log_level; /* it was given on the command line */
-        bool live;           /* `root` is the running system: PSI triggers and uevents make sense */
+        int run;              /* directory of the undo record */
+        const char *run_path; /* its name, for messages; NULL: none */
+        const char *state;    /* directory for state that outlives a restart; NULL: there is none */
+        bool dry_run;         /* decide and publish, write nothing */
+        bool keep_log_level;  /* it was given on the command line */
+        bool live; /* `root` is the running system: PSI triggers and uevents make sense */
         uint64_t battery_block_usec; /* the least block by battery; 0: 3 min */
         uint64_t (*slept)(void);  /* microseconds that the machine has slept; NULL: by its clocks */
         const UnitControl *units; /* NULL: no systemd */
@@ -63,9 +64,10 @@ int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
 int manager_start(Manager *manager);
 
 /* Restores what the record in `knobs` says an instance before this one changed, reporting to the
- * log. Returns the first error that left something changed; -EBADMSG: there are lines in the record
- * that make no sense, or knobs of kinds that are not known. */
-int manager_recover(Knobs *knobs);
+ * log; `run_path` is the record's directory, for messages. Returns the first error that left
+ * something changed; -EBADMSG: there are lines in the record that make no sense, or knobs of kinds
+ * that are not known. */
+int manager_recover(Knobs *knobs, const char *run_path);
 
 /* Restores everything, and frees. */
 void manager_free(Manager *manager);

@@ -93,6 +93,8 @@ static void add_policy(GString *text, const char *policy, bool acts)
                 return;
         if (g_str_equal(policy, "pause"))
                 g_string_append(text, " while paused");
+        else if (g_str_equal(policy, "window"))
+                g_string_append(text, " during a window");
         else if (g_str_equal(policy, "safety"))
                 g_string_append(text, " for safety");
         else if (g_str_equal(policy, "window"))

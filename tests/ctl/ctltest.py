@@ -87,9 +87,9 @@ class TestCase(unittest.TestCase):
         if self.bus:
             command += ["--bus-address", self.bus.address]
         command += arguments
+        more.setdefault("stdin", subprocess.DEVNULL)
         return subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT,
-                              env=environment(**(env or {})), stdin=subprocess.DEVNULL,
-                              check=False, **more)
+                              env=environment(**(env or {})), check=False, **more)
 
     def run_terminal(self, *arguments, width=80, env=None):
         """What idlectl prints on a terminal so many columns wide."""

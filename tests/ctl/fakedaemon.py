@@ -51,7 +51,7 @@ SIGNATURES = {
         "Name": "s", "Summary": "s", "Rank": "u", "Allowed": "s", "Reason": "s", "Settled": "b",
         "PeriodUSec": "t", "Options": "a{ss}", "SavedJoules": "d", "SavedJoulesLow": "d",
         "SavedJoulesHigh": "d", "SavedWatts": "d", "SavedWattsLow": "d", "SavedWattsHigh": "d",
-        "EffectiveShare": "d", "Blocks": "t", "BlocksDropped": "t", "Verdict": "s",
+        "EffectiveWatts": "d", "IgnoredWatts": "d", "EffectiveShare": "d", "Blocks": "t", "BlocksDropped": "t", "Verdict": "s",
         "EnergySource": "s",
     },
     "org.idled1.Energy": {"Name": "s", "Parent": "s", "RangeUJ": "t", "Power": "d",

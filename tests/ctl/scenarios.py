@@ -17,8 +17,9 @@ NOBODY = {"policy": "", "because": "", "inputs": [], "option": "", "threshold": 
 
 NAN = float("nan")
 NOT_MEASURED = {"SavedJoules": NAN, "SavedJoulesLow": NAN, "SavedJoulesHigh": NAN, "SavedWatts": NAN,
-                "SavedWattsLow": NAN, "SavedWattsHigh": NAN, "EffectiveShare": NAN, "Blocks": 0,
-                "BlocksDropped": 0, "Verdict": "unknown", "EnergySource": "none"}
+                "SavedWattsLow": NAN, "SavedWattsHigh": NAN, "EffectiveWatts": NAN,
+                "IgnoredWatts": NAN, "EffectiveShare": NAN, "Blocks": 0, "BlocksDropped": 0,
+                "Verdict": "unknown", "EnergySource": "none"}
 
 
 def usec_ago(seconds):
@@ -182,7 +183,8 @@ def measured(verdict="saves", watts=(3.2, 2.9, 3.5), joules=(12345.0, 11000.0, 1
     says["policies"][1].update(
         SavedWatts=watts[0], SavedWattsLow=watts[1], SavedWattsHigh=watts[2],
         SavedJoules=joules[0], SavedJoulesLow=joules[1], SavedJoulesHigh=joules[2],
-        EffectiveShare=0.973, Blocks=24, BlocksDropped=3, Verdict=verdict, EnergySource=source)
+        EffectiveWatts=20.0 - watts[0], IgnoredWatts=20.0 + 0 * watts[0], EffectiveShare=0.973,
+        Blocks=24, BlocksDropped=3, Verdict=verdict, EnergySource=source)
     return says
 
 

@@ -27,7 +27,8 @@ PAUSE = {"owner": str, "reason": str, "lasting": bool, "until_usec": optional(in
 BENEFIT = {"policy": str, "verdict": str, "saved_watts": optional(number),
            "saved_watts_low": optional(number), "saved_watts_high": optional(number),
            "saved_joules": optional(number), "saved_joules_low": optional(number),
-           "saved_joules_high": optional(number), "effective_percent": optional(number),
+           "saved_joules_high": optional(number), "effective_watts": optional(number),
+           "ignored_watts": optional(number), "effective_percent": optional(number),
            "blocks": int, "blocks_dropped": int, "energy_source": str}
 SHAPES = {
     "status": {

@@ -22,6 +22,12 @@ DEFECTS = [
      "remove idle=poll"),
     ("max_cstate", {"proc/cmdline": "intel_idle.max_cstate=1"}, "kernel command line",
      "intel_idle.max_cstate=1", "remove intel_idle.max_cstate=1"),
+    ("max_cstate of the other driver",
+     {"proc/cmdline": "processor.max_cstate=2", CPUS + "/cpuidle/current_driver": "acpi_idle",
+      "proc/cpuinfo": "vendor_id : AuthenticAMD"}, "kernel command line",
+     "processor.max_cstate=2", "remove processor.max_cstate=2"),
+    ("states_off", {"proc/cmdline": "intel_idle.states_off=8"}, "kernel command line",
+     "states_off=8", "remove intel_idle.states_off=8"),
     ("nohz", {"proc/cmdline": "nohz=off"}, "kernel command line", "nohz=off", "remove nohz=off"),
     ("no driver", {CPUS + "/cpuidle/current_driver": "none"}, "idle driver", "no driver",
      "CONFIG_CPU_IDLE"),
@@ -31,23 +37,39 @@ DEFECTS = [
      "echo menu"),
     ("state off", {CPUS + "/cpu2/cpuidle/state2/disable": "1",
                    CPUS + "/cpu3/cpuidle/state2/disable": "1"}, "idle states",
-     "state C6 is switched off on CPUs 2-3 by another program", "state2/disable"),
+     "state C6 is switched off on CPUs 2-3 by another program",
+     "echo 0 | sudo tee /" + CPUS + "/cpu{2..3}/cpuidle/state2/disable"),
     ("limit", {CPUS + "/cpu1/power/pm_qos_resume_latency_us": "20"}, "latency limits", "CPUs 1",
-     "pm_qos_resume_latency_us"),
+     "sudo tee /" + CPUS + "/cpu1/power/pm_qos_resume_latency_us"),
+    ("limits", {CPUS + f"/cpu{cpu}/power/pm_qos_resume_latency_us": "20" for cpu in (0, 1, 5)},
+     "latency limits", "CPUs 0-1,5", "/cpu{{0..1},5}/power"),
     ("cpu_dma_latency", {"proc/77/comm": "player", "proc/77/fd/3": "->/dev/cpu_dma_latency"},
      "cpu_dma_latency", "player (process 77)", "sudo kill 77"),
     ("cpu_dma_latency of a service",
      {"proc/77/comm": "audiod", "proc/77/fd/3": "->/dev/cpu_dma_latency",
       "proc/77/cgroup": "0::/system.slice/audiod.service"}, "cpu_dma_latency", "audiod",
      "systemctl stop audiod.service"),
-    ("tuned", {"proc/88/comm": "tuned"}, "other power daemons", "tuned is running",
-     "systemctl disable --now tuned"),
-    ("power-profiles-daemon", {"proc/88/comm": "power-profiles-"}, "other power daemons",
-     "power-profiles-daemon", "disable --now power-profiles-daemon"),
+    *((name, {"proc/88/comm": comm}, "other power daemons", name + " is running", fix)
+      for name, comm, fix in (
+          ("tuned", "tuned", "sudo systemctl disable --now tuned"),
+          ("tuned-ppd", "tuned-ppd", "sudo systemctl mask --now tuned-ppd"),
+          ("power-profiles-daemon", "power-profiles-", "mask --now power-profiles-daemon"),
+          ("gamemoded", "gamemoded", "systemctl --user mask --now gamemoded"))),
+    # No process stays; the link leads nowhere.
+    ("tlp", {"run/systemd/units/invocation:tlp.service": "->0b9fe57a6ab94b4ba63c2a2a2a4ee56c"},
+     "other power daemons", "tlp is running", "TLP_ENABLE=0"),
+    ("tuned twice", {"proc/88/comm": "tuned", "proc/89/comm": "tuned",
+                     "run/systemd/units/invocation:tuned.service": "->0b9fe57a6ab94b4ba63c2a2a"},
+     "other power daemons", "tuned is running", "disable --now tuned"),
     ("sched_ext", {"sys/kernel/sched_ext/state": "enabled",
                    "sys/kernel/sched_ext/root/ops": "lavd"}, "sched_ext", "lavd", "stop scx"),
     ("no BTF", {"sys/kernel/btf/vmlinux": ""}, "BTF", "no type information", "BTF=y"),
-    ("no PSI", {"proc/pressure/cpu": ""}, "PSI", "no pressure information", "psi=1"),
+    ("no PSI", {"proc/pressure/cpu": ""}, "PSI", "no pressure information", "add psi=1"),
+    ("PSI off", {"proc/pressure/cpu": "", "proc/cmdline": "psi=0"}, "PSI", "no pressure information",
+     "remove psi="),
+    ("no PSI at all", {"proc/pressure/cpu": "", "proc/cmdline": "psi=1"}, "PSI",
+     "no pressure information", "CONFIG_PSI=y"),
+    ("no idled", {"run/systemd/system": "a file will do"}, "idled", "not", "systemctl enable --now idled"),
     ("no RAPL", {"sys/class/powercap/intel-rapl:0": "", "sys/class/powercap/intel-rapl-mmio:0": ""},
      "RAPL", "not measured", "modprobe intel_rapl_msr"),
     ("no CAP_BPF", {"proc/self/status": "Name:\tx\nCapBnd:\t0000007fffffffff\n"}, "capabilities",
@@ -176,7 +198,7 @@ class Doctor(TestCase):
         """8 CPUs share one package, so each has an eighth of its power. All sleep in C1E."""
         table = Path(self.directory, "mine.conf")
         table.write_text("[States]\nC0=90\nC1E=40\nC6=20\nC10=8\nC6S=10\n")
-        off = {CPUS + f"/cpu{cpu}/cpuidle/state2/disable": "1" for cpu in (2, 3)}
+        off = {CPUS + f"/cpu{cpu}/cpuidle/state3/disable": "1" for cpu in (2, 3)}
         cases = [("two CPUs", off, 2 * (40 - 8) / 8),
                  ("an E-core", {CPUS + "/cpu4/cpuidle/state2/disable": "1"}, (40 - 10) / 8),
                  ("a limit that C6 and C10 do not meet",
@@ -208,15 +230,15 @@ class Doctor(TestCase):
             self.assert_about(watts, (40 - 8) / 8)
 
     def test_cost_without_a_table(self):
-        self.write({CPUS + "/cpu2/cpuidle/state2/disable": "1"})
+        self.write({CPUS + "/cpu2/cpuidle/state3/disable": "1"})
         answer, found = self.costs()
         self.assertEqual((answer["power_table"], answer["power_table_missing"], found), (None, True, [None]))
-        self.assertIn("estimate --fit", self.doctor().stdout)
+        self.assertIn("estimate --fit --output", " ".join(self.doctor().stdout.split()))
 
     def test_cost_of_an_unknown_state(self):
         table = Path(self.directory, "short.conf")
         table.write_text("[States]\nC0=90\nC6=20\n")
-        self.write({CPUS + "/cpu2/cpuidle/state2/disable": "1"})
+        self.write({CPUS + "/cpu2/cpuidle/state3/disable": "1"})
         with self.asleep(1):
             self.assertEqual(self.costs("--power", str(table))[1], [None])
 
@@ -224,6 +246,74 @@ class Doctor(TestCase):
         result = self.doctor("--power", "nonsuch")
         self.assertEqual((result.returncode, result.stdout), (1, ""))
         self.assertIn("nonsuch", result.stderr)
+
+    def test_off_by_default(self):
+        """The kernel's driver switches states off itself, and nothing can be gained."""
+        for state, deepest in (2, False), (3, True):
+            with self.subTest(state):
+                place = CPUS + f"/cpu0/cpuidle/state{state}/"
+                undo = [self.put(self.root / (place + name), text)
+                        for name, text in (("disable", "1"), ("default_status", "disabled"))]
+                wrong, notes = self.findings()
+                self.assertEqual(wrong, [])
+                note = next(f for f in notes if f["check"] == "idle states")
+                self.assertIn("by the kernel", note["found"])
+                self.assertIsNone(note["fix"])
+                self.assertEqual("these CPUs use shallower states" in note["cost"], deepest)
+                for step in reversed(undo):
+                    step()
+
+    def test_number_of_a_state(self):
+        """A state has another number on the other kind of core; each command has its own."""
+        self.write({CPUS + "/cpu4/cpuidle/state2/name": "C10",
+                    CPUS + "/cpu4/cpuidle/state2/disable": "1",
+                    CPUS + "/cpu1/cpuidle/state3/disable": "1"})
+        wrong, _ = self.findings()
+        self.assertEqual(sorted(f["fix"].split("cpu/")[1] for f in wrong),
+                         ["cpu1/cpuidle/state3/disable", "cpu4/cpuidle/state2/disable"])
+
+    def test_a_state_between(self):
+        """Deeper ones are on: the sleeps that it suits are not those that cost most."""
+        self.write({CPUS + "/cpu0/cpuidle/state2/disable": "1"})
+        wrong, _ = self.findings()
+        self.assertIn("the deepest state is on", wrong[0]["cost"])
+
+    def test_polling_off(self):
+        self.write({CPUS + "/cpu0/cpuidle/state0/disable": "1"})
+        self.assertEqual(self.findings()[0], [])
+
+    def test_limit_without_effect(self):
+        """As many states as the driver may have; options of a driver that does not run."""
+        for option, level in (("intel_idle.max_cstate=9", None), ("intel_idle.max_cstate=4", "note"),
+                              ("processor.max_cstate=1", None), ("intel_idle.max_cstate=x", None),
+                              ("intel_idle.max_cstate=1 intel_idle.max_cstate=9", None)):
+            with self.subTest(option):
+                undo = self.put(self.root / "proc/cmdline", option)
+                wrong, notes = self.findings()
+                found = [f["level"] for f in wrong + notes if f["check"] == "kernel command line"]
+                self.assertEqual(found, [level] if level else [])
+                undo()
+
+    def test_option_for_another_processor(self):
+        self.write({"proc/cpuinfo": "vendor_id : AuthenticAMD", "proc/cmdline": "intel_idle.max_cstate=0",
+                    CPUS + "/cpuidle/current_driver": "acpi_idle"})
+        self.assertEqual(self.findings()[0], [])
+
+    def test_other_processor(self):
+        """The module for RAPL is for x86."""
+        self.write({"proc/cpuinfo": "CPU implementer : 0x41", "sys/class/powercap/intel-rapl:0": "",
+                    "sys/class/powercap/intel-rapl-mmio:0": ""})
+        wrong, notes = self.findings()
+        self.assertEqual(wrong, [])
+        self.assertIsNone(next(f for f in notes if f["check"] == "RAPL")["fix"])
+
+    def test_no_fit(self):
+        """No table can be fitted without RAPL."""
+        self.write({"sys/class/powercap/intel-rapl:0": "", "sys/class/powercap/intel-rapl-mmio:0": "",
+                    CPUS + "/cpu2/cpuidle/state3/disable": "1"})
+        text = self.doctor().stdout
+        self.assertNotIn("run sudo idlectl estimate --fit", " ".join(text.split()))
+        self.assertIn("--power", text)
 
     def test_virtual_machine(self):
         """The host decides: that is nothing wrong."""

@@ -24,9 +24,9 @@ PAPER = [
 
 
 class EstimateCase(TestCase):
-    def estimate(self, *arguments, vendor=CONF):
+    def estimate(self, *arguments, vendor=CONF, **more):
         return self.run_ctl("estimate", "--vendor-dir", vendor, "--config-dir", self.directory,
-                            *arguments)
+                            *arguments, **more)
 
     def answer(self, *arguments):
         result = self.estimate("--json", *arguments)
@@ -62,6 +62,21 @@ class Paper(EstimateCase):
         self.assertIn("0.21 % of the time", self.estimate(*arguments).stdout)
         states = {s["state"]: s for s in self.answer(*arguments)["packages"][0]["states"]}
         self.assertEqual((states["C6"]["table_watts"], states["C6"]["watts"]), (None, 0))
+
+    def test_another_machine(self):
+        """Where most of the time has no figure, there is no power."""
+        path = self.write("amd.txt", "CPU\tBusy%\tCPU%c1\tCPU%c2\n-\t2.33\t10.00\t87.67\n")
+        for json_too in [], ["--json"]:
+            result = self.estimate("--power", "coreidle", "--turbostat", path, "--work", "10", *json_too)
+            self.assertEqual((result.returncode, result.stderr), (1, ""))
+            if json_too:
+                answer = json.loads(result.stdout)
+                self.assertEqual((answer["watts"], answer["work_mb_per_watt"],
+                                  answer["packages"][0]["watts"]), (None,) * 3)
+                self.assertEqual(answer["without_figure_percent"], 87.67)
+            else:
+                self.assertIn("87.67 % of the time", result.stdout)
+                self.assertNotIn("~", result.stdout)
 
 
 class Tables(EstimateCase):
@@ -114,6 +129,23 @@ class Files(EstimateCase):
         result = self.estimate("--power", "coreidle", "--turbostat", self.directory)
         self.assertEqual(result.returncode, 1)
         self.assertIn("Is a directory", result.stderr)
+
+    def test_pipe(self):
+        """Standard input, and a pipe with a name."""
+        path = f"{TABLES}/cyclictest-default.txt"
+        with open(path) as file:
+            result = self.estimate("--power", "coreidle", "--turbostat", "-", stdin=file)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertIn("~62.79 W", result.stdout)
+        with open("/dev/null") as file:
+            result = self.estimate("--power", "coreidle", "--turbostat", "-", stdin=file)
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn("standard input: found no header", result.stderr)
+
+    def test_no_end(self):
+        result = self.estimate("--power", "coreidle", "--turbostat", "/dev/zero")
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn("/dev/zero: found more than 16 MB", result.stderr)
 
     def test_usage(self):
         for arguments, says in ((["--work", "0"], "expected megabytes"),
@@ -188,7 +220,9 @@ class Here(EstimateCase):
                                ("synthetic-bare", 1)):
             with self.subTest(name):
                 root = machine(self.directory, name)
-                answer = self.answer("--root", root, "--power", "coreidle", "--interval", "50ms")
+                result = self.estimate("--json", "--root", root, "--power", "coreidle", "--interval", "50ms")
+                answer = json.loads(result.stdout)
+                self.assertEqual(result.returncode, 1 if answer["watts"] is None else 0)
                 self.assertEqual(len(answer["packages"]), packages)
                 for package in answer["packages"]:
                     self.assertAlmostEqual(sum(s["percent"] for s in package["states"]), 100,

@@ -98,9 +98,10 @@ class Verbs(TestCase):
         for scenario, verdict, watts, texts in (
                 ("measured", "saves", [3.2, 2.9, 3.5],
                  ["ondemand saves 3.2 W (2.9 to 3.5 W)", "12.3 kJ (11.0 kJ to 13.0 kJ)", "97 %",
-                  "24 blocks by rapl, 3 dropped"]),
+                  "16.8 W with it and 20.0 W without it", "24 blocks by rapl, 3 dropped"]),
                 ("measured-estimate", "saves", [3.2, 2.9, 3.5],
-                 ["ondemand saves ~3.2 W (2.9 to 3.5 W)", ", ~12.3 kJ", "blocks by estimate"]),
+                 ["ondemand saves ~3.2 W (2.9 to 3.5 W)", ", ~12.3 kJ",
+                  "~16.8 W with it and ~20.0 W without it", "blocks by estimate"]),
                 ("measured-costs", "costs", [-3.2, -3.5, -2.9],
                  ["ondemand costs 3.2 W (2.9 to 3.5 W)", "-50 J (-60 J to -40 J)"]),
                 ("measured-unclear", "unknown", [0.2, -1.1, 1.5],
@@ -112,6 +113,9 @@ class Verbs(TestCase):
                 self.assertEqual(benefit["verdict"], verdict)
                 self.assertEqual([benefit["saved_watts" + end] for end in ("", "_low", "_high")],
                                  watts)
+                self.assertEqual((benefit["effective_watts"], benefit["ignored_watts"]),
+                                 (None, None) if watts[0] is None else
+                                 (round(20 - watts[0], 1), 20))
                 shown = " ".join(self.run_ctl(verb).stdout.split())
                 for text in texts:
                     self.assertIn(text, shown)

@@ -111,13 +111,21 @@ class Executable(Apps):
         self.start()
         game = self.run_program(self.bin / 'game', '1000')
         self.wait_hold('game', game.pid)
-        self.rules(again='[Match]\nExecutable=BIN/g*\n[Ask]\nMinCores=1\n')
+        self.rules(again='[Match]\nExecutable=BIN/g*\n[Ask]\nCores=1\n')
         self.call('Reload')
         self.wait_hold('again', game.pid)
         self.wait_released('game')
         self.rules()
         self.call('Reload')
         self.wait_released('again')
+
+    def test_all_cores(self):
+        """However many there are, and may be later."""
+        self.rules(game='[Match]\nExecutable=BIN/game\n[Ask]\nCores=all\n')
+        self.start()
+        self.wait_hold('game', self.run_program(self.bin / 'game', '1000').pid)
+        self.assertEqual(self.get('MinCores', path='/org/idled1/hold/1', interface='org.idled1.Hold'), 8192)
+        self.assertRegex(self.idlectl('holds').stdout, r'(?m)^ *1 .* all ')
 
     def test_hostile_path(self):
         self.use_fence(game='[Match]\nExecutable=BIN/game\n' + ASK,
@@ -191,7 +199,7 @@ class Parents(Apps):
     """Processes that have children already when they become what a rule means."""
 
     RULES = {'alone': '[Match]\nExecutable=BIN/game\n' + ASK,
-             'family': '[Match]\nExecutable=BIN/game\nChildren=yes\n[Ask]\nMinCores=2\n'}
+             'family': '[Match]\nExecutable=BIN/game\nChildren=yes\n[Ask]\nCores=2\n'}
 
     def parent(self):
         """A shell that has a child, and becomes a game on a line of input; the child's pid."""

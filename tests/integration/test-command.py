@@ -188,7 +188,7 @@ class CheckAndDaemon(Agreement):
         self.assert_accepted()
 
     def write_rule(self, match):
-        self.write_config('apps/a.conf', '[Match]\n%s\n[Ask]\nMinCores=2\n' % match)
+        self.write_config('apps/a.conf', '[Match]\n%s\n[Ask]\nCores=2\n' % match)
 
     def test_names_that_no_process_has(self):
         for name, good in (('firefox', True), ('exactly-15-byte', True), ('exactly-16-bytes', False),
@@ -200,6 +200,19 @@ class CheckAndDaemon(Agreement):
             else:
                 self.assert_refused(r'apps/a\.conf:2: Comm: found "%s", of \d+ bytes, expected at most 15'
                                     % re.escape(name))
+
+    def test_cores(self):
+        """All of them, or a number; what stands in [Ask] is listed."""
+        for line, problem in (('Cores=all', None), ('Cores=8', None),
+                              ('Cores=most', 'Cores: found "most", expected all or a whole number from 0 to 8192'),
+                              ('Cores=8193', 'Cores: found "8193", expected all or '),
+                              ('Threads=2', 'Threads: found an unknown key, expected one of .Ask.: '
+                                            'Latency, Profile, Cores, Linger')):
+            self.write_config('apps/a.conf', '[Match]\nComm=make\n[Ask]\n%s\n' % line)
+            if problem:
+                self.assert_refused(r'apps/a\.conf:4: ' + problem)
+            else:
+                self.assert_accepted()
 
     def test_unknown_user(self):
         os.makedirs(os.path.join(self.root, 'etc'), exist_ok=True)

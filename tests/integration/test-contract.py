@@ -59,6 +59,7 @@ POLICY_PROPERTIES = {
     'SavedJoules': ('d', MEASURED), 'SavedJoulesLow': ('d', MEASURED),
     'SavedJoulesHigh': ('d', MEASURED), 'SavedWatts': ('d', MEASURED),
     'SavedWattsLow': ('d', MEASURED), 'SavedWattsHigh': ('d', MEASURED),
+    'EffectiveWatts': ('d', MEASURED), 'IgnoredWatts': ('d', MEASURED),
     'EffectiveShare': ('d', MEASURED), 'Blocks': ('t', CHANGES), 'BlocksDropped': ('t', CHANGES),
     'Verdict': ('s', CHANGES), 'EnergySource': ('s', MEASURED),
 }

@@ -119,7 +119,7 @@ class Fifos(TestCase):
         done = subprocess.run([os.environ['IDLED'], '--restore', *self.arguments()],
                               stderr=subprocess.PIPE, timeout=TIMEOUT, text=True, check=False)
         self.assertNotEqual(done.returncode, 0)
-        self.assertIn('record', done.stderr)
+        self.assertIn(os.path.join(self.directory, 'run', 'undo') + ': found something else', done.stderr)
 
     def test_chosen_profile(self):
         self.make('root', 'var', 'lib', 'idled', 'profile')

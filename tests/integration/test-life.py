@@ -45,15 +45,9 @@ class Life(TestCase):
         self.assertEqual(self.call('Verify'), [])
 
     @needs_root
-    def test_without_capabilities(self):
+    def test_without_application_rules(self):
         """As units/no-app-rules.conf has it run."""
-        self.PREFIX = ('setpriv', '--bounding-set=-sys_ptrace,-net_admin')
-        self.assert_works()
-
-    @needs_root
-    def test_without_network(self):
-        """As units/no-network.conf has it run."""
-        self.PREFIX = ('unshare', '--net')
+        self.PREFIX = ('unshare', '--net', 'setpriv', '--bounding-set=-sys_ptrace,-net_admin')
         self.assert_works()
 
     def test_clients_do_not_flood_the_log(self):

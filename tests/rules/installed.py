@@ -77,7 +77,6 @@ EXPECTED = """
     {datadir}/doc/idled/idled.rules.yml
     {datadir}/doc/idled/no-app-rules.conf
     {datadir}/doc/idled/no-ledger.conf
-    {datadir}/doc/idled/no-network.conf
     {datadir}/doc/idled/power-profiles.conf
     {datadir}/doc/idled/quiet.conf
     {datadir}/polkit-1/actions/org.idled1.policy
@@ -151,8 +150,7 @@ def check_unit(dest, places):
 
 # What "systemd-analyze security" may say, without drop-ins and with them.
 METRICS_EXPOSURE = 1.2
-EXPOSURE = {(): 2.3, ("no-app-rules", "no-ledger"): 1.7, ("no-network", "no-ledger"): 1.8,
-            ("no-app-rules", "no-network", "no-ledger"): 1.5, ("quiet",): 2.5}
+EXPOSURE = {(): 2.3, ("no-app-rules",): 1.5, ("no-app-rules", "no-ledger"): 1.3, ("quiet",): 2.5}
 
 
 def exposure_of(directory, text, dropins):

@@ -26,7 +26,6 @@
 #include "act/knob/undo-load.h"
 #include "base/file.h"
 
-#define RECORD       "undo"
 #define RECORD_NEW   "undo.new"
 #define RECORD_ASIDE "undo.aside" /* a damaged one, until the record is another file */
 
@@ -63,7 +62,7 @@ static int file_open(int run, const char *name, int flags)
 
 static int record_load(Undo *undo)
 {
-        _fd_ int fd = file_open(undo->run, RECORD, O_RDONLY);
+        _fd_ int fd = file_open(undo->run, UNDO_RECORD, O_RDONLY);
         UndoLoad load;
         int r;
 
@@ -75,7 +74,7 @@ static int record_load(Undo *undo)
         if (load.other) /* its values ended with its kernel */
                 load.skipped = 0;
         if (undo->entries.list.length == 0 && load.skipped == 0 &&
-            unlinkat(undo->run, RECORD, 0) == 0)
+            unlinkat(undo->run, UNDO_RECORD, 0) == 0)
                 load.trusted = false; /* there is no header any more */
         undo->skipped = load.skipped;
         undo->dirty = true;
@@ -143,7 +142,7 @@ static int record_rewrite(Undo *undo)
         g_string_append_c(text, '\n');
         lines = undo_entries_append(&undo->entries, text);
         r = write_whole(fd, text);
-        if (r == 0 && renameat(undo->run, RECORD_NEW, undo->run, RECORD) < 0)
+        if (r == 0 && renameat(undo->run, RECORD_NEW, undo->run, UNDO_RECORD) < 0)
                 r = -errno;
         if (r < 0) {
                 unlinkat(undo->run, RECORD_NEW, 0);
@@ -180,7 +179,7 @@ static int record_ready(Undo *undo)
         if (undo->run < 0)
                 return 0;
         if (undo->fd < 0) {
-                int fd = file_open(undo->run, RECORD, O_WRONLY | O_CREAT | O_APPEND);
+                int fd = file_open(undo->run, UNDO_RECORD, O_WRONLY | O_CREAT | O_APPEND);
 
                 if (fd < 0)
                         return fd;
@@ -228,7 +227,7 @@ static int record_append(Undo *undo, unsigned n)
         r = write_whole(undo->fd, undo->text);
         if (r < 0) {
                 undo->dirty = ftruncate(undo->fd, undo->length) < 0;
-                if (undo->length == 0 && unlinkat(undo->run, RECORD, 0) == 0)
+                if (undo->length == 0 && unlinkat(undo->run, UNDO_RECORD, 0) == 0)
                         record_end(undo);
                 return r;
         }
@@ -290,7 +289,8 @@ static int record_steps(Undo *undo, const UndoStep *steps, unsigned n)
         GString *text;
         int r;
 
-        if (is_end(undo, steps, n) && (unlinkat(undo->run, RECORD, 0) == 0 || errno == ENOENT)) {
+        if (is_end(undo, steps, n) &&
+            (unlinkat(undo->run, UNDO_RECORD, 0) == 0 || errno == ENOENT)) {
                 record_end(undo);
                 return 0;
         }
@@ -330,7 +330,7 @@ static int record_renew(Undo *undo)
 {
         if (undo->entries.list.length > 0)
                 return record_rewrite(undo);
-        if (unlinkat(undo->run, RECORD, 0) < 0)
+        if (unlinkat(undo->run, UNDO_RECORD, 0) < 0)
                 return -errno;
         record_end(undo);
         return 0;
@@ -339,7 +339,7 @@ static int record_renew(Undo *undo)
 /* Takes the damaged record back, which is `length` bytes and so many lines as far as it counts. */
 static void record_return(Undo *undo, off_t length, unsigned lines)
 {
-        if (renameat(undo->run, RECORD_ASIDE, undo->run, RECORD) < 0)
+        if (renameat(undo->run, RECORD_ASIDE, undo->run, UNDO_RECORD) < 0)
                 return;
         fd_close(&undo->fd);
         undo->fd = -1;
@@ -359,7 +359,7 @@ int undo_set_aside(Undo *undo)
         if (undo->skipped == 0)
                 return 0;
         unlinkat(undo->run, RECORD_ASIDE, 0); /* if this was cut short */
-        if (linkat(undo->run, RECORD, undo->run, RECORD_ASIDE, 0) < 0)
+        if (linkat(undo->run, UNDO_RECORD, undo->run, RECORD_ASIDE, 0) < 0)
                 return -errno;
         r = record_renew(undo);
         if (r < 0) {

@@ -29,8 +29,10 @@ typedef struct UndoEntry {
         GList link;
 } UndoEntry;
 
-/* Opens or begins the record `undo` in directory `run`; -1 for a record that is kept nowhere.
- * `boot_id` identifies this boot: a record of another boot is dropped. */
+#define UNDO_RECORD "undo"
+
+/* Opens or begins the record in directory `run`; -EBADMSG if it is no file; -1 for a record that is
+ * kept nowhere. `boot_id` identifies this boot: a record of another boot is dropped. */
 int undo_open(int run, const char *boot_id, Undo **ret_undo);
 void undo_free(Undo *undo);
 

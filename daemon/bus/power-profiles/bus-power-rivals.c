@@ -10,12 +10,9 @@
  */
 #include "base/log.h"
 #include "bus/power-profiles/bus-power.h"
+#include "systemd/power-daemons.h"
 
 #define SYSTEMD "org.freedesktop.systemd1"
-
-/* As in units/power-profiles.conf. */
-static const char *const units[] = { "power-profiles-daemon.service", "tuned-ppd.service",
-                                     "tuned.service", "tlp.service", NULL };
 
 /* Replies to RequestName. */
 enum { NAME_OWNER = 1, NAME_OWNED_ALREADY = 4 };
@@ -67,13 +64,13 @@ static bool runs(const char *state)
 
 static void note_unit(BusPower *power, const char *unit, const char *state)
 {
-        for (const char *const *known = units; *known; known++) {
-                if (!g_str_equal(unit, *known) || !runs(state))
+        for (const PowerDaemon *known = power_daemons; known->unit; known++) {
+                if (known->of_user || !g_str_equal(unit, known->unit) || !runs(state))
                         continue;
                 log_warning("%s is running and writes to the same knobs as idled: stop it, see THE "
                             "NAMES OF POWER-PROFILES-DAEMON in idled.conf(5)",
-                            *known);
-                add_rival(power, *known);
+                            known->unit);
+                add_rival(power, known->unit);
         }
 }
 
@@ -97,15 +94,20 @@ static int on_units(sd_bus_message *reply, void *userdata, sd_bus_error *error)
 
 int power_ask_units(BusPower *power)
 {
+        g_autoptr(GPtrArray) units = g_ptr_array_new();
         _message_ sd_bus_message *message = NULL;
         int r = sd_bus_message_new_method_call(power->bus->connection, &message, SYSTEMD,
                                                "/org/freedesktop/systemd1", SYSTEMD ".Manager",
                                                "ListUnitsByNames");
 
+        for (const PowerDaemon *known = power_daemons; known->unit; known++)
+                if (!known->of_user)
+                        g_ptr_array_add(units, (char *)known->unit);
+        g_ptr_array_add(units, NULL);
         if (r >= 0)
                 r = sd_bus_message_set_auto_start(message, false);
         if (r >= 0)
-                r = sd_bus_message_append_strv(message, (char **)units);
+                r = sd_bus_message_append_strv(message, (char **)units->pdata);
         return r < 0 ? r
                      : sd_bus_call_async(power->bus->connection, &power->units, message, on_units,
                                          power, 0);

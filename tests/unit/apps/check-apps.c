@@ -34,7 +34,7 @@ static void make_rules(unsigned n)
                                 .cgroups = none,
                                 .users = none,
                                 .profile = (char *)"",
-                                .min_cores = 1 };
+                                .cores = 1 };
         rules = g_ptr_array_new_with_free_func(g_free);
         for (unsigned i = 0; i < n; i++) {
                 App *app = g_new0(App, 1);

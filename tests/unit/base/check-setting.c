@@ -14,13 +14,14 @@
 typedef struct Options {
         bool yes;
         int order;
-        uint64_t cores, anything, period;
+        uint64_t cores, some, anything, period;
         double factor, target, tiny;
         CpuSet cpus;
         char *name;
         char **words;
 } Options;
 
+static const char *const all[] = { "all", NULL };
 static const char *const orders[] = { "efficiency", "performance", "package", NULL };
 
 #define ROW(key_, type_, member, fallback_, ...)                                                   \
@@ -34,6 +35,7 @@ static const Setting rows[] = {
         ROW("Yes", SETTING_BOOL, yes, "yes"),
         ROW("Order", SETTING_CHOICE, order, "package", .choices = orders),
         ROW("Cores", SETTING_COUNT, cores, "16", .min = 1, .max = 64),
+        ROW("Some", SETTING_COUNT, some, "0", .max = 64, .choices = all),
         ROW("Anything", SETTING_COUNT, anything, "0"),
         ROW("Period", SETTING_DURATION, period, "250ms", .min = 10000, .max = 10000000),
         ROW("Factor", SETTING_REAL, factor, "1.5", .min = 0.5, .max = INFINITY),
@@ -70,6 +72,9 @@ static const struct {
         { "Cores", "1", NULL },
         { "Cores", "64", NULL },
         { "Cores", " 8\t", "8" },
+        { "Some", "2", NULL },
+        { "Some", "all", NULL },
+        { "Some", "64", "all" },
         { "Anything", "18446744073709551615", NULL },
         { "Period", "10ms", NULL },
         { "Period", "10s", NULL },
@@ -135,6 +140,8 @@ static const struct {
           "found \"1o0\", expected a whole number from 1 to 64, such as 16" },
         { "Cores", "-1", -EINVAL,
           "found \"-1\", expected a whole number from 1 to 64, such as 16" },
+        { "Some", "All", -EINVAL, "found \"All\", expected all or a whole number from 0 to 64" },
+        { "Some", "65", -ERANGE, "found \"65\", expected all or a whole number from 0 to 64" },
         { "Anything", "18446744073709551616", -ERANGE,
           "found \"18446744073709551616\", expected a whole number, such as 0" },
         { "Period", "1o0ms", -EINVAL,

@@ -168,7 +168,8 @@ class Asked(Rules):
         self.assertEqual(self.string("Profile"), "balanced")
 
     def test_cores(self):
-        self.rule("Unit=render.service", "[Ask]\nMinCores=2\n")
+        """With only CPUs 0-1 active there are two cores; all means the other two as well."""
+        self.rule("Unit=render.service", "[Ask]\nCores=all\n")
         self.start()
         self.park("2-3")
         with self.unit("render", "sleep infinity"):

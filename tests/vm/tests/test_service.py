@@ -4,6 +4,7 @@
 import json
 
 import lab
+from kernel import CPU
 
 CALL = "busctl --system call org.idled1 /org/idled1 org.idled1.Manager"
 ONLY_USERSPACE = "[Daemon]\nPolicies=userspace\n"
@@ -59,6 +60,45 @@ class Service(lab.IdledTest):
         self.assertEqual([entry["IDLED_PARKED"] for entry in entries], ["2-3"])
         self.assertEqual((entries[0]["IDLED_OPTION"], entries[0]["IDLED_SOURCE"],
                           entries[0]["PRIORITY"]), ("IdleMask", "set over D-Bus", "6"))
+
+    def test_hardened(self):
+        """With both drop-ins that remove privileges, idled parks and serves holds."""
+        place = "/run/systemd/system/idled.service.d"
+        self.addCleanup(self.guest.run, f"systemctl stop idled; rm -r {place}; systemctl daemon-reload")
+        self.guest.run(f"mkdir -p {place}; cp $(find /usr -path '*/doc/idled/no-*.conf') {place}; "
+                       f"systemctl daemon-reload")
+        self.assertEqual(self.guest.read(f"ls {place}"), "no-app-rules.conf\nno-ledger.conf")
+        self.configure("[Daemon]\nPolicies=latency userspace\n")
+        self.start()
+        self.guest.run("idlectl set userspace IdleMask=2-3")
+        self.wait_for("parking", lambda: self.string("Parked") == "2-3")
+        self.assertIn("fork events", self.property("Missing"))
+        self.guest.run("idlectl run --cores 2 true")
+        self.guest.run(f"echo 0 >{CPU}/cpu3/online")
+        self.wait_for("CPU 3 gone", lambda: self.string("Online") == "0-2")
+        self.guest.run(f"echo 1 >{CPU}/cpu3/online")
+        self.wait_for("CPU 3 back", lambda: self.string("Online") == "0-3")
+        self.assertEqual(json.loads(self.guest.read("idlectl verify --json"))["problems"], [])
+
+    def test_doctor_and_other_daemons(self):
+        """A unit that leaves no process counts as running until it is stopped."""
+        self.addCleanup(self.guest.run, "systemctl stop tlp; rm /run/systemd/system/tlp.service; "
+                                        "systemctl daemon-reload")
+        self.write("/run/systemd/system/tlp.service",
+                   "[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/bin/true\n")
+
+        def found():
+            answer = json.loads(self.guest.run("idlectl doctor --json", check=False).output)
+            return {(f["check"], f["level"]) for f in answer["findings"]}
+        rival, absent = ("other power daemons", "wrong"), ("idled", "wrong")
+        self.guest.run("systemctl daemon-reload")
+        self.assertNotIn(rival, found())
+        self.assertIn(absent, found())
+        self.guest.run("systemctl start tlp")
+        self.assertIn(rival, found())
+        self.guest.run("systemctl stop tlp")
+        self.start()
+        self.assertFalse({rival, absent} & found())
 
     def test_pause_and_resume(self):
         """A pause outlives idlectl, is limited in time on request, and ends with the daemon."""
