@@ -20,8 +20,9 @@ export function decimal(value, digits = 0) {
 /* A share from 0 to 1. */
 export function percent(share) {
         const value = 100 * share;
+        const digits = value !== 0 && Math.abs(value) < 10 ? 1 : 0;
 
-        return cockpit.format(_("$0 %"), decimal(value, value > 0 && value < 10 ? 1 : 0));
+        return cockpit.format(_("$0 %"), decimal(value, digits));
 }
 
 export function watts(value) {

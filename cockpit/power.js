@@ -37,6 +37,13 @@ function interval(value, low, high, format) {
         return fill(_("$0 (95 % interval: $1 to $2)"), format(value), format(low), format(high));
 }
 
+/* How much more of the time tasks wait; negative: less. */
+function waiting_text(policy) {
+        const {WaitingChange, WaitingChangeLow, WaitingChangeHigh} = policy;
+
+        return interval(WaitingChange, WaitingChangeLow, WaitingChangeHigh, percent);
+}
+
 function share_text(share) {
         return typeof share === 'number' ? fill(_("$0 of the time"), percent(share)) : '';
 }
@@ -54,6 +61,7 @@ function savings(policy) {
                 [_("Savings"), VERDICTS[policy.Verdict]],
                 [_("Energy saved"), interval(SavedJoules, SavedJoulesLow, SavedJoulesHigh, joules)],
                 [_("Power saved"), interval(SavedWatts, SavedWattsLow, SavedWattsHigh, watts)],
+                [_("More waiting for a CPU"), waiting_text(policy)],
                 [_("In effect"), share_text(policy.EffectiveShare)],
                 [_("Trial blocks"), fill(_("$0 used, $1 dropped; $2"), used, dropped, source)],
         ];

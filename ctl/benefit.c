@@ -21,6 +21,12 @@ static json_object *describe(json_object *policy)
                 { "saved_joules_high", "SavedJoulesHigh", 1, 0 },
                 { "effective_watts", "EffectiveWatts", 1, 1 },
                 { "ignored_watts", "IgnoredWatts", 1, 1 },
+                { "saved_percent", "SavedShare", 100, 1 },
+                { "saved_percent_low", "SavedShareLow", 100, 1 },
+                { "saved_percent_high", "SavedShareHigh", 100, 1 },
+                { "waiting_change_percent", "WaitingChange", 100, 1 },
+                { "waiting_change_percent_low", "WaitingChangeLow", 100, 1 },
+                { "waiting_change_percent_high", "WaitingChangeHigh", 100, 1 },
                 { "effective_percent", "EffectiveShare", 100, 1 },
         };
         json_object *answer = json_object_new_object();
@@ -34,6 +40,7 @@ static json_object *describe(json_object *policy)
         json_put_same(answer, "blocks", policy, "Blocks");
         json_put_same(answer, "blocks_dropped", policy, "BlocksDropped");
         json_put_same(answer, "energy_source", policy, "EnergySource");
+        json_put_same(answer, "work_unit", policy, "WorkUnit");
         return answer;
 }
 
@@ -87,6 +94,25 @@ static void add_joules(GString *text, json_object *benefit)
                                        energy_mark(benefit), value, low, high);
 }
 
+/* "; tasks wait 0.4 % more of the time (-0.1 to 0.9 %)": what saving energy may cost. */
+static void add_shares(GString *text, json_object *benefit)
+{
+        double saved = json_number(benefit, "saved_percent", NAN);
+        double wait = json_number(benefit, "waiting_change_percent", NAN);
+
+        if (isfinite(saved))
+                g_string_append_printf(text, "; %s%.1f %% of the energy per work (%.1f to %.1f %%)",
+                                       energy_mark(benefit), saved,
+                                       json_number(benefit, "saved_percent_low", NAN),
+                                       json_number(benefit, "saved_percent_high", NAN));
+        if (isfinite(wait))
+                g_string_append_printf(text,
+                                       "; tasks wait %.1f %% %s of the time (%.1f to %.1f %%)",
+                                       fabs(wait), wait < 0 ? "less" : "more",
+                                       json_number(benefit, "waiting_change_percent_low", NAN),
+                                       json_number(benefit, "waiting_change_percent_high", NAN));
+}
+
 char *benefit_text(json_object *benefit)
 {
         const char *policy = json_text(benefit, "policy"), *verdict = json_text(benefit, "verdict");
@@ -110,6 +136,7 @@ char *benefit_text(json_object *benefit)
                 g_string_append(text, ": whether it saves is not known yet");
         add_means(text, benefit);
         add_joules(text, benefit);
+        add_shares(text, benefit);
         if (isfinite(share))
                 g_string_append_printf(text, "; in effect %.0f %% of the time", share);
         g_string_append_printf(

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "estimate.h"
 #include "model/pack.h"
+#include "sense/clock.h"
 #include "sense/power.h"
 
 #define SENSES (SENSE_RESIDENCY | SENSE_PRESSURE)
@@ -154,29 +155,25 @@ static double used_joules(const Meter *meter)
         return any ? joules : NAN;
 }
 
-/* The clock of a CPU as a share of its highest; 1 where that is not known. */
-static double clock_share(const Meter *meter, int cpu)
-{
-        char name[96];
-        uint64_t khz, highest;
-
-        snprintf(name, sizeof(name), "sys/devices/system/cpu/cpu%d/cpufreq/scaling_cur_freq", cpu);
-        if (file_read_u64(meter->watch->root, name, &khz) < 0)
-                return 1;
-        snprintf(name, sizeof(name), "sys/devices/system/cpu/cpu%d/cpufreq/cpuinfo_max_freq", cpu);
-        if (file_read_u64(meter->watch->root, name, &highest) < 0 || highest == 0)
-                return 1;
-        return MIN((double)khz / (double)highest, 1);
-}
-
 /* What a core does per second; its threads have one clock, which matters only while it is busy. */
 static double core_work_now(const Meter *meter, const TopologyCore *core)
 {
         const Topology *topology = meter->watch->topology;
         const Snapshot *seen = meter->watch->seen;
-        double work = core_work(topology, core, &seen->cpus, seen->busy);
+        double work = core_work(topology, core, &seen->cpus, seen->busy), share;
 
-        return work > 0 ? work * clock_share(meter, topology->core_cpus[core->first]) : 0;
+        if (!(work > 0))
+                return 0;
+        share = clock_share(meter->watch->root, topology->core_cpus[core->first]);
+        return isnan(share) ? work : work * share;
+}
+
+WorkUnit meter_unit(const Meter *meter)
+{
+        CPUSET_FOREACH(cpu, &meter->watch->topology->online)
+                if (isfinite(clock_share(meter->watch->root, cpu)))
+                        return WORK_BUSY;
+        return WORK_SWITCHES;
 }
 
 void meter_read(Meter *meter)
@@ -197,6 +194,7 @@ void meter_read(Meter *meter)
                 sum->joules += read_energy(meter) < 0 ? NAN : used_joules(meter);
         for (int i = 0; i < topology->n_cores; i++)
                 sum->busy += core_work_now(meter, &topology->cores[i]) * seconds;
+        sum->switches += seen->switches_per_sec * seconds;
         sum->waiting += seen->have & SENSE_PRESSURE ? seen->pressure * seconds : NAN;
         sum->seconds += seconds;
         sum->hotplug |= !cpuset_equal(&meter->online, &meter->watch->topology->online) ||

@@ -12,6 +12,7 @@
 
 #include "config/power-table.h"
 #include "evaluate/energy-source.h"
+#include "evaluate/work-unit.h"
 #include "watch.h"
 
 /* No longer than this between two readings: clocks change. */
@@ -21,12 +22,13 @@ typedef struct Meter Meter;
 
 typedef struct MeterReading {
         double seconds;
-        double joules;  /* NAN: it could not be read throughout, or the battery lost too little */
-        double busy;    /* seconds of the fastest CPU at its highest clock */
-        double waiting; /* seconds in which some task waited for a CPU; NAN: the kernel has no PSI
-                         */
-        bool hotplug;   /* CPUs came or went */
-        bool slept;     /* the machine did */
+        double joules;   /* NAN: it could not be read throughout, or the battery lost too little */
+        double busy;     /* seconds of the fastest CPU at its highest clock */
+        double switches; /* of context, of the whole machine */
+        double waiting;  /* seconds in which some task waited for a CPU; NAN: the kernel has no PSI
+                          */
+        bool hotplug;    /* CPUs came or went */
+        bool slept;      /* the machine did */
 } MeterReading;
 
 /* Looks for RAPL, and takes `table`, which stays the caller's and may be NULL, where there is none,
@@ -37,6 +39,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Meter, meter_free)
 
 /* What energy comes from; not ENERGY_SOURCE_NONE. */
 EnergySource meter_source(const Meter *meter);
+
+/* What work is counted in, unless a command's is: WORK_SWITCHES where clocks cannot be read. */
+WorkUnit meter_unit(const Meter *meter);
 
 /* False while it comes from a battery that does not discharge. */
 bool meter_discharges(const Meter *meter);

@@ -452,6 +452,19 @@ static void write_savings(json_object *policies, MetricsText *text)
                   "Lower bound of the 95 % interval of the saved power." },
                 { "idled_policy_saved_high_watts", "SavedWattsHigh", METRIC_GAUGE, "watts",
                   "Upper bound of the 95 % interval of the saved power." },
+                { "idled_policy_saved_ratio", "SavedShare", METRIC_GAUGE, "ratio",
+                  "Saved share of the energy per unit of work while it is in effect, estimated." },
+                { "idled_policy_saved_low_ratio", "SavedShareLow", METRIC_GAUGE, "ratio",
+                  "Lower bound of the 95 % interval of the saved share." },
+                { "idled_policy_saved_high_ratio", "SavedShareHigh", METRIC_GAUGE, "ratio",
+                  "Upper bound of the 95 % interval of the saved share." },
+                { "idled_policy_waiting_change_ratio", "WaitingChange", METRIC_GAUGE, "ratio",
+                  "Share of the time in which tasks wait for a CPU: with the policy, minus "
+                  "without." },
+                { "idled_policy_waiting_change_low_ratio", "WaitingChangeLow", METRIC_GAUGE,
+                  "ratio", "Lower bound of the 95 % interval of the change in waiting." },
+                { "idled_policy_waiting_change_high_ratio", "WaitingChangeHigh", METRIC_GAUGE,
+                  "ratio", "Upper bound of the 95 % interval of the change in waiting." },
                 { "idled_policy_effective_ratio", "EffectiveShare", METRIC_GAUGE, "ratio",
                   "Share of the time in which the policy was in effect." },
                 { "idled_policy_blocks", "Blocks", METRIC_COUNTER, NULL,
@@ -465,7 +478,8 @@ static void write_savings(json_object *policies, MetricsText *text)
                 family(text, columns[c].name, columns[c].type, columns[c].unit, columns[c].help);
                 JSON_FOREACH(policy, policies) {
                         double value = member(policy, columns[c].property);
-                        bool absent = value < 0 && g_strcmp0(columns[c].unit, "ratio") == 0;
+                        bool absent = value < 0 &&
+                                      g_str_equal(columns[c].property, "EffectiveShare");
 
                         sample(text, absent ? NAN : value, "policy", json_text(policy, "Name"),
                                NULL, NULL);
@@ -498,6 +512,12 @@ static void write_policies(json_object *policies, MetricsText *text)
                 if (*json_text(policy, "EnergySource"))
                         sample(text, 1, "policy", json_text(policy, "Name"), "source",
                                json_text(policy, "EnergySource"));
+        family(text, "idled_policy_work_unit", METRIC_INFO, NULL,
+               "What the evaluator counts work in.");
+        JSON_FOREACH(policy, policies)
+                if (*json_text(policy, "WorkUnit"))
+                        sample(text, 1, "policy", json_text(policy, "Name"), "unit",
+                               json_text(policy, "WorkUnit"));
 }
 
 void metrics_write(const MetricsFacts *facts, MetricsText *text)

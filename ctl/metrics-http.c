@@ -262,7 +262,8 @@ int http_serve(int in, int out, HttpMake make, void *userdata)
         if (request.status == 200) {
                 body = make(request.format, &length, userdata);
         } else {
-                body = g_strdup_printf("%s\n", reason_of(request.status));
+                body = g_strdup_printf("%s%s\n", reason_of(request.status),
+                                       request.status == 404 ? "; expected GET /metrics" : "");
                 length = strlen(body);
         }
         send_answer(in, out, &request, body, length);

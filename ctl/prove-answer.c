@@ -26,12 +26,11 @@ static const struct {
         [QUANTITY_RUN] = { "run_time", "seconds", "Run time, s", 4 },
 };
 
-static const struct {
-        const char *name, *title;
-} units[] = {
-        [WORK_BUSY] = { "busy seconds", "Energy per busy second, J" },
-        [WORK_INSTRUCTIONS] = { "10^9 instructions", "Energy per 10^9 instructions, J" },
-        [WORK_RUNS] = { "runs", "Energy per run, J" },
+static const char *const work_titles[WORK_UNITS] = {
+        [WORK_BUSY] = "Energy per busy second, J",
+        [WORK_SWITCHES] = "Energy per 10^4 context switches, J",
+        [WORK_INSTRUCTIONS] = "Energy per 10^9 instructions, J",
+        [WORK_RUNS] = "Energy per run, J",
 };
 
 static void put_unit(json_object *object, const char *key, const char *suffix, double value,
@@ -146,7 +145,7 @@ json_object *prove_answer(const Prove *prove)
         json_put_text(answer, "energy_source", energy_source_text(source));
         json_put_text(answer, "power_table",
                       source == ENERGY_SOURCE_ESTIMATE ? prove->table->name : NULL);
-        json_put_text(answer, "work_unit", units[prove->unit].name);
+        json_put_text(answer, "work_unit", work_unit_text(prove->unit));
         json_put(answer, "blocks", describe_blocks(prove, &found));
         json_put_int(answer, "block_usec", (int64_t)prove->schedule.block_usec);
         json_put_int(answer, "wash_out_usec", (int64_t)prove->schedule.washout_usec);
@@ -196,9 +195,9 @@ static void show_table(const Ctl *ctl, json_object *answer)
         for (size_t i = 0; i < G_N_ELEMENTS(titles); i++)
                 table_column(table, titles[i], i > 0);
         add_row(table, rows[QUANTITY_POWER].title, json_get(answer, "power"), "watts", "watts");
-        for (size_t i = 0; i < G_N_ELEMENTS(units); i++)
-                if (g_str_equal(units[i].name, unit))
-                        add_row(table, units[i].title, json_get(answer, "energy_per_work"),
+        for (WorkUnit i = 0; i < WORK_UNITS; i++)
+                if (g_str_equal(work_unit_text(i), unit))
+                        add_row(table, work_titles[i], json_get(answer, "energy_per_work"),
                                 "joules", "percent");
         for (int i = QUANTITY_POWER + 1; i < QUANTITIES; i++)
                 if (json_get(answer, rows[i].key))
@@ -231,23 +230,26 @@ static void show_verdict(const Ctl *ctl, json_object *answer)
         g_autofree char *key = g_strdup_printf("saved_%s", suffix);
         g_autofree char *low = g_strdup_printf("saved_low_%s", suffix);
         g_autofree char *high = g_strdup_printf("saved_high_%s", suffix);
+        double sign;
 
         if (!json_get(answer, low)) {
                 screen_line(&ctl->screen, STYLE_WARN, "Not shown: there are too few blocks");
                 return;
         }
+        sign = json_number(answer, key, 0) < 0 ? -1 : 1;
         screen_line(&ctl->screen,
                     g_str_equal(word, "saves")   ? STYLE_GOOD
                     : g_str_equal(word, "costs") ? STYLE_BAD
                                                  : STYLE_WARN,
-                    "%s: %s saves %.3f %s (%.1f %%), 95 %% interval %.3f to %.3f%s",
+                    "%s: %s %s %.3f %s (%.1f %%), 95 %% interval %.3f to %.3f%s",
                     g_str_equal(word, "saves")   ? "Shown"
                     : g_str_equal(word, "costs") ? "The opposite is shown"
                                                  : "Not shown",
-                    json_text(answer, "second"), json_rounded(json_number(answer, key, 0), 3), unit,
-                    json_rounded(json_number(answer, "saved_percent", 0), 1),
-                    json_rounded(json_number(answer, low, 0), 3),
-                    json_rounded(json_number(answer, high, 0), 3),
+                    json_text(answer, "second"), sign < 0 ? "costs" : "saves",
+                    json_rounded(sign * json_number(answer, key, 0), 3), unit,
+                    json_rounded(sign * json_number(answer, "saved_percent", 0), 1),
+                    json_rounded(sign * json_number(answer, sign < 0 ? high : low, 0), 3),
+                    json_rounded(sign * json_number(answer, sign < 0 ? low : high, 0), 3),
                     json_true(answer, "equal_work") ? ", at equal work" : "");
 }
 

@@ -253,6 +253,8 @@ static void add(Prove *prove, const ScheduleSlot *slot, const Measured *measured
                 block = (Block){ slot->on, 1, reading->joules / measured->runs, 1, 0 };
                 prove->run_seconds = reading->seconds;
                 add_quantity(prove, QUANTITY_RUN, slot, reading->seconds / measured->runs);
+        } else if (prove->unit == WORK_SWITCHES) {
+                block.work = reading->switches / WORK_SWITCHES_EACH;
         } else if (prove->unit == WORK_INSTRUCTIONS) {
                 block.work = measured->instructions / 1e9;
         }
@@ -325,15 +327,21 @@ BlockEnd prove_block(Prove *prove, const ScheduleSlot *slot)
 
 bool prove_try(Prove *prove)
 {
+        g_autofree char *second = NULL, *first = NULL;
+
         for (int arm = 1; arm >= 0; arm--) {
                 g_autofree char *error = NULL;
 
-                if (arms_enter(prove->arms, arm, &error) >= 0)
-                        continue;
-                prove_fail(prove, "%s: %s", arms_label(prove->arms, arm), error);
-                return false;
+                if (arms_enter(prove->arms, arm, &error) < 0) {
+                        prove_fail(prove, "%s: %s", arms_label(prove->arms, arm), error);
+                        return false;
+                }
+                *(arm ? &second : &first) = arms_in_effect(prove->arms);
         }
-        return true;
+        if (!first || g_strcmp0(first, second) != 0)
+                return true;
+        prove_fail(prove, "both settings are the same: %s; expected two that differ", first);
+        return false;
 }
 
 bool prove_warm_up(Prove *prove)

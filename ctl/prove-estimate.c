@@ -8,9 +8,6 @@
 
 #define SEC_USEC 1000000ull
 
-/* Busy time of CPUs that share a core is not quite work. */
-#define BUSY_ERROR 0.03
-
 /* Intervals of fewer pairs are too rough to end by. */
 #define PRECISION_LEAST_PAIRS 8
 
@@ -35,11 +32,8 @@ uint64_t prove_pair_usec(const Prove *prove)
 
 Estimate prove_estimate(const Prove *prove)
 {
-        static const double errors[] = {
-                [WORK_BUSY] = BUSY_ERROR, [WORK_INSTRUCTIONS] = 0, [WORK_RUNS] = INFINITY
-        };
-
-        return estimate(prove->energy, &(EstimateQuery){ .work_error = errors[prove->unit] });
+        return estimate(prove->energy,
+                        &(EstimateQuery){ .work_error = work_unit_error(prove->unit) });
 }
 
 bool prove_holds(const Estimate *found)

@@ -305,6 +305,7 @@ json_object *prove_ask(Ctl *ctl, int *ret_status)
                 prove.quantities[i] = g_new0(Estimator, 1);
         if (block_signals(&prove) < 0 || !open_arms(&prove) || !open_meter(&prove))
                 return NULL;
+        prove.unit = meter_unit(prove.meter);
         set_schedule(&prove.schedule, meter_source(prove.meter));
         if (check_time(NULL, &prove.schedule) != EXIT_FINE)
                 return NULL;

@@ -10,6 +10,7 @@
 #include "arms.h"
 #include "evaluate/estimate.h"
 #include "evaluate/schedule.h"
+#include "evaluate/work-unit.h"
 #include "meter.h"
 #include "workload.h"
 
@@ -29,12 +30,6 @@ typedef enum Quantity {
         QUANTITY_RUN, /* seconds that one run of the command took */
         QUANTITIES,
 } Quantity;
-
-typedef enum WorkUnit {
-        WORK_BUSY,         /* seconds of CPUs at their highest clock */
-        WORK_INSTRUCTIONS, /* 10^9, of the command */
-        WORK_RUNS,         /* of the command */
-} WorkUnit;
 
 /* What was asked for; 0 and NULL: not given. */
 typedef struct ProveAsked {

@@ -5,6 +5,8 @@
 #ifndef IDLED_ACTUATOR_H
 #define IDLED_ACTUATOR_H
 
+#include <errno.h>
+
 #include "act/knob/knob.h"
 #include "model/frequency.h"
 #include "model/plan.h"
@@ -17,13 +19,17 @@ typedef struct ActFacts {
         int n_frequency;
 } ActFacts;
 
+/* The error of open() if the administrator's options ask for nothing. */
+#define ACTUATOR_OFF (-ECANCELED)
+
 typedef struct Actuator {
         const char *name;
         const char *section;          /* of idled.conf, with its options */
         const KnobKind *const *kinds; /* the kinds of knobs it uses, ends with NULL */
 
         /* Looks whether its part can be done here, changing nothing. -EOPNOTSUPP: not on this
-         * machine, which is normal. `options` is the struct of its section of idled.conf. */
+         * machine, which is normal; ACTUATOR_OFF. `options` is the struct of its section of
+         * idled.conf. */
         int (*open)(const ActContext *context, const void *options, void **ret_state);
 
         /* Carries out the plan, as far as it differs from what it did the last time. Returns the

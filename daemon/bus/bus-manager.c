@@ -145,6 +145,8 @@ BUS_GETTER(get_park_backend)
 
         if (a && a->state)
                 return sd_bus_message_append(reply, "s", a->actuator->describe(a->state));
+        if (a && a->error == ACTUATOR_OFF)
+                return sd_bus_message_append(reply, "s", "none (Backend=none)");
         none = g_strdup_printf("none (%s)", g_strerror(a ? -a->error : EOPNOTSUPP));
         return sd_bus_message_append(reply, "s", none);
 }
@@ -172,7 +174,7 @@ BUS_GETTER(get_missing)
         if (r >= 0)
                 r = append_missing(reply, "process events", manager_apps_error(manager));
         for (unsigned i = 0; r >= 0 && (a = manager_nth_actuator(manager, i)); i++) {
-                if (!a->state)
+                if (!a->state && a->error != ACTUATOR_OFF)
                         r = append_missing(reply, a->actuator->name, a->error);
         }
         return r < 0 ? r : sd_bus_message_close_container(reply);

@@ -156,6 +156,23 @@ BUS_GETTER(get_mean_watts)
         return sd_bus_message_append(reply, "d", rint(watts * 10) / 10);
 }
 
+/* SavedShare, WaitingChange and their ends. */
+BUS_GETTER(get_share)
+{
+        const Evaluator *evaluator = path_policy(userdata, path)->evaluator;
+        bool saved = g_str_has_prefix(property, "SavedShare");
+        const Interval *found;
+        double value;
+
+        if (!evaluator)
+                return sd_bus_message_append(reply, "d", NAN);
+        found = saved ? &evaluator->found.per_work : &evaluator->found.delay;
+        value = g_str_has_suffix(property, "Low")    ? found->low
+                : g_str_has_suffix(property, "High") ? found->high
+                                                     : found->value;
+        return sd_bus_message_append(reply, "d", rint(value * 1000) / 1000);
+}
+
 BUS_GETTER(get_effective_share)
 {
         const Evaluator *evaluator = path_policy(userdata, path)->evaluator;
@@ -178,19 +195,28 @@ BUS_GETTER(get_blocks)
 BUS_GETTER(get_verdict)
 {
         const Evaluator *evaluator = path_policy(userdata, path)->evaluator;
-        Verdict verdict = evaluator ? evaluator->found.verdict : VERDICT_UNKNOWN;
+        const char *verdict = evaluator ? verdict_text(evaluator->found.verdict) : "";
 
-        return sd_bus_message_append(reply, "s", verdict_text(verdict));
+        return sd_bus_message_append(reply, "s", verdict);
 }
 
 BUS_GETTER(get_energy_source)
 {
         const Bus *bus = userdata;
         const ActivePolicy *p = path_policy(bus, path);
-        EnergySource source = p->evaluator ? manager_energy_source(bus->manager)
-                                           : ENERGY_SOURCE_NONE;
+        const char *source = p->evaluator ? energy_source_text(manager_energy_source(bus->manager))
+                                          : "";
 
-        return sd_bus_message_append(reply, "s", energy_source_text(source));
+        return sd_bus_message_append(reply, "s", source);
+}
+
+BUS_GETTER(get_work_unit)
+{
+        const Bus *bus = userdata;
+        const ActivePolicy *p = path_policy(bus, path);
+        const char *unit = p->evaluator ? work_unit_text(manager_work_unit(bus->manager)) : "";
+
+        return sd_bus_message_append(reply, "s", unit);
 }
 
 static const sd_bus_vtable vtable[] = {
@@ -211,11 +237,18 @@ static const sd_bus_vtable vtable[] = {
         SD_BUS_PROPERTY("SavedWattsHigh", "d", get_saved, 0, 0),
         SD_BUS_PROPERTY("EffectiveWatts", "d", get_mean_watts, 0, 0),
         SD_BUS_PROPERTY("IgnoredWatts", "d", get_mean_watts, 0, 0),
+        SD_BUS_PROPERTY("SavedShare", "d", get_share, 0, 0),
+        SD_BUS_PROPERTY("SavedShareLow", "d", get_share, 0, 0),
+        SD_BUS_PROPERTY("SavedShareHigh", "d", get_share, 0, 0),
+        SD_BUS_PROPERTY("WaitingChange", "d", get_share, 0, 0),
+        SD_BUS_PROPERTY("WaitingChangeLow", "d", get_share, 0, 0),
+        SD_BUS_PROPERTY("WaitingChangeHigh", "d", get_share, 0, 0),
         SD_BUS_PROPERTY("EffectiveShare", "d", get_effective_share, 0, 0),
         SD_BUS_PROPERTY("Blocks", "t", get_blocks, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("BlocksDropped", "t", get_blocks, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("Verdict", "s", get_verdict, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("EnergySource", "s", get_energy_source, 0, 0),
+        SD_BUS_PROPERTY("WorkUnit", "s", get_work_unit, 0, 0),
         SD_BUS_VTABLE_END,
 };
 

@@ -17,13 +17,12 @@
 #define FIRST      4              /* pairs that follow on each other */
 #define NEWEST     64             /* pairs that say what is saved */
 #define LATEST     8              /* that overrule them */
-#define WORK_ERROR 0.03           /* of busy time */
 #define LOAD_USEC  (30 * SECOND)  /* time constant */
 #define LOAD_STEP  0.05           /* logarithm of a factor: another load */
-#define LEAST_WORK 0.01           /* CPUs */
+#define LEAST_WORK 0.01           /* per second: CPUs, or 100 switches */
 #define WITHOUT    2
 #define ABSENT     (60 * MINUTE)
-#define MAGIC      "idled-evaluator 1"
+#define MAGIC      "idled-evaluator 2"
 
 void evaluator_init(Evaluator *evaluator, uint64_t seed)
 {
@@ -70,7 +69,9 @@ static void widen(Interval *interval, double factor)
 
 static void look_up(Evaluator *e)
 {
-        EstimateQuery query = { .work_error = WORK_ERROR, .near_work = e->load, .newest = LATEST };
+        EstimateQuery query = { .work_error = work_unit_error(e->unit),
+                                .near_work = e->load,
+                                .newest = LATEST };
         Estimate latest;
 
         if (e->found_pairs == e->estimator.n_pairs && e->found_load > 0 &&
@@ -81,8 +82,13 @@ static void look_up(Evaluator *e)
         e->found = estimate(&e->estimator, &query);
         if (latest.verdict != VERDICT_UNKNOWN && latest.verdict != e->found.verdict)
                 e->found = latest;
-        if (e->found.work > 0 && e->load > 0)
-                widen(&e->found.watts, exp(fabs(log(e->load / e->found.work))));
+        if (e->found.work > 0 && e->load > 0) {
+                double factor = exp(fabs(log(e->load / e->found.work)));
+
+                widen(&e->found.watts, factor);
+                widen(&e->found.per_work, factor);
+                widen(&e->found.delay, factor);
+        }
         e->found_pairs = e->estimator.n_pairs;
         e->found_load = e->load;
 }
@@ -205,19 +211,27 @@ static void follow_load(Evaluator *e, const EvaluatorView *view, double usec)
                 e->next_usec = view->now_usec;
 }
 
+static void refill(Evaluator *e, const EvaluateOptions *options, double usec)
+{
+        e->budget_usec += usec * hourly_budget(options) / (double)(60 * MINUTE);
+        e->budget_usec = MIN(e->budget_usec, most_budget(options));
+}
+
 static void pass_time(Evaluator *e, const EvaluateOptions *options, const EvaluatorView *view)
 {
         double usec = e->seen_usec > 0 ? (double)(view->now_usec - e->seen_usec) : 0;
-        double back = hourly_budget(options);
         bool on = evaluator_is_on(e, options);
 
         if (e->seen_usec == 0) {
-                e->budget_usec = most_budget(options);
+                if (e->has_budget)
+                        refill(e, options, (double)e->away_usec);
+                else
+                        e->budget_usec = most_budget(options);
+                e->has_budget = true;
                 follow_load(e, view, 0);
                 set_next(e, view->now_usec);
         }
-        e->budget_usec = MIN(e->budget_usec + usec * back / (double)(60 * MINUTE),
-                             most_budget(options));
+        refill(e, options, usec);
         if (evaluator_is_trying(e))
                 e->budget_usec -= usec;
         e->total_sec += usec / 1e6;
@@ -225,7 +239,7 @@ static void pass_time(Evaluator *e, const EvaluateOptions *options, const Evalua
                 add_saved(e, usec / 1e6);
         follow_load(e, view, usec);
         e->seen_usec = view->now_usec;
-        e->active = view->wanted;
+        e->active = view->wanted && !view->idle;
 }
 
 void evaluator_pass(Evaluator *e, const EvaluateOptions *options, const EvaluatorView *view)
@@ -330,12 +344,13 @@ Interval evaluator_saved_joules(const Evaluator *e)
 char *evaluator_format(const Evaluator *e, EnergySource source, int n_cpus)
 {
         const double reals[] = { e->saved_joules[0], e->saved_joules[1], e->saved_joules[2],
-                                 e->unvalued_sec,    e->effective_sec,   e->total_sec };
+                                 e->unvalued_sec,    e->effective_sec,   e->total_sec,
+                                 e->budget_usec };
         GString *text = g_string_new(NULL);
         g_autofree char *blocks = estimator_format(&e->estimator);
 
-        g_string_append_printf(text, MAGIC "\nmachine %s %d\ntotals", energy_source_text(source),
-                               n_cpus);
+        g_string_append_printf(text, MAGIC "\nmachine %s %d by %s\ntotals",
+                               energy_source_text(source), n_cpus, work_unit_text(e->unit));
         for (size_t i = 0; i < G_N_ELEMENTS(reals); i++) {
                 char buffer[G_ASCII_DTOSTR_BUF_SIZE];
 
@@ -350,7 +365,8 @@ char *evaluator_format(const Evaluator *e, EnergySource source, int n_cpus)
 static bool parse_totals(const char *line, Evaluator *e)
 {
         double *const to[] = { &e->saved_joules[0], &e->saved_joules[1], &e->saved_joules[2],
-                               &e->unvalued_sec,    &e->effective_sec,   &e->total_sec };
+                               &e->unvalued_sec,    &e->effective_sec,   &e->total_sec,
+                               &e->budget_usec };
         g_auto(GStrv) parts = g_strsplit(line, " ", -1);
 
         if (g_strv_length(parts) != G_N_ELEMENTS(to) + 1 || !g_str_equal(parts[0], "totals"))
@@ -368,8 +384,9 @@ static bool parse_totals(const char *line, Evaluator *e)
 
 int evaluator_parse(const char *text, EnergySource source, int n_cpus, Evaluator *evaluator)
 {
-        g_autofree char *machine = g_strdup_printf("machine %s %d", energy_source_text(source),
-                                                   n_cpus);
+        g_autofree char *machine = g_strdup_printf("machine %s %d by %s",
+                                                   energy_source_text(source), n_cpus,
+                                                   work_unit_text(evaluator->unit));
         g_autofree Evaluator *e = g_memdup2(evaluator, sizeof(*evaluator));
         g_auto(GStrv) lines = g_strsplit(text, "\n", 4);
 
@@ -381,6 +398,7 @@ int evaluator_parse(const char *text, EnergySource source, int n_cpus, Evaluator
                 return -ESTALE;
         e->pair = e->estimator.n_pairs + e->estimator.n_blocks; /* another order than before */
         e->found_load = 0;
+        e->has_budget = true;
         *evaluator = *e;
         return 0;
 }

@@ -26,6 +26,7 @@
 #include "evaluate/energy-source.h"
 #include "evaluate/estimate.h"
 #include "evaluate/schedule.h"
+#include "evaluate/work-unit.h"
 
 /* Section [Evaluate] of idled.conf. */
 typedef struct EvaluateOptions {
@@ -41,6 +42,7 @@ extern const Setting evaluate_settings[];
 typedef struct Evaluator {
         Estimator estimator;
         uint64_t seed;
+        WorkUnit unit; /* of all its work */
 
         uint64_t pair;       /* number of the trial that goes on, or of the next */
         uint64_t start_usec; /* of the trial; 0: none goes on */
@@ -50,11 +52,13 @@ typedef struct Evaluator {
 
         uint64_t next_usec; /* no trial before this */
         double budget_usec; /* for trials */
+        bool has_budget;    /* it was filled, by this instance or one before it */
+        uint64_t away_usec; /* between the two: a part of the budget has come back */
         unsigned n_without; /* blocks in a row without energy */
         unsigned n_idle;    /* and without load */
 
         uint64_t seen_usec; /* when time last passed; 0: never */
-        bool active;        /* there were requests then */
+        bool active;        /* there were requests then, and they took effect */
         double load;        /* work per second, filtered */
 
         Estimate found; /* for loads like `found_load` */
@@ -73,6 +77,8 @@ typedef struct EvaluatorView {
         bool possible;     /* what it requests takes effect when honoured, energy can be read,
                               and nothing else keeps from trials */
         double work;       /* per second, now */
+        bool idle;         /* it is honoured, and yet nothing comes of its requests: nothing is
+                              saved meanwhile */
 } EvaluatorView;
 
 /* What was measured since the reading before, for step(). */
@@ -116,7 +122,7 @@ Interval evaluator_saved_joules(const Evaluator *evaluator);
 char *evaluator_format(const Evaluator *evaluator, EnergySource source, int n_cpus);
 
 /* Reads it again. -EBADMSG: that is no such text; -ESTALE: it is of another machine, or measured by
- * something else. The evaluator is untouched then. */
+ * something else or in another unit of work. The evaluator is untouched then. */
 int evaluator_parse(const char *text, EnergySource source, int n_cpus, Evaluator *evaluator);
 
 #endif

@@ -156,6 +156,8 @@ static char *actuator_obstacle(const Manager *manager)
 
         if (!a || a->error >= 0)
                 return NULL;
+        if (a->error == ACTUATOR_OFF)
+                return g_strdup("Backend=none of section [Park] switches parking off");
         return g_strdup_printf("%s: %s: %s", a->actuator->name,
                                a->state ? a->actuator->describe(a->state) : "not available here",
                                g_strerror(-a->error));

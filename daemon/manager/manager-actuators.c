@@ -42,7 +42,9 @@ void manager_open_actuators(Manager *manager)
                 ActuatorState a = { .actuator = actuators[i] };
 
                 open_actuator(manager, &a);
-                if (!a.state)
+                if (!a.state && a.error == ACTUATOR_OFF)
+                        log_info("%s: Backend=none switches it off", a.actuator->name);
+                else if (!a.state)
                         log_info("%s: not available here: %s", a.actuator->name,
                                  g_strerror(-a.error));
                 g_array_append_val(manager->actuators, a);

@@ -25,7 +25,7 @@
 #include "config/power-table.h"
 #include "manager/manager-parts.h"
 #include "manager/trial.h"
-#include "model/pack.h"
+#include "manager/work-meter.h"
 #include "sense/power.h"
 
 #define TIMER_USEC         10000                  /* accuracy of the timer */
@@ -37,6 +37,7 @@ typedef struct MeterState {
         const EvaluationCalls *calls;
         EnergySource source;
         BatteryReading battery; /* the last */
+        WorkMeter work;
         Counters *previous, *current;
         Snapshot *snapshot;
         IdleTable *idle; /* of CPUs when the trial began, for estimates; NULL: none was needed */
@@ -77,6 +78,11 @@ EnergySource manager_energy_source(const Manager *manager)
         return manager->meter->source;
 }
 
+WorkUnit manager_work_unit(const Manager *manager)
+{
+        return manager->meter->work.unit;
+}
+
 static EnergySource find_source(const Manager *manager, const Config *config)
 {
         const EnergyDomain *domains;
@@ -105,8 +111,10 @@ unsigned manager_evaluation_senses(const Manager *manager)
 void manager_choose_source(Manager *manager, const Config *config)
 {
         EnergySource source = find_source(manager, config);
+        bool other = work_meter_choose(&manager->meter->work, manager->setup.root,
+                                       manager->machine.topology);
 
-        if (source == manager->meter->source)
+        if (source == manager->meter->source && !other)
                 return;
         for (guint i = 0; i < manager->policies->len; i++)
                 g_clear_pointer(&g_array_index(manager->policies, ActivePolicy, i).evaluator,
@@ -132,6 +140,16 @@ static void set_aside(const Manager *manager, const char *policy, const char *pa
                             aside);
 }
 
+/* The time since then; none if the clock was set back. */
+static uint64_t since_usec(const struct timespec *then)
+{
+        struct timespec now;
+
+        clock_gettime(CLOCK_REALTIME, &now);
+        return now.tv_sec > then->tv_sec ? (uint64_t)(now.tv_sec - then->tv_sec) * G_USEC_PER_SEC
+                                         : 0;
+}
+
 /* Reads what an instance before this one found; false if there is nothing of use. */
 static bool recall(const Manager *manager, const char *policy, Evaluator *evaluator)
 {
@@ -150,13 +168,14 @@ static bool recall(const Manager *manager, const char *policy, Evaluator *evalua
                 whole = g_strconcat(text, "\n", NULL);
                 r = evaluator_parse(whole, manager_energy_source(manager),
                                     manager->machine.topology->n_cpus, evaluator);
+                evaluator->away_usec = since_usec(&st.st_mtim);
         } else if (r != -EBADMSG && r != -EFBIG)
                 log_error_errno(r, "%s: %m; what was measured before is not used", path);
         if (r == -EBADMSG || r == -EFBIG)
                 set_aside(manager, policy, path, "found no state of an evaluator in it");
         else if (r == -ESTALE)
                 set_aside(manager, policy, path,
-                          "found what another machine or energy source measured");
+                          "found what was measured on another machine, or by other means");
         return r >= 0;
 }
 
@@ -207,21 +226,12 @@ void manager_start_evaluation(const Manager *manager, ActivePolicy *active, bool
         g_autofree Evaluator *evaluator = g_new0(Evaluator, 1);
 
         evaluator_init(evaluator, (uint64_t)g_random_int() << 32 | g_random_int());
+        evaluator->unit = manager_work_unit(manager);
         if (recall(manager, active->policy->name, evaluator) || always)
                 active->evaluator = g_steal_pointer(&evaluator);
 }
 
 /* Readings */
-
-/* Work per second in CPUs of the fastest kind. */
-static double work_of(const Topology *topology, const Snapshot *snapshot)
-{
-        double work = 0;
-
-        for (int i = 0; i < topology->n_cores; i++)
-                work += core_work(topology, &topology->cores[i], &snapshot->cpus, snapshot->busy);
-        return work;
-}
 
 /* The names of idle states, which may change with the driver. */
 static void read_states(Manager *manager)
@@ -306,7 +316,11 @@ static Meter read_meter(Manager *manager)
                 return (Meter){ 0 };
         snapshot_compute(now->time_usec ? now : NULL, before, manager->meter->snapshot);
         meter.seconds = (double)s->interval_usec / 1e6;
-        meter.work = work_of(manager->machine.topology, s) * meter.seconds;
+        work_meter_read(&manager->meter->work, manager->setup.root, manager->machine.topology, s,
+                        true);
+        meter.work = work_meter_rate(&manager->meter->work, manager->machine.topology, s) *
+                     meter.seconds;
+        work_meter_begin(&manager->meter->work);
         meter.delay = s->have & SENSE_PRESSURE ? s->pressure * meter.seconds : 0;
         meter.joules = read_joules(manager, meter.seconds);
         meter.valid = isfinite(meter.joules);
@@ -379,7 +393,9 @@ static void pass(Manager *manager, ActivePolicy *p)
                 .possible = !manager->trial && !manager->setup.dry_run &&
                             (!other || other == p->evaluator) && !manager_has_window(manager) &&
                             takes_effect(manager, p) && has_energy(manager),
-                .work = work_of(manager->machine.topology, manager->snapshot),
+                .work = work_meter_rate(&manager->meter->work, manager->machine.topology,
+                                        manager->snapshot),
+                .idle = manager->setup.dry_run || !takes_effect(manager, p),
         };
 
         evaluator_pass(p->evaluator, &options, &view);
@@ -389,8 +405,22 @@ static void pass(Manager *manager, ActivePolicy *p)
         read_meter(manager);
 }
 
+/* True if a policy's requests serve to save energy, or did so before. */
+static bool evaluates(const Manager *manager)
+{
+        for (guint i = 0; i < manager->policies->len; i++)
+                if (nth(manager, i) ||
+                    g_array_index(manager->policies, ActivePolicy, i).wish.for_saving)
+                        return true;
+        return false;
+}
+
 void manager_evaluate(Manager *manager)
 {
+        if (evaluates(manager))
+                work_meter_read(&manager->meter->work, manager->setup.root,
+                                manager->machine.topology, manager->snapshot,
+                                trying(manager) != NULL);
         for (guint i = 0; i < manager->policies->len; i++) {
                 ActivePolicy *p = &g_array_index(manager->policies, ActivePolicy, i);
 

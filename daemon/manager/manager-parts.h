@@ -272,14 +272,14 @@ void manager_use_apps(Manager *manager);
 void manager_listen(Manager *manager);
 void manager_unlisten(Manager *manager);
 
-/* Begins, changes or ends the recording, as section [Recording] has it. */
+/* Begins, changes or ends the recording, as section [Recording] has it, and takes a sample if one
+ * is due. */
 void manager_record_follow(Manager *manager);
 
 /* Adds an event to the recording, if there is one, for each of these Change flags. */
 void manager_record_changes(Manager *manager, unsigned changes);
 
-/* Takes a sample; ends the recording, which is written then. */
-void manager_record_sample(Manager *manager);
+/* Ends the recording, which is written then. */
 void manager_record_end(Manager *manager);
 
 /* Logs the result for a knob that had to be restored; a KnobReport. */

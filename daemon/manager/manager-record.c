@@ -3,9 +3,10 @@
  * The recording that the daemon keeps of the machine and of itself, if section [Recording] says so:
  * a ring in the state directory (docs/recording.md).
  *
- * A timer with slack takes a sample, once a minute usually; nothing else wakes up for it. Events
- * are noted when they happen, because the daemon is awake then anyway. Samples wait in memory for
- * ten intervals: so often the disk is woken, and so much a crash may lose. A thread writes them,
+ * A timer with slack takes a sample, once a minute usually; nothing else wakes up for it. A tick
+ * that comes when a sample is due takes it, so that idled need not wake up again. Events are noted
+ * when they happen, because the daemon is awake then anyway. Samples wait in memory for ten
+ * intervals: so often the disk is woken, and so much a crash may lose. A thread writes them,
  * because a disk may take seconds. The file is opened for each frame: an administrator may remove
  * or move it at any time.
  */
@@ -44,6 +45,7 @@ typedef struct Job {
 typedef struct Recorder {
         RecordingOptions options; /* by which it works */
         sd_event_source *timer;
+        uint64_t due_usec; /* when the next sample is, monotonic; the timer may be later */
         Counters *previous, *current;
         Snapshot *snapshot;
         RecordingBatch *batch;
@@ -409,7 +411,7 @@ static void put_saved(const Manager *manager, Recorder *recorder)
         }
 }
 
-void manager_record_sample(Manager *manager)
+static void add_sample(Manager *manager)
 {
         Recorder *recorder = manager->recorder;
         Counters *next = recorder->previous;
@@ -441,17 +443,24 @@ void manager_record_sample(Manager *manager)
                 begin_job(manager, recorder);
 }
 
-static int on_record(sd_event_source *source, uint64_t usec, void *userdata)
+/* Takes a sample; the next is due after an interval. */
+static void take_sample(Manager *manager)
 {
-        Manager *manager = userdata;
+        Recorder *recorder = manager->recorder;
         int r;
 
-        manager_record_sample(manager);
-        r = sd_event_source_set_time_relative(source, manager->recorder->options.interval_usec);
+        add_sample(manager);
+        recorder->due_usec = clock_usec(CLOCK_MONOTONIC) + recorder->options.interval_usec;
+        r = sd_event_source_set_time(recorder->timer, recorder->due_usec);
         if (r >= 0)
-                r = sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+                r = sd_event_source_set_enabled(recorder->timer, SD_EVENT_ONESHOT);
         if (r < 0)
                 log_error_errno(r, "The timer of the recording cannot be set: %m");
+}
+
+static int on_record(sd_event_source *source, uint64_t usec, void *userdata)
+{
+        take_sample(userdata);
         return 0;
 }
 
@@ -502,7 +511,7 @@ static void begin(Manager *manager, const RecordingOptions *options)
         put_facts(manager, recorder);
         add_event(recorder, "start", NULL, NULL);
         manager_record_changes(manager, CHANGE_HOLDS | CHANGE_PROFILE | CHANGE_PAUSED);
-        manager_record_sample(manager);
+        take_sample(manager);
 }
 
 void manager_record_end(Manager *manager)
@@ -543,8 +552,11 @@ void manager_record_follow(Manager *manager)
                 manager_record_end(manager);
                 recorder = NULL;
         }
-        if (recorder)
-                recorder->options = *options;
-        else
+        if (!recorder) {
                 begin(manager, options);
+                return;
+        }
+        recorder->options = *options;
+        if (clock_usec(CLOCK_MONOTONIC) >= recorder->due_usec)
+                take_sample(manager);
 }

@@ -157,6 +157,9 @@ char *manager_failure(const Manager *manager, const ActuatorState *actuator);
 /* What evaluators measure energy by on this machine. */
 EnergySource manager_energy_source(const Manager *manager);
 
+/* What evaluators count work in. */
+WorkUnit manager_work_unit(const Manager *manager);
+
 /* Cores with at least one CPU that may be used, in the plan and in effect. */
 int manager_wanted_cores(const Manager *manager);
 int manager_active_cores(const Manager *manager);

@@ -18,8 +18,10 @@ NOBODY = {"policy": "", "because": "", "inputs": [], "option": "", "threshold": 
 NAN = float("nan")
 NOT_MEASURED = {"SavedJoules": NAN, "SavedJoulesLow": NAN, "SavedJoulesHigh": NAN, "SavedWatts": NAN,
                 "SavedWattsLow": NAN, "SavedWattsHigh": NAN, "EffectiveWatts": NAN,
-                "IgnoredWatts": NAN, "EffectiveShare": NAN, "Blocks": 0, "BlocksDropped": 0,
-                "Verdict": "unknown", "EnergySource": "none"}
+                "IgnoredWatts": NAN, "EffectiveShare": NAN, "Blocks": 0,
+                "BlocksDropped": 0, "Verdict": "", "EnergySource": "", "WorkUnit": "", "SavedShare": NAN,
+                "SavedShareLow": NAN, "SavedShareHigh": NAN, "WaitingChange": NAN, "WaitingChangeLow": NAN,
+                "WaitingChangeHigh": NAN}
 
 
 def usec_ago(seconds):
@@ -183,8 +185,10 @@ def measured(verdict="saves", watts=(3.2, 2.9, 3.5), joules=(12345.0, 11000.0, 1
     says["policies"][1].update(
         SavedWatts=watts[0], SavedWattsLow=watts[1], SavedWattsHigh=watts[2],
         SavedJoules=joules[0], SavedJoulesLow=joules[1], SavedJoulesHigh=joules[2],
-        EffectiveWatts=20.0 - watts[0], IgnoredWatts=20.0 + 0 * watts[0], EffectiveShare=0.973,
-        Blocks=24, BlocksDropped=3, Verdict=verdict, EnergySource=source)
+        EffectiveWatts=20.0 - watts[0], IgnoredWatts=20.0 + 0 * watts[0],
+        SavedShare=0.102, SavedShareLow=0.091, SavedShareHigh=0.113, WaitingChange=0.004,
+        WaitingChangeLow=-0.001, WaitingChangeHigh=0.009, WorkUnit="busy seconds",
+        EffectiveShare=0.973, Blocks=24, BlocksDropped=3, Verdict=verdict, EnergySource=source)
     return says
 
 
@@ -303,7 +307,9 @@ def fleet():
     says["policies"][1].update(
         SavedJoules=1234567.25, SavedJoulesLow=-1000.5, SavedJoulesHigh=2500000.75, SavedWatts=1.5,
         SavedWattsLow=-0.1, SavedWattsHigh=3.25, EffectiveShare=0.99, Blocks=120, BlocksDropped=3,
-        Verdict="unknown", EnergySource="rapl")
+        SavedShare=0.03, SavedShareLow=-0.01, SavedShareHigh=0.07, WaitingChange=-0.002,
+        WaitingChangeLow=-0.004, WaitingChangeHigh=0.0, Verdict="unknown", EnergySource="rapl",
+        WorkUnit="10^4 context switches")
     says["sample"] = {
         "Cpus": [(i, 90 * 10**6 + i, 12960 * 10**6 * (i > 1), i // 2, 0, 0) for i in range(4)],
         "IdleStates": [(i, name, 1500000 * (n + 1), 30, 3, 2, 1) for i in range(4)

@@ -29,7 +29,10 @@ BENEFIT = {"policy": str, "verdict": str, "saved_watts": optional(number),
            "saved_joules": optional(number), "saved_joules_low": optional(number),
            "saved_joules_high": optional(number), "effective_watts": optional(number),
            "ignored_watts": optional(number), "effective_percent": optional(number),
-           "blocks": int, "blocks_dropped": int, "energy_source": str}
+           "saved_percent": optional(number), "saved_percent_low": optional(number),
+           "saved_percent_high": optional(number), "waiting_change_percent": optional(number),
+           "waiting_change_percent_low": optional(number), "waiting_change_percent_high": optional(number),
+           "blocks": int, "blocks_dropped": int, "energy_source": str, "work_unit": str}
 SHAPES = {
     "status": {
         "daemon": optional(dict(

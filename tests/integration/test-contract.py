@@ -61,7 +61,10 @@ POLICY_PROPERTIES = {
     'SavedWattsLow': ('d', MEASURED), 'SavedWattsHigh': ('d', MEASURED),
     'EffectiveWatts': ('d', MEASURED), 'IgnoredWatts': ('d', MEASURED),
     'EffectiveShare': ('d', MEASURED), 'Blocks': ('t', CHANGES), 'BlocksDropped': ('t', CHANGES),
-    'Verdict': ('s', CHANGES), 'EnergySource': ('s', MEASURED),
+    'Verdict': ('s', CHANGES), 'EnergySource': ('s', MEASURED), 'WorkUnit': ('s', MEASURED),
+    'SavedShare': ('d', MEASURED), 'SavedShareLow': ('d', MEASURED), 'SavedShareHigh': ('d', MEASURED),
+    'WaitingChange': ('d', MEASURED), 'WaitingChangeLow': ('d', MEASURED),
+    'WaitingChangeHigh': ('d', MEASURED),
 }
 ENERGY_PROPERTIES = {
     'Name': ('s', CONST), 'Parent': ('s', CONST), 'RangeUJ': ('t', CONST),

@@ -132,6 +132,7 @@ class BadDays(ProveCase):
                                 (('--option', 'cpufreq.X=1'), 'unknown key'),
                                 (('--option', 'userspace.IdleMask=1;x'), 'found "x"'),
                                 (('--knob', 'governor=performance'), 'idled is running'),
+                                (('--option', 'cpufreq.EnergyPreference=power'), 'are the same'),
                                 (('--policy', 'cpufreq', '--power', 'x'), 'no table "x"'),
                                 (('--policy', 'cpufreq', '--', '/nonexistent'), 'No such file'),
                                 (('--policy', 'cpufreq', '--', 'false'), 'ended with status 1')):

@@ -51,6 +51,7 @@ class Http(ctltest.TestCase):
                 self.assertEqual(found, status)
                 self.assertTrue(headers["content-type"].startswith("text/plain"))
                 self.assertNotIn(b"idled", body)
+                self.assertEqual(b"/metrics" in body, status == 404)
                 if status == 405:
                     self.assertEqual(headers["allow"], "GET, HEAD")
 

@@ -48,6 +48,13 @@ FLEET = [
     ("idled_policy_saved_low_joules", {"policy": "ondemand"}, -1000.5),
     ("idled_policy_saved_high_joules", {"policy": "ondemand"}, 2500000.75),
     ("idled_policy_effective_ratio", {"policy": "ondemand"}, 0.99),
+    ("idled_policy_saved_ratio", {"policy": "ondemand"}, 0.03),
+    ("idled_policy_saved_low_ratio", {"policy": "ondemand"}, -0.01),
+    ("idled_policy_saved_high_ratio", {"policy": "ondemand"}, 0.07),
+    ("idled_policy_waiting_change_ratio", {"policy": "ondemand"}, -0.002),
+    ("idled_policy_waiting_change_low_ratio", {"policy": "ondemand"}, -0.004),
+    ("idled_policy_waiting_change_high_ratio", {"policy": "ondemand"}, 0),
+    ("idled_policy_work_unit", {"policy": "ondemand", "unit": "10^4 context switches"}, 1),
     ("idled_policy_blocks", {"policy": "ondemand"}, 120),
     ("idled_policy_verdict", {"policy": "ondemand", "idled_policy_verdict": "unknown"}, 1),
     ("idled_policy_verdict", {"policy": "ondemand", "idled_policy_verdict": "saves"}, 0),
@@ -63,7 +70,9 @@ FLEET = [
 # What is absent in fleet: CPU 1 has no limit, and a power that is not known is none.
 ABSENT = [("idled_cpu_latency_limit_seconds", {"cpu": "1"}),
           ("idled_power_watts", {"zone": "core", "parent": "package-0"}),
-          ("idled_policy_saved_joules", {"policy": "userspace"})]
+          ("idled_policy_saved_joules", {"policy": "userspace"}),
+          ("idled_policy_energy_source", {"policy": "userspace", "source": "none"}),
+          ("idled_policy_verdict", {"policy": "userspace", "idled_policy_verdict": "unknown"})]
 
 
 class Metrics(TestCase):

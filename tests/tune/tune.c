@@ -4,14 +4,15 @@
  *
  * 1. Every CPU of Cpus gets the latency, the states, the governor and the frequencies of the
  *    options that are set.
- * 2. It has no period because nothing depends on the load.
+ * 2. It requests that no tasks run on the CPUs of Park.
+ * 3. It has no period because nothing depends on the load.
  */
 #include "idled-policy.h"
 
 #define NO_LATENCY 1000000
 
 typedef struct Options {
-        CpuSet cpus;
+        CpuSet cpus, park;
         uint64_t latency_us, global_us, disabled, min_khz, max_khz, boost, bias;
         char *governor, *preference, *idle_governor;
         bool for_saving;
@@ -25,6 +26,7 @@ typedef struct Options {
 
 static const Setting settings[] = {
         ROW("Cpus", SETTING_CPUSET, cpus, ""),
+        ROW("Park", SETTING_CPUSET, park, ""),
         ROW("Latency", SETTING_COUNT, latency_us, "1000000"),
         ROW("GlobalLatency", SETTING_COUNT, global_us, "1000000"),
         ROW("Disabled", SETTING_COUNT, disabled, "0"),
@@ -60,6 +62,7 @@ static void decide(void *state, const PolicyInput *input, Wish *wish)
                                 .governor = wished_word(o->governor),
                                 .preference = wished_word(o->preference),
                         };
+        cpuset_subtract(&wish->allowed, &o->park);
         wish->idle_governor = wished_word(o->idle_governor);
         wish->for_saving = o->for_saving;
         wish->global_latency_us = o->global_us < NO_LATENCY ? (int)o->global_us : -1;

@@ -101,7 +101,7 @@ static void close_way(State *state)
 static int open_way(State *state, size_t first)
 {
         const ParkOptions *options = state->options;
-        int r = -EOPNOTSUPP;
+        int r = options->backend == PARK_NONE ? ACTUATOR_OFF : -EOPNOTSUPP;
         void *opened;
 
         for (size_t i = first; i < G_N_ELEMENTS(ways); i++) {

@@ -222,6 +222,66 @@ START_TEST(measures)
 }
 END_TEST
 
+/* Where nothing comes of the requests nothing is saved, whatever was measured before. */
+START_TEST(saves_nothing_without_effect)
+{
+        static const char found[] =
+                "idled-evaluator 2\nmachine rapl 8 by busy seconds\ntotals 1000 900 1100 0 50 100 "
+                "0\n"
+                "idled-estimator 1\npairs 0 0\ndropped 0 0 0 0 0 0 0 0 0 0 0\nend\n";
+
+        tree_put(&tree, "etc/idled/policies/tune.conf", "[Policy]\nPark=6-7\nForSaving=yes\n");
+        tree_put(&tree, "var/lib/idled/evaluate-tune", found);
+        start();
+        manager_tick(manager);
+        wait_for(evaluator() && evaluator()->total_sec > 101);
+        ck_assert(cpuset_is_empty(&manager->parked));
+        ck_assert_double_eq(evaluator()->effective_sec, 50);
+        ck_assert_double_eq(evaluator()->saved_joules[0], 1000);
+        ck_assert(evaluator_due(evaluator()) == UINT64_MAX);
+        stop();
+}
+END_TEST
+
+/* A restart does not refill the budget of trials, but for the time in between. */
+START_TEST(keeps_its_budget)
+{
+        double before;
+
+        tree_put(&tree, "etc/idled/idled.conf",
+                 "[Daemon]\nPolicies=tune\n[Park]\nBackend=none\n"
+                 "[Evaluate]\nBlockTime=2s\nWashOut=0\nDuty=1%\n");
+        start();
+        manager_tick(manager);
+        wait_for(evaluator() && evaluator()->estimator.n_pairs > 0);
+        before = evaluator()->budget_usec;
+        ck_assert_double_lt(before, 26e6);
+        stop();
+        start();
+        manager_tick(manager);
+        ck_assert_double_le(evaluator()->budget_usec, before + 1e6);
+        stop();
+}
+END_TEST
+
+/* Clocks are a part of work; without them context switches are counted, and known as such. */
+START_TEST(counts_work)
+{
+        start();
+        ck_assert_int_eq(manager_work_unit(manager), WORK_BUSY);
+        stop();
+        for (int cpu = 0; cpu < CPUS; cpu++) {
+                g_autofree char *path = g_strdup_printf(
+                        "sys/devices/system/cpu/cpu%d/cpufreq/scaling_cur_freq", cpu);
+
+                unlinkat(tree.root, path, 0);
+        }
+        start();
+        ck_assert_int_eq(manager_work_unit(manager), WORK_SWITCHES);
+        stop();
+}
+END_TEST
+
 static void reload(void)
 {
         g_autoptr(GPtrArray) errors = g_ptr_array_new();
@@ -330,7 +390,8 @@ END_TEST
  * forgets nothing that another source measured. */
 START_TEST(changes_source)
 {
-        static const char found[] = "idled-evaluator 1\nmachine rapl 8\ntotals 1 0 2 3 4 5\n"
+        static const char found[] = "idled-evaluator 2\nmachine rapl 8 by busy seconds\n"
+                                    "totals 1 0 2 3 4 5 0\n"
                                     "idled-estimator 1\npairs 0 0\n"
                                     "dropped 0 0 0 0 0 0 0 0 0 0 0\nend\n";
 
@@ -447,10 +508,16 @@ static const struct {
 } files[] = {
         { "empty", "" },
         { "garbage", "\x01\x02 no state\n" },
-        { "of a later version", "idled-evaluator 2\n" },
-        { "of another machine",
-          "idled-evaluator 1\nmachine rapl 999\ntotals 0 0 0 0 0 0\nidled-estimator 1\n"
+        { "of a later version", "idled-evaluator 3\n" },
+        { "of the version before",
+          "idled-evaluator 1\nmachine rapl 8\ntotals 0 0 0 0 0 0\nidled-estimator 1\n"
           "pairs 0 0\ndropped 0 0 0 0 0 0 0 0 0 0 0\nend\n" },
+        { "of another machine",
+          "idled-evaluator 2\nmachine rapl 999 by busy seconds\ntotals 0 0 0 0 0 0 0\n"
+          "idled-estimator 1\npairs 0 0\ndropped 0 0 0 0 0 0 0 0 0 0 0\nend\n" },
+        { "by another unit of work",
+          "idled-evaluator 2\nmachine rapl 8 by 10^4 context switches\ntotals 0 0 0 0 0 0 0\n"
+          "idled-estimator 1\npairs 0 0\ndropped 0 0 0 0 0 0 0 0 0 0 0\nend\n" },
 };
 
 START_TEST(sets_aside)
@@ -487,6 +554,9 @@ int main(void)
 
         tcase_add_checked_fixture(tcase, setup, teardown);
         tcase_add_test(tcase, measures);
+        tcase_add_test(tcase, saves_nothing_without_effect);
+        tcase_add_test(tcase, keeps_its_budget);
+        tcase_add_test(tcase, counts_work);
         tcase_add_test(tcase, estimates);
         tcase_add_test(tcase, changes_source);
         tcase_add_test(tcase, drains_battery);

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Work by busy time and clocks, or by context switches. */
+#include "manager/work-meter.h"
+
+#include <math.h>
+
+#include "model/pack.h"
+#include "sense/clock.h"
+
+#define READ_USEC  UINT64_C(10000000)
+#define BUSY_LEAST 0.01 /* of a core: others are not asked for their clock */
+
+bool work_meter_choose(WorkMeter *meter, int root, const Topology *topology)
+{
+        WorkUnit before = meter->unit;
+
+        meter->unit = WORK_SWITCHES;
+        CPUSET_FOREACH(cpu, &topology->online)
+                if (isfinite(clock_share(root, cpu))) {
+                        meter->unit = WORK_BUSY;
+                        break;
+                }
+        return meter->unit != before;
+}
+
+static int first_cpu(const Topology *topology, int core)
+{
+        return topology->core_cpus[topology->cores[core].first];
+}
+
+static double busy_of(const Topology *topology, const Snapshot *snapshot, int core)
+{
+        return core_work(topology, &topology->cores[core], &snapshot->cpus, snapshot->busy);
+}
+
+void work_meter_read(WorkMeter *meter, int root, const Topology *topology, const Snapshot *snapshot,
+                     bool block)
+{
+        uint64_t now = snapshot->time_usec;
+
+        if (meter->unit != WORK_BUSY ||
+            (!block && meter->read_usec > 0 && now < meter->read_usec + READ_USEC))
+                return;
+        if (!block)
+                work_meter_begin(meter);
+        for (int i = 0; i < topology->n_cores; i++) {
+                int cpu = first_cpu(topology, i);
+                double share = busy_of(topology, snapshot, i) < BUSY_LEAST ? NAN
+                                                                           : clock_share(root, cpu);
+
+                if (isnan(share))
+                        continue;
+                meter->read_usec = now;
+                meter->clocks[cpu].sum += (float)share;
+                meter->clocks[cpu].n++;
+        }
+}
+
+static double clock_of(const CoreClock *clock)
+{
+        if (clock->n > 0)
+                return (double)clock->sum / clock->n;
+        return clock->last > 0 ? (double)clock->last : 1;
+}
+
+double work_meter_rate(const WorkMeter *meter, const Topology *topology, const Snapshot *snapshot)
+{
+        double work = 0;
+
+        if (meter->unit == WORK_SWITCHES)
+                return snapshot->switches_per_sec / WORK_SWITCHES_EACH;
+        for (int i = 0; i < topology->n_cores; i++)
+                work += busy_of(topology, snapshot, i) *
+                        clock_of(&meter->clocks[first_cpu(topology, i)]);
+        return work;
+}
+
+void work_meter_begin(WorkMeter *meter)
+{
+        for (int cpu = 0; cpu < CPUSET_MAX; cpu++) {
+                CoreClock *clock = &meter->clocks[cpu];
+
+                if (clock->n > 0)
+                        *clock = (CoreClock){ .last = clock->sum / (float)clock->n };
+        }
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The work that the machine does, for evaluators.
+ *
+ *  1. Busy time of all cores, each second counted by the clock that the core had: seconds of the
+ *     fastest CPU at its highest clock.
+ *  2. Where cpufreq does not say the clock, context switches, because busy time without a clock is
+ *     not work: parking changes clocks.
+ *
+ * Instructions are not among them. The kernel reads a counter of another CPU by interrupting that
+ * CPU, which wakes it. A BPF program could only copy the counter at each sleep of each CPU.
+ */
+#ifndef IDLED_WORK_METER_H
+#define IDLED_WORK_METER_H
+
+#include "evaluate/work-unit.h"
+#include "model/snapshot.h"
+#include "model/topology.h"
+
+/* What is known of a core's clock, at the number of its first CPU. */
+typedef struct CoreClock {
+        float sum;  /* of the shares of the highest clock that were read, since begin() */
+        unsigned n; /* of these */
+        float last; /* their mean before begin(); 0: none was ever read */
+} CoreClock;
+
+typedef struct WorkMeter {
+        WorkUnit unit;
+        CoreClock clocks[CPUSET_MAX];
+        uint64_t read_usec; /* when clocks were read last */
+} WorkMeter;
+
+/* Finds out the unit; true if it is another than before. */
+bool work_meter_choose(WorkMeter *meter, int root, const Topology *topology);
+
+/* Reads the clocks of the cores that were busy in the snapshot's interval, and has them count for
+ * the mean. Unless a `block` is measured they are not read more often than each ten seconds. */
+void work_meter_read(WorkMeter *meter, int root, const Topology *topology, const Snapshot *snapshot,
+                     bool block);
+
+/* Work per second in the snapshot's interval, in `unit`, by the mean clocks since begin(). */
+double work_meter_rate(const WorkMeter *meter, const Topology *topology, const Snapshot *snapshot);
+
+/* The mean of clocks begins again; until they are read, it is the last one. */
+void work_meter_begin(WorkMeter *meter);
+
+#endif
