@@ -221,7 +221,7 @@ static int cpu_open(Idle *idle, CpuIdle *cpu, int number)
         cpu->fds = g_new(StateFds, n);
         for (int s = 0; s < n; s++) {
                 cpu->fds[s].usage = keep_open(idle, directory, s, "usage");
-                cpu->fds[s].time = keep_open(idle, directory, s, "time");
+                cpu->fds[s].time = -1;
                 cpu->fds[s].disable = -1;
                 cpu->fds[s].latency_us = UINT64_MAX;
         }
@@ -291,6 +291,10 @@ static int cpu_read(Idle *idle, CpuIdle *cpu, int number)
                 if (!first && cpu->last.usage[s] == before)
                         continue;
                 woke = true;
+                /* Not in the first reading: each reading needs `usage` of all states, while the
+                 * `time` of many states never changes. */
+                if (!first && cpu->fds[s].time < 0)
+                        cpu->fds[s].time = keep_open(idle, cpu->directory, s, "time");
                 r = counter_read(cpu, cpu->fds[s].time, s, "time", &cpu->last.time_usec[s]);
                 if (r < 0)
                         return r;
