@@ -289,6 +289,40 @@ static void wait_parked(World *world, const char *busy)
         ck_assert_uint_eq(world->n_changes, changes + 1);
 }
 
+/* Calls the policy with the snapshot that it knows, as the manager does when CPUs become unsafe. */
+static void call_again(World *world)
+{
+        PolicyInput input = { .topology = world->topology,
+                              .snapshot = world->snapshot,
+                              .allowed = &world->allowed,
+                              .options = world->options };
+
+        wish_init(&world->wish);
+        world->policy->decide(world->state, &input, &world->wish);
+        world->allowed = world->topology->online;
+        cpuset_and(&world->allowed, &world->wish.allowed);
+}
+
+/* Waiting counts once, and what called for cores does not count for those that it got. */
+START_TEST(begins_again)
+{
+        const Interval waits = { 1000000, "0=0.85", 2, 0.9, false },
+                       after = { 250000, "0=0.85,1=0.85", 3, 0.4, false };
+        g_autoptr(Topology) topology = grid_build(&eight);
+        g_autoptr(World) world = world_new(&idled_policy, topology);
+
+        world_set(world, "MaxWait", "1s");
+        world_rest(world);
+        pass(world, &waits);
+        call_again(world);
+        ck_assert_int_eq(world_cores(world), 1);
+        pass(world, &waits);
+        ck_assert_int_eq(world_cores(world), 2);
+        pass(world, &after);
+        ck_assert_int_eq(world_cores(world), 2);
+}
+END_TEST
+
 /* The trigger fires for a load that then needs no more than it had: from then on the policy takes a
  * second reading, until the load has needed more. */
 START_TEST(learns_of_false_alarms)
@@ -424,6 +458,7 @@ int main(void)
         tcase_add_loop_test(tcase, crowds, 0, 20);
         tcase_add_loop_test(tcase, short_periods, 0, G_N_ELEMENTS(short_cases));
         tcase_add_loop_test(tcase, lone_thread, 0, G_N_ELEMENTS(lone_cases));
+        tcase_add_test(tcase, begins_again);
         tcase_add_test(tcase, learns_of_false_alarms);
         tcase_add_test(tcase, learns_of_lasting_alarms);
         tcase_add_test(tcase, learns_with_a_short_dwell);

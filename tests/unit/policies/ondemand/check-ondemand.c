@@ -318,6 +318,16 @@ START_TEST(patience)
         ck_assert_msg(all <= 6, "%u changes in 60 bursts", all);
         world_rest(world);
         expect("rests in the end", world, "0");
+        for (int i = 0; i < 5; i++)
+                world_decide(world, 60000000);
+        world_put(world, "0=1");
+        world->snapshot->running = 8;
+        world_decide(world, 250000);
+        world_put(world, "0=0");
+        world->snapshot->running = 0;
+        for (int i = 0; i < 4 * 10; i++)
+                world_decide(world, 250000);
+        expect("parks after Dwell again", world, "0");
 }
 END_TEST
 
