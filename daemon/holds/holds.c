@@ -6,8 +6,12 @@
  * reading end hangs up. A process that a hold is bound to is watched by its pidfd (holder.c).
  * Policies see an array without gaps, so that a thousand holds are one loop; what ends is replaced
  * in it by the last one.
+ *
+ * No event reports that a process may run on other CPUs. They are read when the machine is read for
+ * another reason, which may be rare. While they matter to a hold, a timer bounds the time between
+ * readings. It has much slack, and each reading postpones it.
  */
-#include "holds/holds-parts.h"
+#include "holds/holds.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,9 +20,39 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "holds/holder.h"
 
 /* After this many holds their memory is worth returning to the kernel. */
 #define MANY_HOLDS 64
+
+/* How often it is looked where processes may run at most, and what that may cost. */
+#define FOLLOW_SOON_USEC   G_USEC_PER_SEC
+#define FOLLOW_COST_FACTOR 100
+
+struct Holds {
+        sd_event *event;
+        CpuSet online;
+        GArray *list;      /* of Hold */
+        GPtrArray *held;   /* of Held, the same index */
+        GHashTable *by_id; /* &held->id -> Held */
+        Holders *holders;
+        uint64_t last_id;
+        guint most; /* at once, since there were none */
+        bool again; /* look where processes may run at the next occasion */
+        uint64_t followed_usec, cost_usec;
+        uint64_t late_usec; /* the longest time without a reading */
+        sd_event_source *late;
+        unsigned n_deferring; /* until it is none `changed` waits; */
+        bool untold;          /* and must be called then */
+        void (*changed)(void *userdata);
+        void *userdata;
+};
+
+/* What policies see of it. */
+static Hold *held_hold(const Held *held)
+{
+        return &g_array_index(held->holds->list, Hold, held->index);
+}
 
 const Held *holds_find(const Holds *holds, uint64_t id)
 {
@@ -83,7 +117,8 @@ static void shrink(Holds *holds)
         memory_settle();
 }
 
-void holds_tell(Holds *holds)
+/* Calls `changed`, or has it wait. */
+static void report_change(Holds *holds)
 {
         holds->untold = holds->n_deferring > 0;
         if (!holds->untold)
@@ -94,7 +129,125 @@ void holds_defer(Holds *holds, bool on)
 {
         holds->n_deferring += on ? 1 : -1u;
         if (holds->untold)
-                holds_tell(holds);
+                report_change(holds);
+}
+
+static uint64_t now(void)
+{
+        return (uint64_t)g_get_monotonic_time();
+}
+
+/* The CPUs that a hold is about now, by what was read last. */
+static CpuSet cpus_of(const Holds *holds, const Held *held)
+{
+        CpuSet cpus = holds->online;
+
+        if (held->named)
+                cpuset_and(&cpus, held->named);
+        else if (held->holder)
+                cpuset_and(&cpus, &held->holder->cpus);
+        return cpus;
+}
+
+/* Gives every hold those CPUs. True if one is about others than before. */
+static bool update_cpus(Holds *holds)
+{
+        bool moved = false;
+
+        for (guint i = 0; i < holds->held->len; i++) {
+                Held *held = g_ptr_array_index(holds->held, i);
+                Hold *hold = held_hold(held);
+                CpuSet cpus = cpus_of(holds, held);
+
+                if (cpuset_equal(&cpus, &hold->cpus))
+                        continue;
+                hold->cpus = cpus;
+                held->n_moves++;
+                moved = true;
+        }
+        return moved;
+}
+
+/* True if where the hold's process may run can change, and matters. */
+static bool is_followed(const Held *held)
+{
+        const Hold *hold = held_hold(held);
+
+        return held->holder && held->holder->alive && !held->named &&
+               (hold->latency_us >= 0 || hold->min_khz > 0);
+}
+
+/* Sets the timer, if there is a process to check. */
+static void follow_later(Holds *holds)
+{
+        uint64_t wait = MAX(holds->late_usec, FOLLOW_COST_FACTOR * holds->cost_usec);
+        bool followed = false;
+        int r = 0;
+
+        for (guint i = 0; i < holds->held->len && !followed; i++)
+                followed = is_followed(holds_nth(holds, i));
+        if (followed)
+                r = sd_event_source_set_time_relative(holds->late, wait);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(holds->late,
+                                                followed ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
+        if (r < 0)
+                log_error_errno(r, "Failed to follow the CPUs of processes with holds: %m");
+}
+
+/* Takes note of a hold that may need the timer. */
+static void follow_new(const Held *held)
+{
+        Holds *holds = held->holds;
+
+        if (is_followed(held) && sd_event_source_get_enabled(holds->late, NULL) == 0)
+                follow_later(holds);
+}
+
+static int on_late(sd_event_source *source, uint64_t usec, void *userdata)
+{
+        Holds *holds = userdata;
+        CpuSet online = holds->online;
+
+        holds->again = true;
+        if (holds_follow(holds, &online, now()))
+                report_change(holds);
+        return 0;
+}
+
+/* Makes the timer for looking at processes, off. */
+static void make_timer(Holds *holds)
+{
+        int r = sd_event_add_time(holds->event, &holds->late, CLOCK_MONOTONIC, 0,
+                                  holds->late_usec / 2, on_late, holds);
+
+        if (r >= 0)
+                r = sd_event_source_set_enabled(holds->late, SD_EVENT_OFF);
+        if (r < 0)
+                log_error_errno(r, "Failed to create a timer for processes with holds: %m");
+}
+
+bool holds_follow(Holds *holds, const CpuSet *online, uint64_t now_usec)
+{
+        uint64_t wait = MAX(FOLLOW_SOON_USEC, FOLLOW_COST_FACTOR * holds->cost_usec);
+        bool others = !cpuset_equal(online, &holds->online);
+
+        if (holds->held->len == 0 && !others)
+                return false;
+        if (!others && !holds->again && now_usec - holds->followed_usec < wait)
+                return false;
+        holds->again = false;
+        holds->online = *online;
+        holds->followed_usec = now_usec;
+        holders_follow(holds->holders, online);
+        holds->cost_usec = now() - now_usec;
+        follow_later(holds);
+        return update_cpus(holds);
+}
+
+void holds_look_again(Holds *holds)
+{
+        holds->again = true;
 }
 
 /* Takes the hold out; what it asked for is asked for no longer. */
@@ -117,7 +270,7 @@ static void finish(Held *held, bool tell)
         Holds *holds = held->holds;
 
         take_out(held);
-        holds_tell(holds);
+        report_change(holds);
         if (tell && held->ended)
                 held->ended(held, held->userdata);
         held_free(held);
@@ -183,7 +336,7 @@ Holds *holds_new(sd_event *event, int root, const CpuSet *online, uint64_t follo
         holds->holders = holders_new(event, root, on_process_end, holds);
         holds->changed = changed;
         holds->userdata = userdata;
-        holds_make_timer(holds);
+        make_timer(holds);
         return holds;
 }
 
@@ -227,7 +380,7 @@ static void put_in(Held *held, const HoldRequest *request)
         Hold hold = {
                 .reason = held->reason,
                 .profile = held->profile,
-                .cpus = holds_cpus_of(holds, held),
+                .cpus = cpus_of(holds, held),
                 .latency_us = request->latency_us,
                 .global = request->global,
                 .min_khz = request->min_khz,
@@ -241,7 +394,7 @@ static void put_in(Held *held, const HoldRequest *request)
         g_ptr_array_add(holds->held, held);
         holds->most = MAX(holds->most, holds->held->len);
         g_hash_table_insert(holds->by_id, &held->id, held);
-        holds_follow_new(held);
+        follow_new(held);
 }
 
 static Held *held_new(Holds *holds, const HoldRequest *request)
@@ -286,12 +439,12 @@ int holds_add(Holds *holds, const HoldRequest *request, int *ret_fd, uint64_t *r
         }
         put_in(held, request);
         if (moved)
-                holds_update_cpus(holds);
+                update_cpus(holds);
         log_debug("Hold %" G_GUINT64_FORMAT " of %s: %s", held->id, held->owner, held->reason);
         if (ret_fd)
                 *ret_fd = fd;
         *ret_id = held->id;
-        holds_tell(holds);
+        report_change(holds);
         return 0;
 }
 

@@ -107,11 +107,6 @@ bool request_has_any(const Request *request);
 bool speed_parse(const char *text, Speed *ret_speed);
 bool bias_parse(const char *text, uint32_t *ret_bias);
 
-/* Brings the band up to date with the load of a new snapshot; true if it will stay what it is as
- * long as the load does. */
-bool band_update(Band *band, const FreqPolicy *policy, const Snapshot *snapshot,
-                 const CpufreqOptions *options);
-
 /* The request for a frequency policy, given what it offers. */
 Choices choose(const CpufreqOptions *options, const FreqPolicy *policy, bool on_battery,
                BandKind band);
