@@ -6,6 +6,9 @@
  * (nohz_balancer_kick() in kernel/sched/fair.c). An interval of many ticks meets every tick or none
  * of them, by chance: a sample that lasts 0.3 ms wakes another CPU each time, or never. So once a
  * sample met a tick, the next ones begin right behind where that tick was.
+ *
+ * Not every tick is seen: the coarse clock advances at a tick only if one of its own steps lies
+ * between the beginning of the sample and the tick. Seen on 6.12; there chance still decides.
  */
 #ifndef IDLED_PACE_H
 #define IDLED_PACE_H
