@@ -50,7 +50,6 @@ EXPECTED = """
     {vendordir}/profiles/performance.conf
     {vendordir}/profiles/power-saver.conf
     {unitdir}/idled.service
-    {unitdir}/idled-advise.service
     {prefix}/lib/sysusers.d/idled-metrics.conf
     {unitdir}/idled-metrics.socket
     {unitdir}/idled-metrics@.service

@@ -81,22 +81,6 @@ class Advice(lab.IdledTest, KernelTest):
                     most = 2.5 if "ladder" in best + name else 1.25
                     self.assertTrue(1 / most <= factor <= most, factor)
 
-    def test_service(self):
-        """IdleGovernor=auto becomes what is advised, on request and no earlier. With short sleeps ladder needs 12 %
-        more, as predicted; 3 % as drawn."""
-        self.write("/root/machine.conf", "[Power]\nDescription=the module\n\n[States]\nC0=90\nC1=64\nC3=40\nC6=20\n")
-        self.guest.run("install -D -m 644 /root/machine.conf /etc/idled/power/machine.conf")
-        self.configure("[Daemon]\nPolicies=cstates\n", {"cstates": "IdleGovernor=auto\n"})
-        self.guest.run(f"systemctl stop idled; echo ladder >{CPU}/cpuidle/current_governor; systemctl start idled")
-        self.addCleanup(self.guest.run, f"echo menu >{CPU}/cpuidle/current_governor", check=False)
-        with self.unit("load", LOADS["short"]):
-            self.assertEqual(self.current(), "ladder")
-            self.guest.run("systemctl start idled-advise")
-            print(self.guest.read("journalctl -b --no-pager -o cat -u idled-advise"))
-            self.assertEqual(self.current(), "menu")
-        self.guest.run("systemctl restart idled")
-        self.assertEqual(self.current(), "ladder")
-
     def test_short_sleeps(self):
         self.check("short")
 
