@@ -86,6 +86,41 @@ class Causes(SleepsTest):
         self.assertTrue(0.9 * woken <= found <= woken + 1, answer["causes"])
         self.assertTrue(rows, "powertop does not see the timer")
 
+    def test_device_interrupts_have_names(self):
+        """Each access to a file of /share is an interrupt of its virtio device; the kernel counts them, also
+        those that find the CPU awake, which end no sleep."""
+        number, name = self.guest.read(
+            "grep -x virtio.-requests /sys/kernel/irq/*/actions | sed 's,.*irq/\\([0-9]*\\)/.*:,\\1 ,'").split()
+        affinity = f"/proc/irq/{number}/smp_affinity_list"
+        self.addCleanup(self.guest.run, f"echo {self.guest.read(f'cat {affinity}')} >{affinity}")
+        count = f"grep \"^ *{number}:\" /proc/interrupts >>/run/interrupts"
+        self.write("/root/look", f"exec 3<> <(:)\nfor i in {{1..300}}; do read -rt 0.0213 -u 3; [ -e /share/no$i ]; done")
+        self.guest.run(f"echo {TARGET} >{affinity}; [ -e /share/no ]; rm -f /run/interrupts")
+        answer = self.measure(f"{count}; taskset -c 0 bash /root/look; {count}")
+        self.assert_sums(answer)
+        before, after = (int(line.split()[1 + TARGET])
+                         for line in self.guest.read("cat /run/interrupts").split("\n"))
+        found = self.causes(answer, lambda c: c["kind"] == "irq" and c["irq"] == int(number)
+                            and c["cause"].endswith(name))
+        print(f"{name}: {found} of {after - before} interrupts found")
+        self.assertGreaterEqual(after - before, 300)
+        self.assertTrue(0.9 * (after - before) <= found <= after - before, answer["causes"])
+
+    def test_wakeups_from_other_cpus_have_the_task(self):
+        """A line in a pipe from CPU 0 wakes up the task that reads it; the kernel sends an interrupt. A few
+        find the CPU awake."""
+        self.write("/root/reader", "while read -r line; do :; done </run/lines")
+        self.write("/root/writer", "exec 3<> <(:) 4>/run/lines\n"
+                                   "for i in {1..300}; do read -rt 0.0213 -u 3; echo >&4; done")
+        self.guest.run("rm -f /run/lines; mkfifo /run/lines; "
+                       f"systemd-run -q --unit=reader taskset -c {TARGET} bash /root/reader")
+        answer = self.measure("taskset -c 0 bash /root/writer")
+        self.assert_sums(answer)
+        found = self.causes(answer, lambda c: c["kind"] == "task" and c["task"] == "bash"
+                            and c["unit"] == "reader.service")
+        print(f"{found} of 300 wake-ups by a pipe found")
+        self.assertTrue(270 <= found <= 301, answer["causes"])  # the end of the pipe is one as well
+
     def test_hardly_anything_is_unknown(self):
         answer, _, _ = self.injected("timer", 300, 10000)
         unknown = self.causes(answer, lambda c: c["kind"] == "unknown")
