@@ -6,62 +6,98 @@
 
 #include <glib.h>
 #include <stdbool.h>
+#include <sys/socket.h>
 #include <time.h>
 
-static uint64_t usec_of(const struct timespec *time)
+#include "base/file.h"
+
+/* Timeouts to find the ticks with. Each ends with a tick, and a little later on a busy machine. */
+#define TIMEOUTS 4
+
+/* In shorter intervals a sample would be late by too much of one. */
+#define TICKS_LEAST 10
+
+static uint64_t nsec_of(const struct timespec *time)
 {
-        return (uint64_t)time->tv_sec * G_USEC_PER_SEC + (uint64_t)time->tv_nsec / 1000;
+        return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_nsec;
 }
 
-/* The coarse clock moves with ticks. */
-static uint64_t last_tick(void)
+static uint64_t now_nsec(void)
 {
         struct timespec time = { 0 };
 
-        clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
-        return usec_of(&time);
+        clock_gettime(CLOCK_MONOTONIC, &time);
+        return nsec_of(&time);
 }
 
-void pace_begin(Pace *pace, uint64_t interval_usec, uint64_t first_usec)
+/* Waits until a tick has passed. */
+static bool wait_for_tick(int socket)
 {
-        struct timespec tick = { 0 };
+        char nothing;
 
-        clock_getres(CLOCK_MONOTONIC_COARSE, &tick);
+        return recv(socket, &nothing, sizeof(nothing), 0) < 0;
+}
+
+/* How long after a multiple of `tick_nsec` ticks are over, by the earliest of some. False: there
+ * are no sockets. */
+static bool find_phase(uint64_t tick_nsec, uint64_t *ret_phase_nsec)
+{
+        const struct timeval least = { .tv_usec = 1 };
+        int pair[2] = { -1, -1 };
+        int64_t earliest = 0;
+        uint64_t first = 0;
+        bool found = false;
+
+        if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair) < 0)
+                return false;
+        if (setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &least, sizeof(least)) == 0)
+                for (int i = 0; i < TIMEOUTS && wait_for_tick(pair[0]); i++) {
+                        int64_t later;
+
+                        if (!found)
+                                first = now_nsec();
+                        found = true;
+                        later = (int64_t)((now_nsec() - first) % tick_nsec);
+                        if (later > (int64_t)tick_nsec / 2)
+                                later -= (int64_t)tick_nsec;
+                        earliest = MIN(earliest, later);
+                }
+        fd_close(&pair[0]);
+        fd_close(&pair[1]);
+        *ret_phase_nsec = (uint64_t)((int64_t)(first % tick_nsec + tick_nsec) + earliest) %
+                          tick_nsec;
+        return found;
+}
+
+void pace_begin(Pace *pace, uint64_t interval_usec, uint64_t first_usec, uint64_t slack_nsec)
+{
+        uint64_t now_usec = now_nsec() / 1000;
+        struct timespec resolution = { 0 };
+
         *pace = (Pace){ .interval_usec = interval_usec,
-                        .next_usec = (uint64_t)g_get_monotonic_time() + first_usec,
-                        .tick_usec = usec_of(&tick) };
-}
-
-void pace_awake(Pace *pace)
-{
-        pace->awake_usec = (uint64_t)g_get_monotonic_time();
-        pace->ticked_usec = last_tick();
-        pace->met_usec = 0;
-}
-
-void pace_look(Pace *pace)
-{
-        pace_see(pace, (uint64_t)g_get_monotonic_time(), last_tick());
+                        .planned_usec = now_usec + first_usec,
+                        .slack_nsec = slack_nsec };
+        clock_getres(CLOCK_MONOTONIC_COARSE, &resolution); /* that clock moves with ticks */
+        if (nsec_of(&resolution) * TICKS_LEAST <= interval_usec * 1000 &&
+            find_phase(MAX(nsec_of(&resolution), 1), &pace->phase_nsec))
+                pace->tick_nsec = MAX(nsec_of(&resolution), 1);
+        pace_plan(pace, now_usec);
 }
 
 void pace_done(Pace *pace)
 {
-        pace_look(pace);
-        pace_advance(pace, (uint64_t)g_get_monotonic_time());
+        pace->planned_usec += pace->interval_usec;
+        pace_plan(pace, now_nsec() / 1000);
 }
 
-void pace_see(Pace *pace, uint64_t now_usec, uint64_t ticked_usec)
+void pace_plan(Pace *pace, uint64_t now_usec)
 {
-        if (pace->met_usec == 0 && ticked_usec > pace->ticked_usec)
-                pace->met_usec = now_usec - pace->awake_usec;
-}
+        uint64_t due;
 
-void pace_advance(Pace *pace, uint64_t now_usec)
-{
-        bool fits = now_usec - pace->awake_usec < pace->tick_usec;
-
-        pace->next_usec += pace->interval_usec;
-        if (fits && pace->met_usec > 0)
-                pace->next_usec += pace->met_usec + pace->tick_usec / 32;
-        pace->next_usec = MAX(pace->next_usec, now_usec);
+        pace->planned_usec = MAX(pace->planned_usec, now_usec);
+        due = pace->planned_usec * 1000 + pace->slack_nsec;
+        if (pace->tick_nsec > 0)
+                due += (pace->phase_nsec + pace->tick_nsec - due % pace->tick_nsec) %
+                       pace->tick_nsec;
+        pace->next_usec = (due - pace->slack_nsec + 999) / 1000;
 }

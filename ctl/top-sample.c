@@ -189,18 +189,15 @@ int top_sample(Top *top)
 
         if (r < 0)
                 return r;
-        pace_look(&top->pace);
         top_follow(top->watch, top->cpus);
         read_frequencies(top);
         read_slow(top);
-        pace_look(&top->pace);
         for (int p = 0; top->table && p < top->watch->topology->n_packages; p++)
                 top->estimated_watts[p] = estimate_package_watts(top->table, top->watch, p);
         input.parked_known = top->parked_known;
         input.celsius = top->celsius;
         input.estimated_watts = top->table ? top->estimated_watts : NULL;
         top_make(&input, top->by, top->rows);
-        pace_look(&top->pace);
         return 0;
 }
 

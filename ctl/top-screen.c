@@ -289,12 +289,11 @@ int top_live(Top *top, const char *columns, uint64_t interval_usec, uint64_t cou
                 return complain("failed to read the terminal: %s", g_strerror(-r));
         if (columns)
                 live.columns = top_columns_parse(top->watch, columns, &unknown);
-        pace_begin(pace, interval_usec, MIN(interval_usec, FIRST_USEC));
+        pace_begin(pace, interval_usec, MIN(interval_usec, FIRST_USEC), SLACK_NSEC);
         for (uint64_t n = 0; !live.over && (count == 0 || n < count); n++) {
                 wait_until(&live, pace->next_usec);
                 if (live.over)
                         break;
-                pace_awake(pace);
                 r = top_sample(top);
                 if (r < 0)
                         break;

@@ -216,7 +216,7 @@ static int print_samples(Top *top, uint64_t interval_usec)
         Pace *pace = &top->pace;
         sigset_t signals;
 
-        pace_begin(pace, interval_usec, interval_usec);
+        pace_begin(pace, interval_usec, interval_usec, SLACK_NSEC);
         sigemptyset(&signals);
         sigaddset(&signals, SIGINT);
         sigaddset(&signals, SIGTERM);
@@ -227,7 +227,6 @@ static int print_samples(Top *top, uint64_t interval_usec)
 
                 if (!wait_until(pace->next_usec, &signals))
                         return EXIT_FINE;
-                pace_awake(pace);
                 r = top_sample(top);
                 if (r < 0)
                         return complain("failed to read the CPUs again: %s", g_strerror(-r));
