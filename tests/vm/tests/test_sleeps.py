@@ -86,6 +86,11 @@ class Causes(SleepsTest):
         self.assertTrue(0.9 * woken <= found <= woken + 1, answer["causes"])
         self.assertTrue(rows, "powertop does not see the timer")
 
+    @staticmethod
+    def share():
+        """The least part of the injected events that ends a sleep. On a busy host some find the CPU awake."""
+        return 0.9 if lab.settings.icount is None else 0.99
+
     def test_device_interrupts_have_names(self):
         """Each access to a file of /share is an interrupt of its virtio device; the kernel counts them, also
         those that find the CPU awake, which end no sleep."""
@@ -104,11 +109,10 @@ class Causes(SleepsTest):
                             and c["cause"].endswith(name))
         print(f"{name}: {found} of {after - before} interrupts found")
         self.assertGreaterEqual(after - before, 300)
-        self.assertTrue(0.9 * (after - before) <= found <= after - before, answer["causes"])
+        self.assertTrue(self.share() * (after - before) <= found <= after - before, answer["causes"])
 
     def test_wakeups_from_other_cpus_have_the_task(self):
-        """A line in a pipe from CPU 0 wakes up the task that reads it; the kernel sends an interrupt. A few
-        find the CPU awake."""
+        """A line in a pipe from CPU 0 wakes up the task that reads it; the kernel sends an interrupt."""
         self.write("/root/reader", "while read -r line; do :; done </run/lines")
         self.write("/root/writer", "exec 3<> <(:) 4>/run/lines\n"
                                    "for i in {1..300}; do read -rt 0.0213 -u 3; echo >&4; done")
@@ -119,7 +123,7 @@ class Causes(SleepsTest):
         found = self.causes(answer, lambda c: c["kind"] == "task" and c["task"] == "bash"
                             and c["unit"] == "reader.service")
         print(f"{found} of 300 wake-ups by a pipe found")
-        self.assertTrue(270 <= found <= 301, answer["causes"])  # the end of the pipe is one as well
+        self.assertTrue(self.share() * 300 <= found <= 303, answer["causes"])  # the pipe also opens and ends
 
     def test_hardly_anything_is_unknown(self):
         answer, _, _ = self.injected("timer", 300, 10000)
