@@ -698,6 +698,7 @@ static json_object *advise_recorded(Ctl *ctl, int *ret_status)
         ctl->args = recorded;
         ctl->n_args = 1;
         *ret_status = record(path, ctl->advise_record);
+        client_forget(ctl->client);
         if (*ret_status == EXIT_FINE)
                 answer = advise(ctl, ret_status);
         ctl->n_args = 0;
@@ -706,9 +707,11 @@ static json_object *advise_recorded(Ctl *ctl, int *ret_status)
 
 json_object *advise_ask(Ctl *ctl, int *ret_status)
 {
-        json_object *answer = ctl->advise_record ? advise_recorded(ctl, ret_status)
-                                                 : advise(ctl, ret_status);
+        json_object *answer;
 
+        /* The bus closes connections that say nothing within 30 s, and recording takes longer. */
+        client_manager(ctl->client);
+        answer = ctl->advise_record ? advise_recorded(ctl, ret_status) : advise(ctl, ret_status);
         if (answer && (apply || save))
                 *ret_status = carry_out(ctl, answer);
         return answer;

@@ -27,12 +27,14 @@ class Advise(TestCase):
                 file.write(text + '\n')
         self.write_config('policies/cstates.conf.d/10-auto.conf', '[Policy]\nIdleGovernor=auto\n')
 
+    def command(self, *arguments):
+        return [os.environ['IDLECTL'], 'advise', '--bus-address', self.bus.address, '--root', self.root,
+                '--config-dir', self.config, '--vendor-dir', '/nonexistent', '--policy-dir',
+                os.environ['IDLED_POLICIES'], *arguments]
+
     def run_advise(self, *arguments, trace='idle.csv.xz', table=TABLE):
-        return subprocess.run(
-            [os.environ['IDLECTL'], 'advise', '--bus-address', self.bus.address, '--root', self.root,
-             '--config-dir', self.config, '--vendor-dir', '/nonexistent', '--policy-dir',
-             os.environ['IDLED_POLICIES'], '--table', table, *arguments, os.path.join(TRACES, trace)],
-            capture_output=True, text=True, timeout=TIMEOUT, check=False)
+        return subprocess.run(self.command('--table', table, *arguments, os.path.join(TRACES, trace)),
+                              capture_output=True, text=True, timeout=TIMEOUT, check=False)
 
     def advise(self, *arguments, **more):
         result = self.run_advise('--json', *arguments, **more)
@@ -49,6 +51,12 @@ class Advise(TestCase):
     def current(self):
         with open(os.path.join(self.root, GOVERNORS, 'current_governor'), encoding='ascii') as file:
             return file.read().strip()
+
+    def clients(self):
+        """The processes that have said hello to the bus."""
+        bus = self.connection.get_object('org.freedesktop.DBus', '/org/freedesktop/DBus')
+        names = [name for name in bus.ListNames() if name.startswith(':')]
+        return [bus.GetConnectionUnixProcessID(name) for name in names]
 
     def reasons(self):
         return [(str(r['because']), str(r['option'])) for r in self.call('Explain')[0]['reasons']]
@@ -99,6 +107,22 @@ class Advise(TestCase):
             text = file.read()
         self.assertIn(f'IdleGovernor={governor}\n', text)
         self.assertNotIn('DeepestState', text)
+
+    def test_long_wait(self):
+        """The bus closes connections without a hello after 30 s, and a recording takes longer. So idlectl says
+        hello before it reads a trace; here, one that does not come."""
+        fifo = os.path.join(self.root, 'trace')
+        os.mkfifo(fifo)
+        self.start()
+        program = subprocess.Popen(self.command('--apply', '--table', TABLE, fifo), stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        self.addCleanup(program.stdout.close)
+        self.addCleanup(program.stderr.close)
+        try:
+            wait_until(lambda: program.pid in self.clients(), 'the client on the bus')
+        finally:
+            program.kill()
+            program.wait()
 
     def test_without_daemon(self):
         """It says that nothing was applied, and still what to write."""
