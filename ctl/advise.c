@@ -33,12 +33,14 @@
 #define CANDIDATES_MAX 6
 #define HISTORY_DRAW   "fourth" /* of which more limits are right than of "weight" */
 #define SECTION        "cstates"
+#define ADVISED        "IdleGovernorAdvised" /* IdleGovernor=auto uses it */
 
-static bool apply, save; /* --apply, --save */
+static bool apply, save, by_auto; /* --apply, --save, --auto */
 
-/* The options of cstates that advice is about. */
+/* The options of cstates that advice is about. With IdleGovernor=auto, the last instead of the
+ * first. */
 static const char *const advised[] = { "IdleGovernor", "DeepestState", "UtilizationAware",
-                                       "History", "HistoryDraw" };
+                                       "History",      "HistoryDraw",  ADVISED };
 
 /* One governor of the kernel, and by which model it is replayed. */
 typedef struct Candidate {
@@ -98,6 +100,12 @@ static int take_save(Ctl *ctl, const char *text)
         return EXIT_FINE;
 }
 
+static int take_auto(Ctl *ctl, const char *text)
+{
+        by_auto = apply = true;
+        return EXIT_FINE;
+}
+
 const VerbOption advise_options[] = {
         { "table", "FILE", "the idle states; this: those of this machine", take_table },
         { "power", "NAME", "the power table, for the states of this machine", options_take_power },
@@ -106,11 +114,14 @@ const VerbOption advise_options[] = {
         { "apply", NULL, "set the options of cstates to the best, until idled ends", take_apply },
         { "save", NULL, "write the best into a drop-in that outlives idled, and reload",
           take_save },
+        { "auto", NULL, "as --apply if IdleGovernor=auto, otherwise do nothing", take_auto },
         { 0 },
 };
 
 int advise_check(const Ctl *ctl, const Verb *verb)
 {
+        if (by_auto && save)
+                return complain_usage(verb, "advise: --auto and --save exclude each other");
         if ((ctl->n_args > 0) == (ctl->advise_record != NULL))
                 return complain_usage(verb, "advise: expected either traces or --record");
         for (int i = 0; i < ctl->n_args; i++)
@@ -497,20 +508,44 @@ static int deepest_now(const Ctl *ctl, const StateTable *table)
         return fits;
 }
 
-/* True if this option of cstates is "yes" in the running idled. */
-static bool is_on(Ctl *ctl, const char *key)
+/* This option of cstates in the running idled, as a new object. NULL if idled or cstates does not
+ * run. */
+static json_object *setting_now(const Ctl *ctl, const char *key)
 {
         g_autoptr(json_object) settings = NULL;
         g_autofree char *error = NULL;
         json_object *row;
 
         if (client_call(ctl->client, "GetSettings", NULL, &settings, &error) < 0)
-                return false;
+                return NULL;
         JSON_FOREACH(row, settings)
                 if (g_str_equal(json_text(row, "section"), SECTION) &&
                     g_str_equal(json_text(row, "key"), key))
-                        return g_str_equal(json_text(row, "value"), "yes");
-        return false;
+                        return json_object_get(row);
+        return NULL;
+}
+
+/* Its value, as a new string. */
+static char *option_now(const Ctl *ctl, const char *key)
+{
+        g_autoptr(json_object) setting = setting_now(ctl, key);
+
+        return setting ? g_strdup(json_text(setting, "value")) : NULL;
+}
+
+/* True if the configuration limits idle states, which a service must not lift. */
+static bool is_limited(const Ctl *ctl)
+{
+        g_autoptr(json_object) setting = setting_now(ctl, "DeepestState");
+
+        return *json_text(setting, "value") && !json_true(setting, "runtime");
+}
+
+static bool is_now(const Ctl *ctl, const char *key, const char *value)
+{
+        g_autofree char *now = option_now(ctl, key);
+
+        return g_strcmp0(now, value) == 0;
 }
 
 /* `here`: the periods are this machine's. If they may be another's, a governor without a model is
@@ -527,8 +562,8 @@ static void find_present(Ctl *ctl, const StateTable *table, bool here, Present *
         };
         if (!here || !client_manager(ctl->client))
                 return;
-        ret_present->by_utilisation = is_on(ctl, "UtilizationAware");
-        ret_present->by_history = is_on(ctl, "History");
+        ret_present->by_utilisation = is_now(ctl, "UtilizationAware", "yes");
+        ret_present->by_history = is_now(ctl, "History", "yes");
 }
 
 /* The candidates of this machine and their models. NULL after a message. */
@@ -579,7 +614,7 @@ static json_object *advise(Ctl *ctl, int *ret_status)
         *ret_status = EXIT_FAILED;
         if (replay_table(ctl, ctl->replay.table, &table) < 0)
                 return NULL;
-        if (own_table)
+        if (own_table && !(by_auto && is_limited(ctl)))
                 switch_own_on(ctl, &table);
         assumed = assume_powers(&table);
         picked = pick_candidates(ctl, here, &list);
@@ -633,7 +668,8 @@ static json_object *describe_effect(Ctl *ctl)
                         json_object *one;
 
                         if (!g_str_equal(json_text(row, "section"), SECTION) ||
-                            !g_str_equal(json_text(row, "key"), advised[i]))
+                            !g_str_equal(json_text(row, "key"), advised[i]) ||
+                            (g_str_equal(advised[i], ADVISED) && !*json_text(row, "value")))
                                 continue;
                         one = json_object_new_object();
                         json_put_text(one, "key", advised[i]);
@@ -642,6 +678,43 @@ static json_object *describe_effect(Ctl *ctl)
                         json_object_array_add(effect, one);
                 }
         return effect;
+}
+
+/* What IdleGovernor=auto then uses, and says why. */
+static char *describe_choice(const Ctl *ctl, json_object *answer)
+{
+        g_autoptr(GDateTime) now = g_date_time_new_now_local();
+        g_autofree char *date = g_date_time_format(now, "%Y-%m-%d %H:%M");
+        const char *governor = json_text(json_get(answer, "settings"), "IdleGovernor");
+        double saved = json_number(answer, "saved_percent", NAN);
+        GString *text = g_string_new(NULL);
+
+        g_string_append_printf(text, "%s: auto chose %s by the advice of %s", governor, governor,
+                               date);
+        if (saved > 0)
+                g_string_append_printf(text, ", which saves %s%.1f %% of the energy while idle",
+                                       json_true(answer, "powers_assumed") ? "~" : "", saved);
+        if (ctl->advise_usec)
+                g_string_append_printf(
+                        text, ", with wake-ups of at most %.0f us",
+                        json_number(json_get(answer, "best"), "worst_exit_latency_us", 0));
+        return g_string_free(text, FALSE);
+}
+
+/* Until idled ends. IdleGovernor=auto stays, and uses what is chosen. */
+static int apply_values(Ctl *ctl, json_object *answer, SavedValue *values, guint n)
+{
+        g_autofree char *choice = NULL;
+
+        if (!client_manager(ctl->client))
+                return complain("advise: nothing was applied: %s; use --save",
+                                client_problem(ctl->client));
+        if (is_now(ctl, "IdleGovernor", "auto")) {
+                choice = describe_choice(ctl, answer);
+                values[n - 1].value = choice;
+                return settings_set(ctl, SECTION, values + 1, n - 1);
+        }
+        return settings_set(ctl, SECTION, values, n);
 }
 
 /* Does what --apply and --save ask for. What an earlier advice set and this one does not is taken
@@ -655,9 +728,10 @@ static int carry_out(Ctl *ctl, json_object *answer)
 
         if (!json_true(answer, "change")) {
                 json_put(answer, "in_effect", describe_effect(ctl));
-                return json_get(answer, "now") ? EXIT_FINE
-                                               : complain("advise: nothing was applied: %s",
-                                                          json_text(answer, "obstacle"));
+                return by_auto || json_get(answer, "now")
+                               ? EXIT_FINE
+                               : complain("advise: nothing was applied: %s",
+                                          json_text(answer, "obstacle"));
         }
         for (size_t i = 0; i < G_N_ELEMENTS(advised); i++) {
                 json_object *value = json_get(settings, advised[i]);
@@ -666,11 +740,8 @@ static int carry_out(Ctl *ctl, json_object *answer)
         }
         if (save)
                 status = settings_save(ctl, SECTION, values, G_N_ELEMENTS(values), &path);
-        else if (client_manager(ctl->client))
-                status = settings_set(ctl, SECTION, values, G_N_ELEMENTS(values));
         else
-                status = complain("advise: nothing was applied: %s; use --save",
-                                  client_problem(ctl->client));
+                status = apply_values(ctl, answer, values, G_N_ELEMENTS(values));
         if (status != EXIT_FINE)
                 return status;
         client_forget(ctl->client);
@@ -705,12 +776,34 @@ static json_object *advise_recorded(Ctl *ctl, int *ret_status)
         return answer;
 }
 
+/* For --auto without IdleGovernor=auto, which is no error. NULL after a message if idled does not
+ * run. */
+static json_object *refuse(Ctl *ctl, const char *governor, int *ret_status)
+{
+        g_autofree char *why = governor ? g_strdup_printf("IdleGovernor is %s, not auto.", governor)
+                                        : g_strdup("The policy " SECTION " is not active.");
+        json_object *answer;
+
+        if (!client_manager(ctl->client)) {
+                *ret_status = complain("advise: %s", client_problem(ctl->client));
+                return NULL;
+        }
+        *ret_status = EXIT_FINE;
+        answer = json_object_new_object();
+        json_put_bool(answer, "change", false);
+        json_put_text(answer, "obstacle", why);
+        return answer;
+}
+
 json_object *advise_ask(Ctl *ctl, int *ret_status)
 {
+        g_autofree char *governor = by_auto ? option_now(ctl, "IdleGovernor") : NULL;
         json_object *answer;
 
         /* The bus closes connections that say nothing within 30 s, and recording takes longer. */
         client_manager(ctl->client);
+        if (by_auto && g_strcmp0(governor, "auto") != 0)
+                return refuse(ctl, governor, ret_status);
         answer = ctl->advise_record ? advise_recorded(ctl, ret_status) : advise(ctl, ret_status);
         if (answer && (apply || save))
                 *ret_status = carry_out(ctl, answer);
@@ -777,6 +870,11 @@ void advise_show(const Ctl *ctl, json_object *answer)
         const char *mark = json_true(answer, "powers_assumed") ? "~" : "";
         bool stays = !json_true(answer, "change") && json_get(answer, "now");
 
+        if (!best) {
+                screen_sentence(&ctl->screen, STYLE_PLAIN, json_text(answer, "obstacle"));
+                printf("Nothing was changed.\n");
+                return;
+        }
         show_candidates(ctl, answer);
         putchar('\n');
         screen_line(&ctl->screen, STYLE_TITLE, "%s: %s with %s as the deepest state%s%s",

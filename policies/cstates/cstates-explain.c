@@ -2,6 +2,8 @@
 /*
  * Why a CPU may sleep as deep as it may: what the last decision noted, as sentences.
  */
+#include <string.h>
+
 #include "cstates/cstates.h"
 
 typedef struct Telling {
@@ -131,12 +133,19 @@ static int tell_parts(const Telling *t, int cpu, Reason *ret_reasons)
 
 static Reason tell_governor(const CstatesOptions *options)
 {
-        bool waits = options->idle_governor == IDLE_GOVERNOR_AUTO;
+        const char *why = strchr(options->advised, ':');
 
-        return (Reason){ .because = waits ? "the kernel keeps its idle governor until idlectl "
-                                            "advise --apply chooses one"
-                                          : "a kernel idle governor is configured",
-                         .option = "IdleGovernor" };
+        if (options->idle_governor != IDLE_GOVERNOR_AUTO)
+                return (Reason){ .because = "a kernel idle governor is configured",
+                                 .option = "IdleGovernor" };
+        if (cstates_advised(options) < 0)
+                return (Reason){ .because = "the kernel keeps its idle governor until idlectl "
+                                            "advise --apply chooses one",
+                                 .option = "IdleGovernor" };
+        while (why && (*why == ':' || *why == ' '))
+                why++;
+        return (Reason){ .because = why && *why ? why : "auto uses the advised idle governor",
+                         .option = "IdleGovernorAdvised" };
 }
 
 int cstates_explain(const void *state, const PolicyInput *input, int cpu, Reason *ret_reasons)

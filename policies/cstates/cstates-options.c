@@ -2,6 +2,8 @@
 /*
  * The options of cstates. conf/policies/cstates.conf documents them.
  */
+#include <string.h>
+
 #include "cstates/cstates.h"
 
 const char *const cstates_governors[] = {
@@ -39,9 +41,28 @@ const Setting cstates_settings[] = {
         ROW("Period", SETTING_DURATION, period_usec, "1s", 100e3, 3600e6,
             .help = "How often to check CPUs, with UtilizationAware or History"),
         ROW("IdleGovernor", SETTING_CHOICE, idle_governor, "keep", .choices = cstates_governors,
-            .help = "The kernel's idle governor; keep: leave it unchanged; auto: until advised"),
+            .help = "The kernel's idle governor; keep: leave it unchanged; auto: what idlectl "
+                    "advise "
+                    "chose"),
+        ROW("IdleGovernorAdvised", SETTING_STRING, advised, "",
+            .help = "What IdleGovernor=auto uses: a governor, a colon and the reason; idlectl "
+                    "advise "
+                    "sets it"),
         { 0 },
 };
+
+/* Its part before the colon. -1 if that is no governor of the kernel. */
+int cstates_advised(const CstatesOptions *options)
+{
+        const char *text = options->advised, *colon = strchr(text, ':');
+        size_t length = colon ? (size_t)(colon - text) : strlen(text);
+
+        for (int i = IDLE_GOVERNOR_FIRST; cstates_governors[i]; i++)
+                if (strlen(cstates_governors[i]) == length &&
+                    strncmp(cstates_governors[i], text, length) == 0)
+                        return i;
+        return -1;
+}
 
 const char *cstates_check(const void *options, const char **ret_key)
 {
@@ -54,6 +75,9 @@ const char *cstates_check(const void *options, const char **ret_key)
         *ret_key = "DeepestStateBattery";
         if (!limit_is_sound(o->deepest_battery))
                 return wrong;
+        *ret_key = "IdleGovernorAdvised";
+        if (*o->advised && cstates_advised(o) < 0)
+                return "does not begin with one of the kernel's idle governors and a colon";
         *ret_key = "UtilizationRelease";
         return o->release > o->threshold ? "is greater than UtilizationThreshold" : NULL;
 }

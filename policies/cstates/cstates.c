@@ -143,6 +143,8 @@ static void note_untold(Cstates *self, const Snapshot *snapshot)
 static void cstates_decide(void *state, const PolicyInput *input, Wish *wish)
 {
         const CstatesOptions *options = input->options;
+        int governor = options->idle_governor == IDLE_GOVERNOR_AUTO ? cstates_advised(options)
+                                                                    : options->idle_governor;
         Cstates *self = state;
         Call call = { .self = self,
                       .input = input,
@@ -151,8 +153,8 @@ static void cstates_decide(void *state, const PolicyInput *input, Wish *wish)
                       .is_new = input->snapshot->time_usec != self->seen_usec,
                       .settled = true };
 
-        if (options->idle_governor >= IDLE_GOVERNOR_FIRST)
-                wish->idle_governor = cstates_governors[options->idle_governor];
+        if (governor >= IDLE_GOVERNOR_FIRST)
+                wish->idle_governor = cstates_governors[governor];
         seed(self, options->seed);
         self->seen_usec = input->snapshot->time_usec;
         if (call.is_new)

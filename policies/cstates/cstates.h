@@ -15,6 +15,7 @@ typedef struct CstatesOptions {
         uint64_t dwell_usec, period_usec, seed;
         int draw;          /* WeightsDraw */
         int idle_governor; /* index of cstates_governors[] */
+        char *advised;     /* "": idle_governor auto waits for advice */
 } CstatesOptions;
 
 /* How DeepestState= became a state of one CPU. */
@@ -98,6 +99,10 @@ enum { IDLE_GOVERNOR_KEEP, IDLE_GOVERNOR_AUTO, IDLE_GOVERNOR_FIRST };
 
 extern const Setting cstates_settings[];
 extern const char *const cstates_governors[];
+
+/* The governor that IdleGovernor=auto uses, as an index of cstates_governors[]. -1: not advised
+ * yet. */
+int cstates_advised(const CstatesOptions *options);
 
 /* As IdledPolicy.check, .reads and .explain. */
 const char *cstates_check(const void *options, const char **ret_key);

@@ -4,6 +4,7 @@
 import json
 import os
 import subprocess
+import time
 
 from idledtest import TIMEOUT, TestCase, main, wait_until
 
@@ -75,20 +76,109 @@ class Advise(TestCase):
         self.assertEqual(answer['settings']['DeepestState'], '33us')
         wait_until(lambda: self.current() == governor, 'the governor')
         options = self.options()
-        self.assertEqual(options['IdleGovernor'][0], governor)
+        self.assertEqual(options['IdleGovernor'][0], 'auto')
+        self.assertTrue(options['IdleGovernor'][1].endswith('10-auto.conf:2'))
+        chosen, why = options['IdleGovernorAdvised'][0].split(': ', 1)
+        self.assertEqual(chosen, governor)
         self.assertEqual(options['DeepestState'][0], '33us')
         self.assertEqual({row['key']: (row['value'], row['source']) for row in answer['in_effect']},
                          {key: options[key] for key in ('IdleGovernor', 'DeepestState', 'UtilizationAware',
-                                                        'History', 'HistoryDraw')})
-        self.assertIn(('a kernel idle governor is configured', 'IdleGovernor'), self.reasons())
-        source = options['IdleGovernor'][1]
-        self.assertIn(source, self.idlectl('why').stdout)
+                                                        'History', 'HistoryDraw', 'IdleGovernorAdvised')})
+        self.assertIn((why, 'IdleGovernorAdvised'), self.reasons())
+        for part in governor, time.strftime('%Y-%m-'), '33 us':
+            self.assertIn(part, why)
+        self.assertIn(options['IdleGovernorAdvised'][1], self.idlectl('why').stdout)
         # Without a bound there is no limit, and the earlier one is taken back.
         self.advise('--apply')
         self.assertEqual(self.options()['DeepestState'][0], '')
-        self.call('SetOption', 'cstates', 'IdleGovernor', '')
-        wait_until(lambda: self.current() == 'ladder', 'auto again')
-        self.assertTrue(self.options()['IdleGovernor'][1].endswith('10-auto.conf:2'))
+        self.call('SetOption', 'cstates', 'IdleGovernorAdvised', '')
+        wait_until(lambda: self.current() == 'ladder', 'auto without advice')
+
+    def test_auto(self):
+        """What the service runs: it follows the advice of a load, and says what that saves."""
+        self.start()
+        answer = self.advise('--auto')
+        self.assertTrue(answer['change'])
+        saved = answer['saved_percent']
+        self.assertGreaterEqual(saved, 5)
+        wait_until(lambda: self.current() == answer['best']['governor'], 'the governor')
+        (why,) = [because for because, option in self.reasons() if option == 'IdleGovernorAdvised']
+        for part in answer['best']['governor'], f'{saved:.1f} %', time.strftime('%Y-%m-'):
+            self.assertIn(part, why)
+            self.assertIn(part, ' '.join(self.idlectl('why').stdout.split()))
+        # The same advice again saves nothing more, and leaves the earlier choice and its reason.
+        before = self.options()
+        answer = self.advise('--auto')
+        self.assertFalse(answer['change'])
+        self.assertIn('5 %', answer['obstacle'])
+        self.assertEqual(self.options(), before)
+        # It outlives a reload of the configuration, but not the daemon.
+        self.call('Reload')
+        self.assertEqual(self.current(), answer['best']['governor'])
+        self.daemon.stop()
+        self.assertEqual(self.current(), 'ladder')
+
+    def test_auto_keeps_the_limit(self):
+        """States that the configuration forbids are no candidates of a service."""
+        self.write_config('policies/cstates.conf.d/10-auto.conf',
+                          '[Policy]\nIdleGovernor=auto\nDeepestState=10us\n')
+        self.start()
+        wait_until(lambda: [k for k in self.get('Knobs') if str(k[1]).endswith('/disable')], 'a limit')
+        limited = self.advise('--auto', table='this')
+        self.assertLessEqual(max(row['worst_exit_latency_us'] for row in limited['candidates']), 10)
+        self.assertLessEqual(limited['best']['worst_exit_latency_us'], 10)
+        self.assertEqual(self.options()['DeepestState'][0], '10us')
+
+    def test_auto_without_model(self):
+        """It keeps a governor of which it cannot say what a change saves, and succeeds."""
+        for name, text in (('current_governor', 'haltpoll\n'), ('available_governors', 'haltpoll menu\n')):
+            with open(os.path.join(self.root, GOVERNORS, name), 'w', encoding='ascii') as file:
+                file.write(text)
+        self.start()
+        result = self.run_advise('--auto')
+        self.assertEqual((result.returncode, result.stderr), (0, ''))
+        self.assertIn('no model of haltpoll', ' '.join(result.stdout.split()))
+        self.assertEqual(self.current(), 'haltpoll')
+        self.assertEqual(self.run_advise('--apply').returncode, 1)
+
+    def test_auto_is_not_configured(self):
+        """It changes nothing, and says why."""
+        for config, text in (('[Daemon]\nPolicies=cstates\n', 'IdleGovernor is ladder'),
+                             ('[Daemon]\nPolicies=userspace\n', 'not active')):
+            self.write_config('idled.conf', config)
+            self.write_config('policies/cstates.conf.d/10-auto.conf', '[Policy]\nIdleGovernor=ladder\n')
+            with self.subTest(text):
+                self.start()
+                before = self.options()
+                result = self.run_advise('--auto')
+                self.assertEqual((result.returncode, result.stderr), (0, ''))
+                self.assertIn(text, result.stdout)
+                self.assertIn('Nothing was changed', result.stdout)
+                self.assertFalse(self.advise('--auto')['change'])
+                self.assertEqual((self.current(), self.options()), ('ladder', before))
+                self.daemon.stop()
+
+    def test_long_wait(self):
+        """The bus closes connections without a hello after 30 s, and a recording takes longer. So idlectl says
+        hello before it reads a trace; here, one that does not come."""
+        fifo = os.path.join(self.root, 'trace')
+        os.mkfifo(fifo)
+        self.start()
+        program = subprocess.Popen(self.command('--apply', '--table', TABLE, fifo), stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        self.addCleanup(program.stdout.close)
+        self.addCleanup(program.stderr.close)
+        try:
+            wait_until(lambda: program.pid in self.clients(), 'the client on the bus')
+        finally:
+            program.kill()
+            program.wait()
+
+    def test_auto_without_daemon(self):
+        result = self.run_advise('--auto')
+        self.assertEqual((result.returncode, result.stdout), (1, ''))
+        self.assertIn('idled is not running', result.stderr)
+        self.assertEqual(self.run_advise('--auto', '--save').returncode, 2)
 
     def test_save(self):
         """The drop-in outlives the daemon."""
@@ -107,22 +197,6 @@ class Advise(TestCase):
             text = file.read()
         self.assertIn(f'IdleGovernor={governor}\n', text)
         self.assertNotIn('DeepestState', text)
-
-    def test_long_wait(self):
-        """The bus closes connections without a hello after 30 s, and a recording takes longer. So idlectl says
-        hello before it reads a trace; here, one that does not come."""
-        fifo = os.path.join(self.root, 'trace')
-        os.mkfifo(fifo)
-        self.start()
-        program = subprocess.Popen(self.command('--apply', '--table', TABLE, fifo), stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True)
-        self.addCleanup(program.stdout.close)
-        self.addCleanup(program.stderr.close)
-        try:
-            wait_until(lambda: program.pid in self.clients(), 'the client on the bus')
-        finally:
-            program.kill()
-            program.wait()
 
     def test_without_daemon(self):
         """It says that nothing was applied, and still what to write."""

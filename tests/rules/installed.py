@@ -50,6 +50,7 @@ EXPECTED = """
     {vendordir}/profiles/performance.conf
     {vendordir}/profiles/power-saver.conf
     {unitdir}/idled.service
+    {unitdir}/idled-advise.service
     {prefix}/lib/sysusers.d/idled-metrics.conf
     {unitdir}/idled-metrics.socket
     {unitdir}/idled-metrics@.service

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """idlectl advise against a known truth: for three loads, what it predicts of each governor and limit is
-compared with what the module's cores draw under it. Time counts instructions, so that a busy host does not
+compared with what the module's cores draw under it. And its service, for IdleGovernor=auto. Time counts instructions, so that a busy host does not
 lengthen sleeps."""
 
 import json
@@ -89,3 +89,45 @@ class Advice(lab.IdledTest, KernelTest):
 
     def test_mixed_sleeps(self):
         self.check("mixed")
+
+
+class Service(lab.IdledTest, KernelTest):
+    """idled-advise.service as it is installed: its recording is longer than the bus waits for a client's hello."""
+
+    shape = "2x1"
+
+    def setUp(self):
+        self.load_module(MODULE)
+        self.write("/etc/idled/power/machine.conf",
+                   "[Power]\nDescription=the module\n\n[States]\nC0=90\nC1=64\nC3=40\nC6=20\n")
+        self.guest.run(f"systemctl stop idled; echo ladder >{CPU}/cpuidle/current_governor")
+        self.addCleanup(self.guest.run, f"echo menu >{CPU}/cpuidle/current_governor", check=False)
+
+    def current(self):
+        return self.guest.read(f"cat {CPU}/cpuidle/current_governor")
+
+    def journal(self):
+        return self.guest.read("journalctl -b --no-pager -o cat -u idled-advise")
+
+    def test_auto(self):
+        self.configure("[Daemon]\nPolicies=cstates\n", {"cstates": "IdleGovernor=keep\n"})
+        self.guest.run("systemctl start idled-advise", check=False)
+        self.assertNotIn("IdleGovernor", self.journal())  # it does not start idled
+        self.start()
+        self.guest.run("systemctl start idled-advise")
+        self.assertIn("IdleGovernor is keep", self.journal())
+        self.assertEqual(self.current(), "ladder")
+        # Enabled, it starts with idled. "start" waits until it has ended.
+        self.configure("[Daemon]\nPolicies=cstates\n", {"cstates": "IdleGovernor=auto\n"})
+        self.guest.run("systemctl enable idled-advise")
+        self.addCleanup(self.guest.run, "systemctl disable idled-advise", check=False)
+        with self.unit("load", LOADS["short"]):
+            self.guest.run("systemctl restart idled")
+            self.assertEqual(self.guest.read("systemctl show -P ActiveState idled-advise"), "activating")
+            self.assertEqual(self.current(), "ladder")
+            self.guest.run("systemctl start idled-advise")
+            print(self.journal())
+            self.assertEqual(self.current(), "menu")
+            self.assertRegex(self.guest.read("idlectl why"), r"cstates: auto chose menu by the advice of 20.* %")
+        self.guest.run("systemctl disable idled-advise; systemctl restart idled")
+        self.assertEqual(self.current(), "ladder")

@@ -233,6 +233,31 @@ START_TEST(governor_by_advice)
 }
 END_TEST
 
+/* auto follows it and repeats its reason; without auto it has no effect. */
+START_TEST(governor_advised)
+{
+        Machine m = machine_start(CLIENT, SERVER, "IdleGovernor=auto IdleGovernorAdvised=teo:it");
+        Reason reasons[EXPLAIN_MAX];
+
+        decide(&m, 0);
+        ck_assert_str_eq(m.world->wish.idle_governor, "teo");
+        ck_assert_uint_eq(m.world->wish.period_usec, 0);
+        ck_assert_int_eq(explain(&m, 0, reasons), 1);
+        ck_assert_str_eq(reasons[0].option, "IdleGovernorAdvised");
+        ck_assert_str_eq(reasons[0].because, "it");
+        machine_stop(&m);
+        m = machine_start(CLIENT, SERVER, "IdleGovernorAdvised=teo:it");
+        decide(&m, 0);
+        ck_assert_ptr_null(m.world->wish.idle_governor);
+        ck_assert_int_eq(explain(&m, 0, reasons), 0);
+        machine_stop(&m);
+        m = machine_start(CLIENT, SERVER, "IdleGovernor=menu IdleGovernorAdvised=teo:it");
+        decide(&m, 0);
+        ck_assert_str_eq(m.world->wish.idle_governor, "menu");
+        machine_stop(&m);
+}
+END_TEST
+
 static const struct {
         const char *options, *key; /* NULL: they fit */
 } checks[] = {
@@ -242,6 +267,12 @@ static const struct {
         { "DeepestState=1.5ms DeepestStateBattery=0", NULL },
         { "DeepestState=1o0us", "DeepestState" },
         { "DeepestState=50", "DeepestState" },
+        { "IdleGovernorAdvised=haltpoll:", NULL },
+        { "IdleGovernorAdvised=menu", NULL },
+        { "IdleGovernorAdvised=auto:it", "IdleGovernorAdvised" },
+        { "IdleGovernorAdvised=men:it", "IdleGovernorAdvised" },
+        { "IdleGovernorAdvised=menus:it", "IdleGovernorAdvised" },
+        { "IdleGovernorAdvised=:it", "IdleGovernorAdvised" },
         { "DeepestState=-5us", "DeepestState" },
         { "DeepestState=5+us", "DeepestState" },
         { "DeepestState=5.us", "DeepestState" },
@@ -283,6 +314,7 @@ int main(void)
         tcase_add_test(tcase, tables_change);
         tcase_add_test(tcase, governor);
         tcase_add_test(tcase, governor_by_advice);
+        tcase_add_test(tcase, governor_advised);
         tcase_add_loop_test(tcase, contradictions, 0, G_N_ELEMENTS(checks));
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
