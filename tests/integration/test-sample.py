@@ -78,7 +78,7 @@ class Sample(TestCase):
         self.assertEqual(energy['package-0'], ('', 3))
 
     def test_limits_and_causes(self):
-        self.start()
+        self.start('--dry-run')
         self.assertEqual((list(self.sample()['Limits']), list(self.sample()['DisabledStates'])),
                          ([], []))
         self.set_idle_mask('4-7')
