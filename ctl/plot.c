@@ -199,6 +199,18 @@ static double text_width(const char *text)
         return LETTER * (double)g_utf8_strlen(text, -1);
 }
 
+/* Room that points at the right edge need for their labels. */
+static double widest_label(const Plot *plot)
+{
+        double widest = 0;
+
+        for (size_t s = 0; s < plot->n_series; s++)
+                for (size_t i = 0; plot->series[s].labels && i < plot->series[s].n; i++)
+                        if (plot->series[s].labels[i])
+                                widest = MAX(widest, text_width(plot->series[s].labels[i]));
+        return widest;
+}
+
 /* Where the name of each series stands in the legend, which is as wide as the frame; returns how
  * many rows it has. */
 static int legend_rows(const Plot *plot, const Frame *frame, double *ret_x, int *ret_row)
@@ -230,7 +242,7 @@ static Frame frame_find(const Plot *plot)
         Frame frame = { .width = plot->width ?: WIDTH, .height = plot->height ?: HEIGHT };
 
         frame.left = LEFT;
-        frame.right = frame.width - RIGHT;
+        frame.right = frame.width - RIGHT - MIN(widest_label(plot), frame.width / 3.0);
         frame.bottom = frame.height - BOTTOM;
         frame.top = TOP + (plot->title ? TITLE : 0) +
                     LEGEND_ROW * legend_rows(plot, &frame, NULL, NULL);

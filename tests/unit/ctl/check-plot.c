@@ -10,6 +10,7 @@
 typedef struct Seen {
         int circles, rects, svgs, moves; /* moves: of the last <path> with fill="none" */
         int areas, links;                /* areas: closed parts of all <path>s */
+        double labels_right;             /* where the last of the small labels begins */
         double x[16], y[16];             /* of circles */
         GString *text;
 } Seen;
@@ -19,7 +20,8 @@ static void see_element(GMarkupParseContext *context, const char *name, const ch
 {
         Seen *seen = data;
         const char *path = NULL;
-        bool line = false;
+        bool line = false, small = false;
+        double left = 0;
 
         seen->svgs += g_str_equal(name, "svg");
         seen->rects += g_str_equal(name, "rect");
@@ -31,9 +33,14 @@ static void see_element(GMarkupParseContext *context, const char *name, const ch
                 if (g_str_equal(keys[i], "d"))
                         path = values[i];
                 line |= g_str_equal(keys[i], "stroke-dasharray");
+                if (g_str_equal(keys[i], "x"))
+                        left = g_ascii_strtod(values[i], NULL);
+                small |= g_str_equal(keys[i], "font-size") && g_str_equal(values[i], "11");
                 seen->links += g_str_equal(keys[i], "href");
         }
         seen->circles += g_str_equal(name, "circle");
+        if (small)
+                seen->labels_right = fmax(seen->labels_right, left);
         for (const char *p = path; p && *p; p++)
                 seen->areas += *p == 'Z';
         if (path && line && strchr(path, 'L'))
@@ -121,6 +128,20 @@ START_TEST(linear_axes)
         ck_assert_ptr_nonnull(strstr(seen.text->str, "<first>"));
         ck_assert_ptr_nonnull(strstr(seen.text->str, "a & b"));
         ck_assert_ptr_nonnull(strstr(seen.text->str, "Watts & \"more\""));
+        forget(&seen);
+}
+END_TEST
+
+/* The label of a point at the right edge is not cut. A letter is at least 5 units wide. */
+START_TEST(labels_at_the_edge)
+{
+        static const double x[] = { 0, 10 }, y[] = { 0, 20 };
+        static const char *const labels[] = { "left", "a long name" };
+        const PlotSeries series = { NULL, PLOT_POINTS, 2, x, y, .labels = labels };
+        Seen seen = see(&(Plot){ "Edge", { "x" }, { "y" }, &series, 1, .width = 400 });
+
+        ck_assert_double_gt(seen.labels_right, seen.x[1]);
+        ck_assert_double_lt(seen.labels_right + 5.0 * (double)strlen(labels[1]), 400);
         forget(&seen);
 }
 END_TEST
@@ -244,6 +265,7 @@ int main(void)
 
         tcase_add_test(cases, log_axes);
         tcase_add_test(cases, linear_axes);
+        tcase_add_test(cases, labels_at_the_edge);
         tcase_add_test(cases, gaps);
         tcase_add_test(cases, bars);
         tcase_add_test(cases, areas);
