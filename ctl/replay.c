@@ -509,6 +509,18 @@ static void show_rows(const Ctl *ctl, json_object *rows)
         table_print(table, &ctl->screen);
 }
 
+/* "base=teo-6.1 rate=1%", as a new string; empty for a governor without options. */
+static char *options_text(json_object *options)
+{
+        GString *text = g_string_new(NULL);
+
+        if (options) {
+                json_object_object_foreach(options, key, value) g_string_append_printf(
+                        text, "%s%s=%s", text->len ? " " : "", key, json_object_get_string(value));
+        }
+        return g_string_free(text, FALSE);
+}
+
 static void show_csv(json_object *answer)
 {
         static const char *const keys[] = { "correct_percent",     "too_deep_percent",
@@ -519,12 +531,15 @@ static void show_csv(json_object *answer)
         printf("trace,governor,periods");
         for (size_t i = 0; i < G_N_ELEMENTS(keys); i++)
                 printf(",%s", keys[i]);
-        putchar('\n');
+        puts(",options");
         JSON_FOREACH(trace, json_get(answer, "traces")) {
                 g_auto(GStrv) parts = g_strsplit(json_text(trace, "trace"), "\"", -1);
                 g_autofree char *path = g_strjoinv("\"\"", parts);
 
                 JSON_FOREACH(row, json_get(trace, "governors")) {
+                        g_autofree char *options = options_text(
+                                json_get(json_get(answer, "options"), json_text(row, "governor")));
+
                         printf("\"%s\",%s,%" PRId64, path, json_text(row, "governor"),
                                json_int(trace, "periods", 0));
                         for (size_t i = 0; i < G_N_ELEMENTS(keys); i++) {
@@ -532,7 +547,7 @@ static void show_csv(json_object *answer)
 
                                 printf(",%s", value ? json_object_get_string(value) : "");
                         }
-                        putchar('\n');
+                        printf(",%s\n", options);
                 }
         }
 }
@@ -541,10 +556,9 @@ static void show_options(json_object *all)
 {
         json_object_object_foreach(all, governor, options)
         {
-                printf("%s:", governor);
-                json_object_object_foreach(options, key, value)
-                        printf(" %s=%s", key, json_object_get_string(value));
-                putchar('\n');
+                g_autofree char *text = options_text(options);
+
+                printf("%s: %s\n", governor, text);
         }
 }
 

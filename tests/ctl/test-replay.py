@@ -113,6 +113,9 @@ class Answers(TestCase):
 
     def test_csv_and_table(self):
         rows = list(csv.DictReader(io.StringIO(self.ask("--table", TABLE, "--csv", *TRACES))))
+        options = {row["governor"]: row["options"] for row in rows}
+        self.assertEqual(options["teo-6.12"], "")
+        self.assertIn("base=teo-6.1 ", options["weighted"])
         names = list(dict.fromkeys(row["governor"] for row in rows))
         self.assertEqual(len(rows), len(names) * len(TRACES))
         self.assertNotIn("fixed", names)
