@@ -292,8 +292,9 @@ static const Verb verbs[] = {
                   "measurement and prints the result. Lost is by how much the sleeps were shorter\n"
                   "than the target residency of the deepest state that is permitted. Energy is "
                   "the\n"
-                  "cost of that, by a power table. Asleep is the length of a sleep that has not\n"
-                  "ended. Needs root or idled; otherwise it shows the kernel's counters.\n"
+                  "cost of that, by a power table. Asleep: a CPU sleeps now, and has for this "
+                  "long.\n"
+                  "Needs root or idled; otherwise it shows the kernel's counters.\n"
                   "  idlectl sleeps --cpus 2-3 --seconds 60",
           .options = { sleeps_seconds_option, sleeps_options, price_option, output_option },
           .max_args = INT_MAX,

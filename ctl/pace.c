@@ -71,16 +71,17 @@ static bool find_phase(uint64_t tick_nsec, uint64_t *ret_phase_nsec)
 
 void pace_begin(Pace *pace, uint64_t interval_usec, uint64_t first_usec, uint64_t slack_nsec)
 {
-        uint64_t now_usec = now_nsec() / 1000;
+        uint64_t now_usec = now_nsec() / 1000, tick_nsec;
         struct timespec resolution = { 0 };
 
         *pace = (Pace){ .interval_usec = interval_usec,
                         .planned_usec = now_usec + first_usec,
                         .slack_nsec = slack_nsec };
         clock_getres(CLOCK_MONOTONIC_COARSE, &resolution); /* that clock moves with ticks */
-        if (nsec_of(&resolution) * TICKS_LEAST <= interval_usec * 1000 &&
-            find_phase(MAX(nsec_of(&resolution), 1), &pace->phase_nsec))
-                pace->tick_nsec = MAX(nsec_of(&resolution), 1);
+        tick_nsec = nsec_of(&resolution);
+        if (tick_nsec > 0 && tick_nsec * TICKS_LEAST <= interval_usec * 1000 &&
+            find_phase(tick_nsec, &pace->phase_nsec))
+                pace->tick_nsec = tick_nsec;
         pace_plan(pace, now_usec);
 }
 

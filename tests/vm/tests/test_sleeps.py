@@ -86,14 +86,14 @@ class Causes(SleepsTest):
         self.assertTrue(0.9 * woken <= found <= woken + 1, answer["causes"])
         self.assertTrue(rows, "powertop does not see the timer")
 
-    @staticmethod
-    def share():
-        """The least part of the injected events that ends a sleep. On a busy host some find the CPU awake."""
-        return 0.9 if lab.settings.icount is None else 0.99
+    def needs_counted_time(self):
+        if lab.settings.icount is None:
+            self.skipTest("on a busy host some find the CPU awake, but with --icount")
 
     def test_device_interrupts_have_names(self):
         """Each access to a file of /share is an interrupt of its virtio device; the kernel counts them, also
         those that find the CPU awake, which end no sleep."""
+        self.needs_counted_time()
         number, name = self.guest.read(
             "grep -x virtio.-requests /sys/kernel/irq/*/actions | sed 's,.*irq/\\([0-9]*\\)/.*:,\\1 ,'").split()
         affinity = f"/proc/irq/{number}/smp_affinity_list"
@@ -109,10 +109,11 @@ class Causes(SleepsTest):
                             and c["cause"].endswith(name))
         print(f"{name}: {found} of {after - before} interrupts found")
         self.assertGreaterEqual(after - before, 300)
-        self.assertTrue(self.share() * (after - before) <= found <= after - before, answer["causes"])
+        self.assertTrue(0.99 * (after - before) <= found <= after - before, answer["causes"])
 
     def test_wakeups_from_other_cpus_have_the_task(self):
         """A line in a pipe from CPU 0 wakes up the task that reads it; the kernel sends an interrupt."""
+        self.needs_counted_time()
         self.write("/root/reader", "while read -r line; do :; done </run/lines")
         self.write("/root/writer", "exec 3<> <(:) 4>/run/lines\n"
                                    "for i in {1..300}; do read -rt 0.0213 -u 3; echo >&4; done")
@@ -123,7 +124,7 @@ class Causes(SleepsTest):
         found = self.causes(answer, lambda c: c["kind"] == "task" and c["task"] == "bash"
                             and c["unit"] == "reader.service")
         print(f"{found} of 300 wake-ups by a pipe found")
-        self.assertTrue(self.share() * 300 <= found <= 303, answer["causes"])  # the pipe also opens and ends
+        self.assertTrue(0.99 * 300 <= found <= 303, answer["causes"])  # the pipe also opens and ends
 
     def test_hardly_anything_is_unknown(self):
         answer, _, _ = self.injected("timer", 300, 10000)
@@ -250,7 +251,7 @@ class Sampling(SleepsTest):
         idle = sum(percent <= 1 for percent in busy)
         print(f"{idle} of {len(busy)} samples of idle CPUs show 99 to 100 % residency; the least "
               f"{100 - max(busy):.1f} %")
-        self.assertGreaterEqual(idle, 0.95 * len(busy))
+        self.assertEqual(idle, len(busy))
 
 
 class Traces(SleepsTest):
