@@ -84,12 +84,6 @@ static int on_unit_removed(sd_bus_message *message, void *userdata, sd_bus_error
         return 0;
 }
 
-static void tell_job(const Units *units, const char *unit, UnitJob job)
-{
-        if (units->listener.job)
-                units->listener.job(unit, job, units->listener.userdata);
-}
-
 /* The unit may be one whose CPUs were changed since they were read. */
 static int on_job_new(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
@@ -99,8 +93,7 @@ static int on_job_new(sd_bus_message *message, void *userdata, sd_bus_error *err
 
         if (sd_bus_message_read(message, "uos", &id, &job, &unit) < 0 || !unit_interface(unit))
                 return 0;
-        tell_job(units, unit, UNIT_JOB_BEGINS);
-        units_read_job(units, unit, job);
+        units_job_new(units, unit, job);
         units_read(units, unit);
         return 0;
 }
@@ -112,7 +105,7 @@ static int on_job_removed(sd_bus_message *message, void *userdata, sd_bus_error 
         uint32_t id;
 
         if (sd_bus_message_read(message, "uos", &id, &job, &unit) >= 0 && unit_interface(unit))
-                tell_job(units, unit, UNIT_JOB_ENDS);
+                units_job_removed(units, unit, job);
         return 0;
 }
 
@@ -229,6 +222,7 @@ static void forget(Units *units)
         g_ptr_array_set_size(units->matches, 0);
         g_ptr_array_set_size(units->arrived, 0);
         units_read_forget(units);
+        units_jobs_forget(units);
         if (units->settle)
                 sd_event_source_set_enabled(units->settle, SD_EVENT_OFF);
 }

@@ -4,6 +4,8 @@ subscribers. As measured on systemd 252: a set replaces, an empty one resets, an
 empty while nothing is limited."""
 import os
 import shutil
+import time
+import zlib
 
 import dbus
 from dbusmock import MOCK_IFACE, mockobject
@@ -13,6 +15,7 @@ BUS_NAME = 'org.freedesktop.systemd1'
 MAIN_OBJ = '/org/freedesktop/systemd1'
 MAIN_IFACE = 'org.freedesktop.systemd1.Manager'
 UNIT_IFACE = 'org.freedesktop.systemd1.Unit'
+JOB_IFACE = 'org.freedesktop.systemd1.Job'
 SYSTEM_BUS = True
 
 INTERFACES = {kind: 'org.freedesktop.systemd1.' + kind.title()
@@ -85,7 +88,8 @@ def load(mock, _parameters):
 def add(mock, name, parent):
     path = unit_path(name)
     mock.units[name] = parent
-    mock.AddObject(path, UNIT_IFACE, {'SliceOf': dbus.Array([], signature='s')}, [])
+    mock.AddObject(path, UNIT_IFACE, {'SliceOf': dbus.Array([], signature='s'),
+                                     'InactiveExitTimestampMonotonic': dbus.UInt64(1)}, [])
     mockobject.objects[path].AddProperties(interface_of(name), dbus.Dictionary({
         'Slice': parent,
         'AllowedCPUs': NOTHING,
@@ -208,12 +212,33 @@ def PassUnit(self, name, properties):
     del self.units[name]
 
 
+def emit_job(mock, signal, name, *result):
+    """Each unit has a job of its own at most."""
+    number = dbus.UInt32(zlib.crc32(name.encode()) % 1000)
+    job = dbus.ObjectPath('%s/job/%d' % (MAIN_OBJ, number))
+    mock.EmitSignal(MAIN_IFACE, signal, 'uos' + 's' * len(result), [number, job, name, *result])
+    return job
+
+
 @dbus.service.method(MOCK_IFACE, in_signature='ss', out_signature='')
 def EmitJob(self, signal, name):
-    """JobNew or JobRemoved."""
-    job = dbus.ObjectPath(MAIN_OBJ + '/job/77')
-    more = ['done'] if signal == 'JobRemoved' else []
-    self.EmitSignal(MAIN_IFACE, signal, 'uos' + 's' * len(more), [dbus.UInt32(77), job, name, *more])
+    """JobNew or JobRemoved of a start, whose type can be read until it ends."""
+    if signal == 'JobNew':
+        job = emit_job(self, signal, name)
+        self.AddObject(job, JOB_IFACE, {'JobType': 'start'}, [])
+    else:
+        self.RemoveObject(emit_job(self, signal, name, 'done'))
+
+
+@dbus.service.method(MOCK_IFACE, in_signature='sb', out_signature='')
+def PassJob(self, name, start):
+    """A job that ends before its type can be read; if it is a start, the unit has just become active."""
+    if name in self.units:
+        now = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
+        mockobject.objects[unit_path(name)].UpdateProperties(
+            UNIT_IFACE, {'InactiveExitTimestampMonotonic': dbus.UInt64(now if start else 1)})
+    emit_job(self, 'JobNew', name)
+    emit_job(self, 'JobRemoved', name, 'done')
 
 
 @dbus.service.method(MOCK_IFACE, in_signature='s', out_signature='')
