@@ -209,7 +209,6 @@ static UnitCpus without_ours(const Manager *manager, const char *unit, const Uni
 static void units_forgotten(Watching *w)
 {
         unit_table_clear(w->units);
-        windows_forget_units(&w->windows);
         g_clear_pointer(&w->unit_affinities, affinities_free);
         w->listed = false;
         w->begun_usec = 0;

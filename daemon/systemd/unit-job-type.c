@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What a job is: the start of a unit, or something else.
+ * Jobs of units: which of them are starts.
  *
  * Neither JobNew nor JobRemoved says so. So systemd is asked for the type of each job:
  *
@@ -11,6 +11,9 @@
  *    started: mostly it was a transient one that ran for a moment.
  *
  * systemd has one job per unit at a time, so a new one replaces the question about an older one.
+ *
+ * All jobs are listed together with all units: when idled or systemd starts, and when systemd has
+ * read its files again, there are jobs whose JobNew idled did not get, or whose end it missed.
  */
 #include "systemd/unit-parts.h"
 
@@ -38,8 +41,18 @@ static void question_free(void *data)
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(JobQuestion, question_free)
 
-static void tell(const Units *units, const char *unit, UnitJob job)
+/* "start", "restart", "try-restart". */
+static bool is_start(const char *type)
 {
+        return g_str_has_suffix(type, "start");
+}
+
+static void tell(Units *units, const char *unit, UnitJob job)
+{
+        if (job == UNIT_JOB_BEGINS)
+                g_hash_table_add(units->starting, g_strdup(unit));
+        else
+                g_hash_table_remove(units->starting, unit);
         if (units->listener.job)
                 units->listener.job(unit, job, units->listener.userdata);
 }
@@ -108,8 +121,8 @@ static int on_type(sd_bus_message *message, void *userdata, sd_bus_error *error)
         if (sd_bus_message_is_method_error(message, NULL))
                 ask_for_unit(question);
         else
-                settle(question, sd_bus_message_read(message, "v", "s", &type) < 0 ||
-                                         g_str_has_suffix(type, "start"));
+                settle(question,
+                       sd_bus_message_read(message, "v", "s", &type) < 0 || is_start(type));
         return 0;
 }
 
@@ -137,9 +150,60 @@ void units_job_removed(Units *units, const char *unit, const char *job)
                 tell(units, unit, UNIT_JOB_ENDS);
 }
 
+/* The units that have a start job, as a set. */
+static GHashTable *read_starts(sd_bus_message *message)
+{
+        GHashTable *starts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        const char *unit, *type;
+
+        if (sd_bus_message_is_method_error(message, NULL) ||
+            sd_bus_message_enter_container(message, 'a', "(usssoo)") < 0)
+                return starts;
+        while (sd_bus_message_read(message, "(usssoo)", NULL, &unit, &type, NULL, NULL, NULL) > 0)
+                if (unit_interface(unit) && is_start(type))
+                        g_hash_table_add(starts, g_strdup(unit));
+        return starts;
+}
+
+/* Passes on `job` for each unit that is in `of`, but not in `without`. What is known of a job whose
+ * type was asked comes with the answer. */
+static void tell_difference(Units *units, GHashTable *of, GHashTable *without, UnitJob job)
+{
+        g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+        GHashTableIter iter;
+        gpointer unit;
+
+        g_hash_table_iter_init(&iter, of);
+        while (g_hash_table_iter_next(&iter, &unit, NULL))
+                if (!g_hash_table_contains(without, unit) &&
+                    !g_hash_table_contains(units->jobs, unit))
+                        g_ptr_array_add(names, g_strdup(unit));
+        for (guint i = 0; i < names->len; i++)
+                tell(units, names->pdata[i], job);
+}
+
+static int on_jobs(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        Units *units = userdata;
+        g_autoptr(GHashTable) starts = read_starts(message);
+
+        tell_difference(units, starts, units->starting, UNIT_JOB_BEGINS);
+        tell_difference(units, units->starting, starts, UNIT_JOB_ENDS);
+        return 0;
+}
+
+void units_jobs_read(Units *units)
+{
+        sd_bus_slot *slot = NULL;
+
+        if (units_ask(units, SYSTEMD_PATH, SYSTEMD_MANAGER, "ListJobs", on_jobs, units, &slot) >= 0)
+                g_ptr_array_add(units->slots, slot);
+}
+
 void units_jobs_init(Units *units)
 {
         units->jobs = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, question_free);
+        units->starting = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 }
 
 void units_jobs_forget(Units *units)
@@ -150,4 +214,5 @@ void units_jobs_forget(Units *units)
 void units_jobs_done(Units *units)
 {
         g_hash_table_unref(units->jobs);
+        g_hash_table_unref(units->starting);
 }

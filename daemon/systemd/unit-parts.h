@@ -33,6 +33,7 @@ struct Units {
         GHashTable *readings;    /* name -> Reading: those that are being read */
         GPtrArray *slots;        /* of sd_bus_slot: other questions without an answer yet */
         GHashTable *jobs;        /* unit -> JobQuestion: jobs of a type that is not known yet */
+        GHashTable *starting;    /* names of units whose start was reported, but not its end */
         bool listing;            /* all units are being read */
         sd_event_source *settle; /* goes off a moment after units came */
         GPtrArray *arrived;      /* names of these */
@@ -95,6 +96,9 @@ int units_ask_path(Units *units, const char *unit, sd_bus_message_handler_t answ
 /* systemd queued a job for the unit, or has ended it; both call job(). */
 void units_job_new(Units *units, const char *unit, const char *job);
 void units_job_removed(Units *units, const char *unit, const char *job);
+
+/* Calls job() for starts that began or ended unnoticed. */
+void units_jobs_read(Units *units);
 void units_jobs_forget(Units *units);
 void units_jobs_init(Units *units);
 void units_jobs_done(Units *units);

@@ -299,6 +299,7 @@ void units_read_all(Units *units)
         if (units->listener.cpus)
                 units->listener.cpus(NULL, NULL, units->listener.userdata);
         units->listing = true;
+        units_jobs_read(units);
         r = units_ask(units, SYSTEMD_PATH, SYSTEMD_MANAGER, "ListUnits", on_units, units, &slot);
         if (r >= 0)
                 g_ptr_array_add(units->slots, slot);

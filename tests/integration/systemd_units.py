@@ -77,6 +77,7 @@ def load(mock, _parameters):
     mock.cgroups = None
     mock.broken = ''
     mock.jobs = 0
+    mock.starting = set()
     add(mock, '-.slice', '')
     for name in ('init.scope', 'system.slice', 'user.slice'):
         add(mock, name, '-.slice')
@@ -122,6 +123,12 @@ def ListUnitsByNames(self, names):
 @dbus.service.method(MAIN_IFACE, in_signature='', out_signature='a(ssssssouso)')
 def ListUnits(self):
     return ListUnitsByNames(self, list(self.units))
+
+
+@dbus.service.method(MAIN_IFACE, in_signature='', out_signature='a(usssoo)')
+def ListJobs(self):
+    return [(number_of(name), name, 'start', 'running', dbus.ObjectPath(job_path(name)),
+             dbus.ObjectPath(unit_path(name))) for name in sorted(self.starting)]
 
 
 @dbus.service.method(MAIN_IFACE, in_signature='sba(sv)', out_signature='')
@@ -212,22 +219,37 @@ def PassUnit(self, name, properties):
     del self.units[name]
 
 
+def number_of(name):
+    """That of the unit's job: each has one at most."""
+    return dbus.UInt32(zlib.crc32(name.encode()) % 1000)
+
+
+def job_path(name):
+    return '%s/job/%d' % (MAIN_OBJ, number_of(name))
+
+
 def emit_job(mock, signal, name, *result):
-    """Each unit has a job of its own at most."""
-    number = dbus.UInt32(zlib.crc32(name.encode()) % 1000)
-    job = dbus.ObjectPath('%s/job/%d' % (MAIN_OBJ, number))
-    mock.EmitSignal(MAIN_IFACE, signal, 'uos' + 's' * len(result), [number, job, name, *result])
-    return job
+    mock.EmitSignal(MAIN_IFACE, signal, 'uos' + 's' * len(result),
+                    [number_of(name), dbus.ObjectPath(job_path(name)), name, *result])
 
 
 @dbus.service.method(MOCK_IFACE, in_signature='ss', out_signature='')
 def EmitJob(self, signal, name):
     """JobNew or JobRemoved of a start, whose type can be read until it ends."""
     if signal == 'JobNew':
-        job = emit_job(self, signal, name)
-        self.AddObject(job, JOB_IFACE, {'JobType': 'start'}, [])
+        emit_job(self, signal, name)
+        self.starting.add(name)
+        self.AddObject(job_path(name), JOB_IFACE, {'JobType': 'start'}, [])
     else:
-        self.RemoveObject(emit_job(self, signal, name, 'done'))
+        emit_job(self, signal, name, 'done')
+        self.starting.remove(name)
+        self.RemoveObject(job_path(name))
+
+
+@dbus.service.method(MOCK_IFACE, in_signature='', out_signature='')
+def EmitReloaded(self):
+    """systemd has read its files again."""
+    self.EmitSignal(MAIN_IFACE, 'Reloading', 'b', [False])
 
 
 @dbus.service.method(MOCK_IFACE, in_signature='sb', out_signature='')

@@ -79,9 +79,25 @@ class Windows(WithWindows):
         self.mocked('PassJob', 'ssh.service', False)
         self.mocked('EmitJob', 'JobNew', 'ssh.service')
         self.load('late.service', CPUAffinity=CPU_7)  # seen after these
+        self.assert_start_is_known()
+
+    def assert_start_is_known(self):
         self.wait_reason(r'active .*window.*: ssh\.service starts')
         self.mocked('EmitJob', 'JobRemoved', 'ssh.service')
         self.wait_reason(r'active .*window.*: ssh\.service has just started')
+
+    def test_start_that_began_before_idled(self):
+        self.mocked('EmitJob', 'JobNew', 'ssh.service')
+        self.write_config('idled.conf', self.CONFIG.replace('StartWindow=300ms', 'StartWindow=1h'))
+        self.start()
+        self.assert_start_is_known()
+
+    def test_start_while_systemd_reads_its_files_again(self):
+        self.begin_long()
+        self.mocked('EmitJob', 'JobNew', 'ssh.service')
+        self.wait_parked('')
+        self.mocked('EmitReloaded')
+        self.assert_start_is_known()
 
     def test_our_own_slice_and_mounts_open_none(self):
         parked = self.begin()
