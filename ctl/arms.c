@@ -333,40 +333,25 @@ int arms_enter(Arms *arms, int arm, char **ret_error)
         return r;
 }
 
-/* The value of SECTION.KEY among `settings`. */
-static const char *setting_value(json_object *settings, const char *name)
-{
-        json_object *setting;
-
-        JSON_FOREACH(setting, settings) {
-                g_autofree char *full = g_strdup_printf("%s.%s", json_text(setting, "section"),
-                                                        json_text(setting, "key"));
-
-                if (g_str_equal(full, name))
-                        return json_text(setting, "value");
-        }
-        return "";
-}
-
 char *arms_in_effect(const Arms *arms)
 {
         const ArmsAsked *asked = arms->asked;
         g_autoptr(json_object) answer = NULL;
         g_autofree char *error = NULL;
+        json_object *setting;
         GString *text;
 
-        if (asked->kind == ARMS_PROFILE) {
-                answer = client_property(arms->ctl->client, "Profile");
-                return answer ? g_strdup(json_object_get_string(answer)) : NULL;
-        }
-        if (asked->kind != ARMS_OPTION ||
+        if ((asked->kind != ARMS_OPTION && asked->kind != ARMS_PROFILE) ||
             client_call(arms->ctl->client, "GetSettings", NULL, &answer, &error) < 0)
                 return NULL;
         text = g_string_new(NULL);
-        for (guint i = 0; i < asked->names->len; i++)
-                g_string_append_printf(text, "%s%s=%s", text->len ? ", " : "",
-                                       (char *)asked->names->pdata[i],
-                                       setting_value(answer, asked->names->pdata[i]));
+        JSON_FOREACH(setting, answer) {
+                g_autofree char *name = g_strdup_printf("%s.%s", json_text(setting, "section"),
+                                                        json_text(setting, "key"));
+
+                if (asked->kind == ARMS_PROFILE || is_named(asked, name))
+                        g_string_append_printf(text, "%s=%s\n", name, json_text(setting, "value"));
+        }
         return g_string_free(text, FALSE);
 }
 

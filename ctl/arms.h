@@ -49,8 +49,8 @@ const char *arms_label(const Arms *arms, int arm);
  * `*ret_error`, a new string, says what failed. -ENOTCONN: idled is not running. */
 int arms_enter(Arms *arms, int arm, char **ret_error);
 
-/* The values of the compared options, or the profile, that are in effect according to idled, as a
- * new text; NULL: they are not known, or something else is compared. */
+/* The values that are in effect according to idled, as a new text: of the compared options, or of
+ * all options if profiles are compared. NULL: they are not known, or something else is compared. */
 char *arms_in_effect(const Arms *arms);
 
 /* A descriptor on which poll() shows POLLERR when idled has ended the trial; -1: there is none. */

@@ -340,7 +340,8 @@ bool prove_try(Prove *prove)
         }
         if (!first || g_strcmp0(first, second) != 0)
                 return true;
-        prove_fail(prove, "both settings are the same: %s; expected two that differ", first);
+        prove_fail(prove, "%s and %s are the same; expected two settings that differ",
+                   arms_label(prove->arms, 0), arms_label(prove->arms, 1));
         return false;
 }
 

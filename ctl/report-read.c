@@ -492,19 +492,40 @@ static void take_saving(ReportSaving *saving, const char *name, double number, c
         }
 }
 
+/* True if a row has a value in this column, and the column is about what a policy saves. */
+static bool is_about_saving(const RecordedColumn *column, size_t row)
+{
+        return (g_str_has_prefix(column->name, "saved_") ||
+                g_str_equal(column->name, "effective_share")) &&
+               (isfinite(at(column->numbers, row)) || text_at(column->texts, row));
+}
+
+/* What a policy saves is not known any more if a row is about the policy and does not have it: the
+ * load is another one, for example. */
+static void forget_watts(Report *report, const RecordedTable *machine, size_t row)
+{
+        for (guint i = 0; i < report->savings->len; i++) {
+                ReportSaving *saving = &g_array_index(report->savings, ReportSaving, i);
+
+                for (int k = 0; k < machine->n_columns; k++)
+                        if (is_about_saving(&machine->columns[k], row) &&
+                            g_str_equal(machine->columns[k].of, saving->policy))
+                                for (size_t end = 0; end < G_N_ELEMENTS(saving->watts); end++)
+                                        saving->watts[end] = NAN;
+        }
+}
+
 /* What each policy saved until this row, and what it saves. */
 static void put_savings(Reading *reading, const RecordedTable *machine, size_t row)
 {
         Report *report = reading->report;
 
+        forget_watts(report, machine, row);
         for (int i = 0; i < machine->n_columns; i++) {
                 const RecordedColumn *column = &machine->columns[i];
                 ReportSaving *saving;
 
-                if (!g_str_has_prefix(column->name, "saved_") &&
-                    !g_str_equal(column->name, "effective_share"))
-                        continue;
-                if (!isfinite(at(column->numbers, row)) && !text_at(column->texts, row))
+                if (!is_about_saving(column, row))
                         continue;
                 saving = saving_of(report, column->of);
                 if (saving)

@@ -106,10 +106,23 @@ static void put_savings(GString *text, const Report *report)
         }
 }
 
+/* "3 min 55 s", so that power times this is the energy next to it. */
+static char *span_text(double seconds)
+{
+        unsigned long minutes = (unsigned long)(seconds / 60), hours = minutes / 60;
+
+        if (seconds < 60)
+                return g_strdup_printf("%.0f s", floor(seconds));
+        if (hours < 1)
+                return g_strdup_printf("%lu min %lu s", minutes,
+                                       (unsigned long)seconds - 60 * minutes);
+        return g_strdup_printf("%lu h %lu min", hours, minutes - 60 * hours);
+}
+
 static char *in_words(const Report *report)
 {
         GString *text = g_string_new(NULL);
-        g_autofree char *duration = text_duration(report->seconds);
+        g_autofree char *duration = span_text(report->seconds);
         g_autofree char *joules = joules_text(report->joules);
 
         put_machine(text, report);
@@ -191,7 +204,7 @@ static char *get_end(const Report *report, double offset)
 
 static char *get_duration(const Report *report, double offset)
 {
-        g_autofree char *text = text_duration(report->seconds);
+        g_autofree char *text = span_text(report->seconds);
 
         return g_strdup_printf("%s, %zu samples", text, reduced_samples(report->samples));
 }

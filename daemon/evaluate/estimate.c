@@ -193,7 +193,7 @@ static Mean trimmed_mean(const Series *s, unsigned fitted)
         double sum = 0, mean, variance, factor, loss;
 
         if (s->n < 2)
-                return (Mean){ s->n ? s->x[0] : NAN, NAN, 0, s->n, 0 };
+                return (Mean){ NAN, NAN, 0, s->n, 0 };
         qsort(sorted.x, s->n, sizeof(sorted.x[0]), compare);
         for (unsigned i = cut; i < s->n - cut; i++)
                 sum += sorted.x[i];

@@ -141,10 +141,10 @@ static double spread(Evaluator *e)
 static bool is_contradicted(const Evaluator *e)
 {
         EstimateQuery query = { .work_error = INFINITY, .near_work = e->load, .newest = 1 };
-        double watts = estimate(&e->estimator, &query).watts.value;
+        Estimate last = estimate(&e->estimator, &query);
 
-        return (e->found.verdict == VERDICT_SAVES && watts < 0) ||
-               (e->found.verdict == VERDICT_COSTS && watts > 0);
+        return (e->found.verdict == VERDICT_SAVES && last.on_watts > last.off_watts) ||
+               (e->found.verdict == VERDICT_COSTS && last.on_watts < last.off_watts);
 }
 
 /* True if the interval excludes 0, which is less than a verdict needs. */

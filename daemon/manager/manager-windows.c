@@ -154,6 +154,13 @@ static void job_begins(Watching *w, const char *unit)
         opened(w);
 }
 
+/* What opened the window may be another unit now. The next plan names it. */
+static void name_again(Watching *w)
+{
+        if (w->why)
+                w->manager->unsafe = true;
+}
+
 /* It was no start, or is of no interest; the CPUs that are active stay so for as long as windows of
  * others are open. */
 static void job_is_other(Watching *w, const char *unit)
@@ -161,8 +168,15 @@ static void job_is_other(Watching *w, const char *unit)
         if (!windows_drop(&w->windows, unit))
                 return;
         set_close_timer(w);
+        name_again(w);
         if (windows_open(&w->windows, now_usec(), NULL) == WINDOW_NONE)
                 decide_soon(w);
+}
+
+static void started(Watching *w)
+{
+        name_again(w);
+        opened(w);
 }
 
 void manager_unit_job(Manager *manager, const char *unit, UnitJob job)
@@ -177,7 +191,7 @@ void manager_unit_job(Manager *manager, const char *unit, UnitJob job)
         else if (job == UNIT_JOB_OTHER)
                 job_is_other(w, unit);
         else if (windows_started(&w->windows, unit, until))
-                opened(w);
+                started(w);
 }
 
 /* What a unit says without idled. */
@@ -195,7 +209,6 @@ static UnitCpus without_ours(const Manager *manager, const char *unit, const Uni
 static void units_forgotten(Watching *w)
 {
         unit_table_clear(w->units);
-        windows_forget_units(&w->windows);
         g_clear_pointer(&w->unit_affinities, affinities_free);
         w->listed = false;
         w->begun_usec = 0;

@@ -38,11 +38,6 @@ bool windows_drop(Windows *windows, const char *unit)
         return g_hash_table_remove(windows->starting, unit);
 }
 
-void windows_forget_units(Windows *windows)
-{
-        g_hash_table_remove_all(windows->starting);
-}
-
 void windows_input(Windows *windows, const char *terminal, uint64_t until)
 {
         if (terminal != windows->terminal) {

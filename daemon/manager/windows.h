@@ -33,9 +33,6 @@ bool windows_started(Windows *windows, const char *unit, uint64_t until);
 /* It does not start. False: it was not known to. */
 bool windows_drop(Windows *windows, const char *unit);
 
-/* Nothing is known of units any more. */
-void windows_forget_units(Windows *windows);
-
 /* A program read input from the terminal; the window closes at `until`. */
 void windows_input(Windows *windows, const char *terminal, uint64_t until);
 

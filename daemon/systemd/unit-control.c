@@ -159,6 +159,7 @@ Units *units_new(sd_event *event, const char *bus)
         units->timeout_usec = BUS_TIMEOUT_USEC;
         units->event = event ? sd_event_ref(event) : NULL;
         units_read_init(units);
+        units_jobs_init(units);
         units_watch_init(units);
         units->control = (UnitControl){
                 .list_children = list_children,
@@ -189,6 +190,7 @@ void units_free(Units *units)
                 reload(units);
         units_disconnect(units);
         units_watch_done(units);
+        units_jobs_done(units);
         units_read_done(units);
         sd_event_unref(units->event);
         g_free(units->address);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The parts of units, for each other: unit-call.c has the connection and calls, unit-job.c starts
- * and stops, unit-read.c reads the CPUs that units name, unit-watch.c listens, and unit-control.c
- * puts them together.
+ * and stops, unit-read.c reads the CPUs that units name, unit-job-type.c finds out which jobs are
+ * starts, unit-watch.c listens, and unit-control.c puts them together.
  */
 #ifndef IDLED_UNIT_PARTS_H
 #define IDLED_UNIT_PARTS_H
@@ -32,6 +32,8 @@ struct Units {
         GQueue *newcomers;       /* and of units that came since, which are read before these */
         GHashTable *readings;    /* name -> Reading: those that are being read */
         GPtrArray *slots;        /* of sd_bus_slot: other questions without an answer yet */
+        GHashTable *jobs;        /* unit -> JobQuestion: jobs of a type that is not known yet */
+        GHashTable *starting;    /* names of units whose start was reported, but not its end */
         bool listing;            /* all units are being read */
         sd_event_source *settle; /* goes off a moment after units came */
         GPtrArray *arrived;      /* names of these */
@@ -82,8 +84,24 @@ void units_read_forget(Units *units);
 void units_read_init(Units *units);
 void units_read_done(Units *units);
 
-/* What kind of job it is; calls job() if it is no start. */
-void units_read_job(Units *units, const char *unit, const char *job);
+/* Asks for the property `member` of the object at `path`; of the manager it is a method without
+ * arguments. answer() is called with the reply unless the slot is released before. */
+int units_ask(Units *units, const char *path, const char *interface, const char *member,
+              sd_bus_message_handler_t answer, void *userdata, sd_bus_slot **ret_slot);
+
+/* The same for the path of a unit; an error if the unit is not loaded. */
+int units_ask_path(Units *units, const char *unit, sd_bus_message_handler_t answer, void *userdata,
+                   sd_bus_slot **ret_slot);
+
+/* systemd queued a job for the unit, or has ended it; both call job(). */
+void units_job_new(Units *units, const char *unit, const char *job);
+void units_job_removed(Units *units, const char *unit, const char *job);
+
+/* Calls job() for starts that began or ended unnoticed. */
+void units_jobs_read(Units *units);
+void units_jobs_forget(Units *units);
+void units_jobs_init(Units *units);
+void units_jobs_done(Units *units);
 
 /* The CPUs of an array of bytes, which the message has next. */
 int unit_read_cpus(sd_bus_message *message, CpuSet *ret_cpus);

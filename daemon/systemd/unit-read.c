@@ -138,9 +138,8 @@ static int on_property(sd_bus_message *message, void *userdata, sd_bus_error *er
         return 0;
 }
 
-/* Asks for the property `member`; of the manager it is a method without arguments. */
-static int ask_systemd(Units *units, const char *path, const char *interface, const char *member,
-                       sd_bus_message_handler_t answer, void *userdata, sd_bus_slot **ret_slot)
+int units_ask(Units *units, const char *path, const char *interface, const char *member,
+              sd_bus_message_handler_t answer, void *userdata, sd_bus_slot **ret_slot)
 {
         _message_ sd_bus_message *message = NULL;
         bool property = !g_str_equal(interface, SYSTEMD_MANAGER);
@@ -158,11 +157,27 @@ static int ask_systemd(Units *units, const char *path, const char *interface, co
                                          ANSWER_USEC);
 }
 
+int units_ask_path(Units *units, const char *unit, sd_bus_message_handler_t answer, void *userdata,
+                   sd_bus_slot **ret_slot)
+{
+        _message_ sd_bus_message *message = NULL;
+        int r = sd_bus_message_new_method_call(units->connection, &message, SYSTEMD_NAME,
+                                               SYSTEMD_PATH, SYSTEMD_MANAGER, "GetUnit");
+
+        if (r >= 0)
+                r = sd_bus_message_append(message, "s", unit);
+        if (r >= 0)
+                r = sd_bus_message_set_auto_start(message, false);
+        return r < 0 ? r
+                     : sd_bus_call_async(units->connection, ret_slot, message, answer, userdata,
+                                         ANSWER_USEC);
+}
+
 static int ask(Reading *reading, const char *path, const char *interface, const Property *property)
 {
         sd_bus_slot *slot = NULL;
-        int r = ask_systemd(reading->units, path, interface, property->name, on_property, reading,
-                            &slot);
+        int r = units_ask(reading->units, path, interface, property->name, on_property, reading,
+                          &slot);
 
         if (r < 0)
                 return r;
@@ -200,19 +215,9 @@ static int on_loaded(sd_bus_message *message, void *userdata, sd_bus_error *erro
 
 static bool ask_if_loaded(Reading *reading)
 {
-        Units *units = reading->units;
-        _message_ sd_bus_message *message = NULL;
         sd_bus_slot *slot = NULL;
-        int r = sd_bus_message_new_method_call(units->connection, &message, SYSTEMD_NAME,
-                                               SYSTEMD_PATH, SYSTEMD_MANAGER, "GetUnit");
+        int r = units_ask_path(reading->units, reading->unit, on_loaded, reading, &slot);
 
-        if (r >= 0)
-                r = sd_bus_message_append(message, "s", reading->unit);
-        if (r >= 0)
-                r = sd_bus_message_set_auto_start(message, false);
-        if (r >= 0)
-                r = sd_bus_call_async(units->connection, &slot, message, on_loaded, reading,
-                                      ANSWER_USEC);
         if (r >= 0)
                 g_ptr_array_add(reading->slots, slot);
         return r >= 0;
@@ -294,37 +299,12 @@ void units_read_all(Units *units)
         if (units->listener.cpus)
                 units->listener.cpus(NULL, NULL, units->listener.userdata);
         units->listing = true;
-        r = ask_systemd(units, SYSTEMD_PATH, SYSTEMD_MANAGER, "ListUnits", on_units, units, &slot);
+        units_jobs_read(units);
+        r = units_ask(units, SYSTEMD_PATH, SYSTEMD_MANAGER, "ListUnits", on_units, units, &slot);
         if (r >= 0)
                 g_ptr_array_add(units->slots, slot);
         else
                 end_listing(units, r);
-}
-
-/* The name of the unit is the description of the slot. */
-static int on_job_type(sd_bus_message *message, void *userdata, sd_bus_error *error)
-{
-        Units *units = userdata;
-        sd_bus_slot *slot = sd_bus_get_current_slot(sd_bus_message_get_bus(message));
-        const char *unit = NULL, *type = NULL;
-
-        if (sd_bus_slot_get_description(slot, &unit) >= 0 &&
-            !sd_bus_message_is_method_error(message, NULL) &&
-            sd_bus_message_read(message, "v", "s", &type) >= 0 &&
-            !g_str_has_suffix(type, "start") && units->listener.job)
-                units->listener.job(unit, UNIT_JOB_OTHER, units->listener.userdata);
-        g_ptr_array_remove_fast(units->slots, slot);
-        return 0;
-}
-
-void units_read_job(Units *units, const char *unit, const char *job)
-{
-        sd_bus_slot *slot = NULL;
-
-        if (ask_systemd(units, job, SYSTEMD_JOB, "JobType", on_job_type, units, &slot) < 0)
-                return;
-        sd_bus_slot_set_description(slot, unit);
-        g_ptr_array_add(units->slots, slot);
 }
 
 void units_read_forget(Units *units)

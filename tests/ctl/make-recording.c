@@ -6,10 +6,10 @@
  *
  * usage: make-recording KIND CPUS SECONDS FILE
  *
- * KIND: usual, costly (with parking that costs), bare (no RAPL, no cpuidle, no idled), hostile
- * (names), wild (gaps, a clock that goes back, rows that make no sense), empty (facts alone),
- * quick (five samples a second of which one has power, 12 W; each CPU enters a state, which not
- * every CPU has, 100 times a second)
+ * KIND: usual, costly (with parking that costs), unmeasured (what it saves is not known in the
+ * second half), bare (no RAPL, no cpuidle, no idled), hostile (names), wild (gaps, a clock that
+ * goes back, rows that make no sense), empty (facts alone), quick (five samples a second of which
+ * one has power, 12 W; each CPU enters a state, which not every CPU has, 100 times a second)
  */
 #include <fcntl.h>
 #include <math.h>
@@ -195,9 +195,11 @@ static void put_saving(Maker *maker, RecordingTable *table, int second, double p
         maker->saved += watts;
         if (second < maker->seconds / 20)
                 return;
-        number(table, "saved_watts", policy, watts);
-        number(table, "saved_watts_low", policy, watts - width);
-        number(table, "saved_watts_high", policy, watts + width);
+        if (!is(maker, "unmeasured") || second <= maker->seconds / 2) {
+                number(table, "saved_watts", policy, watts);
+                number(table, "saved_watts_low", policy, watts - width);
+                number(table, "saved_watts_high", policy, watts + width);
+        }
         number(table, "saved_joules", policy, maker->saved);
         number(table, "saved_joules_low", policy, maker->saved - sum);
         number(table, "saved_joules_high", policy, maker->saved + sum);

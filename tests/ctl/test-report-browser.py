@@ -97,9 +97,6 @@ class Pages(unittest.TestCase):
         chosen = self.browser.evaluate("document.querySelector('tr.chosen').textContent")
         self.assertIn("transition", chosen)
         self.assertIn(chosen[:19], reason)
-        top, end = self.box("h2")["y"], self.box("#plot-0-1")
-        keep("report.png", lambda: self.browser.screenshot(box={  # docs/report.png
-            "x": 0, "y": top - 4, "width": 1000, "height": end["y"] + end["height"] - top}))
         self.assertEqual(self.browser.problems, [])
 
     def test_without_scripts(self):

@@ -122,8 +122,9 @@ class Pages(TestCase):
 
     def test_numbers(self):
         """The summary agrees with the recording's own values."""
-        recording = make_recording(self.directory, "usual", 16, 300)
+        recording = make_recording(self.directory, "usual", 16, 308)
         result = self.run_ctl("report", "--json", "--output", f"{self.directory}/p.html", str(recording))
+        self.assertIn("was recorded for 5 min 8 s", Path(self.directory, "p.html").read_text())
         answer, = json.loads(result.stdout)["recordings"]
         values = {}
         for row in csv.DictReader(io.StringIO(self.run_ctl("export", str(recording)).stdout)):
@@ -135,15 +136,15 @@ class Pages(TestCase):
 
         packages = [mean("machine", "power_watts", f"package-{p}") for p in (0, 1)]
         self.assertAlmostEqual(answer["watts_mean"], sum(packages), delta=0.01)
-        self.assertAlmostEqual(answer["joules"], sum(packages) * 300, delta=5)
+        self.assertAlmostEqual(answer["joules"], sum(packages) * 308, delta=5)
         self.assertAlmostEqual(answer["busy_percent"], 100 * mean("cpu", "busy_share"), delta=0.01)
         self.assertAlmostEqual(answer["parked_cpus_mean"], 16 * mean("cpu", "parked"), delta=0.01)
         self.assertEqual(answer["transitions"], sum(
             r["value"] == "transition" for r in values["event", "kind"]))
         sleeps = sum(float(r["value"]) for r in values["cpu", "entered"] if r["of"] != "POLL")
-        self.assertAlmostEqual(answer["wakeups_per_second"], sleeps / 300, delta=0.01)
+        self.assertAlmostEqual(answer["wakeups_per_second"], sleeps / 308, delta=0.01)
         self.assertEqual((answer["cpus"], answer["cores"], answer["packages"]), (16, 8, 2))
-        self.assertEqual((answer["samples"], answer["recorded_seconds"]), (300, 300))
+        self.assertEqual((answer["samples"], answer["recorded_seconds"]), (308, 308))
         saving, = answer["savings"]
         self.assertEqual((saving["policy"], saving["verdict"]), ("ondemand", "saves"))
         last = [r for r in values["machine", "saved_joules"]][-1]
@@ -246,6 +247,20 @@ class Pages(TestCase):
         self.assertLess(len(series["mid"]), 1000)
         self.assertAlmostEqual(max(series["high"]), max(pressures), places=4)
         self.assertAlmostEqual(min(series["low"]), min(pressures), places=4)
+
+    def test_saving_not_known(self):
+        """The plot of savings ends where they are not known any more, because the load is another one."""
+        page = self.check(self.page(("unmeasured", 8, 600)))
+        if not page.scripts:
+            self.skipTest("needs dygraphs")
+        recording, = page.data["recordings"]
+        series, = [series for plot in recording["plots"] for series in plot["series"]
+                   if series["name"] == "ondemand"]
+        known = [value is not None for value in series["mid"]]
+        self.assertFalse(known[0])
+        self.assertTrue(known[len(known) * 2 // 5])
+        self.assertFalse(any(known[len(known) // 2 + 1:]))
+        self.assertEqual([value is not None for value in series["low"]], known)
 
     def test_several(self):
         """Eight recordings stand next to each other, on the same axes, and the page stays bounded."""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What tests of the Cockpit page share: Cockpit's own web server and bridge, without a login and with
-the bus of the test as the system's, a browser that shows the page, and a machine whose counters move."""
+"""What tests of the Cockpit page share: Cockpit's own web server and bridge, with the bus of the test as
+the system's, with and without a login, a browser that shows the page, and a machine whose counters move."""
 import glob
 import os
 import shutil
@@ -135,12 +135,15 @@ class Case(WithSystemd, TestCase):
             'XDG_DATA_HOME': os.path.join(home, 'none'), 'XDG_DATA_DIRS': share + ':/usr/share',
             'DBUS_SYSTEM_BUS_ADDRESS': self.bus.address,
         }
-        self.port = free_port()
-        command = [SERVER, '--no-tls', '--address=127.0.0.1', '--port=%d' % self.port,
-                   '--local-session=' + BRIDGE]
-        server = subprocess.Popen(command_as(self.USER, *command), env=environment,
-                                  start_new_session=True, stdin=subprocess.DEVNULL,
-                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.launch(command_as(self.USER, *self.command(), '--local-session=' + BRIDGE), environment)
+
+    def command(self):
+        return [SERVER, '--no-tls', '--address=127.0.0.1', '--port=%d' % self.port]
+
+    def launch(self, command, environment):
+        server = subprocess.Popen(command, env=environment, start_new_session=True,
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL)
 
         def stop():
             os.killpg(server.pid, signal.SIGTERM)
@@ -154,11 +157,16 @@ class Case(WithSystemd, TestCase):
 
     def show(self, width=1280, height=1000, path='/cockpit/@localhost/idled/index.html'):
         """Opens the page. Outside Cockpit's shell, if no other path is given."""
+        self.port = free_port()
         self.serve()
         self.page = chromium.Browser()
         self.addCleanup(self.page.close)
         self.page.resize(width, height)
+        self.enter()
         self.page.open('http://127.0.0.1:%d%s' % (self.port, path))
+
+    def enter(self):
+        """Without a login there is nothing to do."""
 
     # What is on the page
 
@@ -175,6 +183,13 @@ class Case(WithSystemd, TestCase):
 
     def count(self, selector):
         return self.page.evaluate('document.querySelectorAll(%r).length' % selector)
+
+    def in_frame(self, expression):
+        """The value of an expression of `frame`, the window of the page in Cockpit's shell."""
+        return self.page.evaluate(
+            '(node => { const frame = node && node.contentWindow;'
+            'return frame && frame.document.body ? %s : null; })'
+            '(document.querySelector("iframe[name*=idled]"))' % expression)
 
     def click(self, selector):
         """As soon as it is on the page."""
@@ -204,3 +219,60 @@ class Case(WithSystemd, TestCase):
 
 
 needs_root = not os.geteuid() and NOBODY
+
+
+class WithLogin:
+    """Cockpit's own login, which PAM decides. The account exists only in the mount namespace of the server.
+
+    A session begins with an environment of its own: page and bus are where it expects those of the system.
+    """
+
+    # The bus runs outside the namespace, so the number must be that of a user there, too.
+    USER, ACCOUNT, PASSWORD = NOBODY, 'idledtest', 'a password'
+    NAMESPACE = '''
+set -e
+for name in passwd shadow; do mount --bind "$1/$name" "/etc/$name"; done
+for directory in /run /var/log /usr/local/share; do mount -t tmpfs none "$directory"; done
+mkdir -p /usr/local/share/cockpit /run/dbus
+cp -r "$2" /usr/local/share/cockpit/idled
+ln -s "$3" /run/dbus/system_bus_socket
+shift 3
+exec "$@"
+'''
+
+    def make_account(self):
+        """A directory with the machine's accounts, this one before them, and a password for this one only."""
+        directory = os.path.join(self.directory, 'accounts')
+        home = os.path.join(directory, 'home')
+        os.makedirs(home)
+        os.chown(home, self.USER, self.USER)
+        secret = subprocess.run(['openssl', 'passwd', '-6', '-stdin'], input=self.PASSWORD, check=True,
+                                stdout=subprocess.PIPE, text=True).stdout.strip()
+        with open('/etc/passwd', encoding='utf-8') as file:
+            others = file.read()
+        for name, line, more in (
+                ('passwd', 'x:%d:%d::%s:/bin/sh' % (self.USER, self.USER, home), others),
+                ('shadow', secret + ':19000:0:99999:7:::', '')):
+            with open(os.path.join(directory, name), 'w', encoding='utf-8') as file:
+                file.write('%s:%s\n%s' % (self.ACCOUNT, line, more))
+        return directory
+
+    def serve(self):
+        self.launch(['unshare', '--mount', 'sh', '-c', self.NAMESPACE, 'sh', self.make_account(), PAGE,
+                     self.bus.socket, *self.command()], {'PATH': os.environ['PATH'], 'LANG': 'C.UTF-8'})
+
+    def log_in(self, password):
+        self.fill('#login-user-input', self.ACCOUNT)
+        self.fill('#login-password-input', password)
+        self.click('#login-button')
+
+    def enter(self):
+        self.page.open('http://127.0.0.1:%d/idled' % self.port)
+        self.wait_page(lambda: self.find('#login-button', 'node.offsetWidth > 0 && !node.disabled'),
+                       'the login')  # Cockpit shows it after it has asked whether there is a session.
+        self.log_in('another password')
+        self.wait_text('#login-error-message', 'Wrong')
+        self.log_in(self.PASSWORD)
+        self.wait_page(lambda: self.in_frame('frame.document.body.dataset.state') == 'running',
+                       "the page in Cockpit's shell")
+        del self.page.faults[:]  # Chromium reports each refused login.

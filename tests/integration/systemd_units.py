@@ -4,6 +4,8 @@ subscribers. As measured on systemd 252: a set replaces, an empty one resets, an
 empty while nothing is limited."""
 import os
 import shutil
+import time
+import zlib
 
 import dbus
 from dbusmock import MOCK_IFACE, mockobject
@@ -13,6 +15,7 @@ BUS_NAME = 'org.freedesktop.systemd1'
 MAIN_OBJ = '/org/freedesktop/systemd1'
 MAIN_IFACE = 'org.freedesktop.systemd1.Manager'
 UNIT_IFACE = 'org.freedesktop.systemd1.Unit'
+JOB_IFACE = 'org.freedesktop.systemd1.Job'
 SYSTEM_BUS = True
 
 INTERFACES = {kind: 'org.freedesktop.systemd1.' + kind.title()
@@ -74,6 +77,7 @@ def load(mock, _parameters):
     mock.cgroups = None
     mock.broken = ''
     mock.jobs = 0
+    mock.starting = set()
     add(mock, '-.slice', '')
     for name in ('init.scope', 'system.slice', 'user.slice'):
         add(mock, name, '-.slice')
@@ -85,7 +89,8 @@ def load(mock, _parameters):
 def add(mock, name, parent):
     path = unit_path(name)
     mock.units[name] = parent
-    mock.AddObject(path, UNIT_IFACE, {'SliceOf': dbus.Array([], signature='s')}, [])
+    mock.AddObject(path, UNIT_IFACE, {'SliceOf': dbus.Array([], signature='s'),
+                                     'InactiveExitTimestampMonotonic': dbus.UInt64(1)}, [])
     mockobject.objects[path].AddProperties(interface_of(name), dbus.Dictionary({
         'Slice': parent,
         'AllowedCPUs': NOTHING,
@@ -118,6 +123,12 @@ def ListUnitsByNames(self, names):
 @dbus.service.method(MAIN_IFACE, in_signature='', out_signature='a(ssssssouso)')
 def ListUnits(self):
     return ListUnitsByNames(self, list(self.units))
+
+
+@dbus.service.method(MAIN_IFACE, in_signature='', out_signature='a(usssoo)')
+def ListJobs(self):
+    return [(number_of(name), name, 'start', 'running', dbus.ObjectPath(job_path(name)),
+             dbus.ObjectPath(unit_path(name))) for name in sorted(self.starting)]
 
 
 @dbus.service.method(MAIN_IFACE, in_signature='sba(sv)', out_signature='')
@@ -208,12 +219,48 @@ def PassUnit(self, name, properties):
     del self.units[name]
 
 
+def number_of(name):
+    """That of the unit's job: each has one at most."""
+    return dbus.UInt32(zlib.crc32(name.encode()) % 1000)
+
+
+def job_path(name):
+    return '%s/job/%d' % (MAIN_OBJ, number_of(name))
+
+
+def emit_job(mock, signal, name, *result):
+    mock.EmitSignal(MAIN_IFACE, signal, 'uos' + 's' * len(result),
+                    [number_of(name), dbus.ObjectPath(job_path(name)), name, *result])
+
+
 @dbus.service.method(MOCK_IFACE, in_signature='ss', out_signature='')
 def EmitJob(self, signal, name):
-    """JobNew or JobRemoved."""
-    job = dbus.ObjectPath(MAIN_OBJ + '/job/77')
-    more = ['done'] if signal == 'JobRemoved' else []
-    self.EmitSignal(MAIN_IFACE, signal, 'uos' + 's' * len(more), [dbus.UInt32(77), job, name, *more])
+    """JobNew or JobRemoved of a start, whose type can be read until it ends."""
+    if signal == 'JobNew':
+        emit_job(self, signal, name)
+        self.starting.add(name)
+        self.AddObject(job_path(name), JOB_IFACE, {'JobType': 'start'}, [])
+    else:
+        emit_job(self, signal, name, 'done')
+        self.starting.remove(name)
+        self.RemoveObject(job_path(name))
+
+
+@dbus.service.method(MOCK_IFACE, in_signature='', out_signature='')
+def EmitReloaded(self):
+    """systemd has read its files again."""
+    self.EmitSignal(MAIN_IFACE, 'Reloading', 'b', [False])
+
+
+@dbus.service.method(MOCK_IFACE, in_signature='sb', out_signature='')
+def PassJob(self, name, start):
+    """A job that ends before its type can be read; if it is a start, the unit has just become active."""
+    if name in self.units:
+        now = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
+        mockobject.objects[unit_path(name)].UpdateProperties(
+            UNIT_IFACE, {'InactiveExitTimestampMonotonic': dbus.UInt64(now if start else 1)})
+    emit_job(self, 'JobNew', name)
+    emit_job(self, 'JobRemoved', name, 'done')
 
 
 @dbus.service.method(MOCK_IFACE, in_signature='s', out_signature='')

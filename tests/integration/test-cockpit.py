@@ -6,7 +6,7 @@ import json
 import os
 
 import dbus
-from cockpittest import Case, Moving, skip_without
+from cockpittest import Case, Moving, WithLogin, skip_without
 from holdstest import HOLD, wishes
 from idledtest import NOBODY, main, needs_root, wait_until
 from polkittest import CHALLENGE, YES, WithPolkit
@@ -271,13 +271,6 @@ class Life(Case):
                               (["type='method_call',member='GetManagedObjects'"], 0))
         return seen
 
-    def in_frame(self, expression):
-        """The value of an expression of `frame`, the window of the page in Cockpit's shell."""
-        return self.page.evaluate(
-            '(node => { const frame = node && node.contentWindow;'
-            'return frame && frame.document.body ? %s : null; })'
-            '(document.querySelector("iframe[name*=idled]"))' % expression)
-
     def test_in_the_shell(self):
         """Cockpit's menu has the page; while another one is shown nothing is read."""
         self.start()
@@ -319,6 +312,34 @@ class Denied(Shown):
         self.wait_text('#errors', 'paused')
         self.assertFalse(self.get('Paused'))
         self.assertEqual([str(path) for path in self.get('Holds')], [self.path])
+
+
+@needs_root
+class LoggedIn(WithLogin, Denied):
+    """The same for a user who logs in with a password."""
+
+    TRACES = '/etc/passwd', '/etc/shadow', '/var/log/wtmp', '/var/log/btmp', '/var/log/lastlog'
+
+    def traces(self):
+        """How often the machine's files name the account: the test must leave them alone."""
+        found = {}
+        for path in filter(os.path.exists, self.TRACES):
+            with open(path, 'rb') as file:
+                found[path] = file.read().count(self.ACCOUNT.encode())
+        return found
+
+    def setUp(self):
+        self.before = self.traces()
+        super().setUp()
+
+    def tearDown(self):
+        super().tearDown()
+        self.assertEqual(self.traces(), self.before)
+
+    def test_follows_the_machine(self):
+        self.set_idle_mask('6-7')
+        self.wait_page(lambda: self.states() == ['active'] * 6 + ['parked'] * 2, 'parked marks')
+        self.wait_text('.figures', '2 of 8')
 
 
 @needs_root

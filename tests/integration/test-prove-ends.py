@@ -126,8 +126,14 @@ class BadDays(ProveCase):
 
     def test_refused(self):
         self.world()
+        self.write_config('profiles/balanced.conf', '[Profile]\nSummary=x\n')
+        for name in 'frugal', 'thrifty':  # two names of the same
+            self.write_config('profiles/%s.conf' % name, '[Profile]\nSummary=%s\n[cpufreq]\n'
+                              'EnergyPreference=balance_power\n' % name)
         self.start()
         for arguments, says in ((('--policy', 'x'), 'found policy "x"'),
+                                (('--profile', 'balanced'), 'are the same'),
+                                (('--profile', 'frugal,thrifty'), 'are the same'),
                                 (('--profile', 'x'), 'found "x"'),
                                 (('--option', 'cpufreq.X=1'), 'unknown key'),
                                 (('--option', 'userspace.IdleMask=1;x'), 'found "x"'),
@@ -139,6 +145,13 @@ class BadDays(ProveCase):
             with self.subTest(arguments):
                 self.assertIn(says, self.prove(*arguments, status=3))
                 self.assertEqual(self.get('Trial'), {})
+                self.assertEqual(self.get('Holds'), [])
+        for arguments in (('--profile', 'frugal,frugal'), ('--option', 'cpufreq.EnergyPreference=power,power'),
+                          ('--knob', 'governor=powersave,powersave')):
+            with self.subTest(arguments):
+                self.assertIn('expected', self.prove(*arguments, status=2))
+        self.call('SetProfile', 'frugal')
+        self.assertIn('are the same', self.prove('--profile', 'frugal', status=3))
 
     def test_two_at_once(self):
         self.world()

@@ -53,6 +53,52 @@ class Windows(WithWindows):
         self.mocked('EmitJob', 'JobRemoved', 'ssh.service')
         self.wait_parked(parked)
 
+    def begin_long(self):
+        """Windows are open for an hour after the start."""
+        self.write_config('idled.conf', self.CONFIG.replace('StartWindow=300ms', 'StartWindow=1h'))
+        return self.begin()
+
+    def test_stop_that_ends_before_its_type_is_known(self):
+        parked = self.begin_long()
+        self.mocked('PassJob', 'ssh.service', False)
+        self.load('late.service', CPUAffinity=CPU_7)  # seen after it
+        wait_until(lambda: self.get('Parked') not in ('', parked), 'parking without CPU 7')
+
+    def test_starts_that_end_before_their_type_is_known(self):
+        for unit in 'ssh.service', 'forgotten.service':  # of this nothing is left
+            with self.subTest(unit):
+                self.begin_long()
+                self.mocked('PassJob', unit, True)
+                self.wait_parked('')
+                self.wait_reason(rf'active .*window.*: {re.escape(unit)} has just started')
+                self.daemon.stop()
+
+    def test_start_after_a_job_of_unknown_type(self):
+        """What was asked about the job before says nothing about the start."""
+        self.begin_long()
+        self.mocked('PassJob', 'ssh.service', False)
+        self.mocked('EmitJob', 'JobNew', 'ssh.service')
+        self.load('late.service', CPUAffinity=CPU_7)  # seen after these
+        self.assert_start_is_known()
+
+    def assert_start_is_known(self):
+        self.wait_reason(r'active .*window.*: ssh\.service starts')
+        self.mocked('EmitJob', 'JobRemoved', 'ssh.service')
+        self.wait_reason(r'active .*window.*: ssh\.service has just started')
+
+    def test_start_that_began_before_idled(self):
+        self.mocked('EmitJob', 'JobNew', 'ssh.service')
+        self.write_config('idled.conf', self.CONFIG.replace('StartWindow=300ms', 'StartWindow=1h'))
+        self.start()
+        self.assert_start_is_known()
+
+    def test_start_while_systemd_reads_its_files_again(self):
+        self.begin_long()
+        self.mocked('EmitJob', 'JobNew', 'ssh.service')
+        self.wait_parked('')
+        self.mocked('EmitReloaded')
+        self.assert_start_is_known()
+
     def test_our_own_slice_and_mounts_open_none(self):
         parked = self.begin()
         for unit in ('idledpark.slice', 'idled.service', 'dev-mqueue.mount'):

@@ -61,9 +61,6 @@ START_TEST(no_start)
         windows_start(&windows, "a.service");
         ck_assert(windows_drop(&windows, "a.service"));
         expect(20, WINDOW_NONE, "", 0);
-        windows_start(&windows, "a.service");
-        windows_forget_units(&windows);
-        expect(20, WINDOW_NONE, "", 0);
 }
 END_TEST
 
