@@ -58,7 +58,7 @@ class Verbs(TestCase):
         self.assertEqual([line.split()[0] for line in why], ["0-143", "144-287"])
 
     def test_absent_is_null(self):
-        self.start("unparked")
+        self.start("absent")
         status = json.loads(self.run_ctl("status", "--json").stdout)
         self.assertIsNone(status["power"]["source"])
         self.assertIsNone(status["power"]["battery_percent"])
