@@ -178,8 +178,9 @@ static json_object *read_value(sd_bus_message *m)
         }
 }
 
-/* Notes that the daemon is not there, if that is what the error says. */
-static bool is_gone(Client *client, const sd_bus_error *error, int r)
+/* If the error says that idled does not run or does not answer, records that in client->problem and
+ * returns true. */
+static bool note_gone(Client *client, const sd_bus_error *error, int r)
 {
         const char *how;
 
@@ -265,7 +266,7 @@ static int call_send(Client *client, sd_bus_message *message, int r, sd_bus_mess
                                 ret_reply);
         if (r >= 0)
                 return 0;
-        gone = is_gone(client, &error, r);
+        gone = note_gone(client, &error, r);
         *ret_error = gone ? g_strdup(client->problem) : error_text(&error, r);
         return gone ? -ENOTCONN : -EREMOTEIO;
 }
