@@ -89,11 +89,11 @@ static void say_refused(Apps *apps, const App *app, int error)
 {
         if (error == -ESRCH)
                 return;
-        if (!apps->told)
+        if (!apps->reported)
                 log_warning("%s: failed to hold for a process: %s", app->file,
                             error == -EMFILE ? "there are too many holds, or too many for this user"
                                              : g_strerror(-error));
-        apps->told = apps->full = true;
+        apps->reported = apps->full = true;
 }
 
 /* A process that ended is there until its parent has asked for its exit status, and still has a
@@ -150,7 +150,7 @@ static void unfollow(Follow *follow)
         follow_end(follow);
 }
 
-bool apps_look_at(Apps *apps, pid_t pid)
+bool apps_check_one(Apps *apps, pid_t pid)
 {
         bool children = false;
 

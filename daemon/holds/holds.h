@@ -116,10 +116,10 @@ const Hold *holds_hold(const Held *held);
 unsigned holds_list(const Holds *holds, const Hold **ret_list);
 
 /* Brings the CPUs of all holds up to date: when other CPUs are `online`, after
- * holds_look_again(), and else once in a while, so that it costs one percent of a CPU at most.
+ * holds_recheck(), and else once in a while, so that it costs one percent of a CPU at most.
  * True if a hold is about other CPUs than before; `changed` is not called. */
 bool holds_follow(Holds *holds, const CpuSet *online, uint64_t now_usec);
-void holds_look_again(Holds *holds);
+void holds_recheck(Holds *holds);
 
 /* Removes all bus names that may release holds, because names on another bus belong to other
  * clients. */

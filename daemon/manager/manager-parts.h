@@ -166,7 +166,7 @@ void manager_windows_done(Manager *manager);
 
 /* Pinned tasks may go without an event. Whether it is time to check if CPUs that are kept active
  * for them could be parked by now. A tick comes in time for that. */
-bool manager_should_look_again(const Manager *manager);
+bool manager_should_recheck(const Manager *manager);
 
 /* Notes for every CPU why the plan leaves it out or not. */
 void manager_note_causes(Manager *manager, const SafetyNotes *notes);

@@ -92,7 +92,7 @@ uint64_t manager_period_usec(const Manager *manager);
 bool manager_has_decided(const Manager *manager);
 
 /* True if a policy that reads holds is active. */
-bool manager_looks_at_holds(const Manager *manager);
+bool manager_serves_holds(const Manager *manager);
 
 /* Why the hold, or a part of it, is not in effect, as a new string; NULL if nothing is known to be
  * in its way. */
@@ -148,7 +148,7 @@ CpuWish manager_limits(const Manager *manager, int cpu);
 int manager_apply_error(const Manager *manager);
 
 /* The error of the actuator's last try to carry out the plan, if no knob reports it; else 0. */
-int manager_untold_error(const Manager *manager, const ActuatorState *actuator);
+int manager_unreported_error(const Manager *manager, const ActuatorState *actuator);
 
 /* Why it could not, as a new string; with the option to blame if it was asked for what this machine
  * does not offer. */

@@ -87,7 +87,7 @@ static bool decide_and_act(Manager *manager, bool by_holds)
 
         manager_decide(manager, by_holds, &plan);
         if (!manager->stale && !manager->unsafe && plan_equal(&wished, &manager->wished) &&
-            !manager_should_look_again(manager)) {
+            !manager_should_recheck(manager)) {
                 plan.allowed = manager->plan.allowed;
                 plan.resting = manager->plan.resting;
                 plan.quiet = manager->plan.quiet;
@@ -114,7 +114,7 @@ static bool settle(Manager *manager, bool by_holds)
 
         if (cpuset_equal(&parked, &manager->parked))
                 return changed;
-        holds_look_again(manager->holds);
+        holds_recheck(manager->holds);
         if (manager_follow_holds(manager))
                 decide_and_act(manager, true);
         return changed;

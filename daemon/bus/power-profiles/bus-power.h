@@ -36,7 +36,7 @@ typedef struct BusPower {
         sd_bus_slot *units; /* the question which ones run */
         GPtrArray
                 *rivals; /* of names of others' that we asked for, and of units that run; static */
-        char *told[POWER_WATCHED]; /* what clients last heard, by property */
+        char *sent[POWER_WATCHED]; /* what clients last heard, by property */
 } BusPower;
 
 /* The three profiles that clients know; ends with NULL. */
