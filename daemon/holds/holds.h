@@ -41,7 +41,7 @@ typedef struct HoldRequest {
         bool global;
         uint32_t min_khz;   /* 0: any */
         unsigned min_cores; /* 0: any */
-        const CpuSet *cpus; /* these must stay in use, and it is about them; NULL: see above */
+        const CpuSet *cpus; /* these must stay active, and it is about them; NULL: see above */
         HoldEnded ended;    /* NULL: not requested */
         HoldEnded gone;     /* called when its process ended instead of ending it; NULL: it ends */
         void *userdata;

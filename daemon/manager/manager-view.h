@@ -55,7 +55,7 @@ Sensors *manager_sensors(const Manager *manager);
 /* The last reading of the policies. */
 const Snapshot *manager_snapshot(const Manager *manager);
 
-/* The CPUs that the plan leaves in use, and the online CPUs that are kept free of work now. */
+/* The CPUs that the plan leaves active, and the online CPUs that are parked now. */
 const CpuSet *manager_allowed(const Manager *manager);
 const CpuSet *manager_parked(const Manager *manager);
 
@@ -115,7 +115,7 @@ const CpuTotal *manager_cpu_total(const Manager *manager, int cpu);
 EnergyTotal manager_energy_total(const Manager *manager, int domain);
 double manager_pressure_usec(const Manager *manager);
 
-/* Why `cpu` is parked or in use, with the inputs of the last decision. Valid until the next call.
+/* Why `cpu` is parked or active, with the inputs of the last decision. Valid until the next call.
  */
 const CpuCause *manager_cause(Manager *manager, int cpu);
 
@@ -137,7 +137,7 @@ int manager_apps_error(const Manager *manager);
  * NAME", "this is a dry run", as a new string; NULL if they may not, or there are no such CPUs. */
 char *manager_obstacle(const Manager *manager);
 
-/* What became of an actuator; NULL: this build has it not. */
+/* What became of an actuator; NULL: this build does not have it. */
 const ActuatorState *manager_actuator(const Manager *manager, const Actuator *actuator);
 
 /* What idled has in effect for `cpu`, each part as CpuWish says it. Nothing in a dry run. */

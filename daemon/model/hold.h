@@ -23,7 +23,7 @@ typedef struct Hold {
         int32_t latency_us;  /* it must be running within this time of a wake-up; -1: any */
         bool global;         /* and so on all CPUs there are, by the one limit for the machine */
         uint32_t min_khz;    /* on `cpus`; 0: any */
-        unsigned min_cores;  /* in use on the machine; 0: any */
+        unsigned min_cores;  /* active on the machine; 0: any */
         bool keep;           /* `cpus` must not be parked */
 } Hold;
 
