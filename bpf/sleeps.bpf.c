@@ -10,8 +10,8 @@
  * 3. What follows says more about a cause: the timer behind the interrupt, the task that it wakes.
  * 4. A reader swaps the two halves of the tables (`epoch`) and takes the one that rests.
  *
- * Each CPU writes its own entries only, but for the wake-up of a task from another CPU, which holds
- * the run queue's lock of the CPU that it wakes.
+ * Each CPU writes only its own entries. The exception is a CPU that wakes a task on another one: it
+ * holds the run queue's lock of the CPU that it wakes.
  */
 #include <linux/bpf.h>
 #include <stdbool.h>

@@ -22,7 +22,7 @@
 #include "apps/apps-parts.h"
 #include "holds/holder.h"
 
-/* So many holds may be for rules, and for the processes of one user, but for root's. */
+/* The most holds for rules, and for the processes of one user other than root. */
 #define RULES_MAX         (HOLDS_MAX / 2)
 #define RULES_OF_USER_MAX (HOLDS_MAX / 4)
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Holds: requests of applications, for as long as these live.
+ * Holds: requests of applications, in effect while these run.
  *
  * A hold ends as soon as one of these happens: all copies of the other end of its descriptor are
  * closed, the process that it is bound to exits, or it is removed or released. So no crash leaves a

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What an application asked for, for as long as it holds it: the part that policies decide by. Who
- * asked, and for how long it lives, is the core's business.
+ * A hold, as policies see it: what an application requests. daemon/holds/ knows its owner and when
+ * it ends.
  *
  * Part of what idled installs for plugins.
  */

@@ -2,7 +2,7 @@
 /*
  * The order of cores.
  *
- * Cores are sorted by class of capacity (but for PackOrder=package), then package, die, cluster
+ * Cores are sorted by class of capacity (except with PackOrder=package), then package, die, cluster
  * and number; groups are numbered in the order of their lowest CPU, so the boot CPU's groups come
  * first among equals. A class is what people call a kind of core: sorted by capacity, a new class
  * begins where the next core is more than an eighth faster than the one before. The few percent by

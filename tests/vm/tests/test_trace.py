@@ -121,7 +121,7 @@ class NoTraceOfEverything(lab.IdledTest, KernelTest):
 
     @contextlib.contextmanager
     def everything(self):
-        """While all of it is in effect, but for what the test does."""
+        """While all of it is in effect, except what the test sets."""
         self.start()
         self.guest.run("idlectl profile set performance")
         # CPUs with a hold are neither parked nor limited.

@@ -235,7 +235,7 @@ END_TEST
 
 /* A fake irqbalance, until it is killed: its commands. */
 typedef struct Fake {
-        char sent[256]; /* commands but for "setup", each with a "|" behind */
+        char sent[256]; /* commands except "setup", each with a "|" behind */
         char banned[64];
         bool mute; /* answers no question, as during its scans */
 } Fake;
