@@ -10,8 +10,8 @@
  * 3. What follows says more about a cause: the timer behind the interrupt, the task that it wakes.
  * 4. A reader swaps the two halves of the tables (`epoch`) and takes the one that rests.
  *
- * Each CPU writes its own entries only, but for the wake-up of a task from another CPU, which holds
- * the run queue's lock of the CPU that it wakes.
+ * Each CPU writes only its own entries. The exception is a CPU that wakes a task on another one: it
+ * holds the run queue's lock of the CPU that it wakes.
  */
 #include <linux/bpf.h>
 #include <stdbool.h>
@@ -233,16 +233,16 @@ static void note_circumstances(struct sleeper *s)
         const struct rq *rq;
         __u64 utilisation;
 
-        s->length_ns = s->told_length_ns;
-        s->latency_us = s->told_latency_us;
-        s->chosen_ns = s->length_told ? s->told_ns : s->entered_ns;
-        s->length_guessed = !s->length_told;
-        if (!s->length_told && timers) {
+        s->length_ns = s->reported_length_ns;
+        s->latency_us = s->reported_latency_us;
+        s->chosen_ns = s->length_reported ? s->reported_ns : s->entered_ns;
+        s->length_guessed = !s->length_reported;
+        if (!s->length_reported && timers) {
                 __s64 length = BPF_CORE_READ(timers, expires_next) - s->entered_ns;
 
                 s->length_ns = length > 0 ? length : 0;
         }
-        s->length_told = 0;
+        s->length_reported = 0;
         if (!s->run_queue)
                 s->run_queue = find_run_queue();
         if (!s->run_queue)
@@ -607,9 +607,9 @@ int BPF_PROG(on_sleep_length, __s64 *unused, __s64 length)
         struct sleeper *s = sleeper_of(bpf_get_smp_processor_id());
 
         if (s) {
-                s->told_length_ns = length > 0 ? length : 0;
-                s->told_ns = bpf_ktime_get_ns();
-                s->length_told = 1;
+                s->reported_length_ns = length > 0 ? length : 0;
+                s->reported_ns = bpf_ktime_get_ns();
+                s->length_reported = 1;
         }
         return 0;
 }
@@ -620,6 +620,6 @@ int BPF_PROG(on_latency_limit, unsigned int cpu, __s64 limit)
         struct sleeper *s = sleeper_of(cpu);
 
         if (s)
-                s->told_latency_us = (__u64)limit < UNBOUND_NS ? (__u64)limit / 1000 : -1;
+                s->reported_latency_us = (__u64)limit < UNBOUND_NS ? (__u64)limit / 1000 : -1;
         return 0;
 }

@@ -23,8 +23,8 @@ struct Client {
         sd_bus *connection;
         char *problem; /* why the daemon cannot be asked; NULL: it can, as far as is known */
         json_object *manager;
-        GHashTable *news; /* properties that have changed; NULL: the caller does not listen */
-        bool authorize;   /* the user can be asked for a password */
+        GHashTable *changes; /* properties that have changed; NULL: the caller does not listen */
+        bool authorize;      /* the user can be asked for a password */
 };
 
 Client *client_new(const Ctl *ctl)
@@ -52,8 +52,8 @@ void client_free(Client *client)
         if (!client)
                 return;
         json_object_put(client->manager);
-        if (client->news)
-                g_hash_table_unref(client->news);
+        if (client->changes)
+                g_hash_table_unref(client->changes);
         sd_bus_close_unref(client->connection);
         g_free(client->problem);
         g_free(client);
@@ -178,8 +178,9 @@ static json_object *read_value(sd_bus_message *m)
         }
 }
 
-/* Notes that the daemon is not there, if that is what the error says. */
-static bool is_gone(Client *client, const sd_bus_error *error, int r)
+/* If the error says that idled does not run or does not answer, records that in client->problem and
+ * returns true. */
+static bool note_gone(Client *client, const sd_bus_error *error, int r)
 {
         const char *how;
 
@@ -265,7 +266,7 @@ static int call_send(Client *client, sd_bus_message *message, int r, sd_bus_mess
                                 ret_reply);
         if (r >= 0)
                 return 0;
-        gone = is_gone(client, &error, r);
+        gone = note_gone(client, &error, r);
         *ret_error = gone ? g_strdup(client->problem) : error_text(&error, r);
         return gone ? -ENOTCONN : -EREMOTEIO;
 }
@@ -480,7 +481,7 @@ static int on_change(sd_bus_message *m, void *userdata, sd_bus_error *error)
         while (r >= 0 && sd_bus_message_enter_container(m, 'e', "sv") > 0) {
                 r = sd_bus_message_read(m, "s", &name);
                 if (r >= 0)
-                        g_hash_table_add(client->news, g_strdup(name));
+                        g_hash_table_add(client->changes, g_strdup(name));
                 if (r >= 0)
                         r = sd_bus_message_skip(m, "v");
                 if (r >= 0)
@@ -493,23 +494,23 @@ int client_listen(Client *client)
 {
         if (client->problem)
                 return -ENOTCONN;
-        client->news = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        client->changes = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         return sd_bus_match_signal(client->connection, NULL, BUS_NAME, BUS_PATH,
                                    "org.freedesktop.DBus.Properties", "PropertiesChanged",
                                    on_change, client);
 }
 
-GHashTable *client_news(Client *client)
+GHashTable *client_changes(Client *client)
 {
-        GHashTable *none = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL), *news;
+        GHashTable *none = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL), *changes;
 
-        if (!client->news)
+        if (!client->changes)
                 return none;
         while (sd_bus_process(client->connection, NULL) > 0)
                 continue;
-        news = client->news;
-        client->news = none;
-        return news;
+        changes = client->changes;
+        client->changes = none;
+        return changes;
 }
 
 int client_sleeps_start(Client *client, bool latencies, uint32_t *ret_number, int *ret_fd,

@@ -78,12 +78,12 @@ int client_sleeps_read(Client *client, uint32_t number, json_object **ret_answer
 int client_trial(Client *client, const char *const *policies, bool honoured,
                  const char *const *options, const char *reason, int *ret_fd, char **ret_error);
 
-/* Has client_news() report changes from now on. */
+/* Has client_changes() report changes from now on. */
 int client_listen(Client *client);
 
 /* The manager's properties that were signalled to have changed since the last call, as the keys of
  * a table; never blocks. */
-GHashTable *client_news(Client *client);
+GHashTable *client_changes(Client *client);
 
 /* All objects below the manager by path, each with its properties; NULL if it is not there. */
 json_object *client_objects(Client *client);

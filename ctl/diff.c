@@ -394,7 +394,7 @@ static void add_row(Table *table, json_object *row)
         table_cell(table, style, real ? "real" : known ? "" : unjudged(row));
 }
 
-/* Facts of both that differ, but for those that always do. */
+/* Facts of both that differ, except those that always do. */
 static void show_facts(const Ctl *ctl, json_object *answer)
 {
         json_object *a = json_get(json_get(answer, "a"), "facts");

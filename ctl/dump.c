@@ -21,13 +21,13 @@ static void put_file(const Ctl *ctl, json_object *answer, const char *key, const
 }
 
 /* What a method without arguments answers; null without the daemon. */
-static void put_told(Ctl *ctl, json_object *answer, const char *key, const char *method)
+static void put_answer(Ctl *ctl, json_object *answer, const char *key, const char *method)
 {
         g_autofree char *error = NULL;
-        json_object *told = NULL;
+        json_object *found = NULL;
 
-        client_call(ctl->client, method, NULL, &told, &error);
-        json_put(answer, key, told);
+        client_call(ctl->client, method, NULL, &found, &error);
+        json_put(answer, key, found);
 }
 
 json_object *dump_ask(Ctl *ctl, int *ret_status)
@@ -48,10 +48,10 @@ json_object *dump_ask(Ctl *ctl, int *ret_status)
         json_put_same(answer, "policies", facts, "Policies");
         json_put_same(answer, "energy", facts, "Energy");
         json_put(answer, "cpus", cpus_describe(facts));
-        put_told(ctl, answer, "explain", "Explain");
-        put_told(ctl, answer, "history", "History");
-        put_told(ctl, answer, "verify", "Verify");
-        put_told(ctl, answer, "settings_in_force", "GetSettings");
+        put_answer(ctl, answer, "explain", "Explain");
+        put_answer(ctl, answer, "history", "History");
+        put_answer(ctl, answer, "verify", "Verify");
+        put_answer(ctl, answer, "settings_in_force", "GetSettings");
         json_put(answer, "configuration", offline_config(ctl, NULL));
         json_put(answer, "knob_values", knob_values(ctl));
         return answer;

@@ -42,7 +42,7 @@ Explanation explained_why(json_object *row)
         return why;
 }
 
-/* The reason of a CPU in use is that of now; the history has that for which it was unparked. */
+/* An active CPU has the reason of now; the history has the reason for which it was unparked. */
 char *explained_cpu(json_object *row, bool wanted)
 {
         double since = json_number(row, "since_usec", 0);
@@ -58,7 +58,7 @@ char *explained_cpu(json_object *row, bool wanted)
         return explain_cpu(&state, &why);
 }
 
-/* The reason for which most CPUs are in use, as a new string; NULL: there is none. */
+/* The reason for which most CPUs are active, as a new string; NULL: there is none. */
 static char *most_common(json_object *explained)
 {
         g_autoptr(GHashTable) counts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);

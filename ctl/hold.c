@@ -84,7 +84,7 @@ static int keep(Ctl *ctl, int hold, int signals, int process)
         return EXIT_FINE;
 }
 
-static void tell(const Ctl *ctl, const char *path)
+static void report(const Ctl *ctl, const char *path)
 {
         g_autoptr(json_object) answer = json_object_new_object();
         g_autofree char *obstacle = client_hold_obstacle(ctl->client, path);
@@ -123,7 +123,7 @@ json_object *hold_ask(Ctl *ctl, int *ret_status)
                 *ret_status = complain("failed to wait for signals: %s", g_strerror(-signals));
                 return NULL;
         }
-        tell(ctl, path);
+        report(ctl, path);
         *ret_status = keep(ctl, hold, signals, process);
         return NULL;
 }

@@ -116,7 +116,7 @@ static const Verb verbs[] = {
           .show = profile_show },
         { .name = "pause",
           .arguments = "",
-          .summary = "Restore all settings until idlectl resume",
+          .summary = "Restore every knob until idlectl resume",
           .help = "The pause stays when idlectl exits. It ends with idlectl resume, after --for, "
                   "or\n"
                   "when the daemon ends. A second pause of the same user replaces the first.\n"

@@ -170,7 +170,7 @@ static json_object *energy(const Machine *machine)
         return array;
 }
 
-static json_object *tell(const Machine *machine)
+static json_object *describe(const Machine *machine)
 {
         json_object *facts = json_object_new_object(), *cpus = json_object_new_array();
 
@@ -206,6 +206,6 @@ int measure(int root, uint64_t interval_usec, json_object **ret_facts)
         if (r < 0)
                 return r;
         snapshot_compute(before, after, seen);
-        *ret_facts = tell(&(Machine){ root, topology, sensors, seen });
+        *ret_facts = describe(&(Machine){ root, topology, sensors, seen });
         return 0;
 }

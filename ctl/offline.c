@@ -30,7 +30,7 @@ static char *directory(const Ctl *ctl, const char *given, const char *usual)
         return given ? g_canonicalize_filename(given, NULL) : g_build_filename(root, usual, NULL);
 }
 
-static json_object *tell_setting(const Section *section, const Setting *row)
+static json_object *describe_setting(const Section *section, const Setting *row)
 {
         g_autofree char *value = setting_format(row, section->options);
         g_autofree char *expects = setting_expectation(row);
@@ -49,7 +49,7 @@ static json_object *tell_setting(const Section *section, const Setting *row)
         return object;
 }
 
-static json_object *tell_settings(const Config *config)
+static json_object *describe_settings(const Config *config)
 {
         json_object *array = json_object_new_array();
 
@@ -57,12 +57,12 @@ static json_object *tell_settings(const Config *config)
                 const Section *section = g_ptr_array_index(config->sections, i);
 
                 for (const Setting *row = section->rows; row->key; row++)
-                        json_object_array_add(array, tell_setting(section, row));
+                        json_object_array_add(array, describe_setting(section, row));
         }
         return array;
 }
 
-static json_object *tell_profiles(const Config *config)
+static json_object *describe_profiles(const Config *config)
 {
         json_object *array = json_object_new_array();
 
@@ -79,7 +79,7 @@ static json_object *tell_profiles(const Config *config)
         return array;
 }
 
-static json_object *tell_errors(const GPtrArray *errors)
+static json_object *describe_errors(const GPtrArray *errors)
 {
         json_object *array = json_object_new_array();
 
@@ -97,7 +97,7 @@ static json_object *tell_errors(const GPtrArray *errors)
         return array;
 }
 
-static void tell_files(json_object *array, const ConfigPaths *paths, const char *name)
+static void describe_files(json_object *array, const ConfigPaths *paths, const char *name)
 {
         g_autoptr(GPtrArray)
                 ignored = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
@@ -110,28 +110,29 @@ static void tell_files(json_object *array, const ConfigPaths *paths, const char 
         }
 }
 
-static json_object *tell_all_files(const ConfigPaths *paths, const Config *config)
+static json_object *describe_all_files(const ConfigPaths *paths, const Config *config)
 {
         json_object *array = json_object_new_array();
         g_auto(GStrv) profiles = profiles_list(paths);
 
-        tell_files(array, paths, "idled.conf");
+        describe_files(array, paths, "idled.conf");
         for (guint i = 0; config && i < config->policies->len; i++) {
                 const IdledPolicy *policy = g_ptr_array_index(config->policies, i);
                 g_autofree char *name = g_strdup_printf("policies/%s.conf", policy->name);
 
-                tell_files(array, paths, name);
+                describe_files(array, paths, name);
         }
         for (char **profile = profiles; *profile; profile++) {
                 g_autofree char *name = g_strdup_printf("profiles/%s.conf", *profile);
 
-                tell_files(array, paths, name);
+                describe_files(array, paths, name);
         }
         return array;
 }
 
 /* Where the machine cannot be read there is nothing to compare with. */
-static json_object *tell_warnings(const Ctl *ctl, const ConfigPaths *paths, const Config *config)
+static json_object *describe_warnings(const Ctl *ctl, const ConfigPaths *paths,
+                                      const Config *config)
 {
         g_autoptr(GPtrArray)
                 warnings = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
@@ -153,7 +154,7 @@ static json_object *tell_warnings(const Ctl *ctl, const ConfigPaths *paths, cons
         frequency_free(frequency, machine.n_frequency);
         if (topology)
                 topology_free(topology);
-        return tell_errors(warnings);
+        return describe_errors(warnings);
 }
 
 void offline_paths_init(OfflinePaths *offline, const Ctl *ctl, const char *config_dir)
@@ -198,10 +199,10 @@ json_object *offline_config(const Ctl *ctl, const char *config_dir)
 
         offline_paths_init(&offline, ctl, config_dir);
         config_load(paths, errors, &config);
-        json_put(answer, "settings", config ? tell_settings(config) : NULL);
-        json_put(answer, "profiles", config ? tell_profiles(config) : NULL);
-        json_put(answer, "errors", tell_errors(errors));
-        json_put(answer, "warnings", tell_warnings(ctl, paths, config));
-        json_put(answer, "files", tell_all_files(paths, config));
+        json_put(answer, "settings", config ? describe_settings(config) : NULL);
+        json_put(answer, "profiles", config ? describe_profiles(config) : NULL);
+        json_put(answer, "errors", describe_errors(errors));
+        json_put(answer, "warnings", describe_warnings(ctl, paths, config));
+        json_put(answer, "files", describe_all_files(paths, config));
         return answer;
 }

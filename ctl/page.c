@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * HTML pages, written so that they are XML as well but for scripts. The style sheet is
+ * HTML pages, written so that they are also XML, except for their scripts. The style sheet is
  * ctl/page/page.css, compiled in.
  */
 #include "page.h"

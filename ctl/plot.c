@@ -121,7 +121,7 @@ static double scale_distance(const Scale *scale, int ticks)
         return scale->time ? time_distance(least) : tick_distance(least);
 }
 
-/* Widens a range so that it is not empty and, but for time, ends at ticks. */
+/* Widens a range so that it is not empty and, except for time, ends at ticks. */
 static void range_round(Scale *range, int ticks)
 {
         double distance;

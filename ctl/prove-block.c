@@ -152,10 +152,10 @@ static bool is_disturbed(const Prove *prove, BlockDrop *ret_why)
                 { "Online", DROP_HOTPLUG },     { "Profile", DROP_CONFIG },
                 { "ConfigFiles", DROP_CONFIG },
         };
-        g_autoptr(GHashTable) news = client_news(prove->ctl->client);
+        g_autoptr(GHashTable) changes = client_changes(prove->ctl->client);
 
         for (size_t i = 0; i < G_N_ELEMENTS(rows); i++)
-                if (g_hash_table_contains(news, rows[i].property)) {
+                if (g_hash_table_contains(changes, rows[i].property)) {
                         *ret_why = rows[i].why;
                         return true;
                 }
@@ -316,7 +316,7 @@ BlockEnd prove_block(Prove *prove, const ScheduleSlot *slot)
                 return BLOCK_STOP;
         woke = wait_until(prove, now_usec() + prove->schedule.washout_usec, false);
         if (woke == WOKE_TIME) {
-                old = client_news(prove->ctl->client);
+                old = client_changes(prove->ctl->client);
                 woke = measure(prove, &measured);
         }
         end = judge(prove, slot, woke, &measured);

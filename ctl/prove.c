@@ -213,8 +213,8 @@ static int block_signals(Prove *prove)
         return prove->signals < 0 ? -errno : 0;
 }
 
-/* False after a message if idled refuses one of the settings. */
-static bool are_right(Prove *prove)
+/* Tries the settings and restores them. False after a message if idled refuses one of them. */
+static bool try_settings(Prove *prove)
 {
         bool right = asked.arms.kind == ARMS_KNOB || prove_try(prove);
 
@@ -249,7 +249,7 @@ static bool open_meter(Prove *prove)
                 return false;
         r = meter_new(prove->ctl->root, prove->table, &prove->meter);
         /* What is wrong with the arguments is for idled to say, and matters more. */
-        if (r == -ENODATA && !are_right(prove))
+        if (r == -ENODATA && !try_settings(prove))
                 return false;
         if (r == -ENODATA)
                 complain(

@@ -189,14 +189,14 @@ static void add_holds(RecordDaemon *daemon, json_object *objects)
         json_object_object_foreach(objects, object, interfaces)
         {
                 json_object *hold = json_get(interfaces, HOLD_INTERFACE);
-                char *told;
+                char *description;
 
                 if (!hold)
                         continue;
-                told = hold_text(hold);
-                g_hash_table_insert(now, g_strdup(object), told);
+                description = hold_text(hold);
+                g_hash_table_insert(now, g_strdup(object), description);
                 if (!g_hash_table_contains(daemon->holds, object))
-                        add_event(daemon, "hold", json_text(hold, "CPUs"), NULL, told);
+                        add_event(daemon, "hold", json_text(hold, "CPUs"), NULL, description);
         }
         g_hash_table_iter_init(&iter, daemon->holds);
         while (g_hash_table_iter_next(&iter, &path, &text))

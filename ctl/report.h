@@ -19,7 +19,7 @@
 #define REPORT_EVENTS  300 /* the last */
 #define REPORT_SOURCES 20  /* those that ended most sleeps */
 #define REPORT_SERIES  8   /* of a chart, */
-#define REPORT_STACKS  34  /* but for those of idle states */
+#define REPORT_STACKS  34  /* without those of idle states */
 
 #define REPORT_NO_COLUMN SIZE_MAX
 

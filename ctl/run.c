@@ -133,8 +133,8 @@ static int start(Command *command, char **argv)
         return failure == ENOENT ? EXIT_NOT_FOUND : EXIT_NO_EXECUTABLE;
 }
 
-/* Looks what became of the command. True if it ended; then with its exit status. */
-static bool has_ended(const Command *command, int *ret_status)
+/* Reaps the command if it ended, and stops with it. True if it ended; then with its exit status. */
+static bool reap_command(const Command *command, int *ret_status)
 {
         int status;
 
@@ -158,7 +158,7 @@ static bool handle_signal(const Command *command, int *ret_status)
         if (read(command->signals, &info, sizeof(info)) != sizeof(info))
                 return false;
         if (info.ssi_signo == SIGCHLD)
-                return has_ended(command, ret_status);
+                return reap_command(command, ret_status);
         if (info.ssi_code <= 0) /* else it is from the kernel, and went to the whole group */
                 kill(command->pid, (int)info.ssi_signo);
         return false;
@@ -170,7 +170,7 @@ static int follow(const Command *command, int hold)
         struct pollfd fds[] = { { .fd = command->signals, .events = POLLIN }, { .fd = hold } };
         int status = EXIT_OURSELVES;
 
-        if (has_ended(command, &status)) /* perhaps before signals were caught */
+        if (reap_command(command, &status)) /* perhaps before signals were caught */
                 return status;
         for (;;) {
                 if (poll(fds, G_N_ELEMENTS(fds), -1) < 0)
@@ -179,7 +179,7 @@ static int follow(const Command *command, int hold)
                         if (handle_signal(command, &status))
                                 return status;
                 } else if (fds[1].revents) {
-                        if (has_ended(command, &status))
+                        if (reap_command(command, &status))
                                 return status;
                         complain("the hold has ended, because it was released or idled exited; the "
                                  "command continues without it");

@@ -11,12 +11,12 @@
 #include "client.h"
 #include "facts.h"
 
-static json_object *describe_problems(json_object *told)
+static json_object *describe_problems(json_object *found)
 {
         static const char *const keys[] = { "kind", "name", "expected", "found", "problem" };
         json_object *answer = json_object_new_array(), *row;
 
-        JSON_FOREACH(row, told) {
+        JSON_FOREACH(row, found) {
                 json_object *object = json_object_new_object();
 
                 for (size_t i = 0; i < G_N_ELEMENTS(keys); i++)
@@ -38,18 +38,18 @@ static int count_ours(json_object *manager)
 
 static json_object *ask_daemon(Ctl *ctl, int *ret_status)
 {
-        g_autoptr(json_object) told = NULL;
+        g_autoptr(json_object) found = NULL;
         g_autofree char *error = NULL;
         json_object *answer;
 
-        if (client_call(ctl->client, "Verify", NULL, &told, &error) < 0) {
+        if (client_call(ctl->client, "Verify", NULL, &found, &error) < 0) {
                 *ret_status = complain("%s", error);
                 return NULL;
         }
         answer = answer_new(ctl);
-        json_put_bool(answer, "fine", json_length(told) == 0);
+        json_put_bool(answer, "fine", json_length(found) == 0);
         json_put_int(answer, "knobs", count_ours(client_manager(ctl->client)));
-        json_put(answer, "problems", describe_problems(told));
+        json_put(answer, "problems", describe_problems(found));
         json_put(answer, "to_restore", NULL);
         json_put(answer, "damaged_lines", NULL);
         return answer;

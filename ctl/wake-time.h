@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The exit latency of one state on one CPU. Zeroed but for `listed_ns` before its first sleep. */
+/* The exit latency of one state on one CPU. Zeroed except `listed_ns` before its first sleep. */
 typedef struct ExitLatency {
         uint64_t listed_ns; /* by the driver; 0: none */
         uint64_t mean_ns;   /* as timers showed it, at most what is listed */

@@ -156,7 +156,7 @@ void watch_free(Watch *watch)
 }
 
 /* CPUs came or went: their places, and what their states are called. */
-static void look_again(Watch *watch)
+static void read_again(Watch *watch)
 {
         Topology *topology;
 
@@ -253,7 +253,7 @@ int watch_sample(Watch *watch, unsigned senses, bool energy)
                 return r;
         if (watch->seen->interval_usec > 0 &&
             !cpuset_equal(&time->counters[0]->cpus, &time->counters[1]->cpus))
-                look_again(watch);
+                read_again(watch);
         if (energy)
                 watch_energy(watch);
         return 0;

@@ -137,8 +137,8 @@ static GPtrArray *errors_new(void)
         return g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
 }
 
-/* A directory that was named is meant to be there; the usual one need not be. */
-static bool has_config_directory(const Arguments *arguments)
+/* False after a message if the directory that the command line names does not exist. */
+static bool check_config_directory(const Arguments *arguments)
 {
         if (!arguments->config_dir || g_file_test(arguments->config_dir, G_FILE_TEST_IS_DIR))
                 return true;
@@ -174,7 +174,7 @@ static int check(const ManagerSetup *setup, const Arguments *arguments)
         g_autoptr(Config) config = NULL;
         int r;
 
-        if (!has_config_directory(arguments))
+        if (!check_config_directory(arguments))
                 return -ENOENT;
         r = config_load(&setup->paths, errors, &config);
         print_errors(errors);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * ladder, the same in Linux 6.1 to 7.3. Its rungs are the states but for one that polls.
+ * ladder, the same in Linux 6.1 to 7.3. Its rungs are the states that do not poll.
  *
  * 1. A latency limit of 0: go to state 0.
  * 2. The last period is what was measured less the exit latency of the rung. After state 0 was

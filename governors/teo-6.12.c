@@ -113,7 +113,7 @@ static Candidate find_candidate(const Teo *teo, const StateTable *table, int64_t
         return found;
 }
 
-/* Step 5 but for its end. */
+/* Step 5 without its end. */
 static int expect_early(const Teo *teo, const StateTable *table, const Candidate *from)
 {
         uint32_t intercepts = 0;

@@ -56,11 +56,11 @@ typedef struct Unmet {
 typedef struct PolicyInput {
         const Topology *topology; /* changes between calls when CPUs come and go; n_cpus never */
         const Snapshot *snapshot; /* since the last call of any policy */
-        const CpuSet *allowed; /* CPUs in use now, after what was made safe or could not be done */
+        const CpuSet *allowed;    /* active CPUs, after what was made safe or could not be done */
         bool effect; /* what this policy requests takes effect; false: idled ignores it, either for
                         some seconds to measure what it saves or because it was found to cost
-                        energy. Only requests with `for_saving` are ever ignored, but for
-                        trials of clients, which ignore all */
+                        energy. Outside trials of clients only requests with `for_saving` are
+                        ignored */
         const CpuSet *offered;       /* CPUs that no policy of higher rank takes away; NULL: all */
         const IdleTable *idle;       /* by CPU number; NULL: the machine has no idle states */
         const FreqPolicy *frequency; /* NULL: the machine has no cpufreq */

@@ -14,7 +14,7 @@ typedef struct Unit {
         double factor;
 } Unit;
 
-/* Equal but for the case of ASCII letters. */
+/* Equal without regard to the case of ASCII letters. */
 bool word_equal(const char *a, const char *b);
 
 /* A decimal number and one of `units` right behind it, the whole text, as "1.5ms". False if it is

@@ -41,9 +41,9 @@ typedef struct Actuator {
          * itself. */
         void (*forget)(void *state, Knobs *knobs, const CpuSet *returned);
 
-        /* Fills those parts of `in_force`, which comes empty, that this actuator has in effect for
+        /* Fills those parts of `effective`, which comes empty, that this actuator has in effect for
          * the CPU. NULL: none. */
-        void (*tell)(void *state, const ActFacts *facts, int cpu, CpuWish *in_force);
+        void (*report)(void *state, const ActFacts *facts, int cpu, CpuWish *effective);
 
         /* What the plan asks for and the machine does not offer, which apply() refuses with
          * -EINVAL: the word, and as a new string what there is ("an idle governor of this kernel:

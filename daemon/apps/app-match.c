@@ -2,15 +2,13 @@
 /*
  * Whether a process matches a rule.
  *
- * Names are bytes that processes choose freely. They are compared as bytes, whole, and never taken
- * apart but for paths at their slashes; a wildcard does not match a slash in paths, so that a
- * directory stays where it was written. In the C locale, in which the daemon stays, fnmatch(3)
- * takes bytes as they are.
+ * Names are bytes that processes choose freely. They are compared as bytes and as a whole. Only
+ * paths are split, at their slashes: a wildcard does not match a slash in a path. In the C locale,
+ * in which the daemon stays, fnmatch(3) compares bytes.
  *
- * A path may be one in a mount namespace that a user made, where any program can stand at any path:
- * it counts only if it also leads to the same program in the namespace of the first process
- * (apps-follow.c). For a program whose file was replaced since, by an upgrade for example, that is
- * not known.
+ * A user can make a mount namespace in which any program has any path. So a path matches only if it
+ * leads to the same program in the namespace of the first process (apps-follow.c). idled cannot
+ * check that for a program whose file was replaced since, by an upgrade for example.
  *
  * A unit is what systemd makes of a cgroup's path: slices, and below them the first that is no
  * slice. A cgroup below that was made by the unit itself, or by a user to whom it is delegated, and

@@ -29,7 +29,7 @@ static uint64_t now(void)
         return (uint64_t)g_get_monotonic_time();
 }
 
-void apps_look_again(Apps *apps)
+void apps_rescan(Apps *apps)
 {
         uint64_t due = MAX(now(), apps->scanned_usec + AGAIN_USEC);
         int r = 0;
@@ -55,11 +55,11 @@ static int on_again(sd_event_source *source, uint64_t usec, void *userdata)
 static void take(Apps *apps, const ProcessEvent *event)
 {
         if (event->kind != PROCESS_FORK) {
-                apps_look(apps, event->pid);
+                apps_check(apps, event->pid);
         } else if (event->pid == event->tid &&
                    g_hash_table_contains(apps->followed, GINT_TO_POINTER(event->parent))) {
                 apps_inherit(apps, event->parent, event->pid);
-                apps_look(apps, event->pid);
+                apps_check(apps, event->pid);
         }
 }
 
@@ -76,7 +76,7 @@ static int take_some(Apps *apps)
                         take(apps, &event);
                 } else {
                         log_debug("Process events were lost: checking all processes");
-                        apps_look_again(apps);
+                        apps_rescan(apps);
                 }
         }
         return r < 0 && r != -ENOBUFS ? r : n;

@@ -43,9 +43,9 @@ static bool is_genuine(const Apps *apps, const ProcessFacts *facts)
         return r >= 0 && file_id_equal(id, facts->program);
 }
 
-/* Whether the process executes one of the rule's programs; if it is known for that, and it is still
- * the same, then whatever became of the file. */
-static bool executes(Apps *apps, const App *app, const Follow *known)
+/* Reads the process's executable into apps->facts. True if the rule names it, or if the process
+ * still executes the program that it was `known` for, whatever became of the file. */
+static bool check_executable(Apps *apps, const App *app, const Follow *known)
 {
         if (process_facts_read(apps->proc, PROCESS_FACT_EXECUTABLE, apps->facts) < 0)
                 return false;
@@ -55,12 +55,13 @@ static bool executes(Apps *apps, const App *app, const Follow *known)
                is_genuine(apps, apps->facts);
 }
 
-/* Whether the rule means the process; `known` if it does already. */
-static bool is_meant(Apps *apps, const App *app, const Follow *known)
+/* Reads what the rule needs of the process into apps->facts. True if the rule applies to the
+ * process; `known` if it already did. */
+static bool check_rule(Apps *apps, const App *app, const Follow *known)
 {
         unsigned needs = app_needs(app);
 
-        if (needs & PROCESS_FACT_EXECUTABLE && !executes(apps, app, known))
+        if (needs & PROCESS_FACT_EXECUTABLE && !check_executable(apps, app, known))
                 return false;
 
         for (size_t i = 0; i < G_N_ELEMENTS(order); i++)
@@ -88,11 +89,11 @@ static void say_refused(Apps *apps, const App *app, int error)
 {
         if (error == -ESRCH)
                 return;
-        if (!apps->told)
+        if (!apps->reported)
                 log_warning("%s: failed to hold for a process: %s", app->file,
                             error == -EMFILE ? "there are too many holds, or too many for this user"
                                              : g_strerror(-error));
-        apps->told = apps->full = true;
+        apps->reported = apps->full = true;
 }
 
 /* A process that ended is there until its parent has asked for its exit status, and still has a
@@ -118,7 +119,7 @@ static bool follow(Apps *apps, pid_t pid, const App *app, bool inherited)
         if (pidfd < 0 || has_ended(pidfd))
                 return false;
         process_facts_init(apps->facts, pid);
-        if (!inherited && !is_meant(apps, app, NULL))
+        if (!inherited && !check_rule(apps, app, NULL))
                 return false;
         new = g_new0(Follow, 1);
         *new = (Follow){ .apps = apps, .app = app, .pid = pid, .inherited = inherited };
@@ -149,7 +150,7 @@ static void unfollow(Follow *follow)
         follow_end(follow);
 }
 
-bool apps_look_at(Apps *apps, pid_t pid)
+bool apps_check_one(Apps *apps, pid_t pid)
 {
         bool children = false;
 
@@ -160,7 +161,7 @@ bool apps_look_at(Apps *apps, pid_t pid)
 
                 if (known && known->inherited)
                         continue;
-                if (is_meant(apps, app, known) == (known != NULL))
+                if (check_rule(apps, app, known) == (known != NULL))
                         continue;
                 if (known)
                         unfollow(known);

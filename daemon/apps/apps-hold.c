@@ -22,7 +22,7 @@
 #include "apps/apps-parts.h"
 #include "holds/holder.h"
 
-/* So many holds may be for rules, and for the processes of one user, but for root's. */
+/* The most holds for rules, and for the processes of one user other than root. */
 #define RULES_MAX         (HOLDS_MAX / 2)
 #define RULES_OF_USER_MAX (HOLDS_MAX / 4)
 
@@ -80,7 +80,7 @@ static void lose_hold(Follow *follow)
                 rule->n--;
         count(apps, follow->uid, false);
         if (apps->full)
-                apps->calls->look_again(apps);
+                apps->calls->rescan(apps);
 }
 
 void follow_free(Follow *follow, Holds *holds)
@@ -164,7 +164,7 @@ static void end_with_process(Follow *follow)
         pid_t pid = follow->pid;
 
         follow_end(follow);
-        apps->calls->look(apps, pid);
+        apps->calls->check(apps, pid);
 }
 
 static int on_process_end(sd_event_source *source, int fd, uint32_t revents, void *userdata)

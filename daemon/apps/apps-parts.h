@@ -36,8 +36,8 @@ struct Follow {
 
 /* What lower parts have higher ones do. */
 typedef struct AppsCalls {
-        void (*look)(Apps *apps, pid_t pid);           /* apps_look() */
-        void (*look_again)(Apps *apps);                /* apps_look_again() */
+        void (*check)(Apps *apps, pid_t pid);          /* apps_check() */
+        void (*rescan)(Apps *apps);                    /* apps_rescan() */
         void (*first_or_last)(Apps *apps, bool first); /* apps_first_or_last() */
 } AppsCalls;
 
@@ -57,7 +57,7 @@ struct Apps {
         unsigned n_holds;
         GHashTable *holds_of; /* uid -> how many of them are for that user's processes */
         bool full;            /* holds were refused since the last check of all processes */
-        bool told;            /* and that was said */
+        bool reported;        /* and that was said */
 
         int error;               /* why there are no events */
         uint64_t scanned_usec;   /* of the last check of all processes; CLOCK_MONOTONIC */
@@ -83,10 +83,10 @@ void follow_free(Follow *follow, Holds *holds);
 
 /* Looks which rules mean the process now, and follows; so with its children, if they count from now
  * on. */
-void apps_look(Apps *apps, pid_t pid);
+void apps_check(Apps *apps, pid_t pid);
 
 /* The same of the process alone: true if its children must be checked. */
-bool apps_look_at(Apps *apps, pid_t pid);
+bool apps_check_one(Apps *apps, pid_t pid);
 
 /* Follows a process because its parent is followed. */
 void apps_inherit(Apps *apps, pid_t parent, pid_t child);

@@ -22,12 +22,12 @@
 #include "base/number.h"
 #include "apps/apps-parts.h"
 
-void apps_look(Apps *apps, pid_t pid)
+void apps_check(Apps *apps, pid_t pid)
 {
         g_autoptr(GArray) parents = NULL;
         g_autoptr(GArray) children = NULL;
 
-        if (!apps_look_at(apps, pid))
+        if (!apps_check_one(apps, pid))
                 return;
         parents = g_array_new(FALSE, FALSE, sizeof(pid_t));
         children = g_array_new(FALSE, FALSE, sizeof(pid_t));
@@ -41,7 +41,7 @@ void apps_look(Apps *apps, pid_t pid)
                         pid_t child = g_array_index(children, pid_t, j);
 
                         apps_inherit(apps, parent, child);
-                        apps_look_at(apps, child);
+                        apps_check_one(apps, child);
                         if (g_hash_table_contains(apps->followed, GINT_TO_POINTER(child)))
                                 g_array_append_val(parents, child);
                 }
@@ -78,7 +78,7 @@ static pid_t parent_of(Apps *apps, pid_t pid)
 }
 
 /* Looks at some; the list ends where the directory does. */
-static void look_at_some(Apps *apps, Scan *scan)
+static void check_some(Apps *apps, Scan *scan)
 {
         struct dirent *entry = NULL;
         uint64_t pid;
@@ -88,7 +88,7 @@ static void look_at_some(Apps *apps, Scan *scan)
                         Process process = { .pid = (pid_t)pid };
 
                         n++;
-                        apps_look(apps, process.pid);
+                        apps_check(apps, process.pid);
                         g_array_append_val(scan->list, process);
                 }
         if (entry)
@@ -174,7 +174,7 @@ static void inherit_all(Apps *apps, const Scan *scan)
 static bool go_on(Apps *apps, Scan *scan)
 {
         if (scan->dir)
-                look_at_some(apps, scan);
+                check_some(apps, scan);
         else if (scan->n_asked < scan->list->len && apps->any_children)
                 ask_some(apps, scan);
         if (scan->dir || (apps->any_children && scan->n_asked < scan->list->len))
@@ -214,7 +214,7 @@ static int on_scan(sd_event_source *source, void *userdata)
         again = apps->scan->again;
         g_clear_pointer(&apps->scan, scan_free);
         if (again)
-                apps->calls->look_again(apps);
+                apps->calls->rescan(apps);
         return 0;
 }
 

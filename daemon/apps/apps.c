@@ -12,7 +12,7 @@
 
 Apps *apps_new(sd_event *event, int root, Holds *holds, GPtrArray *rules)
 {
-        static const AppsCalls calls = { apps_look, apps_look_again, apps_first_or_last };
+        static const AppsCalls calls = { apps_check, apps_rescan, apps_first_or_last };
         Apps *apps = g_new0(Apps, 1);
 
         apps->calls = &calls;

@@ -24,6 +24,6 @@ void apps_free(Apps *apps);
 int apps_error(const Apps *apps);
 
 /* Units or cgroups came: their processes may be meant, though nothing happened to them. */
-void apps_look_again(Apps *apps);
+void apps_rescan(Apps *apps);
 
 #endif

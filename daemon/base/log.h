@@ -3,8 +3,8 @@
  * Messages for people: to the journal with its priorities where standard error is the journal,
  * else to standard error.
  *
- * Strings that came from others (process names, reasons, D-Bus input) go through log_clean() first,
- * so that a line of the log is always one line of ours.
+ * Strings from outside (process names, reasons, D-Bus input) go through log_clean() first, so that
+ * they cannot forge a line of the log.
  */
 #ifndef IDLED_LOG_H
 #define IDLED_LOG_H

@@ -52,7 +52,7 @@ typedef struct Question {
 typedef struct Lookup {
         Authorizer *authorizer;
         char *name;
-        AuthorizerTold told;
+        AuthorizerAnswer answered;
         void *userdata;
         sd_bus_slot *slot;
 } Lookup;
@@ -190,19 +190,20 @@ static int lookup_answered(sd_bus_message *answer, void *userdata, sd_bus_error 
                           g_strerror(-r));
         else
                 remember(lookup->authorizer, lookup->name, &sender);
-        lookup->told(lookup->name, r < 0 ? NULL : &sender, lookup->userdata);
+        lookup->answered(lookup->name, r < 0 ? NULL : &sender, lookup->userdata);
         g_ptr_array_remove_fast(lookup->authorizer->lookups, lookup);
         return 0;
 }
 
-int authorizer_ask(Authorizer *authorizer, const char *name, AuthorizerTold told, void *userdata)
+int authorizer_ask(Authorizer *authorizer, const char *name, AuthorizerAnswer answered,
+                   void *userdata)
 {
         Lookup *lookup = g_new0(Lookup, 1);
         int r;
 
         lookup->authorizer = authorizer;
         lookup->name = g_strdup(name);
-        lookup->told = told;
+        lookup->answered = answered;
         lookup->userdata = userdata;
         g_ptr_array_add(authorizer->lookups, lookup);
         r = sd_bus_call_method_async(authorizer->connection, &lookup->slot, DRIVER_NAME,

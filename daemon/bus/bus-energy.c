@@ -139,7 +139,7 @@ int bus_export_energy(Bus *bus)
                                 energy_enumerate);
 }
 
-static int tell_energy(sd_bus_message *message, void *userdata, sd_bus_error *error)
+static int reply_energy(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
         const Bus *bus = userdata;
         _message_ sd_bus_message *reply = NULL;
@@ -165,6 +165,6 @@ int bus_method_get_energy(sd_bus_message *message, void *userdata, sd_bus_error 
 {
         Bus *bus = userdata;
 
-        return authorize(bus->authorizer, message, "org.idled1.read-energy", tell_energy, bus,
+        return authorize(bus->authorizer, message, "org.idled1.read-energy", reply_energy, bus,
                          error);
 }

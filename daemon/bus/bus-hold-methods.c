@@ -105,7 +105,7 @@ static int check_available(const Bus *bus, const HoldRequest *request, sd_bus_er
 
         if (r < 0)
                 return r;
-        if (!asks_for_profile_only(request) && !manager_looks_at_holds(bus->manager))
+        if (!asks_for_profile_only(request) && !manager_serves_holds(bus->manager))
                 return sd_bus_error_set(error, BUS_ERROR_NOT_AVAILABLE,
                                         "No active policy serves holds: add \"latency\" to "
                                         "Policies= in idled.conf");

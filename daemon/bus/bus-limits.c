@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What a CPU is held to: properties of /org/idled1/cpu/N that say what idled has in effect. That is
- * nothing where no policy requests anything, and where another program has taken a knob over.
+ * Limits of a CPU: properties of /org/idled1/cpu/N with what idled has in effect. They are empty
+ * where no policy requests anything, and where another program has taken a knob over.
  *
  * A change of the plan may change any part for any CPU. So the last signalled values are kept, and
  * only values that differ from them are signalled.

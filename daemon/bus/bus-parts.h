@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The bus's parts, for each other: bus.c has connection and name, bus-publish.c sends signals about
- * what bus-changes.c collected, bus-objects.c has what objects have in common; they are in
- *   bus-manager.c      /org/idled1: properties that are decided
- *   bus-measured.c     its properties that are measured
+ * The parts of the bus, for each other. bus.c has the connection and the name; bus-publish.c sends
+ * signals for the changes that bus-changes.c collects; bus-objects.c has what all objects share:
+ *   bus-manager.c      /org/idled1: properties that idled decides
+ *   bus-measured.c     its measured properties
  *   bus-methods.c      its methods that change something
  *   bus-explain.c      its query methods
  *   bus-reasons.c      parts of answers: CPU sets, failures, reasons and figures of policies
  *   bus-cpu.c          /org/idled1/cpu/N
- *   bus-limits.c       what they are held to
+ *   bus-limits.c       limits of single CPUs
  *   bus-policy.c       /org/idled1/policy/NAME
  *   bus-profile.c      profiles, on /org/idled1
  *   bus-energy.c       /org/idled1/energy/NAME
@@ -16,12 +16,11 @@
  *   bus-hold-request.c reads
  *   bus-trial.c        trials, on /org/idled1
  *   bus-sleeps.c       the sleep ledger, on /org/idled1
- *   turns.c            whose call is answered next
+ *   turns.c            the order in which calls are answered
  *   bus-log-control.c  /org/freedesktop/LogControl1
  *
- * Objects below /org/idled1 are not registered one by one: their vtables are for all paths below a
- * prefix, every handler is given the Bus and finds its object by the path. So nothing needs to be
- * kept in step when policies or energy domains change.
+ * idled registers a vtable for all paths below a prefix, not for each object. A handler gets the
+ * Bus and finds its object by the path. So nothing changes with the policies or energy domains.
  */
 #ifndef IDLED_BUS_PARTS_H
 #define IDLED_BUS_PARTS_H

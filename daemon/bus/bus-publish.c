@@ -31,7 +31,7 @@ static GPtrArray *paths_now(const Bus *bus)
 }
 
 /* Signals about removed objects use a list: nothing is left to look up. */
-static void tell_removed(Bus *bus, const char *path)
+static void emit_removed(Bus *bus, const char *path)
 {
         bool is_policy = g_str_has_prefix(path, BUS_PATH_POLICY "/");
 
@@ -47,7 +47,7 @@ static void publish_objects(Bus *bus)
         bus->seen_paths = paths_now(bus);
         for (guint i = 0; i < before->len; i++)
                 if (!find_path(bus->seen_paths, before->pdata[i]))
-                        tell_removed(bus, before->pdata[i]);
+                        emit_removed(bus, before->pdata[i]);
         for (guint i = 0; i < bus->seen_paths->len; i++)
                 if (!find_path(before, bus->seen_paths->pdata[i]))
                         sd_bus_emit_object_added(bus->connection, bus->seen_paths->pdata[i]);

@@ -168,7 +168,7 @@ int bus_append_failures(sd_bus_message *message, const Manager *manager, BusFail
         for (unsigned i = 0; r >= 0 && (a = manager_nth_actuator(manager, i)); i++) {
                 g_autofree char *why = NULL;
 
-                if (manager_untold_error(manager, a) >= 0)
+                if (manager_unreported_error(manager, a) >= 0)
                         continue;
                 why = manager_failure(manager, a);
                 r = append(message, manager, a->actuator->name, a->actuator->describe(a->state),

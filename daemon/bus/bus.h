@@ -2,9 +2,9 @@
 /*
  * The manager on the message bus, as org.idled1.
  *
- * The bus is optional at any time: without one the daemon works, too, and serves as soon as one
- * appears. The name is what makes an instance the only one: while another process owns it, the
- * machine is left alone (a pause, held by the daemon itself), until the name is ours again.
+ * The bus is optional at any time: idled works without one, and serves as soon as one appears. Only
+ * one process can own the name. While another process does, idled pauses itself until it owns the
+ * name again.
  *
  * Order: bus_new() before anything of the machine is touched, since it reports another active
  * instance; manager_new(); bus_serve(); manager_free(); bus_free().

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Turns: whose call idled answers next.
+ * Turns: the order in which idled answers calls.
  *
  * One connection carries the calls of all users, in the order in which they arrived. Turns keeps
  * the calls of one user from delaying those of others, and idled's own work.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Application profiles: what is asked for while certain processes run. apps/NAME.conf, a rule each.
+ * Application rules: what idled does while certain processes run. Each file apps/NAME.conf is a
+ * rule.
  */
 #ifndef IDLED_APP_H
 #define IDLED_APP_H
@@ -9,20 +10,20 @@
 #include "sense/process-facts.h"
 
 typedef struct AppOptions {
-        /* [Match]: globs; an empty list matches everything, of others one must match */
+        /* [Match]: globs; an empty list matches everything, else one must match */
         char **executables, **comms, **units, **cgroups, **users;
-        bool children; /* what it starts while it runs is meant, too, whatever it is */
+        bool children; /* processes that it starts match, too, whatever they execute */
         /* [Ask] */
         uint64_t latency_usec; /* 0: any */
         char *profile;         /* "": none */
         uint64_t cores;        /* least number of active ones; CPUSET_MAX: all; 0: any */
-        uint64_t linger_usec;  /* still so long after the last process of it */
+        uint64_t linger_usec;  /* the hold outlives the last process for so long */
 } AppOptions;
 
 /* One rule. */
 struct App {
         char *name;
-        const char *file; /* its first; interned */
+        const char *file; /* its first file; interned */
         AppOptions *options;
         GHashTable *sources; /* key -> Source *, of keys that a file sets */
 };

@@ -213,10 +213,10 @@ static char *unknown_policy(const char *dir, const char *name)
  * checked, so that all errors are reported at once. */
 static void load_hidden(Config *config, const ConfigPaths *paths, GPtrArray *errors)
 {
-        g_autoptr(GPtrArray) told = g_ptr_array_new_with_free_func(
+        g_autoptr(GPtrArray) reported = g_ptr_array_new_with_free_func(
                 (GDestroyNotify)config_error_free); /* freed by the code that reads the files one by
                                                        one */
-        g_auto(GStrv) names = config_files_list(paths, "policies", told);
+        g_auto(GStrv) names = config_files_list(paths, "policies", reported);
 
         for (char **name = names; *name; name++) {
                 g_autofree char *error = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The text of a configuration file as lines that mean something, each with its number.
+ * The text of a configuration file as sections, keys and values, each with its line number.
  */
 #ifndef IDLED_CONFIG_PARSE_H
 #define IDLED_CONFIG_PARSE_H

@@ -5,8 +5,8 @@
  * For every file NAME the directories are read in the order usr/lib/idled, etc/idled below the root
  * (the later file replaces the earlier of the same name whole), then NAME.d/ drop-ins of both in
  * lexical order of their names, a drop-in in etc hiding one of the same name in usr/lib. A link to
- * /dev/null is an empty file. A key without value goes back to its default. Everything is read and
- * checked before anything of it is used: one error, and the old configuration stays.
+ * /dev/null is an empty file. A key without value resets to its default. idled reads and checks
+ * all files before it uses any: after one error the old configuration stays in effect.
  */
 #ifndef IDLED_CONFIG_H
 #define IDLED_CONFIG_H

@@ -46,7 +46,7 @@ typedef struct ProfileOptions {
 /* Section [Profile] of profiles/NAME.conf. */
 extern const Setting profile_settings[];
 
-/* True for letters, digits, "-" and "_" that begin with a letter or digit, 64 at most, but for
+/* True for at most 64 letters, digits, "-" and "_" of which the first is a letter or digit, except
  * PROFILE_AUTO. */
 bool profile_is_name(const char *name);
 

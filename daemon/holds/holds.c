@@ -43,7 +43,7 @@ struct Holds {
         uint64_t late_usec; /* the longest time without a reading */
         sd_event_source *late;
         unsigned n_deferring; /* until it is none `changed` waits; */
-        bool untold;          /* and must be called then */
+        bool unreported;      /* and must be called then */
         void (*changed)(void *userdata);
         void *userdata;
 };
@@ -120,15 +120,15 @@ static void shrink(Holds *holds)
 /* Calls `changed`, or has it wait. */
 static void report_change(Holds *holds)
 {
-        holds->untold = holds->n_deferring > 0;
-        if (!holds->untold)
+        holds->unreported = holds->n_deferring > 0;
+        if (!holds->unreported)
                 holds->changed(holds->userdata);
 }
 
 void holds_defer(Holds *holds, bool on)
 {
         holds->n_deferring += on ? 1 : -1u;
-        if (holds->untold)
+        if (holds->unreported)
                 report_change(holds);
 }
 
@@ -245,7 +245,7 @@ bool holds_follow(Holds *holds, const CpuSet *online, uint64_t now_usec)
         return update_cpus(holds);
 }
 
-void holds_look_again(Holds *holds)
+void holds_recheck(Holds *holds)
 {
         holds->again = true;
 }
@@ -265,13 +265,13 @@ static void take_out(Held *held)
 }
 
 /* Ends the hold, and notifies its owner if requested. */
-static void finish(Held *held, bool tell)
+static void finish(Held *held, bool report)
 {
         Holds *holds = held->holds;
 
         take_out(held);
         report_change(holds);
-        if (tell && held->ended)
+        if (report && held->ended)
                 held->ended(held, held->userdata);
         held_free(held);
         shrink(holds);
@@ -399,12 +399,12 @@ static void put_in(Held *held, const HoldRequest *request)
 
 static Held *held_new(Holds *holds, const HoldRequest *request)
 {
-        bool told = request->reason && *request->reason;
+        bool given = request->reason && *request->reason;
         Held *held = g_new0(Held, 1);
 
         held->holds = holds;
         held->owner = log_clean(request->owner);
-        held->reason = told ? log_clean(request->reason) : g_strdup("no reason given");
+        held->reason = given ? log_clean(request->reason) : g_strdup("no reason given");
         held->sender = g_strdup(request->sender);
         held->profile = g_strdup(request->profile);
         held->uid = request->uid;
@@ -448,14 +448,14 @@ int holds_add(Holds *holds, const HoldRequest *request, int *ret_fd, uint64_t *r
         return 0;
 }
 
-static int release(Holds *holds, uint64_t id, bool tell)
+static int release(Holds *holds, uint64_t id, bool report)
 {
         Held *held = g_hash_table_lookup(holds->by_id, &id);
 
         if (!held)
                 return -ENOENT;
         log_debug("Hold %" G_GUINT64_FORMAT " of %s is released", held->id, held->owner);
-        finish(held, tell);
+        finish(held, report);
         return 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Holds: requests of applications, for as long as these live.
+ * Holds: requests of applications, in effect while these run.
  *
  * A hold ends as soon as one of these happens: all copies of the other end of its descriptor are
  * closed, the process that it is bound to exits, or it is removed or released. So no crash leaves a
@@ -41,7 +41,7 @@ typedef struct HoldRequest {
         bool global;
         uint32_t min_khz;   /* 0: any */
         unsigned min_cores; /* 0: any */
-        const CpuSet *cpus; /* these must stay in use, and it is about them; NULL: see above */
+        const CpuSet *cpus; /* these must stay active, and it is about them; NULL: see above */
         HoldEnded ended;    /* NULL: not requested */
         HoldEnded gone;     /* called when its process ended instead of ending it; NULL: it ends */
         void *userdata;
@@ -116,10 +116,10 @@ const Hold *holds_hold(const Held *held);
 unsigned holds_list(const Holds *holds, const Hold **ret_list);
 
 /* Brings the CPUs of all holds up to date: when other CPUs are `online`, after
- * holds_look_again(), and else once in a while, so that it costs one percent of a CPU at most.
+ * holds_recheck(), and else once in a while, so that it costs one percent of a CPU at most.
  * True if a hold is about other CPUs than before; `changed` is not called. */
 bool holds_follow(Holds *holds, const CpuSet *online, uint64_t now_usec);
-void holds_look_again(Holds *holds);
+void holds_recheck(Holds *holds);
 
 /* Removes all bus names that may release holds, because names on another bus belong to other
  * clients. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What is known of tasks' affinities, and when to find out again.
+ * The affinities of tasks as last scanned, and when to scan again.
  *
  * Only a scan of all threads finds pinned tasks. So idled scans when it can matter: when CPUs are
  * about to be parked, or when an earlier scan still keeps one active. An older scan is not enough:
  * a task that pinned itself since then would be moved, and nothing shows that afterwards. In the
- * long run the scans may cost one percent of a CPU; unspent time accumulates, and when it is spent
- * idled parks no more CPUs.
+ * long run the scans may cost one percent of a CPU. Unspent time accumulates. When all of it is
+ * spent, idled parks no more CPUs.
  */
 #ifndef IDLED_AFFINITY_CACHE_H
 #define IDLED_AFFINITY_CACHE_H

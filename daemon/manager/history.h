@@ -13,7 +13,7 @@
 /* So many changes are kept, at about 200 bytes each. */
 #define HISTORY_KEPT 1000
 
-/* One change of the set of parked CPUs. Its strings belong to the history, but for those that are
+/* One change of the set of parked CPUs. Its strings belong to the history, except those that are
  * static in a policy. */
 typedef struct Transition {
         uint64_t number;    /* from 1, the first since the start */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The load watch: how the kernel reports new load while CPUs are parked, so that ticks may stretch.
+ * The load watch: while CPUs are parked, the kernel reports new load, so that ticks can be rare.
  */
 #ifndef IDLED_LOAD_WATCH_H
 #define IDLED_LOAD_WATCH_H

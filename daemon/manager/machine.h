@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What is known of the machine: its CPUs, and the facts that policies decide by and that change
- * only with its CPUs or drivers.
+ * The facts about the machine that policies use and that change only with its CPUs or drivers.
  */
 #ifndef IDLED_MACHINE_H
 #define IDLED_MACHINE_H

@@ -197,8 +197,8 @@ static unsigned count_degraded(const Manager *manager)
         for (int i = 0; i < n; i++)
                 degraded += knobs[i]->state != KNOB_OURS || knobs[i]->error < 0;
         for (guint i = 0; i < manager->actuators->len; i++)
-                degraded += manager_untold_error(manager, &g_array_index(manager->actuators,
-                                                                         ActuatorState, i)) < 0;
+                degraded += manager_unreported_error(manager, &g_array_index(manager->actuators,
+                                                                             ActuatorState, i)) < 0;
         return degraded;
 }
 
@@ -212,8 +212,8 @@ CpuWish manager_limits(const Manager *manager, int cpu)
         for (guint i = 0; i < manager->actuators->len; i++) {
                 const ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
 
-                if (a->state && a->actuator->tell)
-                        a->actuator->tell(a->state, &facts, cpu, &limits);
+                if (a->state && a->actuator->report)
+                        a->actuator->report(a->state, &facts, cpu, &limits);
         }
         return limits;
 }
@@ -267,7 +267,7 @@ void manager_carry_out(Manager *manager, const Plan *plan, const SafetyNotes *no
 }
 
 /* The values in effect for single CPUs, from knobs that another program changed. */
-static unsigned look_again(Manager *manager)
+static unsigned apply_forgotten(Manager *manager)
 {
         unsigned changes = 0;
 
@@ -310,7 +310,7 @@ void manager_verify(Manager *manager)
                         log_warning("Another program has taken over %s %s; idled leaves it alone",
                                     knobs[i]->kind->name, knobs[i]->name);
         if (changes)
-                changes |= look_again(manager);
+                changes |= apply_forgotten(manager);
         if (holds_ask_for_frequency(manager))
                 changes |= CHANGE_OBSTACLES; /* a maximum that others set is no knob of ours */
         manager_changed(manager, changes | note_parked(manager));

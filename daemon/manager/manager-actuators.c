@@ -123,7 +123,7 @@ int manager_apply_error(const Manager *manager)
         return 0;
 }
 
-int manager_untold_error(const Manager *manager, const ActuatorState *actuator)
+int manager_unreported_error(const Manager *manager, const ActuatorState *actuator)
 {
         const Knob *const *knobs;
         int n = knobs_list(manager->knobs, &knobs);

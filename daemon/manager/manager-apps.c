@@ -41,5 +41,5 @@ bool manager_apps_need_units(const Manager *manager)
 void manager_units_came(Manager *manager)
 {
         if (manager->apps)
-                apps_look_again(manager->apps);
+                apps_rescan(manager->apps);
 }

@@ -45,7 +45,7 @@ static bool is_set_aside(const Topology *topology, int cpu)
         return cpuset_has(&topology->isolated, cpu) || cpuset_has(&topology->nohz_full, cpu);
 }
 
-/* The hold that keeps the CPU in use: one that names it, else one of those that ask for the most
+/* The hold that keeps the CPU active: one that names it, else one of those that ask for the most
  * cores. NULL: a policy does so by itself. */
 static const Held *keeping_hold(const Manager *manager, int cpu)
 {

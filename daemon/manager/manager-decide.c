@@ -174,7 +174,7 @@ void manager_make_safe(Manager *manager, Plan *plan, const SafetyNotes *notes)
         affinity_cache_note(cache, keeps);
 }
 
-bool manager_should_look_again(const Manager *manager)
+bool manager_should_recheck(const Manager *manager)
 {
         uint64_t due = affinity_cache_due(manager->affinities);
 

@@ -474,10 +474,10 @@ void manager_interrupt_evaluation(Manager *manager, BlockDrop why)
 bool manager_honours(const Manager *manager, const ActivePolicy *active)
 {
         const EvaluateOptions options = options_of(manager);
-        int told = trial_honours(manager->trial, active->policy->name);
+        int honours = trial_honours(manager->trial, active->policy->name);
 
-        if (told >= 0)
-                return told;
+        if (honours >= 0)
+                return honours;
         return !active->wish.for_saving || !active->evaluator ||
                evaluator_is_on(active->evaluator, &options);
 }

@@ -25,7 +25,7 @@ bool manager_follow_holds(Manager *manager)
         return true;
 }
 
-bool manager_looks_at_holds(const Manager *manager)
+bool manager_serves_holds(const Manager *manager)
 {
         for (guint i = 0; i < manager->policies->len; i++)
                 if (g_array_index(manager->policies, ActivePolicy, i).policy->wishes &
@@ -46,7 +46,7 @@ static char *whole_obstacle(const Manager *manager, const Held *held)
         if (manager->setup.dry_run)
                 return g_strdup("this is a dry run");
         if (!held->profile)
-                return manager_looks_at_holds(manager) ? NULL : g_strdup(NO_POLICY_SERVES);
+                return manager_serves_holds(manager) ? NULL : g_strdup(NO_POLICY_SERVES);
         if (!config_profile(manager->config, held->profile))
                 return g_strdup_printf("there is no profile \"%s\" any more", held->profile);
         return refused && g_str_equal(refused->name, held->profile)
@@ -64,7 +64,7 @@ typedef struct Demand {
         CpuSet numbers;   /* in their names: CPUs, or cpufreq policies */
         CpuSet excluded;  /* CPUs that it is about and that are left alone */
         GString *text;    /* what stands in the way of the hold, for people */
-        bool told;        /* it says that this is not done */
+        bool reported;    /* it says that this is not done */
 } Demand;
 
 static const TuneOptions *options_of(const Manager *manager, const Actuator *actuator)
@@ -73,16 +73,16 @@ static const TuneOptions *options_of(const Manager *manager, const Actuator *act
 }
 
 /* Adds why it is not done, or not on all CPUs. */
-__attribute__((format(printf, 2, 3))) static void tell(Demand *demand, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void report(Demand *demand, const char *format, ...)
 {
         va_list arguments;
 
-        if (demand->told)
+        if (demand->reported)
                 g_string_append(demand->text, ", ");
         else
                 g_string_append_printf(demand->text, "%s%s: ", demand->text->len > 0 ? "; " : "",
                                        demand->what);
-        demand->told = true;
+        demand->reported = true;
         va_start(arguments, format);
         g_string_append_vprintf(demand->text, format, arguments);
         va_end(arguments);
@@ -108,46 +108,46 @@ static const Knob *find_lost(const Manager *manager, const Demand *demand)
 }
 
 /* Appends what is in the way on all CPUs; false: nothing is. */
-static bool tell_closed(const Manager *manager, Demand *demand)
+static bool report_closed(const Manager *manager, Demand *demand)
 {
         const char *section = demand->actuator->section;
         const ActuatorState *a = manager_actuator(manager, demand->actuator);
 
         if (!demand->absent && !options_of(manager, demand->actuator)->manage)
-                tell(demand, "Manage= of [%s] is no", section);
+                report(demand, "Manage= of [%s] is no", section);
         else if (demand->absent || !a || !a->state)
-                tell(demand, "this machine has no %s", demand->name);
-        return demand->told;
+                report(demand, "this machine has no %s", demand->name);
+        return demand->reported;
 }
 
 /* Appends what is in the way on some CPUs. */
-static void tell_lost(const Manager *manager, Demand *demand)
+static void report_lost(const Manager *manager, Demand *demand)
 {
         const Knob *lost = find_lost(manager, demand);
         g_autofree char *cpus = cpuset_format(&demand->excluded);
 
         if (*cpus)
-                tell(demand, "Exclude= of [%s] excludes CPU%s %s", demand->actuator->section,
-                     cpuset_count(&demand->excluded) > 1 ? "s" : "", cpus);
+                report(demand, "Exclude= of [%s] excludes CPU%s %s", demand->actuator->section,
+                       cpuset_count(&demand->excluded) > 1 ? "s" : "", cpus);
         if (lost && lost->state == KNOB_FOREIGN)
-                tell(demand, "another program has taken over %s", lost->name);
+                report(demand, "another program has taken over %s", lost->name);
         else if (lost)
-                tell(demand, "%s: %s", lost->name, g_strerror(-lost->error));
+                report(demand, "%s: %s", lost->name, g_strerror(-lost->error));
 }
 
 /* The one limit that there is for all CPUs together, which has no knob. */
-static void tell_global(const Manager *manager, Demand *demand)
+static void report_global(const Manager *manager, Demand *demand)
 {
-        int r = manager_untold_error(manager, manager_actuator(manager, demand->actuator));
+        int r = manager_unreported_error(manager, manager_actuator(manager, demand->actuator));
 
         if (!cpuset_is_empty(&options_of(manager, demand->actuator)->exclude))
-                tell(demand, "Exclude= of [%s] excludes the limit of all CPUs",
-                     demand->actuator->section);
+                report(demand, "Exclude= of [%s] excludes the limit of all CPUs",
+                       demand->actuator->section);
         else if (r < 0)
-                tell(demand, "the limit of all CPUs: %s", g_strerror(-r));
+                report(demand, "the limit of all CPUs: %s", g_strerror(-r));
 }
 
-static void tell_latency(const Manager *manager, const Hold *hold, GString *text)
+static void report_latency(const Manager *manager, const Hold *hold, GString *text)
 {
         Demand demand = { .what = "its latency cannot be kept",
                           .actuator = &actuator_pmqos,
@@ -157,17 +157,17 @@ static void tell_latency(const Manager *manager, const Hold *hold, GString *text
                           .excluded = hold->cpus,
                           .text = text };
 
-        if (tell_closed(manager, &demand))
+        if (report_closed(manager, &demand))
                 return;
         cpuset_and(&demand.excluded, &options_of(manager, demand.actuator)->exclude);
         cpuset_subtract(&demand.numbers, &demand.excluded);
-        tell_lost(manager, &demand);
+        report_lost(manager, &demand);
         if (hold->global)
-                tell_global(manager, &demand);
+                report_global(manager, &demand);
 }
 
 /* Something that keeps the policy below what is held; false: nothing does. */
-static bool tell_reach(Manager *manager, const Hold *hold, int i, Demand *demand)
+static bool report_reach(Manager *manager, const Hold *hold, int i, Demand *demand)
 {
         const FreqPolicy *policy = &manager->machine.frequency[i];
         g_autofree char *name = g_strdup_printf("cpufreq/policy%d", policy->number);
@@ -178,28 +178,28 @@ static bool tell_reach(Manager *manager, const Hold *hold, int i, Demand *demand
         reach = machine_reach(&manager->machine, i, turn);
 
         if (policy->max_khz && policy->max_khz < hold->min_khz)
-                tell(demand, "the highest frequency of %s is %u kHz", name, policy->max_khz);
+                report(demand, "the highest frequency of %s is %u kHz", name, policy->max_khz);
         else if (reach->boost_off && policy->base_khz < hold->min_khz)
-                tell(demand, "boost is off, and without it the highest frequency of %s is %u kHz",
-                     name, policy->base_khz);
+                report(demand, "boost is off, and without it the highest frequency of %s is %u kHz",
+                       name, policy->base_khz);
         else if (reach->khz < hold->min_khz)
-                tell(demand,
-                     "%s/scaling_max_freq is %" G_GUINT64_FORMAT
-                     " kHz, set by another program or the kernel",
-                     name, reach->khz);
-        return demand->told;
+                report(demand,
+                       "%s/scaling_max_freq is %" G_GUINT64_FORMAT
+                       " kHz, set by another program or the kernel",
+                       name, reach->khz);
+        return demand->reported;
 }
 
 /* A maximum below what is held, which the kernel takes without a word: it is the minimum then. */
-static void tell_maximum(Manager *manager, const Hold *hold, Demand *demand)
+static void report_maximum(Manager *manager, const Hold *hold, Demand *demand)
 {
         for (int i = 0; i < manager->machine.n_frequency; i++)
                 if (cpuset_has(&demand->numbers, manager->machine.frequency[i].number) &&
-                    tell_reach(manager, hold, i, demand))
+                    report_reach(manager, hold, i, demand))
                         return;
 }
 
-static void tell_frequency(Manager *manager, const Hold *hold, GString *text)
+static void report_frequency(Manager *manager, const Hold *hold, GString *text)
 {
         Demand demand = { .what = "its frequency cannot be kept",
                           .actuator = &actuator_cpufreq,
@@ -209,7 +209,7 @@ static void tell_frequency(Manager *manager, const Hold *hold, GString *text)
                           .text = text };
         const CpuSet *exclude;
 
-        if (tell_closed(manager, &demand))
+        if (report_closed(manager, &demand))
                 return;
         exclude = &options_of(manager, demand.actuator)->exclude;
         for (int i = 0; i < manager->machine.n_frequency; i++) {
@@ -224,9 +224,9 @@ static void tell_frequency(Manager *manager, const Hold *hold, GString *text)
                 cpuset_and(&cpus, &hold->cpus);
                 cpuset_or(&demand.excluded, &cpus);
         }
-        tell_lost(manager, &demand);
-        if (!demand.told)
-                tell_maximum(manager, hold, &demand);
+        report_lost(manager, &demand);
+        if (!demand.reported)
+                report_maximum(manager, hold, &demand);
 }
 
 char *manager_hold_obstacle(Manager *manager, const Held *held)
@@ -238,7 +238,7 @@ char *manager_hold_obstacle(Manager *manager, const Held *held)
         if (whole)
                 return whole;
         text = g_string_new(NULL);
-        if (!manager_looks_at_holds(manager)) {
+        if (!manager_serves_holds(manager)) {
                 if (hold_needs_policy(hold))
                         g_string_append(text, "only its profile is in effect: " NO_POLICY_SERVES);
                 return g_string_free(text, text->len == 0);
@@ -248,8 +248,8 @@ char *manager_hold_obstacle(Manager *manager, const Held *held)
                 return g_string_free(text, false);
         }
         if (hold->latency_us >= 0)
-                tell_latency(manager, hold, text);
+                report_latency(manager, hold, text);
         if (hold->min_khz > 0)
-                tell_frequency(manager, hold, text);
+                report_frequency(manager, hold, text);
         return g_string_free(text, text->len == 0);
 }

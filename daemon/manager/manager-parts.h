@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The manager's files, for each other, the lowest first. A file uses those above it in this list.
- * Parts with a header and a state of their own, which know nothing of the manager:
+ * Parts with their own header and state, which do not include the manager:
  *   cadence, tick-timer   when the next tick is
  *   load-watch            how the kernel reports load between ticks
  *   affinity-cache        pinned tasks
  *   machine               its CPUs, and what its drivers offer
- *   journal, history, decision-log   what is parked and why, and what was
+ *   journal, history, decision-log   what is and was parked, and why
  *   observers             readings for queries
  *   windows, trial, profile-choice, profile-keeper, profile-state
- * What works on the manager:
+ * Files that work on the manager:
  *   manager-record.c      the recording of all this
  *   manager-notify.c      changes and wakes
  *   manager-evaluate.c    measuring what policies save
@@ -22,7 +22,7 @@
  *   manager-groups.c      cgroups that come and go
  *   manager-profile.c     which profile is in effect
  *   manager-config.c      configuration into sections, policies and actuators
- *   manager-holds.c       what stands in the way of holds
+ *   manager-holds.c       obstacles of holds
  *   manager-decide.c      asking the policies, making the plan safe
  *   manager-causes.c      why the plan is as it is
  *   manager-act.c         carrying out the plan, and whether it is in effect
@@ -30,7 +30,7 @@
  *   manager-wake.c        what makes it tick: timer, CPUs coming and going
  *   manager-control.c     what clients have it do
  *   manager-trial.c       clients that compare two ways of running it
- *   manager-start.c       begins and ends all this
+ *   manager-start.c       starts and ends the manager
  */
 #ifndef IDLED_MANAGER_PARTS_H
 #define IDLED_MANAGER_PARTS_H
@@ -126,7 +126,7 @@ void manager_read_facts(Manager *manager);
  * reliably. If so, it reads the facts again, and the next tick must act. Costs a few file reads. */
 bool manager_recheck_facts(Manager *manager);
 
-/* What a policy is given to decide by, but for `offered`. */
+/* The input of a policy's decide(), without `offered`. */
 PolicyInput manager_policy_input(const Manager *manager, const ActivePolicy *active);
 
 /* Calls every policy by its rank and merges their requests, or requests nothing while paused. With
@@ -164,9 +164,9 @@ int manager_windows_listen(Manager *manager);
 void manager_windows_unlisten(Manager *manager);
 void manager_windows_done(Manager *manager);
 
-/* Pinned tasks may go without an event. Whether it is time to check if CPUs that are kept active
- * for them could be parked by now. A tick comes in time for that. */
-bool manager_should_look_again(const Manager *manager);
+/* Pinned tasks can end without an event. True if it is time to check whether idled could park the
+ * CPUs that stay active for them. The timer starts a tick at that time. */
+bool manager_should_recheck(const Manager *manager);
 
 /* Notes for every CPU why the plan leaves it out or not. */
 void manager_note_causes(Manager *manager, const SafetyNotes *notes);

@@ -127,13 +127,13 @@ bool manager_follow_profile(Manager *manager)
         ProfileChoice choice = choose(manager, manager->config);
         ActiveProfile *active = &manager->profile;
         const Profile *before = manager->config->profile;
-        bool told = explain(manager, &choice);
+        bool changed = explain(manager, &choice);
         g_autofree char *error = NULL;
         int r = 0;
 
         if (choice.profile != active->refused && active->refused) {
                 manager_profile_retry(manager);
-                told = true;
+                changed = true;
         }
         if (choice.profile != before && choice.profile != active->refused) {
                 r = config_use_profile(manager->config, choice.profile, &error);
@@ -141,12 +141,12 @@ bool manager_follow_profile(Manager *manager)
                         refuse(active, choice.profile, error);
                 else
                         log_switch(active, &choice);
-                told = true;
+                changed = true;
         }
         active->held = choice.why == PROFILE_HELD;
         if (r > 0)
                 manager_interrupt_evaluation(manager, DROP_CONFIG);
-        manager_changed(manager, (told ? CHANGE_PROFILE : 0) | (r > 0 ? CHANGE_CONFIG : 0));
+        manager_changed(manager, (changed ? CHANGE_PROFILE : 0) | (r > 0 ? CHANGE_CONFIG : 0));
         return r > 0;
 }
 

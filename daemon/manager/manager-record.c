@@ -193,14 +193,15 @@ static void add_holds(const Manager *manager, Recorder *recorder)
                 const Held *held = holds_nth(manager->holds, i);
                 const Hold *hold = holds_hold(held);
                 g_autofree char *cpus = NULL;
-                char *told;
+                char *description;
 
                 if (g_hash_table_contains(recorder->holds, &held->id))
                         continue;
                 cpus = cpuset_format(&hold->cpus);
-                told = hold_text(held, hold);
-                g_hash_table_insert(recorder->holds, g_memdup2(&held->id, sizeof(held->id)), told);
-                add_event(recorder, "hold", cpus, told);
+                description = hold_text(held, hold);
+                g_hash_table_insert(recorder->holds, g_memdup2(&held->id, sizeof(held->id)),
+                                    description);
+                add_event(recorder, "hold", cpus, description);
         }
         g_hash_table_iter_init(&iter, recorder->holds);
         while (g_hash_table_iter_next(&iter, &id, &text))

@@ -89,7 +89,7 @@ int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
 
 /* The meaning of these lines is unknown, so it is an error; and restoring the rest must not lose
  * them. */
-static int tell_skipped(Knobs *knobs, int skipped)
+static int report_skipped(Knobs *knobs, int skipped)
 {
         int r = knobs_set_aside(knobs);
 
@@ -104,7 +104,7 @@ static int tell_skipped(Knobs *knobs, int skipped)
 }
 
 /* A later version may have recorded them, and can restore them. */
-static int tell_unknown(int unknown)
+static int report_unknown(int unknown)
 {
         log_warning("%d %s", unknown,
                     unknown == 1
@@ -113,7 +113,7 @@ static int tell_unknown(int unknown)
         return -EBADMSG;
 }
 
-static int tell_unreadable(const char *run_path, int error)
+static int report_unreadable(const char *run_path, int error)
 {
         g_autofree char *path = g_build_filename(run_path ? run_path : "", UNDO_RECORD, NULL);
 
@@ -129,21 +129,21 @@ static int tell_unreadable(const char *run_path, int error)
 int manager_recover(Knobs *knobs, const char *run_path)
 {
         g_autofree const KnobKind **kinds = actuators_kinds();
-        int skipped, unknown, n, told = 0, r;
+        int skipped, unknown, n, reported = 0, r;
 
         n = knobs_recover(knobs, kinds, &skipped);
         if (n < 0)
-                return tell_unreadable(run_path, n);
+                return report_unreadable(run_path, n);
         if (skipped > 0)
-                told = tell_skipped(knobs, skipped);
+                reported = report_skipped(knobs, skipped);
         unknown = knobs_count_unknown(knobs, kinds);
         if (unknown > 0)
-                told = tell_unknown(unknown);
+                reported = report_unknown(unknown);
         if (n > 0)
                 log_notice("Restoring %d %s that an instance that died left changed", n,
                            n == 1 ? "knob was" : "knobs were");
         r = knobs_restore(knobs, manager_report_restored, NULL);
-        return r < 0 ? r : told;
+        return r < 0 ? r : reported;
 }
 
 int manager_start(Manager *manager)

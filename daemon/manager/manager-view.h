@@ -55,7 +55,7 @@ Sensors *manager_sensors(const Manager *manager);
 /* The last reading of the policies. */
 const Snapshot *manager_snapshot(const Manager *manager);
 
-/* The CPUs that the plan leaves in use, and the online CPUs that are kept free of work now. */
+/* The CPUs that the plan leaves active, and the online CPUs that are parked now. */
 const CpuSet *manager_allowed(const Manager *manager);
 const CpuSet *manager_parked(const Manager *manager);
 
@@ -92,7 +92,7 @@ uint64_t manager_period_usec(const Manager *manager);
 bool manager_has_decided(const Manager *manager);
 
 /* True if a policy that reads holds is active. */
-bool manager_looks_at_holds(const Manager *manager);
+bool manager_serves_holds(const Manager *manager);
 
 /* Why the hold, or a part of it, is not in effect, as a new string; NULL if nothing is known to be
  * in its way. */
@@ -115,7 +115,7 @@ const CpuTotal *manager_cpu_total(const Manager *manager, int cpu);
 EnergyTotal manager_energy_total(const Manager *manager, int domain);
 double manager_pressure_usec(const Manager *manager);
 
-/* Why `cpu` is parked or in use, with the inputs of the last decision. Valid until the next call.
+/* Why `cpu` is parked or active, with the inputs of the last decision. Valid until the next call.
  */
 const CpuCause *manager_cause(Manager *manager, int cpu);
 
@@ -137,7 +137,7 @@ int manager_apps_error(const Manager *manager);
  * NAME", "this is a dry run", as a new string; NULL if they may not, or there are no such CPUs. */
 char *manager_obstacle(const Manager *manager);
 
-/* What became of an actuator; NULL: this build has it not. */
+/* What became of an actuator; NULL: this build does not have it. */
 const ActuatorState *manager_actuator(const Manager *manager, const Actuator *actuator);
 
 /* What idled has in effect for `cpu`, each part as CpuWish says it. Nothing in a dry run. */
@@ -148,7 +148,7 @@ CpuWish manager_limits(const Manager *manager, int cpu);
 int manager_apply_error(const Manager *manager);
 
 /* The error of the actuator's last try to carry out the plan, if no knob reports it; else 0. */
-int manager_untold_error(const Manager *manager, const ActuatorState *actuator);
+int manager_unreported_error(const Manager *manager, const ActuatorState *actuator);
 
 /* Why it could not, as a new string; with the option to blame if it was asked for what this machine
  * does not offer. */

@@ -2,14 +2,14 @@
 /*
  * The tick.
  *
- * A tick reads, decides and acts, in this order. Reading fills a snapshot; deciding turns it into a
- * plan and touches nothing; acting happens only if the plan differs from the one in effect (or
- * something outside made that doubtful: `stale`), so that the usual tick is one reading and one
- * comparison. Apart from ticks only holds that come or go make it decide and act (manager-holds.c),
- * by the same two steps and the last reading.
+ * A tick reads, decides and acts, in this order. Reading fills a snapshot. Deciding turns it into a
+ * plan and writes nothing. The manager acts only if the plan differs from the one in effect, or if
+ * an event made that doubtful (`stale`). So the usual tick is one reading and one comparison.
+ * Between ticks only a new or ended hold makes the manager decide and act (manager-holds.c), with
+ * the same two steps and the last reading.
  *
- * What is waited for is waited for in the event loop of sd-event, but for what acting waits for:
- * the kernel, and systemd for BUS_TIMEOUT_USEC a call (unit-control.h).
+ * The manager waits in the event loop of sd-event. Only acting blocks: until the kernel has carried
+ * out a write, or for at most BUS_TIMEOUT_USEC per call of systemd (unit-control.h).
  */
 #include "manager/manager.h"
 
@@ -42,9 +42,10 @@ static int read_machine(Manager *manager)
         return 0;
 }
 
-/* CPUs that came or went without an event show in the reading itself. A container may be shown
- * times of other CPUs than are online, for good: that is looked into less and less often. Once is
- * not enough, for a CPU that goes between two readings may be back before the next. */
+/* A reading shows CPUs that came or went without an event. In a container the kernel may always
+ * show times of other CPUs than are online, so idled checks a lasting difference less and less
+ * often. It checks more than once, because a CPU that goes offline between two readings may be back
+ * before the topology is read. */
 static void look_for_moved_cpus(Manager *manager)
 {
         const CpuSet *counted = &manager->current->cpus;
@@ -87,7 +88,7 @@ static bool decide_and_act(Manager *manager, bool by_holds)
 
         manager_decide(manager, by_holds, &plan);
         if (!manager->stale && !manager->unsafe && plan_equal(&wished, &manager->wished) &&
-            !manager_should_look_again(manager)) {
+            !manager_should_recheck(manager)) {
                 plan.allowed = manager->plan.allowed;
                 plan.resting = manager->plan.resting;
                 plan.quiet = manager->plan.quiet;
@@ -114,7 +115,7 @@ static bool settle(Manager *manager, bool by_holds)
 
         if (cpuset_equal(&parked, &manager->parked))
                 return changed;
-        holds_look_again(manager->holds);
+        holds_recheck(manager->holds);
         if (manager_follow_holds(manager))
                 decide_and_act(manager, true);
         return changed;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The manager: owns everything that is alive and makes it tick.
+ * The manager: owns sensors, policies, actuators and holds, and runs the ticks.
  *
  * It does not depend on D-Bus: its server (bus.c) and its drivers (main.c, tests) call the
- * functions below, and one callback reports changes to them. What it knows is read by
- * manager-view.h.
+ * functions below, and one callback reports changes to them. manager-view.h reads its state.
  */
 #ifndef IDLED_MANAGER_H
 #define IDLED_MANAGER_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Readings for queries, and what they add up to.
+ * Readings for queries, and their sums since the start.
  */
 #ifndef IDLED_OBSERVERS_H
 #define IDLED_OBSERVERS_H

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Which profile must be in effect: pure.
+ * Chooses the profile that is in effect. Pure.
  *
  * The first of these that is set wins:
- *   1. what a hold asks for; of several the family of power-saver before that of performance, as
- *      power-profiles-daemon has it, and both before others; of a family those that include the
- *      profile of its name before that; of those that are left the newest hold's
- *   2. what a client chose
+ *   1. a profile that a hold requests. Among holds idled prefers the family of power-saver, then
+ *      that of performance, as power-profiles-daemon does, then other families; within a
+ *      family, profiles that include the profile of the family's name; then the newest hold
+ *   2. the profile that a client chose
  *   3. the default on battery power, or that on mains power
  *   4. balanced
- * A name that no profile has (any more) is passed over.
+ * A name without a profile is skipped.
  */
 #ifndef IDLED_PROFILE_CHOICE_H
 #define IDLED_PROFILE_CHOICE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Keeps the chosen profile on the disk without waiting for it.
+ * Writes the chosen profile to the disk without waiting for the disk.
  */
 #ifndef IDLED_PROFILE_KEEPER_H
 #define IDLED_PROFILE_KEEPER_H

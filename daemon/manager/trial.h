@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A trial: what a client has changed for as long as it compares two ways of running the machine.
+ * A trial: settings that a client changes while it compares two ways of running the machine.
  *
- * It has the requests of some policies ignored, or honoured whatever they were measured to save,
- * and options set to other values. As with a hold, the client gets a descriptor; when its last copy
- * is closed, by the client or by its death, everything is as it was before. The daemon can end a
- * trial, too: it closes its end, which poll() on the descriptor shows as POLLERR.
+ * A trial makes idled ignore the requests of some policies, or honour them whatever they save, and
+ * sets options to other values. As with a hold, the client gets a descriptor. When the client
+ * closes its last copy or exits, idled restores everything. idled can end a trial, too: it closes
+ * its own end, which poll() on the descriptor shows as POLLERR.
  *
- * There is one trial at a time, because two would be measured together. One that changes nothing
- * keeps others away.
+ * Only one trial runs at a time, because two would be measured together. A trial that changes
+ * nothing keeps others from starting.
  */
 #ifndef IDLED_TRIAL_H
 #define IDLED_TRIAL_H

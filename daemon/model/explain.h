@@ -34,10 +34,10 @@ char *explain_change(const char *parked, const Explanation *why);
 /* "cstates: the deepest state within the limit (C1E 10 us); DeepestState is 50 us (FILE:LINE)". */
 char *explain_reason(const Explanation *why);
 
-/* "Wishes 0-1 in use: ..."; `online` are the CPUs that there are. Names no policy. */
+/* "Requests CPUs 0-1: ..."; `online` are the CPUs that exist. Names no policy. */
 char *explain_wish(const CpuSet *allowed, const CpuSet *online, const Explanation *why);
 
-/* True if the inputs were compared with something that no option sets: the CPUs in use. */
+/* True if the inputs were compared with something that no option sets: the active CPUs. */
 bool reason_lacks_option(const Reason *reason);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What an application asked for, for as long as it holds it: the part that policies decide by. Who
- * asked, and for how long it lives, is the core's business.
+ * A hold, as policies see it: what an application requests. daemon/holds/ knows its owner and when
+ * it ends.
  *
  * Part of what idled installs for plugins.
  */
@@ -23,7 +23,7 @@ typedef struct Hold {
         int32_t latency_us;  /* it must be running within this time of a wake-up; -1: any */
         bool global;         /* and so on all CPUs there are, by the one limit for the machine */
         uint32_t min_khz;    /* on `cpus`; 0: any */
-        unsigned min_cores;  /* in use on the machine; 0: any */
+        unsigned min_cores;  /* active on the machine; 0: any */
         bool keep;           /* `cpus` must not be parked */
 } Hold;
 

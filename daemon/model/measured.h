@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The numbers of the machine that idled shows, one row each: properties of org.idled1.Manager,
- * values and lines of `idlectl status`, the list Missing, and the manual pages all come from these
- * two tables.
+ * The measured numbers that idled shows, one row each. Properties of org.idled1.Manager, lines of
+ * `idlectl status`, its --json, the list Missing and the manual pages come from these two tables.
  */
 #ifndef IDLED_MEASURED_H
 #define IDLED_MEASURED_H

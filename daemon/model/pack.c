@@ -2,13 +2,13 @@
 /*
  * The order of cores.
  *
- * Cores are sorted by class of capacity (but for PackOrder=package), then package, die, cluster and
- * number; groups are numbered in the order of their lowest CPU, so the boot CPU's groups come first
- * among equals. A class is what people call a kind of core: sorted by capacity, a new class begins
- * where the next core is more than an eighth faster than the one before. The few percent by which
- * vendors rank the cores of one kind (preferred cores) make no class of their own: following them
- * would scatter the kept cores over all clusters and packages. PackOrder=performance heeds them
- * within a cluster.
+ * Cores are sorted by class of capacity (except with PackOrder=package), then package, die, cluster
+ * and number; groups are numbered in the order of their lowest CPU, so the boot CPU's groups come
+ * first among equals. A class is what people call a kind of core: sorted by capacity, a new class
+ * begins where the next core is more than an eighth faster than the one before. The few percent by
+ * which vendors rank the cores of one kind (preferred cores) make no class of their own: following
+ * them would scatter the active cores over all clusters and packages. PackOrder=performance heeds
+ * them within a cluster.
  */
 #include "model/pack.h"
 
@@ -199,18 +199,18 @@ typedef struct Walk {
         int position, fast_met;
 } Walk;
 
-/* The position of the next core that is kept, -1 if there is none. */
+/* The position of the next active core, -1 if there is none. */
 static int walk(const Pack *pack, const Topology *topology, PackSize size, Walk *at)
 {
         while (at->position < pack->n_cores &&
                (at->position < size.cores || at->fast_met < size.fast)) {
                 int i = at->position++;
-                bool kept = i < size.cores;
+                bool active = i < size.cores;
 
                 if (topology->cores[pack->order[i]].capacity >= pack->fast &&
                     at->fast_met++ < size.fast)
-                        kept = true;
-                if (kept)
+                        active = true;
+                if (active)
                         return i;
         }
         return -1;

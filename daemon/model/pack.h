@@ -2,10 +2,10 @@
 /*
  * Which cores stay awake first: an order of all cores that may be parked.
  *
- * What is kept is always the beginning of that order, plus, where cores differ in speed, the first
- * few of the fastest. So a number of cores always means the same cores: the set never reshuffles
- * while it grows and shrinks, and cores, clusters, dies and packages fall idle one whole group
- * after the other.
+ * The active cores are always the beginning of that order, plus, where cores differ in speed, the
+ * first few of the fastest. So a number of cores always means the same cores: the set never
+ * reshuffles while it grows and shrinks, and cores, clusters, dies and packages fall idle one whole
+ * group after the other.
  */
 #ifndef IDLED_PACK_H
 #define IDLED_PACK_H
@@ -31,8 +31,8 @@ typedef enum PackOrder {
 double core_work(const Topology *topology, const TopologyCore *core, const CpuSet *cpus,
                  const float *busy);
 
-/* What is kept: the first `cores` of the order, and those of the first `fast` cores of the fastest
- * class that are not among them. */
+/* The active cores: the first `cores` of the order, and those of the first `fast` cores of the
+ * fastest class that are not among them. */
 typedef struct PackSize {
         int cores, fast;
 } PackSize;
@@ -44,7 +44,7 @@ typedef struct Pack {
         int n_cpus;                 /* how many of these */
         int n_cores, n_fast;        /* their cores, and those of the fastest class */
         uint16_t slowest, fast;     /* lowest capacity of all and of the fastest class */
-        int16_t order[CPUSET_MAX];  /* core numbers, kept longest first; n_cores of them */
+        int16_t order[CPUSET_MAX];  /* core numbers, active longest first; n_cores of them */
         float capacity[CPUSET_MAX]; /* of each of these, in units of the machine's fastest CPU */
 } Pack;
 
@@ -59,16 +59,16 @@ PackSize pack_fit(const Pack *pack, const Topology *topology, double capacity, i
 
 /* `size` with at least `min` and at most `max` cores; of the fastest class as many as it asks for
  * stay if they fit. Two results are equal if and only if they keep the same cores: `cores` is then
- * as large as it can be, and `fast` the number of cores of that class that are kept. */
+ * as large as it can be, and `fast` the number of cores of that class that are active. */
 PackSize pack_resize(const Pack *pack, const Topology *topology, PackSize size, int min, int max);
 
-/* The capacity of the kept cores, in units of the machine's fastest CPU. */
+/* The capacity of the active cores, in units of the machine's fastest CPU. */
 double pack_capacity(const Pack *pack, const Topology *topology, PackSize size);
 
-/* How many cores are kept. */
+/* How many cores are active. */
 int pack_count(const Pack *pack, const Topology *topology, PackSize size);
 
-/* The CPUs that are not kept. */
+/* The CPUs that are parked. */
 void pack_parked(const Pack *pack, const Topology *topology, PackSize size, CpuSet *ret_parked);
 
 #endif

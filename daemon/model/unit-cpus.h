@@ -3,9 +3,9 @@
  * Which CPUs systemd's units need, from what their files say: pure.
  *
  * A unit that systemd has loaded may start at any moment, and its process asks the kernel for its
- * CPUs within milliseconds: if all of them are parked then, sched_setaffinity(2) fails with EINVAL,
- * or AllowedCPUs= silently has no effect. So of the CPUs that a loaded unit names one is never
- * parked.
+ * CPUs within milliseconds. If all of them are parked then, sched_setaffinity(2) fails with EINVAL,
+ * or AllowedCPUs= silently has no effect. So idled never parks the last of the CPUs that a loaded
+ * unit names.
  */
 #ifndef IDLED_UNIT_CPUS_H
 #define IDLED_UNIT_CPUS_H

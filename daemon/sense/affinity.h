@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * One process: whose it is, and on which CPUs its threads may run.
+ * One process: its user, and the CPUs on which its threads may run.
  */
 #ifndef IDLED_AFFINITY_H
 #define IDLED_AFFINITY_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What sensors.c must know of the energy sensor beyond what every sensor has.
+ * The functions of the energy sensor that sensors.c needs in addition to its table.
  */
 #ifndef IDLED_ENERGY_H
 #define IDLED_ENERGY_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the batteries of the machine have lost, as a measure of energy.
+ * The energy that the batteries of the machine have lost.
  *
- * Batteries report in steps, often of 10 mWh or 1 mAh every few seconds. What was drawn is only
- * known from readings that are many steps apart. The sensor of power (SENSE_POWER) has the state of
- * charge; this reads the counters now, which asks the embedded controller.
+ * Batteries report in steps, often of 10 mWh or 1 mAh every few seconds. Only
+ * readings that are many steps apart show what was drawn. The sensor of power (SENSE_POWER) has the
+ * state of charge. These functions read the counters now, which asks the embedded controller.
  */
 #ifndef IDLED_POWER_H
 #define IDLED_POWER_H

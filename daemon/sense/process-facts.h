@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What one process is: executable, name, groups, user, parent. Each fact is read when it is asked
- * for.
+ * Facts about one process: executable, name, cgroups, user, parent. Each is read on request.
  */
 #ifndef IDLED_PROCESS_FACTS_H
 #define IDLED_PROCESS_FACTS_H

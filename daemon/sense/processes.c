@@ -154,8 +154,8 @@ void process_events_drain(int fd)
         while (n > 0 || n == -ENOBUFS);
 }
 
-/* Lets through messages of `kinds`, but for forks of kthreadd, which begin kernel threads, and
- * answers to subscriptions. The filter's machine reads numbers as big endian. */
+/* Lets through answers to subscriptions and messages of `kinds`, without forks of kthreadd, which
+ * begin kernel threads. The filter's machine reads numbers as big endian. */
 int process_events_filter(int fd, unsigned kinds)
 {
         const unsigned what = HEADERS + offsetof(struct proc_event, what);

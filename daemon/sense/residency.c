@@ -245,7 +245,8 @@ static uint64_t limit_read(const CpuIdle *cpu)
         return scan_u64(&text, &limit) && limit > 0 ? limit : UINT64_MAX;
 }
 
-static bool is_barred(Idle *idle, CpuIdle *cpu, int state, uint64_t limit)
+/* Whether the kernel must not use the state now. Opens its files and keeps them open. */
+static bool read_barred(Idle *idle, CpuIdle *cpu, int state, uint64_t limit)
 {
         uint64_t disabled = 0;
         StateFds *fds = &cpu->fds[state];
@@ -266,7 +267,7 @@ static int count_barred(Idle *idle, CpuIdle *cpu)
         uint64_t limit = limit_read(cpu);
         int n = 0, deepest = cpu->last.n_states - 1;
 
-        while (n < deepest && is_barred(idle, cpu, deepest - n, limit))
+        while (n < deepest && read_barred(idle, cpu, deepest - n, limit))
                 n++;
         return n;
 }

@@ -2,11 +2,10 @@
 /*
  * systemd's units, for the back end of parking that may not speak D-Bus itself (act/knob.h).
  *
- * It has a connection to the bus of its own, made when first needed and again after it broke, so
- * that its calls, which wait for their answers, never wait for what clients of idled do. A call
- * takes BUS_TIMEOUT_USEC at most, and after one that was not answered all fail for half a minute
- * with -ETIMEDOUT. Without a bus, or without systemd on it, every call fails at once
- * with -ENOTCONN.
+ * It has its own connection to the bus, so that its blocking calls never wait for clients of idled.
+ * It connects when first needed, and again after the connection broke. A call takes at most
+ * BUS_TIMEOUT_USEC. After a call without an answer all calls fail with -ETIMEDOUT for half a
+ * minute. Without a bus, or without systemd on it, every call fails at once with -ENOTCONN.
  */
 #ifndef IDLED_UNIT_CONTROL_H
 #define IDLED_UNIT_CONTROL_H

@@ -29,8 +29,8 @@ static void add_list(Text *text, char *const *words)
 }
 
 /* "governor schedutil, the first wanted that intel_pstate offers", or why there is none. */
-static void tell_word(Text *text, const char *what, const Choice *choice, char *const *wanted,
-                      const FreqPolicy *policy, bool has_any)
+static void explain_word(Text *text, const char *what, const Choice *choice, char *const *wanted,
+                         const FreqPolicy *policy, bool has_any)
 {
         if (choice->outcome == OUTCOME_FOUND) {
                 add(text, what);
@@ -59,7 +59,7 @@ static void tell_word(Text *text, const char *what, const Choice *choice, char *
         }
 }
 
-static const char *tell_plain(Item item, const Choice *choice)
+static const char *explain_plain(Item item, const Choice *choice)
 {
         static const char *const texts[ITEMS][2] = {
                 [ITEM_BIAS] = { "energy bias", "no energy bias: these CPUs have none" },
@@ -117,8 +117,8 @@ static void add_limit(Reason *reason, const char *asked, const Choice *choice)
         reason->effective_because = "because the hardware does not have the configured frequency";
 }
 
-static Reason tell_item(const Cpufreq *self, const CpufreqOptions *options,
-                        const FreqPolicy *policy, Item item, const Choices *choices)
+static Reason explain_item(const Cpufreq *self, const CpufreqOptions *options,
+                           const FreqPolicy *policy, Item item, const Choices *choices)
 {
         const Choice *choice = &choices->of[item];
         const Request *request = &options->requests[choice->from];
@@ -126,13 +126,13 @@ static Reason tell_item(const Cpufreq *self, const CpufreqOptions *options,
         Reason reason = { .because = self->texts[item], .option = cpufreq_key(item, choice->from) };
 
         if (item == ITEM_GOVERNOR)
-                tell_word(&text, "governor", choice, request->governors, policy,
-                          policy->governors[0]);
+                explain_word(&text, "governor", choice, request->governors, policy,
+                             policy->governors[0]);
         else if (item == ITEM_PREFERENCE)
-                tell_word(&text, "energy preference", choice, request->preferences, policy,
-                          policy->preferences[0]);
+                explain_word(&text, "energy preference", choice, request->preferences, policy,
+                             policy->preferences[0]);
         else
-                reason.because = tell_plain(item, choice);
+                reason.because = explain_plain(item, choice);
         add_value(&reason, item, choice);
         if (item == ITEM_MIN || item == ITEM_MAX)
                 add_limit(&reason, item == ITEM_MIN ? request->min : request->max, choice);
@@ -161,8 +161,8 @@ int cpufreq_explain(const void *state, const PolicyInput *input, int cpu, Reason
                          (BandKind)self->bands[policy->number].kind);
         for (int i = 0; i < ITEMS; i++)
                 if (choices.of[i].outcome != OUTCOME_NOTHING)
-                        ret_reasons[n++] = tell_item(self, input->options, policy, (Item)i,
-                                                     &choices);
+                        ret_reasons[n++] = explain_item(self, input->options, policy, (Item)i,
+                                                        &choices);
         return n;
 }
 
@@ -201,7 +201,7 @@ static Survey survey(const CpufreqOptions *options, const PolicyInput *machine, 
 }
 
 /* True if the frequency is one that no CPU has; `text` goes on after "which ". */
-static bool tell_beyond(Text *text, const char *asked, const Survey *found)
+static bool explain_beyond(Text *text, const char *asked, const Survey *found)
 {
         Speed speed;
         bool above;
@@ -219,7 +219,7 @@ static bool tell_beyond(Text *text, const char *asked, const Survey *found)
 }
 
 /* The same of the rest. */
-static void tell_unmet(Text *text, Item item, const FreqPolicy *policy)
+static void explain_unmet(Text *text, Item item, const FreqPolicy *policy)
 {
         char *const *offered = item == ITEM_GOVERNOR     ? policy->governors
                                : item == ITEM_PREFERENCE ? policy->preferences
@@ -257,8 +257,8 @@ int cpufreq_unmet(const void *data, const PolicyInput *machine, Unmet *ret_unmet
                 unmet->key = cpufreq_key(item, when);
                 *unmet->text = '\0';
                 if (!found.met)
-                        tell_unmet(&text, item, &machine->frequency[0]);
-                else if (!*speed || !tell_beyond(&text, speed, &found))
+                        explain_unmet(&text, item, &machine->frequency[0]);
+                else if (!*speed || !explain_beyond(&text, speed, &found))
                         continue;
                 n++;
         }

@@ -6,23 +6,23 @@
 
 #include "cstates/cstates.h"
 
-typedef struct Telling {
+typedef struct Explained {
         const Cstates *self;
         const Cpu *cpu;
         const PolicyInput *input;
         const CstatesOptions *options;
         const IdleTable *table;
-} Telling;
+} Explained;
 
 /* Adds an idle state as an input: its name and its exit latency. */
-static void input_state(Reason *reason, int n, const Telling *telling, int state)
+static void input_state(Reason *reason, int n, const Explained *explained, int state)
 {
-        reason->inputs[n].name = telling->table->states[state].name;
+        reason->inputs[n].name = explained->table->states[state].name;
         reason->inputs[n].unit = "us";
-        reason->inputs[n].value = telling->table->states[state].exit_latency_us;
+        reason->inputs[n].value = explained->table->states[state].exit_latency_us;
 }
 
-static Reason tell_limit(const Telling *t)
+static Reason explain_limit(const Explained *t)
 {
         static const char *const because[] = {
                 [LIMIT_NONE] = NULL,
@@ -46,7 +46,7 @@ static Reason tell_limit(const Telling *t)
         return reason;
 }
 
-static Reason tell_use(const Telling *t)
+static Reason explain_use(const Explained *t)
 {
         const Use *use = &t->cpu->use;
         bool held = use->held.value;
@@ -73,12 +73,12 @@ static Reason tell_use(const Telling *t)
         return reason;
 }
 
-static Reason tell_history(const Telling *t)
+static Reason explain_history(const Explained *t)
 {
         const History *history = &t->cpu->history;
         Reason reason = { .because = "no sleeps of the CPU are known yet", .option = "History" };
 
-        if (t->self->untold > 1)
+        if (t->self->unreported > 1)
                 reason.because =
                         "the kernel does not count which states were too deep or too shallow";
         if (history->drawn < 0)
@@ -96,7 +96,7 @@ static Reason tell_history(const Telling *t)
 }
 
 /* The shortest latency that is held for the CPU. */
-static Reason tell_hold(const Telling *t, int cpu)
+static Reason explain_hold(const Explained *t, int cpu)
 {
         double latency_us = -1;
 
@@ -113,25 +113,25 @@ static Reason tell_hold(const Telling *t, int cpu)
         };
 }
 
-static int tell_parts(const Telling *t, int cpu, Reason *ret_reasons)
+static int explain_parts(const Explained *t, int cpu, Reason *ret_reasons)
 {
         bool guesses = t->options->by_utilisation || t->options->by_history;
         int n = 0;
 
         if (t->cpu->limited != LIMIT_NONE)
-                ret_reasons[n++] = tell_limit(t);
+                ret_reasons[n++] = explain_limit(t);
         if (guesses && cpuset_has(&t->self->held, cpu)) {
-                ret_reasons[n++] = tell_hold(t, cpu);
+                ret_reasons[n++] = explain_hold(t, cpu);
                 return n;
         }
         if (t->options->by_utilisation)
-                ret_reasons[n++] = tell_use(t);
+                ret_reasons[n++] = explain_use(t);
         if (t->options->by_history)
-                ret_reasons[n++] = tell_history(t);
+                ret_reasons[n++] = explain_history(t);
         return n;
 }
 
-static Reason tell_governor(const CstatesOptions *options)
+static Reason explain_governor(const CstatesOptions *options)
 {
         const char *why = strchr(options->advised, ':');
 
@@ -151,16 +151,16 @@ static Reason tell_governor(const CstatesOptions *options)
 int cstates_explain(const void *state, const PolicyInput *input, int cpu, Reason *ret_reasons)
 {
         const Cstates *self = state;
-        Telling telling = { .self = self,
-                            .cpu = &self->cpus[cpu],
-                            .input = input,
-                            .options = input->options,
-                            .table = input->idle ? &input->idle[cpu] : NULL };
+        Explained explained = { .self = self,
+                                .cpu = &self->cpus[cpu],
+                                .input = input,
+                                .options = input->options,
+                                .table = input->idle ? &input->idle[cpu] : NULL };
         int n = 0;
 
-        if (telling.table && telling.table->n_states > 0 && telling.cpu->fingerprint)
-                n = tell_parts(&telling, cpu, ret_reasons);
-        if (telling.options->idle_governor != IDLE_GOVERNOR_KEEP)
-                ret_reasons[n++] = tell_governor(telling.options);
+        if (explained.table && explained.table->n_states > 0 && explained.cpu->fingerprint)
+                n = explain_parts(&explained, cpu, ret_reasons);
+        if (explained.options->idle_governor != IDLE_GOVERNOR_KEEP)
+                ret_reasons[n++] = explain_governor(explained.options);
         return n;
 }

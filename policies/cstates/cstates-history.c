@@ -70,7 +70,7 @@ int history_decide(Call *call, int number, const IdleTable *table)
         int state, column;
 
         if (!(snapshot->have & SENSE_IDLE_STATISTICS) || !cpuset_has(&snapshot->cpus, number)) {
-                call->settled &= call->self->untold > 1;
+                call->settled &= call->self->unreported > 1;
                 return history->drawn;
         }
         row = &snapshot->residency[number];

@@ -132,12 +132,12 @@ static void seed(Cstates *self, uint64_t seed)
 
 /* One reading without an earlier one says nothing; two that say nothing are a kernel without the
  * counters. */
-static void note_untold(Cstates *self, const Snapshot *snapshot)
+static void count_unreported(Cstates *self, const Snapshot *snapshot)
 {
         if (snapshot->have & SENSE_IDLE_STATISTICS)
-                self->untold = 0;
-        else if (self->untold < 2 && snapshot->interval_usec > 0)
-                self->untold++;
+                self->unreported = 0;
+        else if (self->unreported < 2 && snapshot->interval_usec > 0)
+                self->unreported++;
 }
 
 static void cstates_decide(void *state, const PolicyInput *input, Wish *wish)
@@ -158,7 +158,7 @@ static void cstates_decide(void *state, const PolicyInput *input, Wish *wish)
         seed(self, options->seed);
         self->seen_usec = input->snapshot->time_usec;
         if (call.is_new)
-                note_untold(self, input->snapshot);
+                count_unreported(self, input->snapshot);
         self->held = held_cpus(input);
         self->limit_option = call.limit.option;
         self->limit_us = call.limit.is_time ? call.limit.latency_us : -1;

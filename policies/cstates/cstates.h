@@ -75,8 +75,8 @@ typedef struct Cpu {
 typedef struct Cstates {
         CpuSet held;        /* CPUs that an application holds a latency for */
         uint64_t seen_usec; /* when the last snapshot ended */
-        uint8_t untold;     /* calls since the kernel last reported how sleeps turned out, 2 at
-                               most */
+        uint8_t unreported; /* calls since the kernel last reported how sleeps turned out, 2 at
+                             * most */
         bool seeded;
         uint64_t seed, random;
         const char *limit_option; /* the key of the limit that was decided by */

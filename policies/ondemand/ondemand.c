@@ -3,24 +3,24 @@
  * ondemand: as many cores active as the load needs, the rest parked (coreidle). docs/ondemand.md
  * has the reasons.
  *
- *  1. Order. The cores that may be parked have a fixed order (pack.c); kept is its beginning. When
- *     CPUs come or go, or PackOrder changes, all are kept, and it starts again.
+ *  1. Order. The cores that may be parked have a fixed order (pack.c); the active ones are its
+ *     beginning. When CPUs come or go, or PackOrder changes, all are active, and it starts again.
  *  2. Load. The work of these CPUs (demand.c) is filtered by a moving average that knows the time:
  *     filtered += (1 - exp(-interval / FilterTime)) * (work - filtered).
  *  3. Size. The load needs the fewest cores that it uses to at most TargetUtilization. A CPU that
  *     is busy for UpThreshold is full; full for SATURATION_USEC and MaxWait it is saturated, gets a
  *     core for itself, and the rest of the load one at least. While the busiest CPU is used to more
  *     than TargetUtilization, two are wanted at least.
- *  4. Fast cores. As many of the fastest are kept as CPUs have work that a slow core has no room
+ *  4. Fast cores. As many of the fastest stay active as CPUs have work that a slow core has no room
  *     for: a saturated slow core, or a fast one with more than TargetUtilization of a slow one.
  *  5. Waiting. The time that tasks wait beyond WAITING_SHARE adds up. Tasks waited too long when it
  *     reaches MaxWait. Where active CPUs are half idle, more cores may not help: a second reading
  *     follows after READING_USEC, and waiting counts if by then they are busy. Only the call of the
  *     pressure trigger counts at once, until waiting has called for cores that were not needed.
  *  6. Growing. Tasks waited too long, or all active CPUs are saturated: twice the cores, or one for
- *     each runnable task if that is more. The filtered load uses the kept cores to more than
+ *     each runnable task if that is more. The filtered load uses the active cores to more than
  *     UpThreshold, or a CPU is saturated: the size needed.
- *  7. Parking. For the time Dwell, in every call, the load uses the kept cores to less than
+ *  7. Parking. For the time Dwell, in every call, the load uses the active cores to less than
  *     DownThreshold, and it and the runnable tasks need fewer: in one step, the largest size needed
  *     meanwhile. Cores beyond MaxCores go after Dwell whatever the load.
  *  8. Patience. Where cores are needed again within twice the time that it took to park them, that
@@ -82,7 +82,7 @@ static double read_waiting(const Call *call)
 static bool is_believed(const Call *call)
 {
         return is_called(call) && call->self->doubted_cores == 0 &&
-               call->n_kept < call->self->pack.n_cores;
+               call->n_active < call->self->pack.n_cores;
 }
 
 /* Step 5. The policy may be called again with the interval that it knows: nothing adds up then. */
@@ -114,7 +114,7 @@ static Sign sign_read(const Call *call)
                 return demand->saturated == demand->active ? SIGN_FULL : SIGN_SATURATED;
         if (load_is_high(call, call->self->load))
                 return SIGN_LOAD;
-        return call->n_kept < size_min(call) ? SIGN_LEAST : SIGN_NONE;
+        return call->n_active < size_min(call) ? SIGN_LEAST : SIGN_NONE;
 }
 
 /* True if the budget has room for a change and another one after it. */
@@ -136,16 +136,16 @@ static void note_change(Call *call)
         self->changes_usec[0] = call->now_usec;
 }
 
-/* Keeps `size`, which size_resize() gave, whether or not that changes what is kept. */
-static void keep(Call *call, PackSize size, const Reason *reason)
+/* Makes `size`, which size_resize() gave, the active cores, whether or not that changes them. */
+static void set_active(Call *call, PackSize size, const Reason *reason)
 {
         Ondemand *self = call->self;
 
         self->low_since_usec = 0;
-        if (size.cores == self->kept.cores && size.fast == self->kept.fast)
+        if (size.cores == self->active.cores && size.fast == self->active.fast)
                 return;
-        self->kept = size;
-        call->n_kept = size_count(call, size);
+        self->active = size;
+        call->n_active = size_count(call, size);
         call->capacity = size_capacity(call, size);
         self->reason = *reason;
         note_change(call);
@@ -171,23 +171,23 @@ static void learn_patience(Call *call)
         self->parked_usec = 0;
 }
 
-/* Keeps what is kept and `size`, or everything if that takes the last change of the budget. */
+/* Adds `size` to the active cores, or all cores if that takes the last change of the budget. */
 static void grow(Call *call, PackSize size)
 {
         Ondemand *self = call->self;
         Reason reason = explain_sign(call, call->sign, size);
 
-        size.cores = size.cores > self->kept.cores ? size.cores : self->kept.cores;
-        size.fast = size.fast > self->kept.fast ? size.fast : self->kept.fast;
+        size.cores = size.cores > self->active.cores ? size.cores : self->active.cores;
+        size.fast = size.fast > self->active.fast ? size.fast : self->active.fast;
         if (!has_reserve(call)) {
                 size = size_all(call);
                 reason = explain_last_change(call, size);
         }
         if (call->sign == SIGN_WAITING)
-                self->doubted_cores = call->n_kept;
+                self->doubted_cores = call->n_active;
         self->waited_usec = 0; /* with fewer cores */
         learn_patience(call);
-        keep(call, size_resize(call, size, size_min(call)), &reason);
+        set_active(call, size_resize(call, size, size_min(call)), &reason);
 }
 
 /* Step 6; true if there is a sign that forbids to park, whether or not there was anything to grow.
@@ -195,7 +195,7 @@ static void grow(Call *call, PackSize size)
 static bool consider_growing(Call *call)
 {
         PackSize size = size_wanted(call, call->self->load);
-        int n = 2 * call->n_kept, tasks = (int)call->demand.tasks;
+        int n = 2 * call->n_active, tasks = (int)call->demand.tasks;
         bool urgent;
 
         call->sign = sign_read(call);
@@ -215,7 +215,7 @@ static void park(Call *call)
         PackSize size = size_resize(call, self->peak, size_min(call));
         Reason reason = explain_parking(call, size);
 
-        keep(call, size, &reason);
+        set_active(call, size, &reason);
         self->parked_usec = call->now_usec;
 }
 
@@ -309,7 +309,7 @@ static void start(Call *call, bool parked)
 {
         Ondemand *self = call->self;
 
-        self->kept = size_all(call);
+        self->active = size_all(call);
         self->seen_usec = 0;
         self->waited_usec = 0;
         self->doubted_cores = 0;
@@ -335,7 +335,7 @@ static void watch(Call *call)
                 filter_load(call);
         note_waiting(call, again);
         call->filling = is_filling(call);
-        if (consider_growing(call) && call->n_kept <= size_max(call)) {
+        if (consider_growing(call) && call->n_active <= size_max(call)) {
                 self->low_since_usec = 0;
                 call->obstacle = OBSTACLE_SIGN;
         } else {
@@ -355,22 +355,22 @@ static void ondemand_decide(void *state, const PolicyInput *input, Wish *wish)
                       .options = options,
                       .now_usec = input->snapshot->time_usec };
         bool known = input->snapshot->interval_usec > 0;
-        bool parked = self->kept.cores < self->pack.n_cores, all_needed;
+        bool parked = self->active.cores < self->pack.n_cores, all_needed;
         CpuSet others;
 
         if (pack_update(&self->pack, input->topology, input->offered, options->pack_order))
                 start(&call, parked);
-        call.n_kept = size_count(&call, self->kept);
-        call.capacity = size_capacity(&call, self->kept);
+        call.n_active = size_count(&call, self->active);
+        call.capacity = size_capacity(&call, self->active);
         if (known)
                 watch(&call);
-        parked = call.n_kept < self->pack.n_cores;
+        parked = call.n_active < self->pack.n_cores;
         all_needed = !parked && size_min(&call) >= self->pack.n_cores;
         if (all_needed)
                 call.obstacle = OBSTACLE_LEAST;
         if (all_needed || (known && !call.changed && !parked))
                 self->reason = explain_all_active(&call);
-        pack_parked(&self->pack, input->topology, self->kept, &others);
+        pack_parked(&self->pack, input->topology, self->active, &others);
         cpuset_subtract(&wish->allowed, &others);
         wish->allowed_reason = self->reason;
         wish->for_saving = parked && size_max(&call) == self->pack.n_cores;

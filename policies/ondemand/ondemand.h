@@ -24,8 +24,8 @@ typedef struct OndemandOptions {
 
 typedef struct Ondemand {
         Pack pack;
-        PackSize kept; /* the other cores are parked */
-        Reason reason; /* for `kept` */
+        PackSize active; /* the other cores are parked */
+        Reason reason;   /* for `active` */
 
         uint64_t seen_usec;                   /* end of the last interval; 0: load is not known */
         Load load;                            /* filtered */
@@ -44,7 +44,7 @@ typedef struct Ondemand {
 
 typedef enum Sign {
         SIGN_NONE,
-        SIGN_LEAST,     /* MinCores asks for more than is kept */
+        SIGN_LEAST,     /* MinCores asks for more than are active */
         SIGN_LOAD,      /* the filtered load */
         SIGN_SATURATED, /* an active CPU */
         SIGN_FULL,      /* all active CPUs are saturated */
@@ -71,7 +71,7 @@ typedef struct Call {
         const OndemandOptions *options;
         uint64_t now_usec;
         Demand demand;
-        int n_kept;         /* cores that `kept` means */
+        int n_active;       /* cores that are active */
         double capacity;    /* and their capacity */
         double waited_usec; /* as of Ondemand, but not bounded */
         bool waiting;       /* tasks waited in this interval, and for MaxWait by now */
@@ -116,14 +116,14 @@ PackSize size_to_park(const Call *call, Load load, unsigned tasks, int max);
 /* True if `size` has more cores than MaxCores. */
 bool size_is_capped(const Call *call, PackSize size);
 
-/* True if `size` has a core, or a fast core, more or less than is kept. */
+/* True if `size` has a core, or a fast core, more or less than are active. */
 bool size_is_larger(const Call *call, PackSize size);
 bool size_is_smaller(const Call *call, PackSize size);
 
-/* True if `load` uses the kept cores to less than DownThreshold, or they are beyond MaxCores. */
+/* True if `load` uses the active cores to less than DownThreshold, or they are beyond MaxCores. */
 bool load_is_low(const Call *call, Load load);
 
-/* True if `load` uses the kept cores to more than UpThreshold. */
+/* True if `load` uses the active cores to more than UpThreshold. */
 bool load_is_high(const Call *call, Load load);
 
 /* How long the load must be low before cores are parked. */

@@ -102,17 +102,17 @@ bool size_is_capped(const Call *call, PackSize size)
 
 bool size_is_larger(const Call *call, PackSize size)
 {
-        return size.fast > call->self->kept.fast || size_count(call, size) > call->n_kept;
+        return size.fast > call->self->active.fast || size_count(call, size) > call->n_active;
 }
 
 bool size_is_smaller(const Call *call, PackSize size)
 {
-        return size.fast < call->self->kept.fast || size_count(call, size) < call->n_kept;
+        return size.fast < call->self->active.fast || size_count(call, size) < call->n_active;
 }
 
 bool load_is_low(const Call *call, Load load)
 {
-        return load.work < call->options->down * call->capacity || call->n_kept > size_max(call);
+        return load.work < call->options->down * call->capacity || call->n_active > size_max(call);
 }
 
 bool load_is_high(const Call *call, Load load)

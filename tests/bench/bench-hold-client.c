@@ -49,7 +49,7 @@ static void open_limits(void)
 }
 
 /* True if every CPU of ours has this limit. */
-static bool is_in_force(const char *expected)
+static bool is_effective(const char *expected)
 {
         for (int i = 0; i < n_cpus; i++) {
                 char text[16] = "";
@@ -144,7 +144,7 @@ static void bench_calls(const char *what, const char *what_release, int calls, d
 
                 begins[i] = now_usec() - start;
                 if (has_limits)
-                        n_wrong += !is_in_force(latency_us == 40 ? "40" : "50");
+                        n_wrong += !is_effective(latency_us == 40 ? "40" : "50");
                 start = now_usec();
                 release(path);
                 ends[i] = now_usec() - start;
@@ -175,7 +175,7 @@ static void *watch(void *unused)
 }
 
 /* The limit counts, not the answer: a thread records when it is there. */
-static void bench_in_force(void)
+static void bench_effective(void)
 {
         static double times[CALLS];
         pthread_t watcher;
@@ -220,7 +220,7 @@ static void bench_single(void)
                 fd = hold(50, NULL);
                 holds[i] = now_usec() - start;
                 if (has_limits)
-                        n_wrong += !is_in_force("50");
+                        n_wrong += !is_effective("50");
                 close(fd);
         }
         print_times("Ping, one every 10 ms", calls, (int)G_N_ELEMENTS(calls), 0, 0);
@@ -307,7 +307,7 @@ static void bench_deaths(pid_t daemon)
         after = look(daemon);
         print_traces("10,000 holders killed", before, after);
         printf("%-46s %8.0f us a cycle, limits %s\n", "", (now_usec() - start) / CYCLES,
-               !has_limits || is_in_force("0") ? "as found" : "LEFT BEHIND");
+               !has_limits || is_effective("0") ? "as found" : "LEFT BEHIND");
 }
 
 int main(int argc, char **argv)
@@ -334,12 +334,12 @@ int main(int argc, char **argv)
                 fail("bus", r, NULL);
         open_limits();
         fd = hold(50, NULL);
-        has_limits = is_in_force("50");
+        has_limits = is_effective("50");
         close(fd);
         wait_for_none();
         printf("%-46s %8s %8s %8s\n", "us", "p50", "p99", "max");
         bench_references();
-        bench_in_force();
+        bench_effective();
         bench_calls("Hold, one after the other, to the answer", "ReleaseHold", CALLS, 0, 0);
         bench_single();
         bench_many(daemon);

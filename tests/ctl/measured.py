@@ -3,7 +3,11 @@
 
 This is the contract, apart from the table in daemon/model/measured.c that idled and idlectl are
 driven by: a row that changes there by mistake fails here.
+
+With ADDED_SENSOR=1 there is one more, as tests/ctl/add-sensor.py adds it to that table.
 """
+import os
+
 from shape import number, optional
 
 # Property: signature, example, object of `idlectl status --json`, and the shapes of its keys there.
@@ -17,6 +21,9 @@ ROWS = {
     "OnBattery": ("b", True, "power", {"source": optional(str)}),
     "BatteryLevel": ("d", 0.755, "power", {"battery_percent": optional(number)}),
 }
+ADDED = os.environ.get("ADDED_SENSOR")
+if ADDED:
+    ROWS["Added"] = ("d", 0.25, "added", {"added_percent": optional(number)})
 SIGNATURES = {name: row[0] for name, row in ROWS.items()}
 EXAMPLE = {name: row[1] for name, row in ROWS.items()}
 

@@ -113,7 +113,8 @@ def long():
     return says
 
 
-def unparked():
+def absent():
+    """Nothing is parked, and the machine has no battery, no PSI and no idle states."""
     says = normal()
     says["manager"].update(Parked="", Allowed="0-3", IdleMask="", WantedCores=2, ActiveCores=2,
                            Knobs=[], Transitions=0, TransitionsLastMinute=0, PeriodUSec=0,
@@ -127,6 +128,12 @@ def unparked():
         row.update(NOBODY, parked=False, since_usec=0, parked_usec=0)
     says["history"] = []
     says["energy"] = []
+    return says
+
+
+def unparked():
+    says = absent()
+    without_measured(says)
     return says
 
 
@@ -248,7 +255,7 @@ def paused():
 
 
 def without_measured(says):
-    """What one golden file shows, `normal` does: a new property changes no other."""
+    """`normal` alone shows measured properties in a golden file: a new one changes no other."""
     for name in measured_properties.ROWS:
         del says["manager"][name]
 
@@ -342,7 +349,7 @@ def hostile():
     return says
 
 
-SCENARIOS = {f.__name__: f for f in (normal, unparked, unparkable, dry, paused, degraded, strange,
+SCENARIOS = {f.__name__: f for f in (normal, absent, unparked, unparkable, dry, paused, degraded, strange,
                                    large, busy, single, measured, limited, held, long, fleet,
                                    hostile)}
 SCENARIOS["measured-estimate"] = lambda: measured(source="estimate")

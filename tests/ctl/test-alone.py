@@ -42,7 +42,7 @@ class Absent(TestCase):
     def test_no_bus(self):
         self.check_all("unix:path=/nonexistent/system", "No such file or directory")
 
-    def test_nobody_there(self):
+    def test_no_daemon(self):
         self.start()
         self.check_all("no owner")
 

@@ -58,7 +58,7 @@ class Verbs(TestCase):
         self.assertEqual([line.split()[0] for line in why], ["0-143", "144-287"])
 
     def test_absent_is_null(self):
-        self.start("unparked")
+        self.start("absent")
         status = json.loads(self.run_ctl("status", "--json").stdout)
         self.assertIsNone(status["power"]["source"])
         self.assertIsNone(status["power"]["battery_percent"])
@@ -168,7 +168,7 @@ class Verbs(TestCase):
         self.assertRegex(self.run_ctl("status").stdout, r"(?m)^Holds +3 ")
         self.assertEqual(json.loads(self.run_ctl("status", "--json").stdout)["daemon"]["holds"], 3)
 
-    def test_nobody_holds(self):
+    def test_no_holds(self):
         self.start("normal")
         self.assertEqual(self.run_ctl("holds").stdout, "There are no holds.\n")
 
@@ -211,7 +211,7 @@ class Verbs(TestCase):
         self.assertIsNone(status["load"]["pressure_percent"])
         self.assertIsNone(status["load"]["load_average_1min"])
 
-    def test_plan_not_in_force(self):
+    def test_plan_not_effective(self):
         self.start("dry")
         self.assertEqual(
             [line.split(":")[0] for line in self.run_ctl("why").stdout.splitlines()],

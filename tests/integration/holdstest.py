@@ -63,7 +63,7 @@ class Case(TestCase):
     def wait_limits(self, expected):
         wait_until(lambda: self.limits() == expected, 'limits %s' % expected)
 
-    def told_hold(self, **values):
+    def hold_for(self, **values):
         """As hold(), but waits for the signal that announces the hold, so that later ones are changes."""
         added = self.signals(PATH, OBJECTS, 'InterfacesAdded')
         path, descriptor = self.hold(**values)

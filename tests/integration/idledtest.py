@@ -129,7 +129,7 @@ class Daemon:
             self.log.append(line.rstrip('\n'))
 
     def wait_ready(self):
-        gone = threading.Thread(target=self._tell_end, daemon=True)
+        gone = threading.Thread(target=self._report_end, daemon=True)
         gone.start()
         message = b''
         while b'READY=1' not in message:
@@ -140,7 +140,7 @@ class Daemon:
             if message == b'END':
                 raise AssertionError('not ready:\n' + '\n'.join(self.log))
 
-    def _tell_end(self):
+    def _report_end(self):
         self.process.wait()
         self.reader.join()
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as end:

@@ -39,7 +39,7 @@ class World(threading.Thread):
             self.files[name] = os.open(self.root / name, os.O_WRONLY)
         os.pwrite(self.files[name], text.encode(), 0)
 
-    def tell(self, seconds):
+    def advance(self, seconds):
         busy, idle = int(seconds * 25), int(seconds * 75)
         rows = ['cpu%d %010d 0 0 %010d 0 0 0 0 0 0' % (cpu, busy, idle) for cpu in range(8)]
         rows.insert(0, 'cpu %011d 0 0 %011d 0 0 0 0 0 0' % (8 * busy, 8 * idle))
@@ -64,7 +64,7 @@ class World(threading.Thread):
                 now = time.monotonic()
                 self.joules += self.watts(self.root) * (now - before)
                 before = now
-                self.tell(now - begin + 10000)
+                self.advance(now - begin + 10000)
             except (OSError, KeyError):
                 pass  # a file is being written
             time.sleep(0.002)
@@ -89,9 +89,9 @@ class BatteryWorld(World):
         for name, text in ('type', 'Battery'), ('present', '1'), ('status', status), ('energy_full', '90000000'):
             (self.root / self.SUPPLY / name).write_text(text + '\n')
 
-    def tell(self, seconds):
+    def advance(self, seconds):
         self.frozen = True  # no RAPL
-        super().tell(seconds)
+        super().advance(seconds)
         left = 80000000 - int(self.joules / 36) * 10000
         self.write(self.SUPPLY + '/energy_now', '%012d\n' % left)
 
@@ -116,7 +116,7 @@ class ProveCase(TestCase):
 
     def world(self, watts=by_preference):
         world = World(self.root, watts)
-        world.tell(10000)
+        world.advance(10000)
         world.start()
         self.addCleanup(world.end)
         return world

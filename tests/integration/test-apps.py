@@ -349,7 +349,7 @@ class Mistakes(Apps):
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         return done.returncode, done.stdout
 
-    def test_are_told(self):
+    def test_are_reported(self):
         cases = {
             '[Match]\nExecutable=game\n' + ASK: ':2: Executable: found "game"',
             '[Match]\nComm=a\n[Ask]\nLatency=fast\n': ':4: Latency: found "fast"',

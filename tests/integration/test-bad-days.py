@@ -93,7 +93,7 @@ class BadDays(unittest.TestCase):
         self.assertEqual(self.values(), self.found, what)
         self.assertFalse(os.path.exists(os.path.join(self.run_dir, 'undo')), what)
 
-    def test_parks_and_gives_back(self):
+    def test_parks_and_restores(self):
         done = self.idled('--once')
         self.assertIn('parked 1', done.stdout)
         self.assert_as_found('after --once')

@@ -213,7 +213,7 @@ class Options(Shown):
         self.wait_page(lambda: self.text('#%s-error' % DWELL) == '', 'no message')
 
     def test_set_by_another_client(self):
-        """It is shown, but for where the user is typing."""
+        """It is shown, except where the user is typing."""
         self.fill('#' + DWELL, '9')
         self.call('SetOption', 'ondemand', 'Dwell', '11s')
         self.call('SetOption', 'ondemand', 'MinCores', '2')

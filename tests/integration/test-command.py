@@ -484,7 +484,7 @@ class Surroundings(Command):
                                     check=False).returncode
         self.assertEqual(status, 0)
 
-    def test_log_that_nobody_reads(self):
+    def test_log_without_a_reader(self):
         """A closed pipe must not kill the daemon before it has restored everything."""
         ours, theirs = os.pipe()
         os.close(ours)

@@ -43,11 +43,11 @@ class Laptop(Obstacles):
             self.call('SetOption', section, 'Manage', '')
         self.assertEqual(self.value(path, 'Obstacle'), '')
 
-    def test_knob_of_somebody_else(self):
+    def test_knob_taken_over(self):
         """A hold cannot get what it requests where another program has taken over a knob. idled
         reports that, and its end after a reload."""
         self.start()
-        path, _ = self.told_hold(latency_us=50, min_frequency_khz=900000, cpus='0')
+        path, _ = self.hold_for(latency_us=50, min_frequency_khz=900000, cpus='0')
         self.assertEqual(self.value(path, 'Obstacle'), '')
         other = self.assert_obstacle('', latency_us=50, min_frequency_khz=900000, cpus='1')
         changed = self.signals(path)
@@ -67,7 +67,7 @@ class Laptop(Obstacles):
 
     def test_excluded(self):
         self.start()
-        path, _ = self.told_hold(latency_us=50, min_frequency_khz=800000, cpus='0-3')
+        path, _ = self.hold_for(latency_us=50, min_frequency_khz=800000, cpus='0-3')
         self.assertEqual(self.value(path, 'Obstacle'), '')
         changed = self.signals(path)
         self.call('SetOption', 'Latency', 'Exclude', '1-2')
@@ -99,7 +99,7 @@ class Laptop(Obstacles):
         """Another program lowers the highest frequency below the lowest that is held: the kernel
         accepts that, and the lower one is in effect."""
         self.start()
-        path, _ = self.told_hold(min_frequency_khz=1200000, cpus='0-1')
+        path, _ = self.hold_for(min_frequency_khz=1200000, cpus='0-1')
         maximum = 'cpufreq/policy1/scaling_max_freq'
         with open(os.path.join(self.root, 'sys/devices/system/cpu', maximum),
                   encoding='ascii') as file:
@@ -137,7 +137,7 @@ class Laptop(Obstacles):
     def test_offline(self):
         """CPUs that were named, and all went."""
         self.start()
-        path, _ = self.told_hold(latency_us=50, min_frequency_khz=800000, cpus='7')
+        path, _ = self.hold_for(latency_us=50, min_frequency_khz=800000, cpus='7')
         other = self.assert_obstacle('', latency_us=50, cpus='6-7')
         changed = self.signals(path)
         self.write('sys/devices/system/cpu/online', '0-6')
@@ -176,10 +176,10 @@ class Laptop(Obstacles):
         self.write_config('profiles/night.conf', '[userspace]\nIdleMask=1\n')
         self.write_config('profiles/few.conf', '[ondemand]\nMaxCores=2\n')
         self.start()
-        path, _ = self.told_hold(profile='night')
+        path, _ = self.hold_for(profile='night')
         self.assertEqual(self.value(path, 'Obstacle'), '')
         self.call('SetOption', 'ondemand', 'MinCores', '4')
-        few, _ = self.told_hold(profile='few')
+        few, _ = self.hold_for(profile='few')
         self.assertIn('few cannot be activated: MinCores', self.value(few, 'Obstacle'))
         changed = self.signals(few)
         self.call('SetOption', 'ondemand', 'MinCores', '')

@@ -242,7 +242,7 @@ class Hold(Case):
         self.assertEqual(status, 1)
         self.assertIn('at least one CPU that is online', errors)
 
-    def test_not_in_force(self):
+    def test_not_effective(self):
         """It is reported, and the command runs all the same."""
         pause = self.call('Pause', 'a test').take()
         why = 'a client requested a pause'
@@ -255,7 +255,7 @@ class Hold(Case):
                          (0, 'idlectl: the hold is not fully in effect: %s\n' % why))
         os.close(pause)
 
-    def test_partly_in_force(self):
+    def test_partly_effective(self):
         self.call('SetOption', 'Latency', 'Exclude', '1')
         why = 'not fully in effect: its latency cannot be kept: Exclude= of [Latency] excludes CPU 1'
         process = self.begin('hold', '--latency', '50us', '--cpus', '0-1')

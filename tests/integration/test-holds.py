@@ -144,7 +144,7 @@ class Life(Case):
                               dbus.ObjectPath(PATH + path))
 
     def test_pause_and_reload(self):
-        path, _ = self.told_hold(latency_us=50)
+        path, _ = self.hold_for(latency_us=50)
         changed = self.signals(path)
         pause = self.call('Pause', 'a test').take()
         self.assertIn('pause', self.value(path, 'Obstacle'))
@@ -189,7 +189,7 @@ class Life(Case):
             with open(status + '/status', 'w', encoding='ascii') as file:
                 file.write('Name:\tx\nCpus_allowed_list:\t%s\nMems_allowed_list:\t0\n' % cpus)
         allow('2-3')
-        path, _ = self.told_hold(latency_us=50, pid=process.pid)
+        path, _ = self.hold_for(latency_us=50, pid=process.pid)
         self.assertEqual(self.value(path, 'CPUs'), '2-3')
         changed = self.signals(path)
         allow('4')

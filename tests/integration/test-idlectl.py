@@ -67,8 +67,8 @@ class Fake(Idlectl):
         alone = json.loads(subprocess.run(
             [os.environ['IDLECTL'], 'cpus', '--root', self.root, '--json'],
             stdout=subprocess.PIPE, check=True, timeout=TIMEOUT).stdout)
-        told = self.ask('cpus')
-        for mine, its in zip(alone['cpus'], told['cpus'], strict=True):
+        by_daemon = self.ask('cpus')
+        for mine, its in zip(alone['cpus'], by_daemon['cpus'], strict=True):
             for key in ('cpu', 'core', 'cluster', 'die', 'package', 'node', 'thread',
                         'capacity', 'state'):
                 self.assertEqual(mine[key], its[key], key)
@@ -181,7 +181,7 @@ class Refused(Idlectl):
         (top / 'idled.parked').symlink_to('nowhere')  # mkdir() says EEXIST, also to root
         self.start()
 
-    def test_is_told_as_long_as_it_is_so(self):
+    def test_is_shown_as_long_as_it_is_so(self):
         seen = self.signals(PATH)
         self.assertEqual(self.get('Degraded'), [])
         self.set_idle_mask('7')

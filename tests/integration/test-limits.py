@@ -81,7 +81,7 @@ class Limits(WithLogind, TestCase):
         self.assertEqual(self.read(LATENCY % 1), '0')
         self.assertEqual(self.limits(1)['LatencyLimit'], -1)
 
-    def test_somebody_else(self):
+    def test_another_program(self):
         """A knob that another program changed is taken over; verify says so, and the others go on."""
         self.start()
         self.wish(Cpus='1-2', Latency=100)
@@ -136,7 +136,7 @@ class Limits(WithLogind, TestCase):
         self.assertEqual(done.returncode, 0)
         self.assertEqual(self.cpu_values(), before)
 
-    def test_original_put_back(self):
+    def test_original_restored(self):
         """A program that writes the original value has taken over the knob, as with any value."""
         self.start()
         self.wish(Cpus='0-1', Latency=100, Preference='power')
@@ -150,7 +150,7 @@ class Limits(WithLogind, TestCase):
         self.assertEqual([self.read(EPP % cpu) for cpu in (0, 1)],
                          ['performance', 'balance_power'])
 
-    def test_reload_begins_anew(self):
+    def test_reload_begins_again(self):
         """idled manages knobs again that other programs had taken over, noticed or not, and restores
         their values in the end."""
         self.start()

@@ -260,7 +260,7 @@ class Signals(TestCase):
         self.assertEqual(len(policies), 1, policies)
         self.assertEqual(policies[0][2]['Allowed'], '0-5')
 
-    def test_pause_is_told(self):
+    def test_pause_is_reported(self):
         seen = self.signals(PATH)
         fd = self.call('Pause', 'a test').take()
         wait_until(lambda: any('Paused' in s[2] for s in seen), 'Paused')

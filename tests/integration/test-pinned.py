@@ -52,7 +52,7 @@ class Pinned(OwnGroup, TestCase):
         self.park(0)
         self.assertEqual(self.knob(), '1')
 
-    def test_pinned_after_the_last_look(self):
+    def test_pinned_after_the_last_reading(self):
         self.call('SetIdleMask', '1')
         self.call('SetIdleMask', '')
         self.pin(1)

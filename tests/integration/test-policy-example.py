@@ -61,7 +61,7 @@ class Example(TestCase):
         self.assertIn('battery', self.call('Explain')[7]['text'])
         self.assertEqual(self.get('PeriodUSec'), 10000000)
 
-    def test_looks_again(self):
+    def test_wakes_again(self):
         """With a shorter period, for the sake of the test, which must not stretch."""
         self.start_changed((PERIOD, 'wish->period_usec = 60000;'))
         self.wait_ticks(6)

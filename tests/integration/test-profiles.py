@@ -48,7 +48,7 @@ class ProfileCase(TestCase):
 
 
 class Choices(ProfileCase):
-    def test_nobody_chose(self):
+    def test_no_choice(self):
         self.start()
         self.assert_profile('balanced', '^no other one is chosen$', '')
         self.assertEqual(self.get('ChosenProfile'), '')
@@ -119,7 +119,7 @@ class Choices(ProfileCase):
         self.restart()
         self.assertEqual(self.get('Profile'), 'balanced')
 
-    def test_slow_disk_delays_nobody_else(self):
+    def test_slow_disk_delays_no_other_call(self):
         self.start()
         self.call('SetProfile', 'night')
         tracer = self.delay_fsync(3)

@@ -194,7 +194,7 @@ class BadDays(ProveCase):
         """An estimate, which is named as such, or nothing."""
         for name in 'powercap', 'power_supply':
             shutil.rmtree(os.path.join(self.root, 'sys/class', name))
-        World(self.root, by_preference).tell(10000)
+        World(self.root, by_preference).advance(10000)
         self.start()
         self.assertIn('--power', self.prove('--policy', 'cpufreq', status=3))
         # What is wrong with the arguments comes first.
@@ -210,7 +210,7 @@ class BadDays(ProveCase):
     def test_plugged_in(self):
         """A battery that does not discharge measures nothing, also if it is plugged in meanwhile."""
         world = BatteryWorld(self.root, lambda root: 500 * by_preference(root), 'Charging')
-        world.tell(10000)
+        world.advance(10000)
         world.start()
         self.addCleanup(world.end)
         self.start()

@@ -65,7 +65,7 @@ class Truth(ProveCase):
     def test_battery(self):
         """Without RAPL and power table it is the battery that loses energy, in coarse steps."""
         world = BatteryWorld(self.root, lambda root: 500 * by_preference(root))
-        world.tell(10000)
+        world.advance(10000)
         world.start()
         self.addCleanup(world.end)
         self.start()

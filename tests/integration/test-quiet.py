@@ -111,15 +111,15 @@ class Quiet(QuietTest):
         self.assertEqual(self.spawn('--restore', bus=False).wait_exit(), 0)
         self.assertEqual(self.values(), FILES)
 
-    def test_somebody_else(self):
+    def test_another_program(self):
         self.start()
         self.set_idle_mask('4-5')
-        theirs = {'proc/irq/8/smp_affinity_list': '6', 'proc/sys/vm/stat_interval': '7'}
-        for name, text in theirs.items():
+        foreign = {'proc/irq/8/smp_affinity_list': '6', 'proc/sys/vm/stat_interval': '7'}
+        for name, text in foreign.items():
             self.write(name, text)
         self.assertEqual(self.idlectl('verify').returncode, 1)
         self.set_idle_mask('')
-        self.assertEqual(self.values(), dict(FILES, **theirs))
+        self.assertEqual(self.values(), dict(FILES, **foreign))
 
     def test_new_ones_are_found(self):
         self.start()
@@ -132,7 +132,7 @@ class Quiet(QuietTest):
             self.assertEqual(file.read().strip(), '0-4,6-7')
         self.assertEqual(len(self.get('Degraded')), 0)
 
-    def test_missing_parts_are_told_once(self):
+    def test_missing_parts_are_reported_once(self):
         shutil.rmtree(os.path.join(self.root, 'proc/irq'))
         shutil.rmtree(os.path.join(self.root, 'sys/devices/system/machinecheck'))
         self.start()
@@ -204,7 +204,7 @@ exec irqbalance --foreground --interval=1'''
     def knobs(self):
         return {str(row[0]) for row in self.get('Knobs')}
 
-    def test_told_and_restored(self):
+    def test_set_and_restored(self):
         self.begin()
         self.start()
         self.set_idle_mask('1')
@@ -229,11 +229,11 @@ exec irqbalance --foreground --interval=1'''
         self.assertIn('irq', self.knobs())
         process = self.begin()
 
-        def told():  # once it has time to answer
+        def reported():  # once it has time to answer
             self.set_idle_mask('1,4')
             self.set_idle_mask('1')
             return 'irqbalance' in self.knobs()
-        wait_until(told, 'irqbalance reached')
+        wait_until(reported, 'irqbalance reached')
         self.assertNotIn('irq', self.knobs())
         self.wait_banned(2)
         self.assertIsNone(process.poll())

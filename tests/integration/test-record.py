@@ -196,7 +196,7 @@ class Ring(Recorded):
     def test_battery(self):
         """Without RAPL and a table the mean power of the battery, over enough of its steps."""
         world = BatteryWorld(self.root, lambda root: 2000)
-        world.tell(10000)
+        world.advance(10000)
         world.start()
         self.addCleanup(world.end)
         self.start('--dry-run')

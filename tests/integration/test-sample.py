@@ -87,7 +87,7 @@ class Sample(TestCase):
                          [('userspace', 2)])
 
     @needs_root
-    def test_everybody(self):
+    def test_all_users(self):
         self.start()
         run = self.call_as_nobody('Sample')
         self.assertEqual((run.returncode, run.stderr), (0, ''))

@@ -18,7 +18,7 @@ class Sleep(WithLogind, WithSystemd, Case):
         self.start_systemd()
         self.start()
 
-    def assert_all_in_force(self):
+    def assert_all_effective(self):
         self.wait_limits(['50'] * CPUS)
         self.wait_parked('7')
         self.assertEqual(self.get('Degraded'), [])
@@ -27,11 +27,11 @@ class Sleep(WithLogind, WithSystemd, Case):
     def test_between(self):
         self.hold(latency_us=50)
         self.set_idle_mask('7')
-        self.assert_all_in_force()
+        self.assert_all_effective()
         self.prepare_for_sleep(True)
         self.write_limits('7')  # firmware leaves the machine as it likes
         self.prepare_for_sleep(False)
-        self.assert_all_in_force()
+        self.assert_all_effective()
 
     def test_signals_wait(self):
         """It falls asleep, and wakes, while a unit's new limit waits for systemd's answer; check-manager
@@ -45,7 +45,7 @@ class Sleep(WithLogind, WithSystemd, Case):
         self.prepare_for_sleep(False)
         self.connection.flush()
         self.systemd.send_signal(signal.SIGCONT)
-        self.assert_all_in_force()
+        self.assert_all_effective()
         wait_until(lambda: answers, 'an answer')
         self.assertEqual(answers, ['done'])
 

@@ -68,7 +68,7 @@ class Turns(TestCase):
                                            interface=OBJECTS)
         self.assertLess(position, 100)
 
-    def test_everybody_is_answered(self):
+    def test_all_users_are_answered(self):
         self.position_of_victim('Ping', PEER, member='Explain', interface=MANAGER)
         wait_until(lambda: len(self.answers) == 401, 'all answers')
         self.assertEqual(self.answers.count('flood'), 400)

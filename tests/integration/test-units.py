@@ -25,7 +25,7 @@ class Units(WithSystemd, TestCase):
         rows = [row.split(' ') for row in self.mocked('History')]
         return [row[3] for row in rows if row[0] == unit] if unit else rows
 
-    def test_parks_and_gives_back(self):
+    def test_parks_and_restores(self):
         self.assertIn('systemd', self.get('ParkBackend'))
         self.set_idle_mask('7')
         self.wait_parked('7')
@@ -57,11 +57,11 @@ class Units(WithSystemd, TestCase):
         wait_until(lambda: len(answers) == 2, 'two answers')
         self.assertEqual(answers, [True, True])
 
-        def told():
+        def reported():
             return [str(s[2]['Parked']) for s in list(seen) if 'Parked' in s[2]]
 
-        wait_until(lambda: told() == ['7', ''],
-                   lambda: 'a signal for each change: %s, %s' % (told(), self.history()))
+        wait_until(lambda: reported() == ['7', ''],
+                   lambda: 'a signal for each change: %s, %s' % (reported(), self.history()))
 
     def test_taken_over(self):
         """Once the last knob is taken over, no CPU is parked any more: idled reports it, and why."""
@@ -100,7 +100,7 @@ class Units(WithSystemd, TestCase):
         self.assertEqual(len(self.call('Verify')), 3)
         self.assertEqual(self.get('Parked'), '')
 
-    def test_end_gives_back(self):
+    def test_end_restores(self):
         self.set_idle_mask('7')
         self.wait_parked('7')
         self.daemon.send(signal.SIGTERM)

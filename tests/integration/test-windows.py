@@ -145,7 +145,7 @@ class Windows(WithWindows):
         self.assertNotEqual(self.get('Parked'), '')
 
     def test_named_cpus_stay_parked(self):
-        """Those of userspace, but for a unit that needs one."""
+        """Those of userspace, except the one that a unit needs."""
         self.write_config('idled.conf', self.CONFIG.replace('ondemand', 'userspace'))
         self.start()
         self.set_idle_mask('6-7')

@@ -175,7 +175,7 @@ class Scrapes(idledtest.TestCase):
             'ALERTS{alertname="IdledDegraded", kind="cpufreq"}'))
 
     def check_dashboard(self):
-        """Every query has data, but for alerts that fire: none does so soon."""
+        """Every query has data, except that of firing alerts: none fires so soon."""
         seen = 0
         for title, expression in expressions():
             seen += 1

@@ -44,7 +44,7 @@ def members(name):
     return found
 
 
-def told(text):
+def documented(text):
     """The same, of a section of the page."""
     found, measured = {}, False
     for line in text.split("\n"):
@@ -73,7 +73,7 @@ def main():
     problems, checked, vtables = [], 0, set()
     for section, files in SECTIONS.items():
         real = {k: v for f in files for k, v in members(f).items()}
-        problems += compare(section, real, told(parts.get(section, "")))
+        problems += compare(section, real, documented(parts.get(section, "")))
         checked += len(real)
         vtables |= set(files)
     problems += [f"{p.name}: has a vtable, but no section of the page is about it"

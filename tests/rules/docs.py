@@ -24,8 +24,8 @@ def blocks(text):
 
 def paths(name, text):
     """Paths in backticks or blocks that are not there; those with NAME stand for many."""
-    told = " ".join(re.findall(r"`([^`\n]+)`", text) + blocks(text))
-    for path in sorted(set(PATH.findall(ELSEWHERE.sub("", told)))):
+    quoted = " ".join(re.findall(r"`([^`\n]+)`", text) + blocks(text))
+    for path in sorted(set(PATH.findall(ELSEWHERE.sub("", quoted)))):
         if "NAME" not in path and not list(TOP.glob(path)):
             yield f"{name}: names {path}, which does not exist"
 

@@ -204,11 +204,11 @@ def check_xml(dest, places):
     if owners != ["root"]:
         problems.append(f"org.idled1.conf: lets {owners} own the name, expected root only")
     actions = xml.parse(data / "polkit-1/actions/org.idled1.policy").getroot()
-    told = {a.get("id") for a in actions.iter("action")}
+    declared = {a.get("id") for a in actions.iter("action")}
     asked = {action for p in TOP.glob("daemon/**/*.c")
              for action in re.findall(r'"(org\.idled1\.[a-z]+(?:-[a-z]+)*)"', p.read_text())}
-    problems += [f"org.idled1.policy: has no action {a}" for a in sorted(asked - told)]
-    problems += [f"org.idled1.policy: no source uses {a}" for a in sorted(told - asked)]
+    problems += [f"org.idled1.policy: has no action {a}" for a in sorted(asked - declared)]
+    problems += [f"org.idled1.policy: no source uses {a}" for a in sorted(declared - asked)]
     service = (data / "dbus-1/system-services/org.idled1.service").read_text()
     alias = re.search(r"^SystemdService=(.*)$", service, re.MULTILINE)
     unit = (dest / places["unitdir"][1:] / "idled.service").read_text()

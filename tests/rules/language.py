@@ -71,18 +71,27 @@ PATTERNS = [
     ("theirs, somebody else's", "taken over", r"\b(?i:theirs|else's)\b", ["the value is theirs"]),
 ]
 
-# Names in C that say no more than the first pattern; NOBODY is the user's number.
-NAME = re.compile(r"\b(?!NOBODY\b)\w*(?:(?:some|no|every|any)body|(?:SOME|NO|EVERY|ANY)BODY)\w*")
+# Parts of names that paraphrase, and what to write instead; "nobody" is a user's name.
+PARTS = {
+    "tell|tells|telling|told|untold": "report, explain, describe, emit",
+    "in_force|at_work": "effective, active",
+    "looks?_(?:again|at)|looked_at": "check, read, retry, rescan",
+    "(?:give|gives|gave|put|puts)_back": "restore",
+    "somebody|everybody|anybody|whoever": "another_program, or what it is",
+    "anew|news|whom": "again, changes, events",
+    "of_nobody|nobody_(?:else|can|chose|reads|there)": "no_reader, unowned",
+}
 
 # Texts without any of these.
 PLAIN = ["idled restores every knob that it changed.", "The back end gives each cgroup its CPUs.",
          "Users who log in see all CPUs.", "They exist, for example for a policy that is slow.", "wish->allowed",
          "A CPU has not been read yet.", "It must exist, for example in /run.", "Wish is a struct."]
 
-# Not ours to word: inputs, recordings, and this list of patterns.
+# Not ours to word: inputs, recordings, and this list of patterns. Names of D-Bus and JSON stay.
 OTHERS = {"tests/corpus", "tests/traces", "tests/machines", "tests/rules/language.py"}
 PROSE = (".md", ".scd", ".scd.in")
 CONF = (".conf", ".service.in", ".service")
+YAML = (".yml", ".yaml")
 SCRIPT = {"python": r"#!\S*[/ ]python3", "shell": r"#!\S*/(?:ba|busybox )?sh\b"}
 
 
@@ -132,10 +141,56 @@ def of_c(text):
             run.append(match[0][1:-1].replace("\\n", " "))
 
 
-def names_of_c(text):
-    """(line, name) of names that do not name the thing."""
-    for match in NAME.finditer(blanked(text)):
-        yield text.count("\n", 0, match.start()) + 1, match[0]
+def of_shell(text):
+    """(line, text) of comments, and of strings and here-documents of several words."""
+    yield from of_hash_comments(text)
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.lstrip().startswith("#"):
+            continue
+        for string in re.findall(r'"((?:\\.|[^"\\])*)"|\'([^\']*)\'', line):
+            string = re.sub(r"\$\{[^}]*\}|\$\w+", "x", string[0] or string[1])
+            if re.search(r"[a-z] +[a-z]", string):
+                yield number, string
+    for match in re.finditer(r"<<-?\s*(['\"]?)(\w+)\1.*\n((?:.*\n)*?)\s*\2\n", text):
+        yield text.count("\n", 0, match.start(3)) + 1, match[3]
+
+
+def of_yaml(text):
+    """(line, text) of comments, and of values for people."""
+    yield from of_hash_comments(text)
+    for match in re.finditer(r"^[ -]*(?:name|summary|description|msg|fail_msg): *(.*)", text, re.MULTILINE):
+        yield text.count("\n", 0, match.start()) + 1, match[1]
+
+
+def of_xml(text):
+    """(line, text) of comments and of what is between tags."""
+    for match in re.finditer(r"<!--(.*?)-->|>([^<>]+)<", text, re.DOTALL):
+        yield text.count("\n", 0, match.start()) + 1, match[1] or match[2]
+
+
+def names(text, python):
+    """(line, name) of all names in code."""
+    if python:
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type == tokenize.NAME:
+                yield token.start[0], token.string
+    else:
+        text = blanked(text)
+        for match in re.finditer(r"[A-Za-z_]\w*", text):
+            yield text.count("\n", 0, match.start()) + 1, match[0]
+
+
+def paraphrases(text, python=False):
+    """(line, name, what to write instead) of each name with a forbidden part, where it comes first."""
+    seen = set()
+    for line, name in names(text, python):
+        if name in seen:
+            continue
+        seen.add(name)
+        parts = "_" + re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower() + "_"
+        for part, instead in PARTS.items():
+            if re.search(f"_(?:{part})_", parts):
+                yield line, name, instead
 
 
 def of_python(text):
@@ -164,6 +219,12 @@ def texts(path):
         return of_c(text)
     if name.endswith(".py") or re.match(SCRIPT["python"], text):
         return of_python(text)
+    if name.endswith(YAML):
+        return of_yaml(text)
+    if name.endswith((".policy", ".html", ".xml")):
+        return of_xml(text)
+    if re.match(SCRIPT["shell"], text):
+        return of_shell(text)
     return of_hash_comments(text)
 
 
@@ -194,9 +255,24 @@ def self_test():
     found = [(line + after, what) for line, t in of_prose(page) for what, _, _, after in uses(t)]
     if found != [(4, "anew")]:
         yield f"self test: a page has {found}"
-    found = list(names_of_c("int x; /* nobody */\nint NOBODY, of_nobody;"))
-    if found != [(2, "of_nobody")]:
+    found = [f[:2] for f in paraphrases("int x; /* told */\nint NOBODY, of_nobody, Untold, retold;")]
+    if found != [(2, "of_nobody"), (2, "Untold")]:
         yield f"self test: names of C have {found}"
+    found = [f[:2] for f in paraphrases("x = 'told'\ndef look_again(inForce, looking): pass", True)]
+    if found != [(2, "look_again"), (2, "inForce")]:
+        yield f"self test: names of Python have {found}"
+    shell = "# It is\n# told\necho \"idled is at work\" '$told' told\ncat <<END\nreads it anew\nEND\n"
+    found = [(line + after, what) for line, t in of_shell(shell) for what, _, _, after in uses(t)]
+    if found != [(2, "tell, told"), (3, "at work, in force"), (5, "anew")]:
+        yield f"self test: a shell script has {found}"
+    found = [what for _, t in of_yaml("# told\n- name: Read anew\n  path: theirs\n")
+             for what, *_ in uses(t)]
+    if found != ["tell, told", "anew"]:
+        yield f"self test: YAML has {found}"
+    found = [what for _, t in of_xml("<!-- told --><a news='news'>Read anew</a>")
+             for what, *_ in uses(t)]
+    if found != ["tell, told", "anew"]:
+        yield f"self test: XML has {found}"
     python = '"""Reads it anew."""\n\nprint(f"the {told} is\\ntold", "told", r"he told it")\n'
     found = [what for _, t in of_python(python) for what, *_ in uses(t)]
     if found != ["anew", "tell, told"]:
@@ -214,7 +290,8 @@ def sources():
         if any(name == o or name.startswith(o + "/") for o in OTHERS):
             continue
         first = path.read_bytes()[:40].decode(errors="replace")
-        if name.endswith((*PROSE, *CONF, ".c", ".h", ".js", ".css", ".py", ".build", ".txt", ".in")) or \
+        if name.endswith((*PROSE, *CONF, ".c", ".h", ".js", ".css", ".py", ".build", ".txt", ".in", *YAML,
+                          ".policy", ".html", ".xml")) or \
                 any(re.match(script, first) for script in SCRIPT.values()):
             yield path, name
 
@@ -223,9 +300,9 @@ def main():
     problems, checked = list(self_test()), 0
     for path, name in sources():
         checked += 1
-        if name.endswith((".c", ".h")):
-            problems += [f"{name}:{line}: {found}: expected a name that says what it is"
-                         for line, found in names_of_c(path.read_text())]
+        if name.endswith((".c", ".h", ".js", ".py")):
+            problems += [f"{name}:{line}: the name {found}: write {instead}" for line, found, instead
+                         in paraphrases(path.read_text(), name.endswith(".py"))]
         for line, text in texts(path):
             problems += [f'{name}:{line + after}: "{use}": instead of {what}: {instead}'
                          for what, instead, use, after in uses(text)]

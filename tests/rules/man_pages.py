@@ -46,9 +46,9 @@ def wide(source):
             if len(line.expandtabs()) > WIDTH and " " in line.strip()]
 
 
-def compare(page, what, real, told):
-    return [f"{page}: does not document {what}{o}" for o in sorted(real - told)] + \
-           [f"{page}: documents {what}{o}, which does not exist" for o in sorted(told - real)]
+def compare(page, what, real, documented):
+    return [f"{page}: does not document {what}{o}" for o in sorted(real - documented)] + \
+           [f"{page}: documents {what}{o}, which does not exist" for o in sorted(documented - real)]
 
 
 def section(page, title):
@@ -62,9 +62,9 @@ def options(page, sources):
     text = "".join(source.read_text() for source in sources)
     table = set(re.findall(r'^\s*\{ "([a-z-]+)",\s+(?:\w+_argument|NULL|"[A-Z=]+"),\s', text,
                            re.MULTILINE))
-    told = {o for line in page.read_text().splitlines() if line.startswith("*--")
+    documented = {o for line in page.read_text().splitlines() if line.startswith("*--")
             for o in re.findall(r"\*--([a-z-]+)\*", line)}
-    return compare(page.name, "--", table, told)
+    return compare(page.name, "--", table, documented)
 
 
 def verbs(page, source):
@@ -77,15 +77,15 @@ def verbs(page, source):
 
 def settings(page, example):
     """Options of an example file that the page does not have in the same section."""
-    told, text = {}, page.read_text()
+    documented, text = {}, page.read_text()
     for heading, body in re.findall(r"^## [^\n]*section \[(\w+)\]\n(.*?)(?=^#|\Z)", text,
                                     re.MULTILINE | re.DOTALL):
-        told.setdefault(heading, set()).update(re.findall(r"^\*(\w+)=\*", body, re.MULTILINE))
+        documented.setdefault(heading, set()).update(re.findall(r"^\*(\w+)=\*", body, re.MULTILINE))
     where = None
     for line in example.read_text().splitlines():
         if heading := re.fullmatch(r"\[(\w+)\]", line):
             where = heading[1]
-        elif (key := re.match(r"#?(\w+)=", line)) and key[1] not in told.get(where, ()):
+        elif (key := re.match(r"#?(\w+)=", line)) and key[1] not in documented.get(where, ()):
             yield f"{page.name}: does not document {key[1]}= of section [{where}]"
 
 

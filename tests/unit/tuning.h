@@ -137,11 +137,11 @@ static inline void no_wishes(void)
         plan_init(&plan, wishes, N_CPUS);
 }
 
-static inline CpuWish told(const Actuator *actuator, void *state, int cpu)
+static inline CpuWish effective_of(const Actuator *actuator, void *state, int cpu)
 {
         CpuWish limits = tune_nothing;
 
-        actuator->tell(state, &facts, cpu, &limits);
+        actuator->report(state, &facts, cpu, &limits);
         return limits;
 }
 
@@ -150,7 +150,7 @@ static inline bool record_exists(void)
         return faccessat(scratch_fd, "undo", F_OK, 0) == 0;
 }
 
-static inline void give_back(Knobs *knobs)
+static inline void restore(Knobs *knobs)
 {
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         ck_assert(!record_exists());
@@ -163,7 +163,7 @@ static inline void recover(const Actuator *actuator)
         int skipped = 0;
 
         ck_assert_int_ge(knobs_recover(knobs, actuator->kinds, &skipped), 0);
-        give_back(knobs);
+        restore(knobs);
 }
 
 static const CpuSet no_cpus;

@@ -136,7 +136,7 @@ class IdledTest(GuestTest):
         self.guest.run("systemctl stop idled; systemctl reset-failed idled; rm -rf /etc/idled",
                        check=False)
 
-    def tell(self):
+    def describe(self):
         """The last messages of idled and systemd, for the report of a failure."""
         return self.guest.run("journalctl -b --no-pager -o short-monotonic -n 25 -u idled; "
                               "journalctl -b --no-pager -o short-monotonic -n 10 -p warning _PID=1",

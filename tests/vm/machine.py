@@ -158,21 +158,21 @@ class Machine:
 
     def rest(self):
         """Has the guest let go of /share and wait."""
-        self.tell("rest")
+        self.write_line("rest")
         line = self.read_line(time.monotonic() + 60)
         if line != "resting":
             raise GuestError(f"the guest said {line!r} instead of resting")
 
     def wake(self):
         """Ends that, and sends the time."""
-        self.tell(f"{time.time():.3f}")
+        self.write_line(f"{time.time():.3f}")
 
     def wait_ready(self, timeout):
         line = self.read_line(time.monotonic() + timeout)
         if not line.startswith("ready "):
             raise GuestError(f"the guest said {line!r} instead of being ready")
 
-    def tell(self, line):
+    def write_line(self, line):
         """Sends a line to the guest. If it is gone, reading its answer fails."""
         with contextlib.suppress(ConnectionError):
             self.port.sendall(f"{line}\n".encode())
@@ -207,7 +207,7 @@ class Machine:
         directory = self.share / "commands" / str(self.counter)
         directory.mkdir()
         (directory / "script").write_text(script + "\n")
-        self.tell(self.counter)
+        self.write_line(self.counter)
         return directory
 
     def run(self, script, check=True, timeout=180, live=None):

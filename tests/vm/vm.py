@@ -147,29 +147,29 @@ class Result(unittest.TextTestResult):
     def addFailure(self, test, err):
         super().addFailure(test, err)
         self.stream.writeln(self.failures[-1][1])
-        self.tell(test)
+        self.report(test)
 
     def addError(self, test, err):
         super().addError(test, err)
         self.stream.writeln(self.errors[-1][1])
         self.stop_if_broken(err)
-        self.tell(test)
+        self.report(test)
 
     def addSubTest(self, test, subtest, err):
         super().addSubTest(test, subtest, err)
         if err:
             self.stream.writeln(self._exc_info_to_string(err, subtest))
             self.stop_if_broken(err)
-            self.tell(test)
+            self.report(test)
 
     def stop_if_broken(self, err):
         if isinstance(err[1], GuestError):
             self.broken = self.broken or err[1]
             self.stop()
 
-    def tell(self, test):
+    def report(self, test):
         if isinstance(test, lab.IdledTest) and not test.guest.lost:
-            self.stream.writeln(test.tell())
+            self.stream.writeln(test.describe())
 
 
 def run_tests(arguments):

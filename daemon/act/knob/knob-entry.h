@@ -76,7 +76,7 @@ void knobs_close_dir(Knobs *knobs);
 int knob_entry_read(Knobs *knobs, KnobEntry *entry, char **ret_value);
 
 /* True if the knob's file has exactly this text now; false also if it is not open. */
-bool knob_entry_has(KnobEntry *entry, const char *value);
+bool knob_entry_confirm(KnobEntry *entry, const char *value);
 
 /* Reads what came of writing `wanted`, NULL if that failed: once, or, if its kind is late, until it
  * has that value, is kept from it, or the knobs' patience is over. */

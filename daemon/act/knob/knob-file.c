@@ -175,7 +175,7 @@ int knob_entry_read(Knobs *knobs, KnobEntry *entry, char **ret_value)
         return r;
 }
 
-bool knob_entry_has(KnobEntry *entry, const char *value)
+bool knob_entry_confirm(KnobEntry *entry, const char *value)
 {
         char text[VALUE_SIZE];
 

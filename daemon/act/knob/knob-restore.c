@@ -115,7 +115,7 @@ static int write_original(Knobs *knobs, KnobEntry *entry)
 }
 
 /* What becomes of one knob, as KnobReport's `error`. */
-static int give_back(Knobs *knobs, KnobEntry *entry, char **ret_found)
+static int restore(Knobs *knobs, KnobEntry *entry, char **ret_found)
 {
         int r;
 
@@ -155,7 +155,7 @@ static int restore_one(Knobs *knobs, KnobEntry *entry, bool last, KnobReport rep
         if (!entry->record && entry->knob.state == KNOB_FAILED) /* never changed */
                 return knob_entry_forget(knobs, entry);
         knob_entry_open(knobs, entry);
-        r = give_back(knobs, entry, &found);
+        r = restore(knobs, entry, &found);
         knob_entry_close(knobs, entry);
         if ((settled(r) || last) && report && !entry->reported) {
                 report(&entry->knob, found, r, userdata);

@@ -185,7 +185,7 @@ static void step_finish(Knobs *knobs, Step *step)
 
         if (!step->now)
                 return;
-        if (r < 0 || !knob_entry_has(entry, step->value))
+        if (r < 0 || !knob_entry_confirm(entry, step->value))
                 r = check(knobs, step, r, &after, &gone);
         if (r < 0 && !gone)
                 give_up(knobs, entry, after, coming, r);

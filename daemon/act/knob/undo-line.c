@@ -15,7 +15,7 @@ bool undo_line_is_plain(const char *field)
         return !*field;
 }
 
-/* g_string_append(), but for what it costs to be called. */
+/* g_string_append(), without the cost of a call. */
 static void put(GString *text, const char *more, size_t length)
 {
         if (text->len + length >= text->allocated_len) {

@@ -94,8 +94,8 @@ static void reader_take(Reader *reader, const char *data, size_t size)
         }
 }
 
-/* Looks at what is behind the last whole line. It was being written, but for what does not even
- * begin as a record. */
+/* Checks what follows the last whole line: a line that was being written, or something that does
+ * not even begin as a record. */
 static void reader_end(Reader *reader)
 {
         const GString *line = reader->line;

@@ -206,7 +206,7 @@ static void record_end(Undo *undo)
         undo->dirty = true;
 }
 
-/* The text for the next lines to go to, empty but for the header if the file needs one. */
+/* The text for the next lines to go to, empty except for the header if the file needs one. */
 static GString *record_begin(Undo *undo)
 {
         g_string_truncate(undo->text, 0);
@@ -217,7 +217,7 @@ static GString *record_begin(Undo *undo)
         return undo->text;
 }
 
-/* Appends that text, `n` lines but for the header. */
+/* Appends that text, `n` lines, not counting the header. */
 static int record_append(Undo *undo, unsigned n)
 {
         int r;

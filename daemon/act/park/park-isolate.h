@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * One isolated partition of cgroup v2 that lies directly below the root, whichever program made its
+ * One isolated partition of cgroup v2 directly below the root. idled or another program made its
  * cgroup.
  */
 #ifndef IDLED_PARK_ISOLATE_H

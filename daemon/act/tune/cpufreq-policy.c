@@ -69,12 +69,12 @@ static void note_error(Round *round, int i, int r)
         round->first = cpufreq_first_error(round->first, r);
 }
 
-static void governor_done(void *data, int i, bool in_force, int r)
+static void governor_done(void *data, int i, bool effective, int r)
 {
         Round *round = data;
         const Work *work = &round->works[i];
 
-        work->tuned->in_force.governor = in_force ? work->wish->governor : NULL;
+        work->tuned->effective.governor = effective ? work->wish->governor : NULL;
         note_error(round, i, r);
 }
 
@@ -111,7 +111,7 @@ static const char *wished_preference(const Work *work)
                        : preference;
 }
 
-static void preference_done(void *data, int i, bool in_force, int r)
+static void preference_done(void *data, int i, bool effective, int r)
 {
         Round *round = data;
         const Work *work = &round->works[i];
@@ -119,9 +119,9 @@ static void preference_done(void *data, int i, bool in_force, int r)
 
         if (r == -EBUSY && governor_is_performance(round->state, work->policy)) {
                 cpufreq_name(name, work->policy->number, PREFERENCE);
-                r = tune_set(round->knobs, &cpufreq_choice_kind, name, NULL, &in_force);
+                r = tune_set(round->knobs, &cpufreq_choice_kind, name, NULL, &effective);
         }
-        work->tuned->in_force.preference = in_force ? wished_preference(work) : NULL;
+        work->tuned->effective.preference = effective ? wished_preference(work) : NULL;
         note_error(round, i, r);
 }
 
@@ -143,12 +143,12 @@ static void apply_preferences(Round *round, bool fixed)
         tune_batch_end(&batch);
 }
 
-static void bias_done(void *data, int i, bool in_force, int r)
+static void bias_done(void *data, int i, bool effective, int r)
 {
         Round *round = data;
 
-        if (!in_force)
-                round->works[i].tuned->in_force.bias = -1;
+        if (!effective)
+                round->works[i].tuned->effective.bias = -1;
         note_error(round, i, r);
 }
 
@@ -165,7 +165,7 @@ static void apply_biases(Round *round)
                 if (!work->bias)
                         continue;
                 snprintf(text, sizeof(text), "%d", bias);
-                work->tuned->in_force.bias = (int8_t)bias;
+                work->tuned->effective.bias = (int8_t)bias;
                 CPUSET_FOREACH(cpu, &work->policy->cpus) {
                         cpufreq_bias_name(tune_batch_name(&batch), cpu);
                         tune_batch_add(&batch, &cpufreq_choice_kind, bias < 0 ? NULL : text, i);
@@ -190,24 +190,25 @@ static uint32_t possible(const FreqPolicy *policy, uint32_t khz, bool minimum)
         return table[0];
 }
 
-static void minimum_done(void *data, int i, bool in_force, int r)
+static void minimum_done(void *data, int i, bool effective, int r)
 {
         Round *round = data;
         const Work *work = &round->works[i];
 
-        work->tuned->in_force.min_khz = in_force ? possible(work->policy, work->wish->min_khz, true)
+        work->tuned->effective.min_khz = effective
+                                                 ? possible(work->policy, work->wish->min_khz, true)
                                                  : 0;
         note_error(round, i, r);
 }
 
-static void maximum_done(void *data, int i, bool in_force, int r)
+static void maximum_done(void *data, int i, bool effective, int r)
 {
         Round *round = data;
         const Work *work = &round->works[i];
 
-        work->tuned->in_force.max_khz = in_force
-                                                ? possible(work->policy, work->wish->max_khz, false)
-                                                : 0;
+        work->tuned->effective.max_khz = effective ? possible(work->policy, work->wish->max_khz,
+                                                              false)
+                                                   : 0;
         note_error(round, i, r);
 }
 
@@ -307,11 +308,11 @@ static void apply_limits(Round *round)
 
         for (int i = 0; i < round->n; i++) {
                 Work *work = &round->works[i];
-                const CpuWish *wish = work->wish, *in_force = &work->tuned->in_force;
+                const CpuWish *wish = work->wish, *effective = &work->tuned->effective;
                 uint32_t max = possible(work->policy, wish->max_khz, false);
 
                 work->limits = work->limits &&
-                               (wish->min_khz || max || in_force->min_khz || in_force->max_khz ||
+                               (wish->min_khz || max || effective->min_khz || effective->max_khz ||
                                 has_limits(round->knobs, work->policy));
                 if (!work->limits)
                         continue;

@@ -112,7 +112,7 @@ static int wished_boost(const CpufreqState *state, const ActFacts *facts, const 
         return is_split(state, facts) ? -1 : 0;
 }
 
-static int set_boost(Knobs *knobs, const char *name, int boost, bool inverted, bool *in_force)
+static int set_boost(Knobs *knobs, const char *name, int boost, bool inverted, bool *effective)
 {
         bool on = (boost > 0) != inverted;
 
@@ -120,20 +120,20 @@ static int set_boost(Knobs *knobs, const char *name, int boost, bool inverted, b
                         boost < 0 ? NULL
                         : on      ? "1"
                                   : "0",
-                        in_force);
+                        effective);
 }
 
 static int apply_machine_boost(CpufreqState *state, Knobs *knobs, int boost)
 {
         bool inverted = tune_exists(state->context.root, CPUFREQ_NO_TURBO);
-        bool in_force = true;
+        bool effective = true;
         int r;
 
         if (!inverted && !tune_exists(state->context.root, CPUFREQ_BOOST))
                 return 0;
         r = set_boost(knobs, inverted ? CPUFREQ_NO_TURBO : CPUFREQ_BOOST, boost, inverted,
-                      &in_force);
-        state->machine_boost = in_force ? boost : -1;
+                      &effective);
+        state->machine_boost = effective ? boost : -1;
         return r;
 }
 
@@ -142,16 +142,16 @@ static int apply_policy_boost(CpufreqState *state, Knobs *knobs, const FreqPolic
 {
         Tuned *tuned = &state->policies[policy->number];
         char name[TUNE_NAME];
-        bool in_force = true;
+        bool effective = true;
         int r = 0;
 
         if (split) {
                 cpufreq_name(name, policy->number, "boost");
-                r = set_boost(knobs, name, boost, false, &in_force);
+                r = set_boost(knobs, name, boost, false, &effective);
         } else {
-                in_force = boost >= 0 && boost == state->machine_boost;
+                effective = boost >= 0 && boost == state->machine_boost;
         }
-        tuned->in_force.boost = (int8_t)(in_force ? boost : -1);
+        tuned->effective.boost = (int8_t)(effective ? boost : -1);
         return r;
 }
 
@@ -176,7 +176,7 @@ static bool is_about_boost(const CpufreqState *state, const Knobs *knobs, const 
 
         for (int i = 0; i < facts->n_frequency; i++)
                 if (wishes[i].boost >= 0 ||
-                    state->policies[facts->frequency[i].number].in_force.boost >= 0)
+                    state->policies[facts->frequency[i].number].effective.boost >= 0)
                         return true;
         for (int i = 0, n = knobs_list(knobs, &list); i < n; i++)
                 if (list[i]->kind == &cpufreq_boost_kind)
@@ -217,11 +217,11 @@ static void release_minima(Knobs *knobs, const ActFacts *facts)
 {
         for (int i = 0; i < facts->n_frequency; i++) {
                 char name[TUNE_NAME];
-                bool in_force = false;
+                bool effective = false;
 
                 cpufreq_name(name, facts->frequency[i].number, CPUFREQ_MIN);
                 if (knob_find(knobs, &cpufreq_limit_kind, name))
-                        tune_set(knobs, &cpufreq_limit_kind, name, NULL, &in_force);
+                        tune_set(knobs, &cpufreq_limit_kind, name, NULL, &effective);
         }
 }
 
@@ -299,21 +299,21 @@ static void forget_cpufreq(void *data, Knobs *knobs, const CpuSet *returned)
         tune_forget(state->policies, state->n_cpus, knobs, kinds, returned);
 }
 
-static void tell_cpufreq(void *data, const ActFacts *facts, int cpu, CpuWish *in_force)
+static void report_cpufreq(void *data, const ActFacts *facts, int cpu, CpuWish *effective)
 {
         const CpufreqState *state = data;
 
         for (int i = 0; i < facts->n_frequency && state->policies; i++) {
-                const CpuWish *told = &state->policies[facts->frequency[i].number].in_force;
+                const CpuWish *known = &state->policies[facts->frequency[i].number].effective;
 
                 if (!cpuset_has(&facts->frequency[i].cpus, cpu))
                         continue;
-                in_force->bias = told->bias;
-                in_force->boost = told->boost;
-                in_force->min_khz = told->min_khz;
-                in_force->max_khz = told->max_khz;
-                in_force->governor = told->governor;
-                in_force->preference = told->preference;
+                effective->bias = known->bias;
+                effective->boost = known->boost;
+                effective->min_khz = known->min_khz;
+                effective->max_khz = known->max_khz;
+                effective->governor = known->governor;
+                effective->preference = known->preference;
         }
 }
 
@@ -352,7 +352,7 @@ const Actuator actuator_cpufreq = {
         .open = open_cpufreq,
         .apply = apply_cpufreq,
         .forget = forget_cpufreq,
-        .tell = tell_cpufreq,
+        .report = report_cpufreq,
         .refused = refused_cpufreq,
         .describe = describe_cpufreq,
         .close = close_cpufreq,

@@ -120,13 +120,13 @@ static uint16_t leave_one(const State *state, const Knobs *knobs, int cpu, int n
         return disabled;
 }
 
-static void switch_done(void *data, int tag, bool in_force, int r)
+static void switch_done(void *data, int tag, bool effective, int r)
 {
         State *state = data;
         Tuned *tuned = &state->cpus[tag / IDLE_STATES_MAX];
 
-        if (in_force)
-                tuned->in_force.disabled |= (uint16_t)(1u << tag % IDLE_STATES_MAX);
+        if (effective)
+                tuned->effective.disabled |= (uint16_t)(1u << tag % IDLE_STATES_MAX);
         if (r < 0)
                 tuned->known = false;
 }
@@ -173,7 +173,7 @@ static int apply_cpus(State *state, Knobs *knobs, const Plan *plan, const ActFac
         }
         tune_batch_end(&batch);
         CPUSET_FOREACH(cpu, &others) {
-                state->cpus[cpu].in_force.disabled = 0;
+                state->cpus[cpu].effective.disabled = 0;
                 switch_states(&batch, cpu, safe[cpu], "1");
         }
         tune_batch_end(&batch);
@@ -208,15 +208,15 @@ static char *refused_cpuidle(void *data, const Plan *plan, const ActFacts *facts
 
 static int apply_governor(State *state, Knobs *knobs, const char *governor)
 {
-        bool in_force = true;
+        bool effective = true;
         int r;
 
         if (state->governor_known && state->governor == governor)
                 return 0;
         if (governor && !is_offered(state, governor))
                 return -EINVAL;
-        r = tune_set(knobs, &idle_kind, GOVERNOR, governor, &in_force);
-        state->governor = in_force ? governor : NULL;
+        r = tune_set(knobs, &idle_kind, GOVERNOR, governor, &effective);
+        state->governor = effective ? governor : NULL;
         state->governor_known = r == 0 && state->governor == governor;
         return r;
 }
@@ -247,12 +247,12 @@ static void forget_cpuidle(void *data, Knobs *knobs, const CpuSet *returned)
         tune_forget(state->cpus, state->n_cpus, knobs, kinds, returned);
 }
 
-static void tell_cpuidle(void *data, const ActFacts *facts, int cpu, CpuWish *in_force)
+static void report_cpuidle(void *data, const ActFacts *facts, int cpu, CpuWish *effective)
 {
         const State *state = data;
 
         if (cpu < state->n_cpus)
-                in_force->disabled = state->cpus[cpu].in_force.disabled;
+                effective->disabled = state->cpus[cpu].effective.disabled;
 }
 
 static const char *describe_cpuidle(void *data)
@@ -270,7 +270,7 @@ const Actuator actuator_cpuidle = {
         .open = open_cpuidle,
         .apply = apply_cpuidle,
         .forget = forget_cpuidle,
-        .tell = tell_cpuidle,
+        .report = report_cpuidle,
         .refused = refused_cpuidle,
         .describe = describe_cpuidle,
         .close = close_cpuidle,

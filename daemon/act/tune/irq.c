@@ -309,7 +309,7 @@ static int release_all(Knobs *knobs)
 }
 
 /* If irqbalance is too busy to answer, or has just ended, the next time decides. */
-static int tell_irqbalance(State *state, Knobs *knobs, const char *name)
+static int ban_by_irqbalance(State *state, Knobs *knobs, const char *name)
 {
         int r = irqbalance_ban(knobs, &state->context, name, &state->resting, &state->question);
 
@@ -339,7 +339,7 @@ static int apply_irq(void *data, Knobs *knobs, const Plan *plan, const ActFacts 
         first = set_default(state, knobs, facts->topology);
         balancer = irqbalance_find(&state->context);
         if (balancer)
-                r = tell_irqbalance(state, knobs, balancer);
+                r = ban_by_irqbalance(state, knobs, balancer);
         else
                 r = move_interrupts(state, knobs, facts->topology);
         return first ?: MIN(r, 0);

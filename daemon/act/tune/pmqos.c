@@ -95,13 +95,13 @@ static void format_latency(int32_t us, char text[16])
                 snprintf(text, 16, "%d", us);
 }
 
-static void latency_done(void *data, int cpu, bool in_force, int r)
+static void latency_done(void *data, int cpu, bool effective, int r)
 {
         State *state = data;
         Tuned *tuned = &state->cpus[cpu];
 
-        if (!in_force)
-                tuned->in_force.latency_us = -1;
+        if (!effective)
+                tuned->effective.latency_us = -1;
         tuned->known = r >= 0;
 }
 
@@ -119,7 +119,7 @@ static void apply_cpu(State *state, TuneBatch *batch, int cpu, int32_t us)
                 us = found >= 0 ? MIN(found, us) : us;
                 format_latency(us, text);
         }
-        state->cpus[cpu].in_force.latency_us = us;
+        state->cpus[cpu].effective.latency_us = us;
         tune_batch_add(batch, &latency_kind, us < 0 ? NULL : text, cpu);
 }
 
@@ -195,12 +195,12 @@ static void forget_pmqos(void *data, Knobs *knobs, const CpuSet *returned)
         tune_forget(state->cpus, state->n_cpus, knobs, kinds, returned);
 }
 
-static void tell_pmqos(void *data, const ActFacts *facts, int cpu, CpuWish *in_force)
+static void report_pmqos(void *data, const ActFacts *facts, int cpu, CpuWish *effective)
 {
         const State *state = data;
 
         if (cpu < state->n_cpus)
-                in_force->latency_us = state->cpus[cpu].in_force.latency_us;
+                effective->latency_us = state->cpus[cpu].effective.latency_us;
 }
 
 static const char *describe_pmqos(void *data)
@@ -218,7 +218,7 @@ const Actuator actuator_pmqos = {
         .open = open_pmqos,
         .apply = apply_pmqos,
         .forget = forget_pmqos,
-        .tell = tell_pmqos,
+        .report = report_pmqos,
         .describe = describe_pmqos,
         .close = close_pmqos,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the actuators share that carry out requests about what wakes parked CPUs: irq.c, with
- * irqbalance.c, and sysctl.c, with timer-slack.c.
+ * Shared by the two actuators that keep parked CPUs from being woken: irq.c, with irqbalance.c, and
+ * sysctl.c, with timer-slack.c.
  */
 #ifndef IDLED_QUIET_H
 #define IDLED_QUIET_H

@@ -21,7 +21,7 @@ Tuned *tune_new(int n)
         Tuned *tuned = g_new0(Tuned, (gsize)n);
 
         for (int i = 0; i < n; i++)
-                tuned[i].wished = tuned[i].in_force = tune_nothing;
+                tuned[i].wished = tuned[i].effective = tune_nothing;
         return tuned;
 }
 
@@ -143,7 +143,7 @@ static int soften(const char *value, int r)
 }
 
 void tune_batch_init(TuneBatch *batch, Knobs *knobs,
-                     void (*done)(void *userdata, int tag, bool in_force, int r), void *userdata)
+                     void (*done)(void *userdata, int tag, bool effective, int r), void *userdata)
 {
         batch->knobs = knobs;
         batch->done = done;
@@ -152,9 +152,9 @@ void tune_batch_init(TuneBatch *batch, Knobs *knobs,
         batch->n = 0;
 }
 
-static void tell(TuneBatch *batch, int tag, bool in_force, int r)
+static void report(TuneBatch *batch, int tag, bool effective, int r)
 {
-        batch->done(batch->userdata, tag, in_force, r);
+        batch->done(batch->userdata, tag, effective, r);
         batch->first = batch->first ?: r;
 }
 
@@ -177,7 +177,7 @@ void tune_batch_add_found(TuneBatch *batch, const KnobKind *kind, const char *va
         char *copy = batch->values[i];
 
         if (value && strlen(value) >= TUNE_VALUE) {
-                tell(batch, tag, false, -EINVAL);
+                report(batch, tag, false, -EINVAL);
                 return;
         }
         if (value)
@@ -196,17 +196,17 @@ void tune_batch_end(TuneBatch *batch)
         for (unsigned i = 0; i < n; i++) {
                 const KnobChange *change = &batch->changes[i];
 
-                tell(batch, batch->tags[i], change->value && change->result >= 0,
-                     soften(change->value, change->result));
+                report(batch, batch->tags[i], change->value && change->result >= 0,
+                       soften(change->value, change->result));
         }
 }
 
 int tune_set(Knobs *knobs, const KnobKind *kind, const char *name, const char *value,
-             bool *in_force)
+             bool *effective)
 {
         int r = value ? knob_set(knobs, kind, name, value) : knob_release(knobs, kind, name);
 
         if (r < 0 || !value)
-                *in_force = false;
+                *effective = false;
         return soften(value, r);
 }

@@ -33,9 +33,9 @@ extern const char tune_dir[];
 
 /* What is known of one CPU, or of one cpufreq policy. */
 typedef struct Tuned {
-        bool known;       /* `wished` was carried out */
-        CpuWish wished;   /* the last request, those parts of it that the actuator is for */
-        CpuWish in_force; /* what of it is */
+        bool known;        /* `wished` was carried out */
+        CpuWish wished;    /* the last request, those parts of it that the actuator is for */
+        CpuWish effective; /* what of it is */
 } Tuned;
 
 extern const CpuWish tune_nothing;
@@ -77,7 +77,7 @@ bool tune_exists(int root, const char *name);
 typedef struct TuneBatch {
         Knobs *knobs;
         /* Called with the result of each knob, at the latest by tune_batch_end(). */
-        void (*done)(void *userdata, int tag, bool in_force, int r);
+        void (*done)(void *userdata, int tag, bool effective, int r);
         void *userdata;
         int first; /* the first error that was reported to it */
         unsigned n;
@@ -87,7 +87,7 @@ typedef struct TuneBatch {
 } TuneBatch;
 
 void tune_batch_init(TuneBatch *batch, Knobs *knobs,
-                     void (*done)(void *userdata, int tag, bool in_force, int r), void *userdata);
+                     void (*done)(void *userdata, int tag, bool effective, int r), void *userdata);
 
 /* Where to put the name of the knob that is added next; there is room for TUNE_NAME. */
 char *tune_batch_name(TuneBatch *batch);
@@ -100,8 +100,8 @@ void tune_batch_add_found(TuneBatch *batch, const KnobKind *kind, const char *va
 void tune_batch_end(TuneBatch *batch);
 
 /* Sets the knob, or with a `value` of NULL restores it. A knob that was taken over is no error,
- * because the knob itself reports it. `*in_force` becomes false if the value is not in effect. */
+ * because the knob itself reports it. `*effective` becomes false if the value is not in effect. */
 int tune_set(Knobs *knobs, const KnobKind *kind, const char *name, const char *value,
-             bool *in_force);
+             bool *effective);
 
 #endif

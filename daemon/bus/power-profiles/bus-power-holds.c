@@ -158,7 +158,7 @@ int power_method_release(sd_bus_message *message, void *userdata, sd_bus_error *
 }
 
 /* To the owner alone, which may be gone by then. */
-static void tell_released(const PowerHold *hold)
+static void emit_released(const PowerHold *hold)
 {
         _message_ sd_bus_message *message = NULL;
         int r = sd_bus_message_new_signal(hold->power->bus->connection, &message, hold->name->path,
@@ -176,7 +176,7 @@ static void tell_released(const PowerHold *hold)
 }
 
 /* Ends all of them at one stroke, with no profile of one that is still there in between. */
-static void end_all(BusPower *power, bool tell)
+static void end_all(BusPower *power, bool emit)
 {
         Manager *manager = power->bus->manager;
 
@@ -185,8 +185,8 @@ static void end_all(BusPower *power, bool tell)
         while (power->holds->len > 0) {
                 PowerHold *hold = g_ptr_array_index(power->holds, 0);
 
-                if (tell)
-                        tell_released(hold);
+                if (emit)
+                        emit_released(hold);
                 hold_end(hold);
         }
         if (manager)
@@ -205,7 +205,7 @@ void power_holds_follow(BusPower *power)
 
                 if (holds_find(manager_holds(power->bus->manager), hold->id))
                         continue;
-                tell_released(hold);
+                emit_released(hold);
                 hold_end(hold);
         }
 }

@@ -231,7 +231,7 @@ static int serve_name(BusPower *power, int i)
         return r;
 }
 
-/* The watched properties, in the order of `BusPower.told`. The last one is of the newer name only.
+/* The watched properties, in the order of `BusPower.sent`. The last one is of the newer name only.
  */
 static const char *const watched[] = { "ActiveProfile", "PerformanceDegraded", "ActiveProfileHolds",
                                        "Profiles", "BatteryAware" };
@@ -257,37 +257,37 @@ static size_t note_changes(BusPower *power, const char **ret_names)
         for (size_t i = 0; i < G_N_ELEMENTS(watched); i++) {
                 char *now = describe(power, i);
 
-                if (g_strcmp0(now, power->told[i]) != 0)
+                if (g_strcmp0(now, power->sent[i]) != 0)
                         ret_names[n++] = watched[i];
-                g_free(power->told[i]);
-                power->told[i] = now;
+                g_free(power->sent[i]);
+                power->sent[i] = now;
         }
         ret_names[n] = NULL;
         return n;
 }
 
-static void tell(const BusPower *power, const PowerName *name, const char **names)
+static void emit(const BusPower *power, const PowerName *name, const char **names)
 {
         if (*names)
                 sd_bus_emit_properties_changed_strv(power->bus->connection, name->path, name->name,
                                                     (char **)names);
 }
 
-static void tell_changes(BusPower *power)
+static void emit_changes(BusPower *power)
 {
         const char *names[G_N_ELEMENTS(watched) + 1];
         size_t n = note_changes(power, names);
 
-        tell(power, &power_names[1], names);
+        emit(power, &power_names[1], names);
         if (n > 0 && g_str_equal(names[n - 1], "BatteryAware"))
                 names[n - 1] = NULL;
-        tell(power, &power_names[0], names);
+        emit(power, &power_names[0], names);
 }
 
-static void tell_owners_and_all(BusPower *power)
+static void emit_owners_and_changes(BusPower *power)
 {
         power_holds_follow(power);
-        tell_changes(power);
+        emit_changes(power);
 }
 
 static bool is_wanted(const Bus *bus)
@@ -329,7 +329,7 @@ static void drop(Bus *bus)
                 for (int j = 0; j < 3; j++)
                         sd_bus_slot_unref(power->slots[i][j]);
         for (size_t i = 0; i < G_N_ELEMENTS(watched); i++)
-                g_free(power->told[i]);
+                g_free(power->sent[i]);
         sd_bus_slot_unref(power->units);
         g_ptr_array_unref(power->holds);
         g_ptr_array_unref(power->rivals);
@@ -358,7 +358,7 @@ static void publish(Bus *bus, unsigned changes)
         if (bus->power && !is_wanted(bus))
                 switch_off(bus);
         else if (bus->power)
-                tell_owners_and_all(bus->power);
+                emit_owners_and_changes(bus->power);
         else if (bus->connection)
                 r = export(bus);
         if (r < 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The names that power-profiles-daemon's clients speak to, if the administrator switches them on:
+ * The bus names that clients of power-profiles-daemon use, if the administrator enables them:
  *   bus-power-names.c  the names and the profiles
  *   bus-power-holds.c  holds
  *   bus-power-rivals.c other programs that do the same
@@ -36,7 +36,7 @@ typedef struct BusPower {
         sd_bus_slot *units; /* the question which ones run */
         GPtrArray
                 *rivals; /* of names of others' that we asked for, and of units that run; static */
-        char *told[POWER_WATCHED]; /* what clients last heard, by property */
+        char *sent[POWER_WATCHED]; /* what clients last heard, by property */
 } BusPower;
 
 /* The three profiles that clients know; ends with NULL. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The names that power-profiles-daemon's clients speak to, for bus_serve().
+ * The bus names that clients of power-profiles-daemon use, for bus_serve().
  */
 #ifndef IDLED_POWER_PROFILES_H
 #define IDLED_POWER_PROFILES_H

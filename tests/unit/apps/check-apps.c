@@ -160,7 +160,7 @@ START_TEST(released)
         apps = start_apps();
         ck_assert_int_eq(holds_release(holds, 1), 0);
         ck_assert_uint_eq(apps->n_holds, 0);
-        apps_look(apps, pid);
+        apps_check(apps, pid);
         expect_left(0);
         end_process(pid);
         wait_for_end(apps);
@@ -171,7 +171,7 @@ START_TEST(released)
                 case_skip("released", OTHER_NUMBER);
                 next = start_meant(geteuid());
         }
-        apps_look(apps, next);
+        apps_check(apps, next);
         ck_assert_uint_eq(holds_count(holds), 1);
         ck_assert_uint_eq(apps->n_holds, 1);
         end_process(next);
@@ -203,7 +203,7 @@ START_TEST(released_and_meant_again)
         for (unsigned i = 0; i < 2; i++) {
                 ck_assert_int_eq(write(calls[1], "", 1), 1);
                 ck_assert_int_eq(read(answers[0], &byte, 1), 1);
-                apps_look(apps, pid);
+                apps_check(apps, pid);
                 ck_assert_uint_eq(holds_count(holds), i);
         }
         end_process(pid);
@@ -250,7 +250,7 @@ START_TEST(lingers_no_longer)
         wait_for_end(apps);
         ck_assert(holds_find(holds, 1)->bound); /* as reported, which never changes */
         pid = start_meant(geteuid());
-        apps_look(apps, pid);
+        apps_check(apps, pid);
         ck_assert_uint_eq(holds_count(holds), 1);
         ck_assert_ptr_nonnull(holds_find(holds, 2));
         end_process(pid);

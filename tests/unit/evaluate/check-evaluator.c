@@ -405,7 +405,7 @@ START_TEST(draws)
         g_autofree Evaluator *evaluator = g_new0(Evaluator, 1);
         Lab lab = lab_new(world, evaluator, c->policy, c->factor);
         double drawn, saved;
-        Interval told;
+        Interval reported;
 
         lab.options = *c->options;
         if (c->trace)
@@ -414,11 +414,11 @@ START_TEST(draws)
                 pass_load(&lab, &c->load, c->minutes);
         drawn = lab.joules / lab.all_joules;
         saved = lab.all_joules - lab.joules;
-        told = evaluator_saved_joules(evaluator);
+        reported = evaluator_saved_joules(evaluator);
         if (g_getenv("IDLED_REPLAY"))
                 printf("%s: %.4f, %.0f J saved, reported %.0f (%.0f to %.0f), %s, %u pairs, %u "
                        "dropped, %.0f s of trials\n",
-                       c->name, drawn, saved, told.value, told.low, told.high,
+                       c->name, drawn, saved, reported.value, reported.low, reported.high,
                        verdict_text(evaluator->found.verdict),
                        (unsigned)evaluator->estimator.n_pairs,
                        (unsigned)estimator_dropped(&evaluator->estimator), lab.trial_usec / 1e6);

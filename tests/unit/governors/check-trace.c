@@ -196,7 +196,7 @@ START_TEST(xz_streams)
 }
 END_TEST
 
-/* Wherever it ends, it is an error, but for where it is no xz file any more. */
+/* A file that ends anywhere is an error, unless it is too short to be an xz file. */
 START_TEST(xz_truncated)
 {
         g_autoptr(GString) text = many_lines(300);

@@ -149,7 +149,7 @@ START_TEST(follows_its_process)
         ck_assert_int_eq(cpuset_next(&hold->cpus, -1), cpus[1]);
         bind_to(pid, cpus[0]);
         ck_assert(!holds_follow(holds, &online, (uint64_t)g_get_monotonic_time())); /* too soon */
-        holds_look_again(holds);
+        holds_recheck(holds);
         ck_assert(holds_follow(holds, &online, (uint64_t)g_get_monotonic_time()));
         ck_assert_int_eq(cpuset_count(&hold->cpus), 1);
         end_process(pid);
@@ -222,13 +222,13 @@ START_TEST(wakes_up)
 END_TEST
 
 /* A new hold of the same process says where that runs now, for its other holds, too. */
-START_TEST(looked_at_again)
+START_TEST(rechecked)
 {
         HoldRequest r = request();
         const Hold *list;
         int cpus[2];
 
-        if (!find_two("looked_at_again", cpus))
+        if (!find_two("rechecked", cpus))
                 return;
         r.pid = start_process();
         bind_to(r.pid, cpus[0]);
@@ -345,7 +345,7 @@ int main(void)
         tcase_add_test(tcase, follows_its_process);
         tcase_add_test(tcase, followed_by_itself);
         tcase_add_loop_test(tcase, wakes_up, 0, G_N_ELEMENTS(wakers));
-        tcase_add_test(tcase, looked_at_again);
+        tcase_add_test(tcase, rechecked);
         tcase_add_test(tcase, all_threads);
         tcase_add_test(tcase, rests);
         tcase_add_test(tcase, ended_in_a_callback);

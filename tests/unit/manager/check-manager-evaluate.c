@@ -243,7 +243,7 @@ START_TEST(saves_nothing_without_effect)
 }
 END_TEST
 
-/* A restart does not refill the budget of trials, but for the time in between. */
+/* A restart does not refill the budget of trials, except for the time in between. */
 START_TEST(keeps_its_budget)
 {
         double before;

@@ -144,7 +144,7 @@ static void nothing(void)
 }
 
 /* The machine suspends at any step: values that idled finds on waking are not another program's. */
-START_TEST(falls_asleep_at_work)
+START_TEST(falls_asleep_when_active)
 {
         const Knob *const *knobs;
 
@@ -374,7 +374,7 @@ int main(void)
         TCase *tcase = tcase_create("manager");
 
         tcase_add_loop_test(tcase, comes_late, 0, G_N_ELEMENTS(looks));
-        tcase_add_loop_test(tcase, falls_asleep_at_work, 1, 9);
+        tcase_add_loop_test(tcase, falls_asleep_when_active, 1, 9);
         tcase_add_test(tcase, drift);
         tcase_add_test(tcase, watches_groups);
         tcase_add_test(tcase, fewer_counted);

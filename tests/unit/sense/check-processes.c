@@ -250,7 +250,7 @@ START_TEST(overrun)
 }
 END_TEST
 
-static bool kernel_tells(void)
+static bool kernel_reports(void)
 {
         int fd = process_events_open(PROCESS_FORK, 0);
 
@@ -271,7 +271,7 @@ int main(void)
         tcase_add_loop_test(tcase, refused, 0, G_N_ELEMENTS(broken));
         tcase_add_loop_test(tcase, truncated, 0, G_N_ELEMENTS(known));
         tcase_add_test(tcase, random_bytes);
-        if (kernel_tells()) {
+        if (kernel_reports()) {
                 tcase_add_test(tcase, of_the_kernel);
                 tcase_add_test(tcase, overrun);
         }

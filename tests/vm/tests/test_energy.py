@@ -34,7 +34,7 @@ def drawn_by_domain(line):
             "package-0-dram": dram}
 
 
-class Told(lab.IdledTest, KernelTest):
+class Reported(lab.IdledTest, KernelTest):
     def setUp(self):
         self.configure("[Daemon]\nPolicies=userspace\n")
 
@@ -59,8 +59,8 @@ class Told(lab.IdledTest, KernelTest):
         """Rows (drawn before, reported, drawn after)."""
         self.write("/root/rows", ROWS)
         lines = self.guest.read("bash /root/rows", timeout=180).split("\n")
-        return [(drawn_by_domain(a), dict(json.loads(told)["data"][0]), drawn_by_domain(b))
-                for a, told, b in zip(*[iter(lines)] * 3)]
+        return [(drawn_by_domain(a), dict(json.loads(reported)["data"][0]), drawn_by_domain(b))
+                for a, reported, b in zip(*[iter(lines)] * 3)]
 
     def test_several_wraps(self):
         """At about 300 W half a wrap takes 17 s: time enough even for a guest that is held up."""
@@ -90,15 +90,15 @@ class Told(lab.IdledTest, KernelTest):
     def check_against_truth(self, domain, rows):
         """What idled says changes when it has read: after what was drawn in the row before, and before
         what is in this one. So much and no less lies between any two changes."""
-        told = [row[1][domain] for row in rows]
-        self.assertEqual(told, sorted(told))
-        read = [i for i in range(1, len(rows)) if told[i] != told[i - 1]]
+        reported = [row[1][domain] for row in rows]
+        self.assertEqual(reported, sorted(reported))
+        read = [i for i in range(1, len(rows)) if reported[i] != reported[i - 1]]
         self.assertGreater(len(read), 5)
         first, last = read[0], read[-1]
         least = rows[last - 1][0][domain] - rows[first][2][domain]
         most = rows[last][2][domain] - rows[first - 1][0][domain]
-        self.assertGreater(told[last] - told[first], least - 1000)
-        self.assertLess(told[last] - told[first], most + 1000)
+        self.assertGreater(reported[last] - reported[first], least - 1000)
+        self.assertLess(reported[last] - reported[first], most + 1000)
 
     def residency(self, cpu):
         return {row[0]: row[1] for row in json.loads(self.guest.read(
@@ -139,7 +139,7 @@ class Told(lab.IdledTest, KernelTest):
         self.wait_for("counting again", lambda: self.joules() > during >= before)
         self.assertEqual(self.dropped(), dropped)
 
-    def test_wraps_too_fast_to_be_told(self):
+    def test_wraps_too_fast_to_be_noticed(self):
         """Rather nothing than what may be wrong by any number of wraps."""
         self.begin("max_energy_uj=20000000")
         self.wait_for("dropping readings", lambda: self.power() < 0 and self.dropped() > 1)

@@ -67,19 +67,19 @@ class Limits(KernelTest):
             self.assertEqual(self.entered(3)[1:], [0] * (len(STATES) - 1))
         self.wait_deep(3)
 
-    def latency_in_force(self):
+    def effective_latency(self):
         return self.guest.read("od -An -td4 -N4 /dev/cpu_dma_latency").strip()
 
     def test_latency_of_all_while_it_is_held(self):
-        before = self.latency_in_force()
+        before = self.effective_latency()
         self.write("/root/holder", "exec 3>/dev/cpu_dma_latency; "
                    f"printf '\\x{LIMIT_US:02x}\\0\\0\\0' >&3; exec sleep infinity\n")
         with self.unit("holder", "bash /root/holder"):
-            self.wait_for("the request", lambda: self.latency_in_force() == str(LIMIT_US))
+            self.wait_for("the request", lambda: self.effective_latency() == str(LIMIT_US))
             self.assert_shallow(0, 1, 2, 3)
             # The holder was killed, and its request ended.
             self.guest.run("systemctl kill -s KILL holder")
-            self.wait_for("its end", lambda: self.latency_in_force() == before)
+            self.wait_for("its end", lambda: self.effective_latency() == before)
         self.wait_deep(0, 1, 2, 3)
 
     def test_the_stricter_of_both(self):

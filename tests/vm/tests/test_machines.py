@@ -52,7 +52,7 @@ class FourCpus(Machine):
         self.begin("capacity=1024,1024,512,512")
         self.idle_and_busy("0-1")
 
-    def test_fast_cores_are_kept_if_told_to(self):
+    def test_fast_cores_are_kept_if_configured(self):
         self.pack_order = "performance"
         self.begin("capacity=512,512,1024,1024")
         self.idle_and_busy("0-1")

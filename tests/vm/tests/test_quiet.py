@@ -213,7 +213,7 @@ class Restored(QuietTest):
         self.assert_quiet()
         self.end()
 
-    def test_somebody_else_changes_it(self):
+    def test_another_program_changes_it(self):
         self.begin()
         self.guest.run(f"echo 0 >{self.affinity}; echo 7 >{STAT}")
         self.addCleanup(self.guest.run, f"echo 1 >{STAT}")

@@ -140,7 +140,7 @@ class Programs(Rules):
             self.wait_limits("0", "0", "80", "80")
         self.wait_free()
 
-    def test_whoever_runs_it(self):
+    def test_for_any_user(self):
         self.rule("Executable=/usr/local/bin/game\nUser=root")
         self.start()
         with self.game():

@@ -97,7 +97,7 @@ class Chosen(lab.IdledTest, TeoTest):
         self.guest.run("systemctl stop idled")
         self.assertEqual(self.current(), "menu")
 
-    def test_somebody_elses_is_given_back(self):
+    def test_foreign_value_is_restored(self):
         with self.knob(GOVERNOR, "ladder"):
             self.begin()
             self.guest.run("systemctl kill -s KILL idled; systemctl stop idled")

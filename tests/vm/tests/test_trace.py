@@ -121,7 +121,7 @@ class NoTraceOfEverything(lab.IdledTest, KernelTest):
 
     @contextlib.contextmanager
     def everything(self):
-        """While all of it is in effect, but for what the test does."""
+        """While all of it is in effect, except what the test sets."""
         self.start()
         self.guest.run("idlectl profile set performance")
         # CPUs with a hold are neither parked nor limited.
@@ -138,8 +138,8 @@ class NoTraceOfEverything(lab.IdledTest, KernelTest):
         self.left = [line for line in expected if line not in now or line in self.before]
         return self.left
 
-    def tell(self):
-        return f"not turned at last: {self.left}\n{super().tell()}"
+    def describe(self):
+        return f"not turned at last: {self.left}\n{super().describe()}"
 
     def test_stop(self):
         with self.everything():

@@ -107,7 +107,7 @@ class Frequencies(Tuned):
         self.assertEqual(self.property("Degraded"), "a(sss) 0")
         self.assertEqual(self.guest.run("idlectl verify", check=False).status, 0)
 
-    def test_somebody_else_changes_it(self):
+    def test_another_program_changes_it(self):
         self.begin("cpufreq", "Governor=performance\n")
         self.wait_for("the governor", lambda: self.lines(GOVERNORS) == ["performance"] * 2)
         self.guest.run(f"echo ondemand >{CPU}/cpufreq/policy2/scaling_governor")
@@ -161,8 +161,8 @@ class IdleStates(Tuned):
     def test_governor_that_is_not_there(self):
         """Debian builds no kernel with teo."""
         self.begin("cstates", "IdleGovernor=teo\n")
-        told = "expected an idle governor of this kernel: ladder menu"
-        self.wait_for("the report", lambda: told in self.property("Degraded"))
+        reported = "expected an idle governor of this kernel: ladder menu"
+        self.wait_for("the report", lambda: reported in self.property("Degraded"))
         self.assertEqual(self.guest.read(f"cat {CPU}/cpuidle/current_governor"), "menu")
 
     def entered_below_limit(self, cpu):

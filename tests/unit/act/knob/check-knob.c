@@ -2,7 +2,7 @@
 /* Knobs: set and restored exactly, even if other programs interfere. */
 #include "knob-fixture.h"
 
-START_TEST(set_and_give_back)
+START_TEST(set_and_restore)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
@@ -346,7 +346,7 @@ int main(void)
         TCase *tcase = tcase_create("knob");
 
         tcase_add_checked_fixture(tcase, setup, teardown);
-        tcase_add_test(tcase, set_and_give_back);
+        tcase_add_test(tcase, set_and_restore);
         tcase_add_test(tcase, equal_value_is_left_alone);
         tcase_add_test(tcase, restored_in_reverse);
         tcase_add_test(tcase, restored_as_far_as_others_allow);

@@ -208,7 +208,7 @@ START_TEST(limit_taken_away)
 END_TEST
 
 /* systemd says "done", the kernel has refused. */
-START_TEST(limit_not_in_force)
+START_TEST(limit_not_effective)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
@@ -286,7 +286,7 @@ int main(void)
         tcase_add_test(tcase, units_that_come_and_go);
         tcase_add_test(tcase, limit_changed_by_the_administrator_stays);
         tcase_add_loop_test(tcase, limit_taken_away, 0, 2);
-        tcase_add_test(tcase, limit_not_in_force);
+        tcase_add_test(tcase, limit_not_effective);
         tcase_add_test(tcase, bus_vanishes);
         tcase_add_test(tcase, without_systemd);
         tcase_add_test(tcase, killed_anywhere);

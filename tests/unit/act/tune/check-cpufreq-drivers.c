@@ -13,7 +13,7 @@ START_TEST(acpi)
         ck_assert_int_eq(apply(), 0);
         expect("the faster one", 0, GOVERNOR, "schedutil");
         expect("the only one", 2, GOVERNOR, "conservative");
-        give_back(knobs);
+        restore(knobs);
         expect("as found", 0, GOVERNOR, "powersave");
 }
 END_TEST
@@ -49,7 +49,7 @@ START_TEST(boost)
                 expect(c->name, 0, "boost", c->first);
                 expect(c->name, 2, "boost", c->second);
         }
-        ck_assert_int_eq(told(&actuator_cpufreq, state, 0).boost,
+        ck_assert_int_eq(effective_of(&actuator_cpufreq, state, 0).boost,
                          *c->machine == '1' && !c->split && c->boosts[0] == 0 ? -1 : c->boosts[0]);
         no_wishes();
         ck_assert_int_eq(apply(), 0);
@@ -109,7 +109,7 @@ START_TEST(vanished)
         expect("untouched", 0, GOVERNOR, "powersave");
         wishes[0].governor = g_intern_string("performance");
         ck_assert_int_eq(apply(), 0);
-        give_back(knobs);
+        restore(knobs);
         expect("as found", 0, GOVERNOR, "powersave");
 }
 END_TEST
@@ -128,7 +128,7 @@ START_TEST(disturbed)
         expect("requested", 0, MAX_FREQ, "3000000");
         knob = knob_find(knobs, actuator_cpufreq.kinds[2], "cpufreq/policy0/" MAX_FREQ);
         ck_assert_int_eq(knob->state, KNOB_OURS);
-        give_back(knobs);
+        restore(knobs);
         expect_value("as found", "cpufreq/boost", "1");
         expect("as found", 0, MAX_FREQ, "1500000");
 }
@@ -147,7 +147,7 @@ START_TEST(recorded_before)
         ck_assert_int_eq(file_read(scratch_fd, "undo", &text), 0);
         ck_assert_ptr_nonnull(strstr(text, MAX_FREQ));
         ck_assert(strstr(text, MAX_FREQ) < strstr(text, "cpufreq/boost"));
-        give_back(knobs);
+        restore(knobs);
 }
 END_TEST
 
@@ -193,7 +193,7 @@ START_TEST(rounds)
         ck_assert_int_eq(apply(), 0);
         expect(c->name, 0, MIN_FREQ, c->then_min);
         expect(c->name, 0, MAX_FREQ, c->then_max);
-        limits = told(&actuator_cpufreq, state, 0);
+        limits = effective_of(&actuator_cpufreq, state, 0);
         ck_assert_uint_eq(limits.min_khz, (uint32_t)atoi(c->then_min));
         ck_assert_uint_eq(limits.max_khz, (uint32_t)atoi(c->then_max));
 }
@@ -220,12 +220,12 @@ START_TEST(there_already)
         wishes[0].boost = wishes[2].boost = 1;
         wishes[0].max_khz = 4000000;
         ck_assert_int_eq(apply(), 0);
-        limits = told(&actuator_cpufreq, state, 0);
+        limits = effective_of(&actuator_cpufreq, state, 0);
         ck_assert_int_eq(limits.boost, 1);
         ck_assert_uint_eq(limits.max_khz, 4000000);
         no_wishes();
         ck_assert_int_eq(apply(), 0);
-        limits = told(&actuator_cpufreq, state, 0);
+        limits = effective_of(&actuator_cpufreq, state, 0);
         ck_assert_int_eq(limits.boost, -1);
         ck_assert_uint_eq(limits.max_khz, 0);
 }

@@ -52,7 +52,7 @@ START_TEST(limit_after_boost)
                 ck_assert_int_eq(apply(), 0);
         }
         expect(c->name, 0, MAX_FREQ, "2000000");
-        give_back(knobs);
+        restore(knobs);
         expect_value(c->name, c->file, "1");
         expect(c->name, 0, MAX_FREQ, c->after);
 }
@@ -87,7 +87,7 @@ START_TEST(limit_after_turbo)
         wishes[0].max_khz = 2000000;
         ck_assert_int_eq(apply(), 0);
         expect(c->name, 0, MAX_FREQ, "2000000");
-        give_back(knobs);
+        restore(knobs);
         expect_value(c->name, "intel_pstate/no_turbo", "0");
         expect(c->name, 0, MAX_FREQ, c->after);
 }
@@ -110,7 +110,7 @@ START_TEST(limit_after_boost_in_the_heat)
         wishes[0].max_khz = 1500000;
         ck_assert_int_eq(apply(), 0);
         expect("requested", 0, MAX_FREQ, "1500000");
-        give_back(knobs);
+        restore(knobs);
         expect("as found", 0, MAX_FREQ, "3000000");
 }
 END_TEST
@@ -131,7 +131,7 @@ static void limit_after_old_boost(void)
 START_TEST(limit_long_after_boost)
 {
         limit_after_old_boost();
-        give_back(knobs);
+        restore(knobs);
         expect("as found", 0, MAX_FREQ, "3000000");
 }
 END_TEST
@@ -147,7 +147,7 @@ START_TEST(limit_set_between_boosts)
         expect("given up", 0, MAX_FREQ, "3000000");
         wishes[0].max_khz = 2000000;
         ck_assert_int_eq(apply(), 0);
-        give_back(knobs);
+        restore(knobs);
         expect("as found", 0, MAX_FREQ, "3000000");
 }
 END_TEST
@@ -194,7 +194,7 @@ START_TEST(minimum_after_maximum)
                 expect("given up", 0, MIN_FREQ, c->after);
                 found(0, MIN_FREQ, c->meanwhile);
         }
-        give_back(knobs);
+        restore(knobs);
         expect(c->name, 0, MIN_FREQ, c->after);
 }
 END_TEST
@@ -213,7 +213,7 @@ START_TEST(minimum_after_late_maximum)
         wishes[0].min_khz = 1200000;
         ck_assert_int_eq(apply(), 0);
         expect("lowered", 0, MIN_FREQ, "1200000");
-        give_back(knobs);
+        restore(knobs);
         expect("as found", 0, MIN_FREQ, "3000000");
         expect("as found", 0, MAX_FREQ, "4000000");
 }

@@ -162,7 +162,7 @@ START_TEST(by_the_library)
                 expect_all(name, policies, facts.n_frequency, values, false);
                 close(context.root);
         }
-        if (g_getenv("IDLED_TELL"))
+        if (g_getenv("IDLED_PRINT"))
                 printf("%s: %d policies, %u writes\n", name, facts.n_frequency, writes);
         free_values(values, facts.n_frequency);
         frequency_free(policies, facts.n_frequency);

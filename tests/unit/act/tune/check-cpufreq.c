@@ -26,14 +26,14 @@ START_TEST(everything)
         expect_value("EPB is of each CPU", "cpu1/power/energy_perf_bias", "15");
         expect_value("not requested", "cpu2/power/energy_perf_bias", "6");
         expect_value("the other way round", "intel_pstate/no_turbo", "1");
-        limits = told(&actuator_cpufreq, state, 0);
+        limits = effective_of(&actuator_cpufreq, state, 0);
         ck_assert_uint_eq(limits.max_khz, 2000000);
         ck_assert_str_eq(limits.preference, "power");
         ck_assert_str_eq(limits.governor, "powersave");
         ck_assert_int_eq(limits.bias, 15);
         ck_assert_int_eq(limits.boost, 0);
         ck_assert_int_eq(limits.latency_us, -1);
-        limits = told(&actuator_cpufreq, state, 2);
+        limits = effective_of(&actuator_cpufreq, state, 2);
         ck_assert_uint_eq(limits.max_khz, 0);
         ck_assert_ptr_null(limits.governor);
         no_wishes();
@@ -145,7 +145,7 @@ START_TEST(choice)
         ck_assert_int_eq(apply(), c->r);
         expect(c->name, 0, GOVERNOR, c->then);
         expect(c->name, 0, EPP, c->then_epp);
-        give_back(knobs);
+        restore(knobs);
         expect(c->name, 0, GOVERNOR, c->found);
         expect(c->name, 0, EPP, "balance_power");
 }
@@ -166,7 +166,7 @@ START_TEST(there_and_back)
         ck_assert_int_eq(apply(), 0);
         expect("back", 0, GOVERNOR, "powersave");
         expect("back", 0, EPP, "power");
-        give_back(knobs);
+        restore(knobs);
         expect("as found", 0, EPP, "balance_power");
 }
 END_TEST

@@ -144,7 +144,7 @@ START_TEST(peer_defect_9_different_tables)
         expect("one state", 0, "0");
         expect("three states", 1, "001");
         expect("five states", 3, "00001");
-        give_back(knobs);
+        restore(knobs);
         expect("five states", 3, "00000");
 }
 END_TEST
@@ -183,7 +183,7 @@ START_TEST(no_needless_write)
         actuator_cpuidle.forget(state, knobs, &no_cpus);
         ck_assert_int_eq(apply(), 0);
         ck_assert_uint_eq(knobs_writes(knobs), N_CPUS + 1);
-        ck_assert_uint_eq(told(&actuator_cpuidle, state, 2).disabled, 4);
+        ck_assert_uint_eq(effective_of(&actuator_cpuidle, state, 2).disabled, 4);
 }
 END_TEST
 
@@ -226,14 +226,14 @@ START_TEST(drift)
         actuator_cpuidle.forget(state, knobs, &no_cpus);
         ck_assert_int_eq(apply(), 0);
         expect_value("taken over", "cpuidle/current_governor", "ladder");
-        give_back(knobs);
+        restore(knobs);
         expect_value("taken over", "cpuidle/current_governor", "ladder");
         expect("as found", 1, "000");
 }
 END_TEST
 
 /* A state that another program left on and then switched off does not stay on. */
-START_TEST(theirs_is_off)
+START_TEST(found_off)
 {
         g_autofree char *path = NULL;
         char name[TUNE_NAME];
@@ -249,7 +249,7 @@ START_TEST(theirs_is_off)
         wishes[1].disabled = 3;
         ck_assert_int_eq(apply(), 0);
         expect("one stays on", 1, "011");
-        give_back(knobs);
+        restore(knobs);
         expect("taken over", 1, "001");
 }
 END_TEST
@@ -294,7 +294,7 @@ int main(void)
         tcase_add_test(tcase, governor);
         tcase_add_test(tcase, excluded);
         tcase_add_test(tcase, drift);
-        tcase_add_test(tcase, theirs_is_off);
+        tcase_add_test(tcase, found_off);
         tcase_add_test(tcase, returned);
         tcase_add_test(tcase, not_there);
         suite_add_tcase(suite, tcase);

@@ -129,7 +129,7 @@ END_TEST
 static const struct {
         const char *name;
         int error;
-        const char *told;
+        const char *sent;
         bool again; /* tried again when other CPUs are parked */
 } refusals[] = {
         { "EIO", EIO, "kernel manages", false },
@@ -147,7 +147,7 @@ START_TEST(refused)
         scratch_file(DEFAULT, "3\n");
         tuning_refusal = c->error;
         ck_case(c->name, apply() == 0, "is an error");
-        ck_case(c->name, strstr(actuator_irq.describe(state), c->told), "%s",
+        ck_case(c->name, strstr(actuator_irq.describe(state), c->sent), "%s",
                 actuator_irq.describe(state));
         ck_case(c->name, strchr(actuator_irq.describe(state), '2'), "counts them");
         ck_case(c->name, knobs_list(knobs, &list) == 0, "knobs are listed");
@@ -235,7 +235,7 @@ END_TEST
 
 /* A fake irqbalance, until it is killed: its commands. */
 typedef struct Fake {
-        char told[256]; /* commands but for "setup", each with a "|" behind */
+        char sent[256]; /* commands except "setup", each with a "|" behind */
         char banned[64];
         bool mute; /* answers no question, as during its scans */
 } Fake;
@@ -255,8 +255,8 @@ static void fake_answer(int fd)
                          fake->banned);
                 send(fd, answer, strlen(answer), 0); /* dies if the client is gone */
         } else {
-                g_strlcat(fake->told, command, sizeof(fake->told));
-                g_strlcat(fake->told, "|", sizeof(fake->told));
+                g_strlcat(fake->sent, command, sizeof(fake->sent));
+                g_strlcat(fake->sent, "|", sizeof(fake->sent));
         }
 }
 
@@ -307,26 +307,26 @@ static void fake_stop(void)
 }
 
 /* Waits for these commands. */
-static void expect_told(const char *expected)
+static void expect_sent(const char *expected)
 {
-        for (int i = 0; i < 2000 && !g_str_equal(fake->told, expected); i++)
+        for (int i = 0; i < 2000 && !g_str_equal(fake->sent, expected); i++)
                 g_usleep(1000);
-        ck_assert_str_eq(fake->told, expected);
+        ck_assert_str_eq(fake->sent, expected);
 }
 
 /* Carries the plan out, again if the fake took too long to answer on a busy machine. */
-static void apply_told(const char *expected)
+static void apply_and_expect(const char *expected)
 {
         int left = 100;
 
         do
                 ck_assert_int_eq(apply_again(), 0);
         while (!strstr(actuator_irq.describe(state), "irqbalance") && left-- > 0);
-        expect_told(expected);
+        expect_sent(expected);
 }
 
 static const struct {
-        const char *name, *banned, *told, *then, *restored;
+        const char *name, *banned, *sent, *then, *restored;
 } bans[] = {
         { "none before", "00000000", "settings cpus 2-3|", "0000000c", "settings cpus NULL|" },
         { "some before", "00000001", "settings cpus 0,2-3|", "0000000d", "settings cpus 0|" },
@@ -336,19 +336,19 @@ static const struct {
 START_TEST(balancer)
 {
         typeof(bans[0]) *c = &bans[_i];
-        g_autofree char *all = g_strconcat(c->told, c->restored, NULL);
+        g_autofree char *all = g_strconcat(c->sent, c->restored, NULL);
 
         fake_start(c->banned);
-        apply_told(c->told);
+        apply_and_expect(c->sent);
         expect_text("left to irqbalance", IRQ("24"), "2-3");
         expect_text("not irqbalance's", DEFAULT, "3");
         ck_assert(strstr(actuator_irq.describe(state), "irqbalance"));
         g_strlcpy(fake->banned, c->then, sizeof(fake->banned));
         ck_assert_int_eq(apply_again(), 0);
-        expect_told(c->told);
+        expect_sent(c->sent);
         rest_cpus("");
         ck_assert_int_eq(apply(), 0);
-        expect_told(all);
+        expect_sent(all);
         ck_assert(!record_exists());
         fake_stop();
 }
@@ -358,14 +358,14 @@ END_TEST
 START_TEST(balancer_is_restored)
 {
         fake_start("00000000");
-        apply_told("settings cpus 2-3|");
+        apply_and_expect("settings cpus 2-3|");
         ck_assert_int_eq(knobs_verify(knobs), 0);
         rest_cpus("1-3");
         ck_assert_int_eq(apply(), 0);
-        expect_told("settings cpus 2-3|settings cpus 1-3|");
+        expect_sent("settings cpus 2-3|settings cpus 1-3|");
         knobs_free(knobs);
         recover(&actuator_irq);
-        expect_told("settings cpus 2-3|settings cpus 1-3|settings cpus NULL|");
+        expect_sent("settings cpus 2-3|settings cpus 1-3|settings cpus NULL|");
         knobs = open_knobs();
         fake_stop();
 }
@@ -380,16 +380,16 @@ START_TEST(balancer_is_busy)
         ck_assert_int_eq(apply(), 0);
         ck_assert_int_eq(apply_again(), 0);
         expect_text("irqbalance's", IRQ("24"), "2-3");
-        expect_told("");
+        expect_sent("");
         fake->mute = false;
-        while (g_str_equal(fake->told, ""))
+        while (g_str_equal(fake->sent, ""))
                 ck_assert_int_eq(apply_again(), 0);
-        expect_told("settings cpus 2-3|");
+        expect_sent("settings cpus 2-3|");
         rest_cpus("");
         fake->mute = true;
         ck_assert_int_eq(apply(), 0);
         fake->mute = false;
-        expect_told("settings cpus 2-3|settings cpus NULL|");
+        expect_sent("settings cpus 2-3|settings cpus NULL|");
         fake_stop();
 }
 END_TEST
@@ -411,7 +411,7 @@ START_TEST(end_while_it_is_busy)
         thread = g_thread_new("unmute", unmute, NULL);
         reopen();
         g_thread_join(thread);
-        apply_told("settings cpus 2-3|");
+        apply_and_expect("settings cpus 2-3|");
         fake_stop();
 }
 END_TEST
@@ -425,7 +425,7 @@ START_TEST(balancer_comes_later)
         expect_text("by idled", IRQ("24"), "0-1");
         fake_start("00000000");
         scratch_file(IRQ("8"), "1\n");
-        apply_told("settings cpus 2-3|");
+        apply_and_expect("settings cpus 2-3|");
         expect_text("moved by irqbalance", IRQ("8"), "1");
         expect_text("restored", IRQ("24"), "2-3");
         for (int i = knobs_list(knobs, &list); i-- > 0;)

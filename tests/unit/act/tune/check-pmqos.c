@@ -54,7 +54,7 @@ static const struct {
         const char *name, *found;
         int32_t us;
         const char *value;
-        int32_t in_force;
+        int32_t effective;
 } values[] = {
         { "no request", "0", -1, "0", -1 },
         { "no request, one of another program", "33", -1, "33", -1 },
@@ -77,14 +77,14 @@ START_TEST(value)
         ck_assert_int_eq(apply(), 0);
         expect(c->name, 1, c->value);
         expect(c->name, 0, "0");
-        ck_assert_int_eq(told(&actuator_pmqos, state, 1).latency_us, c->in_force);
+        ck_assert_int_eq(effective_of(&actuator_pmqos, state, 1).latency_us, c->effective);
         ck_case(c->name, record_exists() == !g_str_equal(c->found, c->value), "record");
 
         wishes[1].latency_us = -1;
         ck_assert_int_eq(apply(), 0);
         expect(c->name, 1, c->found);
         ck_assert(!record_exists());
-        ck_assert_int_eq(told(&actuator_pmqos, state, 1).latency_us, -1);
+        ck_assert_int_eq(effective_of(&actuator_pmqos, state, 1).latency_us, -1);
 }
 END_TEST
 
@@ -116,7 +116,7 @@ START_TEST(excluded)
         ck_assert_int_eq(apply(), 0);
         expect("excluded", 1, "0");
         expect("not excluded", 2, "100");
-        ck_assert_int_eq(told(&actuator_pmqos, state, 1).latency_us, -1);
+        ck_assert_int_eq(effective_of(&actuator_pmqos, state, 1).latency_us, -1);
 }
 END_TEST
 
@@ -150,11 +150,11 @@ START_TEST(drift)
         ck_assert_int_eq(apply(), 0);
         expect("taken over", 1, "70");
         expect("ours", 2, "30");
-        ck_assert_int_eq(told(&actuator_pmqos, state, 1).latency_us, -1);
-        ck_assert_int_eq(told(&actuator_pmqos, state, 2).latency_us, 30);
+        ck_assert_int_eq(effective_of(&actuator_pmqos, state, 1).latency_us, -1);
+        ck_assert_int_eq(effective_of(&actuator_pmqos, state, 2).latency_us, 30);
         no_wishes();
         ck_assert_int_eq(apply(), 0);
-        give_back(knobs);
+        restore(knobs);
         expect("still taken over", 1, "70");
         expect("as found", 2, "0");
 }
@@ -172,7 +172,7 @@ START_TEST(returned)
         actuator_pmqos.forget(state, knobs, &one);
         ck_assert_int_eq(apply(), 0);
         expect("applied again", 1, "100");
-        give_back(knobs);
+        restore(knobs);
         expect("as found", 1, "500");
 }
 END_TEST
@@ -199,7 +199,7 @@ START_TEST(offline)
         actuator_pmqos.forget(state, knobs, &one);
         ck_assert_int_eq(apply(), 0);
         expect("applied again", 1, "100");
-        give_back(knobs);
+        restore(knobs);
         expect("as found at first", 1, "500");
 }
 END_TEST
@@ -299,12 +299,12 @@ START_TEST(refused)
         knob = knob_find(knobs, actuator_pmqos.kinds[0], name);
         ck_assert_int_eq(knob->state, KNOB_FAILED);
         ck_assert_int_eq(knob->error, c->result);
-        ck_assert_int_eq(told(&actuator_pmqos, state, 1).latency_us, -1);
+        ck_assert_int_eq(effective_of(&actuator_pmqos, state, 1).latency_us, -1);
         tuning_refusal = 0;
         ck_assert_int_eq(apply(), 0);
         expect(c->name, 1, "50");
-        ck_assert_int_eq(told(&actuator_pmqos, state, 1).latency_us, 50);
-        give_back(knobs);
+        ck_assert_int_eq(effective_of(&actuator_pmqos, state, 1).latency_us, 50);
+        restore(knobs);
         expect(c->name, 1, "0");
 }
 END_TEST

@@ -162,7 +162,7 @@ START_TEST(requested_mask)
         ck_assert_int_eq(apply(), 0);
         expect_text("without parked CPUs", MASK, "3");
         tuning_moves = show_requested;
-        give_back(knobs);
+        restore(knobs);
         expect_text("as requested", MASK, "f");
 }
 END_TEST
@@ -201,7 +201,7 @@ START_TEST(missing)
         request_all();
         ck_assert_int_eq(apply(), 0);
         expect_text("the rest", STAT, "60");
-        give_back(knobs);
+        restore(knobs);
         drop_path(STAT);
         drop_path(WRITEBACK);
         drop_path("proc/self/timerslack_ns");
@@ -240,7 +240,7 @@ START_TEST(drift)
         ck_assert_int_eq(apply(), 0);
         expect_text("taken over", STAT, "7");
         expect_text("taken over", CHECK, "300");
-        give_back(knobs);
+        restore(knobs);
         expect_text("taken over", STAT, "7");
         expect_text("ours", WRITEBACK, "500");
 }

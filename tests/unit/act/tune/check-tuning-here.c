@@ -182,7 +182,7 @@ static void remember(void)
         fd_close(&lock);
 }
 
-static void put_back(void)
+static void restored(void)
 {
         const ActContext context = { .root = root, .live = true };
 
@@ -203,7 +203,7 @@ int main(void)
         TCase *tcase = tcase_create("tuning-here");
 
         tcase_set_timeout(tcase, 30);
-        tcase_add_unchecked_fixture(tcase, remember, put_back);
+        tcase_add_unchecked_fixture(tcase, remember, restored);
         tcase_add_checked_fixture(tcase, setup, teardown);
         tcase_add_test(tcase, changes);
         tcase_add_test(tcase, killed);

@@ -97,7 +97,7 @@ START_TEST(live)
         apply_all(&context, knobs);
         expect_wished("by the library");
         ck_assert_uint_eq(knobs_writes(knobs), 4);
-        give_back(knobs);
+        restore(knobs);
         expect_as_found("restored by the library");
 }
 END_TEST

@@ -186,7 +186,7 @@ START_TEST(explained)
 END_TEST
 
 /* On a kernel without the counters the policy does not keep idled ticking for them. */
-START_TEST(untold)
+START_TEST(unreported)
 {
         Machine m = history_start(CLIENT, "");
         Reason reasons[EXPLAIN_MAX];
@@ -222,7 +222,7 @@ int main(void)
         tcase_add_test(tcase, nothing_new);
         tcase_add_test(tcase, figures);
         tcase_add_test(tcase, explained);
-        tcase_add_test(tcase, untold);
+        tcase_add_test(tcase, unreported);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
 }

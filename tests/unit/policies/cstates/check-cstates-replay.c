@@ -76,7 +76,7 @@ static double replay(const char *name, const char *table, const char *options)
  * as the paper has it, the unlikely is drawn too often. */
 START_TEST(better_than_deepest)
 {
-        bool tell = g_getenv("IDLED_REPLAY");
+        bool print = g_getenv("IDLED_REPLAY");
         double deepest = 0, by_weight = 0, by_fourth = 0;
         int n = 0;
 
@@ -90,7 +90,7 @@ START_TEST(better_than_deepest)
                         deepest += before;
                         by_weight += weight;
                         by_fourth += fourth;
-                        if (tell)
+                        if (print)
                                 printf("%-9s %-14s always deepest %5.1f %%, draw by weight "
                                        "%5.1f %%, by fourth power %5.1f %%\n",
                                        tables[t].name, series[s], 100 * before, 100 * weight,
@@ -98,7 +98,7 @@ START_TEST(better_than_deepest)
                         ck_case(series[s], fourth >= before - 0.15, "%s: %.3f, was %.3f",
                                 tables[t].name, fourth, before);
                 }
-        if (tell)
+        if (print)
                 printf("mean: always deepest %.1f %%, draw by weight %.1f %%, by fourth power "
                        "%.1f %%\n",
                        100 * deepest / n, 100 * by_weight / n, 100 * by_fourth / n);

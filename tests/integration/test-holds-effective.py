@@ -30,7 +30,7 @@ class Case(holdstest.Case):
         return process
 
 
-class InForce(Case):
+class EffectiveHolds(Case):
     def test_at_once(self):
         """No waiting: what the answer says is so."""
         self.start()
@@ -226,7 +226,7 @@ class IdleStates(Case):
         self.call('Reload')
         self.assert_limited()
 
-    def test_hold_that_is_not_in_force(self):
+    def test_hold_that_is_not_effective(self):
         """Who leaves PM QoS alone still has the limit, everywhere or where it is left alone."""
         for key, value in (('Manage', 'no'), ('Exclude', '0')):
             self.call('SetOption', 'Latency', key, value)
