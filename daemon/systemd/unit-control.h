@@ -2,8 +2,9 @@
 /*
  * systemd's units, for the back end of parking that may not speak D-Bus itself (act/knob.h).
  *
- * It has a connection to the bus of its own, made when first needed and again after it broke, so
- * that its calls, which wait for their answers, never wait for what clients of idled do. A call
+ * Calls of its table of functions wait for their answers, because a knob is read back right after
+ * it was written. Watching units waits for none. It has a connection to the bus of its own, made
+ * when first needed and again after it broke, so that no call waits for clients of idled. A call
  * takes BUS_TIMEOUT_USEC at most, and after one that was not answered all fail for half a minute
  * with -ETIMEDOUT. Without a bus, or without systemd on it, every call fails at once
  * with -ENOTCONN.
