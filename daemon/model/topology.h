@@ -4,9 +4,9 @@
  *
  * CPUs are known by the kernel's numbers. Groups (cores, clusters, dies, packages, NUMA nodes) are
  * numbered from 0 without holes, in the order of their lowest CPU. The kernel's own ids
- * have holes and repeat from package to package; idled uses only its numbers of nodes. An offline CPU
- * belongs to no group. A core lies in one cluster, a cluster in one die, a die in one package. A
- * node may cut across all of them except cores.
+ * have holes and repeat from package to package; idled uses only its numbers of nodes. An offline
+ * CPU belongs to no group. A core lies in one cluster, a cluster in one die, a die in one package.
+ * A node may cut across all of them except cores.
  *
  * A cluster is a set of cores that share a cache beyond their own: the last-level cache (an AMD
  * CCX) or what the kernel calls a cluster (Intel's modules of E-cores), whichever is smaller,

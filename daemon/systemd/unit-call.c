@@ -149,23 +149,6 @@ const char *unit_interface(const char *unit)
         return NULL;
 }
 
-int unit_string(Units *units, const char *unit, const char *property, char **ret_value)
-{
-        _message_ sd_bus_message *reply = NULL;
-        const char *interface = unit_interface(unit), *value;
-        int r;
-
-        if (!interface)
-                return -ENOENT;
-        r = unit_property(units, unit, interface, property, "s", &reply);
-        if (r >= 0)
-                r = sd_bus_message_read(reply, "s", &value);
-        if (r < 0)
-                return r;
-        *ret_value = g_strdup(value);
-        return 0;
-}
-
 int unit_read_cpus(sd_bus_message *message, CpuSet *ret_cpus)
 {
         const uint8_t *bytes;

@@ -2,10 +2,12 @@
 /*
  * systemd's units, for the back end of parking that may not speak D-Bus itself (act/knob.h).
  *
- * It has its own connection to the bus, so that its blocking calls never wait for clients of idled.
- * It connects when first needed, and again after the connection broke. A call takes at most
- * BUS_TIMEOUT_USEC. After a call without an answer all calls fail with -ETIMEDOUT for half a
- * minute. Without a bus, or without systemd on it, every call fails at once with -ENOTCONN.
+ * The functions of its table wait for answers, because idled reads a knob back right after it
+ * wrote it. Watching units waits for none. It has its own connection to the bus, so that its
+ * blocking calls never wait for clients of idled. It connects when first needed, and again after
+ * the connection broke. A call takes at most BUS_TIMEOUT_USEC. After a call without an answer all
+ * calls fail with -ETIMEDOUT for half a minute. Without a bus, or without systemd on it, every call
+ * fails at once with -ENOTCONN.
  */
 #ifndef IDLED_UNIT_CONTROL_H
 #define IDLED_UNIT_CONTROL_H

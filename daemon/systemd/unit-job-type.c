@@ -47,7 +47,7 @@ static bool is_start(const char *type)
         return g_str_has_suffix(type, "start");
 }
 
-static void tell(Units *units, const char *unit, UnitJob job)
+static void report(Units *units, const char *unit, UnitJob job)
 {
         if (job == UNIT_JOB_BEGINS)
                 g_hash_table_add(units->starting, g_strdup(unit));
@@ -65,9 +65,9 @@ static void settle(JobQuestion *asked, bool start)
 
         g_hash_table_steal(units->jobs, question->unit);
         if (!start)
-                tell(units, question->unit, UNIT_JOB_OTHER);
+                report(units, question->unit, UNIT_JOB_OTHER);
         else if (question->ended)
-                tell(units, question->unit, UNIT_JOB_ENDS);
+                report(units, question->unit, UNIT_JOB_ENDS);
 }
 
 /* True if the call was sent whose answer the question waits for now. */
@@ -130,7 +130,7 @@ void units_job_new(Units *units, const char *unit, const char *job)
 {
         JobQuestion *question = g_new0(JobQuestion, 1);
 
-        tell(units, unit, UNIT_JOB_BEGINS);
+        report(units, unit, UNIT_JOB_BEGINS);
         question->units = units;
         question->unit = g_strdup(unit);
         question->job = g_strdup(job);
@@ -147,7 +147,7 @@ void units_job_removed(Units *units, const char *unit, const char *job)
         if (question && g_str_equal(question->job, job))
                 question->ended = true;
         else
-                tell(units, unit, UNIT_JOB_ENDS);
+                report(units, unit, UNIT_JOB_ENDS);
 }
 
 /* The units that have a start job, as a set. */
@@ -167,7 +167,7 @@ static GHashTable *read_starts(sd_bus_message *message)
 
 /* Passes on `job` for each unit that is in `of`, but not in `without`. What is known of a job whose
  * type was asked comes with the answer. */
-static void tell_difference(Units *units, GHashTable *of, GHashTable *without, UnitJob job)
+static void report_difference(Units *units, GHashTable *of, GHashTable *without, UnitJob job)
 {
         g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
         GHashTableIter iter;
@@ -179,7 +179,7 @@ static void tell_difference(Units *units, GHashTable *of, GHashTable *without, U
                     !g_hash_table_contains(units->jobs, unit))
                         g_ptr_array_add(names, g_strdup(unit));
         for (guint i = 0; i < names->len; i++)
-                tell(units, names->pdata[i], job);
+                report(units, names->pdata[i], job);
 }
 
 static int on_jobs(sd_bus_message *message, void *userdata, sd_bus_error *error)
@@ -187,8 +187,8 @@ static int on_jobs(sd_bus_message *message, void *userdata, sd_bus_error *error)
         Units *units = userdata;
         g_autoptr(GHashTable) starts = read_starts(message);
 
-        tell_difference(units, starts, units->starting, UNIT_JOB_BEGINS);
-        tell_difference(units, units->starting, starts, UNIT_JOB_ENDS);
+        report_difference(units, starts, units->starting, UNIT_JOB_BEGINS);
+        report_difference(units, units->starting, starts, UNIT_JOB_ENDS);
         return 0;
 }
 

@@ -36,7 +36,9 @@ struct Units {
         GHashTable *starting;    /* names of units whose start was reported, but not its end */
         bool listing;            /* all units are being read */
         sd_event_source *settle; /* goes off a moment after units came */
-        GPtrArray *arrived;      /* names of these */
+        GHashTable *arrived;     /* names of these */
+        GHashTable *asked;       /* and of those that came before, of which systemd was asked */
+        sd_bus_slot *top;        /* whether they are directly below the root slice; NULL: unasked */
         UnitListener listener;
         void (*connected)(Units *units); /* unit-watch.c's, when the connection is made */
         void (*lost)(Units *units);      /* and when it is lost */
@@ -64,9 +66,6 @@ int unit_property_at(Units *units, const char *path, const char *interface, cons
 
 /* The interface that has the cgroup properties of this type of unit; NULL: not one to confine. */
 const char *unit_interface(const char *unit);
-
-/* A property of that interface, as a new string. */
-int unit_string(Units *units, const char *unit, const char *property, char **ret_value);
 
 /* Appends ("AllowedCPUs", `cpus`) to the properties of a unit. */
 int unit_append_cpus(sd_bus_message *message, const CpuSet *cpus);

@@ -5,7 +5,7 @@
  *
  * systemd announces units only to subscribers, and announces every unit that it loads. Names that
  * can have no cgroup are dropped at once. For came() the others are checked together a moment
- * later.
+ * later. The event loop never waits for an answer.
  *
  * systemd announces a job before it does anything for it (JobNew), so the job is handed on before
  * any other request, even about the kind of the job. In guests with four emulated CPUs the unit's
@@ -21,29 +21,58 @@
 
 /* A unit is announced before it has a cgroup, and seldom alone. */
 #define SETTLE_USEC (200u * 1000)
-/* With more arrivals at once than this, one of them is assumed to matter. */
-#define ARRIVED_MAX 32
 
-/* True if the unit is one that we would confine, as far as can be found out. */
-static bool is_child_of_root(Units *units, const char *unit)
+static void ask_which_are_top(Units *units);
+
+/* True if one of the units that were asked about is in the list, or if there is none: an error. */
+static bool is_any_listed(const Units *units, sd_bus_message *message)
 {
-        g_autofree char *slice = NULL;
+        const char *unit;
+        bool any = false;
 
-        if (g_str_has_suffix(unit, ".slice"))
-                return !strchr(unit, '-');
-        return unit_string(units, unit, "Slice", &slice) >= 0 && g_str_equal(slice, "-.slice");
+        if (sd_bus_message_is_method_error(message, NULL) ||
+            sd_bus_message_enter_container(message, 'v', "as") < 0 ||
+            sd_bus_message_enter_container(message, 'a', "s") < 0)
+                return true;
+        while (!any && sd_bus_message_read(message, "s", &unit) > 0)
+                any = g_hash_table_contains(units->asked, unit);
+        return any;
+}
+
+/* The listener may drop the connection. */
+static int on_top_units(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        Units *units = userdata;
+        bool any = is_any_listed(units, message);
+
+        units->top = sd_bus_slot_unref(units->top);
+        g_hash_table_remove_all(units->asked);
+        if (units->listener.came)
+                units->listener.came(any, units->listener.userdata);
+        if (sd_event_source_get_enabled(units->settle, NULL) <= 0)
+                ask_which_are_top(units);
+        return 0;
+}
+
+/* The units below the root slice are its property SliceOf, as in unit-control.c. One question at a
+ * time: units that come before its answer wait for the next one. */
+static void ask_which_are_top(Units *units)
+{
+        g_autofree char *path = NULL;
+        GHashTable *asked = units->asked;
+
+        if (units->top || g_hash_table_size(units->arrived) == 0)
+                return;
+        units->asked = units->arrived;
+        units->arrived = asked;
+        if (sd_bus_path_encode(UNITS_PATH, "-.slice", &path) < 0 ||
+            units_ask(units, path, SYSTEMD_UNIT, "SliceOf", on_top_units, units, &units->top) < 0)
+                g_hash_table_remove_all(units->asked);
 }
 
 static int on_settled(sd_event_source *source, uint64_t usec, void *userdata)
 {
-        Units *units = userdata;
-        bool interesting = units->arrived->len > ARRIVED_MAX;
-
-        for (guint i = 0; i < units->arrived->len && !interesting; i++)
-                interesting = is_child_of_root(units, g_ptr_array_index(units->arrived, i));
-        g_ptr_array_set_size(units->arrived, 0);
-        if (units->listener.came)
-                units->listener.came(interesting, units->listener.userdata);
+        ask_which_are_top(userdata);
         return 0;
 }
 
@@ -51,9 +80,8 @@ static int note_arrival(Units *units, const char *unit)
 {
         int r = 0;
 
-        if (units->arrived->len <= ARRIVED_MAX)
-                g_ptr_array_add(units->arrived, g_strdup(unit));
-        if (units->arrived->len == 1) {
+        g_hash_table_add(units->arrived, g_strdup(unit));
+        if (g_hash_table_size(units->arrived) == 1) {
                 r = sd_event_source_set_time_relative(units->settle, SETTLE_USEC);
                 if (r >= 0)
                         r = sd_event_source_set_enabled(units->settle, SD_EVENT_ONESHOT);
@@ -220,7 +248,9 @@ void units_listen_again(Units *units)
 static void forget(Units *units)
 {
         g_ptr_array_set_size(units->matches, 0);
-        g_ptr_array_set_size(units->arrived, 0);
+        units->top = sd_bus_slot_unref(units->top);
+        g_hash_table_remove_all(units->asked);
+        g_hash_table_remove_all(units->arrived);
         units_read_forget(units);
         units_jobs_forget(units);
         if (units->settle)
@@ -270,7 +300,8 @@ void units_watch_init(Units *units)
 {
         units->connected = on_connected;
         units->lost = forget;
-        units->arrived = g_ptr_array_new_with_free_func(g_free);
+        units->arrived = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        units->asked = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         units->matches = g_ptr_array_new_with_free_func(unref_slot);
         if (units->event && sd_event_add_time(units->event, &units->settle, CLOCK_MONOTONIC, 0, 0,
                                               on_settled, units) >= 0)
@@ -280,6 +311,7 @@ void units_watch_init(Units *units)
 void units_watch_done(Units *units)
 {
         sd_event_source_disable_unref(units->settle);
-        g_ptr_array_unref(units->arrived);
+        g_hash_table_unref(units->arrived);
+        g_hash_table_unref(units->asked);
         g_ptr_array_unref(units->matches);
 }

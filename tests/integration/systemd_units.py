@@ -4,6 +4,7 @@ subscribers. As measured on systemd 252: a set replaces, an empty one resets, an
 empty while nothing is limited."""
 import os
 import shutil
+import signal
 import time
 import zlib
 
@@ -200,6 +201,14 @@ def AddUnit(self, name, parent):
     add(self, name, parent)
     if self.subscribers:
         self.EmitSignal(MAIN_IFACE, 'UnitNew', 'so', [name, dbus.ObjectPath(unit_path(name))])
+
+
+@dbus.service.method(MOCK_IFACE, in_signature='ss', out_signature='')
+def AddUnitAndHang(self, name, parent):
+    """The signal is the last thing that systemd does until SIGCONT."""
+    AddUnit(self, name, parent)
+    self.connection.flush()
+    os.kill(os.getpid(), signal.SIGSTOP)
 
 
 @dbus.service.method(MOCK_IFACE, in_signature='sa{sv}', out_signature='')

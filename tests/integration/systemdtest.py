@@ -25,6 +25,21 @@ class WithSystemd:
     def mocked(self, method, *arguments):
         return self.units.get_dbus_method(method, MOCK)(*arguments)
 
+    def watch_questions(self):
+        """A list that fills with the questions about units that reach systemd, whether it answers or not."""
+        seen = []
+        monitor = self.bus.connect()
+        self.addCleanup(monitor.close)
+        monitor.add_message_filter(
+            lambda _, message: seen.append(message.get_member()) if message.get_member()
+            in ('Get', 'GetUnit') else None)
+        monitor.call_blocking('org.freedesktop.DBus', '/org/freedesktop/DBus',
+                              'org.freedesktop.DBus.Monitoring', 'BecomeMonitor', 'asu',
+                              (["type='method_call',path_namespace='/org/freedesktop/systemd1',"
+                                "interface='%s'" % interface for interface in
+                                (SYSTEMD + '.Manager', dbus.PROPERTIES_IFACE)], 0))
+        return seen
+
     def call_systemd(self, method, *arguments, **more):
         return self.units.get_dbus_method(method, SYSTEMD + '.Manager')(*arguments, **more)
 

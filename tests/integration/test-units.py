@@ -7,7 +7,7 @@ import signal
 import threading
 
 import dbus
-from idledtest import PATH, TestCase, main, wait_until
+from idledtest import MOCK, PATH, TestCase, main, wait_until
 from systemdtest import WithSystemd
 
 CONFINED = ['init.scope', 'system.slice', 'user.slice']
@@ -166,6 +166,20 @@ class Units(WithSystemd, TestCase):
         self.assertEqual(self.get('IdleMask'), '7')
         self.assertEqual(self.get('Parked'), '')
         self.systemd.send_signal(signal.SIGCONT)
+
+    def test_systemd_hangs_after_a_unit_came(self):
+        """Clients are served while idled waits, and the unit is confined once systemd answers."""
+        self.set_idle_mask('7')
+        self.wait_parked('7')
+        self.wait_subscribed()
+        seen = self.watch_questions()
+        self.units.AddUnitAndHang('top.service', '-.slice', dbus_interface=MOCK,
+                                  reply_handler=lambda: None, error_handler=lambda _: None)
+        # One about its CPUs, and one about its place.
+        wait_until(lambda: seen[1:], 'questions about the unit')
+        self.assertEqual(self.get('IdleMask'), '7')
+        self.systemd.send_signal(signal.SIGCONT)
+        wait_until(lambda: self.history('top.service') == ['7f'], 'top.service confined')
 
     def test_systemd_hangs_at_the_end(self):
         for number in range(8):

@@ -110,6 +110,20 @@ class Windows(lab.IdledTest):
         self.assertIn("StartWindow", self.guest.read("idlectl why --history"))
         self.wait_parked()
 
+    def test_slow_start(self):
+        """Its window opens also if idled starts later."""
+        self.start()
+        self.wait_parked()
+        self.guest.run(f"systemd-run -q --no-block --unit={UNIT} -p ExecStartPre='/bin/sleep 1h' true")
+        self.addCleanup(self.guest.run, f"systemctl stop {UNIT}", check=False)
+        starts = f"window[^.]*: {UNIT}.service starts"
+        self.wait_for("its start", lambda: re.search(starts, self.explained()))
+        self.guest.run("systemctl restart idled")
+        self.wait_for("its start, from the list of jobs", lambda: re.search(starts, self.explained()))
+        self.assertEqual(self.string("Parked"), "")
+        self.guest.run(f"systemctl stop {UNIT}")
+        self.wait_parked()
+
     def test_a_unit_that_is_loaded(self):
         """One of its CPUs stays active, whether or not it runs."""
         self.write(f"/etc/systemd/system/{UNIT}.service", "[Service]\nExecStart=sleep infinity\n"
