@@ -229,14 +229,14 @@ static const Verb verbs[] = {
           .ask = advise_ask,
           .show = advise_show },
         { .name = "record",
-          .arguments = "FILE [-- COMMAND...] | --idle FILE [-- COMMAND...]",
+          .arguments = "FILE [-- COMMAND...] | --idle FILE [-- COMMAND...] | --daemon",
           .summary = "Record what the machine and idled do",
           .help = "Every second (--interval), samples load, idle states, frequencies, power, and\n"
                   "the plan, holds and transitions of idled: until interrupted, for --seconds, or\n"
                   "while COMMAND runs. With --max-size or --max-age it continues an existing "
                   "FILE.\n"
                   "--idle writes every idle period of every CPU as CSV, for 10 s, and requires\n"
-                  "root.\n"
+                  "root. --daemon makes idled itself record, as root.\n"
                   "  idlectl record a.rec --seconds 60 -- make -j8",
           .options = { interval_option, sleeps_seconds_option, record_options },
           .check = record_check,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * idlectl record: samples of everything into a file, or with --idle every idle period.
+ * idlectl record: samples of everything into a file, or with --idle every idle period; or with
+ * --daemon idled itself does so, as the configuration's section [Recording] then says.
  */
 #include "record.h"
 
@@ -9,8 +10,11 @@
 
 #include "base/number.h"
 #include "model/snapshot.h"
+#include "facts.h"
+#include "save.h"
 
 #define AGE_LEAST_USEC (60u * 1000 * 1000)
+#define MEGABYTE       (1u << 20)
 
 static RecordAsks asked;
 
@@ -81,11 +85,19 @@ static int take_sleeps(Ctl *ctl, const char *text)
         return EXIT_FINE;
 }
 
+static int take_daemon(Ctl *ctl, const char *text)
+{
+        asked.daemon = true;
+        return EXIT_FINE;
+}
+
 const VerbOption record_options[] = {
         { "append", NULL, "continue FILE if it exists", take_append },
         { "max-size", "SIZE", "keep the newest samples only: at most SIZE, such as 10M",
           take_max_size },
         { "max-age", "TIME", "keep the samples of the last TIME only, such as 24h", take_max_age },
+        { "daemon", NULL, "idled keeps a ring in /var/lib/idled/idled.rec from now on",
+          take_daemon },
         { "sleeps", NULL, "record what ends sleeps, and their lengths", take_sleeps },
         { "idle", "FILE", "write every idle period to FILE instead; - is standard output",
           take_idle },
@@ -95,10 +107,24 @@ const VerbOption record_options[] = {
         { 0 },
 };
 
+static int check_daemon(const Ctl *ctl, const Verb *verb)
+{
+        if (ctl->n_args > 0 || ctl->sleeps.file || asked.append || asked.sleeps ||
+            ctl->sleeps.exits || ctl->sleeps.causes || ctl->sleeps.usec > 0)
+                return complain_usage(verb, "--daemon: expected only --interval, --max-age and "
+                                            "--max-size with it");
+        if (asked.limits.max_bytes % MEGABYTE)
+                return complain_usage(verb, "--max-size: expected whole megabytes with --daemon, "
+                                            "such as 10M");
+        return EXIT_FINE;
+}
+
 int record_check(const Ctl *ctl, const Verb *verb)
 {
         bool ring = asked.limits.max_bytes || asked.limits.max_age_usec;
 
+        if (asked.daemon)
+                return check_daemon(ctl, verb);
         if (ctl->sleeps.file && (ring || asked.append || asked.sleeps || ctl->interval_usec))
                 return complain_usage(verb, "--idle: expected none of --append, --interval, "
                                             "--max-age, --max-size and --sleeps with it");
@@ -110,12 +136,53 @@ int record_check(const Ctl *ctl, const Verb *verb)
                 return complain_usage(verb, "--interval: expected a duration from %dms to 1h",
                                       READING_USEC / 1000);
         if (!ctl->sleeps.file && ctl->n_args == 0)
-                return complain_usage(verb, "record: expected FILE, or --idle FILE");
+                return complain_usage(verb, "record: expected FILE, --idle FILE or --daemon");
         return EXIT_FINE;
+}
+
+/* Writes the options into the configuration, which idled then loads. */
+static json_object *daemon_ask(Ctl *ctl, int *ret_status)
+{
+        g_autofree char *interval = duration_format(ctl->interval_usec);
+        g_autofree char *age = duration_format(asked.limits.max_age_usec), *path = NULL;
+        g_autofree char *size = g_strdup_printf("%" G_GUINT64_FORMAT,
+                                                asked.limits.max_bytes / MEGABYTE);
+        SavedValue values[4] = { { "Enabled", "yes" } };
+        json_object *answer;
+        guint n = 1;
+
+        if (ctl->interval_usec)
+                values[n++] = (SavedValue){ "Interval", interval };
+        if (asked.limits.max_age_usec)
+                values[n++] = (SavedValue){ "MaxAge", age };
+        if (asked.limits.max_bytes)
+                values[n++] = (SavedValue){ "MaxMegabytes", size };
+        *ret_status = settings_save(ctl, "Recording", values, n, &path);
+        if (*ret_status != EXIT_FINE)
+                return NULL;
+        answer = answer_new(ctl);
+        json_put_text(answer, "file", "/var/lib/idled/idled.rec");
+        json_put_text(answer, "saved_in", path);
+        json_put(answer, "hidden", settings_hidden(ctl, "Recording", values, n, path));
+        return answer;
+}
+
+static void daemon_show(const Ctl *ctl, json_object *answer)
+{
+        json_object *hidden = json_get(answer, "hidden");
+
+        answer_show_daemon(ctl, answer);
+        screen_line(&ctl->screen, STYLE_GOOD, "idled keeps a recording in %s; saved in %s",
+                    json_text(answer, "file"), json_text(answer, "saved_in"));
+        for (size_t i = 0; i < json_length(hidden); i++)
+                screen_line(&ctl->screen, STYLE_WARN, "%s, which is stronger",
+                            json_element_text(hidden, i));
 }
 
 json_object *record_ask(Ctl *ctl, int *ret_status)
 {
+        if (asked.daemon)
+                return daemon_ask(ctl, ret_status);
         if (ctl->sleeps.file)
                 return record_idle_ask(ctl, ret_status);
         asked.file = ctl->args[0];
@@ -124,7 +191,9 @@ json_object *record_ask(Ctl *ctl, int *ret_status)
 
 void record_show(const Ctl *ctl, json_object *answer)
 {
-        if (ctl->sleeps.file)
+        if (asked.daemon)
+                daemon_show(ctl, answer);
+        else if (ctl->sleeps.file)
                 record_idle_show(ctl, answer);
         else
                 record_file_show(ctl, answer);

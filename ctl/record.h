@@ -18,6 +18,7 @@ typedef struct RecordAsks {
         const char *file;
         RecordingLimits limits;
         bool append, sleeps;
+        bool daemon; /* idled itself keeps a ring, from now on */
 } RecordAsks;
 
 /* The recording of idle periods: --idle FILE. */

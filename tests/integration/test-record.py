@@ -235,6 +235,40 @@ class Ring(Recorded):
         self.call('SetOption', 'Recording', 'Enabled', 'no')
         wait_until(lambda: len(self.events(self.file, 'end')) == 2, 'another end')
 
+    def on_request(self, *arguments):
+        """idlectl record --daemon: exit status and standard error."""
+        done = self.idlectl('record', '--daemon', '--root', self.root, '--config-dir', self.config,
+                            '--vendor-dir', '/nonexistent', '--policy-dir', os.environ['IDLED_POLICIES'],
+                            *arguments)
+        return done.returncode, done.stderr
+
+    def options(self):
+        """Values of [Recording], and whether all come from files."""
+        rows = [row for row in self.call('GetSettings') if row['section'] == 'Recording']
+        self.assertFalse(any(row['runtime'] for row in rows))
+        return [str(row['value']) for row in rows]
+
+    def test_on_request(self):
+        """idlectl record --daemon: now, and after the next start."""
+        self.write_config('idled.conf', '[Daemon]\nPolicies=userspace\n')
+        self.start('--dry-run')
+        before = self.options()
+        for status, arguments in ((2, ('x.rec',)), (2, ('--append',)), (2, ('--seconds', '3')),
+                                  (2, ('--idle', 'x')), (2, ('--max-size', '1500K')),
+                                  (1, ('--interval', '100ms'))):
+            with self.subTest(arguments):
+                found, says = self.on_request(*arguments)
+                self.assertEqual(found, status, says)
+                self.assertIn(arguments[0] if status == 2 and arguments[0] == '--max-size' else
+                              '--daemon' if status == 2 else 'Interval', says)
+                self.assertEqual(self.options(), before)
+        self.assertEqual(self.on_request('--interval', '2s', '--max-age', '48h', '--max-size', '8M'), (0, ''))
+        self.assertEqual(self.options(), ['yes', '2s', '48h', '8'])
+        self.daemon.stop()
+        self.assertEqual(len(self.events(self.file, 'end')), 1)
+        self.start('--dry-run')
+        self.assertEqual(self.options()[0], 'yes')
+
     def test_off(self):
         self.write_config('idled.conf', '[Daemon]\nPolicies=userspace\n')
         self.start('--dry-run')
