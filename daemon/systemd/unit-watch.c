@@ -9,7 +9,7 @@
  *
  * systemd announces a job before it does anything for it (JobNew), so the job is handed on before
  * any other request, even about the kind of the job. In guests with four emulated CPUs the unit's
- * process sets its affinity 19 to 45 ms after idled gets the signal with systemd 252 on Linux 6.1,
+ * process sets its affinity 17 to 45 ms after idled gets the signal with systemd 252 on Linux 6.1,
  * and 90 to 127 ms with 257 on 6.12, whose executor starts first. idled unparks within 9 ms
  * (tests/bench/vm-starts). This order is not guaranteed, so CPUs that only a loaded unit names are
  * never parked (model/unit-cpus.h).
