@@ -22,6 +22,7 @@
 #include "client.h"
 #include "doctor-cost.h"
 #include "facts.h"
+#include "left.h"
 #include "sense/sensor.h"
 #include "sense/topology-read.h"
 #include "systemd/power-daemons.h"
@@ -603,6 +604,17 @@ static void check_capabilities(Doctor *doctor)
 }
 
 /* What the running daemon reports. */
+/* What an instance that was killed left; without a daemon nothing restores it. */
+static void check_left(Doctor *doctor)
+{
+        int count = left_count(doctor->ctl);
+
+        if (count > 0)
+                add(doctor, true, "knobs left changed", left_text(count),
+                    "CPUs may stay parked, and limits in effect; idlectl verify lists the knobs",
+                    "sudo idled --restore");
+}
+
 static void check_daemon(Doctor *doctor)
 {
         json_object *manager = client_manager(doctor->ctl->client), *row;
@@ -632,7 +644,7 @@ json_object *doctor_ask(Ctl *ctl, int *ret_status)
         static void (*const checks[])(Doctor * doctor) = {
                 check_hypervisor,   check_command_line, check_driver,    check_states,
                 check_limits,       check_processes,    check_sched_ext, check_kernel,
-                check_capabilities, check_daemon,
+                check_capabilities, check_daemon,       check_left,
         };
         Doctor doctor = { .ctl = ctl, .root = ctl->root, .findings = json_object_new_array() };
         g_autoptr(DoctorCost) cost = NULL;

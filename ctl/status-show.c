@@ -8,6 +8,7 @@
 #include "control.h"
 #include "cpus.h"
 #include "facts.h"
+#include "left.h"
 #include "model/measured.h"
 
 #define LABEL_WIDTH 12
@@ -223,6 +224,16 @@ static void show_cost(const Screen *screen, json_object *daemon)
 
 void status_show(const Ctl *ctl, json_object *answer)
 {
+static void show_left(const Screen *screen, int count)
+{
+        g_autofree char *left = left_text(count);
+        g_autofree char *text = g_strdup_printf("%s; \"idled --restore\" restores %s", left,
+                                                count == 1 ? "it" : "them");
+
+        if (count > 0)
+                screen_sentence(screen, STYLE_BAD, text);
+}
+
         const Screen *screen = &ctl->screen;
         json_object *daemon = json_get(answer, "daemon"), *row;
         json_object *degraded = json_get(answer, "degraded"),
@@ -231,6 +242,7 @@ void status_show(const Ctl *ctl, json_object *answer)
         answer_show_daemon(ctl, answer);
         if (daemon)
                 show_daemon(screen, daemon);
+        show_left(screen, (int)json_int(answer, "to_restore", 0));
         show_cpus(screen, json_get(answer, "cpus"));
         show_measured(screen, answer);
         show_energy(screen, json_get(answer, "energy"));
