@@ -583,7 +583,8 @@ static void check_capabilities(Doctor *doctor)
                 const char *name, *cost;
         } needed[] = {
                 { 12, "CAP_NET_ADMIN", "fork events are not available" },
-                { 24, "CAP_SYS_RESOURCE", "new load is noticed within 2 s instead of 50 ms" },
+                { 24, "CAP_SYS_RESOURCE",
+                  "load of existing tasks is noticed within 2 s; with it, within 60 ms" },
                 { 38, "CAP_PERFMON", "what ends sleeps cannot be recorded by BPF" },
                 { 39, "CAP_BPF", "what ends sleeps cannot be recorded by BPF" },
         };
@@ -603,7 +604,6 @@ static void check_capabilities(Doctor *doctor)
                             "run idled outside of this container, or give it the capability");
 }
 
-/* What the running daemon reports. */
 /* What an instance that was killed left; without a daemon nothing restores it. */
 static void check_left(Doctor *doctor)
 {
@@ -615,6 +615,7 @@ static void check_left(Doctor *doctor)
                     "sudo idled --restore");
 }
 
+/* What the running daemon reports. */
 static void check_daemon(Doctor *doctor)
 {
         json_object *manager = client_manager(doctor->ctl->client), *row;
