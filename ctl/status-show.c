@@ -100,8 +100,10 @@ static void show_cpus(const Screen *screen, json_object *cpus)
         if (json_get(cpus, "nothing_parked_because"))
                 line(screen, STYLE_PLAIN, "Parked", "none: %s",
                      json_text(cpus, "nothing_parked_because"));
+        else if (g_str_equal(set_text(cpus, "parked"), set_text(cpus, "idle_mask")))
+                line(screen, STYLE_GOOD, "Parked", "%s", set_text(cpus, "parked"));
         else
-                line(screen, STYLE_GOOD, "Parked", "%s (idle mask: %s)", set_text(cpus, "parked"),
+                line(screen, STYLE_WARN, "Parked", "%s (decided: %s)", set_text(cpus, "parked"),
                      set_text(cpus, "idle_mask"));
         line(screen, STYLE_PLAIN, "Cores", "%d wanted, %d active of %d",
              (int)json_int(cpus, "wanted_cores", 0), (int)json_int(cpus, "active_cores", 0),
@@ -222,8 +224,6 @@ static void show_cost(const Screen *screen, json_object *daemon)
              json_number(daemon, "cpu_usec", 0) / 1e3, wakeups, ticks, period);
 }
 
-void status_show(const Ctl *ctl, json_object *answer)
-{
 static void show_left(const Screen *screen, int count)
 {
         g_autofree char *left = left_text(count);
@@ -234,15 +234,17 @@ static void show_left(const Screen *screen, int count)
                 screen_sentence(screen, STYLE_BAD, text);
 }
 
+void status_show(const Ctl *ctl, json_object *answer)
+{
         const Screen *screen = &ctl->screen;
         json_object *daemon = json_get(answer, "daemon"), *row;
         json_object *degraded = json_get(answer, "degraded"),
                     *missing = json_get(answer, "missing");
 
         answer_show_daemon(ctl, answer);
+        show_left(screen, (int)json_int(answer, "to_restore", 0));
         if (daemon)
                 show_daemon(screen, daemon);
-        show_left(screen, (int)json_int(answer, "to_restore", 0));
         show_cpus(screen, json_get(answer, "cpus"));
         show_measured(screen, answer);
         show_energy(screen, json_get(answer, "energy"));
