@@ -12,7 +12,8 @@ const LedgerBackend *ledger_backend(const char *directory, char **ret_error)
 {
         static const LedgerBackend *loaded;
         const char *elsewhere = secure_getenv("IDLED_LEDGER_DIR");
-        g_autofree char *path = g_build_filename(elsewhere ?: directory, "ledger.so", NULL);
+        g_autofree char *path = g_build_filename(elsewhere && *elsewhere ? elsewhere : directory,
+                                                 "ledger.so", NULL);
         const LedgerBackend *backend = NULL;
         GModule *module;
 
@@ -20,7 +21,9 @@ const LedgerBackend *ledger_backend(const char *directory, char **ret_error)
                 return loaded;
         if (!g_file_test(path, G_FILE_TEST_EXISTS)) {
                 *ret_error = g_strdup_printf("%s is not installed: idled was built without BPF "
-                                             "(-Dbpf=enabled), or its package is missing",
+                                             "(-Dbpf=enabled), or its package is missing; "
+                                             "IDLED_LEDGER_DIR names another directory, such as "
+                                             "bpf in a build directory",
                                              path);
                 return NULL;
         }

@@ -22,6 +22,7 @@
 #include "client.h"
 #include "doctor-cost.h"
 #include "facts.h"
+#include "left.h"
 #include "sense/sensor.h"
 #include "sense/topology-read.h"
 #include "systemd/power-daemons.h"
@@ -582,7 +583,8 @@ static void check_capabilities(Doctor *doctor)
                 const char *name, *cost;
         } needed[] = {
                 { 12, "CAP_NET_ADMIN", "fork events are not available" },
-                { 24, "CAP_SYS_RESOURCE", "new load is noticed within 2 s instead of 50 ms" },
+                { 24, "CAP_SYS_RESOURCE",
+                  "load of existing tasks is noticed within 2 s; with it, within 60 ms" },
                 { 38, "CAP_PERFMON", "what ends sleeps cannot be recorded by BPF" },
                 { 39, "CAP_BPF", "what ends sleeps cannot be recorded by BPF" },
         };
@@ -600,6 +602,17 @@ static void check_capabilities(Doctor *doctor)
                             g_strdup_printf("no process here may have %s", needed[i].name),
                             needed[i].cost,
                             "run idled outside of this container, or give it the capability");
+}
+
+/* What an instance that was killed left; without a daemon nothing restores it. */
+static void check_left(Doctor *doctor)
+{
+        int count = left_count(doctor->ctl);
+
+        if (count > 0)
+                add(doctor, true, "knobs left changed", left_text(count),
+                    "CPUs may stay parked, and limits in effect; idlectl verify lists the knobs",
+                    "sudo idled --restore");
 }
 
 /* What the running daemon reports. */
@@ -632,7 +645,7 @@ json_object *doctor_ask(Ctl *ctl, int *ret_status)
         static void (*const checks[])(Doctor * doctor) = {
                 check_hypervisor,   check_command_line, check_driver,    check_states,
                 check_limits,       check_processes,    check_sched_ext, check_kernel,
-                check_capabilities, check_daemon,
+                check_capabilities, check_daemon,       check_left,
         };
         Doctor doctor = { .ctl = ctl, .root = ctl->root, .findings = json_object_new_array() };
         g_autoptr(DoctorCost) cost = NULL;

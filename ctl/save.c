@@ -191,6 +191,26 @@ static int activate(Ctl *ctl, const char *section, const SavedValue *values, gui
         return EXIT_FINE;
 }
 
+/* EXIT_FAILED, after a message, if the daemon reads none of the directories that would be changed.
+ */
+static int check_directories(const Ctl *ctl, const OfflinePaths *offline)
+{
+        json_object *files = json_get(client_manager(ctl->client), "ConfigFiles");
+
+        if (ctl->config_dir || ctl->vendor_dir || json_length(files) == 0)
+                return EXIT_FINE;
+        for (size_t i = 0; i < json_length(files); i++) {
+                const char *file = json_element_text(files, i);
+
+                if (g_str_has_prefix(file, offline->admin) ||
+                    g_str_has_prefix(file, offline->vendor))
+                        return EXIT_FINE;
+        }
+        return complain("set --save: the running idled reads none of its files from %s or %s, but "
+                        "%s; name its directories with --config-dir, --vendor-dir and --policy-dir",
+                        offline->admin, offline->vendor, json_element_text(files, 0));
+}
+
 int settings_save(Ctl *ctl, const char *section, const SavedValue *values, guint n, char **ret_path)
 {
         g_auto(OfflinePaths) offline = { .top = -1 };
@@ -201,6 +221,8 @@ int settings_save(Ctl *ctl, const char *section, const SavedValue *values, guint
         int status;
 
         offline_paths_init(&offline, ctl, NULL);
+        if (check_directories(ctl, &offline) != EXIT_FINE)
+                return EXIT_FAILED;
         if (config_load(&offline.paths, errors, &config) < 0)
                 return complain_errors(errors);
         found = find_section(config, section);

@@ -8,6 +8,7 @@
 #include "control.h"
 #include "cpus.h"
 #include "facts.h"
+#include "left.h"
 #include "model/measured.h"
 
 #define LABEL_WIDTH 12
@@ -99,8 +100,10 @@ static void show_cpus(const Screen *screen, json_object *cpus)
         if (json_get(cpus, "nothing_parked_because"))
                 line(screen, STYLE_PLAIN, "Parked", "none: %s",
                      json_text(cpus, "nothing_parked_because"));
+        else if (g_str_equal(set_text(cpus, "parked"), set_text(cpus, "idle_mask")))
+                line(screen, STYLE_GOOD, "Parked", "%s", set_text(cpus, "parked"));
         else
-                line(screen, STYLE_GOOD, "Parked", "%s (idle mask: %s)", set_text(cpus, "parked"),
+                line(screen, STYLE_WARN, "Parked", "%s (decided: %s)", set_text(cpus, "parked"),
                      set_text(cpus, "idle_mask"));
         line(screen, STYLE_PLAIN, "Cores", "%d wanted, %d active of %d",
              (int)json_int(cpus, "wanted_cores", 0), (int)json_int(cpus, "active_cores", 0),
@@ -221,6 +224,16 @@ static void show_cost(const Screen *screen, json_object *daemon)
              json_number(daemon, "cpu_usec", 0) / 1e3, wakeups, ticks, period);
 }
 
+static void show_left(const Screen *screen, int count)
+{
+        g_autofree char *left = left_text(count);
+        g_autofree char *text = g_strdup_printf("%s; \"idled --restore\" restores %s", left,
+                                                count == 1 ? "it" : "them");
+
+        if (count > 0)
+                screen_sentence(screen, STYLE_BAD, text);
+}
+
 void status_show(const Ctl *ctl, json_object *answer)
 {
         const Screen *screen = &ctl->screen;
@@ -229,6 +242,7 @@ void status_show(const Ctl *ctl, json_object *answer)
                     *missing = json_get(answer, "missing");
 
         answer_show_daemon(ctl, answer);
+        show_left(screen, (int)json_int(answer, "to_restore", 0));
         if (daemon)
                 show_daemon(screen, daemon);
         show_cpus(screen, json_get(answer, "cpus"));

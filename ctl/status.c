@@ -10,6 +10,7 @@
 #include "cpus.h"
 #include "explained.h"
 #include "facts.h"
+#include "left.h"
 #include "model/measured.h"
 
 #define JSON_DECIMALS 2
@@ -159,6 +160,7 @@ json_object *status_ask(Ctl *ctl, int *ret_status)
         static const char *const missing[] = { "what", "why", NULL };
         g_autoptr(json_object) facts = facts_get(ctl), cpus = NULL;
         json_object *manager = json_get(facts, "Manager"), *answer;
+        int left = left_count(ctl);
 
         if (!facts) {
                 *ret_status = EXIT_FAILED;
@@ -167,6 +169,7 @@ json_object *status_ask(Ctl *ctl, int *ret_status)
         answer = answer_new(ctl);
         if (json_get(answer, "daemon"))
                 describe_daemon(json_get(answer, "daemon"), manager);
+        json_put(answer, "to_restore", left < 0 ? NULL : json_object_new_int(left));
         cpus = cpus_describe(facts);
         json_put(answer, "cpus", describe_cpus(manager));
         put_nothing_parked(ctl, json_get(answer, "cpus"));

@@ -154,6 +154,12 @@ static int print_cell(const Table *table, const Screen *screen, guint number, co
         return text_columns(padded);
 }
 
+/* A number that is cut is a wrong one. */
+static bool is_left_out(const Column *column, int room)
+{
+        return column->right && column->width > room;
+}
+
 static void print_row(const Table *table, const Screen *screen, const Cell *cells)
 {
         guint n = table->columns->len;
@@ -163,8 +169,14 @@ static void print_row(const Table *table, const Screen *screen, const Cell *cell
         while (n > 1 && !*cells[n - 1].text)
                 n--;
         for (guint i = 0; i < n; i++) {
-                if (g_array_index(table->columns, Column, i).hidden)
+                const Column *column = &g_array_index(table->columns, Column, i);
+
+                if (column->hidden)
                         continue;
+                if (is_left_out(column, room)) {
+                        screen_print(screen, STYLE_DIM, screen->unicode ? "…" : ">");
+                        break;
+                }
                 if (table->wrap_last && i == table->columns->len - 1 && screen->width &&
                     room >= WRAP_COLUMNS) {
                         screen_wrapped(screen, cells[i].style, screen->width - room, cells[i].text);

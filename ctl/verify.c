@@ -3,13 +3,9 @@
  * idlectl verify: is every knob as idled left it? Without the daemon: is anything left that it
  * changed and did not restore?
  */
-#include <errno.h>
-#include <fcntl.h>
-
-#include "act/knob/undo-load.h"
-#include "base/file.h"
 #include "client.h"
 #include "facts.h"
+#include "left.h"
 
 static json_object *describe_problems(json_object *found)
 {
@@ -72,29 +68,6 @@ static json_object *describe_record(const UndoEntries *entries)
         return answer;
 }
 
-/* Reads the record that a daemon left without changing it. 0 if there is none. */
-static int read_record(const Ctl *ctl, UndoEntries *entries, int *ret_skipped)
-{
-        const char *root = ctl->root_path ? ctl->root_path : "/";
-        g_autofree char *usual = g_build_filename(root, RUN_DIR, NULL);
-        g_autofree char *boot_id = undo_boot_id(ctl->root);
-        g_autofree char *header = g_strconcat(UNDO_MAGIC, boot_id, NULL);
-        _fd_ int run = root_open(ctl->run_path ? ctl->run_path : usual), fd = -1;
-        UndoLoad load = { 0 };
-        int r;
-
-        if (run < 0)
-                return run == -ENOENT ? 0 : run;
-        fd = openat(run, "undo", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-        if (fd < 0)
-                return errno == ENOENT ? 0 : -errno;
-        r = undo_load(fd, header, entries, &load);
-        if (r < 0)
-                return r;
-        *ret_skipped = load.other ? 0 : load.skipped;
-        return 0;
-}
-
 /* What there is to say without the daemon; NULL after a message. */
 static json_object *ask_record(Ctl *ctl)
 {
@@ -103,7 +76,7 @@ static json_object *ask_record(Ctl *ctl)
         int skipped = 0, r;
 
         undo_entries_init(&entries);
-        r = read_record(ctl, &entries, &skipped);
+        r = left_read(ctl, &entries, &skipped);
         if (r >= 0) {
                 answer = answer_new(ctl);
                 json_put_bool(answer, "fine", entries.list.length == 0 && skipped == 0);

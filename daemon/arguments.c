@@ -17,7 +17,7 @@ static const char help_text[] =
         "  --dry-run            decide and publish, but change nothing\n"
         "  --once               decide once, print the decision and why, restore everything, exit\n"
         "  --check              read the configuration, print its errors, exit\n"
-        "  --restore            restore what an instance that died left changed, exit\n"
+        "  --restore            restore what idled changed before it died, exit\n"
         "  --root DIR           the machine is below DIR instead of /\n"
         "  --run DIR            keep the record of changes in DIR (/run/idled)\n"
         "  --state DIR          keep the chosen profile in DIR (/var/lib/idled)\n"

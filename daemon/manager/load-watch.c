@@ -239,7 +239,9 @@ uint64_t load_watch_follow(LoadWatch *watch, bool wanted, bool parked, const Sna
                 return UINT64_MAX;
         watch->trigger_error = r;
         watch->calls->missing(watch->userdata);
-        log_info("PSI triggers are not available (%s): using fork events instead", g_strerror(-r));
+        log_info("The kernel refuses a PSI trigger with a window of 0.5 s (%s): using fork events "
+                 "for new tasks; load of existing tasks is detected within 2 s",
+                 g_strerror(-r));
         return watch_by_forks(watch);
 }
 

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/setting-value.h"
 #include "manager/manager-parts.h"
+#include "model/measured.h"
 
 void manager_close_actuators(Manager *manager)
 {
@@ -46,7 +47,7 @@ void manager_open_actuators(Manager *manager)
                         log_info("%s: Backend=none switches it off", a.actuator->name);
                 else if (!a.state)
                         log_info("%s: not available here: %s", a.actuator->name,
-                                 g_strerror(-a.error));
+                                 missing_reason(a.error));
                 g_array_append_val(manager->actuators, a);
         }
 }

@@ -140,8 +140,8 @@ int manager_recover(Knobs *knobs, const char *run_path)
         if (unknown > 0)
                 reported = report_unknown(unknown);
         if (n > 0)
-                log_notice("Restoring %d %s that an instance that died left changed", n,
-                           n == 1 ? "knob was" : "knobs were");
+                log_notice("Restoring %d %s that idled had changed before it died", n,
+                           n == 1 ? "knob" : "knobs");
         r = knobs_restore(knobs, manager_report_restored, NULL);
         return r < 0 ? r : reported;
 }

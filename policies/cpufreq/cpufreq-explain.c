@@ -8,6 +8,8 @@
 
 #include "cpufreq/cpufreq-parts.h"
 
+#define NO_CPUFREQ "this machine has no cpufreq"
+
 typedef struct Text {
         char *at, *end; /* there is always room for the last 0 */
 } Text;
@@ -148,6 +150,22 @@ static const FreqPolicy *policy_of(const PolicyInput *input, int cpu)
         return NULL;
 }
 
+/* Without cpufreq every item that some option sets has the same reason. */
+static int explain_none(const CpufreqOptions *options, Reason *ret_reasons)
+{
+        int n = 0;
+
+        for (int i = 0; i < ITEMS; i++)
+                for (int when = 0; when < CASES; when++) {
+                        if (!request_has(&options->requests[when], (Item)i))
+                                continue;
+                        ret_reasons[n++] = (Reason){ .because = NO_CPUFREQ,
+                                                     .option = cpufreq_key((Item)i, (Case)when) };
+                        break;
+                }
+        return n;
+}
+
 int cpufreq_explain(const void *state, const PolicyInput *input, int cpu, Reason *ret_reasons)
 {
         const Cpufreq *self = state;
@@ -155,6 +173,8 @@ int cpufreq_explain(const void *state, const PolicyInput *input, int cpu, Reason
         Choices choices;
         int n = 0;
 
+        if (input->n_frequency == 0)
+                return explain_none(input->options, ret_reasons);
         if (!policy || policy->number < 0 || policy->number >= CPUSET_MAX)
                 return 0;
         choices = choose(input->options, policy, self->on_battery,
@@ -238,8 +258,6 @@ int cpufreq_unmet(const void *data, const PolicyInput *machine, Unmet *ret_unmet
         const CpufreqOptions *options = data;
         int n = 0;
 
-        if (machine->n_frequency == 0)
-                return 0;
         for (int i = 0; i < CASES * ITEMS && n < max; i++) {
                 Item item = (Item)(i % ITEMS);
                 Case when = (Case)(i / ITEMS);
@@ -256,7 +274,9 @@ int cpufreq_unmet(const void *data, const PolicyInput *machine, Unmet *ret_unmet
                 found = survey(options, machine, item, when);
                 unmet->key = cpufreq_key(item, when);
                 *unmet->text = '\0';
-                if (!found.met)
+                if (machine->n_frequency == 0)
+                        add(&text, "has no effect: " NO_CPUFREQ);
+                else if (!found.met)
                         explain_unmet(&text, item, &machine->frequency[0]);
                 else if (!*speed || !explain_beyond(&text, speed, &found))
                         continue;

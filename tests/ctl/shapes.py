@@ -42,6 +42,7 @@ SHAPES = {
             config_files=[str], transitions=int, transitions_last_minute=int, ticks=int,
             cpu_usec=int, wakeups=int, next_tick_usec=optional(int))),
         "daemon_error": optional(str),
+        "to_restore": optional(int),
         "cpus": {"online": str, "isolated": str, "parked": optional(str),
                  "allowed": optional(str), "idle_mask": optional(str), "cores": int,
                  "wanted_cores": optional(int), "active_cores": optional(int),

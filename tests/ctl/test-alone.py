@@ -3,6 +3,7 @@
 """idlectl without a daemon: it reads sysfs and files, and says that idled does not run."""
 import json
 import os
+import re
 import unittest
 from pathlib import Path
 
@@ -101,6 +102,18 @@ class Machine(TestCase):
         self.assertEqual({row["state"] for row in rows}, {"active"})
         self.assertEqual([s["name"] for s in rows[7]["states"]], ["POLL", "C1E", "C6S"])
         self.assertEqual(rows[7]["states"][2]["exit_latency_us"], 270)
+
+    def test_cpus_on_a_narrow_terminal(self):
+        """A column of numbers is there or left out, and no cut number looks like one."""
+        whole = self.run_ctl("cpus", "--root", self.root, "--interval", "10ms").stdout
+        titles = whole.splitlines()[1].split()
+        for width in range(50, 130, 3):
+            lines = self.run_terminal("cpus", "--no-colour", "--root", self.root, "--interval",
+                                      "10ms", width=width).splitlines()
+            table = lines[next(i for i, line in enumerate(lines) if line.startswith("CPU")):]
+            self.assertLessEqual(max(map(len, table)), width)
+            self.assertEqual(re.findall(r"[^\s…]…", "\n".join(table)), [], width)
+            self.assertLessEqual(set(table[0].split()), {*titles, "…"})
 
     def test_parked_by_the_daemon(self):
         """With --interval idlectl reads the machine itself, but asks idled which CPUs are parked."""

@@ -157,6 +157,25 @@ class Doctor(TestCase):
                 for step in reversed(undo):
                     step()
 
+    def test_left_after_a_kill(self):
+        """Without the daemon nothing restores what it changed."""
+        run = Path(self.directory, "run")
+        run.mkdir()
+        boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        self.write({"proc/sys/kernel/random/boot_id": boot_id})
+        (run / "undo").write_text(f"idled-undo\t1\t{boot_id}\nfound\tcgroup\t/work\t0-3\n")
+        answer = json.loads(self.doctor("--json", "--run", str(run)).stdout)
+        wrong = [f for f in answer["findings"] if f["level"] == "wrong"]
+        self.assertEqual([f["check"] for f in wrong], ["knobs left changed"])
+        self.assertIn("1 knob is", wrong[0]["found"])
+        self.assertIn("idled --restore", wrong[0]["fix"])
+        status = self.run_ctl("status", "--root", str(self.root), "--run", str(run))
+        self.assertRegex(status.stdout, "1 knob is .*idled --restore")
+        (run / "undo").unlink()
+        self.assertEqual(self.doctor("--run", str(run)).returncode, 0)
+        self.assertNotIn("--restore", self.run_ctl("status", "--root", str(self.root), "--run",
+                                                   str(run)).stdout)
+
     @contextlib.contextmanager
     def asleep(self, state):
         """All CPUs pass the time in this state; with None in sleeps that do not end."""

@@ -115,6 +115,7 @@ class BadDays(unittest.TestCase):
         result = run("sleeps", "--seconds", "0.1")
         self.assertEqual(result.returncode, 0)
         self.assertIn("/nonexistent/ledger.so is not installed", result.stdout)
+        self.assertIn("IDLED_LEDGER_DIR", result.stdout)
         result = run("record", "--idle", "/dev/null", "--seconds", "0.1")
         self.assertEqual(result.returncode, 1)
         self.assertIn("/nonexistent/ledger.so is not installed", result.stderr)

@@ -3,6 +3,7 @@
 """The command line, the signals, systemd's notifications, and a place without room or rights."""
 import os
 import re
+import shutil
 import signal
 import subprocess
 
@@ -257,6 +258,17 @@ class CheckAndDaemon(Agreement):
             r'cpufreq\.conf:3: MaxFrequency: found "20GHz", which is above the highest frequency of '
             r'this machine; \d+ MHz is in effect',
             r'cpufreq\.conf:4: MinFrequencyHigh: found "1MHz", which is below the lowest')
+
+    def test_without_cpufreq(self):
+        """Whatever is configured has no effect, and every option is named."""
+        directory = os.path.join(self.root, 'sys/devices/system/cpu/cpufreq')
+        shutil.rmtree(directory)
+        os.mkdir(directory)
+        self.write_config('idled.conf', '[Daemon]\nPolicies=cpufreq\n')
+        self.write_config('policies/cpufreq.conf', '[Policy]\nGovernor=powersave\nBoostBattery=off\n')
+        self.assert_accepted(r'cpufreq\.conf:2: Governor: .* no cpufreq',
+                             r'cpufreq\.conf:3: BoostBattery: .* no cpufreq')
+        self.assertIn('cpufreq: not available here', self.idled('--once', '--dry-run')[2])
 
     def test_every_error_of_a_file(self):
         self.write_config('idled.conf', '[Daemon]\nPolicies=ondemand\n')

@@ -230,6 +230,15 @@ class Save(Control):
         self.assertIn('userspace.conf:2', self.ctl('set', 'ondemand', 'Dwell=8s', '--save', status=1))
         self.assertEqual(self.text(self.drop_in()), text)
 
+    def test_directories_of_another(self):
+        """The daemon would not read what is saved where it does not look."""
+        self.start('--dry-run')
+        files = self.files()
+        printed = super().ctl('set', 'ondemand', 'Dwell=7s', '--save', status=1)
+        for part in os.path.join(self.config, 'idled.conf'), '--config-dir', '--policy-dir':
+            self.assertIn(part, printed)
+        self.assertEqual(self.files(), files)
+
     def test_without_daemon(self):
         text = self.ctl('set', 'ondemand', 'Dwell=7s', '--save')
         self.assertIn('idled is not running', text)

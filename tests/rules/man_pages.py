@@ -46,6 +46,19 @@ def wide(source):
             if len(line.expandtabs()) > WIDTH and " " in line.strip()]
 
 
+def backslashes(source):
+    """Backslashes that scdoc removes: of code any that is single, of text those before a letter.
+
+    scdoc takes the character after a backslash as it is, in code as well: \\n needs \\\\n."""
+    code = False
+    for number, line in enumerate(source.read_text().splitlines(), 1):
+        code ^= line == "```"
+        lost = re.search(r"\\(.?)", re.sub(r"\\\\", "", line))
+        if lost and (code or lost[1].isalnum() or not lost[1]):
+            yield f"{source.name}:{number}: scdoc removes a backslash: found {lost[0]}, " \
+                  f"expected \\{lost[0]}"
+
+
 def compare(page, what, real, documented):
     return [f"{page}: does not document {what}{o}" for o in sorted(real - documented)] + \
            [f"{page}: documents {what}{o}, which does not exist" for o in sorted(documented - real)]
@@ -101,7 +114,7 @@ def main():
     for page in built:
         problems += warnings(page)
     for source in sources:
-        problems += references(source, pages) + wide(source)
+        problems += references(source, pages) + wide(source) + [*backslashes(source)]
     problems += options(TOP / "man/idled.8.scd.in", [TOP / "daemon/arguments.c"])
     problems += options(TOP / "man/idlectl.1.scd", sorted(TOP.glob("ctl/*.c")))
     problems += verbs(TOP / "man/idlectl.1.scd", TOP / "ctl/main.c")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""tools/vm --help prints help: it installs no package, even where all are missing."""
+"""--help of the programs in tools prints help, and wrong arguments are refused: neither installs a
+package, even where all are missing."""
 
 import os
 import subprocess
@@ -9,7 +10,10 @@ from pathlib import Path
 
 from source import TOP, finish
 
-HELP = (["--help"], ["-h"], ["test", "--help"], ["run", "-h"])
+# Program, arguments, exit status.
+CASES = [("vm", ["--help"], 0), ("vm", ["-h"], 0), ("vm", ["test", "--help"], 0),
+         ("vm", ["run", "-h"], 0), ("run", ["--help"], 0), ("run", ["-h"], 0), ("run", ["foo"], 2),
+         ("check", ["--help"], 0)]
 
 
 def stub(directory, name, text):
@@ -18,20 +22,23 @@ def stub(directory, name, text):
     path.chmod(0o755)
 
 
-def check(arguments):
+def check(program, arguments, status):
     """Packages are all missing; what would install them leaves a mark and fails."""
     with tempfile.TemporaryDirectory(prefix="idled-tools-") as directory:
         mark = Path(directory) / "mark"
         stub(directory, "dpkg-query", "exit 1\n")
         stub(directory, "apt-get", f'touch "{mark}"\nexit 1\n')
-        run = subprocess.run([TOP / "tools/vm", *arguments], capture_output=True, text=True,
+        run = subprocess.run([TOP / "tools" / program, *arguments], capture_output=True, text=True,
                              timeout=60, check=False,
                              env=dict(os.environ, PATH=f"{directory}:{os.environ['PATH']}"))
-        what = "tools/vm " + " ".join(arguments)
+        what = f"tools/{program} " + " ".join(arguments)
+        text = run.stderr if status else run.stdout
         if mark.exists():
             yield f"{what}: installs packages"
-        elif run.returncode != 0 or not run.stdout.startswith("usage: "):
+        elif run.returncode != status or "usage: " not in text:
             yield f"{what}: exit status {run.returncode}: {run.stdout[:200]}{run.stderr[:200]}"
+        elif status and arguments[0] not in text:
+            yield f"{what}: does not name the argument: {text[:200]}"
 
 
-finish([problem for arguments in HELP for problem in check(arguments)], len(HELP))
+finish([problem for case in CASES for problem in check(*case)], len(CASES))

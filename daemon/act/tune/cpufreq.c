@@ -20,12 +20,24 @@
 #include "act/tune/cpufreq-knobs.h"
 #include "base/file.h"
 
+/* A kernel with cpufreq has its directory; without a driver no policy is in it. */
+static bool has_policy(int root)
+{
+        _dir_ DIR *dir = dir_open(root, TUNE_DIR "cpufreq");
+        struct dirent *entry;
+
+        while (dir && (entry = readdir(dir)))
+                if (g_str_has_prefix(entry->d_name, "policy"))
+                        return true;
+        return false;
+}
+
 static int open_cpufreq(const ActContext *context, const void *options, void **ret_state)
 {
         CpufreqState *state;
 
-        if (!tune_exists(context->root, "cpufreq"))
-                return -EOPNOTSUPP;
+        if (!has_policy(context->root))
+                return -ENOENT;
         state = g_new0(CpufreqState, 1);
         state->context = *context;
         state->options = *(const TuneOptions *)options;

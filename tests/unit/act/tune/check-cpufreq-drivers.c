@@ -258,6 +258,20 @@ START_TEST(away_and_back)
 }
 END_TEST
 
+/* The directory without any policy is that of a kernel with cpufreq on a machine without. */
+START_TEST(not_there)
+{
+        g_autofree char *bare = g_build_filename(scratch, "bare", NULL);
+        g_autofree char *dir = g_build_filename(bare, TUNE_DIR "cpufreq", NULL);
+        void *none;
+
+        ck_assert_int_eq(g_mkdir_with_parents(dir, 0755), 0);
+        _fd_ int root = root_open(bare);
+        ck_assert_int_eq(actuator_cpufreq.open(&(ActContext){ .root = root }, &options, &none),
+                         -ENOENT);
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("cpufreq-drivers");
@@ -275,6 +289,7 @@ int main(void)
         tcase_add_test(tcase, refused_again);
         tcase_add_test(tcase, there_already);
         tcase_add_test(tcase, away_and_back);
+        tcase_add_test(tcase, not_there);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
 }
