@@ -182,11 +182,24 @@ static void report_difference(Units *units, GHashTable *of, GHashTable *without,
                 report(units, names->pdata[i], job);
 }
 
+/* Their ends were missed if systemd executed itself again meanwhile. */
+static void end_questions(Units *units, GHashTable *starts)
+{
+        GHashTableIter iter;
+        gpointer unit, question;
+
+        g_hash_table_iter_init(&iter, units->jobs);
+        while (g_hash_table_iter_next(&iter, &unit, &question))
+                if (!g_hash_table_contains(starts, unit))
+                        ((JobQuestion *)question)->ended = true;
+}
+
 static int on_jobs(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
         Units *units = userdata;
         g_autoptr(GHashTable) starts = read_starts(message);
 
+        end_questions(units, starts);
         report_difference(units, starts, units->starting, UNIT_JOB_BEGINS);
         report_difference(units, units->starting, starts, UNIT_JOB_ENDS);
         return 0;

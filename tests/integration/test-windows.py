@@ -4,6 +4,7 @@
 files name CPUs, cgroups that name some, and input to terminals."""
 import os
 import re
+import signal
 
 import dbus
 from idledtest import TestCase, main, wait_until
@@ -98,6 +99,16 @@ class Windows(WithWindows):
         self.wait_parked('')
         self.mocked('EmitReloaded')
         self.assert_start_is_known()
+
+    def test_start_that_ends_while_systemd_executes_itself_again(self):
+        """idled asks for the type of the job when only the new systemd can answer."""
+        self.begin_long()
+        self.daemon.send(signal.SIGSTOP)
+        self.mocked('EmitJob', 'JobNew', 'gone.service')
+        self.kill_systemd()
+        self.start_systemd()
+        self.daemon.send(signal.SIGCONT)
+        self.wait_reason(r'active .*window.*: gone\.service has just started')
 
     def test_our_own_slice_and_mounts_open_none(self):
         parked = self.begin()
