@@ -284,6 +284,8 @@ static const sd_bus_vtable vtable[] = {
                                 bus_method_set_idle_mask, METHOD),
         SD_BUS_METHOD_WITH_ARGS("SetOption", SD_BUS_ARGS("s", section, "s", key, "s", value),
                                 SD_BUS_NO_RESULT, bus_method_set_option, METHOD),
+        SD_BUS_METHOD_WITH_ARGS("SetOptions", SD_BUS_ARGS("a(sss)", options),
+                                SD_BUS_RESULT("as", warnings), bus_method_set_options, METHOD),
         SD_BUS_METHOD_WITH_ARGS("Reload", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, bus_method_reload,
                                 METHOD),
         SD_BUS_METHOD_WITH_ARGS("GetSettings", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", settings),

@@ -120,7 +120,12 @@ typedef struct ConfigMachine {
 void config_find_warnings(const ConfigPaths *paths, const Config *config,
                           const ConfigMachine *machine, GPtrArray *warnings);
 
-/* The same, into the log. */
+/* What an option that is set at run time requests and the machine does not offer, as a new string:
+ * "KEY: found ..., which ..."; NULL: nothing. */
+char *config_runtime_unmet(const Config *config, const ConfigMachine *machine, const char *section,
+                           const char *key);
+
+/* All warnings, into the log. */
 void config_log_warnings(const ConfigPaths *paths, const Config *config,
                          const ConfigMachine *machine);
 

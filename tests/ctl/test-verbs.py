@@ -253,6 +253,16 @@ class Set(TestCase):
         result = self.run_ctl("set", "ondemand", "MaxCores=9")
         self.assertEqual(result.stdout, "ondemand MaxCores is now 9\n")
 
+    def test_warnings(self):
+        """Accepted, but not offered by the machine."""
+        result = self.run_ctl("set", "ondemand", "MaxCores=99", "MinCores=3")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertEqual(result.stdout.splitlines(),
+                         ["ondemand MaxCores is now 99", "ondemand MinCores is now 3",
+                          'MaxCores: found "99", which this machine does not offer'])
+        answer = json.loads(self.run_ctl("set", "ondemand", "MaxCores=99", "--json").stdout)
+        self.assertEqual(len(answer["warnings"]), 1)
+
     def test_several_in_any_order(self):
         result = self.run_ctl("set", "ondemand", "MinCores=6", "MaxCores=8")
         self.assertEqual((result.returncode, result.stderr), (0, ""))
