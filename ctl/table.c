@@ -156,17 +156,19 @@ static int print_cell(const Table *table, const Screen *screen, guint number, co
 
 static void print_row(const Table *table, const Screen *screen, const Cell *cells)
 {
-        guint n = table->columns->len;
+        guint n = table->columns->len, last = n - 1;
         int room = screen->width ? screen->width : G_MAXINT;
 
+        while (last > 0 && g_array_index(table->columns, Column, last).hidden)
+                last--;
+        n = last + 1;
         /* No blanks at the end of lines. */
         while (n > 1 && !*cells[n - 1].text)
                 n--;
         for (guint i = 0; i < n; i++) {
                 if (g_array_index(table->columns, Column, i).hidden)
                         continue;
-                if (table->wrap_last && i == table->columns->len - 1 && screen->width &&
-                    room >= WRAP_COLUMNS) {
+                if (table->wrap_last && i == last && screen->width && room >= WRAP_COLUMNS) {
                         screen_wrapped(screen, cells[i].style, screen->width - room, cells[i].text);
                         return;
                 }

@@ -334,6 +334,24 @@ class Terminal(TestCase):
             text = self.ESCAPE.sub("", self.run_terminal(*verb.split()))
             self.assertNotIn("…", text)
 
+    def test_long_values(self):
+        """At 80 columns one long value, or a long path, costs no other row its source: what is
+        shortened follows whole."""
+        self.start("long")
+        path = "/etc/idled/policies/ondemand.conf.d/90-idlectl.conf:3"
+        value = "userspace ondemand cpufreq cstates latency quiet"
+        for arguments in ("settings",), ("settings", "Daemon"), ("settings", "ondemand"):
+            text = self.ESCAPE.sub("", self.run_terminal(*arguments))
+            self.assertLessEqual(max(map(len, text.splitlines())), 80)
+            rows = [line for line in text.splitlines() if re.match(r"(Daemon|ondemand) ", line)]
+            self.assertTrue(rows)
+            for row in rows:
+                self.assertRegex(row, r" (default|set over D-Bus|/etc/idled/\S+)( |$)")
+            if "ondemand" not in arguments:
+                self.assertIn("\n      " + value + "\n", text)
+            if "Daemon" not in arguments:
+                self.assertIn(path, "".join(text.split()))
+
     def test_wraps_between_words(self):
         """At 80 columns why, profile and status lose nothing and break no word."""
         for verb in ("why", "why --history", "profile", "status"):
