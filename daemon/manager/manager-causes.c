@@ -141,7 +141,7 @@ static void cause_of_cpu(Manager *manager, int cpu, Safety safety, const char *o
         cause->ignored = false;
         if (manager_is_paused(manager)) {
                 cause->policy = "pause";
-                cause->reason.because = manager_pause_text(manager);
+                cause->reason.because = journal_text(manager->journal, manager_pause_text(manager));
         } else if (safety == SAFETY_WINDOW) {
                 cause_of_window(manager, owner, cause);
         } else if (safety != SAFETY_NONE) {

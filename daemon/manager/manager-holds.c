@@ -42,7 +42,7 @@ static char *whole_obstacle(const Manager *manager, const Held *held)
         const Profile *refused = manager->profile.refused;
 
         if (manager_is_paused(manager))
-                return g_strdup(manager_pause_text(manager));
+                return manager_pause_text(manager);
         if (manager->setup.dry_run)
                 return g_strdup("this is a dry run");
         if (!held->profile)

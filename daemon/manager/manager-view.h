@@ -105,9 +105,10 @@ bool manager_is_keeping(const Manager *manager);
  * as a new string; NULL if all is well. */
 char *manager_profile_inhibited(const Manager *manager);
 
-/* True while the machine must be left alone, and why, static. */
+/* True while the machine must be left alone, and why, as a new string. A known end is local time.
+ */
 bool manager_is_paused(const Manager *manager);
-const char *manager_pause_text(const Manager *manager);
+char *manager_pause_text(const Manager *manager);
 
 /* observers_read(), and the sums since the start. */
 const Snapshot *manager_observe(Manager *manager, unsigned senses);

@@ -4,6 +4,7 @@
 import json
 import os
 import subprocess
+import time
 
 import dbus
 
@@ -45,7 +46,11 @@ class Pause(Control):
         self.assertTrue(pause['lasting'])
         self.assertGreater(pause['until_usec'], 0)
         wait_until(lambda: self.get('IdleMask') == '', 'the machine restored')
-        self.assertIn('while paused: idled is paused for some time', self.ctl('why', '7'))
+        end = time.strftime('%H:%M:%S', time.localtime(int(pause['until_usec']) / 1e6))
+        self.assertRegex(self.ctl('why', '7'), r'while paused: idled is paused until \S*\s?%s' % end)
+        for asked, shown in (('10min', '10 min'), ('90min', '1 h 30 min'), ('2h', '2 h'),
+                             ('60s', '60 s')):
+            self.assertRegex(self.ctl('pause', '--for', asked), r', for %s more: ' % shown)
         changes = self.signals()
         self.ctl('pause', '--for', '50ms')
         wait_until(lambda: not self.get('Paused'), 'the end of the time')
