@@ -156,6 +156,10 @@ void config_adopt_runtime(Config *config, const Config *from);
 /* Where the value of `key` comes from. */
 Source section_source(const Section *section, const char *key);
 
+/* What `reason` says because of an option whose value is no number: "BECAUSE (KEY VALUE)", as a new
+ * string. NULL: the option is none, a number, or empty. */
+char *section_because(const Section *section, const Reason *reason);
+
 /* "/etc/idled/policies/ondemand.conf:12", "default", or "set over D-Bus", as a new string. */
 char *source_format(const Source *source);
 

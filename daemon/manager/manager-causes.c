@@ -32,9 +32,12 @@ static int last_with_reason(const Manager *manager)
 static void cause_of_policy(const Manager *manager, int index, CpuCause *cause)
 {
         const ActivePolicy *p = &g_array_index(manager->policies, ActivePolicy, (guint)index);
+        char *because = section_because(p->section, &p->wish.allowed_reason);
 
         cause->policy = p->policy->name;
         cause->reason = p->wish.allowed_reason;
+        if (because)
+                cause->reason.because = journal_text(manager->journal, because);
         cause->option_source = (Source){ 0 };
         if (cause->reason.option)
                 cause->option_source = section_source(p->section, cause->reason.option);

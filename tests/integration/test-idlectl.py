@@ -83,6 +83,7 @@ class Fake(Idlectl):
         why = self.ctl('why', '7')
         self.assertTrue(why.startswith('7 should be parked by userspace: '), why)
         self.assertIn('(set over D-Bus)', why)
+        self.assertIn('(IdleMask 6-7)', ' '.join(why.split()), 'which CPUs, not how many')
         row = self.ask('why', '7')['cpus'][0]
         self.assertEqual((row['option'], row['in_idle_mask']), ('IdleMask', True))
         self.assertIsNone(row['threshold'], 'a mask is no number')
