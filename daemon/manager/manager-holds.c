@@ -178,15 +178,13 @@ static bool tell_reach(Manager *manager, const Hold *hold, int i, Demand *demand
         reach = machine_reach(&manager->machine, i, turn);
 
         if (policy->max_khz && policy->max_khz < hold->min_khz)
-                tell(demand, "the highest frequency of %s is %u kHz", name, policy->max_khz);
+                tell(demand, "the highest frequency of %s is %g GHz", name, policy->max_khz / 1e6);
         else if (reach->boost_off && policy->base_khz < hold->min_khz)
-                tell(demand, "boost is off, and without it the highest frequency of %s is %u kHz",
-                     name, policy->base_khz);
+                tell(demand, "boost is off, and without it the highest frequency of %s is %g GHz",
+                     name, policy->base_khz / 1e6);
         else if (reach->khz < hold->min_khz)
-                tell(demand,
-                     "%s/scaling_max_freq is %" G_GUINT64_FORMAT
-                     " kHz, set by another program or the kernel",
-                     name, reach->khz);
+                tell(demand, "%s/scaling_max_freq is %g GHz, set by another program or the kernel",
+                     name, (double)reach->khz / 1e6);
         return demand->told;
 }
 
