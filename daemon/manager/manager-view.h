@@ -141,6 +141,10 @@ char *manager_obstacle(const Manager *manager);
 /* What became of an actuator; NULL: this build has it not. */
 const ActuatorState *manager_actuator(const Manager *manager, const Actuator *actuator);
 
+/* Why an actuator is not available, for people, as a new string: what the machine lacks, or its
+ * error. */
+char *manager_absence(const Manager *manager, const ActuatorState *state);
+
 /* What idled has in effect for `cpu`, each part as CpuWish says it. Nothing in a dry run. */
 CpuWish manager_limits(const Manager *manager, int cpu);
 
