@@ -704,6 +704,7 @@ static char *describe_choice(const Ctl *ctl, json_object *answer)
 /* Until idled ends. IdleGovernor=auto stays, and uses what is chosen. */
 static int apply_values(Ctl *ctl, json_object *answer, SavedValue *values, guint n)
 {
+        g_autoptr(json_object) warnings = NULL; /* this section has none */
         g_autofree char *choice = NULL;
 
         if (!client_manager(ctl->client))
@@ -712,9 +713,9 @@ static int apply_values(Ctl *ctl, json_object *answer, SavedValue *values, guint
         if (is_now(ctl, "IdleGovernor", "auto")) {
                 choice = describe_choice(ctl, answer);
                 values[n - 1].value = choice;
-                return settings_set(ctl, SECTION, values + 1, n - 1);
+                return settings_set(ctl, SECTION, values + 1, n - 1, &warnings);
         }
-        return settings_set(ctl, SECTION, values, n);
+        return settings_set(ctl, SECTION, values, n, &warnings);
 }
 
 /* Does what --apply and --save ask for. What an earlier advice set and this one does not is taken

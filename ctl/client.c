@@ -432,6 +432,32 @@ int client_hold(Client *client, const HoldWishes *wishes, char **ret_path, int *
         return 0;
 }
 
+/* Section, key and value of each as a(sss). */
+static int append_options(sd_bus_message *m, const char *const *options)
+{
+        int r = sd_bus_message_open_container(m, 'a', "(sss)");
+
+        for (; r >= 0 && *options; options += 3)
+                r = sd_bus_message_append(m, "(sss)", options[0], options[1], options[2]);
+        return r < 0 ? r : sd_bus_message_close_container(m);
+}
+
+int client_set_options(Client *client, const char *const *options, json_object **ret_warnings,
+                       char **ret_error)
+{
+        _message_ sd_bus_message *message = NULL, *reply = NULL;
+        int r;
+
+        client_manager(client); /* so that an error says whether the daemon is there */
+        r = call_new(client, MANAGER_INTERFACE, "SetOptions", &message, ret_error);
+        if (r < 0)
+                return r;
+        r = call_send(client, message, append_options(message, options), &reply, ret_error);
+        if (r >= 0)
+                *ret_warnings = read_value(reply);
+        return r;
+}
+
 int client_trial(Client *client, const char *const *policies, bool honoured,
                  const char *const *options, const char *reason, int *ret_fd, char **ret_error)
 {
@@ -448,11 +474,7 @@ int client_trial(Client *client, const char *const *policies, bool honoured,
         if (r >= 0)
                 r = sd_bus_message_close_container(message);
         if (r >= 0)
-                r = sd_bus_message_open_container(message, 'a', "(sss)");
-        for (; r >= 0 && *options; options += 3)
-                r = sd_bus_message_append(message, "(sss)", options[0], options[1], options[2]);
-        if (r >= 0)
-                r = sd_bus_message_close_container(message);
+                r = append_options(message, options);
         if (r >= 0)
                 r = sd_bus_message_append(message, "s", reason);
         r = call_send(client, message, r, &reply, ret_error);

@@ -78,6 +78,12 @@ int client_sleeps_read(Client *client, uint32_t number, json_object **ret_answer
 int client_trial(Client *client, const char *const *policies, bool honoured,
                  const char *const *options, const char *reason, int *ret_fd, char **ret_error);
 
+/* Sets options, of each three texts: section, key, value; ends with NULL. All or none.
+ * `*ret_warnings` is an array of sentences on what the machine does not offer of them. Errors as
+ * those of client_call(). */
+int client_set_options(Client *client, const char *const *options, json_object **ret_warnings,
+                       char **ret_error);
+
 /* Has client_changes() report changes from now on. */
 int client_listen(Client *client);
 

@@ -5,6 +5,8 @@
  * A pause outlives idlectl: the daemon keeps it until it is resumed, its time is over, or the
  * daemon ends. A program that pauses idled holds a descriptor: that pause is only listed here.
  */
+#include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/number.h"
@@ -55,10 +57,26 @@ json_object *pauses_describe(json_object *manager)
         return answer;
 }
 
+/* How long something still takes, rounded up to minutes: "9 min", "1 h 30 min". */
+static char *text_left(double seconds)
+{
+        int64_t minutes = (int64_t)ceil(MAX(seconds, 0) / 60);
+
+        if (seconds <= 60)
+                return g_strdup_printf("%.0f s", ceil(MAX(seconds, 0)));
+        if (minutes < 60)
+                return g_strdup_printf("%" PRId64 " min", minutes);
+        if (minutes >= (int64_t)48 * 60)
+                return g_strdup_printf("%" PRId64 " days", (minutes + 1439) / 1440);
+        return minutes % 60 ? g_strdup_printf("%" PRId64 " h %" PRId64 " min", minutes / 60,
+                                              minutes % 60)
+                            : g_strdup_printf("%" PRId64 " h", minutes / 60);
+}
+
 char *pause_text(json_object *pause)
 {
         double left = json_number(pause, "until_usec", 0) / 1e6 - (double)g_get_real_time() / 1e6;
-        g_autofree char *duration = text_duration(left);
+        g_autofree char *duration = text_left(left);
         g_autofree char *end = json_get(pause, "until_usec")
                                        ? g_strdup_printf("for %s more", duration)
                                : json_true(pause, "lasting")

@@ -632,7 +632,7 @@ static void check_daemon(Doctor *doctor)
                     g_strdup_printf("idled cannot park CPUs; the back end is %s",
                                     json_text(manager, "ParkBackend")),
                     "tasks may run on every CPU, whatever a policy requests",
-                    "read why in journalctl -u idled; Backend= of [Park] chooses another way");
+                    "provide what one of these lacks; Backend= of [Park] chooses among them");
         JSON_FOREACH(row, json_get(manager, "Degraded"))
                 add(doctor, true, "idled",
                     g_strdup_printf("%s %s is not as idled requests: %s", json_element_text(row, 0),

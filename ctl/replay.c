@@ -442,7 +442,7 @@ static json_object *describe(const char *table_name, const StateTable *table,
         return answer;
 }
 
-/* EXIT_FAILED after the messages of all traces that could not be read. */
+/* EXIT_FAILED after the messages of all traces that could not be read, or have nothing in them. */
 static int check_runs(const GPtrArray *runs)
 {
         int status = EXIT_FINE;
@@ -452,6 +452,8 @@ static int check_runs(const GPtrArray *runs)
 
                 if (run->error)
                         status = complain("%s", run->error);
+                else if (run->facts.records == 0)
+                        status = complain("replay: %s: found no idle periods", run->path);
         }
         return status;
 }

@@ -73,6 +73,37 @@ json_object *settings_ask(Ctl *ctl, int *ret_status)
         return answer;
 }
 
+/* In a terminal where the lines do not fit, values take so many columns and sources at least so
+ * many; the rest of both follows on other lines. */
+#define VALUE_COLUMNS  16
+#define SOURCE_COLUMNS 24
+
+/* True if whole values would leave less than SOURCE_COLUMNS for the sources. */
+static bool is_narrow(const Screen *screen, json_object *settings)
+{
+        static const char *const keys[] = { "section", "key", "value" };
+        int widths[G_N_ELEMENTS(keys)] = { 0 }, width = SOURCE_COLUMNS;
+        json_object *row;
+
+        JSON_FOREACH(row, settings)
+                for (size_t i = 0; i < G_N_ELEMENTS(keys); i++)
+                        widths[i] = MAX(widths[i], text_columns(json_text(row, keys[i])));
+        for (size_t i = 0; i < G_N_ELEMENTS(keys); i++)
+                width += widths[i] + 2;
+        return screen->width && width > screen->width;
+}
+
+/* The value, shortened if there is little room: then a note has the whole. */
+static void add_value(const Ctl *ctl, Table *table, json_object *row, bool narrow)
+{
+        const char *text = json_text(row, "value");
+        bool changed = !g_str_equal(json_text(row, "source"), "default");
+        g_autofree char *shown = text_fit(&ctl->screen, *text ? text : "-",
+                                          narrow ? VALUE_COLUMNS : 0);
+
+        table_cell(table, changed ? STYLE_GOOD : STYLE_PLAIN, shown);
+}
+
 /* What belongs to a setting but fits no column. */
 static void add_notes(Table *table, json_object *row)
 {
@@ -89,8 +120,9 @@ void settings_show(const Ctl *ctl, json_object *answer)
 {
         static const char *const titles[] = { "Section", "Key", "Value", "Source", "Default" };
         static const char *const keys[] = { "section", "key", "value", "source", "default" };
+        static const char *const dispensable[] = { "Default", NULL };
         json_object *settings = json_get(answer, "settings"), *row;
-        bool all = ctl->n_args > 0;
+        bool all = ctl->n_args > 0, narrow = is_narrow(&ctl->screen, settings);
         size_t columns = all ? G_N_ELEMENTS(keys) : G_N_ELEMENTS(keys) - 1;
         g_autoptr(Table) table = table_new();
 
@@ -98,17 +130,21 @@ void settings_show(const Ctl *ctl, json_object *answer)
         for (size_t i = 0; i < columns; i++)
                 table_column(table, titles[i], false);
         JSON_FOREACH(row, settings) {
-                bool changed = !g_str_equal(json_text(row, "source"), "default");
-
                 for (size_t i = 0; i < columns; i++) {
                         const char *text = json_text(row, keys[i]);
 
-                        table_cell(table, changed && i == 2 ? STYLE_GOOD : STYLE_PLAIN,
-                                   *text ? text : "-");
+                        if (i == 2)
+                                add_value(ctl, table, row, narrow);
+                        else
+                                table_cell(table, STYLE_PLAIN, *text ? text : "-");
                 }
+                if (narrow && text_columns(json_text(row, "value")) > VALUE_COLUMNS)
+                        table_note(table, STYLE_PLAIN, json_text(row, "value"));
                 if (all)
                         add_notes(table, row);
         }
+        table_fit(table, &ctl->screen, dispensable);
+        table_wrap_last(table);
         table_print(table, &ctl->screen);
 }
 

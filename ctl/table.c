@@ -162,9 +162,12 @@ static bool is_left_out(const Column *column, int room)
 
 static void print_row(const Table *table, const Screen *screen, const Cell *cells)
 {
-        guint n = table->columns->len;
+        guint n = table->columns->len, last = n - 1;
         int room = screen->width ? screen->width : G_MAXINT;
 
+        while (last > 0 && g_array_index(table->columns, Column, last).hidden)
+                last--;
+        n = last + 1;
         /* No blanks at the end of lines. */
         while (n > 1 && !*cells[n - 1].text)
                 n--;
@@ -177,8 +180,7 @@ static void print_row(const Table *table, const Screen *screen, const Cell *cell
                         screen_print(screen, STYLE_DIM, screen->unicode ? "…" : ">");
                         break;
                 }
-                if (table->wrap_last && i == table->columns->len - 1 && screen->width &&
-                    room >= WRAP_COLUMNS) {
+                if (table->wrap_last && i == last && screen->width && room >= WRAP_COLUMNS) {
                         screen_wrapped(screen, cells[i].style, screen->width - room, cells[i].text);
                         return;
                 }

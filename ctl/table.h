@@ -26,7 +26,8 @@ void table_number(Table *table, double value, int decimals);
 /* Adds a line of its own below the row that is full now, for text that no column has room for. */
 void table_note(Table *table, Style style, const char *text);
 
-/* On a terminal the last column, of texts, is wrapped between words instead of cut. */
+/* On a terminal the last column that is shown, of texts, is wrapped between words instead of cut.
+ */
 void table_wrap_last(Table *table);
 
 /* Hides columns with these titles, a list that ends with NULL, one after the other until the lines

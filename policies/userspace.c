@@ -26,8 +26,9 @@ static void userspace_decide(void *state, const PolicyInput *input, Wish *wish)
                 return;
         cpuset_subtract(&wish->allowed, &options->idle_mask);
         wish->allowed_reason = (Reason){
-                .because = "the administrator chose the CPUs to park",
-                .inputs = { { "CPUs in IdleMask", "", cpuset_count(&options->idle_mask) } },
+                .because = cpuset_intersects(&options->idle_mask, &input->topology->online)
+                                   ? "the administrator chose the CPUs to park"
+                                   : "no CPU that the administrator chose to park is online",
                 .option = "IdleMask",
         };
 }

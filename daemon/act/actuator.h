@@ -32,6 +32,10 @@ typedef struct Actuator {
          * idled.conf. */
         int (*open)(const ActContext *context, const void *options, void **ret_state);
 
+        /* Why open() fails on this machine, for people, as a new string. NULL: nothing more than
+         * its error is known; NULL as a function: it never is. */
+        char *(*lacks)(const ActContext *context, const void *options);
+
         /* Carries out the plan, as far as it differs from what it did the last time. Returns the
          * first error; what could be done is done all the same. */
         int (*apply)(void *state, Knobs *knobs, const Plan *plan, const ActFacts *facts);

@@ -141,13 +141,14 @@ BUS_GETTER(get_park_backend)
 {
         const Bus *bus = userdata;
         const ActuatorState *a = manager_actuator(bus->manager, &actuator_park);
-        g_autofree char *none = NULL;
+        g_autofree char *none = NULL, *why = NULL;
 
         if (a && a->state)
                 return sd_bus_message_append(reply, "s", a->actuator->describe(a->state));
         if (a && a->error == ACTUATOR_OFF)
                 return sd_bus_message_append(reply, "s", "none (Backend=none)");
-        none = g_strdup_printf("none (%s)", g_strerror(a ? -a->error : EOPNOTSUPP));
+        why = a ? manager_absence(bus->manager, a) : NULL;
+        none = g_strdup_printf("none (%s)", why ?: g_strerror(EOPNOTSUPP));
         return sd_bus_message_append(reply, "s", none);
 }
 
@@ -174,8 +175,12 @@ BUS_GETTER(get_missing)
         if (r >= 0)
                 r = append_missing(reply, "process events", manager_apps_error(manager));
         for (unsigned i = 0; r >= 0 && (a = manager_nth_actuator(manager, i)); i++) {
-                if (!a->state && a->error != ACTUATOR_OFF)
-                        r = append_missing(reply, a->actuator->name, a->error);
+                g_autofree char *why = NULL;
+
+                if (a->state || a->error == ACTUATOR_OFF)
+                        continue;
+                why = manager_absence(manager, a);
+                r = sd_bus_message_append(reply, "(ss)", a->actuator->name, why);
         }
         return r < 0 ? r : sd_bus_message_close_container(reply);
 }
@@ -284,6 +289,8 @@ static const sd_bus_vtable vtable[] = {
                                 bus_method_set_idle_mask, METHOD),
         SD_BUS_METHOD_WITH_ARGS("SetOption", SD_BUS_ARGS("s", section, "s", key, "s", value),
                                 SD_BUS_NO_RESULT, bus_method_set_option, METHOD),
+        SD_BUS_METHOD_WITH_ARGS("SetOptions", SD_BUS_ARGS("a(sss)", options),
+                                SD_BUS_RESULT("as", warnings), bus_method_set_options, METHOD),
         SD_BUS_METHOD_WITH_ARGS("Reload", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, bus_method_reload,
                                 METHOD),
         SD_BUS_METHOD_WITH_ARGS("GetSettings", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", settings),

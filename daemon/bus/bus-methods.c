@@ -19,25 +19,34 @@
 /* No pause with a time lasts longer: a year. */
 #define PAUSE_MAX_USEC (366ull * 24 * 3600 * 1000 * 1000)
 
-/* One option, and the words for what is wrong with it. */
-static int set_option(Bus *bus, const char *section, const char *key, const char *value,
-                      sd_bus_error *error)
+/* 0, or the error for a section that does not exist or a value that is too long. */
+static int check_option(const Bus *bus, const OptionValue *option, sd_bus_error *error)
 {
-        g_autofree char *problem = NULL, *clean = NULL;
-        const Section *found = config_section(manager_config(bus->manager), section);
-        int r;
+        if (!config_section(manager_config(bus->manager), option->section)) {
+                g_autofree char *clean = log_clean(option->section);
 
-        if (!found) {
-                clean = log_clean(section);
                 return sd_bus_error_setf(
                         error, BUS_ERROR_NO_SUCH_POLICY,
                         "\"%s\" is neither an active policy nor a section of idled.conf", clean);
         }
-        if (strlen(value) > VALUE_MAX)
+        if (strlen(option->value) > VALUE_MAX)
                 return sd_bus_error_setf(error, BUS_ERROR_INVALID_VALUE,
                                          "found a value of %zu bytes, expected at most %d",
-                                         strlen(value), VALUE_MAX);
-        r = manager_set_option(bus->manager, section, key, value, &problem);
+                                         strlen(option->value), VALUE_MAX);
+        return 0;
+}
+
+/* All options or none, and the words for what is wrong with them. */
+static int set_options(Bus *bus, const OptionValue *options, size_t n, sd_bus_error *error)
+{
+        g_autofree char *problem = NULL, *clean = NULL;
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < n; i++)
+                r = check_option(bus, &options[i], error);
+        if (r < 0)
+                return r;
+        r = manager_set_options(bus->manager, options, n, &problem);
         if (r >= 0)
                 return 0;
         clean = log_clean(problem ? problem : g_strerror(-r));
@@ -47,11 +56,11 @@ static int set_option(Bus *bus, const char *section, const char *key, const char
 
 static int do_set_option(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
-        const char *section, *key, *value;
-        int r = sd_bus_message_read(message, "sss", &section, &key, &value);
+        OptionValue option;
+        int r = sd_bus_message_read(message, "sss", &option.section, &option.key, &option.value);
 
         if (r >= 0)
-                r = set_option(userdata, section, key, value, error);
+                r = set_options(userdata, &option, 1, error);
         return r < 0 ? r : sd_bus_reply_method_return(message, NULL);
 }
 
@@ -63,18 +72,55 @@ int bus_method_set_option(sd_bus_message *message, void *userdata, sd_bus_error 
                          error);
 }
 
+/* Answers with what this machine does not offer of the options. */
+static int answer_unmet(sd_bus_message *message, const Bus *bus, const GArray *options)
+{
+        _message_ sd_bus_message *reply = NULL;
+        g_auto(GStrv) unmet = g_new0(char *, options->len + 1);
+        int r, n = 0;
+
+        for (guint i = 0; i < options->len; i++) {
+                const OptionValue *option = &g_array_index(options, OptionValue, i);
+
+                unmet[n] = manager_option_unmet(bus->manager, option->section, option->key);
+                n += unmet[n] != NULL;
+        }
+        r = sd_bus_message_new_method_return(message, &reply);
+        if (r >= 0)
+                r = sd_bus_message_append_strv(reply, unmet);
+        return r < 0 ? r : sd_bus_message_send(reply);
+}
+
+static int do_set_options(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        g_autoptr(GArray) options = g_array_new(FALSE, FALSE, sizeof(OptionValue));
+        int r = bus_read_options(message, options, error);
+
+        if (r >= 0)
+                r = set_options(userdata, (const OptionValue *)options->data, options->len, error);
+        return r < 0 ? r : answer_unmet(message, userdata, options);
+}
+
+int bus_method_set_options(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        Bus *bus = userdata;
+
+        return authorize(bus->authorizer, message, "org.idled1.set-option", do_set_options, bus,
+                         error);
+}
+
 static int do_set_idle_mask(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
         Bus *bus = userdata;
-        const char *cpus;
-        int r = sd_bus_message_read(message, "s", &cpus);
+        OptionValue option = { "userspace", "IdleMask", NULL };
+        int r = sd_bus_message_read(message, "s", &option.value);
 
         if (r >= 0 && !config_section(manager_config(bus->manager), "userspace"))
                 return sd_bus_error_set(error, BUS_ERROR_NOT_AVAILABLE,
                                         "The policy \"userspace\" is not active: add it to "
                                         "Policies= in idled.conf");
         if (r >= 0)
-                r = set_option(bus, "userspace", "IdleMask", cpus, error);
+                r = set_options(bus, &option, 1, error);
         return r < 0 ? r : sd_bus_reply_method_return(message, NULL);
 }
 

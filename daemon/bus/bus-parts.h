@@ -228,6 +228,7 @@ int bus_method_start_trial(sd_bus_message *message, void *userdata, sd_bus_error
 int bus_method_resume(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_set_idle_mask(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_set_option(sd_bus_message *message, void *userdata, sd_bus_error *error);
+int bus_method_set_options(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_reload(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_hold(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_release_hold(sd_bus_message *message, void *userdata, sd_bus_error *error);
@@ -237,6 +238,9 @@ int bus_check_hold_limit(const Bus *bus, uid_t uid, const char *name, sd_bus_err
 
 /* Appends the trial that runs as a dictionary, empty without one. */
 int bus_append_trial(sd_bus_message *message, const Manager *manager);
+
+/* Reads a(sss) into an array of OptionValue, whose strings belong to the message. */
+int bus_read_options(sd_bus_message *message, GArray *options, sd_bus_error *error);
 
 /* Appends the paths of all holds. */
 int bus_append_holds(sd_bus_message *message, const Holds *holds);

@@ -30,10 +30,9 @@ static int read_policies(sd_bus_message *message, GArray *policies, sd_bus_error
         return r < 0 ? r : sd_bus_message_exit_container(message);
 }
 
-/* Reads a(sss) into an array of TrialOption, whose strings belong to the message. */
-static int read_options(sd_bus_message *message, GArray *options, sd_bus_error *error)
+int bus_read_options(sd_bus_message *message, GArray *options, sd_bus_error *error)
 {
-        TrialOption option;
+        OptionValue option;
         int r = sd_bus_message_enter_container(message, 'a', "(sss)");
 
         while (r >= 0 && (r = sd_bus_message_read(message, "(sss)", &option.section, &option.key,
@@ -72,7 +71,7 @@ static int refuse(int r, const char *text, sd_bus_error *error)
 static int do_start_trial(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
         Bus *bus = userdata;
-        g_autoptr(GArray) options = g_array_new(FALSE, FALSE, sizeof(TrialOption));
+        g_autoptr(GArray) options = g_array_new(FALSE, FALSE, sizeof(OptionValue));
         g_autoptr(GArray) policies = g_array_new(FALSE, FALSE, sizeof(TrialPolicy));
         g_autofree char *owner = NULL, *text = NULL;
         TrialRequest request = { .sender = sd_bus_message_get_sender(message) };
@@ -81,7 +80,7 @@ static int do_start_trial(sd_bus_message *message, void *userdata, sd_bus_error 
         int r = read_policies(message, policies, error);
 
         if (r >= 0)
-                r = read_options(message, options, error);
+                r = bus_read_options(message, options, error);
         if (r >= 0)
                 r = sd_bus_message_read(message, "s", &request.reason);
         if (r >= 0)
@@ -92,7 +91,7 @@ static int do_start_trial(sd_bus_message *message, void *userdata, sd_bus_error 
         request.owner = owner;
         request.policies = (const TrialPolicy *)policies->data;
         request.n_policies = policies->len;
-        request.options = (const TrialOption *)options->data;
+        request.options = (const OptionValue *)options->data;
         request.n_options = options->len;
         r = check(&request, error);
         if (r < 0)

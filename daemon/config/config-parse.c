@@ -112,10 +112,19 @@ static void scan_key(Scan *scan, const char *text)
         g_string_append(scan->good, text);
 }
 
+/* That some editors write at the beginning of UTF-8. */
+#define BOM "\xef\xbb\xbf"
+
 static void scan_line(Scan *scan, const char *start, size_t length)
 {
         g_autofree char *text = NULL;
 
+        if (scan->number == 1 && length >= strlen(BOM) && memcmp(start, BOM, strlen(BOM)) == 0) {
+                add_problem(scan, g_strdup("found a byte order mark, expected text; save the file "
+                                           "as UTF-8 without BOM"));
+                start += strlen(BOM);
+                length -= strlen(BOM);
+        }
         if (memchr(start, '\0', length)) {
                 add_problem(scan, g_strdup("found a NUL byte, expected text"));
                 return;

@@ -104,12 +104,25 @@ static bool is_of_file(const Section *section, const char *key)
                !profile_value(section->profile, section->name, key);
 }
 
-static void find_unmet(const Section *section, const PolicyInput *machine, GPtrArray *warnings)
+/* Calls the policy's function, if there is one and the machine is known. */
+static int ask_unmet(const Section *section, const ConfigMachine *machine, Unmet *ret_unmet)
 {
         const IdledPolicy *policy = section->policy;
+        PolicyInput input = {
+                .topology = machine->topology,
+                .frequency = machine->frequency,
+                .n_frequency = machine->n_frequency,
+        };
+
+        return machine->topology && policy && policy->unmet
+                       ? policy->unmet(section->options, &input, ret_unmet, UNMET_MAX)
+                       : 0;
+}
+
+static void find_unmet(const Section *section, const ConfigMachine *machine, GPtrArray *warnings)
+{
         Unmet unmet[UNMET_MAX];
-        int n = policy && policy->unmet ? policy->unmet(section->options, machine, unmet, UNMET_MAX)
-                                        : 0;
+        int n = ask_unmet(section, machine, unmet);
 
         for (int i = 0; i < n; i++) {
                 Source source = section_source(section, unmet[i].key);
@@ -121,6 +134,22 @@ static void find_unmet(const Section *section, const PolicyInput *machine, GPtrA
                                          "%s: found \"%s\", which %s", unmet[i].key, clean,
                                          unmet[i].text);
         }
+}
+
+char *config_runtime_unmet(const Config *config, const ConfigMachine *machine,
+                           const char *section_name, const char *key)
+{
+        const Section *section = config_section(config, section_name);
+        const char *text = section ? g_hash_table_lookup(section->runtime, key) : NULL;
+        g_autofree char *clean = text ? log_clean(text) : NULL;
+        Unmet unmet[UNMET_MAX];
+        int n = text ? ask_unmet(section, machine, unmet) : 0;
+
+        for (int i = 0; i < n; i++)
+                if (g_str_equal(unmet[i].key, key))
+                        return g_strdup_printf("%s: found \"%s\", which %s", key, clean,
+                                               unmet[i].text);
+        return NULL;
 }
 
 /* States that the table has no figure for count as 0 W, which makes a saving look larger. */
@@ -141,12 +170,6 @@ static void find_unpriced(const Config *config, const ConfigMachine *machine, GP
 void config_find_warnings(const ConfigPaths *paths, const Config *config,
                           const ConfigMachine *machine, GPtrArray *warnings)
 {
-        PolicyInput input = {
-                .topology = machine->topology,
-                .frequency = machine->frequency,
-                .n_frequency = machine->n_frequency,
-        };
-
         config_find_unread(paths, warnings);
         if (machine->topology)
                 config_find_absent(config, &machine->topology->possible, warnings);
@@ -159,8 +182,8 @@ void config_find_warnings(const ConfigPaths *paths, const Config *config,
                         find_users(app, machine->users, warnings);
                 find_scripts(app, machine->root, warnings);
         }
-        for (guint i = 0; machine->topology && i < config->sections->len; i++)
-                find_unmet(config->sections->pdata[i], &input, warnings);
+        for (guint i = 0; i < config->sections->len; i++)
+                find_unmet(config->sections->pdata[i], machine, warnings);
 }
 
 void config_log_warnings(const ConfigPaths *paths, const Config *config,

@@ -296,6 +296,17 @@ Source section_source(const Section *section, const char *key)
         return source ? *source : (Source){ 0 };
 }
 
+char *section_because(const Section *section, const Reason *reason)
+{
+        const Setting *row = reason->option ? section_row(section, reason->option) : NULL;
+        g_autofree char *value = row ? setting_format(row, section->options) : NULL;
+        g_autofree char *clean = value ? log_clean(value) : NULL;
+
+        if (!clean || !*clean || reason->threshold_unit || !reason->because)
+                return NULL;
+        return g_strdup_printf("%s (%s %s)", reason->because, row->key, clean);
+}
+
 char *source_format(const Source *source)
 {
         if (!source->file)

@@ -120,7 +120,12 @@ typedef struct ConfigMachine {
 void config_find_warnings(const ConfigPaths *paths, const Config *config,
                           const ConfigMachine *machine, GPtrArray *warnings);
 
-/* The same, into the log. */
+/* What an option that is set at run time requests and the machine does not offer, as a new string:
+ * "KEY: found ..., which ..."; NULL: nothing. */
+char *config_runtime_unmet(const Config *config, const ConfigMachine *machine, const char *section,
+                           const char *key);
+
+/* All warnings, into the log. */
 void config_log_warnings(const ConfigPaths *paths, const Config *config,
                          const ConfigMachine *machine);
 
@@ -150,6 +155,10 @@ void config_adopt_runtime(Config *config, const Config *from);
 
 /* Where the value of `key` comes from. */
 Source section_source(const Section *section, const char *key);
+
+/* What `reason` says because of an option whose value is no number: "BECAUSE (KEY VALUE)", as a new
+ * string. NULL: the option is none, a number, or empty. */
+char *section_because(const Section *section, const Reason *reason);
 
 /* "/etc/idled/policies/ondemand.conf:12", "default", or "set over D-Bus", as a new string. */
 char *source_format(const Source *source);

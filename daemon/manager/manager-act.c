@@ -158,8 +158,12 @@ static char *actuator_obstacle(const Manager *manager)
                 return NULL;
         if (a->error == ACTUATOR_OFF)
                 return g_strdup("Backend=none of section [Park] switches parking off");
-        return g_strdup_printf("%s: %s: %s", a->actuator->name,
-                               a->state ? a->actuator->describe(a->state) : "not available here",
+        if (!a->state) {
+                g_autofree char *why = manager_absence(manager, a);
+
+                return g_strdup_printf("parking is not available here (%s)", why);
+        }
+        return g_strdup_printf("%s: %s: %s", a->actuator->name, a->actuator->describe(a->state),
                                g_strerror(-a->error));
 }
 

@@ -37,6 +37,22 @@ static void open_actuator(const Manager *manager, ActuatorState *a)
                 log_info("%s: %s", a->actuator->name, a->actuator->describe(a->state));
 }
 
+/* NULL: it does not say. */
+static char *lack_of(const Manager *manager, const ActuatorState *a)
+{
+        ActContext context = { manager->setup.root, manager->setup.units, manager->setup.live };
+        Section *section = config_section(manager->config, a->actuator->section);
+
+        return a->actuator->lacks ? a->actuator->lacks(&context, section->options) : NULL;
+}
+
+char *manager_absence(const Manager *manager, const ActuatorState *a)
+{
+        char *lack = lack_of(manager, a);
+
+        return lack ? lack : g_strdup(missing_reason(a->error));
+}
+
 void manager_open_actuators(Manager *manager)
 {
         for (int i = 0; actuators[i]; i++) {
@@ -45,9 +61,12 @@ void manager_open_actuators(Manager *manager)
                 open_actuator(manager, &a);
                 if (!a.state && a.error == ACTUATOR_OFF)
                         log_info("%s: Backend=none switches it off", a.actuator->name);
-                else if (!a.state)
+                else if (!a.state) {
+                        g_autofree char *lack = lack_of(manager, &a);
+
                         log_info("%s: not available here: %s", a.actuator->name,
-                                 missing_reason(a.error));
+                                 lack ?: missing_reason(a.error));
+                }
                 g_array_append_val(manager->actuators, a);
         }
 }

@@ -29,12 +29,18 @@ static int last_with_reason(const Manager *manager)
         return -1;
 }
 
-static void cause_of_policy(const Manager *manager, int index, CpuCause *cause)
+/* Why the policy requests what it does for CPUs that stay `active`, or for the others. */
+static void cause_of_policy(const Manager *manager, int index, bool active, CpuCause *cause)
 {
         const ActivePolicy *p = &g_array_index(manager->policies, ActivePolicy, (guint)index);
+        const Reason *reason = active && p->wish.active_reason.because ? &p->wish.active_reason
+                                                                       : &p->wish.allowed_reason;
+        char *because = section_because(p->section, reason);
 
         cause->policy = p->policy->name;
-        cause->reason = p->wish.allowed_reason;
+        cause->reason = *reason;
+        if (because)
+                cause->reason.because = journal_text(manager->journal, because);
         cause->option_source = (Source){ 0 };
         if (cause->reason.option)
                 cause->option_source = section_source(p->section, cause->reason.option);
@@ -141,7 +147,7 @@ static void cause_of_cpu(Manager *manager, int cpu, Safety safety, const char *o
         cause->ignored = false;
         if (manager_is_paused(manager)) {
                 cause->policy = "pause";
-                cause->reason.because = manager_pause_text(manager);
+                cause->reason.because = journal_text(manager->journal, manager_pause_text(manager));
         } else if (safety == SAFETY_WINDOW) {
                 cause_of_window(manager, owner, cause);
         } else if (safety != SAFETY_NONE) {
@@ -154,9 +160,11 @@ static void cause_of_cpu(Manager *manager, int cpu, Safety safety, const char *o
                         manager, &g_array_index(manager->policies, ActivePolicy, (guint)ignored),
                         cause);
         } else {
-                index = index >= 0 ? index : last_with_reason(manager);
+                bool active = index < 0;
+
+                index = active ? last_with_reason(manager) : index;
                 if (index >= 0)
-                        cause_of_policy(manager, index, cause);
+                        cause_of_policy(manager, index, active, cause);
         }
 }
 
@@ -212,7 +220,7 @@ static CpuCause cause_of_transition(const Manager *manager, int index, bool park
         if (manager_is_paused(manager) || moved->safety != SAFETY_NONE || moved->ignored)
                 return cause;
         if (index >= 0) {
-                cause_of_policy(manager, index, &cause);
+                cause_of_policy(manager, index, false, &cause);
                 if (!cause.reason.because)
                         cause.reason.because = "it no longer requests parked CPUs";
         } else if (!parked) {

@@ -153,19 +153,19 @@ void manager_drop_config(Manager *manager)
         config_free(manager->config);
 }
 
-int manager_change_option(Manager *manager, const char *section, const char *key, const char *text,
-                          char **ret_error)
+/* True if one of the options is an actuator's, which takes them only when it is opened. */
+static bool reach_actuators(const OptionChanges *changes)
 {
-        int r = config_check_cpus(manager->config, section, key, text,
-                                  &manager->machine.topology->possible, ret_error);
-
-        return r < 0 ? r : config_set(manager->config, section, key, text, ret_error);
+        for (size_t i = 0; changes && i < changes->n; i++)
+                if (manager_is_actuator_section(changes->options[i].section))
+                        return true;
+        return false;
 }
 
-void manager_use_options(Manager *manager, bool actuators_too)
+void manager_use_options(Manager *manager, const OptionChanges *changes)
 {
         manager_interrupt_evaluation(manager, DROP_CONFIG);
-        if (actuators_too)
+        if (reach_actuators(changes))
                 manager_reopen_actuators(manager);
         manager_profile_retry(manager);
         manager->stale = true;

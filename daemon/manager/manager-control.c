@@ -36,21 +36,33 @@ int manager_reload(Manager *manager, GPtrArray *errors)
         return 0;
 }
 
-int manager_set_option(Manager *manager, const char *section, const char *key, const char *text,
-                       char **ret_error)
+int manager_set_options(Manager *manager, const OptionValue *options, size_t n, char **ret_error)
 {
+        g_autoptr(OptionChanges) changes = option_changes_new(options, n);
         int log_level = manager_log_level(manager->config), r;
 
-        if (trial_sets(manager->trial, section, key))
-                manager_trial_end(manager, true);
-        r = manager_change_option(manager, section, key, text, ret_error);
+        for (size_t i = 0; i < n; i++)
+                if (trial_sets(manager->trial, options[i].section, options[i].key))
+                        manager_trial_end(manager, true);
+        r = option_changes_make(changes, manager->config, &manager->machine.topology->possible,
+                                ret_error);
         if (r < 0)
                 return r;
         manager_use_log_level(manager, log_level);
-        manager_use_options(manager, manager_is_actuator_section(section));
+        manager_use_options(manager, changes);
         manager_tick(manager);
         manager_changed(manager, CHANGE_CONFIG);
         return 0;
+}
+
+char *manager_option_unmet(const Manager *manager, const char *section, const char *key)
+{
+        const ConfigMachine machine = { .root = manager->setup.root,
+                                        .topology = manager->machine.topology,
+                                        .frequency = manager->machine.frequency,
+                                        .n_frequency = manager->machine.n_frequency };
+
+        return config_runtime_unmet(manager->config, &machine, section, key);
 }
 
 int manager_set_profile(Manager *manager, const char *name, char **ret_error)

@@ -39,10 +39,13 @@ char *policy_explain_reason(const char *policy, const Reason *reason, const Sour
 
 char *policy_explain_wish(const ActivePolicy *active, const CpuSet *online)
 {
-        const Wish *wish = &active->wish;
-        Source source = section_source(active->section, wish->allowed_reason.option);
+        Reason reason = active->wish.allowed_reason;
+        Source source = section_source(active->section, reason.option);
         g_autofree char *where = source_format(&source);
+        g_autofree char *because = section_because(active->section, &reason);
 
-        return finish("", explain_wish(&wish->allowed, online,
-                                       &(Explanation){ NULL, wish->allowed_reason, where }));
+        if (because)
+                reason.because = because;
+        return finish("", explain_wish(&active->wish.allowed, online,
+                                       &(Explanation){ NULL, reason, where }));
 }

@@ -42,7 +42,7 @@ static char *whole_obstacle(const Manager *manager, const Held *held)
         const Profile *refused = manager->profile.refused;
 
         if (manager_is_paused(manager))
-                return g_strdup(manager_pause_text(manager));
+                return manager_pause_text(manager);
         if (manager->setup.dry_run)
                 return g_strdup("this is a dry run");
         if (!held->profile)
@@ -178,15 +178,15 @@ static bool report_reach(Manager *manager, const Hold *hold, int i, Demand *dema
         reach = machine_reach(&manager->machine, i, turn);
 
         if (policy->max_khz && policy->max_khz < hold->min_khz)
-                report(demand, "the highest frequency of %s is %u kHz", name, policy->max_khz);
+                report(demand, "the highest frequency of %s is %g GHz", name,
+                       policy->max_khz / 1e6);
         else if (reach->boost_off && policy->base_khz < hold->min_khz)
-                report(demand, "boost is off, and without it the highest frequency of %s is %u kHz",
-                       name, policy->base_khz);
+                report(demand, "boost is off, and without it the highest frequency of %s is %g GHz",
+                       name, policy->base_khz / 1e6);
         else if (reach->khz < hold->min_khz)
                 report(demand,
-                       "%s/scaling_max_freq is %" G_GUINT64_FORMAT
-                       " kHz, set by another program or the kernel",
-                       name, reach->khz);
+                       "%s/scaling_max_freq is %g GHz, set by another program or the kernel", name,
+                       (double)reach->khz / 1e6);
         return demand->reported;
 }
 

@@ -222,12 +222,9 @@ static inline void manager_trial_end(Manager *manager, bool restore)
                 manager->trial->end(manager->trial, restore);
 }
 
-/* Sets an option at run time, as manager_set_option() does, without any effect until
- * manager_use_options() is called, after all changes: with those of an actuator's section it is
- * opened again. The caller ticks then. */
-int manager_change_option(Manager *manager, const char *section, const char *key, const char *text,
-                          char **ret_error);
-void manager_use_options(Manager *manager, bool actuators_too);
+/* Puts options into effect that were changed or set back; NULL: none stayed so. With those of an
+ * actuator's section it is opened again. The caller ticks then. */
+void manager_use_options(Manager *manager, const OptionChanges *changes);
 bool manager_is_actuator_section(const char *section);
 
 /* The level of messages to log, and using it where it is not `before`: else what was set by

@@ -124,18 +124,28 @@ int manager_pause_lasting(Manager *manager, const char *reason, const char *owne
         return 0;
 }
 
-const char *manager_pause_text(const Manager *manager)
+char *manager_pause_text(const Manager *manager)
 {
-        bool endless = false;
+        g_autoptr(GDateTime) end = NULL, now = g_date_time_new_now_local();
+        g_autofree char *text = NULL;
+        uint64_t until_usec = 0;
 
         for (guint i = 0; i < manager->pauses->len; i++) {
                 const Pause *pause = g_ptr_array_index(manager->pauses, i);
 
                 if (!pause->lasting)
-                        return "a client requested a pause";
-                endless |= pause->until_usec == 0;
+                        return g_strdup("a client requested a pause");
+                until_usec = MAX(until_usec, pause->until_usec ? pause->until_usec : UINT64_MAX);
         }
-        return endless ? "idled is paused until idlectl resume" : "idled is paused for some time";
+        end = g_date_time_new_from_unix_local((int64_t)(until_usec / G_USEC_PER_SEC));
+        if (until_usec == UINT64_MAX || !end)
+                return g_strdup("idled is paused until idlectl resume");
+        text = g_date_time_format(end, g_date_time_get_year(end) == g_date_time_get_year(now) &&
+                                                       g_date_time_get_day_of_year(end) ==
+                                                               g_date_time_get_day_of_year(now)
+                                               ? "%H:%M:%S"
+                                               : "%Y-%m-%d %H:%M:%S");
+        return g_strdup_printf("idled is paused until %s", text);
 }
 
 bool manager_is_paused(const Manager *manager)

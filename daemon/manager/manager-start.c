@@ -117,10 +117,10 @@ static int report_unreadable(const char *run_path, int error)
 {
         g_autofree char *path = g_build_filename(run_path ? run_path : "", UNDO_RECORD, NULL);
 
-        if (error == -EBADMSG)
-                log_error("Failed to read the record of changes %s: found something else, expected "
-                          "a regular file; remove it and restart idled",
-                          path);
+        if (error == -EBADMSG || error == -EISDIR)
+                log_error("Failed to read the record of changes %s: found %s, expected a regular "
+                          "file; remove it and restart idled",
+                          path, error == -EISDIR ? "a directory" : "something else");
         else
                 log_error_errno(error, "Failed to read the record of changes %s: %m", path);
         return error;

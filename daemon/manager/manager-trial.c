@@ -38,72 +38,17 @@ static void drop(Trial *trial)
         trial_free(trial);
 }
 
-/* Notes what the options are at run time now. */
-static void note_former(Trial *trial)
-{
-        for (size_t i = 0; i < trial->request.n_options; i++) {
-                const TrialOption *option = &trial->options[i];
-                const Section *section = config_section(manager_of(trial)->config, option->section);
-                const char *text = section ? g_hash_table_lookup(section->runtime, option->key)
-                                           : NULL;
-
-                trial->former[i] = g_strdup(text ? text : "");
-        }
-}
-
-/* Sets what is not set yet, or with `back` takes back what is, in whatever order the options fit
- * in: one may contradict another. Returns how many are left, and why the first of them is. */
-static size_t change_all(Trial *trial, bool back, int *ret_error, char **ret_text)
-{
-        size_t left, before = SIZE_MAX;
-
-        for (;;) {
-                left = 0;
-                for (size_t i = 0; i < trial->request.n_options; i++) {
-                        const TrialOption *option = &trial->options[i];
-                        g_autofree char *text = NULL;
-                        int r;
-
-                        if (trial->done[i] != back)
-                                continue;
-                        r = manager_change_option(manager_of(trial), option->section, option->key,
-                                                  back ? trial->former[i] : option->value, &text);
-                        if (r >= 0) {
-                                trial->done[i] = !back;
-                                continue;
-                        }
-                        if (left++ > 0)
-                                continue;
-                        *ret_error = r;
-                        g_free(*ret_text);
-                        *ret_text = g_steal_pointer(&text);
-                }
-                if (left == 0 || left == before)
-                        return left;
-                before = left;
-        }
-}
-
-/* True if options of the trial are an actuator's, which takes them only when it is opened. */
-static bool sets_actuator(const Trial *trial)
-{
-        for (size_t i = 0; i < trial->request.n_options; i++)
-                if (manager_is_actuator_section(trial->options[i].section))
-                        return true;
-        return false;
-}
-
 /* Takes back what the trial changed, and frees it. */
 static void take_back(Trial *trial)
 {
         Manager *manager = manager_of(trial);
         g_autofree char *text = NULL;
-        int error;
 
         manager->trial = NULL;
-        if (change_all(trial, true, &error, &text) > 0)
+        if (option_changes_undo(trial->changes, manager->config,
+                                &manager->machine.topology->possible, &text) < 0)
                 log_warning("An option of a trial could not be set back: %s", text);
-        manager_use_options(manager, sets_actuator(trial));
+        manager_use_options(manager, trial->changes);
         drop(trial);
 }
 
@@ -179,23 +124,25 @@ static int open_descriptor(Trial *trial, int *ret_fd)
 /* Puts the trial into effect; an error leaves nothing of it. */
 static int begin(Trial *trial, int *ret_fd, char **ret_error)
 {
+        Manager *manager = manager_of(trial);
+        const CpuSet *possible = &manager->machine.topology->possible;
         g_autofree char *never = NULL;
-        int r = check_policies(manager_of(trial), &trial->request, ret_error), error;
+        int r = check_policies(manager, &trial->request, ret_error);
 
         if (r < 0)
                 return r;
-        note_former(trial);
-        if (change_all(trial, false, &r, ret_error) == 0)
-                r = open_descriptor(trial, ret_fd);
+        r = option_changes_make(trial->changes, manager->config, possible, ret_error);
         if (r < 0)
-                change_all(trial, true, &error, &never);
+                return r;
+        r = open_descriptor(trial, ret_fd);
+        if (r < 0)
+                option_changes_undo(trial->changes, manager->config, possible, &never);
         return r;
 }
 
 int manager_trial_start(Manager *manager, const TrialRequest *request, int *ret_fd,
                         char **ret_error)
 {
-        bool reopen = false;
         Trial *trial;
         int r;
 
@@ -214,11 +161,9 @@ int manager_trial_start(Manager *manager, const TrialRequest *request, int *ret_
         *(Running *)trial->data = (Running){ .manager = manager };
         trial->end = end;
         r = begin(trial, ret_fd, ret_error);
-        if (r >= 0) {
+        if (r >= 0)
                 manager->trial = trial;
-                reopen = sets_actuator(trial);
-        }
-        manager_use_options(manager, reopen);
+        manager_use_options(manager, r >= 0 ? trial->changes : NULL);
         manager_changed(manager, CHANGE_TRIAL | CHANGE_CONFIG);
         manager_tick(manager);
         if (r < 0)

@@ -105,9 +105,10 @@ bool manager_is_keeping(const Manager *manager);
  * as a new string; NULL if all is well. */
 char *manager_profile_inhibited(const Manager *manager);
 
-/* True while the machine must be left alone, and why, static. */
+/* True while the machine must be left alone, and why, as a new string. A known end is local time.
+ */
 bool manager_is_paused(const Manager *manager);
-const char *manager_pause_text(const Manager *manager);
+char *manager_pause_text(const Manager *manager);
 
 /* observers_read(), and the sums since the start. */
 const Snapshot *manager_observe(Manager *manager, unsigned senses);
@@ -139,6 +140,10 @@ char *manager_obstacle(const Manager *manager);
 
 /* What became of an actuator; NULL: this build does not have it. */
 const ActuatorState *manager_actuator(const Manager *manager, const Actuator *actuator);
+
+/* Why an actuator is not available, for people, as a new string: what the machine lacks, or its
+ * error. */
+char *manager_absence(const Manager *manager, const ActuatorState *state);
 
 /* What idled has in effect for `cpu`, each part as CpuWish says it. Nothing in a dry run. */
 CpuWish manager_limits(const Manager *manager, int cpu);

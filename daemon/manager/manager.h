@@ -12,7 +12,7 @@
 #include <systemd/sd-event.h>
 
 #include "act/knob/knob.h"
-#include "config/config.h"
+#include "config/option-changes.h"
 #include "systemd/unit-control.h"
 
 /* Where the daemon lives and what it may do; from the command line. */
@@ -90,9 +90,11 @@ void manager_groups_changed(Manager *manager);
 /* Reads the configuration again. On any error (appended to `errors`) the old one stays whole. */
 int manager_reload(Manager *manager, GPtrArray *errors);
 
-/* Sets an option at run time and decides again; errors as config_set(). */
-int manager_set_option(Manager *manager, const char *section, const char *key, const char *text,
-                       char **ret_error);
+/* Sets options at run time, all or none, and decides again; errors as option_changes_make(). */
+int manager_set_options(Manager *manager, const OptionValue *options, size_t n, char **ret_error);
+
+/* config_runtime_unmet() of this machine. */
+char *manager_option_unmet(const Manager *manager, const char *section, const char *key);
 
 /* Chooses a profile, or with the empty text or PROFILE_AUTO none, and decides again; kept over a
  * restart. Requests of holds take precedence. -ENOENT: there is no such profile; -EINVAL: it

@@ -13,13 +13,7 @@
 #ifndef IDLED_TRIAL_H
 #define IDLED_TRIAL_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
-/* An option and the value that it has during the trial; "": that of profile or files. */
-typedef struct TrialOption {
-        const char *section, *key, *value;
-} TrialOption;
+#include "config/option-changes.h"
 
 /* What becomes of a policy's requests. */
 typedef struct TrialPolicy {
@@ -33,17 +27,15 @@ typedef struct TrialRequest {
         const char *reason;
         const TrialPolicy *policies;
         size_t n_policies;
-        const TrialOption *options;
+        const OptionValue *options;
         size_t n_options;
 } TrialRequest;
 
 typedef struct Trial {
-        TrialRequest request;  /* its own copy, texts for people cleaned */
-        TrialPolicy *policies; /* of the request */
-        TrialOption *options;
-        char **former; /* by option: the value set at run time before; "": none */
-        bool *done;    /* by option: it is set */
-        void *data;    /* of the part that ends it */
+        TrialRequest request;   /* its own copy, texts for people cleaned */
+        TrialPolicy *policies;  /* of the request */
+        OptionChanges *changes; /* the options of the request */
+        void *data;             /* of the part that ends it */
         void (*end)(struct Trial *trial, bool restore);
 } Trial;
 

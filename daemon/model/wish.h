@@ -108,6 +108,8 @@ typedef struct Wish {
         unsigned reads;   /* Sense flags that the next reading must include in addition to those of
                              `needs`. A snapshot has a difference only if the readings at both its
                              ends had the flag. No request: 0. Merge: union. */
+        Reason active_reason; /* why the CPUs of `allowed` are active, if `allowed_reason` is why
+                                 others are not. None: `allowed_reason` is of all CPUs. */
 } Wish;
 
 /* Requests nothing. */

@@ -373,6 +373,8 @@ static void ondemand_decide(void *state, const PolicyInput *input, Wish *wish)
         pack_parked(&self->pack, input->topology, self->active, &others);
         cpuset_subtract(&wish->allowed, &others);
         wish->allowed_reason = self->reason;
+        if (parked && self->parked_usec > 0)
+                wish->active_reason = explain_some_active(&call);
         wish->for_saving = parked && size_max(&call) == self->pack.n_cores;
         if (all_needed)
                 return;

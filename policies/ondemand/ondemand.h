@@ -137,4 +137,7 @@ Reason explain_parking(const Call *call, PackSize size);
 Reason explain_start(const Call *call);
 Reason explain_all_active(const Call *call);
 
+/* Why those that are active while others are parked cannot be parked, too. */
+Reason explain_some_active(const Call *call);
+
 #endif

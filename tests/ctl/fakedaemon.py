@@ -4,6 +4,7 @@
 
 usage: fakedaemon.py ADDRESS SCENARIO; prints "ready" when it has the name.
 """
+import copy
 import sys
 
 import dbus
@@ -160,25 +161,27 @@ class Daemon(dbus.service.Object):
     def Verify(self):
         return dbus.Array(self.says["verify"], signature="(sssss)")
 
-    @dbus.service.method(MANAGER, "sss", "")
-    def SetOption(self, section, key, value):
-        """MinCores may not exceed MaxCores; options of Daemon are refused."""
-        found = [s for s in self.says["settings"] if (s["section"], s["key"]) == (section, key)]
-        if not found:
-            raise refuse("org.idled1.Error.NoSuchOption",
-                         f"{key}: found an unknown key, expected one of {section}")
-        if section == "Daemon":
-            raise refuse("org.freedesktop.DBus.Error.AccessDenied", "no")
-        now = {s["key"]: s["value"] for s in self.says["settings"]}
-        now[key] = str(value) or {"MaxCores": "4", "MinCores": "1", "IdleMask": ""}[key]
-        try:
-            fits = int(now["MinCores"]) <= int(now["MaxCores"])
-        except ValueError:
-            fits = False
-        if not fits:
+    @dbus.service.method(MANAGER, "a(sss)", "as")
+    def SetOptions(self, options):
+        """MinCores may not exceed MaxCores; options of Daemon are refused; 99 cores are too many
+        for the machine."""
+        settings = copy.deepcopy(self.says["settings"])
+        for section, key, value in options:
+            found = [s for s in settings if (s["section"], s["key"]) == (section, key)]
+            if not found:
+                raise refuse("org.idled1.Error.NoSuchOption",
+                             f"{key}: found an unknown key, expected one of {section}")
+            if section == "Daemon":
+                raise refuse("org.freedesktop.DBus.Error.AccessDenied", "no")
+            found[0].update(value=str(value) or {"MaxCores": "4", "MinCores": "1", "IdleMask": ""}[key],
+                            runtime=bool(value))
+        now = {s["key"]: s["value"] for s in settings}
+        if int(now["MinCores"]) > int(now["MaxCores"]):
             raise refuse("org.idled1.Error.InvalidValue",
-                         f'{key}: found "{value}", which does not fit')
-        found[0].update(value=now[key], runtime=bool(value))
+                         f'MinCores: found "{now["MinCores"]}", which does not fit')
+        self.says["settings"] = settings
+        return dbus.Array([f'{key}: found "{value}", which this machine does not offer'
+                           for _, key, value in options if value == "99"], signature="s")
 
 
 class Policy(dbus.service.Object):

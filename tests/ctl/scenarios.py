@@ -106,10 +106,19 @@ def normal():
 
 
 def long():
-    """A history of 150 changes."""
+    """A history of 150 changes, and settings with a long value and a long path."""
     says = normal()
     says["history"] = [dict(BY, time_usec=usec_ago(60 * i), parked="2-3" if i % 2 else "",
                             text="A change.") for i in range(150)]
+    says["settings"] += [
+        {"section": "Daemon", "key": "Policies",
+         "value": "userspace ondemand cpufreq cstates latency quiet", "default": "ondemand",
+         "source": "/etc/idled/idled.conf:2", "expects": "a list", "help": "Policies to load",
+         "runtime": False},
+        {"section": "ondemand", "key": "Dwell", "value": "7s", "default": "5s",
+         "source": "/etc/idled/policies/ondemand.conf.d/90-idlectl.conf:3",
+         "expects": "a duration", "help": "How long the load must be low", "runtime": False},
+    ]
     return says
 
 

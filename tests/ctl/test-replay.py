@@ -170,10 +170,12 @@ class Answers(TestCase):
     def test_nothing_in_it(self):
         empty = Path(self.directory, "empty.csv")
         empty.touch()
-        answer = json.loads(self.ask("--table", TABLE, "--json", str(empty)))
-        self.assertEqual(answer["traces"][0]["periods"], 0)
-        self.assertEqual({row["correct_percent"] for row in answer["means"]}, {None})
-        self.ask("--table", TABLE, "--html", str(Path(self.directory, "page.html")), str(empty))
+        page = Path(self.directory, "page.html")
+        for more in ([], ["--json"], ["--csv"], ["--html", str(page)], [TRACES[0]]):
+            result = self.run_ctl("replay", "--table", TABLE, *more, str(empty))
+            self.assertEqual((result.returncode, result.stdout), (1, ""), more)
+            self.assertIn(f"{empty}: found no idle periods", result.stderr)
+        self.assertFalse(page.exists())
 
     def test_backwards(self):
         trace = Path(self.directory, "t.csv")
@@ -295,6 +297,7 @@ class Progress(TestCase):
             said = b""
             while b"MB read" not in said:
                 said += os.read(master, 1000)
+            process.stdin.write(b"0,0,9,3000\n")
             process.stdin.close()
             self.assertIn(b"teo-6.18", process.stdout.read())
         while not said.endswith(b"\r\x1b[K"):

@@ -253,6 +253,16 @@ class Set(TestCase):
         result = self.run_ctl("set", "ondemand", "MaxCores=9")
         self.assertEqual(result.stdout, "ondemand MaxCores is now 9\n")
 
+    def test_warnings(self):
+        """Accepted, but not offered by the machine."""
+        result = self.run_ctl("set", "ondemand", "MaxCores=99", "MinCores=3")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertEqual(result.stdout.splitlines(),
+                         ["ondemand MaxCores is now 99", "ondemand MinCores is now 3",
+                          'MaxCores: found "99", which this machine does not offer'])
+        answer = json.loads(self.run_ctl("set", "ondemand", "MaxCores=99", "--json").stdout)
+        self.assertEqual(len(answer["warnings"]), 1)
+
     def test_several_in_any_order(self):
         result = self.run_ctl("set", "ondemand", "MinCores=6", "MaxCores=8")
         self.assertEqual((result.returncode, result.stderr), (0, ""))
@@ -323,6 +333,24 @@ class Terminal(TestCase):
         for verb in ("settings", "settings ondemand", "policies"):
             text = self.ESCAPE.sub("", self.run_terminal(*verb.split()))
             self.assertNotIn("…", text)
+
+    def test_long_values(self):
+        """At 80 columns one long value, or a long path, costs no other row its source: what is
+        shortened follows whole."""
+        self.start("long")
+        path = "/etc/idled/policies/ondemand.conf.d/90-idlectl.conf:3"
+        value = "userspace ondemand cpufreq cstates latency quiet"
+        for arguments in ("settings",), ("settings", "Daemon"), ("settings", "ondemand"):
+            text = self.ESCAPE.sub("", self.run_terminal(*arguments))
+            self.assertLessEqual(max(map(len, text.splitlines())), 80)
+            rows = [line for line in text.splitlines() if re.match(r"(Daemon|ondemand) ", line)]
+            self.assertTrue(rows)
+            for row in rows:
+                self.assertRegex(row, r" (default|set over D-Bus|/etc/idled/\S+)( |$)")
+            if "ondemand" not in arguments:
+                self.assertIn("\n      " + value + "\n", text)
+            if "Daemon" not in arguments:
+                self.assertIn(path, "".join(text.split()))
 
     def test_wraps_between_words(self):
         """At 80 columns why, profile and status lose nothing and break no word."""

@@ -19,6 +19,7 @@ NOT_INTERACTIVE = ('--allow-interactive-authorization=no',)
 GUARDED = (
     (('SetIdleMask', 's', '7'), 'set-option'),
     (('SetOption', 'sss', 'userspace', 'IdleMask', '7'), 'set-option'),
+    (('SetOptions', 'a(sss)', '1', 'userspace', 'IdleMask', '7'), 'set-option'),
     (('Pause', 's', 'a test'), 'pause'),
     (('StartTrial', 'a{sb}a(sss)s', '1', 'userspace', 'false', '0', 'a test'), 'set-option'),
     (('SetProfile', 's', 'balanced'), 'set-profile'),

@@ -4,6 +4,7 @@
 import json
 import os
 import subprocess
+import time
 
 import dbus
 
@@ -45,7 +46,11 @@ class Pause(Control):
         self.assertTrue(pause['lasting'])
         self.assertGreater(pause['until_usec'], 0)
         wait_until(lambda: self.get('IdleMask') == '', 'the machine restored')
-        self.assertIn('while paused: idled is paused for some time', self.ctl('why', '7'))
+        end = time.strftime('%H:%M:%S', time.localtime(int(pause['until_usec']) / 1e6))
+        self.assertRegex(self.ctl('why', '7'), r'while paused: idled is paused until \S*\s?%s' % end)
+        for asked, shown in (('10min', '10 min'), ('90min', '1 h 30 min'), ('2h', '2 h'),
+                             ('60s', '60 s')):
+            self.assertRegex(self.ctl('pause', '--for', asked), r', for %s more: ' % shown)
         changes = self.signals()
         self.ctl('pause', '--for', '50ms')
         wait_until(lambda: not self.get('Paused'), 'the end of the time')
@@ -143,6 +148,79 @@ class Reload(Control):
                             for line in lines), lines)
         self.assertTrue([line for line in lines if 'userspace.conf:2: IdleMask: ' in line], lines)
         self.assertEqual(self.get('IdleMask'), '6')
+
+
+class Set(Control):
+    """set, on a machine whose files the daemon really writes."""
+    CONFIG = '[Daemon]\nPolicies=cpufreq ondemand\n'
+
+    def value(self, key, section='cpufreq'):
+        row, = [s for s in self.call('GetSettings') if (s['section'], s['key']) == (section, key)]
+        return str(row['value'])
+
+    def test_all_or_none(self):
+        """Nothing is written for the first options when a later one is refused."""
+        self.start()
+        before = self.cpu_files()
+        text = self.ctl('set', 'cpufreq', 'Governor=performance', 'Boost=off', 'MaxFrequency=abc',
+                        status=1)
+        for part in 'MaxFrequency', 'abc', 'nothing was changed':
+            self.assertIn(part, text)
+        self.assertEqual(self.cpu_files(), before, 'no file was written')
+        self.assertEqual(self.value('Governor'), '')
+        self.ctl('set', 'cpufreq', 'Governor=performance', 'Boost=off')
+        self.assertEqual((self.value('Governor'), self.value('Boost')), ('performance', 'off'))
+        self.assertNotEqual(self.cpu_files(), before)
+
+    def test_any_order(self):
+        """Options that only fit together are set together, and one that is wrong keeps the value
+        that another had at run time."""
+        self.start('--dry-run')
+        self.ctl('set', 'ondemand', 'MinCores=1', 'MaxCores=2')
+        self.ctl('set', 'ondemand', 'MinCores=3', 'MaxCores=4')
+        self.assertEqual((self.value('MinCores', 'ondemand'), self.value('MaxCores', 'ondemand')),
+                         ('3', '4'))
+        self.ctl('set', 'ondemand', 'MinCores=4', 'MaxCores=1', status=1)
+        self.assertEqual((self.value('MinCores', 'ondemand'), self.value('MaxCores', 'ondemand')),
+                         ('3', '4'))
+
+    def test_not_offered(self):
+        """What --check warns of, set warns of, with what the machine offers; also with --save."""
+        self.start('--dry-run')
+        for argument, parts in (('MaxFrequency=20GHz', ('highest frequency', 'MHz is in effect')),
+                                ('Governor=ondemand', ('does not offer', 'powersave'))):
+            key, _, value = argument.partition('=')
+            text = ' '.join(self.ctl('set', 'cpufreq', argument).split())
+            for part in (key, value, 'is now', *parts):
+                self.assertIn(part, text)
+            saved = ' '.join(self.ctl('set', 'cpufreq', argument, '--save', '--root', self.root,
+                                      '--config-dir', self.config, '--vendor-dir', '/nonexistent',
+                                      '--policy-dir', os.environ['IDLED_POLICIES']).split())
+            for part in ('saved in', *parts):
+                self.assertIn(part, saved)
+            self.assertEqual(len(self.ask('set', 'cpufreq', argument)['warnings']), 1)
+            self.ctl('set', 'cpufreq', key + '=', '--save', '--root', self.root,
+                     '--config-dir', self.config, '--vendor-dir', '/nonexistent',
+                     '--policy-dir', os.environ['IDLED_POLICIES'])
+        self.assertEqual(self.ask('set', 'cpufreq', 'Governor=', 'MaxFrequency=')['warnings'], [])
+        self.assertEqual(self.ask('set', 'cpufreq', 'Governor=powersave')['warnings'], [])
+
+    def test_method(self):
+        self.start('--dry-run')
+        self.call('SetOptions', [('cpufreq', 'Governor', 'powersave'), ('ondemand', 'MinCores', '2')])
+        self.assertEqual((self.value('Governor'), self.value('MinCores', 'ondemand')),
+                         ('powersave', '2'))
+        for error, last in ('NoSuchPolicy', ('nobody', 'Key', '1')), \
+                           ('NoSuchOption', ('ondemand', 'Key', '1')), \
+                           ('InvalidValue', ('ondemand', 'MaxCores', '1')), \
+                           ('InvalidValue', ('ondemand', 'Dwell', '7')), \
+                           ('InvalidValue', ('ondemand', 'Dwell', '1' * 40000)):
+            self.assert_fails('org.idled1.Error.' + error, 'SetOptions',
+                              [('ondemand', 'MinCores', '3'), ('cpufreq', 'Boost', 'off'), last])
+            self.assertEqual((self.value('Boost'), self.value('MinCores', 'ondemand')), ('keep', '2'),
+                             last)
+        self.assert_fails('org.idled1.Error.InvalidValue', 'SetOptions',
+                          [('ondemand', 'MinCores', '1')] * 65)
 
 
 class Save(Control):

@@ -121,6 +121,16 @@ class Fifos(TestCase):
         self.assertNotEqual(done.returncode, 0)
         self.assertIn(os.path.join(self.directory, 'run', 'undo') + ': found something else', done.stderr)
 
+    def test_directory(self):
+        """As any other thing in the record's place, with what to do."""
+        path = os.path.join(self.directory, 'run', 'undo')
+        os.makedirs(path)
+        done = subprocess.run([os.environ['IDLED'], '--restore', *self.arguments()],
+                              stderr=subprocess.PIPE, timeout=TIMEOUT, text=True, check=False)
+        self.assertNotEqual(done.returncode, 0)
+        for part in path + ': found a directory', 'expected a regular file', 'remove it':
+            self.assertIn(part, done.stderr)
+
     def test_chosen_profile(self):
         self.make('root', 'var', 'lib', 'idled', 'profile')
         self.start()

@@ -106,7 +106,7 @@ class Laptop(Obstacles):
             found = file.read().strip()
         changed = self.signals(path)
         self.write('sys/devices/system/cpu/' + maximum, '1000000')
-        obstacle = ('its frequency cannot be kept: %s is 1000000 kHz, set by another program or the '
+        obstacle = ('its frequency cannot be kept: %s is 1 GHz, set by another program or the '
                     'kernel' % maximum)
         self.assertEqual(self.value(path, 'Obstacle'), obstacle)
         self.call('Verify')
@@ -124,14 +124,14 @@ class Laptop(Obstacles):
         """idled clips a frequency that the hardware lacks, or has with boost only, and reports it."""
         self.start()
         slow = 'its frequency cannot be kept: '
-        self.assert_obstacle(slow + 'the highest frequency of cpufreq/policy0 is 4700000 kHz',
+        self.assert_obstacle(slow + 'the highest frequency of cpufreq/policy0 is 4.7 GHz',
                              min_frequency_khz=20000000)
-        self.assert_obstacle(slow + 'the highest frequency of cpufreq/policy4 is 3400000 kHz',
+        self.assert_obstacle(slow + 'the highest frequency of cpufreq/policy4 is 3.4 GHz',
                              min_frequency_khz=3500000)
         path = self.assert_obstacle('', min_frequency_khz=2200000, cpus='0-3')
         self.write('sys/devices/system/cpu/intel_pstate/no_turbo', '1')
         self.assertEqual(self.value(path, 'Obstacle'), slow + 'boost is off, and without it '
-                         'the highest frequency of cpufreq/policy0 is 2100000 kHz')
+                         'the highest frequency of cpufreq/policy0 is 2.1 GHz')
         self.assert_obstacle('', min_frequency_khz=2100000, cpus='0-3')
 
     def test_offline(self):

@@ -83,6 +83,7 @@ class Fake(Idlectl):
         why = self.ctl('why', '7')
         self.assertTrue(why.startswith('7 should be parked by userspace: '), why)
         self.assertIn('(set over D-Bus)', why)
+        self.assertIn('(IdleMask 6-7)', ' '.join(why.split()), 'which CPUs, not how many')
         row = self.ask('why', '7')['cpus'][0]
         self.assertEqual((row['option'], row['in_idle_mask']), ('IdleMask', True))
         self.assertIsNone(row['threshold'], 'a mask is no number')
@@ -105,6 +106,38 @@ class Fake(Idlectl):
         self.assertTrue(status['daemon']['paused'])
         self.assertEqual(status['daemon']['pauses'][0]['reason'], 'a test')
         self.assertIn('while paused', self.ctl('why'))
+
+
+class NoWayOfParking(Idlectl):
+    """cgroup v2 without cpusets: each way says what it lacks, wherever parking is missing."""
+
+    def setUp(self):
+        super().setUp()
+        for name, text in (('proc/sys/kernel/osrelease', '6.12.0'),
+                           ('sys/fs/cgroup/cgroup.controllers', 'cpu io memory')):
+            path = Path(self.root, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text + '\n')
+        self.start()
+        self.set_idle_mask('7')
+
+    def assert_named(self, text):
+        text = ' '.join(str(text).split())
+        for part in 'partition', 'cgroup.controllers has no cpuset controller', 'cgroup: ':
+            self.assertIn(part, text)
+        self.assertNotIn('Operation not supported', text)
+        self.assertNotIn('not usable', text)
+
+    def test_named(self):
+        status = self.ask('status')
+        self.assert_named(status['cpus']['nothing_parked_because'])
+        self.assert_named(self.get('ParkBackend'))
+        self.assert_named(dict(self.get('Missing'))['park'])
+        self.assert_named(self.ctl('why', '7'))
+        doctor = self.idlectl('doctor', '--root', self.root)
+        self.assert_named(doctor.stdout)
+        self.assertNotIn('journalctl', doctor.stdout)
+        self.assertTrue(self.daemon.count_log(r'park: not available here.*cpuset controller'))
 
 
 class KeptInUse(Idlectl):

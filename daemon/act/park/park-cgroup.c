@@ -287,6 +287,15 @@ static int open_cgroup(const ActContext *context, const ParkOptions *options, vo
         return 0;
 }
 
+static char *cgroup_lacks(const ActContext *context, const ParkOptions *options)
+{
+        g_autofree char *mount = NULL;
+
+        if (find_mount(context->root, &mount) < 0)
+                return g_strdup("no cgroup hierarchy with the cpuset controller is mounted");
+        return is_unified(context->root, mount) ? park_controller_lacks(context->root) : NULL;
+}
+
 /* v1: the chosen groups with all that is below them. */
 static int apply_nested(State *state, Knobs *knobs, char **chosen, const CpuSet *allowed,
                         const CpuSet *online)
@@ -372,6 +381,7 @@ static void close_cgroup(void *data)
 const ParkBackendOps park_cgroup = {
         .name = "cgroup",
         .open = open_cgroup,
+        .lacks = cgroup_lacks,
         .apply = apply_cgroup,
         .describe = describe_cgroup,
         .groups = groups_of,

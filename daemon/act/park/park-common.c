@@ -208,3 +208,15 @@ int park_controller_check(int root)
                 return -EOPNOTSUPP;
         return g_str_equal(state, "on") || park_switching_is_safe(root) ? 0 : -EOPNOTSUPP;
 }
+
+char *park_controller_lacks(int root)
+{
+        if (faccessat(root, PARK_UNIFIED "/cgroup.controllers", F_OK, 0) < 0)
+                return g_strdup("cgroup v2 is not mounted at /" PARK_UNIFIED);
+        if (!park_offers_cpusets(root))
+                return g_strdup("/" PARK_UNIFIED "/cgroup.controllers has no cpuset controller");
+        if (park_controller_check(root) < 0)
+                return g_strdup("switching cpusets on would reset all affinities, on kernels "
+                                "before 6.2");
+        return NULL;
+}

@@ -65,4 +65,7 @@ bool park_offers_cpusets(int root);
 /* 0 if they have, or can be given them without harm; -EOPNOTSUPP if not. */
 int park_controller_check(int root);
 
+/* What is missing of that, as a new string; NULL: nothing. */
+char *park_controller_lacks(int root);
+
 #endif

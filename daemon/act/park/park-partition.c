@@ -116,6 +116,17 @@ static int open_partition(const ActContext *context, const ParkOptions *options,
         return 0;
 }
 
+static char *partition_lacks(const ActContext *context, const ParkOptions *options)
+{
+        if (park_restricts_units(options))
+                return g_strdup("it cannot make the exceptions of Units= and Exclude=");
+        if (!isolate_is_known(context->root))
+                return g_strdup("it needs Linux 6.1 or newer");
+        if (!park_has_systemd(context->root) || !park_offers_cpusets(context->root))
+                return park_controller_lacks(context->root);
+        return g_strdup("systemd cannot be reached");
+}
+
 static void note_obstacle(State *state, const char *obstacle)
 {
         const char *about = state->holder->about;
@@ -247,6 +258,7 @@ static void close_partition(void *data)
 const ParkBackendOps park_partition = {
         .name = "partition",
         .open = open_partition,
+        .lacks = partition_lacks,
         .apply = apply_partition,
         .describe = describe_partition,
         .close = close_partition,

@@ -163,6 +163,12 @@ static int open_systemd(const ActContext *context, const ParkOptions *options, v
         return 0;
 }
 
+static char *systemd_lacks(const ActContext *context, const ParkOptions *options)
+{
+        return lacks_cpusets(context->root) ? park_controller_lacks(context->root)
+                                            : g_strdup("systemd cannot be reached");
+}
+
 static int confine(State *state, Knobs *knobs, const char *unit, const CpuSet *allowed,
                    const CpuSet *online)
 {
@@ -266,6 +272,7 @@ static const char *describe_systemd(void *data)
 const ParkBackendOps park_systemd = {
         .name = "systemd",
         .open = open_systemd,
+        .lacks = systemd_lacks,
         .apply = apply_systemd,
         .describe = describe_systemd,
         .close = g_free,

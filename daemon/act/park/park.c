@@ -122,6 +122,28 @@ static int open_way(State *state, size_t first)
         return r;
 }
 
+/* What each way that is wanted lacks; with Backend=auto also those that do not fit this machine. */
+static char *lacks_park(const ActContext *context, const void *data)
+{
+        const ParkOptions *options = data;
+        GString *text = g_string_new(NULL);
+
+        for (size_t i = 0; i < G_N_ELEMENTS(ways); i++) {
+                g_autofree char *lack = NULL;
+
+                if (options->backend != PARK_AUTO && options->backend != (int)ways[i].backend)
+                        continue;
+                lack = options->backend == PARK_AUTO && ways[i].backend == PARK_CGROUP &&
+                                       !ways[i].fits(context)
+                               ? g_strdup("systemd owns the cgroups")
+                               : ways[i].ops->lacks(context, options);
+                if (lack)
+                        g_string_append_printf(text, "%s%s: %s", text->len > 0 ? "; " : "",
+                                               ways[i].ops->name, lack);
+        }
+        return g_string_free(text, text->len == 0);
+}
+
 static void close_park(void *data)
 {
         State *state = data;
@@ -232,6 +254,7 @@ const Actuator actuator_park = {
         .section = "Park",
         .kinds = kinds,
         .open = open_park,
+        .lacks = lacks_park,
         .apply = apply_park,
         .same = same_park,
         .describe = describe_park,

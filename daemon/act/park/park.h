@@ -44,6 +44,7 @@ bool park_restricts_units(const ParkOptions *options);
 typedef struct ParkBackendOps {
         const char *name;
         int (*open)(const ActContext *context, const ParkOptions *options, void **ret_state);
+        char *(*lacks)(const ActContext *context, const ParkOptions *options); /* as Actuator's */
         int (*apply)(void *state, Knobs *knobs, const CpuSet *allowed, const Topology *topology);
         const char *(*describe)(void *state);
         const char *(*groups)(void *state);

@@ -417,7 +417,8 @@ static void set_option(void)
 {
         g_autofree char *error = NULL;
 
-        ck_assert_int_eq(manager_set_option(manager, "tune", "Bias", "7", &error), 0);
+        ck_assert_int_eq(
+                manager_set_options(manager, &(OptionValue){ "tune", "Bias", "7" }, 1, &error), 0);
 }
 
 static void hold(void)

@@ -136,7 +136,8 @@ static void set_option(const char *key, const char *value)
 {
         g_autofree char *error = NULL;
 
-        ck_assert_int_eq(manager_set_option(manager, "tune", key, value, &error), 0);
+        ck_assert_int_eq(
+                manager_set_options(manager, &(OptionValue){ "tune", key, value }, 1, &error), 0);
 }
 
 static void nothing(void)

@@ -14,7 +14,7 @@ static Trial *make(void)
                 .reason = "a\ttest",
                 .policies = (const TrialPolicy[]){ { name, false }, { "cpufreq", true } },
                 .n_policies = 2,
-                .options = (const TrialOption[]){ { name, "MinCores", value },
+                .options = (const OptionValue[]){ { name, "MinCores", value },
                                                   { "Park", "Backend", "" } },
                 .n_options = 2,
         });
@@ -73,7 +73,7 @@ START_TEST(is_a_clean_copy)
         ck_assert_str_eq(trial->request.options[0].value, "2");
         ck_assert_str_eq(trial->request.sender, ":1.5");
         ck_assert(!strpbrk(trial->request.owner, "\n") && !strpbrk(trial->request.reason, "\t"));
-        ck_assert(!trial->done[0] && !trial->done[1]);
+        ck_assert(!trial->changes->done[0] && !trial->changes->done[1]);
         trial_free(trial);
 }
 END_TEST

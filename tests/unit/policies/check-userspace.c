@@ -9,7 +9,7 @@ static const struct {
 } cases[] = {
         { "nothing", "", "0-7" },           { "one CPU", "3", "0-2,4-7" },
         { "half", "4-7", "0-3" },           { "CPUs that are not there", "6-1000", "0-5" },
-        { "all but the last", "0-6", "7" },
+        { "all but the last", "0-6", "7" }, { "only CPUs that are not there", "8-9", "0-7" },
 };
 
 START_TEST(masks)
@@ -31,6 +31,12 @@ START_TEST(masks)
         if (*c->mask) {
                 ck_assert_str_eq(world->wish.allowed_reason.option, "IdleMask");
                 ck_assert_ptr_null(world->wish.allowed_reason.threshold_unit);
+                /* A count of CPUs would read as the number of a CPU. */
+                ck_assert_ptr_null(world->wish.allowed_reason.inputs[0].name);
+                ck_case(c->name,
+                        !strstr(world->wish.allowed_reason.because, "online") ==
+                                (strcmp(text, "0-7") != 0),
+                        "\"%s\"", world->wish.allowed_reason.because);
         } else
                 ck_assert_ptr_null(world->wish.allowed_reason.because);
 }

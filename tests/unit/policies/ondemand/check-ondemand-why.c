@@ -319,6 +319,38 @@ START_TEST(says_why)
 }
 END_TEST
 
+/* While cores are parked: why the others are not. */
+static const struct {
+        const char *name, *options, *busy;
+        const char *because, *option; /* NULL: none */
+} kept[] = {
+        { "idle", "Dwell=1s", "0=0.05", "MinCores", "MinCores" },
+        { "as many as MinCores", "Dwell=1s MinCores=2", "0=0.05", "MinCores", "MinCores" },
+        { "a load", "Dwell=1s", "0=0.6,1=0.6", "needs these cores", NULL },
+};
+
+START_TEST(says_why_active)
+{
+        typeof(kept[0]) *c = &kept[_i];
+        const Grid grid = { .packages = 1, .clusters = 1, .cores = 4, .threads = 1 };
+        g_autoptr(Topology) topology = grid_build(&grid);
+        g_autoptr(World) world = world_new(&idled_policy, topology);
+        const Reason *reason = &world->wish.active_reason;
+
+        world_set_all(world, c->options);
+        world_decide(world, 0);
+        ck_case(c->name, !reason->because, "all are active: allowed_reason says it");
+        world_put(world, c->busy);
+        for (int i = 0; i < 200; i++)
+                world_decide(world, 250000);
+        ck_case(c->name, !cpuset_has(&world->wish.allowed, 3), "nothing is parked");
+        ck_case(c->name, says(reason->because, c->because), "\"%s\"", reason->because);
+        ck_case(c->name, g_strcmp0(reason->option, c->option) == 0, "option %s", reason->option);
+        ck_case(c->name, says(world->wish.allowed_reason.because, "fewer cores"), "\"%s\"",
+                world->wish.allowed_reason.because);
+}
+END_TEST
+
 /* A dwell time that reversals have made longer: the option is quoted as configured, followed by the
  * value in effect. */
 static const struct {
@@ -412,6 +444,7 @@ int main(void)
 
         tcase_add_loop_test(tcase, says_why, 0, G_N_ELEMENTS(cases));
         tcase_add_loop_test(tcase, says_no_lies, 0, 20);
+        tcase_add_loop_test(tcase, says_why_active, 0, G_N_ELEMENTS(kept));
         tcase_add_loop_test(tcase, quotes_dwell_as_configured, 0, G_N_ELEMENTS(dwells));
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
