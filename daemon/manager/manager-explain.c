@@ -39,8 +39,8 @@ char *policy_explain_reason(const char *policy, const Reason *reason, const Sour
 
 char *policy_explain_wish(const ActivePolicy *active, const CpuSet *online)
 {
-        const Wish *wish = &active->wish;
-        Source source = section_source(active->section, wish->allowed_reason.option);
+        const Wish *wish = active_wish(active);
+        Source source = section_source(active_section(active), wish->allowed_reason.option);
         g_autofree char *where = source_format(&source);
 
         return finish("", explain_wish(&wish->allowed, online,
