@@ -26,7 +26,7 @@ static int release(sd_bus_message *message, Bus *bus, const Held *held, sd_bus_e
                 return sd_bus_error_set(
                         error, SD_BUS_ERROR_ACCESS_DENIED,
                         "Only the client that requested a hold, or root, can release it");
-        holds_release(manager_holds(bus->manager), held->id);
+        holds_release(manager_open_holds(bus->manager), held->id);
         return sd_bus_reply_method_return(message, NULL);
 }
 
@@ -75,13 +75,13 @@ static int hold(Bus *bus, HoldRequest *request, pid_t client, int *ret_fd, uint6
         int r;
 
         if (request->bound || client <= 0)
-                return holds_add(manager_holds(bus->manager), request, ret_fd, ret_id);
+                return holds_add(manager_open_holds(bus->manager), request, ret_fd, ret_id);
         request->pid = client;
-        r = holds_add(manager_holds(bus->manager), request, ret_fd, ret_id);
+        r = holds_add(manager_open_holds(bus->manager), request, ret_fd, ret_id);
         if (r != -ESRCH && r != -EPERM)
                 return r;
         request->pid = 0;
-        return holds_add(manager_holds(bus->manager), request, ret_fd, ret_id);
+        return holds_add(manager_open_holds(bus->manager), request, ret_fd, ret_id);
 }
 
 /* True if its profile is all that it asks for. */

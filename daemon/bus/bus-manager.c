@@ -23,20 +23,17 @@ BUS_GETTER(get_paused)
 {
         const Bus *bus = userdata;
 
-        return sd_bus_message_append(reply, "b", manager_pauses(bus->manager)->len > 0);
+        return sd_bus_message_append(reply, "b", manager_nth_pause(bus->manager, 0) != NULL);
 }
 
 BUS_GETTER(get_pauses)
 {
         const Bus *bus = userdata;
-        const GPtrArray *pauses = manager_pauses(bus->manager);
+        const Pause *pause;
         int r = sd_bus_message_open_container(reply, 'a', "(ss)");
 
-        for (guint i = 0; r >= 0 && i < pauses->len; i++) {
-                const Pause *pause = g_ptr_array_index(pauses, i);
-
+        for (unsigned i = 0; r >= 0 && (pause = manager_nth_pause(bus->manager, i)); i++)
                 r = sd_bus_message_append(reply, "(ss)", pause->owner, pause->reason);
-        }
         return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 
@@ -58,11 +55,11 @@ static int append_pause(sd_bus_message *reply, const Pause *pause)
 BUS_GETTER(get_pause_details)
 {
         const Bus *bus = userdata;
-        const GPtrArray *pauses = manager_pauses(bus->manager);
+        const Pause *pause;
         int r = sd_bus_message_open_container(reply, 'a', "a{sv}");
 
-        for (guint i = 0; r >= 0 && i < pauses->len; i++)
-                r = append_pause(reply, g_ptr_array_index(pauses, i));
+        for (unsigned i = 0; r >= 0 && (pause = manager_nth_pause(bus->manager, i)); i++)
+                r = append_pause(reply, pause);
         return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 
@@ -133,7 +130,7 @@ BUS_GETTER(get_policies)
         int r = sd_bus_message_open_container(reply, 'a', "s");
 
         for (unsigned i = 0; r >= 0 && (p = manager_policy(bus->manager, i)); i++)
-                r = sd_bus_message_append(reply, "s", p->policy->name);
+                r = sd_bus_message_append(reply, "s", active_module(p)->name);
         return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 

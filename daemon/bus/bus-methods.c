@@ -161,10 +161,11 @@ int bus_method_reload(sd_bus_message *message, void *userdata, sd_bus_error *err
 
 static unsigned pauses_of(const Manager *manager, uid_t uid)
 {
+        const Pause *pause;
         unsigned n = 0;
 
-        for (guint i = 0; i < manager_pauses(manager)->len; i++)
-                n += ((const Pause *)manager_pauses(manager)->pdata[i])->uid == uid;
+        for (unsigned i = 0; (pause = manager_nth_pause(manager, i)); i++)
+                n += pause->uid == uid;
         return n;
 }
 
@@ -264,12 +265,11 @@ static int do_resume_own(sd_bus_message *message, void *userdata, sd_bus_error *
 /* True if a pause of another user lasts. */
 static bool others_pause(const Manager *manager, uid_t uid)
 {
-        for (guint i = 0; i < manager_pauses(manager)->len; i++) {
-                const Pause *pause = g_ptr_array_index(manager_pauses(manager), i);
+        const Pause *pause;
 
+        for (unsigned i = 0; (pause = manager_nth_pause(manager, i)); i++)
                 if (pause->lasting && pause->uid != uid)
                         return true;
-        }
         return false;
 }
 

@@ -146,7 +146,7 @@ static void drop_connection(Bus *bus)
         authorizer_free(bus->authorizer);
         bus->authorizer = NULL;
         if (bus->manager) {
-                holds_forget_senders(manager_holds(bus->manager));
+                holds_forget_senders(manager_open_holds(bus->manager));
                 manager_trial_forget_sender(bus->manager);
         }
         if (bus->connection)

@@ -22,8 +22,8 @@ typedef struct Holds Holds;
 
 typedef struct Held Held;
 
-/* Called when a hold has ended, but by holds_remove(). It is none of them any more; `held` is valid
- * during the call. */
+/* Called when a hold has ended, except by holds_remove(). It is none of them any more; `held` is
+ * valid during the call. */
 typedef void (*HoldEnded)(const Held *held, void *userdata);
 
 /* What is asked; start from HOLD_REQUEST_NONE. The strings are copied. */

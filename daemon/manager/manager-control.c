@@ -75,6 +75,11 @@ int manager_set_profile(Manager *manager, const char *name, char **ret_error)
         return 0;
 }
 
+Holds *manager_open_holds(Manager *manager)
+{
+        return manager->holds;
+}
+
 void manager_resumed(Manager *manager)
 {
         if (!manager_note_sleep(manager)) /* too short for the clocks, or noticed before */

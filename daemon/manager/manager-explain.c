@@ -39,13 +39,14 @@ char *policy_explain_reason(const char *policy, const Reason *reason, const Sour
 
 char *policy_explain_wish(const ActivePolicy *active, const CpuSet *online)
 {
-        Reason reason = active->wish.allowed_reason;
-        Source source = section_source(active->section, reason.option);
+        const Wish *wish = active_wish(active);
+        Reason reason = wish->allowed_reason;
+        Source source = section_source(active_section(active), reason.option);
         g_autofree char *where = source_format(&source);
-        g_autofree char *because = section_because(active->section, &reason);
+        g_autofree char *because = section_because(active_section(active), &reason);
 
         if (because)
                 reason.because = because;
-        return finish("", explain_wish(&active->wish.allowed, online,
-                                       &(Explanation){ NULL, reason, where }));
+        return finish("",
+                      explain_wish(&wish->allowed, online, &(Explanation){ NULL, reason, where }));
 }

@@ -56,6 +56,24 @@ typedef struct ActiveProfile {
         char *problem;          /* which and what it contradicts; NULL: none */
 } ActiveProfile;
 
+/* One active policy. */
+struct ActivePolicy {
+        const IdledPolicy *policy;
+        Section *section; /* its options; belongs to the configuration */
+        void *state;
+        Wish wish;            /* its last one */
+        CpuSet before;        /* what the one before allowed */
+        CpuWish *cpus;        /* of the request; NULL: the policy has none */
+        struct Pack *pack;    /* which cores it gets that asks for so many; NULL: it never did */
+        Evaluator *evaluator; /* NULL: its requests never served to save energy */
+};
+
+typedef struct ActivePause {
+        Pause shown; /* by manager_nth_pause() */
+        Manager *manager;
+        sd_event_source *source; /* its end: the client's descriptor closes, or time is over */
+} ActivePause;
+
 struct Manager {
         ManagerSetup setup;
         sd_event *event;
@@ -95,7 +113,7 @@ struct Manager {
         ActiveProfile profile;
         struct Apps *apps;         /* NULL: there are no rules */
         struct Recorder *recorder; /* NULL: nothing is recorded */
-        GPtrArray *pauses;         /* of Pause */
+        GPtrArray *pauses;         /* of ActivePause */
         Trial *trial;              /* NULL: none */
 
         uint64_t n_ticks;

@@ -19,11 +19,11 @@
 /* Clients come and go as often as they like. */
 static LogLimit pause_log;
 
-static void pause_free(Pause *pause)
+static void pause_free(ActivePause *pause)
 {
         sd_event_source_disable_unref(pause->source);
-        g_free(pause->reason);
-        g_free(pause->owner);
+        g_free(pause->shown.reason);
+        g_free(pause->shown.owner);
         g_free(pause);
 }
 
@@ -35,11 +35,12 @@ static void pauses_changed(Manager *manager)
         manager_changed(manager, CHANGE_PAUSED);
 }
 
-static void pause_end(Pause *pause)
+static void pause_end(ActivePause *pause)
 {
         Manager *manager = pause->manager;
 
-        log_limited(&pause_log, "Pause by %s has ended: %s", pause->owner, pause->reason);
+        log_limited(&pause_log, "Pause by %s has ended: %s", pause->shown.owner,
+                    pause->shown.reason);
         g_ptr_array_remove(manager->pauses, pause);
         pause_free(pause);
         pauses_changed(manager);
@@ -57,26 +58,26 @@ static int on_time_over(sd_event_source *source, uint64_t usec, void *userdata)
         return 0;
 }
 
-static void pause_begin(Manager *manager, Pause *pause, const char *reason, const char *owner,
+static void pause_begin(Manager *manager, ActivePause *pause, const char *reason, const char *owner,
                         uid_t uid)
 {
         pause->manager = manager;
-        pause->uid = uid;
-        pause->reason = log_clean(reason);
-        pause->owner = log_clean(owner);
+        pause->shown.uid = uid;
+        pause->shown.reason = log_clean(reason);
+        pause->shown.owner = log_clean(owner);
         g_ptr_array_add(manager->pauses, pause);
-        log_limited(&pause_log, "Paused by %s: %s", pause->owner, pause->reason);
+        log_limited(&pause_log, "Paused by %s: %s", pause->shown.owner, pause->shown.reason);
         pauses_changed(manager);
 }
 
 int manager_pause(Manager *manager, const char *reason, const char *owner, uid_t uid, int *ret_fd)
 {
-        Pause *pause;
+        ActivePause *pause;
         int ends[2], r;
 
         if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
                 return -errno;
-        pause = g_new0(Pause, 1);
+        pause = g_new0(ActivePause, 1);
         r = sd_event_add_io(manager->event, &pause->source, ends[0], 0, on_hangup, pause);
         if (r < 0) {
                 close(ends[0]);
@@ -95,9 +96,9 @@ unsigned manager_resume(Manager *manager, uid_t uid)
         unsigned n = 0;
 
         for (guint i = manager->pauses->len; i-- > 0;) {
-                Pause *pause = g_ptr_array_index(manager->pauses, i);
+                ActivePause *pause = g_ptr_array_index(manager->pauses, i);
 
-                if (!pause->lasting || (uid != (uid_t)-1 && pause->uid != uid))
+                if (!pause->shown.lasting || (uid != (uid_t)-1 && pause->shown.uid != uid))
                         continue;
                 pause_end(pause);
                 n++;
@@ -108,12 +109,12 @@ unsigned manager_resume(Manager *manager, uid_t uid)
 int manager_pause_lasting(Manager *manager, const char *reason, const char *owner, uid_t uid,
                           uint64_t usec)
 {
-        g_autofree Pause *pause = g_new0(Pause, 1);
+        g_autofree ActivePause *pause = g_new0(ActivePause, 1);
         int r = 0;
 
-        pause->lasting = true;
+        pause->shown.lasting = true;
         if (usec > 0) {
-                pause->until_usec = (uint64_t)g_get_real_time() + usec;
+                pause->shown.until_usec = (uint64_t)g_get_real_time() + usec;
                 r = sd_event_add_time_relative(manager->event, &pause->source, CLOCK_BOOTTIME, usec,
                                                0, on_time_over, pause);
         }
@@ -131,11 +132,12 @@ char *manager_pause_text(const Manager *manager)
         uint64_t until_usec = 0;
 
         for (guint i = 0; i < manager->pauses->len; i++) {
-                const Pause *pause = g_ptr_array_index(manager->pauses, i);
+                const ActivePause *pause = g_ptr_array_index(manager->pauses, i);
 
-                if (!pause->lasting)
+                if (!pause->shown.lasting)
                         return g_strdup("a client requested a pause");
-                until_usec = MAX(until_usec, pause->until_usec ? pause->until_usec : UINT64_MAX);
+                until_usec = MAX(until_usec,
+                                 pause->shown.until_usec ? pause->shown.until_usec : UINT64_MAX);
         }
         end = g_date_time_new_from_unix_local((int64_t)(until_usec / G_USEC_PER_SEC));
         if (until_usec == UINT64_MAX || !end)

@@ -242,7 +242,7 @@ static void add_pause(const Manager *manager, Recorder *recorder)
                 return;
         recorder->paused = !recorder->paused;
         for (guint i = 0; i < manager->pauses->len; i++) {
-                const Pause *pause = g_ptr_array_index(manager->pauses, i);
+                const Pause *pause = manager_nth_pause(manager, i);
 
                 g_string_append_printf(text, "%s%s: %s", i ? "; " : "", pause->owner,
                                        pause->reason);

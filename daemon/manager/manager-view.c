@@ -61,7 +61,7 @@ const Topology *manager_topology(const Manager *manager)
         return manager->machine.topology;
 }
 
-Sensors *manager_sensors(const Manager *manager)
+const Sensors *manager_sensors(const Manager *manager)
 {
         return manager->sensors;
 }
@@ -87,6 +87,34 @@ const ActivePolicy *manager_policy(const Manager *manager, unsigned i)
                                           : NULL;
 }
 
+const IdledPolicy *active_module(const ActivePolicy *active)
+{
+        return active->policy;
+}
+
+const Section *active_section(const ActivePolicy *active)
+{
+        return active->section;
+}
+
+const Wish *active_wish(const ActivePolicy *active)
+{
+        return &active->wish;
+}
+
+const Evaluator *active_evaluator(const ActivePolicy *active)
+{
+        return active->evaluator;
+}
+
+int active_figures(const ActivePolicy *active, int cpu, Figure *ret_figures)
+{
+        const IdledPolicy *policy = active->policy;
+
+        return policy->figures ? MIN(policy->figures(active->state, cpu, ret_figures), FIGURES_MAX)
+                               : 0;
+}
+
 const ActuatorState *manager_nth_actuator(const Manager *manager, unsigned i)
 {
         return i < manager->actuators->len ? &g_array_index(manager->actuators, ActuatorState, i)
@@ -103,14 +131,16 @@ const History *manager_history(const Manager *manager)
         return journal_history(manager->journal);
 }
 
-Holds *manager_holds(const Manager *manager)
+const Holds *manager_holds(const Manager *manager)
 {
         return manager->holds;
 }
 
-const GPtrArray *manager_pauses(const Manager *manager)
+const Pause *manager_nth_pause(const Manager *manager, unsigned i)
 {
-        return manager->pauses;
+        const ActivePause *pause = i < manager->pauses->len ? manager->pauses->pdata[i] : NULL;
+
+        return pause ? &pause->shown : NULL;
 }
 
 const TrialRequest *manager_trial(const Manager *manager)

@@ -15,27 +15,16 @@
 #include "manager/trial.h"
 
 /* One active policy. */
-typedef struct ActivePolicy {
-        const IdledPolicy *policy;
-        Section *section; /* its options; belongs to the configuration */
-        void *state;
-        Wish wish;            /* its last one */
-        CpuSet before;        /* what the one before allowed */
-        CpuWish *cpus;        /* of the request; NULL: the policy has none */
-        struct Pack *pack;    /* which cores it gets that asks for so many; NULL: it never did */
-        Evaluator *evaluator; /* NULL: its requests never served to save energy */
-} ActivePolicy;
+typedef struct ActivePolicy ActivePolicy;
 
-/* The machine is left alone: for as long as a client keeps its descriptor open, or, if the pause
- * lasts, until it is resumed or its time is over. */
+/* A pause of idled: for as long as a client keeps its descriptor open, or, if the pause lasts,
+ * until it is resumed or its time is over. */
 typedef struct Pause {
-        struct Manager *manager;
         char *reason; /* clean */
         char *owner;  /* the client, for people */
         uid_t uid;    /* whose; (uid_t)-1: the daemon's own */
         bool lasting;
-        uint64_t until_usec;     /* of one that lasts, CLOCK_REALTIME; 0: until it is resumed */
-        sd_event_source *source; /* its end: the client's descriptor closes, or time is over */
+        uint64_t until_usec; /* of one that lasts, CLOCK_REALTIME; 0: until it is resumed */
 } Pause;
 
 /* What became of an actuator. */
@@ -50,7 +39,7 @@ typedef struct ActuatorState {
 const ManagerSetup *manager_setup(const Manager *manager);
 const Config *manager_config(const Manager *manager);
 const Topology *manager_topology(const Manager *manager);
-Sensors *manager_sensors(const Manager *manager);
+const Sensors *manager_sensors(const Manager *manager);
 
 /* The last reading of the policies. */
 const Snapshot *manager_snapshot(const Manager *manager);
@@ -63,15 +52,23 @@ const CpuSet *manager_parked(const Manager *manager);
 const ActivePolicy *manager_policy(const Manager *manager, unsigned i);
 const ActuatorState *manager_nth_actuator(const Manager *manager, unsigned i);
 
+/* A policy's module, its options, its last request, its evaluator (NULL: its requests never served
+ * to save energy), and its figures for `cpu` (room for FIGURES_MAX; returns how many). */
+const IdledPolicy *active_module(const ActivePolicy *active);
+const Section *active_section(const ActivePolicy *active);
+const Wish *active_wish(const ActivePolicy *active);
+const Evaluator *active_evaluator(const ActivePolicy *active);
+int active_figures(const ActivePolicy *active, int cpu, Figure *ret_figures);
+
 /* Everything that is changed or was, and the changes of the parked CPUs. */
 const Knobs *manager_knobs(const Manager *manager);
 const History *manager_history(const Manager *manager);
 
-/* The holds, which clients add and remove. */
-Holds *manager_holds(const Manager *manager);
+/* The holds. manager_open_holds() has them to add and remove. */
+const Holds *manager_holds(const Manager *manager);
 
-/* The pauses (of Pause), and the trial that runs, NULL if none does. */
-const GPtrArray *manager_pauses(const Manager *manager);
+/* The pauses, one by one, NULL after the last; and the trial that runs, NULL if none does. */
+const Pause *manager_nth_pause(const Manager *manager, unsigned i);
 const TrialRequest *manager_trial(const Manager *manager);
 
 /* Why the profile in effect is, for people; and which one a client chose. "": none. */

@@ -12,7 +12,9 @@
 #include <systemd/sd-event.h>
 
 #include "act/knob/knob.h"
+#include "config/config.h"
 #include "config/option-changes.h"
+#include "holds/holds.h"
 #include "systemd/unit-control.h"
 
 /* Where the daemon lives and what it may do; from the command line. */
@@ -76,6 +78,9 @@ void manager_tick(Manager *manager);
 
 /* Ticks as soon as the loop is free: something that policies must know has changed. */
 void manager_wake(Manager *manager);
+
+/* The holds, to add, release and remove them. */
+Holds *manager_open_holds(Manager *manager);
 
 /* Decides again where holds matter and acts, before it returns: a hold cannot wait for a tick. */
 void manager_act_on_holds(Manager *manager);

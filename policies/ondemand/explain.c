@@ -225,13 +225,13 @@ Reason explain_some_active(const Call *call)
 {
         const Ondemand *self = call->self;
 
-        if (call->n_kept <= size_min(call))
+        if (call->n_active <= size_min(call))
                 return reason_limit(call, "the load needs no more cores than MinCores requires",
-                                    self->kept, "MinCores", (double)call->options->min_cores,
+                                    self->active, "MinCores", (double)call->options->min_cores,
                                     "cores");
         if (call->obstacle == OBSTACLE_DWELL)
                 return not_yet(call);
         if (call->obstacle == OBSTACLE_BUDGET)
                 return no_change_left(call);
-        return reason_new(call, "the load needs these cores", self->kept);
+        return reason_new(call, "the load needs these cores", self->active);
 }
