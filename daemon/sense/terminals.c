@@ -13,7 +13,8 @@
  * events, so that hours of typing leave a few in the queue.
  *
  * The time of the last input is the terminal's access time. The kernel sets it when input begins a
- * new span of 8 s, so the input may be that much later.
+ * new span of 8 s, so the input may be that much later. When the clock is set back, access times
+ * lie in the future until the next input.
  */
 #include "sense/terminals.h"
 
@@ -178,7 +179,7 @@ char *terminals_read(Terminals *terminals)
         return g_steal_pointer(&last);
 }
 
-uint64_t terminals_last_input(const Terminals *terminals)
+uint64_t terminals_last_input(const Terminals *terminals, uint64_t now)
 {
         GHashTableIter iter;
         uint64_t last = 0;
@@ -187,10 +188,14 @@ uint64_t terminals_last_input(const Terminals *terminals)
         g_hash_table_iter_init(&iter, terminals->names);
         while (g_hash_table_iter_next(&iter, NULL, &name)) {
                 struct stat st;
+                uint64_t read;
 
-                if (fstatat(terminals->dev, name, &st, 0) == 0)
-                        last = MAX(last, (uint64_t)st.st_atim.tv_sec * G_USEC_PER_SEC +
-                                                 (uint64_t)st.st_atim.tv_nsec / 1000);
+                if (fstatat(terminals->dev, name, &st, 0) < 0)
+                        continue;
+                read = (uint64_t)st.st_atim.tv_sec * G_USEC_PER_SEC +
+                       (uint64_t)st.st_atim.tv_nsec / 1000;
+                if (read <= now)
+                        last = MAX(last, read);
         }
         return last ? last + GRAIN_USEC : 0;
 }

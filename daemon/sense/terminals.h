@@ -24,8 +24,9 @@ int terminals_fd(const Terminals *terminals);
 char *terminals_read(Terminals *terminals);
 
 /* When a program last read from a terminal: CLOCK_REALTIME in microseconds, up to 8 s late, as the
- * kernel notes it no more exactly; 0: there is no terminal. */
-uint64_t terminals_last_input(const Terminals *terminals);
+ * kernel notes it no more exactly. Access times after `now` do not count: the clock was set back
+ * since. 0: no terminal has another. */
+uint64_t terminals_last_input(const Terminals *terminals, uint64_t now);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Terminals, terminals_free)
 

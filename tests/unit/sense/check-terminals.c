@@ -76,7 +76,7 @@ START_TEST(one_that_comes)
 }
 END_TEST
 
-/* The last of the terminals, 8 s late; other files do not count. */
+/* The last of the terminals, 8 s late; other files do not count, nor does what is still to come. */
 START_TEST(last_input)
 {
         const struct timespec early[] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
@@ -87,7 +87,11 @@ START_TEST(last_input)
         ck_assert_int_eq(utimensat(tree.root, "dev/tty1", early, 0), 0);
         ck_assert_int_eq(utimensat(tree.root, "dev/ttyS0", early, 0), 0);
         ck_assert_int_eq(utimensat(tree.root, "dev/hvc0", early, 0), 0);
-        ck_assert_uint_eq(terminals_last_input(terminals), 2008 * (uint64_t)G_USEC_PER_SEC);
+        ck_assert_uint_eq(terminals_last_input(terminals, 2000 * (uint64_t)G_USEC_PER_SEC),
+                          2008 * (uint64_t)G_USEC_PER_SEC);
+        ck_assert_uint_eq(terminals_last_input(terminals, 1999 * (uint64_t)G_USEC_PER_SEC),
+                          1008 * (uint64_t)G_USEC_PER_SEC);
+        ck_assert_uint_eq(terminals_last_input(terminals, 999 * (uint64_t)G_USEC_PER_SEC), 0);
 }
 END_TEST
 
@@ -100,7 +104,7 @@ START_TEST(no_terminals)
         ck_assert_int_eq(mkdirat(bare.root, "dev", 0755), 0);
         ck_assert_int_eq(terminals_new(bare.root, &none), 0);
         ck_assert_ptr_null(terminals_read(none));
-        ck_assert_uint_eq(terminals_last_input(none), 0);
+        ck_assert_uint_eq(terminals_last_input(none, UINT64_MAX), 0);
         terminals_free(none);
         tree_done(&bare);
 }
