@@ -9,6 +9,9 @@
  * other lines (ttyS0, hvc0) are watched if they are consoles of the kernel: on others there may be
  * a device that never stops sending.
  *
+ * With PrivateDevices=yes systemd gives a service a /dev without consoles. idled.service has the
+ * whole one at /dev/host, and DeviceAllow= for consoles: a watch requires permission to read.
+ *
  * The descriptor stays open while idled does not listen to it. The kernel merges equal consecutive
  * events, so that hours of typing leave a few in the queue.
  *
@@ -30,6 +33,8 @@
 #include "base/file.h"
 #include "base/number.h"
 
+#define DEV        "dev"
+#define DEV_HOST   "dev/host"
 #define PTS        "pts"
 #define CONSOLES   "sys/class/tty/console/active" /* of the kernel: "tty0 ttyS0" */
 #define GRAIN_USEC (8 * G_USEC_PER_SEC)
@@ -117,7 +122,9 @@ int terminals_new(int root, Terminals **ret_terminals)
         terminals->root = root;
         terminals->inotify = -1;
         terminals->names = g_hash_table_new_full(NULL, NULL, NULL, g_free);
-        terminals->dev = openat(root, "dev", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        terminals->dev = openat(root, DEV_HOST, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (terminals->dev < 0)
+                terminals->dev = openat(root, DEV, O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (terminals->dev < 0)
                 return -errno;
         terminals->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);

@@ -11,8 +11,8 @@
 
 typedef struct Terminals Terminals;
 
-/* Watches dev/pts, dev/tty1, tty2, ... and the kernel's consoles below `root` from now on; `root`
- * stays open for as long. */
+/* Watches pts/0, ..., tty1, tty2, ... and the kernel's consoles from now on, in dev/host below
+ * `root` if there is one, else in dev. `root` stays open for as long. */
 int terminals_new(int root, Terminals **ret_terminals);
 void terminals_free(Terminals *terminals);
 

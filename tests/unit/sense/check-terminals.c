@@ -95,6 +95,28 @@ START_TEST(last_input)
 }
 END_TEST
 
+/* As idled.service has it: the /dev of a sandbox, without consoles, and the whole one below it. */
+START_TEST(in_a_sandbox)
+{
+        g_autofree char *text = NULL, *seen = NULL;
+        Terminals *inside = NULL;
+
+        ck_assert_int_eq(unlinkat(tree.root, "dev/tty1", 0), 0);
+        tree_put(&tree, "dev/host/tty1", "keys\n");
+        tree_put(&tree, "dev/host/pts/0", "keys\n");
+        ck_assert_int_eq(terminals_new(tree.root, &inside), 0);
+        ck_assert_int_eq(file_read(tree.root, "dev/host/tty1", &text), 0);
+        seen = terminals_read(inside);
+        ck_assert_str_eq(seen, "tty1");
+        g_free(g_steal_pointer(&text));
+        g_free(g_steal_pointer(&seen));
+        ck_assert_int_eq(file_read(tree.root, "dev/host/pts/0", &text), 0);
+        seen = terminals_read(inside);
+        ck_assert_str_eq(seen, "pts/0");
+        terminals_free(inside);
+}
+END_TEST
+
 START_TEST(no_terminals)
 {
         Tree bare = tree_make();
@@ -120,6 +142,7 @@ int main(void)
         tcase_add_test(tcase, writing_is_none);
         tcase_add_test(tcase, one_that_comes);
         tcase_add_test(tcase, last_input);
+        tcase_add_test(tcase, in_a_sandbox);
         tcase_add_test(tcase, no_terminals);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
