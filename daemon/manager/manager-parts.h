@@ -121,6 +121,7 @@ struct Manager {
         LoadWatch *load_watch;
         bool asking;            /* nothing more is parked until tasks and units are known */
         sd_event_source *clock; /* fires when the clock is set */
+        sd_event_source *zone;  /* fires when /etc/localtime may be another file */
         sd_event_source *energy_timer, *quiet_timer, *drivers_timer;
         sd_event_source *groups, *groups_settle; /* cgroups that come and go, manager-groups.c */
         sd_device_monitor *monitor;

@@ -8,13 +8,15 @@
  * - Mains that is plugged in or out, reported by udev too, if a policy reads it.
  * - A driver that comes late, as far as it is a module: no event reports drivers of frequencies and
  *   idle states, but events report modules.
- * - The clock that is set, for policies that decide by the time of day.
+ * - The clock or the time zone that is set, for policies that decide by the time of day.
  * - manager_wake(), for all that clients do.
  *
  * Once after a change, when all is quiet again, the memory that it took is freed.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/epoll.h>
+#include <sys/inotify.h>
 #include <sys/timerfd.h>
 #include <systemd/sd-device.h>
 #include <time.h>
@@ -30,6 +32,9 @@
 
 /* A module is reported before it is ready, and seldom comes alone. */
 #define DRIVER_USEC G_USEC_PER_SEC
+
+/* In etc. The C library reads it. */
+#define ZONE "localtime"
 
 static int on_quiet(sd_event_source *source, uint64_t usec, void *userdata)
 {
@@ -183,6 +188,26 @@ static int listen_for_clock(Manager *manager)
         return r;
 }
 
+/* The file that names the time zone is replaced when that is set. */
+static int on_zone(sd_event_source *source, const struct inotify_event *event, void *userdata)
+{
+        if (event->len == 0 || !g_str_equal(event->name, ZONE))
+                return 0;
+        log_debug("The time zone was set");
+        tzset();
+        manager_wake(userdata);
+        return 0;
+}
+
+static int listen_for_zone(Manager *manager)
+{
+        _fd_ int etc = openat(manager->setup.root, "etc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+        return etc < 0 ? -errno
+                       : sd_event_add_inotify_fd(manager->event, &manager->zone, etc,
+                                                 IN_CREATE | IN_MOVED_TO, on_zone, manager);
+}
+
 static void on_tick(void *userdata)
 {
         manager_tick(userdata);
@@ -211,6 +236,9 @@ void manager_listen(Manager *manager)
         r = listen_for_clock(manager);
         if (r < 0)
                 log_info("Failed to watch changes of the clock (%s)", g_strerror(-r));
+        r = listen_for_zone(manager);
+        if (r < 0)
+                log_debug("Failed to watch changes of the time zone (%s)", g_strerror(-r));
         r = manager->setup.live ? listen_for_devices(manager) : 0;
         if (r < 0)
                 log_info("Failed to watch CPUs that come and go (%s): they are detected at the "
@@ -223,6 +251,7 @@ void manager_unlisten(Manager *manager)
         manager->monitor = sd_device_monitor_unref(manager->monitor);
         tick_timer_unlisten(manager->timer);
         manager->clock = sd_event_source_disable_unref(manager->clock);
+        manager->zone = sd_event_source_disable_unref(manager->zone);
         manager->drivers_timer = sd_event_source_disable_unref(manager->drivers_timer);
         load_watch_stop(manager->load_watch);
         manager->energy_timer = sd_event_source_disable_unref(manager->energy_timer);

@@ -112,7 +112,7 @@ static void follow_terminals(Watching *w, uint64_t now)
         if (!w->terminals || !window || !w->windows.terminal_until ||
             w->windows.terminal_until > now)
                 return;
-        last = terminals_last_input(w->terminals);
+        last = terminals_last_input(w->terminals, real);
         ago = real > last ? real - last : 0;
         if (ago < window)
                 windows_input(&w->windows, w->windows.terminal, now + window - ago);

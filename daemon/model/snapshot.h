@@ -90,8 +90,8 @@ typedef struct Snapshot {
         EnergyUse *energy; /* in the order of the energy sensor's domains */
 } Snapshot;
 
-/* Seconds since local midnight, 0 .. 86399; -1 if not known. When the clock is set, policies are
- * asked at once. */
+/* Seconds since local midnight, 0 .. 86399; -1 if not known. When the clock or the time zone is
+ * set, policies are asked at once. */
 static inline int32_t snapshot_time_of_day(const Snapshot *snapshot)
 {
         int64_t local = (int64_t)(snapshot->real_usec / 1000000) + snapshot->utc_offset_sec;

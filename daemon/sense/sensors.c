@@ -91,7 +91,7 @@ int sensors_error(const Sensors *sensors, Sense sense)
         return -EINVAL;
 }
 
-/* Local time differs from UTC by what the time zone was when idled started or the clock was set. */
+/* The time zone is the one of the last tzset(). */
 static void read_clock(Counters *counters)
 {
         struct timespec now;

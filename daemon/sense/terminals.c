@@ -9,11 +9,15 @@
  * other lines (ttyS0, hvc0) are watched if they are consoles of the kernel: on others there may be
  * a device that never stops sending.
  *
+ * With PrivateDevices=yes systemd gives a service a /dev without consoles. idled.service has the
+ * whole one at /dev/host, and DeviceAllow= for consoles: a watch requires permission to read.
+ *
  * The descriptor stays open while idled does not listen to it. The kernel merges equal consecutive
  * events, so that hours of typing leave a few in the queue.
  *
  * The time of the last input is the terminal's access time. The kernel sets it when input begins a
- * new span of 8 s, so the input may be that much later.
+ * new span of 8 s, so the input may be that much later. When the clock is set back, access times
+ * lie in the future until the next input.
  */
 #include "sense/terminals.h"
 
@@ -29,6 +33,8 @@
 #include "base/file.h"
 #include "base/number.h"
 
+#define DEV        "dev"
+#define DEV_HOST   "dev/host"
 #define PTS        "pts"
 #define CONSOLES   "sys/class/tty/console/active" /* of the kernel: "tty0 ttyS0" */
 #define GRAIN_USEC (8 * G_USEC_PER_SEC)
@@ -116,7 +122,9 @@ int terminals_new(int root, Terminals **ret_terminals)
         terminals->root = root;
         terminals->inotify = -1;
         terminals->names = g_hash_table_new_full(NULL, NULL, NULL, g_free);
-        terminals->dev = openat(root, "dev", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        terminals->dev = openat(root, DEV_HOST, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (terminals->dev < 0)
+                terminals->dev = openat(root, DEV, O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (terminals->dev < 0)
                 return -errno;
         terminals->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
@@ -178,7 +186,7 @@ char *terminals_read(Terminals *terminals)
         return g_steal_pointer(&last);
 }
 
-uint64_t terminals_last_input(const Terminals *terminals)
+uint64_t terminals_last_input(const Terminals *terminals, uint64_t now)
 {
         GHashTableIter iter;
         uint64_t last = 0;
@@ -187,10 +195,14 @@ uint64_t terminals_last_input(const Terminals *terminals)
         g_hash_table_iter_init(&iter, terminals->names);
         while (g_hash_table_iter_next(&iter, NULL, &name)) {
                 struct stat st;
+                uint64_t read;
 
-                if (fstatat(terminals->dev, name, &st, 0) == 0)
-                        last = MAX(last, (uint64_t)st.st_atim.tv_sec * G_USEC_PER_SEC +
-                                                 (uint64_t)st.st_atim.tv_nsec / 1000);
+                if (fstatat(terminals->dev, name, &st, 0) < 0)
+                        continue;
+                read = (uint64_t)st.st_atim.tv_sec * G_USEC_PER_SEC +
+                       (uint64_t)st.st_atim.tv_nsec / 1000;
+                if (read <= now)
+                        last = MAX(last, read);
         }
         return last ? last + GRAIN_USEC : 0;
 }

@@ -11,8 +11,8 @@
 
 typedef struct Terminals Terminals;
 
-/* Watches dev/pts, dev/tty1, tty2, ... and the kernel's consoles below `root` from now on; `root`
- * stays open for as long. */
+/* Watches pts/0, ..., tty1, tty2, ... and the kernel's consoles from now on, in dev/host below
+ * `root` if there is one, else in dev. `root` stays open for as long. */
 int terminals_new(int root, Terminals **ret_terminals);
 void terminals_free(Terminals *terminals);
 
@@ -24,8 +24,9 @@ int terminals_fd(const Terminals *terminals);
 char *terminals_read(Terminals *terminals);
 
 /* When a program last read from a terminal: CLOCK_REALTIME in microseconds, up to 8 s late, as the
- * kernel notes it no more exactly; 0: there is no terminal. */
-uint64_t terminals_last_input(const Terminals *terminals);
+ * kernel notes it no more exactly. Access times after `now` do not count: the clock was set back
+ * since. 0: no terminal has another. */
+uint64_t terminals_last_input(const Terminals *terminals, uint64_t now);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Terminals, terminals_free)
 

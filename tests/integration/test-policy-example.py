@@ -4,11 +4,22 @@
 import os
 import re
 import shlex
+import shutil
+import struct
 import subprocess
+import time
 
 from idledtest import NAME, PATH, TestCase, main, wait_until
 
 PERIOD = 'wish->period_usec = 10000000;'
+DAY = 86400
+
+
+def write_zone(path, offset):
+    """A compiled time zone, tzfile(5), without transitions: local time is UTC + offset seconds."""
+    with open(path, 'wb') as file:
+        file.write(struct.pack('>4sc15x6L', b'TZif', b'\0', 0, 0, 0, 0, 1, 4) +
+                   struct.pack('>lBB4s', offset, 0, 0, b'TST\0'))
 
 
 class Example(TestCase):
@@ -102,11 +113,40 @@ class Example(TestCase):
         self.assertEqual(self.get('WantedCores'), 3)
         self.assertIn('4', self.get('IdleMask'))
 
+    def start_at(self, offset):
+        """With a policy that parks CPUs within 10 minutes of the time of day in that zone."""
+        now = (int(time.time()) + offset) % DAY
+        self.start_changed((PERIOD, ''), ('if (!input->snapshot->on_battery)',
+                            'int off = snapshot_time_of_day(input->snapshot) - %d;'
+                            'if ((off + %d) %% %d > 1200)' % (now, DAY + 600, DAY)))
+
     def test_time_of_day(self):
-        self.start_changed(('if (!input->snapshot->on_battery)',
-                            'if (snapshot_time_of_day(input->snapshot) < 0 ||'
-                            'snapshot_time_of_day(input->snapshot) >= 86400)'))
-        self.assertEqual(self.get('IdleMask'), '4-7', 'a policy gets the time of day')
+        """It is local time."""
+        for zone, offset, mask in (('EAST-5:30', 19800, '4-7'), ('WEST8', -28800, '4-7'),
+                                   ('UTC', 0, '4-7'), ('EAST-5:30', 0, ''), ('UTC', -28800, '')):
+            with self.subTest(zone=zone, offset=offset):
+                self.PREFIX = ('env', 'TZ=' + zone)
+                self.start_at(offset)
+                self.assertEqual(self.get('IdleMask'), mask)
+                self.daemon.stop()
+                shutil.rmtree(self.policies)
+
+    def test_time_zone_is_set(self):
+        """It is in effect at once, although nothing else wakes the daemon."""
+        etc = os.path.join(self.root, 'etc')
+        for name, offset in (('before', 3600), ('after', 7200)):
+            write_zone(os.path.join(etc, name), offset)
+        os.symlink('before', os.path.join(etc, 'localtime'))
+        self.PREFIX = ('unshare', '--mount', 'env', '-u', 'TZ', 'sh', '-c',
+                       'mount --bind "$0" /etc && exec "$@"', etc)
+        if subprocess.run([*self.PREFIX, 'true'], check=False,
+                          stderr=subprocess.DEVNULL).returncode != 0:
+            self.skipTest('no mount namespaces')
+        self.start_at(7200)
+        self.assertEqual(self.get('IdleMask'), '')
+        os.symlink('after', os.path.join(etc, 'new'))
+        os.rename(os.path.join(etc, 'new'), os.path.join(etc, 'localtime'))
+        wait_until(lambda: self.get('IdleMask') == '4-7', 'the plan of the new time zone')
 
 
 if __name__ == '__main__':

@@ -5,6 +5,7 @@ files name CPUs, cgroups that name some, and input to terminals."""
 import os
 import re
 import signal
+import time
 
 import dbus
 from idledtest import TestCase, main, wait_until
@@ -172,6 +173,16 @@ class Windows(WithWindows):
         self.wait_parked('')
         self.wait_reason(r'active .*window.*: input to terminal pts/0; TerminalWindow is 0\.3 s')
         os.utime(os.path.join(self.root, 'dev/pts/0'), (0, 0))  # no more input
+        self.wait_parked(parked)
+
+    def test_clock_is_set_back(self):
+        """Input was before that, although the clock says that it is still to come."""
+        parked = self.begin()
+        terminal = os.path.join(self.root, 'dev/pts/0')
+        with open(terminal, encoding='utf-8') as file:
+            file.read()
+        self.wait_parked('')
+        os.utime(terminal, (time.time() + 3600, 0))
         self.wait_parked(parked)
 
     def test_cgroup_that_names_a_parked_cpu(self):

@@ -76,7 +76,7 @@ START_TEST(one_that_comes)
 }
 END_TEST
 
-/* The last of the terminals, 8 s late; other files do not count. */
+/* The last of the terminals, 8 s late; other files do not count, nor does what is still to come. */
 START_TEST(last_input)
 {
         const struct timespec early[] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
@@ -87,7 +87,33 @@ START_TEST(last_input)
         ck_assert_int_eq(utimensat(tree.root, "dev/tty1", early, 0), 0);
         ck_assert_int_eq(utimensat(tree.root, "dev/ttyS0", early, 0), 0);
         ck_assert_int_eq(utimensat(tree.root, "dev/hvc0", early, 0), 0);
-        ck_assert_uint_eq(terminals_last_input(terminals), 2008 * (uint64_t)G_USEC_PER_SEC);
+        ck_assert_uint_eq(terminals_last_input(terminals, 2000 * (uint64_t)G_USEC_PER_SEC),
+                          2008 * (uint64_t)G_USEC_PER_SEC);
+        ck_assert_uint_eq(terminals_last_input(terminals, 1999 * (uint64_t)G_USEC_PER_SEC),
+                          1008 * (uint64_t)G_USEC_PER_SEC);
+        ck_assert_uint_eq(terminals_last_input(terminals, 999 * (uint64_t)G_USEC_PER_SEC), 0);
+}
+END_TEST
+
+/* As idled.service has it: the /dev of a sandbox, without consoles, and the whole one below it. */
+START_TEST(in_a_sandbox)
+{
+        g_autofree char *text = NULL, *seen = NULL;
+        Terminals *inside = NULL;
+
+        ck_assert_int_eq(unlinkat(tree.root, "dev/tty1", 0), 0);
+        tree_put(&tree, "dev/host/tty1", "keys\n");
+        tree_put(&tree, "dev/host/pts/0", "keys\n");
+        ck_assert_int_eq(terminals_new(tree.root, &inside), 0);
+        ck_assert_int_eq(file_read(tree.root, "dev/host/tty1", &text), 0);
+        seen = terminals_read(inside);
+        ck_assert_str_eq(seen, "tty1");
+        g_free(g_steal_pointer(&text));
+        g_free(g_steal_pointer(&seen));
+        ck_assert_int_eq(file_read(tree.root, "dev/host/pts/0", &text), 0);
+        seen = terminals_read(inside);
+        ck_assert_str_eq(seen, "pts/0");
+        terminals_free(inside);
 }
 END_TEST
 
@@ -100,7 +126,7 @@ START_TEST(no_terminals)
         ck_assert_int_eq(mkdirat(bare.root, "dev", 0755), 0);
         ck_assert_int_eq(terminals_new(bare.root, &none), 0);
         ck_assert_ptr_null(terminals_read(none));
-        ck_assert_uint_eq(terminals_last_input(none), 0);
+        ck_assert_uint_eq(terminals_last_input(none, UINT64_MAX), 0);
         terminals_free(none);
         tree_done(&bare);
 }
@@ -116,6 +142,7 @@ int main(void)
         tcase_add_test(tcase, writing_is_none);
         tcase_add_test(tcase, one_that_comes);
         tcase_add_test(tcase, last_input);
+        tcase_add_test(tcase, in_a_sandbox);
         tcase_add_test(tcase, no_terminals);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);

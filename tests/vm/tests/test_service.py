@@ -178,7 +178,7 @@ class Service(lab.IdledTest):
     def test_security(self):
         text = self.guest.read("systemd-analyze security --no-pager idled | tail -n 1")
         exposure = float(text.split(": ")[1].split()[0])
-        self.assertLessEqual(exposure, 2.3)  # 0.1 of that: the sleep ledger calls bpf(2)
+        self.assertLessEqual(exposure, 2.5)  # bpf(2) of the sleep ledger: 0.1; terminals of users: 0.2
 
     def test_unit_file_is_valid(self):
         result = self.guest.run("systemd-analyze verify --man=no /lib/systemd/system/idled.service")

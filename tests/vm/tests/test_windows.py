@@ -22,9 +22,32 @@ mkfifo /run/keys
         printf '\r' >&3
         for try in $(seq 30); do grep -Eq '=[0-9]+=[0-9]+=' /run/typescript && break; sleep 0.5; done
         printf '\x04' >&3) &
-TERM=dumb script -qefc 'bash --norc --noprofile -i' /run/typescript </run/keys >/dev/null
+install -m 666 /dev/null /run/typescript
+TERM=dumb "${@:2}" script -qefc 'bash --norc --noprofile -i' /run/typescript </run/keys >/dev/null
 rm /run/keys
 cat /run/typescript
+"""
+
+# Types a command, key by key, for a shell on a console; whether CPUs were parked before the line was complete,
+# and what the command found. TIOCSTI (0x5412) puts a key into the input queue of the terminal.
+CONSOLE = r"""keys() {
+        perl -e 'open T, "+<", $ARGV[0] or die $!;
+                for (split //, $ARGV[1]) { ioctl T, 0x5412, $_ or die $!; select undef, undef, undef, 0.15 }' \
+                "/dev/$1" "$2"
+}
+parked() { busctl get-property org.idled1 /org/idled1 org.idled1.Manager Parked; }
+rm -f /run/typed
+TERM=dumb setsid bash --norc --noprofile -i <>"/dev/$1" >&0 2>&0 &
+shell=$!
+sleep 2
+[ "$(parked)" = 's "2-3"' ] || { echo "not parked: $(parked)"; kill -9 $shell; exit; }
+keys "$1" 'taskset -c 3 true; echo $?=$(nproc) >/run/typed'
+[ "$(parked)" = 's ""' ]
+before=$?
+keys "$1" $'\r'
+for try in $(seq 30); do [ -s /run/typed ] && break; sleep 0.5; done
+echo "before: $before after: $(cat /run/typed)"
+kill -9 $shell
 """
 
 # Where it runs, at once or as soon as that is CPU 3.
@@ -147,15 +170,35 @@ class Windows(lab.IdledTest):
         self.guest.run(f"systemctl disable --now {UNIT}; systemctl daemon-reload")
         self.wait_parked()
 
-    def type(self, line):
+    def type(self, line, prefix=""):
         self.write("/root/typist", TYPIST)
-        return self.guest.read(f"bash /root/typist '{line}'", timeout=300)
+        return self.guest.read(f"bash /root/typist '{line}' {prefix}", timeout=300)
 
     def test_terminal(self):
         for n in self.times():
             with self.subTest(n=n):
                 typed = self.type("taskset -c 3 true; echo =$?=$(nproc)=")
                 self.assertIn("=0=4=", typed)
+
+    def test_terminal_of_a_user(self):
+        """It belongs to the user, and only that user may read from it."""
+        for n in self.times():
+            with self.subTest(n=n):
+                typed = self.type("taskset -c 3 true; echo =$?=$(nproc)=", "runuser -u user --")
+                self.assertIn("=0=4=", typed)
+
+    def test_consoles(self):
+        """All CPUs are active before the line is complete: the service sees consoles too, and those of users."""
+        self.write("/root/console", CONSOLE)
+        self.guest.run("cp --preserve=ownership --attributes-only /dev/tty3 /run/tty3; chown user /dev/tty3; "
+                       "chmod 600 /dev/tty3")
+        self.addCleanup(self.guest.run, "chown --reference=/run/tty3 /dev/tty3; chmod 620 /dev/tty3")
+        self.start()
+        for name in "tty2", "tty3", "ttyS0":
+            with self.subTest(name=name):
+                self.wait_parked()
+                typed = self.guest.read(f"bash /root/console {name}", timeout=300)
+                self.assertEqual(typed, "before: 0 after: 0=4")
 
     def container(self, cpus):
         self.write("/root/container", CONTAINER.format(cpus))
