@@ -155,7 +155,14 @@ static int arm_clock(int fd)
                        : 0;
 }
 
-/* Policies may decide by the time of day. */
+/* Policies may decide by the time of day. The last reading of it is invalid, and the next one
+ * decides. */
+static void time_moved(Manager *manager)
+{
+        tzset();
+        tick_timer_in(manager->timer, READING_USEC);
+}
+
 static int on_clock(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 {
         uint64_t count;
@@ -165,11 +172,10 @@ static int on_clock(sd_event_source *source, int fd, uint32_t revents, void *use
                 return 0;
         log_debug("The clock was set");
         manager_interrupt_evaluation(userdata, DROP_CLOCK);
-        tzset();
+        time_moved(userdata);
         r = arm_clock(fd);
         if (r < 0)
                 log_error_errno(r, "Failed to set a timer: %m");
-        manager_wake(userdata);
         return 0;
 }
 
@@ -194,8 +200,7 @@ static int on_zone(sd_event_source *source, const struct inotify_event *event, v
         if (event->len == 0 || !g_str_equal(event->name, ZONE))
                 return 0;
         log_debug("The time zone was set");
-        tzset();
-        manager_wake(userdata);
+        time_moved(userdata);
         return 0;
 }
 
