@@ -77,14 +77,24 @@ class Truth(ProveCase):
         self.assertEqual((answer['verdict'], answer['claim_holds']), ('unknown', False))
 
     def test_profiles(self):
-        for name in ('eager', 'frugal'):
+        for name in ('performance', 'frugal'):
             self.write_config('profiles/%s.conf' % name, '[Profile]\nSummary=x\n[cpufreq]\n'
-                              'EnergyPreference=%s\n' % {'eager': 'performance',
+                              'EnergyPreference=%s\n' % {'performance': 'performance',
                                                          'frugal': 'power'}[name])
         self.world()
         self.start()
-        answer = self.prove('--profile', 'eager,frugal', '--for', '6s')
+        quick = '--for', '10s', '--block', '300ms', '--wash-out', '300ms'
+        answer = self.prove('--profile', 'performance,frugal', *quick)
         self.saves(answer, WATTS['performance'], WATTS['power'])
+        self.assertEqual(answer['blocks']['dropped'], 0, answer['blocks'])
+        answer = self.prove('--profile', 'frugal,performance', *quick, status=1)
+        self.assertEqual(answer['verdict'], 'costs')
+        self.assertEqual(answer['blocks']['dropped'], 0, answer['blocks'])
+        # The profile that is active comes back after each block.
+        self.call('SetProfile', 'performance')
+        answer = self.prove('--profile', 'frugal', *quick)
+        self.saves(answer, WATTS['performance'], WATTS['power'])
+        self.assertEqual(answer['blocks']['dropped'], 0, answer['blocks'])
         self.assertEqual(self.get('Holds'), [])
 
     def test_battery(self):
