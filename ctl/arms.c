@@ -21,6 +21,7 @@ struct Arms {
         char *reason; /* for idled's log */
         Sweep *sweep; /* of knobs; NULL: another kind */
         int trial, hold;
+        char *hold_path; /* object of the hold; NULL: there is none */
 };
 
 static const char *const kind_names[] = { "", "policy", "profile", "option", "knob" };
@@ -277,23 +278,35 @@ static int enter_trial(Arms *arms, int arm, char **ret_error)
         return r;
 }
 
+/* Ends the hold. By a call, because idled may notice only later that a descriptor was closed: until
+ * then the profile stays. */
+static void leave_profile(Arms *arms)
+{
+        g_autofree char *path = g_steal_pointer(&arms->hold_path), *error = NULL;
+
+        if (path)
+                client_call_typed(arms->ctl->client, "ReleaseHold", "o",
+                                  &(ClientArgument){ .s = path }, NULL, &error);
+        replace(&arms->hold, -1);
+}
+
 /* A hold for the profile. Another hold may be stronger, and a profile may be refused. */
 static int enter_profile(Arms *arms, const char *profile, char **ret_error)
 {
         const HoldWishes wishes = { .profile = profile, .reason = arms->reason };
-        g_autofree char *path = NULL;
         g_autoptr(json_object) active = NULL;
-        int fd = -1, r = 0;
+        int r;
 
-        if (*profile)
-                r = client_hold(arms->ctl->client, &wishes, &path, &fd, ret_error);
-        replace(&arms->hold, fd);
-        if (r < 0 || !*profile)
+        leave_profile(arms);
+        if (!*profile)
+                return 0;
+        r = client_hold(arms->ctl->client, &wishes, &arms->hold_path, &arms->hold, ret_error);
+        if (r < 0)
                 return r;
         active = client_property(arms->ctl->client, "Profile");
         if (active && g_str_equal(json_object_get_string(active), profile))
                 return 0;
-        *ret_error = client_hold_obstacle(arms->ctl->client, path);
+        *ret_error = client_hold_obstacle(arms->ctl->client, arms->hold_path);
         if (!*ret_error)
                 *ret_error = g_strdup_printf("profile %s is active instead of %s",
                                              active ? json_object_get_string(active) : "?",
@@ -358,7 +371,7 @@ char *arms_in_effect(const Arms *arms)
 int arms_leave(Arms *arms)
 {
         replace(&arms->trial, -1);
-        replace(&arms->hold, -1);
+        leave_profile(arms);
         return arms->sweep ? sweep_leave(arms->sweep) : 0;
 }
 

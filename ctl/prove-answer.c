@@ -127,6 +127,15 @@ static void put_saved(const Prove *prove, json_object *answer, const Estimate *f
         json_put_real(answer, "precision_percent", half / found->off_watts * 100, 2);
 }
 
+/* By how much more work the second setting did in the same time, where that widens the interval. */
+static void put_work_change(json_object *answer, const Estimate *found)
+{
+        double first = found->off_watts / found->off_joules_per_work;
+        double change = found->work_difference == 0 ? NAN : -found->work_difference / first * 100;
+
+        json_put_real(answer, "work_change_percent", change, 2);
+}
+
 json_object *prove_answer(const Prove *prove)
 {
         json_object *answer = json_object_new_object();
@@ -140,6 +149,7 @@ json_object *prove_answer(const Prove *prove)
         json_put_bool(answer, "claim_holds", prove_holds(&found));
         put_saved(prove, answer, &found);
         json_put_bool(answer, "equal_work", found.equal_work);
+        put_work_change(answer, &found);
         json_put_bool(answer, "interrupted", prove->interrupted != 0);
         json_put_text(answer, "problem", prove->problem);
         json_put_text(answer, "energy_source", energy_source_text(source));
@@ -222,6 +232,17 @@ static void show_blocks(const Ctl *ctl, json_object *answer)
                             (int)json_int(reason, "blocks", 0), json_text(reason, "reason"));
 }
 
+static void show_work(const Ctl *ctl, json_object *answer)
+{
+        double change = json_number(answer, "work_change_percent", NAN);
+
+        if (isfinite(change))
+                screen_line(&ctl->screen, STYLE_WARN,
+                            "The second setting did %.1f %% %s work in the same time, so the "
+                            "interval includes the power of that work",
+                            json_rounded(fabs(change), 1), change < 0 ? "less" : "more");
+}
+
 static void show_verdict(const Ctl *ctl, json_object *answer)
 {
         bool runs = json_get(answer, "saved_joules_per_run") != NULL;
@@ -268,6 +289,7 @@ void prove_show(const Ctl *ctl, json_object *answer)
                             "Energy is estimated from idle states and the power table %s",
                             json_text(answer, "power_table"));
         show_blocks(ctl, answer);
+        show_work(ctl, answer);
         show_verdict(ctl, answer);
         if (json_true(answer, "interrupted"))
                 screen_line(screen, STYLE_WARN, "Interrupted: everything is restored");

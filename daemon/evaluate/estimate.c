@@ -7,6 +7,8 @@
  *  2. The differences in power are made those at equal work: b times the difference in work is
  *     subtracted, with b by least squares, 0 at least. What the arm may do to the measure of work
  *     itself is added to the interval. If that makes the interval no narrower, equal time it is.
+ *     If one arm does less work, by more than chance and the measure of work explain, the interval
+ *     is extended by the power of that work, as far as b does not account for it.
  *  3. The trimmed mean of each series, its standard error, its degrees of freedom, its interval.
  *  4. The verdict, by the odds that the differences in power are not around zero.
  */
@@ -35,7 +37,7 @@ typedef struct Mean {
         double value, error; /* standard error; NAN: fewer than two numbers */
         double df;           /* of the error */
         double effective;    /* that many independent numbers carry as much information */
-        double bias;         /* it may be wrong by so much more, either way */
+        double less, more;   /* it may be wrong by so much more, to either side */
 } Mean;
 
 static bool is_sound(const Block *block)
@@ -193,7 +195,7 @@ static Mean trimmed_mean(const Series *s, unsigned fitted)
         double sum = 0, mean, variance, factor, loss;
 
         if (s->n < 2)
-                return (Mean){ NAN, NAN, 0, s->n, 0 };
+                return (Mean){ NAN, NAN, 0, s->n, 0, 0 };
         qsort(sorted.x, s->n, sizeof(sorted.x[0]), compare);
         for (unsigned i = cut; i < s->n - cut; i++)
                 sum += sorted.x[i];
@@ -214,16 +216,18 @@ static Mean trimmed_mean(const Series *s, unsigned fitted)
 
 static Interval interval_of(const Mean *mean)
 {
-        double half = t_quantile95(mean->df) * mean->error + mean->bias;
+        double half = t_quantile95(mean->df) * mean->error;
 
-        return (Interval){ mean->value, mean->value - half, mean->value + half };
+        return (Interval){ mean->value, mean->value - half - mean->less,
+                           mean->value + half + mean->more };
 }
 
 /* Odds that the mean is not 0, against that it is. The prior is normal about 0. */
 static double odds_of(const Mean *mean)
 {
         double n = mean->effective, nu = MAX(mean->df, 1), g = 1 + n * PRIOR * PRIOR;
-        double sure = MAX(fabs(mean->value) - mean->bias, 0), t = sure / mean->error, t2 = t * t;
+        double bias = mean->value > 0 ? mean->less : mean->more;
+        double sure = MAX(fabs(mean->value) - bias, 0), t = sure / mean->error, t2 = t * t;
 
         if (!(mean->error > 0))
                 return sure > 0 && mean->error == 0 ? INFINITY : 1;
@@ -244,31 +248,64 @@ static double slope_of(const Series *watts, const Series *work)
         return square > 0 ? MAX(product / square, 0) : 0;
 }
 
-/* Step 2. `level` is the mean work per second. */
-static Mean saved_watts(const Series *watts, const Series *work, double level, double work_error,
-                        bool *ret_equal_work)
+/* The difference in work between the arms that neither chance nor the measure of work explains; off
+ * minus on. `levels` are the means of both arms. */
+static double shown_difference(const Series *work, const double levels[2], double work_error)
 {
-        Mean plain = trimmed_mean(watts, 0), equal;
-        Interval wide = interval_of(&plain), narrow;
-        Series left = *watts;
-        double slope, mean_work;
+        Mean mean = trimmed_mean(work, 0);
+        Interval seen = interval_of(&mean);
+        bool chance = !(seen.low > 0) && !(seen.high < 0);
 
-        *ret_equal_work = false;
-        if (watts->n < LEAST_PAIRS || isinf(work_error))
-                return plain;
-        slope = slope_of(watts, work);
+        return chance || fabs(mean.value) <= work_error * MAX(levels[0], levels[1]) ? 0
+                                                                                    : mean.value;
+}
+
+/* Step 2: the mean at equal work, by the slope; false if its interval is not narrower. */
+static bool equalise(const Series *watts, const Series *work, double slope, double level,
+                     double work_error, Mean *mean)
+{
+        Interval wide = interval_of(mean), narrow;
+        Series left = *watts;
+        double mean_work = trimmed_mean(work, 0).value, bias = slope * work_error * level;
+        Mean equal;
+
         for (unsigned i = 0; i < left.n; i++)
                 left.x[i] -= slope * work->x[i];
         equal = trimmed_mean(&left, 1);
-        equal.bias = slope * work_error * level;
+        equal.less = equal.more = bias;
         narrow = interval_of(&equal);
-        *ret_equal_work = narrow.high - narrow.low < wide.high - wide.low;
-        mean_work = trimmed_mean(work, 0).value;
+        if (!(narrow.high - narrow.low < wide.high - wide.low))
+                return false;
         /* A step of the load spoils the mean of few pairs, regular bursts the median.
          * Not before the choice: it would prefer plain means where chance made work differ. */
         if (work_error > 0)
-                equal.bias = MAX(equal.bias, slope * MIN(fabs(median_of(work)), fabs(mean_work)));
-        return *ret_equal_work ? equal : plain;
+                bias = MAX(bias, slope * MIN(fabs(median_of(work)), fabs(mean_work)));
+        equal.less = equal.more = bias;
+        *mean = equal;
+        return true;
+}
+
+/* Steps 2 and 3. `power` and `levels`: mean watts and work per second, of both arms. */
+static Mean saved_watts(const Series *watts, const Series *work, double power,
+                        const double levels[2], double work_error, Estimate *found)
+{
+        Mean mean = trimmed_mean(watts, 0);
+        double level = (levels[0] + levels[1]) / 2, slope = 0, more;
+
+        if (watts->n < LEAST_PAIRS || isinf(work_error))
+                return mean;
+        slope = slope_of(watts, work);
+        found->equal_work = equalise(watts, work, slope, level, work_error, &mean);
+        if (!found->equal_work)
+                slope = 0;
+        /* If all power were due to work, the slope would be `power / level`. */
+        found->work_difference = shown_difference(work, levels, work_error);
+        more = MAX(power / level - slope, 0) * fabs(found->work_difference);
+        if (found->work_difference > 0)
+                mean.less = MAX(mean.less, more);
+        else if (found->work_difference < 0)
+                mean.more = MAX(mean.more, more);
+        return mean;
 }
 
 static double rate(const BlockPair *pair, const double *of, int arm)
@@ -360,9 +397,9 @@ Estimate estimate(const Estimator *estimator, const EstimateQuery *query)
         unsigned n = choose(estimator, query, pairs);
         const Interval none = { NAN, NAN, NAN };
         Series watts = { .n = n }, work = { .n = n }, delay = { .n = n }, logs = { .n = 0 };
-        Estimate found = { n,   0,   none, false, none, none, NAN,
-                           NAN, NAN, NAN,  NAN,   NAN,  1,    VERDICT_UNKNOWN };
-        double level = 0;
+        Estimate found = { n,   0,   none, false, 0,   none, none,           NAN,
+                           NAN, NAN, NAN,  NAN,   NAN, 1,    VERDICT_UNKNOWN };
+        double power = 0, levels[2] = { 0 };
         Mean mean;
 
         if (n == 0)
@@ -373,11 +410,14 @@ Estimate estimate(const Estimator *estimator, const EstimateQuery *query)
                 watts.x[i] = rate(p, p->joules, 0) - rate(p, p->joules, 1);
                 work.x[i] = rate(p, p->work, 0) - rate(p, p->work, 1);
                 delay.x[i] = rate(p, p->delay, 1) - rate(p, p->delay, 0);
-                level += (rate(p, p->work, 0) + rate(p, p->work, 1)) / 2 / n;
+                for (int arm = 0; arm < 2; arm++) {
+                        power += rate(p, p->joules, arm) / 2 / n;
+                        levels[arm] += rate(p, p->work, arm) / n;
+                }
                 add_log(&logs, p);
         }
         add_levels(&found, pairs, n);
-        mean = saved_watts(&watts, &work, level, query->work_error, &found.equal_work);
+        mean = saved_watts(&watts, &work, power, levels, query->work_error, &found);
         found.watts = interval_of(&mean);
         found.effective_pairs = mean.effective;
         if (n >= LEAST_PAIRS)

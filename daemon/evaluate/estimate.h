@@ -86,7 +86,8 @@ typedef struct EstimateQuery {
                               same work: 0 for instructions, more for busy time, because threads
                               that share a core are busy for longer; INFINITY: do not use work. The
                               interval grows by what such an error would do, and if not 0 at least
-                              by what the difference in work that was seen does */
+                              by what the difference in work that was seen does. A larger difference
+                              counts with all power of that work */
         double near_work;  /* only pairs with a work per second of a quarter to four times this; 0:
                               all */
         unsigned newest;   /* only so many of these; 0: all */
@@ -97,6 +98,8 @@ typedef struct Estimate {
         double effective_pairs;     /* independent ones that carry as much information */
         Interval watts;             /* saved, at equal work or over equal time */
         bool equal_work;            /* which */
+        double work_difference;     /* per second, off minus on, that widens the interval; 0: none,
+                                       or chance and work_error explain it */
         Interval per_work;          /* saved share of the joules per unit of work, below 1 */
         Interval delay;             /* share of the time that some task waited: on minus off */
         double off_watts, on_watts; /* means */

@@ -7,7 +7,7 @@ import pty
 from pathlib import Path
 
 from idledtest import TIMEOUT, main, wait_until
-from provetest import WAITING, WATTS, BatteryWorld, ProveCase, by_governor, by_preference
+from provetest import EPP, WAITING, WATTS, BatteryWorld, ProveCase, by_governor, by_preference
 
 
 class Truth(ProveCase):
@@ -35,6 +35,7 @@ class Truth(ProveCase):
         self.assertAlmostEqual(answer['energy_per_work']['change_percent'], -25, delta=10)
         self.assertAlmostEqual(answer['waiting']['first_percent'], WAITING * 100, delta=0.5)
         self.assertIsNone(answer['delay_mean'])
+        self.assertIsNone(answer['work_change_percent'])
         wait_until(lambda: not self.get('Trial'), 'no trial')
         self.assertEqual(self.preference(), 'power')
 
@@ -51,15 +52,49 @@ class Truth(ProveCase):
         self.assertRegex(output, r'Wake-up delay, us +[0-9.]+ +[0-9.]+')
         self.assertFalse(any(row['runtime'] for row in self.call('GetSettings')))
 
+    def test_less_work(self):
+        """The setting that draws a quarter less does half of the work: energy per work is higher."""
+        clocks = [str(p) for p in Path(self.root, 'sys/devices/system/cpu').rglob('scaling_cur_freq')]
+        self.assertTrue(clocks)
+
+        def watts(root):
+            saves = (root / EPP).read_text().strip() == 'power'
+            if saves != self.slow:
+                for clock in clocks:
+                    with open(clock, 'r+') as file:
+                        file.write('0400000\n' if saves else '0800000\n')
+                self.slow = saves
+            return by_preference(root)
+
+        self.slow = None
+        self.world(watts)
+        self.start()
+        answer = self.prove('--policy', 'cpufreq', '--for', '9s', status=1)
+        self.assertGreater(answer['energy_per_work']['change_low_percent'], 0)
+        self.assertAlmostEqual(answer['work_change_percent'], -50, delta=10)
+        self.assertAlmostEqual(answer['saved_watts'], 4, delta=2)
+        self.assertLess(answer['saved_low_watts'], 0)
+        self.assertEqual((answer['verdict'], answer['claim_holds']), ('unknown', False))
+
     def test_profiles(self):
-        for name in ('eager', 'frugal'):
+        for name in ('performance', 'frugal'):
             self.write_config('profiles/%s.conf' % name, '[Profile]\nSummary=x\n[cpufreq]\n'
-                              'EnergyPreference=%s\n' % {'eager': 'performance',
+                              'EnergyPreference=%s\n' % {'performance': 'performance',
                                                          'frugal': 'power'}[name])
         self.world()
         self.start()
-        answer = self.prove('--profile', 'eager,frugal', '--for', '6s')
+        quick = '--for', '10s', '--block', '300ms', '--wash-out', '300ms'
+        answer = self.prove('--profile', 'performance,frugal', *quick)
         self.saves(answer, WATTS['performance'], WATTS['power'])
+        self.assertEqual(answer['blocks']['dropped'], 0, answer['blocks'])
+        answer = self.prove('--profile', 'frugal,performance', *quick, status=1)
+        self.assertEqual(answer['verdict'], 'costs')
+        self.assertEqual(answer['blocks']['dropped'], 0, answer['blocks'])
+        # The profile that is active comes back after each block.
+        self.call('SetProfile', 'performance')
+        answer = self.prove('--profile', 'frugal', *quick)
+        self.saves(answer, WATTS['performance'], WATTS['power'])
+        self.assertEqual(answer['blocks']['dropped'], 0, answer['blocks'])
         self.assertEqual(self.get('Holds'), [])
 
     def test_battery(self):
