@@ -130,6 +130,18 @@ static void clear_rare(GArray *a, int rows, int columns)
         }
 }
 
+static void complain_fit(const char *where, int rows, int error)
+{
+        if (error == -EDOM)
+                complain("%s: CPUs spent the same shares of the time in all states in each of the "
+                         "%d samples, expected samples under different load",
+                         where, rows);
+        else
+                complain("%s: found %d sample%s with watts of a package, expected more than there "
+                         "are states in use",
+                         where, rows, rows == 1 ? "" : "s");
+}
+
 PowerTable *estimate_fit(const Turbostat *samples, const char *where, json_object *answer)
 {
         g_autoptr(GArray) a = g_array_new(FALSE, FALSE, sizeof(double));
@@ -138,15 +150,16 @@ PowerTable *estimate_fit(const Turbostat *samples, const char *where, json_objec
         json_object *undetermined = json_object_new_array(), *fit = json_object_new_object();
         PowerTable *table = power_table_new("fit");
         LeastSquares found;
+        int r;
 
         json_put(answer, "fit", fit);
         json_put(fit, "undetermined", undetermined);
         clear_rare(a, rows, samples->n_states);
-        if (rows == 0 || least_squares((double *)(void *)a->data, (double *)(void *)b->data, rows,
-                                       samples->n_states, &found) < 0) {
-                complain("%s: found %d samples with watts of a package, expected more than there "
-                         "are states in use",
-                         where, rows);
+        r = rows == 0 ? -ENODATA
+                      : least_squares((double *)(void *)a->data, (double *)(void *)b->data, rows,
+                                      samples->n_states, &found);
+        if (r < 0) {
+                complain_fit(where, rows, r);
                 power_table_free(table);
                 return NULL;
         }

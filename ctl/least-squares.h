@@ -20,8 +20,8 @@ typedef struct LeastSquares {
  * Finds x such that the sum of squares of A x - b is least. `a` has `rows` rows of `columns` values
  * (1 .. LEAST_SQUARES_MAX), `b` one per row; all are finite. There is no constant term: shares that
  * add up to 1 contain it. Standard errors are sqrt(s^2 (A'A)^-1), s^2 = |Ax - b|^2 / (rows - rank).
- * A column that is 0, or a combination of others, is left out. -ENODATA: not more rows than columns
- * that are left.
+ * A column that is 0 has no value, and neither has any of a group of which one is a combination of
+ * the others. -ENODATA: not more rows than columns that are not 0. -EDOM: all are in such groups.
  */
 int least_squares(const double *a, const double *b, int rows, int columns,
                   LeastSquares *ret_result);

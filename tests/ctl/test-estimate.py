@@ -206,6 +206,20 @@ class Fit(EstimateCase):
         self.assertEqual(result.returncode, 1)
         self.assertIn("found 0 samples with watts", result.stderr)
 
+    def test_same_shares(self):
+        """Samples that are all alike do not say which state draws the power."""
+        header = "Package\tCore\tCPU\tBusy%\tCPU%c1\tCPU%c6\tPkgWatt\n"
+        whole = "-\t-\t-\t5.00\t10.00\t85.00\t200.00\n"
+        rows = "".join(f"{p}\t0\t{p}\t5.00\t10.00\t85.00\t100.00\n" for p in (0, 1))
+        for samples, says in ((1, "found 2 samples with watts"), (4, "the same shares")):
+            with self.subTest(samples):
+                path, table = self.write("s.txt", (header + whole + rows) * samples), \
+                    self.directory + "/t.conf"
+                result = self.estimate("--fit", "--turbostat", path, "--output", table)
+                self.assertEqual((result.returncode, result.stdout), (1, ""))
+                self.assertIn(says, result.stderr)
+                self.assertFalse(os.path.exists(table))
+
     def test_not_saved(self):
         path = self.samples(20, 0.5)
         result = self.estimate("--fit", "--turbostat", path, "--output", "/nonexistent/t.conf")
