@@ -423,6 +423,20 @@ static void show_states(const Ctl *ctl, json_object *answer)
         table_print(table, &ctl->screen);
 }
 
+static void show_negative(const Ctl *ctl, json_object *fit_info)
+{
+        json_object *state;
+
+        JSON_FOREACH(state, json_get(fit_info, "negative")) {
+                g_autofree char *text = g_strdup_printf(
+                        "State %s: the samples fit best with %.2f W, which no state draws; it is "
+                        "set to 0 W, and the other states are fitted without it",
+                        json_text(state, "state"), json_number(state, "watts", 0));
+
+                screen_sentence(&ctl->screen, STYLE_WARN, text);
+        }
+}
+
 static void show_fit(const Ctl *ctl, json_object *answer)
 {
         json_object *fit_info = json_get(answer, "fit"), *name;
@@ -435,7 +449,7 @@ static void show_fit(const Ctl *ctl, json_object *answer)
         JSON_FOREACH(state, states) {
                 table_cell(table, STYLE_PLAIN, json_text(state, "state"));
                 table_cellf(table, STYLE_PLAIN, "%.2f", json_number(state, "watts", 0));
-                table_cellf(table, STYLE_PLAIN, "%.2f", json_number(state, "error_watts", 0));
+                table_number(table, json_number(state, "error_watts", NAN), 2);
         }
         JSON_FOREACH(name, json_get(fit_info, "undetermined")) {
                 table_cell(table, STYLE_DIM, json_object_get_string(name));
@@ -447,6 +461,7 @@ static void show_fit(const Ctl *ctl, json_object *answer)
                 &ctl->screen, STYLE_PLAIN, "Fit of %d samples: %.2f W left unexplained, R^2 %.4f",
                 (int)json_int(fit_info, "samples", 0), json_number(fit_info, "residual_watts", 0),
                 json_number(fit_info, "explained", NAN));
+        show_negative(ctl, fit_info);
         if (json_get(answer, "saved"))
                 screen_line(&ctl->screen, STYLE_GOOD, "Written to %s", json_text(answer, "saved"));
 }

@@ -156,3 +156,30 @@ int least_squares(const double *a, const double *b, int rows, int columns, Least
         *ret_result = result;
         return 0;
 }
+
+int least_squares_positive(double *a, const double *b, int rows, int columns,
+                           LeastSquares *ret_result)
+{
+        double negative[LEAST_SQUARES_MAX] = { 0 };
+        LeastSquares result;
+        int r, lowest;
+
+        while ((r = least_squares(a, b, rows, columns, &result)) == 0) {
+                lowest = 0;
+                for (int i = 1; i < columns; i++)
+                        if (isnan(result.value[lowest]) || result.value[i] < result.value[lowest])
+                                lowest = i;
+                if (!(result.value[lowest] < 0))
+                        break;
+                negative[lowest] = result.value[lowest];
+                for (int row = 0; row < rows; row++)
+                        a[row * columns + lowest] = 0;
+        }
+        if (r < 0)
+                return r;
+        for (int i = 0; i < columns; i++)
+                if ((result.negative[i] = negative[i]) < 0)
+                        result.value[i] = 0;
+        *ret_result = result;
+        return 0;
+}

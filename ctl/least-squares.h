@@ -10,8 +10,9 @@
 
 typedef struct LeastSquares {
         int columns;
-        double value[LEAST_SQUARES_MAX]; /* NaN: the rows do not determine it */
-        double error[LEAST_SQUARES_MAX]; /* its standard error, in units of `value`; or NaN */
+        double value[LEAST_SQUARES_MAX];    /* NaN: the rows do not determine it */
+        double error[LEAST_SQUARES_MAX];    /* its standard error, in units of `value`; or NaN */
+        double negative[LEAST_SQUARES_MAX]; /* what `value` was before it was set to 0; else 0 */
         double residual;  /* root mean square of the remainder, per degree of freedom */
         double explained; /* R^2 about the mean of b: 1 is all; NaN if b is constant */
 } LeastSquares;
@@ -25,5 +26,10 @@ typedef struct LeastSquares {
  */
 int least_squares(const double *a, const double *b, int rows, int columns,
                   LeastSquares *ret_result);
+
+/* The same with no value below 0: while there is one, the lowest is set to 0, its error is NaN, and
+ * the others are found again without its column, which is cleared in `a`. */
+int least_squares_positive(double *a, const double *b, int rows, int columns,
+                           LeastSquares *ret_result);
 
 #endif

@@ -26,6 +26,7 @@
         95.0 /* percent of the time that the hardware's states explain if all are shown            \
               */
 #define PERCENT_MAX  400.0 /* a sleep is counted when it ends: also that before the interval */
+#define WATTS_MAX    100000.0
 #define UNITS_SECOND " sec"
 
 typedef enum Role {
@@ -237,6 +238,8 @@ static void take_word(Reader *reader, Row *row, guint i, const char *word)
                 break;
         case ROLE_WATTS:
                 row->percent[i] = number(reader, word);
+                if (row->percent[i] < 0 || row->percent[i] > WATTS_MAX)
+                        fail(reader, "found %s, expected watts", word);
                 break;
         case ROLE_ID:
         case ROLE_OTHER:

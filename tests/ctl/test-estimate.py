@@ -165,14 +165,14 @@ class Files(EstimateCase):
 class Fit(EstimateCase):
     TRUTH = {"C0": 90, "C1": 63, "C3": 55, "C7": 20}
 
-    def samples(self, n, noise, states=("C0", "C1", "C3", "C7")):
+    def samples(self, n, noise, states=("C0", "C1", "C3", "C7"), truth=None):
         """What turbostat would print on such a machine."""
         source = random.Random(1)
         lines = ["CPU\tBusy%\tCPU%c1\tCPU%c3\tCPU%c6\tCPU%c7\tPkgWatt"]
         for _ in range(n):
             share = [source.random() if s in states else 0 for s in self.TRUTH]
             share = [s / sum(share) for s in share]
-            watts = sum(s * w for s, w in zip(share, self.TRUTH.values()))
+            watts = sum(s * w for s, w in zip(share, (truth or self.TRUTH).values()))
             c0, c1, c3, c7 = (f"{s * 100:.2f}" for s in share)
             lines.append(f"-\t{c0}\t{c1}\t{c3}\t0.00\t{c7}\t{watts + source.gauss(0, noise):.2f}")
         return self.write("samples.txt", "\n".join(lines) + "\n")
@@ -219,6 +219,22 @@ class Fit(EstimateCase):
                 self.assertEqual((result.returncode, result.stdout), (1, ""))
                 self.assertIn(says, result.stderr)
                 self.assertFalse(os.path.exists(table))
+
+    def test_no_negative_watts(self):
+        """No state draws less than nothing: what is written can be read again."""
+        path = self.samples(30, 0.3, truth=self.TRUTH | {"C3": -5})
+        table = self.directory + "/t.conf"
+        answer = self.answer("--fit", "--turbostat", path, "--output", table)
+        found = {s["state"]: s for s in answer["table"]["states"]}
+        self.assertEqual((found["C3"]["watts"], found["C3"]["error_watts"]), (0, None))
+        self.assertTrue(all(state["watts"] >= 0 for state in found.values()))
+        self.assertEqual([s["state"] for s in answer["fit"]["negative"]], ["C3"])
+        self.assertAlmostEqual(answer["fit"]["negative"][0]["watts"], -5, delta=1)
+        self.assertEqual(self.answer("--turbostat", path, "--power", table)["table"]["states"][2],
+                         found["C3"])
+        text = self.estimate("--fit", "--turbostat", path).stdout
+        self.assertRegex(text, r"(?m)^C3 +0\.00 +-$")
+        self.assertIn("C3", text.split("R^2")[1])
 
     def test_not_saved(self):
         path = self.samples(20, 0.5)

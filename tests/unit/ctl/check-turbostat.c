@@ -134,6 +134,8 @@ static const struct {
         { "too many", "CPU\tBusy%\tCPU%c1\n-\t20.00\t80.00\t1\n", "found 4 values, expected" },
         { "too large", "CPU\tBusy%\tCPU%c1\n-\t2000\t80.00\n", "expected a percentage" },
         { "below 0", "CPU\tBusy%\tCPU%c1\n-\t-20\t80.00\n", "expected a percentage" },
+        { "watts below 0", "CPU\tBusy%\tCPU%c1\tPkgWatt\n-\t20\t80\t-3\n", "expected watts" },
+        { "watts of a town", "CPU\tBusy%\tCPU%c1\tPkgWatt\n-\t20\t80\t1e9\n", "expected watts" },
         { "in a line", "CPU\tBusy%\tCPU%c1\n-\t20.00\t80.00\n0\t20.", "in the middle of a line" },
         { "in a number", "CPU\tBusy%\tCPU%c1\n-\t20.00\t80.0", "in the middle of a line" },
         { "behind a line", "CPU\tBusy%\tCPU%c1\n-\t20.00\t80.00\n0\t40.00\t60.00\n",
