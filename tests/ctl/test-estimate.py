@@ -130,6 +130,20 @@ class Files(EstimateCase):
         self.assertEqual(result.returncode, 1)
         self.assertIn("Is a directory", result.stderr)
 
+    def test_time_in_no_column(self):
+        """What turbostat does not account for is reported, and refused where it is much."""
+        header = "CPU\tBusy%\tCPU%c1\tCPU%c7\tPkgWatt\n"
+        arguments = ("--power", "coreidle", "--turbostat")
+        path = self.write("t.txt", header + "-\t10.00\t20.00\t67.00\t30.00\n")
+        self.assertIn("3.00 % of the time", self.estimate(*arguments, path).stdout)
+        self.assertEqual(self.answer(*arguments, path)["in_no_column_percent"], 3)
+        for row, says in (("1.00\t3.00\t4.00", "8.00 %"), ("90.00\t120.00\t140.00", "350.00 %")):
+            path = self.write("t.txt", header + f"-\t{row}\t30.00\n")
+            for how in [arguments, ("--fit", "--turbostat")]:
+                result = self.estimate(*how, path)
+                self.assertEqual((result.returncode, result.stdout), (1, ""))
+                self.assertIn(says, result.stderr)
+
     def test_pipe(self):
         """Standard input, and a pipe with a name."""
         path = f"{TABLES}/cyclictest-default.txt"
