@@ -12,6 +12,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -473,18 +474,55 @@ static void check_power_daemons(Doctor *doctor, GHashTable *processes)
                             known->stop);
 }
 
+/* True if the limit keeps some CPU from a state that it has. */
+static bool limits_some_state(const Doctor *doctor, int64_t limit_us)
+{
+        CPUSET_FOREACH(cpu, &doctor->topology->online) {
+                IdleState states[IDLE_STATES_MAX];
+
+                for (int s = idle_states_read(doctor->root, cpu, states); limit_us >= 0 && s-- > 0;)
+                        if (states[s].exit_latency_us > limit_us)
+                                return true;
+        }
+        return false;
+}
+
+/* The limit of all CPUs is the strictest that any process requests: whose it is, nothing says. */
 static void check_holder(Doctor *doctor, const char *pid, const char *process)
 {
-        g_autofree char *unit = unit_of(doctor, pid), *fix = NULL;
+        g_autofree char *unit = unit_of(doctor, pid), *fix = NULL, *cost = NULL, *found = NULL;
         bool idled = g_str_equal(process, "idled");
+        _fd_ int file = idle_global_open(doctor->root);
+        int64_t limit_us = idle_global_limit(file);
 
+        found = g_strdup_printf("%s (process %s) holds /dev/cpu_dma_latency", process, pid);
+        if (file >= 0 && !limits_some_state(doctor, limit_us)) {
+                cost = limit_us < 0 ? g_strdup("nothing now: no limit is in effect")
+                                    : g_strdup_printf("nothing now: the limit in effect, %" PRId64
+                                                      " us, allows every state",
+                                                      limit_us);
+                add(doctor, false, "cpu_dma_latency", g_steal_pointer(&found), cost, NULL);
+                return;
+        }
+        cost = file < 0 ? g_strdup("a limit of the wake-up latency of all CPUs: none of them "
+                                   "sleeps deeply")
+                        : g_strdup_printf("no CPU uses states that take longer to leave than "
+                                          "%" PRId64 " us, the limit in effect",
+                                          limit_us);
         fix = idled  ? g_strdup("idlectl holds")
               : unit ? g_strdup_printf("sudo systemctl stop %s", unit)
                      : g_strdup_printf("sudo kill %s", pid);
-        add_priced(doctor, !idled, "cpu_dma_latency",
-                   g_strdup_printf("%s (process %s) holds /dev/cpu_dma_latency", process, pid),
-                   "a limit of the wake-up latency of all CPUs: none of them sleeps deeply",
+        add_priced(doctor, !idled, "cpu_dma_latency", g_steal_pointer(&found), cost,
                    price_known(doctor, &doctor->topology->online), fix);
+}
+
+/* True for this process, which may have inherited a descriptor. */
+static bool is_self(const Doctor *doctor, const char *pid)
+{
+        char self[16];
+        ssize_t n = readlinkat(doctor->root, "proc/self", self, sizeof(self) - 1);
+
+        return n > 0 && (self[n] = '\0', g_str_equal(self, pid));
 }
 
 static void check_processes(Doctor *doctor)
@@ -504,6 +542,8 @@ static void check_processes(Doctor *doctor)
                     !*value(doctor, path, process, sizeof(process)))
                         continue;
                 g_hash_table_add(processes, g_strdup(process));
+                if (is_self(doctor, entry->d_name))
+                        continue;
                 holds = holds_file(doctor, entry->d_name, "/dev/cpu_dma_latency");
                 hidden |= holds < 0;
                 if (holds > 0)

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import struct
 import tempfile
 import threading
 import time
@@ -351,6 +352,46 @@ class Doctor(TestCase):
         self.assertEqual(self.findings()[0], [])
         self.write({"proc/77/fdinfo/3": "pos:\t0\nflags:\t02100001\n"})
         self.assertEqual([f["check"] for f in self.findings()[0]], ["cpu_dma_latency"])
+
+    def limit_all(self, us):
+        """The limit of all CPUs that is in effect, as the kernel's file says it."""
+        path = self.root / "dev/cpu_dma_latency"
+        path.parent.mkdir(exist_ok=True)
+        self.addCleanup(lambda: path.unlink(missing_ok=True))
+        path.write_bytes(struct.pack("=i", us))
+
+    def test_holder_without_a_limit(self):
+        """An open file limits nothing until something is written, nor does a limit that is long."""
+        self.write({"proc/77/comm": "bash", "proc/77/fd/9": "->/dev/cpu_dma_latency"})
+        for us, level in ((2000000000, "note"), (1000000, "note"), (0, "wrong"), (20, "wrong")):
+            with self.subTest(us):
+                self.limit_all(us)
+                wrong, notes = self.findings()
+                found = [f for f in wrong + notes if f["check"] == "cpu_dma_latency"]
+                self.assertEqual([f["level"] for f in found], [level])
+                self.assertIn("bash (process 77)", found[0]["found"])
+                if level == "wrong":
+                    self.assertIn(f" {us} us", found[0]["cost"])
+                    self.assertIn("sudo kill 77", found[0]["fix"])
+                else:
+                    self.assertIsNone(found[0]["fix"])
+
+    def test_own_descriptor(self):
+        """An idlectl that inherited the descriptor does not advise to kill itself."""
+        self.write({"proc/77/comm": "idlectl", "proc/77/fd/9": "->/dev/cpu_dma_latency"})
+        self.limit_all(0)
+        own = self.root / "proc/self"
+        own.rename(self.root / "proc/77/saved")
+        own.symlink_to("77")
+
+        def undo():
+            own.unlink()
+            (self.root / "proc/77/saved").rename(own)
+        try:
+            wrong, _ = self.findings()
+        finally:
+            undo()
+        self.assertEqual([f["check"] for f in wrong], [])
 
     def test_odd_files(self):
         """Whatever stands in them, it ends with an answer."""
