@@ -406,15 +406,24 @@ static void check_limits(Doctor *doctor)
                    price_known(doctor, &limited), fix);
 }
 
-/* The systemd unit that the process is in, a new string; NULL: none. */
-static char *unit_of(const Doctor *doctor, const char *pid)
+/* The command that ends the process: its service, of the system or of a user's manager, or itself.
+ * A new string. */
+static char *end_command(const Doctor *doctor, const char *pid)
 {
         g_autofree char *path = g_strdup_printf("proc/%s/cgroup", pid), *text = NULL;
-        const char *last;
+        const char *unit = NULL, *user, *line;
 
-        if (file_read(doctor->root, path, &text) < 0 || !(last = strrchr(text, '/')))
-                return NULL;
-        return g_str_has_suffix(last, ".service") ? g_strdup(last + 1) : NULL;
+        if (file_read(doctor->root, path, &text) >= 0 && (unit = strrchr(text, '/')))
+                unit++;
+        if (!unit || !g_str_has_suffix(unit, ".service"))
+                return g_strdup_printf("sudo kill %s", pid);
+        line = strrchr(text, '\n');
+        user = strstr(line ? line : text, "/user@");
+        if (!user || user + 1 == unit)
+                return g_strdup_printf("sudo systemctl stop %s", unit);
+        user += strlen("/user@");
+        return g_strdup_printf("sudo systemctl --user -M %.*s@ stop %s", (int)strcspn(user, "./"),
+                               user, unit);
 }
 
 /* True if the descriptor is open for writing, or nothing is known about it. */
@@ -490,7 +499,7 @@ static bool limits_some_state(const Doctor *doctor, int64_t limit_us)
 /* The limit of all CPUs is the strictest that any process requests: whose it is, nothing says. */
 static void check_holder(Doctor *doctor, const char *pid, const char *process)
 {
-        g_autofree char *unit = unit_of(doctor, pid), *fix = NULL, *cost = NULL, *found = NULL;
+        g_autofree char *fix = NULL, *cost = NULL, *found = NULL;
         bool idled = g_str_equal(process, "idled");
         _fd_ int file = idle_global_open(doctor->root);
         int64_t limit_us = idle_global_limit(file);
@@ -509,9 +518,7 @@ static void check_holder(Doctor *doctor, const char *pid, const char *process)
                         : g_strdup_printf("no CPU uses states that take longer to leave than "
                                           "%" PRId64 " us, the limit in effect",
                                           limit_us);
-        fix = idled  ? g_strdup("idlectl holds")
-              : unit ? g_strdup_printf("sudo systemctl stop %s", unit)
-                     : g_strdup_printf("sudo kill %s", pid);
+        fix = idled ? g_strdup("idlectl holds") : end_command(doctor, pid);
         add_priced(doctor, !idled, "cpu_dma_latency", g_steal_pointer(&found), cost,
                    price_known(doctor, &doctor->topology->online), fix);
 }

@@ -50,6 +50,14 @@ DEFECTS = [
      {"proc/77/comm": "audiod", "proc/77/fd/3": "->/dev/cpu_dma_latency",
       "proc/77/cgroup": "0::/system.slice/audiod.service"}, "cpu_dma_latency", "audiod",
      "systemctl stop audiod.service"),
+    ("cpu_dma_latency of a user's service",
+     {"proc/77/comm": "pipewire", "proc/77/fd/3": "->/dev/cpu_dma_latency", "proc/77/cgroup":
+      "0::/user.slice/user-1000.slice/user@1000.service/session.slice/pipewire.service"},
+     "cpu_dma_latency", "pipewire", "systemctl --user -M 1000@ stop pipewire.service"),
+    ("cpu_dma_latency of a user's manager",
+     {"proc/77/comm": "systemd", "proc/77/fd/3": "->/dev/cpu_dma_latency", "proc/77/cgroup":
+      "0::/user.slice/user-1000.slice/user@1000.service/init.scope"},
+     "cpu_dma_latency", "systemd", "sudo kill 77"),
     *((name, {"proc/88/comm": comm}, "other power daemons", name + " is running", fix)
       for name, comm, fix in (
           ("tuned", "tuned", "sudo systemctl disable --now tuned"),
