@@ -127,11 +127,17 @@ static const struct {
         { "nohlt", "CPUs never sleep: they draw the most that they can", false, "C0" },
         { "cpuidle.off=1", "only the shallowest state is used", false, "C1" },
         { "intel_idle.states_off=", "the states of this mask are off by default", true, "C1" },
-        { "nohz=off", "every CPU wakes up at each tick, 100 to 1000 times a second", false, NULL },
-        { "highres=off", "timers are late by up to a tick", false, NULL },
         { "cpufreq.off=1", "frequencies are not changed", false, NULL },
         { "intel_pstate=disable", "frequencies and EPP are not under the driver of this CPU", false,
           NULL },
+};
+
+/* Options that the kernel reads with kstrtobool(), when they are off. */
+static const struct {
+        const char *name, *cost;
+} off_options[] = {
+        { "nohz", "every CPU wakes up at each tick, 100 to 1000 times a second" },
+        { "highres", "timers are late by up to a tick" },
 };
 
 static char **kernel_options(int root)
@@ -202,12 +208,59 @@ static void check_most_states(Doctor *doctor, const char *name, const char *driv
                            "none is known: the driver offers fewer states than that", NAN);
 }
 
+/* What kstrtobool() makes of a text: 1, 0, or -1, which changes nothing. */
+static int kernel_bool(const char *text)
+{
+        if (*text && strchr("yYtT1", *text))
+                return 1;
+        if (*text && strchr("nNfF0", *text))
+                return 0;
+        if (*text != 'o' && *text != 'O')
+                return -1;
+        return text[1] && strchr("nN", text[1]) ? 1 : text[1] && strchr("fF", text[1]) ? 0 : -1;
+}
+
+/* The last value that the kernel understands counts. */
+static void check_off(Doctor *doctor, const char *name, const char *cost)
+{
+        size_t length = strlen(name);
+        const char *off = NULL;
+
+        for (char **word = doctor->options; word && *word; word++) {
+                int on = strncmp(*word, name, length) == 0 && (*word)[length] == '='
+                                 ? kernel_bool(*word + length + 1)
+                                 : -1;
+
+                off = on < 0 ? off : on ? NULL : *word;
+        }
+        if (off)
+                add_option(doctor, true, off, cost, NAN);
+}
+
+/* True if another option takes back this one. The kernel's idle_setup() goes by the last idle=, but
+ * polling that was requested once remains. */
+static bool is_taken_back(const Doctor *doctor, char **word)
+{
+        bool idle = g_str_has_prefix(*word, "idle=") && !g_str_equal(*word, "idle=poll");
+
+        if (idle && g_strv_contains((const char *const *)doctor->options, "idle=poll"))
+                return true;
+        for (char **later = word + 1; *later; later++)
+                if (g_str_equal(*later, *word) || (idle && (g_str_equal(*later, "idle=halt") ||
+                                                            g_str_equal(*later, "idle=nomwait"))))
+                        return true;
+        return false;
+}
+
 static void check_command_line(Doctor *doctor)
 {
+        for (size_t i = 0; i < G_N_ELEMENTS(off_options); i++)
+                check_off(doctor, off_options[i].name, off_options[i].cost);
         for (char **word = doctor->options; word && *word; word++)
                 for (size_t i = 0; i < G_N_ELEMENTS(bad_options); i++)
                         if (bad_options[i].prefix ? g_str_has_prefix(*word, bad_options[i].option)
-                                                  : g_str_equal(*word, bad_options[i].option))
+                                                  : g_str_equal(*word, bad_options[i].option) &&
+                                                            !is_taken_back(doctor, word))
                                 add_option(doctor, true, *word, bad_options[i].cost,
                                            price_hidden(doctor, bad_options[i].idle));
         check_most_states(doctor, "intel_idle.max_cstate", "intel_idle");
@@ -582,7 +635,7 @@ static void check_sched_ext(Doctor *doctor)
 static void check_pressure(Doctor *doctor)
 {
         const char *option = kernel_option(doctor, "psi");
-        bool forbidden = option && (g_str_equal(option, "0") || g_str_equal(option, "n"));
+        bool forbidden = option && kernel_bool(option) == 0;
 
         if (exists(doctor, "proc/pressure/cpu"))
                 return;

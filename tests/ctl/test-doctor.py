@@ -322,6 +322,26 @@ class Doctor(TestCase):
                 self.assertEqual(found, [level] if level else [])
                 undo()
 
+    def test_spellings(self):
+        """Options as the kernel reads them: the last one counts, and off has several names."""
+        for line, expected in (("nohz=0", ["nohz=0"]), ("nohz=n", ["nohz=n"]), ("nohz=OFF", ["nohz=OFF"]),
+                               ("highres=No", ["highres=No"]), ("highres=0", ["highres=0"]),
+                               ("nohz=on", []), ("nohz=1", []), ("nohz=off nohz=on", []),
+                               ("nohz=on nohz=0", ["nohz=0"]), ("nohz=off nohz=x", ["nohz=off"]),
+                               ("nohz=o", []), ("nohz=", []), ("nohz_full=0", []),
+                               ("idle=halt idle=nomwait", ["idle=nomwait"]),
+                               ("idle=halt idle=nonsense", ["idle=halt"]),
+                               # Polling, once requested, is not taken back by another idle=.
+                               ("idle=poll idle=halt", ["idle=poll"]),
+                               ("idle=poll idle=poll", ["idle=poll"])):
+            with self.subTest(line):
+                undo = self.put(self.root / "proc/cmdline", line)
+                try:
+                    wrong, _ = self.findings()
+                finally:
+                    undo()
+                self.assertEqual([f["found"].rpartition(" ")[2] for f in wrong], expected)
+
     def test_option_for_another_processor(self):
         self.write({"proc/cpuinfo": "vendor_id : AuthenticAMD", "proc/cmdline": "intel_idle.max_cstate=0",
                     CPUS + "/cpuidle/current_driver": "acpi_idle"})
