@@ -428,6 +428,9 @@ static json_object *run_sweep(Session *session, Sweep *sweep, int *ret_status)
                 json_object_array_add(settings,
                                       measure_point(session, sweep, points->pdata[i], ret_status));
         }
+        json_put_text(answer, "energy_problem",
+                      session->watch->energy_error < 0 ? watch_energy_problem(session->watch)
+                                                       : NULL);
         json_put_bool(answer, "interrupted", session->interrupted != 0);
         json_put(answer, "settings", settings);
         if (session->interrupted)
@@ -595,6 +598,13 @@ static void show_overruns(const Ctl *ctl, json_object *settings)
         }
 }
 
+static void show_energy(const Ctl *ctl, json_object *answer, const Shown *shown)
+{
+        if (!shown->watts && json_get(answer, "energy_problem"))
+                screen_line(&ctl->screen, STYLE_WARN, "Energy: not measured: %s",
+                            json_text(answer, "energy_problem"));
+}
+
 void latency_show(const Ctl *ctl, json_object *answer)
 {
         json_object *settings = json_get(answer, "settings"), *setting, *run;
@@ -635,6 +645,7 @@ void latency_show(const Ctl *ctl, json_object *answer)
         fit_columns(table, &ctl->screen, json_length(settings) > 1);
         table_print(table, &ctl->screen);
         show_overruns(ctl, settings);
+        show_energy(ctl, answer, &shown);
         if (json_true(answer, "interrupted"))
                 screen_line(&ctl->screen, STYLE_WARN, "Interrupted: all settings are restored");
 }

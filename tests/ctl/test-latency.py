@@ -64,6 +64,15 @@ class Measured(TestCase):
             for cpu in run["cpus"]:
                 self.assertEqual(cpu["samples"] + cpu["overruns"] + WARM_UPS, 30000)
 
+    def test_no_energy(self):
+        """Without RAPL and a table there is no power, and the output says why."""
+        root = machine(self.directory, "synthetic-bare")
+        result = self.run_ctl("latency", "--root", root, *QUICK)
+        self.assertEqual(result.returncode, 0)
+        self.assertNotIn("PkgWatt", result.stdout)
+        self.assertRegex(result.stdout, r"(?m)^Energy: not measured: .*energy counters$")
+        self.assertIn("energy counters", self.answer("--root", root, *QUICK)["energy_problem"])
+
     def test_left_out(self):
         """The kernel does not wake 100000 times a second: an interval of 10us needs a word."""
         result = self.run_ctl("latency", "--interval", "10us", "--for", "300ms")
