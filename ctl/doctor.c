@@ -12,6 +12,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -126,11 +127,17 @@ static const struct {
         { "nohlt", "CPUs never sleep: they draw the most that they can", false, "C0" },
         { "cpuidle.off=1", "only the shallowest state is used", false, "C1" },
         { "intel_idle.states_off=", "the states of this mask are off by default", true, "C1" },
-        { "nohz=off", "every CPU wakes up at each tick, 100 to 1000 times a second", false, NULL },
-        { "highres=off", "timers are late by up to a tick", false, NULL },
         { "cpufreq.off=1", "frequencies are not changed", false, NULL },
         { "intel_pstate=disable", "frequencies and EPP are not under the driver of this CPU", false,
           NULL },
+};
+
+/* Options that the kernel reads with kstrtobool(), when they are off. */
+static const struct {
+        const char *name, *cost;
+} off_options[] = {
+        { "nohz", "every CPU wakes up at each tick, 100 to 1000 times a second" },
+        { "highres", "timers are late by up to a tick" },
 };
 
 static char **kernel_options(int root)
@@ -201,12 +208,59 @@ static void check_most_states(Doctor *doctor, const char *name, const char *driv
                            "none is known: the driver offers fewer states than that", NAN);
 }
 
+/* What kstrtobool() makes of a text: 1, 0, or -1, which changes nothing. */
+static int kernel_bool(const char *text)
+{
+        if (*text && strchr("yYtT1", *text))
+                return 1;
+        if (*text && strchr("nNfF0", *text))
+                return 0;
+        if (*text != 'o' && *text != 'O')
+                return -1;
+        return text[1] && strchr("nN", text[1]) ? 1 : text[1] && strchr("fF", text[1]) ? 0 : -1;
+}
+
+/* The last value that the kernel understands counts. */
+static void check_off(Doctor *doctor, const char *name, const char *cost)
+{
+        size_t length = strlen(name);
+        const char *off = NULL;
+
+        for (char **word = doctor->options; word && *word; word++) {
+                int on = strncmp(*word, name, length) == 0 && (*word)[length] == '='
+                                 ? kernel_bool(*word + length + 1)
+                                 : -1;
+
+                off = on < 0 ? off : on ? NULL : *word;
+        }
+        if (off)
+                add_option(doctor, true, off, cost, NAN);
+}
+
+/* True if another option takes back this one. The kernel's idle_setup() goes by the last idle=, but
+ * polling that was requested once remains. */
+static bool is_taken_back(const Doctor *doctor, char **word)
+{
+        bool idle = g_str_has_prefix(*word, "idle=") && !g_str_equal(*word, "idle=poll");
+
+        if (idle && g_strv_contains((const char *const *)doctor->options, "idle=poll"))
+                return true;
+        for (char **later = word + 1; *later; later++)
+                if (g_str_equal(*later, *word) || (idle && (g_str_equal(*later, "idle=halt") ||
+                                                            g_str_equal(*later, "idle=nomwait"))))
+                        return true;
+        return false;
+}
+
 static void check_command_line(Doctor *doctor)
 {
+        for (size_t i = 0; i < G_N_ELEMENTS(off_options); i++)
+                check_off(doctor, off_options[i].name, off_options[i].cost);
         for (char **word = doctor->options; word && *word; word++)
                 for (size_t i = 0; i < G_N_ELEMENTS(bad_options); i++)
                         if (bad_options[i].prefix ? g_str_has_prefix(*word, bad_options[i].option)
-                                                  : g_str_equal(*word, bad_options[i].option))
+                                                  : g_str_equal(*word, bad_options[i].option) &&
+                                                            !is_taken_back(doctor, word))
                                 add_option(doctor, true, *word, bad_options[i].cost,
                                            price_hidden(doctor, bad_options[i].idle));
         check_most_states(doctor, "intel_idle.max_cstate", "intel_idle");
@@ -405,15 +459,24 @@ static void check_limits(Doctor *doctor)
                    price_known(doctor, &limited), fix);
 }
 
-/* The systemd unit that the process is in, a new string; NULL: none. */
-static char *unit_of(const Doctor *doctor, const char *pid)
+/* The command that ends the process: its service, of the system or of a user's manager, or itself.
+ * A new string. */
+static char *end_command(const Doctor *doctor, const char *pid)
 {
         g_autofree char *path = g_strdup_printf("proc/%s/cgroup", pid), *text = NULL;
-        const char *last;
+        const char *unit = NULL, *user, *line;
 
-        if (file_read(doctor->root, path, &text) < 0 || !(last = strrchr(text, '/')))
-                return NULL;
-        return g_str_has_suffix(last, ".service") ? g_strdup(last + 1) : NULL;
+        if (file_read(doctor->root, path, &text) >= 0 && (unit = strrchr(text, '/')))
+                unit++;
+        if (!unit || !g_str_has_suffix(unit, ".service"))
+                return g_strdup_printf("sudo kill %s", pid);
+        line = strrchr(text, '\n');
+        user = strstr(line ? line : text, "/user@");
+        if (!user || user + 1 == unit)
+                return g_strdup_printf("sudo systemctl stop %s", unit);
+        user += strlen("/user@");
+        return g_strdup_printf("sudo systemctl --user -M %.*s@ stop %s", (int)strcspn(user, "./"),
+                               user, unit);
 }
 
 /* True if the descriptor is open for writing, or nothing is known about it. */
@@ -473,18 +536,53 @@ static void check_power_daemons(Doctor *doctor, GHashTable *processes)
                             known->stop);
 }
 
+/* True if the limit keeps some CPU from a state that it has. */
+static bool limits_some_state(const Doctor *doctor, int64_t limit_us)
+{
+        CPUSET_FOREACH(cpu, &doctor->topology->online) {
+                IdleState states[IDLE_STATES_MAX];
+
+                for (int s = idle_states_read(doctor->root, cpu, states); limit_us >= 0 && s-- > 0;)
+                        if (states[s].exit_latency_us > limit_us)
+                                return true;
+        }
+        return false;
+}
+
+/* The limit of all CPUs is the strictest that any process requests: whose it is, nothing says. */
 static void check_holder(Doctor *doctor, const char *pid, const char *process)
 {
-        g_autofree char *unit = unit_of(doctor, pid), *fix = NULL;
+        g_autofree char *fix = NULL, *cost = NULL, *found = NULL;
         bool idled = g_str_equal(process, "idled");
+        _fd_ int file = idle_global_open(doctor->root);
+        int64_t limit_us = idle_global_limit(file);
 
-        fix = idled  ? g_strdup("idlectl holds")
-              : unit ? g_strdup_printf("sudo systemctl stop %s", unit)
-                     : g_strdup_printf("sudo kill %s", pid);
-        add_priced(doctor, !idled, "cpu_dma_latency",
-                   g_strdup_printf("%s (process %s) holds /dev/cpu_dma_latency", process, pid),
-                   "a limit of the wake-up latency of all CPUs: none of them sleeps deeply",
+        found = g_strdup_printf("%s (process %s) holds /dev/cpu_dma_latency", process, pid);
+        if (file >= 0 && !limits_some_state(doctor, limit_us)) {
+                cost = limit_us < 0 ? g_strdup("nothing now: no limit is in effect")
+                                    : g_strdup_printf("nothing now: the limit in effect, %" PRId64
+                                                      " us, allows every state",
+                                                      limit_us);
+                add(doctor, false, "cpu_dma_latency", g_steal_pointer(&found), cost, NULL);
+                return;
+        }
+        cost = file < 0 ? g_strdup("a limit of the wake-up latency of all CPUs: none of them "
+                                   "sleeps deeply")
+                        : g_strdup_printf("no CPU uses states that take longer to leave than "
+                                          "%" PRId64 " us, the limit in effect",
+                                          limit_us);
+        fix = idled ? g_strdup("idlectl holds") : end_command(doctor, pid);
+        add_priced(doctor, !idled, "cpu_dma_latency", g_steal_pointer(&found), cost,
                    price_known(doctor, &doctor->topology->online), fix);
+}
+
+/* True for this process, which may have inherited a descriptor. */
+static bool is_self(const Doctor *doctor, const char *pid)
+{
+        char self[16];
+        ssize_t n = readlinkat(doctor->root, "proc/self", self, sizeof(self) - 1);
+
+        return n > 0 && (self[n] = '\0', g_str_equal(self, pid));
 }
 
 static void check_processes(Doctor *doctor)
@@ -504,6 +602,8 @@ static void check_processes(Doctor *doctor)
                     !*value(doctor, path, process, sizeof(process)))
                         continue;
                 g_hash_table_add(processes, g_strdup(process));
+                if (is_self(doctor, entry->d_name))
+                        continue;
                 holds = holds_file(doctor, entry->d_name, "/dev/cpu_dma_latency");
                 hidden |= holds < 0;
                 if (holds > 0)
@@ -535,7 +635,7 @@ static void check_sched_ext(Doctor *doctor)
 static void check_pressure(Doctor *doctor)
 {
         const char *option = kernel_option(doctor, "psi");
-        bool forbidden = option && (g_str_equal(option, "0") || g_str_equal(option, "n"));
+        bool forbidden = option && kernel_bool(option) == 0;
 
         if (exists(doctor, "proc/pressure/cpu"))
                 return;

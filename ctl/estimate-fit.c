@@ -130,6 +130,36 @@ static void clear_rare(GArray *a, int rows, int columns)
         }
 }
 
+/* States whose figure was set to 0. */
+static void describe_negative(const Turbostat *samples, const LeastSquares *found, json_object *fit)
+{
+        json_object *states = json_object_new_array();
+
+        for (int s = 0; s < samples->n_states; s++) {
+                json_object *state;
+
+                if (found->negative[s] >= 0)
+                        continue;
+                state = json_object_new_object();
+                json_put_text(state, "state", samples->states[s]);
+                json_put_real(state, "watts", found->negative[s], 3);
+                json_object_array_add(states, state);
+        }
+        json_put(fit, "negative", states);
+}
+
+static void complain_fit(const char *where, int rows, int error)
+{
+        if (error == -EDOM)
+                complain("%s: CPUs spent the same shares of the time in all states in each of the "
+                         "%d samples, expected samples under different load",
+                         where, rows);
+        else
+                complain("%s: found %d sample%s with watts of a package, expected more than there "
+                         "are states in use",
+                         where, rows, rows == 1 ? "" : "s");
+}
+
 PowerTable *estimate_fit(const Turbostat *samples, const char *where, json_object *answer)
 {
         g_autoptr(GArray) a = g_array_new(FALSE, FALSE, sizeof(double));
@@ -138,24 +168,26 @@ PowerTable *estimate_fit(const Turbostat *samples, const char *where, json_objec
         json_object *undetermined = json_object_new_array(), *fit = json_object_new_object();
         PowerTable *table = power_table_new("fit");
         LeastSquares found;
+        int r;
 
         json_put(answer, "fit", fit);
         json_put(fit, "undetermined", undetermined);
         clear_rare(a, rows, samples->n_states);
-        if (rows == 0 || least_squares((double *)(void *)a->data, (double *)(void *)b->data, rows,
-                                       samples->n_states, &found) < 0) {
-                complain("%s: found %d samples with watts of a package, expected more than there "
-                         "are states in use",
-                         where, rows);
+        r = rows == 0 ? -ENODATA
+                      : least_squares_positive((double *)(void *)a->data, (double *)(void *)b->data,
+                                               rows, samples->n_states, &found);
+        if (r < 0) {
+                complain_fit(where, rows, r);
                 power_table_free(table);
                 return NULL;
         }
         for (int s = 0; s < samples->n_states; s++)
-                if (isnan(found.value[s]))
+                if (isnan(found.value[s]) || found.value[s] > POWER_TABLE_WATTS_MAX)
                         json_object_array_add(undetermined,
                                               json_object_new_string(samples->states[s]));
                 else
                         power_table_add(table, samples->states[s], found.value[s], found.error[s]);
+        describe_negative(samples, &found, fit);
         json_put_int(fit, "samples", rows);
         json_put_real(fit, "residual_watts", found.residual, 3);
         json_put_real(fit, "explained", found.explained, 4);

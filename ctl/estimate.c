@@ -28,6 +28,9 @@
  * much and more. The paper's own table has none for C6, which takes 0.2 % of the time. */
 #define UNKNOWN_PERCENT_MAX 5
 
+/* Below it is what turbostat rounds. */
+#define MISSING_PERCENT_MIN 0.1
+
 static struct {
         const char *turbostat, *save;
         double work; /* per second; 0: not given */
@@ -226,6 +229,18 @@ static double mean_watts(const Turbostat *seen, int package)
         return sum / seen->samples->len;
 }
 
+/* The percentage of the time that no column has, over all packages. */
+static double missing_percent(const Turbostat *seen)
+{
+        int n = ((TurbostatSample *)g_ptr_array_index(seen->samples, 0))->n_packages;
+        double sum = 0;
+
+        for (int p = 0; p < n; p++)
+                for (int s = 0; s < seen->n_states; s++)
+                        sum += mean_share(seen, p, s);
+        return fmax(1 - sum / n, 0) * 100;
+}
+
 static json_object *describe_state(const Turbostat *seen, const PowerTable *table, int package,
                                    int state)
 {
@@ -304,6 +319,7 @@ static void describe_power(const Turbostat *seen, const PowerTable *table, json_
         json_put_real(answer, "watts", watts, 2);
         json_put_real(answer, "measured_watts", measured, 2);
         json_put_real(answer, "without_figure_percent", percent, 2);
+        json_put_real(answer, "in_no_column_percent", missing_percent(seen), 2);
         json_put_bool(answer, "residency_estimated", estimated);
         json_put_real(answer, "work_mb_per_second", asked.work > 0 ? asked.work : NAN, 2);
         json_put_real(answer, "work_mb_per_watt",
@@ -423,6 +439,20 @@ static void show_states(const Ctl *ctl, json_object *answer)
         table_print(table, &ctl->screen);
 }
 
+static void show_negative(const Ctl *ctl, json_object *fit_info)
+{
+        json_object *state;
+
+        JSON_FOREACH(state, json_get(fit_info, "negative")) {
+                g_autofree char *text = g_strdup_printf(
+                        "State %s: the samples fit best with %.2f W, which no state draws; it is "
+                        "set to 0 W, and the other states are fitted without it",
+                        json_text(state, "state"), json_number(state, "watts", 0));
+
+                screen_sentence(&ctl->screen, STYLE_WARN, text);
+        }
+}
+
 static void show_fit(const Ctl *ctl, json_object *answer)
 {
         json_object *fit_info = json_get(answer, "fit"), *name;
@@ -435,7 +465,7 @@ static void show_fit(const Ctl *ctl, json_object *answer)
         JSON_FOREACH(state, states) {
                 table_cell(table, STYLE_PLAIN, json_text(state, "state"));
                 table_cellf(table, STYLE_PLAIN, "%.2f", json_number(state, "watts", 0));
-                table_cellf(table, STYLE_PLAIN, "%.2f", json_number(state, "error_watts", 0));
+                table_number(table, json_number(state, "error_watts", NAN), 2);
         }
         JSON_FOREACH(name, json_get(fit_info, "undetermined")) {
                 table_cell(table, STYLE_DIM, json_object_get_string(name));
@@ -447,6 +477,7 @@ static void show_fit(const Ctl *ctl, json_object *answer)
                 &ctl->screen, STYLE_PLAIN, "Fit of %d samples: %.2f W left unexplained, R^2 %.4f",
                 (int)json_int(fit_info, "samples", 0), json_number(fit_info, "residual_watts", 0),
                 json_number(fit_info, "explained", NAN));
+        show_negative(ctl, fit_info);
         if (json_get(answer, "saved"))
                 screen_line(&ctl->screen, STYLE_GOOD, "Written to %s", json_text(answer, "saved"));
 }
@@ -455,6 +486,7 @@ void estimate_show(const Ctl *ctl, json_object *answer)
 {
         json_object *table = json_get(answer, "table");
         double unknown = json_number(answer, "without_figure_percent", 0);
+        double missing = json_number(answer, "in_no_column_percent", 0);
 
         if (json_get(answer, "fit")) {
                 show_fit(ctl, answer);
@@ -478,4 +510,7 @@ void estimate_show(const Ctl *ctl, json_object *answer)
         if (unknown >= 0.01)
                 screen_line(&ctl->screen, STYLE_WARN, "No figure   for %.2f %% of the time%s",
                             unknown, json_get(answer, "watts") ? ", which counts as 0 W" : "");
+        if (missing >= MISSING_PERCENT_MIN)
+                screen_line(&ctl->screen, STYLE_WARN, "No column   for %.2f %% of the time%s",
+                            missing, json_get(answer, "watts") ? ", which counts as 0 W" : "");
 }

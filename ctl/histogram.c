@@ -57,6 +57,33 @@ void histogram_merge(Histogram *histogram, const Histogram *other)
         histogram->max_nsec = MAX(histogram->max_nsec, other->max_nsec);
 }
 
+/* Adds what was due while `n` samples were late by so much. */
+static void add_missed(Histogram *histogram, uint64_t late_nsec, uint64_t interval_nsec, uint64_t n)
+{
+        for (; n > 0 && late_nsec >= interval_nsec; late_nsec -= interval_nsec)
+                for (uint64_t i = 0; i < n; i++)
+                        histogram_add(histogram, late_nsec - interval_nsec);
+}
+
+Histogram *histogram_correct(const Histogram *histogram, uint64_t interval_nsec)
+{
+        Histogram *corrected = histogram_new();
+        uint64_t beyond = histogram->above;
+
+        histogram_merge(corrected, histogram);
+        for (uint64_t i = interval_nsec / HISTOGRAM_BUCKET_NSEC; i < HISTOGRAM_BUCKETS; i++)
+                add_missed(corrected, i * HISTOGRAM_BUCKET_NSEC + HISTOGRAM_BUCKET_NSEC / 2,
+                           interval_nsec, histogram->buckets[i]);
+        for (uint64_t i = 0; i < HISTOGRAM_COARSE; i++) {
+                add_missed(corrected, i * HISTOGRAM_COARSE_NSEC + HISTOGRAM_COARSE_NSEC / 2,
+                           interval_nsec, histogram->coarse[i]);
+                beyond -= histogram->coarse[i];
+        }
+        if (beyond > 0) /* above 1 s only the longest is known */
+                add_missed(corrected, histogram->max_nsec, interval_nsec, 1);
+        return corrected;
+}
+
 /* The middle of the bucket in which sample number `rank` is, counted on from `*seen`; NaN: in none.
  */
 static double find_rank(const uint32_t *buckets, int n, double nsec, uint64_t rank, uint64_t *seen)

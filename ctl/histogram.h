@@ -31,6 +31,10 @@ void histogram_add(Histogram *histogram, uint64_t nsec);
 /* Adds the counts of another one. */
 void histogram_merge(Histogram *histogram, const Histogram *other);
 
+/* A new histogram that also counts the wake-ups which were due, one in each interval, while another
+ * was late: after a latency L, those with L - interval, L - 2 interval, ... down to 0. */
+Histogram *histogram_correct(const Histogram *histogram, uint64_t interval_nsec);
+
 /* The latency that a share (0 .. 1) of all samples does not exceed, in microseconds, to half a
  * bucket; the maximum for share 1, and above all buckets. NaN without samples. */
 double histogram_quantile(const Histogram *histogram, double share);

@@ -312,7 +312,7 @@ void holds_measured_power(const Ctl *ctl, json_object *answer)
         if (json_get(power, "package_watts"))
                 screen_line(&ctl->screen, STYLE_PLAIN, "Power  %.2f W, all packages (RAPL)",
                             json_number(power, "package_watts", 0));
-        if (!*table)
+        if (!*table && !ctl->power_table) /* one that was named and not found was reported */
                 price_show_missing(&ctl->screen,
                                    "What holds cost is not known, because this machine has no "
                                    "power table",

@@ -291,7 +291,7 @@ static json_object *describe_run(const Session *session, uint64_t interval_usec,
                                  const GArray *results, const PowerSum *sum)
 {
         json_object *run = json_object_new_object(), *cpus = json_object_new_array();
-        g_autoptr(Histogram) all = histogram_new();
+        g_autoptr(Histogram) all = histogram_new(), corrected = NULL;
         uint64_t overruns = 0;
 
         json_put_int(run, "interval_usec", (int64_t)interval_usec);
@@ -308,6 +308,8 @@ static json_object *describe_run(const Session *session, uint64_t interval_usec,
         }
         json_put(run, "all", describe_latency(all));
         json_put_int(json_get(run, "all"), "overruns", (int64_t)overruns);
+        corrected = histogram_correct(all, interval_usec * 1000);
+        json_put(run, "all_due", describe_latency(corrected));
         json_put(run, "cpus", cpus);
         json_put(run, "power", describe_power(session, sum));
         json_put_int(run, "bucket_nsec", HISTOGRAM_BUCKET_NSEC);
@@ -426,6 +428,9 @@ static json_object *run_sweep(Session *session, Sweep *sweep, int *ret_status)
                 json_object_array_add(settings,
                                       measure_point(session, sweep, points->pdata[i], ret_status));
         }
+        json_put_text(answer, "energy_problem",
+                      session->watch->energy_error < 0 ? watch_energy_problem(session->watch)
+                                                       : NULL);
         json_put_bool(answer, "interrupted", session->interrupted != 0);
         json_put(answer, "settings", settings);
         if (session->interrupted)
@@ -583,14 +588,21 @@ static void show_overruns(const Ctl *ctl, json_object *settings)
                 if (most >= LATENCY_OVERRUNS) {
                         g_autofree char *text = g_strdup_printf(
                                 "Interval %s: %s%.0f %% of the wake-ups were left out, because "
-                                "they "
-                                "were due while the thread was still awake. The latencies are "
-                                "those of the others",
+                                "they were due while the thread was late or still awake. The "
+                                "latencies are those of the others; in the row \"due\", what was "
+                                "due while the thread was late counts as well",
                                 interval, json_length(settings) > 1 ? "up to " : "", most * 100);
 
                         screen_sentence(&ctl->screen, STYLE_WARN, text);
                 }
         }
+}
+
+static void show_energy(const Ctl *ctl, json_object *answer, const Shown *shown)
+{
+        if (!shown->watts && json_get(answer, "energy_problem"))
+                screen_line(&ctl->screen, STYLE_WARN, "Energy: not measured: %s",
+                            json_text(answer, "energy_problem"));
 }
 
 void latency_show(const Ctl *ctl, json_object *answer)
@@ -624,11 +636,16 @@ void latency_show(const Ctl *ctl, json_object *answer)
                                 add_cpus(table, &shown, json_text(setting, "setting"), run);
                         add_row(table, &shown, json_text(setting, "setting"), run,
                                 json_get(run, "all"), "all");
+                        if (json_int(json_get(run, "all_due"), "samples", 0) >
+                            json_int(json_get(run, "all"), "samples", 0))
+                                add_row(table, &shown, json_text(setting, "setting"), run,
+                                        json_get(run, "all_due"), "due");
                 }
         }
         fit_columns(table, &ctl->screen, json_length(settings) > 1);
         table_print(table, &ctl->screen);
         show_overruns(ctl, settings);
+        show_energy(ctl, answer, &shown);
         if (json_true(answer, "interrupted"))
                 screen_line(&ctl->screen, STYLE_WARN, "Interrupted: all settings are restored");
 }

@@ -17,6 +17,10 @@
  * noise. */
 #define PIVOT_MIN 1e-10
 
+/* A column that is a combination of others has a smaller factor, of columns of length 1, for those
+ * that do not take part. */
+#define FACTOR_MIN 1e-3
+
 #define SIZE (LEAST_SQUARES_MAX + 1)
 
 typedef struct Sweep {
@@ -88,6 +92,28 @@ static int sweep_all(Sweep *sweep)
         }
 }
 
+/* True if the rows say what belongs to column `k` alone: it is no combination of others, and none
+ * that was left out is a combination of it and others. */
+static bool is_determined(const Sweep *sweep, int k)
+{
+        if (!sweep->swept[k])
+                return false;
+        for (int i = 0; i < sweep->columns; i++)
+                if (!sweep->swept[i] && sweep->length[i] > 0 &&
+                    fabs(sweep->cell[k][i]) > FACTOR_MIN)
+                        return false;
+        return true;
+}
+
+static int count_used(const Sweep *sweep)
+{
+        int used = 0;
+
+        for (int i = 0; i < sweep->columns; i++)
+                used += sweep->length[i] > 0;
+        return used;
+}
+
 /* The sum of squares of b about its mean. */
 static double spread(const double *b, int rows)
 {
@@ -105,25 +131,55 @@ int least_squares(const double *a, const double *b, int rows, int columns, Least
         Sweep sweep = { .columns = columns };
         LeastSquares result = { .columns = columns };
         double left, total = spread(b, rows);
-        int rank;
+        int rank, determined = 0;
 
         if (columns < 1 || columns > LEAST_SQUARES_MAX || rows < 1)
                 return -ENODATA;
         multiply(&sweep, a, b, rows);
         rank = sweep_all(&sweep);
-        if (rows <= rank || rank == 0)
+        if (rows <= count_used(&sweep) || rank == 0)
                 return -ENODATA;
         left = fmax(sweep.cell[columns][columns], 0);
         result.residual = sqrt(left / (rows - rank));
         result.explained = total > 0 ? 1 - left / total : NAN;
         for (int i = 0; i < columns; i++) {
                 result.value[i] = result.error[i] = NAN;
-                if (!sweep.swept[i])
+                if (!is_determined(&sweep, i))
                         continue;
+                determined++;
                 result.value[i] = sweep.cell[i][columns] / sweep.length[i];
                 result.error[i] = result.residual * sqrt(fmax(-sweep.cell[i][i], 0)) /
                                   sweep.length[i];
         }
+        if (determined == 0)
+                return -EDOM;
+        *ret_result = result;
+        return 0;
+}
+
+int least_squares_positive(double *a, const double *b, int rows, int columns,
+                           LeastSquares *ret_result)
+{
+        double negative[LEAST_SQUARES_MAX] = { 0 };
+        LeastSquares result;
+        int r, lowest;
+
+        while ((r = least_squares(a, b, rows, columns, &result)) == 0) {
+                lowest = 0;
+                for (int i = 1; i < columns; i++)
+                        if (isnan(result.value[lowest]) || result.value[i] < result.value[lowest])
+                                lowest = i;
+                if (!(result.value[lowest] < 0))
+                        break;
+                negative[lowest] = result.value[lowest];
+                for (int row = 0; row < rows; row++)
+                        a[row * columns + lowest] = 0;
+        }
+        if (r < 0)
+                return r;
+        for (int i = 0; i < columns; i++)
+                if ((result.negative[i] = negative[i]) < 0)
+                        result.value[i] = 0;
         *ret_result = result;
         return 0;
 }

@@ -278,11 +278,7 @@ static void show_command(const Top *top, json_object *answer)
                             estimate ? "~" : "", joules, estimate ? "~" : "", joules / seconds);
         else
                 screen_line(&top->ctl->screen, STYLE_WARN, "Energy: not measured: %s",
-                            top_needs_root(top) ? "only root may read the energy counters"
-                            : top->watch->energy_error == -ENOENT
-                                    ? "this machine does not have energy counters"
-                            : top->watch->energy_error < 0 ? g_strerror(-top->watch->energy_error)
-                                                           : "the counters did not change");
+                            watch_energy_problem(top->watch));
 }
 
 static int measure_command(Top *top, int output)

@@ -12,6 +12,7 @@
  *    that row; for more of them the rows of their CPUs are averaged.
  * 5. A file that was cut off is found by its last line, by CPUs that are missing against the sample
  *    before, and by rows whose mean is not the row of the whole machine.
+ * 6. The hardware's states of a package add up to the time, or the file is not turbostat's.
  */
 #include "turbostat.h"
 
@@ -22,11 +23,12 @@
 #define STATES_MAX  16
 #define COLUMNS_MAX 256
 #define ROUNDING    0.5 /* percent by which the mean of rows may differ from that of turbostat */
-#define ACCOUNTED                                                                                  \
-        95.0 /* percent of the time that the hardware's states explain if all are shown            \
-              */
-#define PERCENT_MAX  400.0 /* a sleep is counted when it ends: also that before the interval */
-#define UNITS_SECOND " sec"
+/* Percent of the time that the hardware's states explain if all are shown, within rounding. */
+#define ACCOUNTED     95.0
+#define ACCOUNTED_MAX 101.0
+#define PERCENT_MAX   400.0 /* a sleep is counted when it ends: also that before the interval */
+#define WATTS_MAX     100000.0
+#define UNITS_SECOND  " sec"
 
 typedef enum Role {
         ROLE_OTHER,
@@ -237,6 +239,8 @@ static void take_word(Reader *reader, Row *row, guint i, const char *word)
                 break;
         case ROLE_WATTS:
                 row->percent[i] = number(reader, word);
+                if (row->percent[i] < 0 || row->percent[i] > WATTS_MAX)
+                        fail(reader, "found %s, expected watts", word);
                 break;
         case ROLE_ID:
         case ROLE_OTHER:
@@ -559,6 +563,33 @@ static Turbostat *turbostat_make(const Reader *reader)
         return turbostat;
 }
 
+/* Looks for columns that are not all of the time, or more than it. Those of the kernel may be,
+ * because a sleep is counted when it ends. */
+static void check_sums(Reader *reader, const Turbostat *turbostat)
+{
+        reader->line = 0;
+        for (guint i = 0; i < turbostat->samples->len; i++) {
+                const TurbostatSample *sample = g_ptr_array_index(turbostat->samples, i);
+
+                for (int p = 0; p < sample->n_packages; p++) {
+                        const double *shares = sample->shares + p * turbostat->n_states;
+                        double percent = 0;
+
+                        for (int s = 0; s < (turbostat->software ? 1 : turbostat->n_states); s++)
+                                percent += shares[s] * 100;
+                        if (percent > ACCOUNTED_MAX ||
+                            (percent < ACCOUNTED && !turbostat->software))
+                                fail(reader,
+                                     "sample %u, package %d: found %.2f %% of the time in C0%s, "
+                                     "expected %s%.0f %%",
+                                     i + 1, sample->packages[p], percent,
+                                     turbostat->software ? "" : " and the columns of idle states",
+                                     turbostat->software ? "at most " : "100 %, at least ",
+                                     turbostat->software ? 100.0 : ACCOUNTED);
+                }
+        }
+}
+
 static void read_lines(Reader *reader, const char *text)
 {
         g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
@@ -591,10 +622,15 @@ int turbostat_parse(const char *text, Turbostat **ret_turbostat, char **ret_erro
 {
         Reader reader = { .rows = g_ptr_array_new_with_free_func(g_free),
                           .samples = g_ptr_array_new_with_free_func(unref_rows) };
+        g_autoptr(Turbostat) turbostat = NULL;
 
         read_lines(&reader, text);
+        if (!reader.error) {
+                turbostat = turbostat_make(&reader);
+                check_sums(&reader, turbostat);
+        }
         if (!reader.error)
-                *ret_turbostat = turbostat_make(&reader);
+                *ret_turbostat = g_steal_pointer(&turbostat);
         else
                 *ret_error = reader.error;
         g_clear_pointer(&reader.columns, g_array_unref);

@@ -310,3 +310,12 @@ CpuSet watch_package(const Watch *watch, int package)
                         cpuset_add(&cpus, cpu);
         return cpus;
 }
+
+const char *watch_energy_problem(const Watch *watch)
+{
+        return watch->energy_error == -EACCES || watch->energy_error == -EPERM
+                       ? "only root may read the energy counters"
+               : watch->energy_error == -ENOENT ? "this machine does not have energy counters"
+               : watch->energy_error < 0        ? g_strerror(-watch->energy_error)
+                                                : "the counters did not change";
+}

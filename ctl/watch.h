@@ -67,6 +67,9 @@ int watch_shares(const Watch *watch, const CpuSet *cpus, double *shares, bool *r
 /* The online CPUs of a package. */
 CpuSet watch_package(const Watch *watch, int package);
 
+/* Why there are no watts, for people: part of a sentence. */
+const char *watch_energy_problem(const Watch *watch);
+
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Watch, watch_free)
 
 #endif

@@ -12,8 +12,6 @@
 #include "config/config-files.h"
 #include "config/config-parse.h"
 
-#define WATTS_MAX 100000.0
-
 static void state_clear(gpointer data)
 {
         g_free(((PowerState *)data)->name);
@@ -176,11 +174,11 @@ static void take_line(PowerTable *table, const char *file, const ConfigLine *lin
         } else if (g_str_equal(line->section, "Power")) {
                 g_free(table->description);
                 table->description = g_strdup(line->value);
-        } else if (real_parse(line->value, &watts) < 0 || watts > WATTS_MAX) {
+        } else if (real_parse(line->value, &watts) < 0 || watts > POWER_TABLE_WATTS_MAX) {
                 config_error_add(errors, file, line->number,
                                  "%s: found \"%s\", expected a number of watts from 0 to %.0f, "
                                  "such as 12.5",
-                                 line->key, line->value, WATTS_MAX);
+                                 line->key, line->value, POWER_TABLE_WATTS_MAX);
         } else {
                 power_table_add(table, line->key, watts, NAN);
         }

@@ -15,6 +15,9 @@
 #include "model/idle-table.h"
 #include "model/topology.h"
 
+/* No figure is above this, or below 0. */
+#define POWER_TABLE_WATTS_MAX 100000.0
+
 typedef struct PowerState {
         char *name;   /* as the kernel or turbostat calls it: "C0", "POLL", "C1E" */
         double watts; /* of a package all of whose CPUs are in it */

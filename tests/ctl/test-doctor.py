@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import struct
 import tempfile
 import threading
 import time
@@ -49,6 +50,14 @@ DEFECTS = [
      {"proc/77/comm": "audiod", "proc/77/fd/3": "->/dev/cpu_dma_latency",
       "proc/77/cgroup": "0::/system.slice/audiod.service"}, "cpu_dma_latency", "audiod",
      "systemctl stop audiod.service"),
+    ("cpu_dma_latency of a user's service",
+     {"proc/77/comm": "pipewire", "proc/77/fd/3": "->/dev/cpu_dma_latency", "proc/77/cgroup":
+      "0::/user.slice/user-1000.slice/user@1000.service/session.slice/pipewire.service"},
+     "cpu_dma_latency", "pipewire", "systemctl --user -M 1000@ stop pipewire.service"),
+    ("cpu_dma_latency of a user's manager",
+     {"proc/77/comm": "systemd", "proc/77/fd/3": "->/dev/cpu_dma_latency", "proc/77/cgroup":
+      "0::/user.slice/user-1000.slice/user@1000.service/init.scope"},
+     "cpu_dma_latency", "systemd", "sudo kill 77"),
     *((name, {"proc/88/comm": comm}, "other power daemons", name + " is running", fix)
       for name, comm, fix in (
           ("tuned", "tuned", "sudo systemctl disable --now tuned"),
@@ -313,6 +322,26 @@ class Doctor(TestCase):
                 self.assertEqual(found, [level] if level else [])
                 undo()
 
+    def test_spellings(self):
+        """Options as the kernel reads them: the last one counts, and off has several names."""
+        for line, expected in (("nohz=0", ["nohz=0"]), ("nohz=n", ["nohz=n"]), ("nohz=OFF", ["nohz=OFF"]),
+                               ("highres=No", ["highres=No"]), ("highres=0", ["highres=0"]),
+                               ("nohz=on", []), ("nohz=1", []), ("nohz=off nohz=on", []),
+                               ("nohz=on nohz=0", ["nohz=0"]), ("nohz=off nohz=x", ["nohz=off"]),
+                               ("nohz=o", []), ("nohz=", []), ("nohz_full=0", []),
+                               ("idle=halt idle=nomwait", ["idle=nomwait"]),
+                               ("idle=halt idle=nonsense", ["idle=halt"]),
+                               # Polling, once requested, is not taken back by another idle=.
+                               ("idle=poll idle=halt", ["idle=poll"]),
+                               ("idle=poll idle=poll", ["idle=poll"])):
+            with self.subTest(line):
+                undo = self.put(self.root / "proc/cmdline", line)
+                try:
+                    wrong, _ = self.findings()
+                finally:
+                    undo()
+                self.assertEqual([f["found"].rpartition(" ")[2] for f in wrong], expected)
+
     def test_option_for_another_processor(self):
         self.write({"proc/cpuinfo": "vendor_id : AuthenticAMD", "proc/cmdline": "intel_idle.max_cstate=0",
                     CPUS + "/cpuidle/current_driver": "acpi_idle"})
@@ -351,6 +380,46 @@ class Doctor(TestCase):
         self.assertEqual(self.findings()[0], [])
         self.write({"proc/77/fdinfo/3": "pos:\t0\nflags:\t02100001\n"})
         self.assertEqual([f["check"] for f in self.findings()[0]], ["cpu_dma_latency"])
+
+    def limit_all(self, us):
+        """The limit of all CPUs that is in effect, as the kernel's file says it."""
+        path = self.root / "dev/cpu_dma_latency"
+        path.parent.mkdir(exist_ok=True)
+        self.addCleanup(lambda: path.unlink(missing_ok=True))
+        path.write_bytes(struct.pack("=i", us))
+
+    def test_holder_without_a_limit(self):
+        """An open file limits nothing until something is written, nor does a limit that is long."""
+        self.write({"proc/77/comm": "bash", "proc/77/fd/9": "->/dev/cpu_dma_latency"})
+        for us, level in ((2000000000, "note"), (1000000, "note"), (0, "wrong"), (20, "wrong")):
+            with self.subTest(us):
+                self.limit_all(us)
+                wrong, notes = self.findings()
+                found = [f for f in wrong + notes if f["check"] == "cpu_dma_latency"]
+                self.assertEqual([f["level"] for f in found], [level])
+                self.assertIn("bash (process 77)", found[0]["found"])
+                if level == "wrong":
+                    self.assertIn(f" {us} us", found[0]["cost"])
+                    self.assertIn("sudo kill 77", found[0]["fix"])
+                else:
+                    self.assertIsNone(found[0]["fix"])
+
+    def test_own_descriptor(self):
+        """An idlectl that inherited the descriptor does not advise to kill itself."""
+        self.write({"proc/77/comm": "idlectl", "proc/77/fd/9": "->/dev/cpu_dma_latency"})
+        self.limit_all(0)
+        own = self.root / "proc/self"
+        own.rename(self.root / "proc/77/saved")
+        own.symlink_to("77")
+
+        def undo():
+            own.unlink()
+            (self.root / "proc/77/saved").rename(own)
+        try:
+            wrong, _ = self.findings()
+        finally:
+            undo()
+        self.assertEqual([f["check"] for f in wrong], [])
 
     def test_odd_files(self):
         """Whatever stands in them, it ends with an answer."""

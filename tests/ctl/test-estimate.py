@@ -130,6 +130,20 @@ class Files(EstimateCase):
         self.assertEqual(result.returncode, 1)
         self.assertIn("Is a directory", result.stderr)
 
+    def test_time_in_no_column(self):
+        """What turbostat does not account for is reported, and refused where it is much."""
+        header = "CPU\tBusy%\tCPU%c1\tCPU%c7\tPkgWatt\n"
+        arguments = ("--power", "coreidle", "--turbostat")
+        path = self.write("t.txt", header + "-\t10.00\t20.00\t67.00\t30.00\n")
+        self.assertIn("3.00 % of the time", self.estimate(*arguments, path).stdout)
+        self.assertEqual(self.answer(*arguments, path)["in_no_column_percent"], 3)
+        for row, says in (("1.00\t3.00\t4.00", "8.00 %"), ("90.00\t120.00\t140.00", "350.00 %")):
+            path = self.write("t.txt", header + f"-\t{row}\t30.00\n")
+            for how in [arguments, ("--fit", "--turbostat")]:
+                result = self.estimate(*how, path)
+                self.assertEqual((result.returncode, result.stdout), (1, ""))
+                self.assertIn(says, result.stderr)
+
     def test_pipe(self):
         """Standard input, and a pipe with a name."""
         path = f"{TABLES}/cyclictest-default.txt"
@@ -165,14 +179,14 @@ class Files(EstimateCase):
 class Fit(EstimateCase):
     TRUTH = {"C0": 90, "C1": 63, "C3": 55, "C7": 20}
 
-    def samples(self, n, noise, states=("C0", "C1", "C3", "C7")):
+    def samples(self, n, noise, states=("C0", "C1", "C3", "C7"), truth=None):
         """What turbostat would print on such a machine."""
         source = random.Random(1)
         lines = ["CPU\tBusy%\tCPU%c1\tCPU%c3\tCPU%c6\tCPU%c7\tPkgWatt"]
         for _ in range(n):
             share = [source.random() if s in states else 0 for s in self.TRUTH]
             share = [s / sum(share) for s in share]
-            watts = sum(s * w for s, w in zip(share, self.TRUTH.values()))
+            watts = sum(s * w for s, w in zip(share, (truth or self.TRUTH).values()))
             c0, c1, c3, c7 = (f"{s * 100:.2f}" for s in share)
             lines.append(f"-\t{c0}\t{c1}\t{c3}\t0.00\t{c7}\t{watts + source.gauss(0, noise):.2f}")
         return self.write("samples.txt", "\n".join(lines) + "\n")
@@ -205,6 +219,36 @@ class Fit(EstimateCase):
         result = self.estimate("--fit", "--turbostat", f"{TABLES}/tbench-default.txt")
         self.assertEqual(result.returncode, 1)
         self.assertIn("found 0 samples with watts", result.stderr)
+
+    def test_same_shares(self):
+        """Samples that are all alike do not say which state draws the power."""
+        header = "Package\tCore\tCPU\tBusy%\tCPU%c1\tCPU%c6\tPkgWatt\n"
+        whole = "-\t-\t-\t5.00\t10.00\t85.00\t200.00\n"
+        rows = "".join(f"{p}\t0\t{p}\t5.00\t10.00\t85.00\t100.00\n" for p in (0, 1))
+        for samples, says in ((1, "found 2 samples with watts"), (4, "the same shares")):
+            with self.subTest(samples):
+                path, table = self.write("s.txt", (header + whole + rows) * samples), \
+                    self.directory + "/t.conf"
+                result = self.estimate("--fit", "--turbostat", path, "--output", table)
+                self.assertEqual((result.returncode, result.stdout), (1, ""))
+                self.assertIn(says, result.stderr)
+                self.assertFalse(os.path.exists(table))
+
+    def test_no_negative_watts(self):
+        """No state draws less than nothing: what is written can be read again."""
+        path = self.samples(30, 0.3, truth=self.TRUTH | {"C3": -5})
+        table = self.directory + "/t.conf"
+        answer = self.answer("--fit", "--turbostat", path, "--output", table)
+        found = {s["state"]: s for s in answer["table"]["states"]}
+        self.assertEqual((found["C3"]["watts"], found["C3"]["error_watts"]), (0, None))
+        self.assertTrue(all(state["watts"] >= 0 for state in found.values()))
+        self.assertEqual([s["state"] for s in answer["fit"]["negative"]], ["C3"])
+        self.assertAlmostEqual(answer["fit"]["negative"][0]["watts"], -5, delta=1)
+        self.assertEqual(self.answer("--turbostat", path, "--power", table)["table"]["states"][2],
+                         found["C3"])
+        text = self.estimate("--fit", "--turbostat", path).stdout
+        self.assertRegex(text, r"(?m)^C3 +0\.00 +-$")
+        self.assertIn("C3", text.split("R^2")[1])
 
     def test_not_saved(self):
         path = self.samples(20, 0.5)

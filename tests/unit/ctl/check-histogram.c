@@ -51,6 +51,24 @@ START_TEST(coarse)
 }
 END_TEST
 
+/* 99 samples in time and one that was late by 100 intervals, in which as many were due. */
+START_TEST(correct)
+{
+        g_autoptr(Histogram) histogram = histogram_new(), corrected = NULL, same = NULL;
+
+        for (int i = 0; i < 99; i++)
+                histogram_add(histogram, 5000);
+        histogram_add(histogram, 10000000 - 50);
+        ck_assert(histogram_quantile(histogram, 0.9) < 10);
+        corrected = histogram_correct(histogram, 100000);
+        ck_assert_uint_eq(corrected->count, 100 + 99);
+        ck_assert(fabs(histogram_quantile(corrected, 0.9) - 8000) < 150);
+        ck_assert(near(histogram_max(corrected), histogram_max(histogram)));
+        same = histogram_correct(histogram, 20000000);
+        ck_assert_uint_eq(same->count, 100);
+}
+END_TEST
+
 START_TEST(above)
 {
         g_autoptr(Histogram) histogram = histogram_new();
@@ -112,6 +130,7 @@ int main(void)
         tcase_add_test(tcase, buckets);
         tcase_add_test(tcase, coarse);
         tcase_add_test(tcase, above);
+        tcase_add_test(tcase, correct);
         tcase_add_loop_test(tcase, quantiles, 0, 8);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);

@@ -202,13 +202,38 @@ START_TEST(fit_undetermined)
                                        { .8, .1, .1, 0 },
                                        { .6, .2, .2, 0 } },
                             b[] = { 10, 16, 4, 8 };
+        static const double same[][4] = {
+                { .05, .1, .85, 0 }, { .05, .1, .85, 0 }, { .05, .1, .85, 0 }, { .05, .1, .85, 0 }
+        };
         LeastSquares found;
 
         ck_assert_int_eq(least_squares(a[0], b, 4, 4, &found), 0);
         ck_assert(isnan(found.value[3]));
-        ck_assert_int_eq(isnan(found.value[1]) + isnan(found.value[2]), 1);
+        /* Nothing says which of the two draws the power. */
+        ck_assert(isnan(found.value[1]) && isnan(found.value[2]));
+        ck_assert_msg(fabs(found.value[0]) < 1e-6, "%f", found.value[0]);
+        ck_assert_int_eq(least_squares(same[0], b, 4, 4, &found), -EDOM);
+        /* As many states as rows: any watts have an exact answer. */
+        ck_assert_int_eq(least_squares(a[0], b, 3, 4, &found), -ENODATA);
         ck_assert_int_eq(least_squares(a[0], b, 2, 4, &found), -ENODATA);
         ck_assert_int_eq(least_squares(a[0], b, 0, 4, &found), -ENODATA);
+}
+END_TEST
+
+/* 10 x + 1 y, with noise that makes the best y negative. */
+START_TEST(fit_positive)
+{
+        double a[][3] = { { 1, .1, 0 }, { .9, .2, 0 }, { .5, .9, 0 }, { .2, 1, 0 } };
+        const double b[] = { 12, 10, 3, 0 };
+        LeastSquares found;
+
+        ck_assert_int_eq(least_squares(a[0], b, 4, 3, &found), 0);
+        ck_assert_msg(found.value[1] < 0, "%f", found.value[1]);
+        ck_assert_int_eq(least_squares_positive(a[0], b, 4, 3, &found), 0);
+        ck_assert(found.value[1] == 0 && isnan(found.error[1]) && found.negative[1] < 0);
+        /* That of the other column alone: sum of a b by sum of a a. */
+        ck_assert_msg(fabs(found.value[0] - 22.5 / 2.1) < 1e-9, "%f", found.value[0]);
+        ck_assert(found.negative[0] == 0 && isnan(found.value[2]));
 }
 END_TEST
 
@@ -224,6 +249,7 @@ int main(void)
         tcase_add_test(tcase, round_trip);
         tcase_add_loop_test(tcase, fit, 0, 3);
         tcase_add_test(tcase, fit_undetermined);
+        tcase_add_test(tcase, fit_positive);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
 }
