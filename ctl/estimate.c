@@ -334,6 +334,7 @@ static json_object *answer_begin(const Turbostat *seen)
         json_put_text(answer, "source", asked.turbostat ? "turbostat" : "this machine");
         json_put_text(answer, "turbostat", asked.turbostat);
         json_put_int(answer, "samples", seen->samples->len);
+        json_put_bool(answer, "packages_known", !seen->summary);
         return answer;
 }
 
@@ -482,6 +483,15 @@ static void show_fit(const Ctl *ctl, json_object *answer)
                 screen_line(&ctl->screen, STYLE_GOOD, "Written to %s", json_text(answer, "saved"));
 }
 
+static void show_summary(const Ctl *ctl, json_object *answer)
+{
+        if (!json_true(answer, "packages_known"))
+                screen_sentence(&ctl->screen, STYLE_WARN,
+                                "The file has no rows of CPUs, so the number of packages is not "
+                                "known. Measured watts are those of all packages, and tables are "
+                                "for one");
+}
+
 void estimate_show(const Ctl *ctl, json_object *answer)
 {
         json_object *table = json_get(answer, "table");
@@ -490,12 +500,15 @@ void estimate_show(const Ctl *ctl, json_object *answer)
 
         if (json_get(answer, "fit")) {
                 show_fit(ctl, answer);
+                show_summary(ctl, answer);
                 return;
         }
         show_states(ctl, answer);
         if (json_get(answer, "watts"))
-                screen_line(&ctl->screen, STYLE_TITLE, "Power       ~%.2f W by the table %s",
-                            json_number(answer, "watts", 0), json_text(table, "name"));
+                screen_line(&ctl->screen, STYLE_TITLE, "Power       ~%.2f W%s by the table %s",
+                            json_number(answer, "watts", 0),
+                            json_true(answer, "packages_known") ? "" : " for each package",
+                            json_text(table, "name"));
         else
                 screen_line(&ctl->screen, STYLE_BAD,
                             "Power       not known: the table %s is of another machine",
@@ -503,6 +516,8 @@ void estimate_show(const Ctl *ctl, json_object *answer)
         if (json_get(answer, "measured_watts"))
                 screen_line(&ctl->screen, STYLE_PLAIN, "Measured    %.2f W",
                             json_number(answer, "measured_watts", 0));
+        if (json_get(answer, "measured_watts"))
+                show_summary(ctl, answer);
         if (json_get(answer, "work_mb_per_watt"))
                 screen_line(&ctl->screen, STYLE_PLAIN, "Work        %.2f MB/s, %.2f MB/W",
                             json_number(answer, "work_mb_per_second", 0),

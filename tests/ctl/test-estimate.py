@@ -144,6 +144,15 @@ class Files(EstimateCase):
                 self.assertEqual((result.returncode, result.stdout), (1, ""))
                 self.assertIn(says, result.stderr)
 
+    def test_packages_not_known(self):
+        """The number of packages is not in a summary."""
+        whole = "-\t5.00\t10.00\t85.00\t200.00\n"
+        for rows, known in (("", False), ("0\t5.00\t10.00\t85.00\t200.00\n", True)):
+            path = self.write("t.txt", "CPU\tBusy%\tCPU%c1\tCPU%c7\tPkgWatt\n" + whole + rows)
+            arguments = ("--power", "coreidle", "--turbostat", path)
+            self.assertIs(self.answer(*arguments)["packages_known"], known)
+            self.assertEqual("each package" not in self.estimate(*arguments).stdout, known)
+
     def test_pipe(self):
         """Standard input, and a pipe with a name."""
         path = f"{TABLES}/cyclictest-default.txt"
