@@ -355,6 +355,7 @@ static json_object *fit(Ctl *ctl, int *ret_status)
         g_autoptr(Turbostat) seen = NULL;
         g_autoptr(PowerTable) table = NULL;
         json_object *answer;
+        int samples;
 
         seen = asked.turbostat ? read_turbostat(asked.turbostat)
                                : estimate_measure(ctl, asked.for_usec ?: FIT_USEC,
@@ -367,10 +368,11 @@ static json_object *fit(Ctl *ctl, int *ret_status)
                 json_object_put(answer);
                 return NULL;
         }
-        table->description = (g_free(table->description),
-                              g_strdup_printf("Fitted to %u samples of %s", seen->samples->len,
-                                              asked.turbostat ? asked.turbostat
-                                                              : g_get_host_name()));
+        samples = (int)json_int(json_get(answer, "fit"), "samples", 0);
+        g_free(table->description);
+        table->description = g_strdup_printf("Fitted to %d sample%s of %s", samples,
+                                             samples == 1 ? "" : "s",
+                                             asked.turbostat ? asked.turbostat : g_get_host_name());
         json_put(answer, "table", describe_table(table));
         describe_power(seen, table, answer);
         json_put_text(answer, "saved", asked.save);
@@ -474,10 +476,12 @@ static void show_fit(const Ctl *ctl, json_object *answer)
                 table_cell(table, STYLE_DIM, "-");
         }
         table_print(table, &ctl->screen);
-        screen_line(
-                &ctl->screen, STYLE_PLAIN, "Fit of %d samples: %.2f W left unexplained, R^2 %.4f",
-                (int)json_int(fit_info, "samples", 0), json_number(fit_info, "residual_watts", 0),
-                json_number(fit_info, "explained", NAN));
+        screen_line(&ctl->screen, STYLE_PLAIN,
+                    "Fit of %d sample%s: %.2f W left unexplained, R^2 %.4f",
+                    (int)json_int(fit_info, "samples", 0),
+                    json_int(fit_info, "samples", 0) == 1 ? "" : "s",
+                    json_number(fit_info, "residual_watts", 0),
+                    json_number(fit_info, "explained", NAN));
         show_negative(ctl, fit_info);
         if (json_get(answer, "saved"))
                 screen_line(&ctl->screen, STYLE_GOOD, "Written to %s", json_text(answer, "saved"));
