@@ -334,6 +334,7 @@ static json_object *answer_begin(const Turbostat *seen)
         json_put_text(answer, "source", asked.turbostat ? "turbostat" : "this machine");
         json_put_text(answer, "turbostat", asked.turbostat);
         json_put_int(answer, "samples", seen->samples->len);
+        json_put_bool(answer, "packages_known", !seen->summary);
         return answer;
 }
 
@@ -354,6 +355,7 @@ static json_object *fit(Ctl *ctl, int *ret_status)
         g_autoptr(Turbostat) seen = NULL;
         g_autoptr(PowerTable) table = NULL;
         json_object *answer;
+        int samples;
 
         seen = asked.turbostat ? read_turbostat(asked.turbostat)
                                : estimate_measure(ctl, asked.for_usec ?: FIT_USEC,
@@ -366,10 +368,11 @@ static json_object *fit(Ctl *ctl, int *ret_status)
                 json_object_put(answer);
                 return NULL;
         }
-        table->description = (g_free(table->description),
-                              g_strdup_printf("Fitted to %u samples of %s", seen->samples->len,
-                                              asked.turbostat ? asked.turbostat
-                                                              : g_get_host_name()));
+        samples = (int)json_int(json_get(answer, "fit"), "samples", 0);
+        g_free(table->description);
+        table->description = g_strdup_printf("Fitted to %d sample%s of %s", samples,
+                                             samples == 1 ? "" : "s",
+                                             asked.turbostat ? asked.turbostat : g_get_host_name());
         json_put(answer, "table", describe_table(table));
         describe_power(seen, table, answer);
         json_put_text(answer, "saved", asked.save);
@@ -473,13 +476,24 @@ static void show_fit(const Ctl *ctl, json_object *answer)
                 table_cell(table, STYLE_DIM, "-");
         }
         table_print(table, &ctl->screen);
-        screen_line(
-                &ctl->screen, STYLE_PLAIN, "Fit of %d samples: %.2f W left unexplained, R^2 %.4f",
-                (int)json_int(fit_info, "samples", 0), json_number(fit_info, "residual_watts", 0),
-                json_number(fit_info, "explained", NAN));
+        screen_line(&ctl->screen, STYLE_PLAIN,
+                    "Fit of %d sample%s: %.2f W left unexplained, R^2 %.4f",
+                    (int)json_int(fit_info, "samples", 0),
+                    json_int(fit_info, "samples", 0) == 1 ? "" : "s",
+                    json_number(fit_info, "residual_watts", 0),
+                    json_number(fit_info, "explained", NAN));
         show_negative(ctl, fit_info);
         if (json_get(answer, "saved"))
                 screen_line(&ctl->screen, STYLE_GOOD, "Written to %s", json_text(answer, "saved"));
+}
+
+static void show_summary(const Ctl *ctl, json_object *answer)
+{
+        if (!json_true(answer, "packages_known"))
+                screen_sentence(&ctl->screen, STYLE_WARN,
+                                "The file has no rows of CPUs, so the number of packages is not "
+                                "known. Measured watts are those of all packages, and tables are "
+                                "for one");
 }
 
 void estimate_show(const Ctl *ctl, json_object *answer)
@@ -490,12 +504,15 @@ void estimate_show(const Ctl *ctl, json_object *answer)
 
         if (json_get(answer, "fit")) {
                 show_fit(ctl, answer);
+                show_summary(ctl, answer);
                 return;
         }
         show_states(ctl, answer);
         if (json_get(answer, "watts"))
-                screen_line(&ctl->screen, STYLE_TITLE, "Power       ~%.2f W by the table %s",
-                            json_number(answer, "watts", 0), json_text(table, "name"));
+                screen_line(&ctl->screen, STYLE_TITLE, "Power       ~%.2f W%s by the table %s",
+                            json_number(answer, "watts", 0),
+                            json_true(answer, "packages_known") ? "" : " for each package",
+                            json_text(table, "name"));
         else
                 screen_line(&ctl->screen, STYLE_BAD,
                             "Power       not known: the table %s is of another machine",
@@ -503,6 +520,8 @@ void estimate_show(const Ctl *ctl, json_object *answer)
         if (json_get(answer, "measured_watts"))
                 screen_line(&ctl->screen, STYLE_PLAIN, "Measured    %.2f W",
                             json_number(answer, "measured_watts", 0));
+        if (json_get(answer, "measured_watts"))
+                show_summary(ctl, answer);
         if (json_get(answer, "work_mb_per_watt"))
                 screen_line(&ctl->screen, STYLE_PLAIN, "Work        %.2f MB/s, %.2f MB/W",
                             json_number(answer, "work_mb_per_second", 0),

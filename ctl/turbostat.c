@@ -554,6 +554,7 @@ static Turbostat *turbostat_make(const Reader *reader)
         Turbostat *turbostat = turbostat_new(n);
 
         turbostat->software = software;
+        turbostat->summary = count_cpus(g_ptr_array_index(reader->samples, 0)) == 0;
         turbostat->states[0] = g_strdup("C0");
         for (int s = 1; s < n; s++)
                 turbostat->states[s] = g_strdup(

@@ -25,6 +25,7 @@ typedef struct Turbostat {
         int n_states;
         bool software; /* by the kernel's counters, not by the hardware's: idle shares are scaled so
                           that a row adds up, because sleeps are counted when they end */
+        bool summary;  /* it has no rows of CPUs: how many packages there are is not known */
         GPtrArray *samples; /* of TurbostatSample, at least one, all with the same packages */
 } Turbostat;
 

@@ -144,6 +144,15 @@ class Files(EstimateCase):
                 self.assertEqual((result.returncode, result.stdout), (1, ""))
                 self.assertIn(says, result.stderr)
 
+    def test_packages_not_known(self):
+        """The number of packages is not in a summary."""
+        whole = "-\t5.00\t10.00\t85.00\t200.00\n"
+        for rows, known in (("", False), ("0\t5.00\t10.00\t85.00\t200.00\n", True)):
+            path = self.write("t.txt", "CPU\tBusy%\tCPU%c1\tCPU%c7\tPkgWatt\n" + whole + rows)
+            arguments = ("--power", "coreidle", "--turbostat", path)
+            self.assertIs(self.answer(*arguments)["packages_known"], known)
+            self.assertEqual("each package" not in self.estimate(*arguments).stdout, known)
+
     def test_pipe(self):
         """Standard input, and a pipe with a name."""
         path = f"{TABLES}/cyclictest-default.txt"
@@ -249,6 +258,20 @@ class Fit(EstimateCase):
         text = self.estimate("--fit", "--turbostat", path).stdout
         self.assertRegex(text, r"(?m)^C3 +0\.00 +-$")
         self.assertIn("C3", text.split("R^2")[1])
+
+    def test_one_count(self):
+        """Each package of a file's sample is a sample of the fit, and counted as such."""
+        lines = Path(self.samples(20, 0.5)).read_text().splitlines()
+        rows = ["Package\t" + lines[0]]
+        for first, second in zip(lines[1::2], lines[2::2]):
+            a, b = float(first.split("\t")[1]), float(second.split("\t")[1])
+            rest = "\t".join(first.split("\t")[2:])
+            rows += [f"-\t-\t{(a + b) / 2:.2f}\t{rest}", "0\t0" + first[1:], "1\t1" + second[1:]]
+        path = self.write("two.txt", "\n".join(rows) + "\n")
+        answer = self.answer("--fit", "--turbostat", path)
+        self.assertEqual((answer["samples"], answer["fit"]["samples"]), (10, 20))
+        self.assertIn("to 20 samples", answer["table"]["description"])
+        self.assertIn("Fit of 20 samples", self.estimate("--fit", "--turbostat", path).stdout)
 
     def test_not_saved(self):
         path = self.samples(20, 0.5)
