@@ -235,12 +235,30 @@ static json_object *describe_states(const Top *top, const TopRow *row)
         return array;
 }
 
+char *top_row_cpus(const Top *top, const TopRow *row)
+{
+        CpuSet cpus = { 0 };
+
+        if (row->cpu >= 0 || row->package < 0)
+                return NULL;
+        CPUSET_FOREACH(cpu, &top->watch->seen->cpus) {
+                const TopologyCpu *place = &top->watch->topology->cpus[cpu];
+
+                if (place->package == row->package && (row->core < 0 || place->core == row->core) &&
+                    (!top->only || cpuset_has(top->only, cpu)))
+                        cpuset_add(&cpus, cpu);
+        }
+        return cpuset_format(&cpus);
+}
+
 static json_object *describe_row(const Top *top, const TopRow *row)
 {
         json_object *object = json_object_new_object();
         bool watts = isfinite(row->package_watts);
+        g_autofree char *cpus = top_row_cpus(top, row);
 
         put_place(object, "cpu", row->cpu);
+        json_put_text(object, "cpu_list", cpus);
         put_place(object, "core", row->core);
         put_place(object, "package", row->package);
         json_put_int(object, "cpus", row->n_cpus);

@@ -49,11 +49,15 @@ void top_print(const Top *top, const GArray *columns, bool fit, const TopView *v
                 if (r > 0 && r <= first)
                         continue;
                 for (guint i = 0; i < columns->len; i++) {
+                        const TopColumn *column = &g_array_index(columns, TopColumn, i);
                         g_autofree char *text = NULL;
 
                         if (i > 0 && i <= hidden)
                                 continue;
-                        text = top_text(row, &g_array_index(columns, TopColumn, i));
+                        if (column->field == TOP_CPU)
+                                text = top_row_cpus(top, row);
+                        if (!text)
+                                text = top_text(row, column);
                         table_cell(table, row->parked > 0 ? STYLE_GOOD : STYLE_PLAIN, text);
                 }
         }

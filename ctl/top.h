@@ -39,6 +39,9 @@ void top_done(Top *top);
  */
 int top_sample(Top *top);
 
+/* The CPUs of a row of a core or a package, such as "0,4"; NULL for other rows. */
+char *top_row_cpus(const Top *top, const TopRow *row);
+
 /* True if there are energy counters, and only root may read them. */
 bool top_needs_root(const Top *top);
 

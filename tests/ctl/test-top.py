@@ -143,6 +143,16 @@ class Rows(Tree):
         self.assertEqual(count("--by", "package"), [(None, None, 0, 8)])
         self.assertEqual([row[0] for row in count("--cpus", "1,6-7")], [1, 6, 7])
 
+    def test_cpus_of_groups(self):
+        def lists(*arguments):
+            result = self.top("--json", "--count", "1", "--interval", "50ms", *arguments)
+            return [row["cpu_list"] for row in json.loads(result.stdout)["rows"]]
+        self.assertEqual(lists("--by", "core"), ["0-1", "2-3", "4", "5", "6", "7"])
+        self.assertEqual(lists("--by", "package", "--cpus", "1,6-7"), ["1,6-7"])
+        self.assertEqual(lists("--cpus", "6"), [None])
+        table = self.top("--by", "core", "--count", "1", "--interval", "50ms").stdout
+        self.assertRegex(table, r"(?m)^ *2-3 ")
+
     @unittest.skipUnless(shutil.which("strace"), "needs strace")
     def test_sampling_closes_no_file(self):
         """The kernel wakes another CPU to free a file that was closed. In 2.5 s limits are read three times."""
