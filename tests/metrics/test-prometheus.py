@@ -159,6 +159,8 @@ class Scrapes(idledtest.TestCase):
         stat = Path(self.root, "proc/stat")
         stat.write_text(re.sub(r"^cpu0 (\d+)", lambda m: f"cpu0 {int(m[1]) + 100}",
                                stat.read_text(), flags=re.MULTILINE))
+        self.wait("the back end that an alert asks for", lambda: self.prometheus.query(
+            'idled_park_backend_info{backend="none", reason="Backend=none"}'))
         self.wait("energy", lambda: self.prometheus.query(
             'idled_energy_joules_total{zone="package-0"} > 0'))
         self.wait("time that CPU 0 was busy", lambda: self.prometheus.query(
