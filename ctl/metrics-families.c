@@ -432,15 +432,13 @@ static void write_transitions(json_object *rows, MetricsText *text)
 
         family(text, "idled_transitions", METRIC_COUNTER, NULL,
                "Changes of the set of parked CPUs, by the policy that caused them, or pause, "
-               "window or safety.");
+               "window, safety or none.");
         JSON_FOREACH(row, rows) {
                 const char *cause = json_element_text(row, 0);
 
                 sample(text, json_element_number(row, 1), "cause", *cause ? cause : "none", NULL,
                        NULL);
         }
-        if (rows && !json_length(rows))
-                sample(text, 0, "cause", "none", NULL, NULL);
 }
 
 /* What a policy saves: only of those that an evaluator measures. */

@@ -116,6 +116,11 @@ class Metrics(TestCase):
                 samples = self.families()["idled_park_backend"].samples
                 self.assertEqual(samples, {tuple(sorted(labels.items())): 1})
 
+    def test_no_transition(self):
+        """There is no sample of a cause that does not exist."""
+        self.start("fresh")
+        self.assertNotIn("idled_transitions", self.families())
+
     def test_scenarios(self):
         """Whatever a daemon says is well-formed; one without Sample() is an older one."""
         for scenario in ("normal", "unparked", "paused", "degraded", "dry", "held", "strange"):
