@@ -58,14 +58,25 @@ static double seconds(json_object *object, const char *key)
         return member(object, key) / 1e6;
 }
 
+/* The reason in "none (REASON)" gets a label of its own, so that queries can match "none". */
+static void write_park_backend(const char *backend, MetricsText *text)
+{
+        g_autofree char *reason = NULL;
+
+        if (g_str_has_prefix(backend, "none (") && g_str_has_suffix(backend, ")"))
+                reason = g_strndup(backend + strlen("none ("), strlen(backend) - strlen("none ()"));
+        family(text, "idled_park_backend", METRIC_INFO, NULL,
+               "How idled parks CPUs; none, and why, if it cannot.");
+        sample(text, 1, "backend", reason ? "none" : backend, "reason", reason);
+}
+
 static void write_daemon(json_object *manager, MetricsText *text)
 {
         json_object *missing = json_get(manager, "Missing"), *pair;
 
         family(text, "idled_build", METRIC_INFO, NULL, "Version of the running idled.");
         sample(text, 1, "version", json_text(manager, "Version"), NULL, NULL);
-        family(text, "idled_park_backend", METRIC_INFO, NULL, "How idled parks CPUs.");
-        sample(text, 1, "backend", json_text(manager, "ParkBackend"), NULL, NULL);
+        write_park_backend(json_text(manager, "ParkBackend"), text);
         gauge(text, "idled_uptime_seconds", "seconds",
               "Time since idled started, without the time that the machine slept.",
               seconds(manager, "UptimeUSec"));
@@ -421,15 +432,13 @@ static void write_transitions(json_object *rows, MetricsText *text)
 
         family(text, "idled_transitions", METRIC_COUNTER, NULL,
                "Changes of the set of parked CPUs, by the policy that caused them, or pause, "
-               "window or safety.");
+               "window, safety or none.");
         JSON_FOREACH(row, rows) {
                 const char *cause = json_element_text(row, 0);
 
                 sample(text, json_element_number(row, 1), "cause", *cause ? cause : "none", NULL,
                        NULL);
         }
-        if (rows && !json_length(rows))
-                sample(text, 0, "cause", "none", NULL, NULL);
 }
 
 /* What a policy saves: only of those that an evaluator measures. */

@@ -340,6 +340,14 @@ def fleet():
     return says
 
 
+def fresh():
+    """As fleet, but nothing was ever parked, because nothing here can be."""
+    says = fleet()
+    says["manager"].update(Parked="", ParkBackend="none (cgroup: none (a mask); systemd: old)")
+    says["sample"]["Transitions"] = []
+    return says
+
+
 def hostile():
     """Names and texts that try to be more than a label, and twins among the idle states."""
     says = fleet()
@@ -360,7 +368,7 @@ def hostile():
 
 SCENARIOS = {f.__name__: f for f in (normal, absent, unparked, unparkable, dry, paused, degraded, strange,
                                    large, busy, single, measured, limited, held, long, fleet,
-                                   hostile)}
+                                   fresh, hostile)}
 SCENARIOS["measured-estimate"] = lambda: measured(source="estimate")
 SCENARIOS["measured-costs"] = lambda: measured("costs", (-3.2, -3.5, -2.9), (-50.0, -60.0, -40.0))
 SCENARIOS["measured-unclear"] = lambda: measured("unknown", (0.2, -1.1, 1.5), (5.0, -20.0, 30.0))

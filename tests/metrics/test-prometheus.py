@@ -5,7 +5,8 @@ dashboard for Grafana.
 
 One machine is a real idled on a described laptop, served by systemd-socket-activate where there is
 one; the other only says what a scenario has it say, so that there are savings, limits and a
-degraded knob. It ends with 77, which is "skipped", where Prometheus is not installed.
+degraded knob. A third one cannot be reached. It ends with 77, which is "skipped", where Prometheus
+is not installed.
 """
 import json
 import os
@@ -37,7 +38,7 @@ rule_files: [{rules}]
 scrape_configs:
   - job_name: idled
     static_configs:
-      - targets: ["127.0.0.1:{real}", "127.0.0.1:{fake}"]
+      - targets: ["127.0.0.1:{real}", "127.0.0.1:{fake}", "127.0.0.1:{closed}"]
 """
 
 
@@ -106,8 +107,16 @@ class Scrapes(idledtest.TestCase):
         self.addCleanup(ctltest.Fake(bus, "fleet").close)
         inetd = Inetd(command(bus.address))
         self.addCleanup(inetd.close)
-        self.prometheus = Prometheus(self.directory, real=self.activate(), fake=inetd.port)
+        self.prometheus = Prometheus(self.directory, real=self.activate(), fake=inetd.port,
+                                     closed=self.closed_port())
         self.addCleanup(self.prometheus.close)
+
+    def closed_port(self):
+        """A port that refuses connections, and that no other program can take."""
+        bound = socket.socket()
+        self.addCleanup(bound.close)
+        bound.bind(("127.0.0.1", 0))
+        return bound.getsockname()[1]
 
     def activate(self):
         """A port behind which systemd's own program starts idlectl."""
@@ -150,6 +159,8 @@ class Scrapes(idledtest.TestCase):
         stat = Path(self.root, "proc/stat")
         stat.write_text(re.sub(r"^cpu0 (\d+)", lambda m: f"cpu0 {int(m[1]) + 100}",
                                stat.read_text(), flags=re.MULTILINE))
+        self.wait("the back end that an alert asks for", lambda: self.prometheus.query(
+            'idled_park_backend_info{backend="none", reason="Backend=none"}'))
         self.wait("energy", lambda: self.prometheus.query(
             'idled_energy_joules_total{zone="package-0"} > 0'))
         self.wait("time that CPU 0 was busy", lambda: self.prometheus.query(
@@ -157,9 +168,11 @@ class Scrapes(idledtest.TestCase):
 
     def check_targets(self):
         targets = self.prometheus.get("targets")["activeTargets"]
-        self.assertEqual([(t["health"], t["lastError"]) for t in targets], [("up", "")] * 2)
+        self.assertEqual(sorted(t["health"] for t in targets), ["down", "up", "up"])
         for target in targets:
-            self.assertLess(target["lastScrapeDuration"], 1)
+            if target["health"] == "up":
+                self.assertEqual(target["lastError"], "")
+                self.assertLess(target["lastScrapeDuration"], 1)
 
     def check_rules(self):
         """All are evaluated without error, the recorded ones have data, and the degraded knob is
@@ -171,20 +184,23 @@ class Scrapes(idledtest.TestCase):
         for rule in rules():
             if rule["type"] == "recording":
                 self.wait(f"data of {rule['name']}", lambda: self.prometheus.query(rule["name"]))
-        self.wait("an alert", lambda: self.prometheus.query(
-            'ALERTS{alertname="IdledDegraded", kind="cpufreq"}'))
+        for alert in ('alertname="IdledDegraded", kind="cpufreq"', 'alertname="IdledUnreachable"'):
+            self.wait(alert, lambda a=alert: self.prometheus.query(f"ALERTS{{{a}}}"))
 
     def check_dashboard(self):
         """Every query has data, except that of firing alerts: none fires so soon."""
-        seen = 0
+        seen, without = 0, []
         for title, expression in expressions():
             seen += 1
+            if title == "Machines without idled":
+                without += [r["value"][1] for r in self.prometheus.query(expression)]
             with self.subTest(panel=title, expression=expression):
                 if "ALERTS" in expression:
                     self.assertEqual(self.prometheus.query(expression), [])
                     expression = expression.replace("firing", "pending")
                 self.wait(f"{title}: {expression}", lambda e=expression: self.prometheus.query(e))
         self.assertGreater(seen, 40)
+        self.assertEqual(without, ["1"])
 
     def check_metadata(self):
         """Prometheus chose OpenMetrics, and every metric has type, unit and help there."""

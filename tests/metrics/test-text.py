@@ -105,6 +105,22 @@ class Metrics(TestCase):
         self.assertNotIn("idled_policy_saved_joules", families)
         self.assertNotIn("idled_policy_effective_ratio", families)
 
+    def test_backend(self):
+        """Why idled cannot park is a label of its own: queries match "none"."""
+        for scenario, labels in (
+                ("fleet", {"backend": "cgroup v1 cpuset"}),
+                ("unparkable", {"backend": "none", "reason": "Operation not supported"}),
+                ("fresh", {"backend": "none", "reason": "cgroup: none (a mask); systemd: old"})):
+            with self.subTest(scenario=scenario):
+                self.start(scenario)
+                samples = self.families()["idled_park_backend"].samples
+                self.assertEqual(samples, {tuple(sorted(labels.items())): 1})
+
+    def test_no_transition(self):
+        """There is no sample of a cause that does not exist."""
+        self.start("fresh")
+        self.assertNotIn("idled_transitions", self.families())
+
     def test_scenarios(self):
         """Whatever a daemon says is well-formed; one without Sample() is an older one."""
         for scenario in ("normal", "unparked", "paused", "degraded", "dry", "held", "strange"):
