@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "client.h"
+#include "sense/sensor.h"
 #include "sweep.h"
 
 struct Arms {
@@ -366,6 +367,38 @@ char *arms_in_effect(const Arms *arms)
                         g_string_append_printf(text, "%s=%s\n", name, json_text(setting, "value"));
         }
         return g_string_free(text, FALSE);
+}
+
+char *arms_state(const Arms *arms)
+{
+        static const char *const properties[] = { "Parked", "Knobs" };
+        g_autoptr(GString) text = g_string_new(NULL);
+        int fd;
+
+        if (arms->asked->kind != ARMS_POLICY)
+                return NULL;
+        for (size_t i = 0; i < G_N_ELEMENTS(properties); i++) {
+                g_autoptr(json_object) value = client_property(arms->ctl->client, properties[i]);
+
+                if (!value)
+                        return NULL;
+                g_string_append_printf(text, "%s\n", json_object_get_string(value));
+        }
+        fd = idle_global_open(arms->ctl->root); /* idled keeps it apart from knobs */
+        g_string_append_printf(text, "%" G_GINT64_FORMAT, idle_global_limit(fd));
+        if (fd >= 0)
+                fd_close(&fd);
+        return g_strdup(text->str);
+}
+
+int64_t arms_transitions(const Arms *arms)
+{
+        g_autoptr(json_object) value = NULL;
+
+        if (arms->asked->kind != ARMS_POLICY)
+                return -1;
+        value = client_property(arms->ctl->client, "Transitions");
+        return value ? json_object_get_int64(value) : -1;
 }
 
 int arms_leave(Arms *arms)

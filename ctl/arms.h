@@ -53,6 +53,13 @@ int arms_enter(Arms *arms, int arm, char **ret_error);
  * all options if profiles are compared. NULL: they are not known, or something else is compared. */
 char *arms_in_effect(const Arms *arms);
 
+/* What policies have in effect now, as a new text: parked CPUs, knobs, the latency of all CPUs.
+ * NULL: it is not known, or policies are not compared. */
+char *arms_state(const Arms *arms);
+
+/* How often the set of parked CPUs has changed since idled started; -1 as for arms_state(). */
+int64_t arms_transitions(const Arms *arms);
+
 /* A descriptor on which poll() shows POLLERR when idled has ended the trial; -1: there is none. */
 int arms_descriptor(const Arms *arms);
 

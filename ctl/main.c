@@ -238,7 +238,7 @@ static const Verb verbs[] = {
                   "--idle writes every idle period of every CPU as CSV, for 10 s, and requires\n"
                   "root. --daemon makes idled itself record, as root.\n"
                   "  idlectl record a.rec --seconds 60 -- make -j8",
-          .options = { interval_option, sleeps_seconds_option, record_options },
+          .options = { record_options },
           .check = record_check,
           .max_args = INT_MAX,
           .ask = record_ask,

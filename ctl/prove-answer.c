@@ -102,14 +102,17 @@ static json_object *describe_blocks(const Prove *prove, const Estimate *found)
         json_put_int(object, "dropped",
                      (int64_t)(estimator_dropped(prove->energy) + prove->command_drops));
         json_put(object, "dropped_because", reasons);
+        json_put_int(object, "checked_for_effect", prove->effect.blocks);
+        json_put_int(object, "without_effect", prove->effect.without);
         return object;
 }
 
 /* "saves" if that was shown, "costs" if the opposite was, else "unknown". */
-static const char *verdict(const Estimate *found)
+static const char *verdict(const Prove *prove, const Estimate *found)
 {
-        return verdict_text(prove_holds(found) ? VERDICT_SAVES
-                            : found->n_pairs >= PROVE_LEAST_PAIRS && found->watts.high < 0
+        return verdict_text(prove_holds(prove, found) ? VERDICT_SAVES
+                            : !prove_is_idle(prove) && found->n_pairs >= PROVE_LEAST_PAIRS &&
+                                            found->watts.high < 0
                                     ? VERDICT_COSTS
                                     : VERDICT_UNKNOWN);
 }
@@ -145,8 +148,8 @@ json_object *prove_answer(const Prove *prove)
         json_put_text(answer, "kind", arms_kind_text(prove->asked->arms.kind));
         json_put_text(answer, "first", arms_label(prove->arms, 0));
         json_put_text(answer, "second", arms_label(prove->arms, 1));
-        json_put_text(answer, "verdict", verdict(&found));
-        json_put_bool(answer, "claim_holds", prove_holds(&found));
+        json_put_text(answer, "verdict", verdict(prove, &found));
+        json_put_bool(answer, "claim_holds", prove_holds(prove, &found));
         put_saved(prove, answer, &found);
         json_put_bool(answer, "equal_work", found.equal_work);
         put_work_change(answer, &found);
@@ -232,6 +235,27 @@ static void show_blocks(const Ctl *ctl, json_object *answer)
                             (int)json_int(reason, "blocks", 0), json_text(reason, "reason"));
 }
 
+/* Policies may do nothing on a machine, or under its load. */
+static void show_effect(const Ctl *ctl, json_object *answer)
+{
+        json_object *blocks = json_get(answer, "blocks");
+        int64_t n = json_int(blocks, "without_effect", 0);
+
+        if (n > 0)
+                screen_line(&ctl->screen, STYLE_WARN,
+                            "%s: no effect in %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT " blocks",
+                            json_text(answer, "second"), n,
+                            json_int(blocks, "checked_for_effect", 0));
+}
+
+static bool is_idle(json_object *answer)
+{
+        json_object *blocks = json_get(answer, "blocks");
+        int64_t n = json_int(blocks, "without_effect", 0);
+
+        return n > 0 && n == json_int(blocks, "checked_for_effect", 0);
+}
+
 static void show_work(const Ctl *ctl, json_object *answer)
 {
         double change = json_number(answer, "work_change_percent", NAN);
@@ -255,6 +279,13 @@ static void show_verdict(const Ctl *ctl, json_object *answer)
 
         if (!json_get(answer, low)) {
                 screen_line(&ctl->screen, STYLE_WARN, "Not shown: there are too few blocks");
+                return;
+        }
+        if (is_idle(answer)) {
+                screen_line(&ctl->screen, STYLE_WARN,
+                            "Not shown: %s and %s did the same in all blocks, so the change is "
+                            "chance",
+                            json_text(answer, "first"), json_text(answer, "second"));
                 return;
         }
         sign = json_number(answer, key, 0) < 0 ? -1 : 1;
@@ -281,6 +312,8 @@ void prove_show(const Ctl *ctl, json_object *answer)
         screen_line(screen, STYLE_TITLE, "First: %s", json_text(answer, "first"));
         screen_line(screen, STYLE_TITLE, "Second: %s", json_text(answer, "second"));
         show_table(ctl, answer);
+        screen_line(screen, STYLE_DIM,
+                    "First and Second: means of blocks; Change: mean over pairs, without extremes");
         if (g_str_equal(json_text(answer, "energy_source"), "battery"))
                 screen_line(screen, STYLE_PLAIN,
                             "Energy is what the battery lost, with display and all devices");
@@ -289,6 +322,7 @@ void prove_show(const Ctl *ctl, json_object *answer)
                             "Energy is estimated from idle states and the power table %s",
                             json_text(answer, "power_table"));
         show_blocks(ctl, answer);
+        show_effect(ctl, answer);
         show_work(ctl, answer);
         show_verdict(ctl, answer);
         if (json_true(answer, "interrupted"))

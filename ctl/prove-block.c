@@ -177,6 +177,7 @@ static Cyclic *start_probe(const Prove *prove)
 
 /* What a block came to. */
 typedef struct Measured {
+        int64_t transitions; /* before it; -1: policies are not compared */
         MeterReading reading;
         double instructions;          /* NAN: not counted */
         unsigned runs;                /* of the command, whole ones */
@@ -265,6 +266,23 @@ static void add(Prove *prove, const ScheduleSlot *slot, const Measured *measured
         add_quantity(prove, QUANTITY_DELAY_P99, slot, measured->delay_p99);
 }
 
+/* Notes what is in effect at the end of a block that counts. A pair shows whether the policy does
+ * anything: if so, its active block differs from the other one, or parked CPUs changed in it. */
+static void note_effect(Prove *prove, const ScheduleSlot *slot, const Measured *measured)
+{
+        char **state = slot->on ? &prove->effect.active : &prove->effect.ignored;
+
+        g_free(*state);
+        *state = arms_state(prove->arms);
+        if (slot->on)
+                prove->effect.changed = arms_transitions(prove->arms) != measured->transitions;
+        if (slot->half == 0 || !prove->effect.active || !prove->effect.ignored)
+                return;
+        prove->effect.blocks++;
+        if (!prove->effect.changed && g_str_equal(prove->effect.active, prove->effect.ignored))
+                prove->effect.without++;
+}
+
 /* Adds the block, or drops it. */
 static BlockEnd judge(Prove *prove, const ScheduleSlot *slot, Woke woke, const Measured *measured)
 {
@@ -288,6 +306,7 @@ static BlockEnd judge(Prove *prove, const ScheduleSlot *slot, Woke woke, const M
         if (meter_source(prove->meter) != ENERGY_SOURCE_ESTIMATE && reading->joules <= 0)
                 return drop_energy(prove, slot, DROP_FROZEN);
         prove->failures = 0;
+        note_effect(prove, slot, measured);
         add(prove, slot, measured);
         return BLOCK_FINE;
 }
@@ -317,6 +336,7 @@ BlockEnd prove_block(Prove *prove, const ScheduleSlot *slot)
         woke = wait_until(prove, now_usec() + prove->schedule.washout_usec, false);
         if (woke == WOKE_TIME) {
                 old = client_changes(prove->ctl->client);
+                measured.transitions = arms_transitions(prove->arms);
                 woke = measure(prove, &measured);
         }
         end = judge(prove, slot, woke, &measured);

@@ -36,9 +36,14 @@ Estimate prove_estimate(const Prove *prove)
                         &(EstimateQuery){ .work_error = work_unit_error(prove->unit) });
 }
 
-bool prove_holds(const Estimate *found)
+bool prove_is_idle(const Prove *prove)
 {
-        return found->n_pairs >= PROVE_LEAST_PAIRS && found->watts.low > 0;
+        return prove->effect.blocks > 0 && prove->effect.without == prove->effect.blocks;
+}
+
+bool prove_holds(const Prove *prove, const Estimate *found)
+{
+        return !prove_is_idle(prove) && found->n_pairs >= PROVE_LEAST_PAIRS && found->watts.low > 0;
 }
 
 double prove_seconds_needed(const Prove *prove, const Estimate *found)

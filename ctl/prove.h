@@ -53,7 +53,12 @@ typedef struct Prove {
         Estimator *energy;                 /* of runs: a block is a run, and a second long */
         Estimator *quantities[QUANTITIES]; /* those that nothing was added to are empty */
         uint64_t command_drops;            /* blocks in which the command ended or failed */
-        unsigned failures;             /* blocks without energy or command, one after the other */
+        unsigned failures; /* blocks without energy or command, one after the other */
+        struct {
+                char *ignored, *active;   /* arms_state() at the ends of the last blocks */
+                bool changed;             /* CPUs were parked or unparked in the active one */
+                unsigned blocks, without; /* active blocks, and those without effect */
+        } effect; /* of policies: whether the active arm differs from the other */
         uint64_t begin_usec, end_usec; /* CLOCK_MONOTONIC */
 
         int signals;     /* descriptor */
@@ -80,8 +85,11 @@ bool prove_warm_up(Prove *prove);
 /* The estimate as it is now, and what its power means: watts, or joules per run. */
 Estimate prove_estimate(const Prove *prove);
 
+/* True if the compared policies had no effect in any block, so that the settings are the same. */
+bool prove_is_idle(const Prove *prove);
+
 /* True if the second setting was shown to draw less. */
-bool prove_holds(const Estimate *found);
+bool prove_holds(const Prove *prove, const Estimate *found);
 
 /* How much longer it takes until the precision is reached, in seconds; 0: it is; negative: not
  * known. */

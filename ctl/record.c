@@ -12,9 +12,11 @@
 #include "model/snapshot.h"
 #include "facts.h"
 #include "save.h"
+#include "sleeps.h"
 
-#define AGE_LEAST_USEC (60u * 1000 * 1000)
-#define MEGABYTE       (1u << 20)
+#define AGE_LEAST_USEC     (60u * 1000 * 1000)
+#define INTERVAL_MOST_USEC (3600ull * 1000 * 1000)
+#define MEGABYTE           (1u << 20)
 
 static RecordAsks asked;
 
@@ -91,7 +93,20 @@ static int take_daemon(Ctl *ctl, const char *text)
         return EXIT_FINE;
 }
 
+static int take_interval(Ctl *ctl, const char *text)
+{
+        if (duration_parse(text, &ctl->interval_usec) < 0 || ctl->interval_usec < READING_USEC ||
+            ctl->interval_usec > INTERVAL_MOST_USEC)
+                return complain_usage(NULL,
+                                      "--interval: found \"%s\", expected a duration from %dms to "
+                                      "1h, such as 1s",
+                                      text, READING_USEC / 1000);
+        return EXIT_FINE;
+}
+
 const VerbOption record_options[] = {
+        { "interval", "TIME", "take a sample so often, from 50ms to 1h (1s)", take_interval },
+        { "seconds", "N", "end after so many seconds (with --idle: 10)", sleeps_take_seconds },
         { "append", NULL, "continue FILE if it exists", take_append },
         { "max-size", "SIZE", "keep the newest samples only: at most SIZE, such as 10M",
           take_max_size },
@@ -132,9 +147,6 @@ int record_check(const Ctl *ctl, const Verb *verb)
                 return complain_usage(verb, "--exits: expected --idle with it");
         if (!ctl->sleeps.file && ctl->sleeps.causes)
                 return complain_usage(verb, "--causes: expected --idle with it");
-        if (ctl->interval_usec && ctl->interval_usec < READING_USEC)
-                return complain_usage(verb, "--interval: expected a duration from %dms to 1h",
-                                      READING_USEC / 1000);
         if (!ctl->sleeps.file && ctl->n_args == 0)
                 return complain_usage(verb, "record: expected FILE, --idle FILE or --daemon");
         return EXIT_FINE;

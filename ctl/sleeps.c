@@ -30,7 +30,7 @@
 #define SECONDS_MOST  86400
 #define CAUSES_SHOWN  40
 
-static int take_seconds(Ctl *ctl, const char *text)
+int sleeps_take_seconds(Ctl *ctl, const char *text)
 {
         double seconds;
 
@@ -52,7 +52,7 @@ static int take_cpus(Ctl *ctl, const char *text)
 }
 
 const VerbOption sleeps_seconds_option[] = {
-        { "seconds", "N", "measure for this many seconds (10)", take_seconds },
+        { "seconds", "N", "measure for this many seconds (10)", sleeps_take_seconds },
         { 0 },
 };
 

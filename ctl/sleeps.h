@@ -10,6 +10,9 @@
 /* --seconds, and --cpus. */
 extern const VerbOption sleeps_seconds_option[], sleeps_options[];
 
+/* Takes --seconds, as in sleeps_seconds_option. EXIT_USAGE after a message. */
+int sleeps_take_seconds(Ctl *ctl, const char *text);
+
 /* How long to measure: --seconds, else 10 s. */
 uint64_t sleeps_usec(const Ctl *ctl);
 

@@ -4,9 +4,13 @@
 import json
 import os
 import pty
+import time
 from pathlib import Path
 
-from idledtest import TIMEOUT, main, wait_until
+import dbus
+import dbus.bus
+
+from idledtest import MANAGER, NAME, PATH, PROPERTIES, TIMEOUT, main, wait_until
 from provetest import EPP, WAITING, WATTS, BatteryWorld, ProveCase, by_governor, by_preference
 
 
@@ -36,6 +40,8 @@ class Truth(ProveCase):
         self.assertAlmostEqual(answer['waiting']['first_percent'], WAITING * 100, delta=0.5)
         self.assertIsNone(answer['delay_mean'])
         self.assertIsNone(answer['work_change_percent'])
+        self.assertEqual((answer['blocks']['checked_for_effect'], answer['blocks']['without_effect']),
+                         (answer['blocks']['used'] / 2, 0))
         wait_until(lambda: not self.get('Trial'), 'no trial')
         self.assertEqual(self.preference(), 'power')
 
@@ -127,6 +133,47 @@ class Truth(ProveCase):
         self.assertFalse(answer['claim_holds'])
         self.assertLess(answer['saved_low_watts'], answer['saved_high_watts'])
         self.assertLess(abs(answer['saved_percent']), 10)
+
+    def world_that_knows_the_trial(self):
+        """Energy follows the trial although nothing else does: 12 W where the policy is honoured."""
+        found = {'watts': 16, 'read': 0, 'connection': None}
+
+        def watts(root):
+            now = time.monotonic()
+            if now - found['read'] > 0.02:
+                found['read'] = now
+                found['connection'] = found['connection'] or dbus.bus.BusConnection(self.bus.address)
+                try:
+                    manager = found['connection'].get_object(NAME, PATH, introspect=False)
+                    trial = manager.Get(MANAGER, 'Trial', dbus_interface=PROPERTIES)
+                    found['watts'] = 12 if trial and all(trial['policies'].values()) else 16
+                except dbus.DBusException:
+                    pass  # idled is not there yet
+            return found['watts']
+        self.world(watts)
+
+    def test_policy_without_effect(self):
+        """Where a policy changes nothing, no difference in power is its merit."""
+        self.world_that_knows_the_trial()
+        for name, back_end, mask in (('requests nothing', 'cgroup', ''),
+                                     ('has nothing to park with', 'none', '2-3')):
+            with self.subTest(name):
+                self.write_config('idled.conf', '[Daemon]\nPolicies=userspace\n[Park]\nBackend=%s\n'
+                                  % back_end)
+                self.write_config('policies/userspace.conf', '[Policy]\nIdleMask=%s\n' % mask)
+                self.start()
+                answer = self.prove('--policy', 'userspace', '--for', '6s', status=1)
+                blocks = answer['blocks']
+                self.assertGreater(answer['saved_low_watts'], 0, 'the world does what it should')
+                self.assertGreaterEqual(blocks['without_effect'], 4)
+                self.assertEqual(blocks['without_effect'], blocks['checked_for_effect'])
+                self.assertEqual((answer['verdict'], answer['claim_holds']), ('unknown', False))
+                self.daemon.stop()
+        self.start()
+        process = self.spawn_prove('--policy', 'userspace', '--for', '4s')
+        output = process.communicate(timeout=60)[0]
+        self.assertEqual(process.returncode, 1, output)
+        self.assertRegex(output, r'no effect in (\d+) of \1 blocks')
 
     def test_precision_ends_it(self):
         self.world()
