@@ -255,6 +255,13 @@ def EmitJob(self, signal, name):
         self.RemoveObject(job_path(name))
 
 
+@dbus.service.method(MOCK_IFACE, in_signature='s', out_signature='')
+def BeginStop(self, name):
+    """JobNew of a stop that goes on."""
+    self.AddObject(job_path(name), JOB_IFACE, {'JobType': 'stop'}, [])
+    emit_job(self, 'JobNew', name)
+
+
 @dbus.service.method(MOCK_IFACE, in_signature='', out_signature='')
 def EmitReloaded(self):
     """systemd has read its files again."""

@@ -60,6 +60,12 @@ class Windows(WithWindows):
         self.write_config('idled.conf', self.CONFIG.replace('StartWindow=300ms', 'StartWindow=1h'))
         return self.begin()
 
+    def test_stop_opens_no_window(self):
+        parked = self.begin_long()
+        self.mocked('BeginStop', 'ssh.service')
+        self.load('late.service', CPUAffinity=CPU_7)  # seen after it
+        wait_until(lambda: self.get('Parked') not in ('', parked), 'parking without CPU 7')
+
     def test_stop_that_ends_before_its_type_is_known(self):
         parked = self.begin_long()
         self.mocked('PassJob', 'ssh.service', False)
