@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/nearest.h"
 #include "bus/bus-parts.h"
 
 /* No value of an option is longer: every second of CPUSET_MAX CPUs. */
@@ -22,12 +23,17 @@
 /* 0, or the error for a section that does not exist or a value that is too long. */
 static int check_option(const Bus *bus, const OptionValue *option, sd_bus_error *error)
 {
-        if (!config_section(manager_config(bus->manager), option->section)) {
+        const Config *config = manager_config(bus->manager);
+
+        if (!config_section(config, option->section)) {
                 g_autofree char *clean = log_clean(option->section);
+                g_autofree char *hint = text_suggest(
+                        config_section_nearest(config, option->section));
 
                 return sd_bus_error_setf(
                         error, BUS_ERROR_NO_SUCH_POLICY,
-                        "\"%s\" is neither an active policy nor a section of idled.conf", clean);
+                        "\"%s\" is neither an active policy nor a section of idled.conf%s", clean,
+                        hint);
         }
         if (strlen(option->value) > VALUE_MAX)
                 return sd_bus_error_setf(error, BUS_ERROR_INVALID_VALUE,

@@ -83,6 +83,16 @@ Section *config_section(const Config *config, const char *name)
         return NULL;
 }
 
+const char *config_section_nearest(const Config *config, const char *name)
+{
+        g_autoptr(GPtrArray) names = g_ptr_array_new();
+
+        for (guint i = 0; i < config->sections->len; i++)
+                g_ptr_array_add(names, ((Section *)g_ptr_array_index(config->sections, i))->name);
+        g_ptr_array_add(names, NULL);
+        return word_nearest(name, (const char *const *)names->pdata);
+}
+
 const char *section_heading(const Section *section)
 {
         return section->policy ? "Policy" : section->name;
@@ -226,9 +236,10 @@ int config_set(Config *config, const char *section_name, const char *key, const 
 
         if (!section) {
                 clean = log_clean(section_name);
+                hint = text_suggest(config_section_nearest(config, section_name));
                 *ret_error = g_strdup_printf("found section \"%s\", expected a section of "
-                                             "idled.conf or an active policy",
-                                             clean);
+                                             "idled.conf or an active policy%s",
+                                             clean, hint);
                 return -ENOENT;
         }
         if (!row) {

@@ -144,6 +144,9 @@ int config_check_cpus(const Config *config, const char *section, const char *key
 /* The section of this name, NULL if there is none. */
 Section *config_section(const Config *config, const char *name);
 
+/* The name of the section that `name` was probably meant to be, NULL if none is similar. */
+const char *config_section_nearest(const Config *config, const char *name);
+
 /* Sets a value at run time, or takes it back to what it is without with the empty text. -ENOENT: no
  * such section or key; -EOPNOTSUPP: the key cannot be changed without a reload; -EINVAL: it
  * contradicts another option; else as setting_parse(). `*ret_error` says what is wrong. */

@@ -205,6 +205,10 @@ class Set(Control):
         self.assertEqual(self.ask('set', 'cpufreq', 'Governor=', 'MaxFrequency=')['warnings'], [])
         self.assertEqual(self.ask('set', 'cpufreq', 'Governor=powersave')['warnings'], [])
 
+    def test_misspelt_section(self):
+        self.start('--dry-run')
+        self.assertIn('did you mean Park?', self.ctl('set', 'park', 'Backend=none', status=1))
+
     def test_method(self):
         self.start('--dry-run')
         self.call('SetOptions', [('cpufreq', 'Governor', 'powersave'), ('ondemand', 'MinCores', '2')])

@@ -231,6 +231,9 @@ static const struct {
         { "beta", "Period", "1s", -ENOENT, NULL,
           "found section \"beta\", expected a section of idled.conf or an "
           "active policy" },
+        { "Alpha", "Period", "1s", -ENOENT, NULL,
+          "found section \"Alpha\", expected a section of idled.conf or an active policy "
+          "(did you mean alpha?)" },
         { "Policy", "Period", "1s", -ENOENT, NULL,
           "found section \"Policy\", expected a section of idled.conf or an "
           "active policy" },
