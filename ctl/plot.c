@@ -24,8 +24,9 @@
 #define LETTER       6.6 /* width of a letter, about */
 #define TICK_X       70  /* least distance of ticks */
 #define TICK_Y       32
-#define MANY_MARKS   60   /* must not hide what is behind them */
-#define LOG_TICKS    1000 /* more than an axis of doubles has */
+#define MANY_MARKS   60    /* must not hide what is behind them */
+#define PREFIX_FROM  10000 /* 5000 is "5000", 20000 is "20k" */
+#define LOG_TICKS    1000  /* more than an axis of doubles has */
 #define RADIUS       4
 #define LABEL_OFFSET 7
 #define LABEL_STEP   12
@@ -277,6 +278,18 @@ static char *time_text(double seconds, double distance)
         return g_date_time_format(time, format);
 }
 
+/* "250", "0.01", "10k", "2.5M": short enough for an axis. */
+static char *number_text(double value)
+{
+        static const char *const prefixes[] = { "", "k", "M", "G", "T", "P", "E" };
+        size_t i = 0;
+
+        if (fabs(value) >= PREFIX_FROM)
+                for (; i < G_N_ELEMENTS(prefixes) - 1 && fabs(value) >= 1000; i++)
+                        value /= 1000;
+        return g_strdup_printf("%.6g%s", value, prefixes[i]);
+}
+
 static void write_tick(FILE *file, const Frame *frame, bool is_x, double value, const char *text)
 {
         double x = is_x ? place_x(frame, value) : frame->left;
@@ -302,7 +315,7 @@ static void write_ticks(FILE *file, const Frame *frame, bool is_x)
              k * distance <= scale->max + distance * 1e-9; k++) {
                 double value = fabs(k * distance) < 1e-12 ? 0 : k * distance;
                 g_autofree char *text = scale->time ? time_text(value, distance)
-                                                    : g_strdup_printf("%.6g", value);
+                                                    : number_text(value);
 
                 write_tick(file, frame, is_x, value, text);
         }
@@ -318,7 +331,7 @@ static void write_log_ticks(FILE *file, const Frame *frame, bool is_x)
 
         for (int e = first; e < first + LOG_TICKS && pow(10, e) <= scale->max * (1 + 1e-9);
              e += stride) {
-                g_autofree char *text = g_strdup_printf(e < 7 ? "%.7g" : "%.0e", pow(10, e));
+                g_autofree char *text = number_text(pow(10, e));
 
                 write_tick(file, frame, is_x, pow(10, e), text);
         }
@@ -698,7 +711,8 @@ static void write_row(FILE *file, const PlotRows *rows, size_t row, double left,
                         value * unit, ROW - 6);
                 if (rows->parts[p]) {
                         fputs("<title>", file);
-                        markup_writef(file, "%s: %.4g", rows->parts[p], value);
+                        markup_writef(file, fabs(value) < 1e4 ? "%s: %.4g" : "%s: %.0f",
+                                      rows->parts[p], value);
                         fputs("</title>", file);
                 }
                 fputs("</rect>\n", file);

@@ -34,6 +34,15 @@
                                           : String(Number(value.toPrecision(
                                                     Math.abs(value) >= 1000 ? 6 : 4)));
 
+        // "2.5M" instead of 2500000, as on axes that idlectl draws.
+        const short = (value) => {
+                let prefix = 0;
+                if (Math.abs(value) >= 10000)
+                        for (; prefix < 6 && Math.abs(value) >= 1000; prefix++)
+                                value /= 1000;
+                return Number(value.toPrecision(6)) + [ "", "k", "M", "G", "T", "P", "E" ][prefix];
+        };
+
         const time = (seconds) =>
                 new Date(seconds * 1000).toISOString().replace("T", " ").slice(0, 19);
 
@@ -141,8 +150,7 @@
                         axes : {
                                 y : {
                                         axisLabelWidth : 44,
-                                        axisLabelFormatter :
-                                                (value) => String(Number(value.toPrecision(6))),
+                                        axisLabelFormatter : short,
                                         valueRange : [ plot.range[0], plot.range[1] * 1.001 ]
                                 },
                                 x : { axisLabelWidth : 64 }

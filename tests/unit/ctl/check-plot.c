@@ -168,6 +168,46 @@ START_TEST(bars)
 }
 END_TEST
 
+/* The ends of an axis, and how they are labelled: in at most five characters, none by an exponent.
+ */
+static const struct {
+        const char *name;
+        double least, most;
+        bool log;
+        const char *first, *last;
+} labels[] = {
+        { "small numbers", 0, 250, false, "|0|", "|200|" },
+        { "parts", 0, 0.04, false, "|0.01|", "|0.04|" },
+        { "thousands", 0, 5000, false, "|1000|", "|5000|" },
+        { "more of them", 0, 50000, false, "|10k|", "|50k|" },
+        { "millions", 0, 2.5e6, false, "|1M|", "|2M|" },
+        { "negative", -2e6, 0, false, "|-2M|", "|0|" },
+        { "large", 0, 4e18, false, "|1E|", "|4E|" },
+        { "microseconds", 1, 1e8, true, "|1|", "|100M|" },
+        { "parts and millions", 0.01, 1e7, true, "|0.01|", "|10M|" },
+};
+
+START_TEST(number_axes)
+{
+        typeof(labels[0]) *c = &labels[_i];
+        const double x[] = { c->least, c->most }, y[] = { 1, 2 };
+        const PlotSeries series = { NULL, PLOT_LINE, 2, x, y };
+
+        for (int is_x = 0; is_x < 2; is_x++) {
+                PlotAxis axis = { NULL, c->log, c->least, c->most };
+                const PlotSeries turned = { NULL, PLOT_LINE, 2, y, x };
+                Seen seen = see(&(Plot){ NULL, is_x ? axis : (PlotAxis){ 0 },
+                                         is_x ? (PlotAxis){ 0 } : axis, is_x ? &series : &turned,
+                                         1 });
+
+                ck_case(c->name, strstr(seen.text->str, c->first), "%s", seen.text->str);
+                ck_case(c->name, strstr(seen.text->str, c->last), "%s", seen.text->str);
+                ck_case(c->name, !strstr(seen.text->str, "e+"), "%s", seen.text->str);
+                forget(&seen);
+        }
+}
+END_TEST
+
 /* An area has a part on each side of a gap; that of a stack ends where any of its parts has none.
  */
 START_TEST(areas)
@@ -269,6 +309,7 @@ int main(void)
         tcase_add_test(cases, gaps);
         tcase_add_test(cases, bars);
         tcase_add_test(cases, areas);
+        tcase_add_loop_test(cases, number_axes, 0, G_N_ELEMENTS(labels));
         tcase_add_loop_test(cases, time_axes, 0, G_N_ELEMENTS(time_cases));
         tcase_add_test(cases, rows);
         tcase_add_test(cases, empty);
