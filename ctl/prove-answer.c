@@ -107,16 +107,6 @@ static json_object *describe_blocks(const Prove *prove, const Estimate *found)
         return object;
 }
 
-/* "saves" if that was shown, "costs" if the opposite was, else "unknown". */
-static const char *verdict(const Prove *prove, const Estimate *found)
-{
-        return verdict_text(prove_holds(prove, found) ? VERDICT_SAVES
-                            : !prove_is_idle(prove) && found->n_pairs >= PROVE_LEAST_PAIRS &&
-                                            found->watts.high < 0
-                                    ? VERDICT_COSTS
-                                    : VERDICT_UNKNOWN);
-}
-
 /* What the second setting saves: watts, or joules in each run of the command. */
 static void put_saved(const Prove *prove, json_object *answer, const Estimate *found)
 {
@@ -139,6 +129,17 @@ static void put_work_change(json_object *answer, const Estimate *found)
         json_put_real(answer, "work_change_percent", change, 2);
 }
 
+static void put_verdict(const Prove *prove, json_object *answer, const Estimate *found)
+{
+        Verdict verdict = prove_verdict(prove, found);
+        double seconds = prove_verdict_seconds(prove, found);
+
+        json_put_text(answer, "verdict", verdict_text(verdict));
+        json_put_bool(answer, "claim_holds", verdict == VERDICT_SAVES);
+        json_put_real(answer, "odds", found->odds, 2);
+        json_put_real(answer, "verdict_after_seconds", seconds < 0 ? NAN : seconds, 0);
+}
+
 json_object *prove_answer(const Prove *prove)
 {
         json_object *answer = json_object_new_object();
@@ -148,8 +149,7 @@ json_object *prove_answer(const Prove *prove)
         json_put_text(answer, "kind", arms_kind_text(prove->asked->arms.kind));
         json_put_text(answer, "first", arms_label(prove->arms, 0));
         json_put_text(answer, "second", arms_label(prove->arms, 1));
-        json_put_text(answer, "verdict", verdict(prove, &found));
-        json_put_bool(answer, "claim_holds", prove_holds(prove, &found));
+        put_verdict(prove, answer, &found);
         put_saved(prove, answer, &found);
         json_put_bool(answer, "equal_work", found.equal_work);
         put_work_change(answer, &found);
@@ -267,42 +267,70 @@ static void show_work(const Ctl *ctl, json_object *answer)
                             json_rounded(fabs(change), 1), change < 0 ? "less" : "more");
 }
 
-static void show_verdict(const Ctl *ctl, json_object *answer)
+/* The interval excludes 0, which is no verdict yet. */
+static void show_odds(const Ctl *ctl, json_object *answer)
+{
+        double odds = json_number(answer, "odds", 1);
+        double seconds = json_number(answer, "verdict_after_seconds", NAN);
+        double step = seconds < 600 ? 10 : 60;
+        g_autofree char *text = g_strdup_printf("That may be chance: the odds against it are %.2g "
+                                                "to 1, expected at least %g to 1",
+                                                odds, ESTIMATE_ODDS);
+        g_autofree char *time = NULL, *more = NULL;
+
+        if (isfinite(seconds)) {
+                time = duration_format((uint64_t)(ceil(seconds / step) * step * G_USEC_PER_SEC));
+                more = g_strdup_printf("%s; measuring for %s may do", text, time);
+        }
+        screen_sentence(&ctl->screen, STYLE_WARN, more ?: text);
+}
+
+static double saved(json_object *answer, const char *end)
 {
         bool runs = json_get(answer, "saved_joules_per_run") != NULL;
-        const char *suffix = runs ? "joules_per_run" : "watts", *unit = runs ? "J per run" : "W";
-        const char *word = json_text(answer, "verdict");
-        g_autofree char *key = g_strdup_printf("saved_%s", suffix);
-        g_autofree char *low = g_strdup_printf("saved_low_%s", suffix);
-        g_autofree char *high = g_strdup_printf("saved_high_%s", suffix);
-        double sign;
+        g_autofree char *key = g_strdup_printf("saved%s_%s", end,
+                                               runs ? "joules_per_run" : "watts");
 
-        if (!json_get(answer, low)) {
+        return json_number(answer, key, NAN);
+}
+
+/* "Shown: ondemand active saves 0.820 W (6.9 %), 95 % interval 0.670 to 0.970". */
+static void show_saved(const Ctl *ctl, json_object *answer, Style style, const char *verdict)
+{
+        bool runs = json_get(answer, "saved_joules_per_run") != NULL;
+        double value = saved(answer, ""), sign = value < 0 ? -1 : 1;
+        g_autofree char *text = NULL;
+
+        text = g_strdup_printf("%s: %s %s %.3f %s (%.1f %%), 95 %% interval %.3f to %.3f%s",
+                               verdict, json_text(answer, "second"), sign < 0 ? "costs" : "saves",
+                               json_rounded(sign * value, 3), runs ? "J per run" : "W",
+                               json_rounded(sign * json_number(answer, "saved_percent", 0), 1),
+                               json_rounded(sign * saved(answer, sign < 0 ? "_high" : "_low"), 3),
+                               json_rounded(sign * saved(answer, sign < 0 ? "_low" : "_high"), 3),
+                               json_true(answer, "equal_work") ? ", at equal work" : "");
+        screen_sentence(&ctl->screen, style, text);
+}
+
+static void show_verdict(const Ctl *ctl, json_object *answer)
+{
+        const char *word = json_text(answer, "verdict");
+
+        if (json_int(json_get(answer, "blocks"), "used", 0) < 2 * PROVE_LEAST_PAIRS) {
                 screen_line(&ctl->screen, STYLE_WARN, "Not shown: there are too few blocks");
-                return;
-        }
-        if (is_idle(answer)) {
+        } else if (is_idle(answer)) {
                 screen_line(&ctl->screen, STYLE_WARN,
                             "Not shown: %s and %s did the same in all blocks, so the change is "
                             "chance",
                             json_text(answer, "first"), json_text(answer, "second"));
-                return;
+        } else if (g_str_equal(word, "saves")) {
+                show_saved(ctl, answer, STYLE_GOOD, "Shown");
+        } else if (g_str_equal(word, "costs")) {
+                show_saved(ctl, answer, STYLE_BAD, "The opposite is shown");
+        } else {
+                show_saved(ctl, answer, STYLE_WARN, "Not shown");
+                if (saved(answer, "_low") > 0 || saved(answer, "_high") < 0)
+                        show_odds(ctl, answer);
         }
-        sign = json_number(answer, key, 0) < 0 ? -1 : 1;
-        screen_line(&ctl->screen,
-                    g_str_equal(word, "saves")   ? STYLE_GOOD
-                    : g_str_equal(word, "costs") ? STYLE_BAD
-                                                 : STYLE_WARN,
-                    "%s: %s %s %.3f %s (%.1f %%), 95 %% interval %.3f to %.3f%s",
-                    g_str_equal(word, "saves")   ? "Shown"
-                    : g_str_equal(word, "costs") ? "The opposite is shown"
-                                                 : "Not shown",
-                    json_text(answer, "second"), sign < 0 ? "costs" : "saves",
-                    json_rounded(sign * json_number(answer, key, 0), 3), unit,
-                    json_rounded(sign * json_number(answer, "saved_percent", 0), 1),
-                    json_rounded(sign * json_number(answer, sign < 0 ? high : low, 0), 3),
-                    json_rounded(sign * json_number(answer, sign < 0 ? low : high, 0), 3),
-                    json_true(answer, "equal_work") ? ", at equal work" : "");
 }
 
 void prove_show(const Ctl *ctl, json_object *answer)

@@ -266,23 +266,6 @@ static void add(Prove *prove, const ScheduleSlot *slot, const Measured *measured
         add_quantity(prove, QUANTITY_DELAY_P99, slot, measured->delay_p99);
 }
 
-/* Notes what is in effect at the end of a block that counts. A pair shows whether the policy does
- * anything: if so, its active block differs from the other one, or parked CPUs changed in it. */
-static void note_effect(Prove *prove, const ScheduleSlot *slot, const Measured *measured)
-{
-        char **state = slot->on ? &prove->effect.active : &prove->effect.ignored;
-
-        g_free(*state);
-        *state = arms_state(prove->arms);
-        if (slot->on)
-                prove->effect.changed = arms_transitions(prove->arms) != measured->transitions;
-        if (slot->half == 0 || !prove->effect.active || !prove->effect.ignored)
-                return;
-        prove->effect.blocks++;
-        if (!prove->effect.changed && g_str_equal(prove->effect.active, prove->effect.ignored))
-                prove->effect.without++;
-}
-
 /* Adds the block, or drops it. */
 static BlockEnd judge(Prove *prove, const ScheduleSlot *slot, Woke woke, const Measured *measured)
 {
@@ -306,7 +289,8 @@ static BlockEnd judge(Prove *prove, const ScheduleSlot *slot, Woke woke, const M
         if (meter_source(prove->meter) != ENERGY_SOURCE_ESTIMATE && reading->joules <= 0)
                 return drop_energy(prove, slot, DROP_FROZEN);
         prove->failures = 0;
-        note_effect(prove, slot, measured);
+        prove_note_effect(&prove->effect, slot, arms_state(prove->arms),
+                          arms_transitions(prove->arms) != measured->transitions);
         add(prove, slot, measured);
         return BLOCK_FINE;
 }

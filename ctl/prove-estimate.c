@@ -36,14 +36,54 @@ Estimate prove_estimate(const Prove *prove)
                         &(EstimateQuery){ .work_error = work_unit_error(prove->unit) });
 }
 
+void prove_note_effect(ProveEffect *effect, const ScheduleSlot *slot, char *state, bool changed)
+{
+        for (int arm = 0; arm < 2; arm++)
+                if (arm == slot->on || effect->pair != slot->pair)
+                        g_clear_pointer(&effect->states[arm], g_free);
+        effect->pair = slot->pair;
+        effect->states[slot->on] = state;
+        if (slot->on)
+                effect->changed = changed;
+        if (!effect->states[0] || !effect->states[1])
+                return;
+        effect->blocks++;
+        if (!effect->changed && g_str_equal(effect->states[0], effect->states[1]))
+                effect->without++;
+}
+
 bool prove_is_idle(const Prove *prove)
 {
         return prove->effect.blocks > 0 && prove->effect.without == prove->effect.blocks;
 }
 
-bool prove_holds(const Prove *prove, const Estimate *found)
+Verdict prove_verdict(const Prove *prove, const Estimate *found)
 {
-        return !prove_is_idle(prove) && found->n_pairs >= PROVE_LEAST_PAIRS && found->watts.low > 0;
+        return prove_is_idle(prove) ? VERDICT_UNKNOWN : found->verdict;
+}
+
+/* True if the settings may be the same. */
+static bool is_open(const Prove *prove, const Estimate *found)
+{
+        return prove_is_idle(prove) || found->n_pairs < PROVE_LEAST_PAIRS ||
+               (found->watts.low <= 0 && found->watts.high >= 0);
+}
+
+double prove_verdict_seconds(const Prove *prove, const Estimate *found)
+{
+        g_autofree Estimator *later = g_memdup2(prove->energy, sizeof(*later));
+        const EstimateQuery query = { .work_error = work_unit_error(prove->unit) };
+
+        if (found->verdict != VERDICT_UNKNOWN || is_open(prove, found))
+                return -1;
+        /* The pairs so far come again and again. */
+        for (unsigned n = found->n_pairs; n < ESTIMATE_PAIRS; n++) {
+                later->pairs[n] = later->pairs[n - found->n_pairs];
+                later->n_pairs++;
+                if (estimate(later, &query).verdict != VERDICT_UNKNOWN)
+                        return (n + 1) * (double)prove_pair_usec(prove) / (double)SEC_USEC;
+        }
+        return -1;
 }
 
 double prove_seconds_needed(const Prove *prove, const Estimate *found)

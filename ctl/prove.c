@@ -277,8 +277,8 @@ static void prove_done(Prove *prove)
         g_free(prove->energy);
         for (int i = 0; i < QUANTITIES; i++)
                 g_free(prove->quantities[i]);
-        g_free(prove->effect.ignored);
-        g_free(prove->effect.active);
+        for (int arm = 0; arm < 2; arm++)
+                g_free(prove->effect.states[arm]);
         g_free(prove->problem);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Prove, prove_done)
@@ -322,6 +322,7 @@ json_object *prove_ask(Ctl *ctl, int *ret_status)
         else if (prove.interrupted)
                 *ret_status = EXIT_BY_SIGNAL + prove.interrupted;
         else if (!prove.problem && r >= 0)
-                *ret_status = prove_holds(&prove, &found) ? EXIT_FINE : EXIT_FAILED;
+                *ret_status = prove_verdict(&prove, &found) == VERDICT_SAVES ? EXIT_FINE
+                                                                             : EXIT_FAILED;
         return prove.problem && found.n_pairs == 0 ? NULL : prove_answer(&prove);
 }

@@ -38,6 +38,14 @@ typedef struct ProveAsked {
         double precision; /* share of the power of the first setting */
 } ProveAsked;
 
+/* Whether policies do anything: whether what is in effect differs between the blocks of a pair. */
+typedef struct ProveEffect {
+        uint64_t pair;            /* the one that the rest is about */
+        char *states[2];          /* arms_state() at the end of each arm's block; NULL: none yet */
+        bool changed;             /* CPUs were parked or unparked in the active block */
+        unsigned blocks, without; /* active blocks of whole pairs, and those without effect */
+} ProveEffect;
+
 typedef struct Prove {
         Ctl *ctl;
         const ProveAsked *asked;
@@ -53,12 +61,8 @@ typedef struct Prove {
         Estimator *energy;                 /* of runs: a block is a run, and a second long */
         Estimator *quantities[QUANTITIES]; /* those that nothing was added to are empty */
         uint64_t command_drops;            /* blocks in which the command ended or failed */
-        unsigned failures; /* blocks without energy or command, one after the other */
-        struct {
-                char *ignored, *active;   /* arms_state() at the ends of the last blocks */
-                bool changed;             /* CPUs were parked or unparked in the active one */
-                unsigned blocks, without; /* active blocks, and those without effect */
-        } effect; /* of policies: whether the active arm differs from the other */
+        unsigned failures;             /* blocks without energy or command, one after the other */
+        ProveEffect effect;            /* of policies */
         uint64_t begin_usec, end_usec; /* CLOCK_MONOTONIC */
 
         int signals;     /* descriptor */
@@ -85,11 +89,20 @@ bool prove_warm_up(Prove *prove);
 /* The estimate as it is now, and what its power means: watts, or joules per run. */
 Estimate prove_estimate(const Prove *prove);
 
+/* Notes what is in effect at the end of a block that counts; takes `state`, which may be NULL: then
+ * nothing is compared. `changed` says whether CPUs were parked or unparked in the block. */
+void prove_note_effect(ProveEffect *effect, const ScheduleSlot *slot, char *state, bool changed);
+
 /* True if the compared policies had no effect in any block, so that the settings are the same. */
 bool prove_is_idle(const Prove *prove);
 
-/* True if the second setting was shown to draw less. */
-bool prove_holds(const Prove *prove, const Estimate *found);
+/* The estimate's verdict; unknown if the settings are the same. */
+Verdict prove_verdict(const Prove *prove, const Estimate *found);
+
+/* Where the interval excludes 0, but the odds do not suffice for a verdict: how long measuring
+ * takes in all, in seconds, until they do if further pairs are like those so far. Negative: not
+ * known. */
+double prove_verdict_seconds(const Prove *prove, const Estimate *found);
 
 /* How much longer it takes until the precision is reached, in seconds; 0: it is; negative: not
  * known. */

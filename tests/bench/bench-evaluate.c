@@ -47,10 +47,96 @@ static void daemon_table(double seconds, unsigned runs)
         putchar('\n');
 }
 
+/* Two ways to say "saves": because the 95 % interval excludes 0, or because the odds suffice. */
+typedef enum Rule { BY_INTERVAL, BY_ODDS, RULES } Rule;
+
+#define PROVE_PAIRS 40
+#define PROVE_SURE  0.95
+
+/* What idlectl prove does by itself in half an hour. */
+static const ScheduleOptions prove_schedule = { 18000000, 4500000, 0.5, 0, true, 0 };
+
+typedef struct Said {
+        unsigned after[RULES][PROVE_PAIRS + 1]; /* runs that say "saves" if they end there */
+        unsigned ever[RULES];                   /* runs that say it after any pair */
+        bool before[RULES];                     /* this run said it */
+} Said;
+
+static void say(const Estimator *e, double sec, void *userdata)
+{
+        Estimate found = estimate(e, &(EstimateQuery){ .work_error = 0.03 });
+        const bool saves[RULES] = { found.n_pairs >= 4 && found.watts.low > 0,
+                                    found.verdict == VERDICT_SAVES };
+        Said *said = userdata;
+
+        for (Rule rule = 0; rule < RULES; rule++) {
+                said->after[rule][MIN(found.n_pairs, PROVE_PAIRS)] += saves[rule];
+                said->ever[rule] += saves[rule] && !said->before[rule];
+                said->before[rule] |= saves[rule];
+        }
+}
+
+static Said said_in(SimLoad load, double share, unsigned runs)
+{
+        g_autofree Estimator *e = g_new0(Estimator, 1);
+        Said said = { 0 };
+
+        for (unsigned i = 0; i < runs; i++) {
+                ScheduleOptions schedule = prove_schedule;
+                Sim sim = sim_new(load, share, 1000 + i);
+
+                schedule.seed = 2 * i + 1;
+                *e = (Estimator){ 0 };
+                memset(said.before, 0, sizeof(said.before));
+                sim_run(&sim, &schedule, 1800.1, e, say, &said);
+        }
+        return said;
+}
+
+/* Minutes of measuring after which nearly all runs say "saves"; "-": half an hour does not do. */
+static void print_minutes(const Said *said, Rule rule, unsigned runs)
+{
+        unsigned pairs = PROVE_PAIRS + 1;
+
+        while (pairs > 1 && said->after[rule][pairs - 1] >= PROVE_SURE * runs)
+                pairs--;
+        if (pairs > PROVE_PAIRS)
+                printf(" %9s", "-");
+        else
+                printf(" %9.1f", pairs * 2 * 22.5 / 60);
+}
+
+static void prove_table(unsigned runs)
+{
+        printf("idlectl prove for 30 min, %u runs each, by interval and by odds: runs that say "
+               "\"saves\" in the end, and after any pair; minutes until 95 %% of runs say so\n",
+               runs);
+        printf("%-12s %16s %16s %12s %20s %12s %20s\n", "load", "0 %: in the end", "after any pair",
+               "2 %: end", "minutes", "5 %: end", "minutes");
+        for (SimLoad load = 0; load < SIM_LOADS; load++) {
+                Said nothing = said_in(load, 0, runs);
+
+                printf("%-12s %8u %7u %8u %7u", sim_names[load],
+                       nothing.after[BY_INTERVAL][PROVE_PAIRS], nothing.after[BY_ODDS][PROVE_PAIRS],
+                       nothing.ever[BY_INTERVAL], nothing.ever[BY_ODDS]);
+                for (size_t i = 2; i < G_N_ELEMENTS(shares); i++) {
+                        Said some = said_in(load, shares[i], runs);
+
+                        printf(" %6u %5u", some.after[BY_INTERVAL][PROVE_PAIRS],
+                               some.after[BY_ODDS][PROVE_PAIRS]);
+                        print_minutes(&some, BY_INTERVAL, runs);
+                        print_minutes(&some, BY_ODDS, runs);
+                }
+                putchar('\n');
+        }
+        putchar('\n');
+}
+
 int main(int argc, char **argv)
 {
         unsigned runs = argc > 1 ? (unsigned)atoi(argv[1]) : 400;
 
+        prove_table(runs);
         daemon_table(1800, runs);
         table("Half of the time each", sim_prove, 1782, runs, 0);
         table("Half of the time each", sim_prove, 1782, runs, 0.03);

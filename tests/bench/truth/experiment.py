@@ -140,7 +140,7 @@ def prove(guest, block_ms, pairs):
     return {"asked": pairs, "pairs": found["blocks"]["used"] // 2, "dropped": found["blocks"]["dropped"],
             "low": found["saved_low_watts"], "value": found["saved_watts"], "high": found["saved_high_watts"],
             "plain": found["power"]["first_watts"] - found["power"]["second_watts"],
-            "verdict": found["verdict"], "seed": found["seed"],
+            "verdict": found["verdict"], "odds": found["odds"], "seed": found["seed"],
             "drawn": drawn(lines, arms(lines, boot), float(began), float(ended))}
 
 

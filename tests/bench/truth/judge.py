@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Were intervals and verdicts true? Tables of the figures from experiment.py.
 
-A row is a dictionary. "prove": kind, asked (pairs), pairs, low, value, high, verdict, seed, and drawn: of each pair
-of blocks watts less, watts without parking, and seconds, by what the module drew. "truth": the same of a run that is
+A row is a dictionary. "prove": kind, asked (pairs), pairs, low, value, high, verdict, odds, seed, and drawn: of each
+pair of blocks watts less, watts without parking, and seconds, by what the module drew. "truth": the same of a run that is
 not judged. "trials": the same without asked and drawn, and the seconds until there was a verdict.
 """
 
@@ -125,6 +125,12 @@ def trials_table(rows):
     return table(("table/load", "saving", "runs", "verdicts of the daemon", "contained", "s until then"), lines)
 
 
+def false_saves(rows):
+    """Where parking cannot pay: runs that say "saves", and all."""
+    runs = [row for row, truth in runs_of(rows, "prove") + runs_of(rows, "trials") if cannot_pay(truth)]
+    return sum(row["verdict"] == "saves" for row in runs), len(runs)
+
+
 def wrong(rows):
     """What is not as demanded, each a sentence."""
     result = []
@@ -147,5 +153,6 @@ def is_true(rows):
 
 
 def text(rows):
-    parts = [coverage_table(rows), width_table(rows), trials_table(rows)]
+    false = '"saves" in %d of %d runs where parking cannot pay' % false_saves(rows)
+    parts = [coverage_table(rows), false, width_table(rows), trials_table(rows)]
     return "\n\n".join(parts + ["\n".join(wrong(rows))]).rstrip()

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What idlectl prove makes of its blocks: whether policies had an effect, the verdict, how long one
+ * takes, and what people see of it. */
+#include <math.h>
+#include <stdio.h>
+
+#include "ctl/prove.h"
+#include "model/random.h"
+#include "table.h"
+
+/* What measures is not needed here. */
+const char *arms_kind_text(ArmsKind kind)
+{
+        return "policy";
+}
+
+const char *arms_label(const Arms *arms, int arm)
+{
+        return arm ? "x active" : "x ignored";
+}
+
+EnergySource meter_source(const Meter *meter)
+{
+        return ENERGY_SOURCE_RAPL;
+}
+
+/* A block that counts: its pair, arm, what is in effect at its end ('-': not known), and whether
+ * CPUs were parked or unparked in it. */
+typedef struct Noted {
+        uint64_t pair;
+        bool on;
+        char state;
+        bool changed;
+} Noted;
+
+static const struct {
+        const char *name;
+        Noted noted[8];
+        int n;
+        unsigned blocks, without;
+} effects[] = {
+        { "none yet", { { 0 } }, 0, 0, 0 },
+        { "half a pair", { { 0, true, 'a', true } }, 1, 0, 0 },
+        { "an effect", { { 0, true, 'b', false }, { 0, false, 'a', false } }, 2, 1, 0 },
+        { "none", { { 0, true, 'a', false }, { 0, false, 'a', false } }, 2, 1, 1 },
+        { "one within the block", { { 0, true, 'a', true }, { 0, false, 'a', false } }, 2, 1, 0 },
+        { "one within the other block",
+          { { 0, true, 'a', false }, { 0, false, 'a', true } },
+          2,
+          1,
+          1 },
+        { "in one pair of two",
+          { { 0, true, 'b', false },
+            { 0, false, 'a', false },
+            { 1, false, 'a', false },
+            { 1, true, 'a', false } },
+          4,
+          2,
+          1 },
+        { "a second block without its first",
+          { { 0, true, 'b', true }, { 0, false, 'a', false }, { 1, true, 'a', false } },
+          3,
+          1,
+          0 },
+        { "and the pair after it",
+          { { 0, true, 'b', true },
+            { 0, false, 'a', false },
+            { 1, true, 'a', false },
+            { 2, false, 'a', false },
+            { 2, true, 'b', false } },
+          5,
+          2,
+          0 },
+        { "a change in a block without its partner",
+          { { 0, true, 'b', true }, { 1, false, 'a', false }, { 1, true, 'a', false } },
+          3,
+          1,
+          1 },
+        { "nothing is known",
+          { { 0, true, '-', false }, { 0, false, 'a', false }, { 1, false, '-', false } },
+          3,
+          0,
+          0 },
+};
+
+START_TEST(notes_effect)
+{
+        typeof(effects[0]) *c = &effects[_i];
+        ProveEffect effect = { 0 };
+
+        for (int i = 0; i < c->n; i++) {
+                const Noted *noted = &c->noted[i];
+                const ScheduleSlot slot = { .on = noted->on, .pair = noted->pair };
+
+                prove_note_effect(&effect, &slot,
+                                  noted->state == '-' ? NULL : g_strndup(&noted->state, 1),
+                                  noted->changed);
+        }
+        ck_case(c->name, effect.blocks == c->blocks && effect.without == c->without,
+                "%u of %u without effect", effect.without, effect.blocks);
+        g_free(effect.states[0]);
+        g_free(effect.states[1]);
+}
+END_TEST
+
+/* Pairs that save so many watts, but the first `n_idle` of them, with noise to either side. */
+static Estimator *measured(unsigned n, unsigned n_idle, double saved, double noise)
+{
+        Estimator *e = g_new0(Estimator, 1);
+        uint64_t state = 42;
+
+        for (unsigned i = 0; i < n; i++)
+                for (int arm = 0; arm < 2; arm++) {
+                        double chance = (double)(random_next(&state) >> 11) * 0x1p-52 - 1;
+                        double watts = 20 - (arm && i >= n_idle ? saved : 0) + noise * chance;
+
+                        estimator_add(e, &(Block){ arm, 10, 10 * watts, 5, 0 }, i);
+                }
+        return e;
+}
+
+static const struct {
+        const char *name;
+        unsigned pairs;
+        unsigned idle; /* without effect */
+        double saved, noise;
+        Verdict verdict;
+        bool open;         /* more time may bring a verdict */
+        const char *shown; /* parts of the text */
+        const char *unseen;
+} cases[] = {
+        { "nothing measured", 0, 0, 0, 1, VERDICT_UNKNOWN, false, "too few", "W (" },
+        { "three pairs", 3, 0, 1, 0.01, VERDICT_UNKNOWN, false, "Not shown|too few", "odds" },
+        { "clear", 10, 0, 1, 0.1, VERDICT_SAVES, false, "\nShown:|x active saves 0.9", "odds" },
+        { "clearly costs", 10, 0, -1, 0.1, VERDICT_COSTS, false,
+          "The opposite is shown|x active costs 1.", "odds" },
+        { "noise", 10, 0, 0, 1, VERDICT_UNKNOWN, false, "Not shown: x active", "odds" },
+        { "an interval without 0, but poor odds", 6, 0, 1, 0.6, VERDICT_UNKNOWN, true,
+          "Not shown: x active saves|chance|to 1, expected at least 40 to 1|measuring for",
+          "opposite" },
+        { "poor odds that it costs", 6, 0, -1, 0.6, VERDICT_UNKNOWN, true,
+          "Not shown: x active costs|chance|to 1, expected at least 40 to 1|measuring for",
+          "opposite" },
+        { "without effect in all blocks", 10, 10, 1, 0.1, VERDICT_UNKNOWN, false,
+          "no effect in 10 of 10 blocks|Not shown: x ignored and x active did the same", "odds" },
+        { "in one of ten", 10, 1, 1, 0.1, VERDICT_SAVES, false,
+          "no effect in 1 of 10 blocks|\nShown: x active saves 0.9", "odds" },
+        { "in nine of ten", 10, 9, 1, 0.1, VERDICT_UNKNOWN, false,
+          "no effect in 9 of 10 blocks|Not shown: x active", "did the same" },
+};
+
+static char *seen(const Prove *prove, json_object *answer)
+{
+        FILE *usual = stdout;
+        char *text = NULL;
+        size_t size;
+
+        stdout = open_memstream(&text, &size);
+        prove_show(prove->ctl, answer);
+        fclose(stdout);
+        stdout = usual;
+        return text;
+}
+
+/* A policy that does nothing in some pairs is judged by all of them, because that is what it saves
+ * under this load; one that never does anything is not judged. */
+START_TEST(has_a_verdict)
+{
+        typeof(cases[0]) *c = &cases[_i];
+        g_autofree Estimator *e = measured(c->pairs, c->idle, c->saved, c->noise);
+        g_autofree Estimator *nothing = g_new0(Estimator, 1);
+        const ProveAsked asked = { .arms.kind = ARMS_POLICY };
+        Ctl ctl = { 0 };
+        const Prove prove = { .ctl = &ctl,
+                              .asked = &asked,
+                              .energy = e,
+                              .unit = WORK_BUSY,
+                              .schedule = { .block_usec = 8000000, .washout_usec = 2000000 },
+                              .quantities = { e, nothing, nothing, nothing, nothing },
+                              .effect = { .blocks = c->pairs, .without = c->idle } };
+        g_autoptr(json_object) answer = prove_answer(&prove);
+        g_autofree char *text = seen(&prove, answer);
+        double seconds = json_number(answer, "verdict_after_seconds", -1);
+
+        ck_case(c->name, g_str_equal(json_text(answer, "verdict"), verdict_text(c->verdict)),
+                "%s, odds %g", json_text(answer, "verdict"), json_number(answer, "odds", NAN));
+        ck_case(c->name, json_true(answer, "claim_holds") == (c->verdict == VERDICT_SAVES),
+                "holds");
+        ck_case(c->name, c->open ? seconds > c->pairs * 20.0 && seconds < 256 * 20 : seconds < 0,
+                "%g s", seconds);
+        ck_case(c->name, says(text, c->shown), "%s", text);
+        ck_case(c->name, !says(text, c->unseen), "%s", text);
+}
+END_TEST
+
+/* All pairs show a saving, and yet a policy without effect is not what saves. */
+START_TEST(credits_no_idle_policy)
+{
+        g_autofree Estimator *e = measured(10, 0, 1, 0.1);
+        Prove prove = { .energy = e, .effect = { .blocks = 10, .without = 10 } };
+        Estimate found = prove_estimate(&prove);
+
+        ck_assert_int_eq(found.verdict, VERDICT_SAVES);
+        ck_assert_int_eq(prove_verdict(&prove, &found), VERDICT_UNKNOWN);
+        prove.effect.without = 9;
+        ck_assert_int_eq(prove_verdict(&prove, &found), VERDICT_SAVES);
+}
+END_TEST
+
+/* As long as it says, a measurement of the same noise gets its verdict. */
+START_TEST(takes_as_long_as_it_says)
+{
+        unsigned n = 0, enough = 0, later[] = { 6, 8, 12 };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(later); i++)
+                for (int noise = 3; noise < 30; noise++) {
+                        g_autofree Estimator *e = measured(later[i], 0, 1, noise / 10.0);
+                        g_autofree Estimator *more = NULL;
+                        Prove prove = { .energy = e,
+                                        .unit = WORK_RUNS,
+                                        .schedule = { .block_usec = 1000000 } };
+                        Estimate found = prove_estimate(&prove);
+                        double seconds = prove_verdict_seconds(&prove, &found);
+
+                        if (seconds < 0)
+                                continue;
+                        more = measured((unsigned)(seconds / 2), 0, 1, noise / 10.0);
+                        prove.energy = more;
+                        found = prove_estimate(&prove);
+                        n++;
+                        enough += prove_verdict(&prove, &found) == VERDICT_SAVES;
+                }
+        ck_assert_uint_gt(n, 5);
+        ck_assert_uint_ge(3 * enough, n);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("prove");
+        TCase *tcase = tcase_create("prove");
+
+        tcase_add_loop_test(tcase, notes_effect, 0, G_N_ELEMENTS(effects));
+        tcase_add_loop_test(tcase, has_a_verdict, 0, G_N_ELEMENTS(cases));
+        tcase_add_test(tcase, credits_no_idle_policy);
+        tcase_add_test(tcase, takes_as_long_as_it_says);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}
