@@ -51,7 +51,7 @@ class Truth(ProveCase):
         self.world()
         self.start()
         process = self.spawn_prove('--option', 'cpufreq.EnergyPreference=power,performance',
-                                   '--for', '6s', '--probe', '5ms')
+                                   '--for', '10s', '--probe', '5ms')
         output, errors = process.communicate(timeout=60)
         self.assertEqual((process.returncode, errors), (1, ''), output)
         self.assertIn('The opposite is shown', output)
@@ -203,7 +203,7 @@ class Truth(ProveCase):
     def test_knobs_without_daemon(self):
         self.world(by_governor)
         answer = self.prove('--knob', 'governor=performance,powersave', '--knob', 'states=,C1E',
-                            '--for', '6s')
+                            '--for', '10s')
         self.saves(answer, 14, 10)
         self.assertEqual((answer['first'], answer['second']),
                          ('governor=performance', 'governor=powersave, states=C1E'))
@@ -231,7 +231,7 @@ class Truth(ProveCase):
     def test_command_throughout(self):
         self.world()
         self.start()
-        answer = self.prove('--policy', 'cpufreq', '--for', '5s', '--',
+        answer = self.prove('--policy', 'cpufreq', '--for', '10s', '--',
                             'sh', '-c', 'echo $$ >%s/pid; exec sleep 1000' % self.directory)
         self.assertNotEqual(answer['work_unit'], 'runs')
         self.assertEqual(answer['blocks']['dropped'], 0)
