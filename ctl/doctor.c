@@ -459,24 +459,35 @@ static void check_limits(Doctor *doctor)
                    price_known(doctor, &limited), fix);
 }
 
+/* A word of a command, quoted where a shell would take it for something else. A new string. */
+static char *shell_word(const char *word)
+{
+        static const char plain[] = G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "@%+=:,./-_";
+
+        return word[strspn(word, plain)] ? g_shell_quote(word) : g_strdup(word);
+}
+
 /* The command that ends the process: its service, of the system or of a user's manager, or itself.
  * A new string. */
 static char *end_command(const Doctor *doctor, const char *pid)
 {
         g_autofree char *path = g_strdup_printf("proc/%s/cgroup", pid), *text = NULL;
+        g_autofree char *word = NULL, *of_user = NULL, *user_word = NULL;
         const char *unit = NULL, *user, *line;
 
         if (file_read(doctor->root, path, &text) >= 0 && (unit = strrchr(text, '/')))
                 unit++;
         if (!unit || !g_str_has_suffix(unit, ".service"))
                 return g_strdup_printf("sudo kill %s", pid);
+        word = shell_word(unit);
         line = strrchr(text, '\n');
         user = strstr(line ? line : text, "/user@");
         if (!user || user + 1 == unit)
-                return g_strdup_printf("sudo systemctl stop %s", unit);
+                return g_strdup_printf("sudo systemctl stop %s", word);
         user += strlen("/user@");
-        return g_strdup_printf("sudo systemctl --user -M %.*s@ stop %s", (int)strcspn(user, "./"),
-                               user, unit);
+        of_user = g_strdup_printf("%.*s@", (int)strcspn(user, "./"), user);
+        user_word = shell_word(of_user);
+        return g_strdup_printf("sudo systemctl --user -M %s stop %s", user_word, word);
 }
 
 /* True if the descriptor is open for writing, or nothing is known about it. */

@@ -57,9 +57,10 @@ void histogram_merge(Histogram *histogram, const Histogram *other)
         histogram->max_nsec = MAX(histogram->max_nsec, other->max_nsec);
 }
 
-/* Adds what was due while `n` samples were late by so much. */
+/* Adds what was due while `n` samples were late by so much, or as the longest, if that is less. */
 static void add_missed(Histogram *histogram, uint64_t late_nsec, uint64_t interval_nsec, uint64_t n)
 {
+        late_nsec = MIN(late_nsec, histogram->max_nsec);
         for (; n > 0 && late_nsec >= interval_nsec; late_nsec -= interval_nsec)
                 for (uint64_t i = 0; i < n; i++)
                         histogram_add(histogram, late_nsec - interval_nsec);

@@ -56,6 +56,7 @@ void latency_print_csv(json_object *answer)
                                 print_row(label, run, cpu, number);
                         }
                         print_row(label, run, json_get(run, "all"), "all");
+                        print_row(label, run, json_get(run, "all_due"), "due");
                 }
         }
 }
@@ -132,41 +133,75 @@ static void add_histograms(Drawing *drawing, int64_t interval_usec)
                                                     at }));
 }
 
-/* A point per setting: its 99th percentile against its power. */
-static void add_scatter(Drawing *drawing, int64_t interval_usec)
+/* A point per setting whose power is known: the 99th percentile of "all" or "all_due" against it.
+ */
+static PlotSeries find_points(Drawing *drawing, int64_t interval_usec, const char *which)
 {
         size_t n = json_length(drawing->settings), at = 0;
-        PlotSeries *series = g_new0(PlotSeries, 1);
         double *x = numbers(drawing, n), *y = numbers(drawing, n);
         const char **labels = g_new0(const char *, MAX(n, 1));
-        g_autofree char *interval = duration_format((uint64_t)interval_usec);
-        const char *source = NULL;
         json_object *setting;
-        char *title, *axis;
 
-        g_ptr_array_add(drawing->memory, series);
         g_ptr_array_add(drawing->memory, labels);
         JSON_FOREACH(setting, drawing->settings) {
                 json_object *run = latency_run(setting, interval_usec);
-                json_object *power = json_get(run, "power");
 
-                if (!json_get(power, "watts"))
+                if (!json_get(json_get(run, "power"), "watts"))
                         continue;
-                source = json_text(power, "source");
-                x[at] = json_number(power, "watts", NAN);
-                y[at] = json_number(json_get(run, "all"), "p99_us", NAN);
+                x[at] = json_number(json_get(run, "power"), "watts", NAN);
+                y[at] = json_number(json_get(run, which), "p99_us", NAN);
                 labels[at++] = json_text(setting, "setting");
         }
-        if (at == 0)
+        return (PlotSeries){ NULL, PLOT_POINTS, at, x, y, .labels = labels };
+}
+
+/* Where the power of this interval's runs is from; NULL: it is not known. `ret_late` says whether
+ * wake-ups were due in some of them while a thread was late. */
+static const char *power_source(const Drawing *drawing, int64_t interval_usec, bool *ret_late)
+{
+        const char *source = NULL;
+        json_object *setting;
+
+        *ret_late = false;
+        JSON_FOREACH(setting, drawing->settings) {
+                json_object *run = latency_run(setting, interval_usec);
+
+                if (!json_get(json_get(run, "power"), "watts"))
+                        continue;
+                source = json_text(json_get(run, "power"), "source");
+                *ret_late |= latency_was_late(run);
+        }
+        return source;
+}
+
+/* The 99th percentiles of all settings against their power, and a second point for each where
+ * wake-ups were due while a thread was late. */
+static void add_scatter(Drawing *drawing, int64_t interval_usec)
+{
+        g_autofree char *interval = duration_format((uint64_t)interval_usec);
+        PlotSeries *series = g_new0(PlotSeries, 2);
+        char *title, *axis;
+        bool late;
+        const char *source = power_source(drawing, interval_usec, &late);
+
+        g_ptr_array_add(drawing->memory, series);
+        if (!source)
                 return;
         title = g_strdup_printf("Latency against power, waking every %s", interval);
         axis = g_strdup_printf("watts (%s)", source);
         g_ptr_array_add(drawing->memory, title);
         g_ptr_array_add(drawing->memory, axis);
-        *series = (PlotSeries){ NULL, PLOT_POINTS, at, x, y, .labels = labels };
-        g_array_append_val(
-                drawing->plots,
-                ((Plot){ title, { axis }, { "99th percentile (us)", .log = true }, series, 1 }));
+        series[0] = find_points(drawing, interval_usec, "all");
+        series[1] = find_points(drawing, interval_usec, "all_due");
+        if (late) {
+                series[0].name = "wake-ups measured";
+                series[1].name = "wake-ups due";
+        }
+        g_array_append_val(drawing->plots, ((Plot){ title,
+                                                    { axis },
+                                                    { "99th percentile (us)", .log = true },
+                                                    series,
+                                                    late ? 2 : 1 }));
 }
 
 static int write_svg(const Plot *plot, const char *path)

@@ -292,7 +292,7 @@ static json_object *describe_run(const Session *session, uint64_t interval_usec,
 {
         json_object *run = json_object_new_object(), *cpus = json_object_new_array();
         g_autoptr(Histogram) all = histogram_new(), corrected = NULL;
-        uint64_t overruns = 0;
+        uint64_t overruns = 0, due;
 
         json_put_int(run, "interval_usec", (int64_t)interval_usec);
         for (guint i = 0; i < results->len; i++) {
@@ -309,7 +309,10 @@ static json_object *describe_run(const Session *session, uint64_t interval_usec,
         json_put(run, "all", describe_latency(all));
         json_put_int(json_get(run, "all"), "overruns", (int64_t)overruns);
         corrected = histogram_correct(all, interval_usec * 1000);
+        due = all->count + overruns;
         json_put(run, "all_due", describe_latency(corrected));
+        json_put_int(json_get(run, "all_due"), "overruns",
+                     due > corrected->count ? (int64_t)(due - corrected->count) : 0);
         json_put(run, "cpus", cpus);
         json_put(run, "power", describe_power(session, sum));
         json_put_int(run, "bucket_nsec", HISTOGRAM_BUCKET_NSEC);
@@ -484,6 +487,12 @@ double latency_overruns(json_object *numbers)
         return due > 0 ? overruns / due : 0;
 }
 
+bool latency_was_late(json_object *run)
+{
+        return json_int(json_get(run, "all_due"), "samples", 0) >
+               json_int(json_get(run, "all"), "samples", 0);
+}
+
 /* What the columns of a table depend on. */
 typedef struct Shown {
         bool watts, overruns; /* some run has them */
@@ -636,8 +645,7 @@ void latency_show(const Ctl *ctl, json_object *answer)
                                 add_cpus(table, &shown, json_text(setting, "setting"), run);
                         add_row(table, &shown, json_text(setting, "setting"), run,
                                 json_get(run, "all"), "all");
-                        if (json_int(json_get(run, "all_due"), "samples", 0) >
-                            json_int(json_get(run, "all"), "samples", 0))
+                        if (latency_was_late(run))
                                 add_row(table, &shown, json_text(setting, "setting"), run,
                                         json_get(run, "all_due"), "due");
                 }

@@ -21,7 +21,12 @@ json_object *latency_run(json_object *setting, int64_t interval_usec);
 /* Which share of the wake-ups of a run, or of one of its CPUs, was left out; 0 .. 1. */
 double latency_overruns(json_object *numbers);
 
-/* Prints the answer as comma-separated values, a row per setting, interval and CPU. */
+/* True if wake-ups of the run were due while a thread was late, so that "all_due" is more than
+ * "all". */
+bool latency_was_late(json_object *run);
+
+/* Prints the answer as comma-separated values: rows for each setting and interval, one per CPU,
+ * "all" and "due". */
 void latency_print_csv(json_object *answer);
 
 /* Checks before anything is measured that the file can be written. EXIT_FAILED after a message. */

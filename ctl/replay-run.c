@@ -184,5 +184,7 @@ int replay_decisions(const char *path, const Choice *choice, const StateTable *t
         }
         replay_free(replay);
         trace_free(trace);
+        if (n == 0 && record == 0)
+                return complain("replay: %s: found no idle periods", path);
         return n < 0 ? complain("%s", error) : EXIT_FINE;
 }

@@ -166,29 +166,41 @@ static int write_drop_in(const char *path, const char *text)
                                 : "");
 }
 
+/* Takes back what was set at run time of the values, all of it or, after a message, nothing. */
+static void forget_runtime(Ctl *ctl, const char *section, const SavedValue *values, guint n)
+{
+        g_autoptr(json_object) settings = NULL, warnings = NULL;
+        g_autofree const char **options = g_new0(const char *, 3 * n + 1);
+        g_autofree char *error = NULL;
+        json_object *row;
+        guint at = 0;
+
+        if (client_call(ctl->client, "GetSettings", NULL, &settings, &error) < 0) {
+                complain("%s", error);
+                return;
+        }
+        JSON_FOREACH(row, settings)
+                for (guint i = 0; i < n; i++) {
+                        if (!json_true(row, "runtime") ||
+                            !g_str_equal(json_text(row, "section"), section) ||
+                            !g_str_equal(json_text(row, "key"), values[i].key))
+                                continue;
+                        options[at++] = section;
+                        options[at++] = values[i].key;
+                        options[at++] = "";
+                }
+        if (at > 0 && client_set_options(ctl->client, options, &warnings, &error) < 0)
+                complain("%s", error);
+}
+
 /* Has the daemon take the values from the file: what was set at run time would hide them. */
 static int activate(Ctl *ctl, const char *section, const SavedValue *values, guint n)
 {
-        g_autoptr(json_object) settings = NULL;
-        g_autofree char *error = NULL;
         int status = control_reload(ctl);
-        json_object *row;
 
-        if (status != EXIT_FINE ||
-            client_call(ctl->client, "GetSettings", NULL, &settings, &error) < 0)
-                return status;
-        JSON_FOREACH(row, settings)
-                for (guint i = 0; i < n; i++) {
-                        const char *const arguments[] = { section, values[i].key, "", NULL };
-                        g_autofree char *problem = NULL;
-
-                        if (json_true(row, "runtime") &&
-                            g_str_equal(json_text(row, "section"), section) &&
-                            g_str_equal(json_text(row, "key"), values[i].key) &&
-                            client_call(ctl->client, "SetOption", arguments, NULL, &problem) < 0)
-                                complain("%s", problem);
-                }
-        return EXIT_FINE;
+        if (status == EXIT_FINE)
+                forget_runtime(ctl, section, values, n);
+        return status;
 }
 
 /* EXIT_FAILED, after a message, if the daemon reads none of the directories that would be changed.

@@ -29,7 +29,15 @@ static void value_clear(gpointer data)
         g_free((char *)((SavedValue *)data)->key);
 }
 
-/* The KEY=VALUE arguments. NULL after a message if one is none. */
+static bool has_key(const GArray *changes, const char *key)
+{
+        for (guint i = 0; i < changes->len; i++)
+                if (g_str_equal(g_array_index(changes, SavedValue, i).key, key))
+                        return true;
+        return false;
+}
+
+/* The KEY=VALUE arguments. NULL after a message if one is none, or a key is there twice. */
 static GArray *parse_changes(const Ctl *ctl, int *ret_status)
 {
         g_autoptr(GArray) changes = g_array_new(FALSE, TRUE, sizeof(SavedValue));
@@ -38,6 +46,7 @@ static GArray *parse_changes(const Ctl *ctl, int *ret_status)
         for (int i = 1; i < ctl->n_args; i++) {
                 const char *equals = strchr(ctl->args[i], '=');
                 SavedValue change;
+                bool twice;
 
                 if (!equals || equals == ctl->args[i]) {
                         *ret_status = complain_usage(NULL, "set: found \"%s\", expected KEY=VALUE",
@@ -46,7 +55,13 @@ static GArray *parse_changes(const Ctl *ctl, int *ret_status)
                 }
                 change.key = g_strndup(ctl->args[i], (gsize)(equals - ctl->args[i]));
                 change.value = equals + 1;
+                twice = has_key(changes, change.key);
                 g_array_append_val(changes, change);
+                if (twice) {
+                        *ret_status = complain_usage(
+                                NULL, "set: found %s twice, expected each key once", change.key);
+                        return NULL;
+                }
         }
         return g_steal_pointer(&changes);
 }

@@ -239,7 +239,8 @@ int bus_check_hold_limit(const Bus *bus, uid_t uid, const char *name, sd_bus_err
 /* Appends the trial that runs as a dictionary, empty without one. */
 int bus_append_trial(sd_bus_message *message, const Manager *manager);
 
-/* Reads a(sss) into an array of OptionValue, whose strings belong to the message. */
+/* Reads a(sss) into an array of OptionValue, each option once, whose strings belong to the message.
+ */
 int bus_read_options(sd_bus_message *message, GArray *options, sd_bus_error *error);
 
 /* Appends the paths of all holds. */

@@ -30,6 +30,27 @@ static int read_policies(sd_bus_message *message, GArray *policies, sd_bus_error
         return r < 0 ? r : sd_bus_message_exit_container(message);
 }
 
+/* 0, or the error for an option that is there twice: which value is meant is not known. */
+static int check_once(const GArray *options, sd_bus_error *error)
+{
+        for (guint i = 0; i < options->len; i++)
+                for (guint k = 0; k < i; k++) {
+                        const OptionValue *a = &g_array_index(options, OptionValue, i);
+                        const OptionValue *b = &g_array_index(options, OptionValue, k);
+                        g_autofree char *section = NULL, *key = NULL;
+
+                        if (!g_str_equal(a->section, b->section) || !g_str_equal(a->key, b->key))
+                                continue;
+                        section = log_clean(a->section);
+                        key = log_clean(a->key);
+                        return sd_bus_error_setf(error, BUS_ERROR_INVALID_VALUE,
+                                                 "%s: found twice in section \"%s\", expected each "
+                                                 "option once",
+                                                 key, section);
+                }
+        return 0;
+}
+
 int bus_read_options(sd_bus_message *message, GArray *options, sd_bus_error *error)
 {
         OptionValue option;
@@ -42,6 +63,8 @@ int bus_read_options(sd_bus_message *message, GArray *options, sd_bus_error *err
                 return sd_bus_error_setf(error, BUS_ERROR_INVALID_VALUE,
                                          "options: found %u, expected at most %d", options->len,
                                          OPTIONS_MAX);
+        if (r >= 0)
+                r = check_once(options, error);
         return r < 0 ? r : sd_bus_message_exit_container(message);
 }
 

@@ -85,8 +85,7 @@ static void add_reason(GString *text, const Explanation *why)
         add_option(text, &why->reason, why->source);
 }
 
-/* " by POLICY", or " (POLICY)" if the policy changes nothing.
- */
+/* " by POLICY", or " (POLICY)" if the policy changes nothing. */
 static void add_policy(GString *text, const char *policy, bool acts)
 {
         if (!is_text(policy))
@@ -97,8 +96,6 @@ static void add_policy(GString *text, const char *policy, bool acts)
                 g_string_append(text, " during a window");
         else if (g_str_equal(policy, "safety"))
                 g_string_append(text, " for safety");
-        else if (g_str_equal(policy, "window"))
-                g_string_append(text, " in a window");
         else
                 g_string_append_printf(text, acts ? " by %s" : " (%s)", policy);
 }

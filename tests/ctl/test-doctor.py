@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import re
+import shlex
 import shutil
 import struct
 import tempfile
@@ -380,6 +381,19 @@ class Doctor(TestCase):
         self.assertEqual(self.findings()[0], [])
         self.write({"proc/77/fdinfo/3": "pos:\t0\nflags:\t02100001\n"})
         self.assertEqual([f["check"] for f in self.findings()[0]], ["cpu_dma_latency"])
+
+    def test_fix_for_a_shell(self):
+        """A unit's name is one word of the command, whatever a user called its cgroup."""
+        self.write({"proc/77/comm": "player", "proc/77/fd/3": "->/dev/cpu_dma_latency"})
+        for unit in ("plain@1.service", "a\\x2db.service", "x;reboot.service", "it's $(id) `id`.service"):
+            for place, command in (("/system.slice/", ["sudo", "systemctl", "stop"]),
+                                   ("/user.slice/user@1000.service/app.slice/",
+                                    ["sudo", "systemctl", "--user", "-M", "1000@", "stop"])):
+                with self.subTest(unit, place=place):
+                    self.write({"proc/77/cgroup": "0::" + place + unit})
+                    (found,) = self.findings()[0]
+                    self.assertEqual(shlex.split(found["fix"]), [*command, unit])
+                    self.assertEqual("'" in found["fix"], unit != "plain@1.service")
 
     def limit_all(self, us):
         """The limit of all CPUs that is in effect, as the kernel's file says it."""

@@ -50,6 +50,9 @@ class Measured(TestCase):
             self.assertLessEqual(run["all_due"]["samples"],
                                  (everything["samples"] + everything["overruns"]) * 1.01 + 5)
             self.assertEqual(run["all_due"]["max_us"], everything["max_us"])
+            self.assertEqual(run["all_due"]["overruns"],
+                             max(0, everything["samples"] + everything["overruns"]
+                                 - run["all_due"]["samples"]))
             ordered = [everything[k] for k in ("min_us", "p50_us", "p90_us", "p99_us", "p99_9_us",
                                                "max_us")]
             self.assertEqual(ordered, sorted(ordered))
@@ -99,9 +102,22 @@ class Measured(TestCase):
     def test_csv(self):
         text = self.run_ctl("latency", "--csv", *QUICK, "--for", "1s").stdout
         rows = list(csv.DictReader(io.StringIO(text)))
-        self.assertEqual([row["cpu"] for row in rows], [CPU, "all"])
+        self.assertEqual([row["cpu"] for row in rows], [CPU, "all", "due"])
         self.assertEqual({row["setting"] for row in rows}, {"as found"})
         self.assertGreater(float(rows[0]["max_us"]), 0)
+
+    def test_csv_counts_what_was_due(self):
+        """A wake-up was measured, was due while the thread was late, or was left out otherwise."""
+        text = self.run_ctl("latency", "--csv", "--policy", "other", "--cpus", CPU, "--interval",
+                            "10us", "--for", "300ms").stdout
+        rows = {row["cpu"]: row for row in csv.DictReader(io.StringIO(text))}
+        measured, due = ({k: int(rows[name][k]) for k in ("samples", "overruns")}
+                         for name in ("all", "due"))
+        if measured["overruns"] < 100:
+            self.skipTest("this machine wakes so often")
+        self.assertGreater(due["samples"], measured["samples"])
+        self.assertLess(due["overruns"], measured["overruns"])
+        self.assertEqual(rows["due"]["max_us"], rows["all"]["max_us"])
 
     def test_plots(self):
         for name in ("p.html", "p.svg"):
@@ -112,6 +128,26 @@ class Measured(TestCase):
             tree = xml.fromstring(text.replace("<!DOCTYPE html>\n", ""))
             svg = tree if name == "p.svg" else tree.find(".//{http://www.w3.org/2000/svg}svg")
             self.assertTrue(svg.findall("{http://www.w3.org/2000/svg}path"))
+
+    def test_plot_of_what_was_due(self):
+        """A setting whose threads were late has a second point at the same power."""
+        table, page = Path(self.directory, "t.conf"), Path(self.directory, "p.html")
+        names = [Path(p).read_text().strip() for p in
+                 sorted(Path("/sys/devices/system/cpu/cpu0/cpuidle").glob("state*/name"))]
+        table.write_text("[States]\nC0=7\nIdle=7\n" + "".join(f"{n}=7\n" for n in names))
+        answer = self.answer("--policy", "other", "--cpus", CPU, "--interval", "10us", "--for",
+                             "300ms", "--power", str(table), "--plot", str(page))
+        run = answer["settings"][0]["runs"][0]
+        if run["all_due"]["samples"] == run["all"]["samples"]:
+            self.skipTest("no thread was late")
+        svg = "{http://www.w3.org/2000/svg}"
+        scatter = xml.fromstring(page.read_text().replace("<!DOCTYPE html>\n", "")).findall(
+            f".//{svg}svg")[1]
+        legend = [text.text for text in scatter.findall(svg + "text") if "wake-ups" in (text.text or "")]
+        self.assertEqual(len(legend), 2, "measured, and due")
+        points = scatter.findall(svg + "circle")[:2]
+        self.assertEqual(len({point.get("cx") for point in points}), 1)
+        self.assertEqual(len({point.get("fill") for point in points}), 2)
 
     def test_plot_refused(self):
         """Before anything is measured."""

@@ -171,7 +171,8 @@ class Answers(TestCase):
         empty = Path(self.directory, "empty.csv")
         empty.touch()
         page = Path(self.directory, "page.html")
-        for more in ([], ["--json"], ["--csv"], ["--html", str(page)], [TRACES[0]]):
+        for more in ([], ["--json"], ["--csv"], ["--html", str(page)], [TRACES[0]],
+                     ["--decisions", "--governor", "ladder"]):
             result = self.run_ctl("replay", "--table", TABLE, *more, str(empty))
             self.assertEqual((result.returncode, result.stdout), (1, ""), more)
             self.assertIn(f"{empty}: found no idle periods", result.stderr)

@@ -226,6 +226,23 @@ class Set(Control):
         self.assert_fails('org.idled1.Error.InvalidValue', 'SetOptions',
                           [('ondemand', 'MinCores', '1')] * 65)
 
+    def test_twice(self):
+        """Which of two values is meant is not known: none is set, also where both are the same."""
+        self.start('--dry-run')
+        before = self.value('MinCores', 'ondemand')
+        for first, second in ('2', '3'), ('2', '2'), ('2', ''):
+            error = self.assert_fails('org.idled1.Error.InvalidValue', 'SetOptions',
+                                      [('ondemand', 'MinCores', first), ('cpufreq', 'Boost', 'off'),
+                                       ('ondemand', 'MinCores', second)])
+            for part in 'ondemand', 'MinCores', 'twice':
+                self.assertIn(part, error)
+            text = self.ctl('set', 'ondemand', 'MinCores=' + first, 'Dwell=7s', 'MinCores=' + second,
+                            status=2)
+            for part in 'MinCores', 'twice':
+                self.assertIn(part, text)
+            self.assertEqual((self.value('Boost'), self.value('MinCores', 'ondemand')),
+                             ('keep', before))
+
 
 class Save(Control):
     """set --save: a drop-in that the daemon has loaded, or nothing at all."""
@@ -293,6 +310,18 @@ class Save(Control):
         self.ctl('set', 'userspace', 'IdleMask=7')
         self.ctl('set', 'userspace', 'IdleMask=6', '--save')
         self.assertEqual(self.value('userspace', 'IdleMask')[0], '6')
+
+    def test_replaces_all_or_none(self):
+        """Each new value contradicts the other's old one: both go, in whatever order they fit."""
+        self.start('--dry-run')
+        for old, new in (('1', '2'), ('6', '7')), (('6', '7'), ('1', '2')):
+            self.ctl('set', 'ondemand', 'MinCores=' + old[0], 'MaxCores=' + old[1])
+            text = self.ctl('set', 'ondemand', 'MinCores=' + new[0], 'MaxCores=' + new[1], '--save')
+            self.assertEqual(text, 'saved in %s\n' % self.drop_in())
+            for key, value in zip(('MinCores', 'MaxCores'), new):
+                found, source = self.value('ondemand', key)
+                self.assertEqual(found, value)
+                self.assertIn('90-idlectl.conf', source)
 
     def test_hidden(self):
         self.write_config('policies/ondemand.conf.d/99-mine.conf', '[Policy]\nDwell=9s\n')

@@ -181,6 +181,27 @@ class Windows(WithWindows):
         os.utime(os.path.join(self.root, 'dev/pts/0'), (0, 0))  # no more input
         self.wait_parked(parked)
 
+    def terminals_wake(self):
+        """Whether idled waits for input to the terminal: the inotify descriptor is in its epoll set."""
+        watch = ' ino:%x ' % os.stat(os.path.join(self.root, 'dev/pts/0')).st_ino
+        place = '/proc/%d/fdinfo' % self.daemon.process.pid
+        texts = {}
+        for fd in os.listdir(place):
+            with open(os.path.join(place, fd), encoding='ascii') as file:
+                texts[fd] = file.read()
+        watching, = [fd for fd, text in texts.items() if 'inotify' in text and watch in text]
+        return any(re.search(r'tfd: +%s ' % watching, text) for text in texts.values())
+
+    def test_no_wakeup_per_key(self):
+        """Only the first key wakes idled; those that follow do not, while all CPUs are active."""
+        self.write_config('idled.conf', self.CONFIG.replace('TerminalWindow=300ms', 'TerminalWindow=1h'))
+        self.begin()
+        self.assertTrue(self.terminals_wake())
+        with open(os.path.join(self.root, 'dev/pts/0'), encoding='utf-8') as file:
+            file.read()
+        self.wait_parked('')
+        self.assertFalse(self.terminals_wake())
+
     def test_clock_is_set_back(self):
         """Input was before that, although the clock says that it is still to come."""
         parked = self.begin()

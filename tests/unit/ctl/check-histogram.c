@@ -69,6 +69,19 @@ START_TEST(correct)
 }
 END_TEST
 
+/* The middle of a coarse bucket may be above the longest sample: no wake-up was so late. */
+START_TEST(correct_coarse)
+{
+        g_autoptr(Histogram) histogram = histogram_new(), corrected = NULL;
+
+        histogram_add(histogram, 5000);
+        histogram_add(histogram, 23409170);
+        corrected = histogram_correct(histogram, 10000);
+        ck_assert_uint_eq(corrected->count, 2 + 2340);
+        ck_assert(near(histogram_max(corrected), histogram_max(histogram)));
+}
+END_TEST
+
 START_TEST(above)
 {
         g_autoptr(Histogram) histogram = histogram_new();
@@ -131,6 +144,7 @@ int main(void)
         tcase_add_test(tcase, coarse);
         tcase_add_test(tcase, above);
         tcase_add_test(tcase, correct);
+        tcase_add_test(tcase, correct_coarse);
         tcase_add_loop_test(tcase, quantiles, 0, 8);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
