@@ -6,6 +6,7 @@
 
 #include "bus/bus-parts.h"
 #include "model/measured.h"
+#include "model/topology-build.h"
 
 BUS_GETTER(get_version)
 {
@@ -94,13 +95,20 @@ BUS_GETTER(get_parked)
         return bus_append_cpus(reply, manager_parked(bus->manager));
 }
 
+static CpuSet active_cpus(const Manager *manager)
+{
+        CpuSet active = manager_topology(manager)->online;
+
+        cpuset_subtract(&active, manager_parked(manager));
+        return active;
+}
+
 BUS_GETTER(get_allowed)
 {
         const Bus *bus = userdata;
-        CpuSet allowed = manager_topology(bus->manager)->online;
+        CpuSet active = active_cpus(bus->manager);
 
-        cpuset_subtract(&allowed, manager_parked(bus->manager));
-        return bus_append_cpus(reply, &allowed);
+        return bus_append_cpus(reply, &active);
 }
 
 BUS_GETTER(get_idle_mask)
@@ -108,19 +116,22 @@ BUS_GETTER(get_idle_mask)
         const Bus *bus = userdata;
         CpuSet mask = manager_topology(bus->manager)->online;
 
-        cpuset_subtract(&mask, manager_allowed(bus->manager));
+        cpuset_subtract(&mask, &manager_plan(bus->manager)->allowed);
         return bus_append_cpus(reply, &mask);
 }
 
-/* WantedCores, ActiveCores, Cores. */
+/* WantedCores, ActiveCores, Cores: with at least one CPU that the plan leaves active, that is
+ * active, and all. */
 BUS_GETTER(get_cores)
 {
         const Bus *bus = userdata;
-        int n = *property == 'W'   ? manager_wanted_cores(bus->manager)
-                : *property == 'A' ? manager_active_cores(bus->manager)
-                                   : manager_topology(bus->manager)->n_cores;
+        const Topology *topology = manager_topology(bus->manager);
+        CpuSet cpus = *property == 'W' ? manager_plan(bus->manager)->allowed
+                                       : active_cpus(bus->manager);
 
-        return sd_bus_message_append(reply, "u", n);
+        return sd_bus_message_append(reply, "u",
+                                     *property == 'C' ? topology->n_cores
+                                                      : topology_count_cores(topology, &cpus));
 }
 
 BUS_GETTER(get_policies)
@@ -166,11 +177,13 @@ BUS_GETTER(get_missing)
                         r = append_missing(reply, source->name,
                                            sensors_error(manager_sensors(manager), source->sense));
         if (r >= 0)
-                r = append_missing(reply, "pressure trigger", manager_trigger_error(manager));
+                r = append_missing(reply, "pressure trigger",
+                                   load_watch_trigger_error(manager_load_watch(manager)));
         if (r >= 0)
-                r = append_missing(reply, "fork events", manager_forks_error(manager));
+                r = append_missing(reply, "fork events",
+                                   load_watch_forks_error(manager_load_watch(manager)));
         if (r >= 0)
-                r = append_missing(reply, "process events", manager_apps_error(manager));
+                r = append_missing(reply, "process events", apps_error(manager_apps(manager)));
         for (unsigned i = 0; r >= 0 && (a = manager_nth_actuator(manager, i)); i++) {
                 g_autofree char *why = NULL;
 

@@ -182,16 +182,6 @@ char *manager_obstacle(const Manager *manager)
                                g_strerror(-knob->error));
 }
 
-uint64_t manager_parked_usec(const Manager *manager, int cpu)
-{
-        return history_parked_usec(journal_history(manager->journal), cpu, manager_now());
-}
-
-uint64_t manager_uptime_usec(const Manager *manager)
-{
-        return manager_now() - manager->start_usec;
-}
-
 static unsigned count_degraded(const Manager *manager)
 {
         const Knob *const *knobs;

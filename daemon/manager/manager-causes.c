@@ -230,19 +230,20 @@ static CpuCause cause_of_transition(const Manager *manager, int index, bool park
         return cause;
 }
 
-static void note_transition(Manager *manager, const CpuSet *parked, const CpuCause *cause,
-                            uint64_t now)
+static void note_transition(Manager *manager, const CpuSet *parked, const CpuSet *moved,
+                            const CpuCause *cause)
 {
         const DaemonOptions *options = config_section(manager->config, "Daemon")->options;
         g_autofree char *text = cpuset_format(parked);
         const Transition *added = history_add(journal_history(manager->journal),
                                               &(Transition){
-                                                      .time_usec = now,
+                                                      .time_usec = (uint64_t)g_get_real_time(),
                                                       .parked = text,
                                                       .policy = cause->policy,
                                                       .reason = cause->reason,
                                                       .option_source = cause->option_source,
-                                              });
+                                              },
+                                              moved);
 
         if (options->log_decisions)
                 decision_log(manager->setup.root, added);
@@ -280,29 +281,22 @@ static CpuCause cause_of_loss(Manager *manager)
 void manager_note_change(Manager *manager)
 {
         const CpuSet *online = &manager->machine.topology->online;
-        CpuSet planned = *online, parked;
-        uint64_t now = (uint64_t)g_get_real_time();
+        CpuSet planned = *online, parked, moved;
         Move move = { -1, -1 };
         bool is_parked;
         CpuCause why;
 
         cpuset_subtract(&planned, &manager->plan.allowed);
         parked = manager->setup.dry_run ? planned : manager->parked;
-        CPUSET_FOREACH(cpu, online) {
-                is_parked = cpuset_has(&parked, cpu);
-                if (is_parked == cpuset_has(&manager->noted, cpu))
-                        continue;
-                journal_cause(manager->journal, cpu)->since_usec = now;
-                take_move(manager, &move, cpu, is_parked);
-        }
+        moved = history_moved(journal_history(manager->journal), online, &parked);
+        CPUSET_FOREACH(cpu, &moved)
+                take_move(manager, &move, cpu, cpuset_has(&parked, cpu));
         if (move.cpu < 0)
                 return;
-        cpuset_subtract(&manager->noted, online);
-        cpuset_or(&manager->noted, &parked);
         is_parked = cpuset_has(&parked, move.cpu);
         why = !is_parked && cpuset_has(&planned, move.cpu)
                       ? cause_of_loss(manager)
                       : cause_of_transition(manager, move.by, is_parked,
                                             journal_cause(manager->journal, move.cpu));
-        note_transition(manager, &parked, &why, now);
+        note_transition(manager, &parked, &moved, &why);
 }

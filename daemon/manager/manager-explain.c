@@ -16,7 +16,7 @@ static char *finish(const char *subject, char *text)
 
 char *manager_explain_cpu(Manager *manager, int cpu, const char *obstacle)
 {
-        CpuState state = { .wanted = !cpuset_has(manager_allowed(manager), cpu),
+        CpuState state = { .wanted = !cpuset_has(&manager_plan(manager)->allowed, cpu),
                            .parked = cpuset_has(manager_parked(manager), cpu) };
         const CpuCause *cause = manager_cause(manager, cpu);
         g_autofree char *source = source_format(&cause->option_source), *subject = NULL;

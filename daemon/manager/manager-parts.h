@@ -105,9 +105,7 @@ struct Manager {
         uint64_t checked_usec; /* when the knobs were last compared with what they should be */
         Plan plan;             /* merged and safe */
         CpuSet parked;         /* online CPUs that are kept free of work now */
-        CpuSet noted;          /* those parked after the last change in the history */
         Journal *journal;
-        uint64_t start_usec; /* CLOCK_MONOTONIC */
 
         Holds *holds;
         ActiveProfile profile;
@@ -116,7 +114,6 @@ struct Manager {
         GPtrArray *pauses;         /* of ActivePause */
         Trial *trial;              /* NULL: none */
 
-        uint64_t n_ticks;
         TickTimer *timer;
         LoadWatch *load_watch;
         bool asking;            /* nothing more is parked until tasks and units are known */
@@ -311,11 +308,5 @@ bool manager_follow_holds(Manager *manager);
 
 /* Calls the listener. */
 void manager_changed(Manager *manager, unsigned changes);
-
-/* CLOCK_MONOTONIC in microseconds. */
-static inline uint64_t manager_now(void)
-{
-        return (uint64_t)g_get_monotonic_time();
-}
 
 #endif

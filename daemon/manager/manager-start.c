@@ -68,10 +68,9 @@ int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
         manager->previous = counters_new(manager->machine.topology->n_cpus);
         manager->current = counters_new(manager->machine.topology->n_cpus);
         manager->snapshot = snapshot_new(manager->machine.topology->n_cpus);
-        manager->journal = journal_new(manager->machine.topology->n_cpus);
+        manager->journal = journal_new(manager->machine.topology->n_cpus, manager_now());
         manager->affinities = affinity_cache_new(event, setup->root, &manager->parked, wake,
                                                  manager);
-        manager->start_usec = manager_now();
         manager->knobs = knobs_new(&(ActContext){ setup->root, setup->units, setup->live },
                                    setup->run, setup->dry_run);
         manager->observers = observers_new(manager->sensors, manager->machine.topology->n_cpus);

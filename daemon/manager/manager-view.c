@@ -3,42 +3,6 @@
  * The manager as others see it.
  */
 #include "manager/manager-parts.h"
-#include "model/topology-build.h"
-
-int manager_wanted_cores(const Manager *manager)
-{
-        return topology_count_cores(manager->machine.topology, &manager->plan.allowed);
-}
-
-int manager_active_cores(const Manager *manager)
-{
-        CpuSet active = manager->machine.topology->online;
-
-        cpuset_subtract(&active, &manager->parked);
-        return topology_count_cores(manager->machine.topology, &active);
-}
-
-uint64_t manager_interval_usec(const Manager *manager)
-{
-        return tick_timer_interval(manager->timer);
-}
-
-uint64_t manager_late_usec(const Manager *manager)
-{
-        return tick_timer_late(manager->timer);
-}
-
-int manager_trigger_error(const Manager *manager)
-{
-        return load_watch_trigger_error(manager->load_watch);
-}
-
-int manager_forks_error(const Manager *manager)
-{
-        int r = load_watch_trigger_error(manager->load_watch);
-
-        return r < 0 ? load_watch_forks_error(manager->load_watch) : 0;
-}
 
 void manager_set_listener(Manager *manager, ManagerListener listener, void *userdata)
 {
@@ -71,9 +35,9 @@ const Snapshot *manager_snapshot(const Manager *manager)
         return manager->snapshot;
 }
 
-const CpuSet *manager_allowed(const Manager *manager)
+const Plan *manager_plan(const Manager *manager)
 {
-        return &manager->plan.allowed;
+        return &manager->plan;
 }
 
 const CpuSet *manager_parked(const Manager *manager)
@@ -158,45 +122,30 @@ const char *manager_chosen_profile(const Manager *manager)
         return manager->profile.chosen ?: "";
 }
 
-uint64_t manager_since_usec(const Manager *manager, int cpu)
-{
-        return journal_cause(manager->journal, cpu)->since_usec;
-}
-
-uint64_t manager_n_ticks(const Manager *manager)
-{
-        return manager->n_ticks;
-}
-
-uint64_t manager_period_usec(const Manager *manager)
-{
-        return manager->plan.period_usec;
-}
-
 bool manager_has_decided(const Manager *manager)
 {
         if (manager->asking)
                 return false;
-        return manager->plan.settled || manager_interval_usec(manager) == 0 ||
+        return manager->plan.settled || tick_timer_interval(manager->timer) == 0 ||
                !cpuset_is_subset(&manager->machine.topology->online, &manager->plan.allowed);
 }
 
-const Snapshot *manager_observe(Manager *manager, unsigned senses)
+Observers *manager_observers(const Manager *manager)
 {
-        return observers_read(manager->observers, senses);
+        return manager->observers;
 }
 
-const CpuTotal *manager_cpu_total(const Manager *manager, int cpu)
+const TickTimer *manager_timer(const Manager *manager)
 {
-        return observers_cpu(manager->observers, cpu);
+        return manager->timer;
 }
 
-EnergyTotal manager_energy_total(const Manager *manager, int domain)
+const LoadWatch *manager_load_watch(const Manager *manager)
 {
-        return observers_energy(manager->observers, domain);
+        return manager->load_watch;
 }
 
-double manager_pressure_usec(const Manager *manager)
+const Apps *manager_apps(const Manager *manager)
 {
-        return observers_pressure_usec(manager->observers);
+        return manager->apps;
 }

@@ -7,11 +7,14 @@
 #define IDLED_MANAGER_VIEW_H
 
 #include "act/actuator.h"
+#include "apps/apps.h"
 #include "evaluate/evaluator.h"
 #include "holds/holds.h"
 #include "manager/journal.h"
+#include "manager/load-watch.h"
 #include "manager/manager.h"
 #include "manager/observers.h"
+#include "manager/tick-timer.h"
 #include "manager/trial.h"
 
 /* One active policy. */
@@ -44,8 +47,8 @@ const Sensors *manager_sensors(const Manager *manager);
 /* The last reading of the policies. */
 const Snapshot *manager_snapshot(const Manager *manager);
 
-/* The CPUs that the plan leaves active, and the online CPUs that are parked now. */
-const CpuSet *manager_allowed(const Manager *manager);
+/* The plan in effect, merged and safe; and the online CPUs that are parked now. */
+const Plan *manager_plan(const Manager *manager);
 const CpuSet *manager_parked(const Manager *manager);
 
 /* The active policies by rank, and the actuators, one by one; NULL after the last. */
@@ -59,6 +62,13 @@ const Section *active_section(const ActivePolicy *active);
 const Wish *active_wish(const ActivePolicy *active);
 const Evaluator *active_evaluator(const ActivePolicy *active);
 int active_figures(const ActivePolicy *active, int cpu, Figure *ret_figures);
+
+/* Readings for queries, which change nothing that is decided; when ticks are; how new load is
+ * noticed between them; application rules (NULL: there are none). */
+Observers *manager_observers(const Manager *manager);
+const TickTimer *manager_timer(const Manager *manager);
+const LoadWatch *manager_load_watch(const Manager *manager);
+const Apps *manager_apps(const Manager *manager);
 
 /* Everything that is changed or was, and the changes of the parked CPUs. */
 const Knobs *manager_knobs(const Manager *manager);
@@ -74,15 +84,6 @@ const TrialRequest *manager_trial(const Manager *manager);
 /* Why the profile in effect is, for people; and which one a client chose. "": none. */
 const char *manager_profile_reason(const Manager *manager);
 const char *manager_chosen_profile(const Manager *manager);
-
-/* Since when the CPU is parked or not, CLOCK_REALTIME; 0: since before the start. */
-uint64_t manager_since_usec(const Manager *manager, int cpu);
-
-/* How many ticks there were. */
-uint64_t manager_n_ticks(const Manager *manager);
-
-/* The period that the policies requested, in microseconds; 0: none did. */
-uint64_t manager_period_usec(const Manager *manager);
 
 /* True if waiting will not change the decision: the policies are settled, or no call of them is
  * due, or they have parked. */
@@ -107,12 +108,6 @@ char *manager_profile_inhibited(const Manager *manager);
 bool manager_is_paused(const Manager *manager);
 char *manager_pause_text(const Manager *manager);
 
-/* observers_read(), and the sums since the start. */
-const Snapshot *manager_observe(Manager *manager, unsigned senses);
-const CpuTotal *manager_cpu_total(const Manager *manager, int cpu);
-EnergyTotal manager_energy_total(const Manager *manager, int domain);
-double manager_pressure_usec(const Manager *manager);
-
 /* Why `cpu` is parked or active, with the inputs of the last decision. Valid until the next call.
  */
 const CpuCause *manager_cause(Manager *manager, int cpu);
@@ -122,14 +117,6 @@ const CpuCause *manager_cause(Manager *manager, int cpu);
  * tick. */
 int manager_reasons(const Manager *manager, const ActivePolicy *active, int cpu,
                     Reason *ret_reasons);
-
-/* How long the CPU was parked since the start, and how long ago that was, in microseconds in which
- * the machine did not sleep. */
-uint64_t manager_parked_usec(const Manager *manager, int cpu);
-uint64_t manager_uptime_usec(const Manager *manager);
-
-/* Why nothing is heard of processes that rules of applications are about: negative errno, or 0. */
-int manager_apps_error(const Manager *manager);
 
 /* Why tasks may still run on the CPUs that the plan leaves out: "another program changed cgroup
  * NAME", "this is a dry run", as a new string; NULL if they may not, or there are no such CPUs. */
@@ -161,17 +148,5 @@ EnergySource manager_energy_source(const Manager *manager);
 
 /* What evaluators count work in. */
 WorkUnit manager_work_unit(const Manager *manager);
-
-/* Cores with at least one CPU that may be used, in the plan and in effect. */
-int manager_wanted_cores(const Manager *manager);
-int manager_active_cores(const Manager *manager);
-
-/* The time to the next tick as set, 0: there is none; and the most that one came too late. */
-uint64_t manager_interval_usec(const Manager *manager);
-uint64_t manager_late_usec(const Manager *manager);
-
-/* Why there is no PSI trigger, and why fork events do not stand in for it: negative errno, or 0. */
-int manager_trigger_error(const Manager *manager);
-int manager_forks_error(const Manager *manager);
 
 #endif

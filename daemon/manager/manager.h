@@ -50,6 +50,12 @@ typedef enum Change {
 
 typedef struct Manager Manager;
 
+/* CLOCK_MONOTONIC in microseconds. */
+static inline uint64_t manager_now(void)
+{
+        return (uint64_t)g_get_monotonic_time();
+}
+
 /* Something changed: flags of Change. */
 typedef void (*ManagerListener)(Manager *manager, unsigned changes, void *userdata);
 

@@ -190,18 +190,18 @@ START_TEST(drift)
 
         tree = machine_tree("synthetic-laptop.machine");
         start("");
-        ck_assert_uint_eq(manager_interval_usec(manager), 0);
+        ck_assert_uint_eq(tick_timer_interval(manager_timer(manager)), 0);
         set_option("Latency", "90");
         look(nothing);
-        ck_assert_uint_eq(manager_interval_usec(manager), 60000000);
+        ck_assert_uint_eq(tick_timer_interval(manager_timer(manager)), 60000000);
         pass_a_minute();
-        ck_assert_uint_eq(manager_interval_usec(manager), 60000000);
+        ck_assert_uint_eq(tick_timer_interval(manager_timer(manager)), 60000000);
         knobs_restore(manager->knobs, NULL, NULL); /* as when the last hold ends */
         manager_arm_sooner(manager);
         ck_assert(!tick_timer_is_set(manager->timer));
         manager->stale = true;
         manager_tick(manager);
-        ck_assert_uint_eq(manager_interval_usec(manager), 60000000);
+        ck_assert_uint_eq(tick_timer_interval(manager_timer(manager)), 60000000);
         changes = 0;
         for (int cpu = 0; cpu < 4; cpu++) {
                 g_autofree char *file = g_strdup_printf(
@@ -214,7 +214,7 @@ START_TEST(drift)
         ck_assert_int_eq(knobs_list(manager->knobs, &knobs), 4);
         for (int i = 0; i < 4; i++)
                 ck_assert_int_eq(knobs[i]->state, KNOB_FOREIGN);
-        ck_assert_uint_eq(manager_interval_usec(manager), 0);
+        ck_assert_uint_eq(tick_timer_interval(manager_timer(manager)), 0);
         manager_free(manager);
         expect(LATENCY, "7");
         sd_event_unref(event);
@@ -353,7 +353,8 @@ START_TEST(record_that_can_be_written_again)
         set_option("Governor", "performance");
         ck_assert_int_lt(manager_apply_error(manager), 0);
         expect(GOVERNOR, "powersave");
-        ck_assert_msg(manager_interval_usec(manager) > 0, "nothing makes it try again");
+        ck_assert_msg(tick_timer_interval(manager_timer(manager)) > 0,
+                      "nothing makes it try again");
         tick();
         expect(GOVERNOR, "powersave");
         ck_assert_int_eq(unlinkat(tree.root, "run/idled/undo", AT_REMOVEDIR), 0);
