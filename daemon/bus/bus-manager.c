@@ -24,7 +24,7 @@ BUS_GETTER(get_paused)
 {
         const Bus *bus = userdata;
 
-        return sd_bus_message_append(reply, "b", manager_nth_pause(bus->manager, 0) != NULL);
+        return sd_bus_message_append(reply, "b", pauses_any(manager_pauses(bus->manager)));
 }
 
 BUS_GETTER(get_pauses)
@@ -33,7 +33,7 @@ BUS_GETTER(get_pauses)
         const Pause *pause;
         int r = sd_bus_message_open_container(reply, 'a', "(ss)");
 
-        for (unsigned i = 0; r >= 0 && (pause = manager_nth_pause(bus->manager, i)); i++)
+        for (unsigned i = 0; r >= 0 && (pause = pauses_nth(manager_pauses(bus->manager), i)); i++)
                 r = sd_bus_message_append(reply, "(ss)", pause->owner, pause->reason);
         return r < 0 ? r : sd_bus_message_close_container(reply);
 }
@@ -59,7 +59,7 @@ BUS_GETTER(get_pause_details)
         const Pause *pause;
         int r = sd_bus_message_open_container(reply, 'a', "a{sv}");
 
-        for (unsigned i = 0; r >= 0 && (pause = manager_nth_pause(bus->manager, i)); i++)
+        for (unsigned i = 0; r >= 0 && (pause = pauses_nth(manager_pauses(bus->manager), i)); i++)
                 r = append_pause(reply, pause);
         return r < 0 ? r : sd_bus_message_close_container(reply);
 }

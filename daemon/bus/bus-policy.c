@@ -96,7 +96,7 @@ BUS_GETTER(get_reason)
         const ActivePolicy *p = path_policy(bus, path);
         g_autofree char *text = NULL;
 
-        if (manager_is_paused(bus->manager))
+        if (pauses_any(manager_pauses(bus->manager)))
                 text = g_strdup("No request while idled is paused.");
         else
                 text = policy_explain_wish(p, &manager_topology(bus->manager)->online);

@@ -145,9 +145,10 @@ static void cause_of_cpu(Manager *manager, int cpu, Safety safety, const char *o
         cause->reason = (Reason){ 0 };
         cause->safety = safety;
         cause->ignored = false;
-        if (manager_is_paused(manager)) {
+        if (pauses_any(manager->pauses)) {
                 cause->policy = "pause";
-                cause->reason.because = journal_text(manager->journal, manager_pause_text(manager));
+                cause->reason.because = journal_text(manager->journal,
+                                                     pauses_text(manager->pauses));
         } else if (safety == SAFETY_WINDOW) {
                 cause_of_window(manager, owner, cause);
         } else if (safety != SAFETY_NONE) {
@@ -175,7 +176,7 @@ const CpuCause *manager_cause(Manager *manager, int cpu)
         /* What made a plan safe stays the cause until the next one. */
         if (!cpuset_has(&manager->machine.topology->online, cpu) ||
             (cause->safety != SAFETY_NONE && cause->safety != SAFETY_KEPT &&
-             !manager_is_paused(manager)))
+             !pauses_any(manager->pauses)))
                 return cause;
         cause_of_cpu(manager, cpu, cause->safety, NULL, &now);
         if (now.policy != cause->policy || memcmp(&now.reason, &cause->reason, sizeof(now.reason)))
@@ -188,7 +189,7 @@ int manager_reasons(const Manager *manager, const ActivePolicy *active, int cpu,
 {
         PolicyInput input = manager_policy_input(manager, active);
 
-        if (!active->policy->explain || manager_is_paused(manager) ||
+        if (!active->policy->explain || pauses_any(manager->pauses) ||
             !cpuset_has(&manager->machine.topology->online, cpu))
                 return 0;
         return CLAMP(active->policy->explain(active->state, &input, cpu, ret_reasons), 0,
@@ -217,7 +218,7 @@ static CpuCause cause_of_transition(const Manager *manager, int index, bool park
 {
         CpuCause cause = *moved;
 
-        if (manager_is_paused(manager) || moved->safety != SAFETY_NONE || moved->ignored)
+        if (pauses_any(manager->pauses) || moved->safety != SAFETY_NONE || moved->ignored)
                 return cause;
         if (index >= 0) {
                 cause_of_policy(manager, index, false, &cause);

@@ -102,7 +102,7 @@ static void merge(const Manager *manager, const ActivePolicy *p, Plan *plan)
 void manager_decide(Manager *manager, bool by_holds, Plan *ret_plan)
 {
         plan_init(ret_plan, free_cpu_wishes(manager), manager->machine.topology->n_cpus);
-        for (guint i = 0; i < manager->policies->len && !manager_is_paused(manager); i++) {
+        for (guint i = 0; i < manager->policies->len && !pauses_any(manager->pauses); i++) {
                 ActivePolicy *p = &g_array_index(manager->policies, ActivePolicy, i);
 
                 p->before = p->wish.allowed;

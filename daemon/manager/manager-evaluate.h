@@ -7,12 +7,11 @@
 
 #include "manager/manager-view.h"
 
-/* What measuring has the manager do, and asks of it. */
+/* What measuring has the manager do. */
 typedef struct EvaluationCalls {
         void (*tick)(Manager *manager); /* now */
         void (*wake)(Manager *manager); /* tick soon */
         void (*changed)(Manager *manager, unsigned changes);
-        bool (*is_paused)(const Manager *manager);
 } EvaluationCalls;
 
 /* `calls` stays the caller's. Between listen() and done() trials are possible. */

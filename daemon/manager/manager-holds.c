@@ -41,8 +41,8 @@ static char *whole_obstacle(const Manager *manager, const Held *held)
 {
         const Profile *refused = manager->profile.refused;
 
-        if (manager_is_paused(manager))
-                return manager_pause_text(manager);
+        if (pauses_any(manager->pauses))
+                return pauses_text(manager->pauses);
         if (manager->setup.dry_run)
                 return g_strdup("this is a dry run");
         if (!held->profile)

@@ -8,6 +8,7 @@
  *   machine               its CPUs, and what its drivers offer
  *   journal, history, decision-log   what is and was parked, and why
  *   observers             readings for queries
+ *   pauses                clients that pause idled
  *   windows, trial, profile-choice, profile-keeper, profile-state
  * Files that work on the manager:
  *   manager-record.c      the recording of all this
@@ -15,7 +16,6 @@
  *   manager-evaluate.c    measuring what policies save
  *   manager-windows.c     what must not notice parking: programs that start, terminals, cpusets
  *   manager-apps.c        holds of application rules
- *   manager-pause.c       clients that pause idled
  *   manager-sleep.c       the machine falls asleep and wakes up
  *   manager-actuators.c   the open actuators, and what they failed at
  *   manager-machine.c     CPUs and drivers that changed
@@ -68,12 +68,6 @@ struct ActivePolicy {
         Evaluator *evaluator; /* NULL: its requests never served to save energy */
 };
 
-typedef struct ActivePause {
-        Pause shown; /* by manager_nth_pause() */
-        Manager *manager;
-        sd_event_source *source; /* its end: the client's descriptor closes, or time is over */
-} ActivePause;
-
 struct Manager {
         ManagerSetup setup;
         sd_event *event;
@@ -111,8 +105,8 @@ struct Manager {
         ActiveProfile profile;
         struct Apps *apps;         /* NULL: there are no rules */
         struct Recorder *recorder; /* NULL: nothing is recorded */
-        GPtrArray *pauses;         /* of ActivePause */
-        Trial *trial;              /* NULL: none */
+        Pauses *pauses;
+        Trial *trial; /* NULL: none */
 
         TickTimer *timer;
         LoadWatch *load_watch;
@@ -297,8 +291,6 @@ void manager_record_end(Manager *manager);
 
 /* Logs the result for a knob that had to be restored; a KnobReport. */
 void manager_report_restored(const Knob *knob, const char *value, int error, void *userdata);
-
-void manager_pauses_drop(Manager *manager);
 
 /* A hold came or went: acts at once. `userdata` is the manager. */
 void manager_hold_changed(void *userdata);

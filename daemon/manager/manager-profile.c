@@ -257,7 +257,7 @@ void manager_drop_profile(Manager *manager)
 
 char *manager_profile_inhibited(const Manager *manager)
 {
-        const Pause *pause = manager_nth_pause(manager, 0);
+        const Pause *pause = pauses_nth(manager->pauses, 0);
 
         if (pause)
                 return g_strdup_printf("paused by %s: %s", pause->owner, pause->reason);

@@ -35,11 +35,20 @@ static void on_missing(void *userdata)
         manager_changed(userdata, CHANGE_MISSING);
 }
 
+static void on_pauses(void *userdata)
+{
+        Manager *manager = userdata;
+
+        manager_interrupt_evaluation(manager, DROP_HOLD);
+        manager->stale = true;
+        manager_wake(manager);
+        manager_changed(manager, CHANGE_PAUSED);
+}
+
 int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
                 Manager **ret_manager)
 {
-        static const EvaluationCalls evaluation = { manager_tick, manager_wake, manager_changed,
-                                                    manager_is_paused };
+        static const EvaluationCalls evaluation = { manager_tick, manager_wake, manager_changed };
         static const LoadWatchCalls load = { on_load, on_task, wake, on_missing };
         g_autoptr(Manager) manager = g_new0(Manager, 1);
         Config *config;
@@ -49,7 +58,7 @@ int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
         manager->event = sd_event_ref(event);
         manager->policies = g_array_new(FALSE, TRUE, sizeof(ActivePolicy));
         manager->actuators = g_array_new(FALSE, TRUE, sizeof(ActuatorState));
-        manager->pauses = g_ptr_array_new();
+        manager->pauses = pauses_new(event, on_pauses, manager);
         manager->timer = tick_timer_new();
         manager->load_watch = load_watch_new(event, setup->root, setup->live, &load, manager);
         manager_windows_init(manager, &(WindowsCalls){ manager_wake, manager_act_on_safety,
@@ -165,7 +174,6 @@ void manager_free(Manager *manager)
         if (manager->config)
                 manager_keep_evaluations(manager);
         manager_record_end(manager);
-        manager_pauses_drop(manager);
         manager_trial_end(manager, false);
         apps_free(manager->apps);
         holds_free(manager->holds);
@@ -187,7 +195,7 @@ void manager_free(Manager *manager)
         g_free(manager->cpu_wishes[0]);
         g_free(manager->cpu_wishes[1]);
         journal_free(manager->journal);
-        g_ptr_array_unref(manager->pauses);
+        pauses_free(manager->pauses);
         g_array_unref(manager->actuators);
         g_array_unref(manager->policies);
         load_watch_free(manager->load_watch);

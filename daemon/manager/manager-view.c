@@ -100,11 +100,9 @@ const Holds *manager_holds(const Manager *manager)
         return manager->holds;
 }
 
-const Pause *manager_nth_pause(const Manager *manager, unsigned i)
+const Pauses *manager_pauses(const Manager *manager)
 {
-        const ActivePause *pause = i < manager->pauses->len ? manager->pauses->pdata[i] : NULL;
-
-        return pause ? &pause->shown : NULL;
+        return manager->pauses;
 }
 
 const TrialRequest *manager_trial(const Manager *manager)

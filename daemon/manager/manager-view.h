@@ -20,16 +20,6 @@
 /* One active policy. */
 typedef struct ActivePolicy ActivePolicy;
 
-/* A pause of idled: for as long as a client keeps its descriptor open, or, if the pause lasts,
- * until it is resumed or its time is over. */
-typedef struct Pause {
-        char *reason; /* clean */
-        char *owner;  /* the client, for people */
-        uid_t uid;    /* whose; (uid_t)-1: the daemon's own */
-        bool lasting;
-        uint64_t until_usec; /* of one that lasts, CLOCK_REALTIME; 0: until it is resumed */
-} Pause;
-
 /* What became of an actuator. */
 typedef struct ActuatorState {
         const Actuator *actuator;
@@ -77,8 +67,8 @@ const History *manager_history(const Manager *manager);
 /* The holds. manager_open_holds() has them to add and remove. */
 const Holds *manager_holds(const Manager *manager);
 
-/* The pauses, one by one, NULL after the last; and the trial that runs, NULL if none does. */
-const Pause *manager_nth_pause(const Manager *manager, unsigned i);
+/* The pauses; and the trial that runs, NULL if none does. */
+const Pauses *manager_pauses(const Manager *manager);
 const TrialRequest *manager_trial(const Manager *manager);
 
 /* Why the profile in effect is, for people; and which one a client chose. "": none. */
@@ -102,11 +92,6 @@ bool manager_is_keeping(const Manager *manager);
 /* Why the profile in effect has no effect ("paused by ..."), or which other one cannot be applied,
  * as a new string; NULL if all is well. */
 char *manager_profile_inhibited(const Manager *manager);
-
-/* True while the machine must be left alone, and why, as a new string. A known end is local time.
- */
-bool manager_is_paused(const Manager *manager);
-char *manager_pause_text(const Manager *manager);
 
 /* Why `cpu` is parked or active, with the inputs of the last decision. Valid until the next call.
  */
