@@ -167,6 +167,6 @@ void manager_use_options(Manager *manager, const OptionChanges *changes)
         manager_interrupt_evaluation(manager, DROP_CONFIG);
         if (reach_actuators(changes))
                 manager_reopen_actuators(manager);
-        manager_profile_retry(manager);
+        active_profile_retry(&manager->profile);
         manager->stale = true;
 }

@@ -13,7 +13,7 @@ static const CpuSet *allowed_now(const Manager *manager)
 
 unsigned manager_needed_senses(const Manager *manager)
 {
-        unsigned senses = SENSE_LOAD | manager_profile_senses(manager) |
+        unsigned senses = SENSE_LOAD | active_profile_senses(manager->config) |
                           manager_evaluation_senses(manager) | manager->plan.reads;
 
         for (guint i = 0; i < manager->policies->len; i++) {

@@ -9,7 +9,8 @@
  *   journal, history, decision-log   what is and was parked, and why
  *   observers             readings for queries
  *   pauses                clients that pause idled
- *   windows, trial, profile-choice, profile-keeper, profile-state
+ *   active-profile        which profile is in effect: profile-choice, -keeper and -state
+ *   windows, trial
  * Files that work on the manager:
  *   manager-record.c      the recording of all this
  *   manager-notify.c      changes and wakes
@@ -20,7 +21,7 @@
  *   manager-actuators.c   the open actuators, and what they failed at
  *   manager-machine.c     CPUs and drivers that changed
  *   manager-groups.c      cgroups that come and go
- *   manager-profile.c     which profile is in effect
+ *   manager-profile.c     what follows when it changes
  *   manager-config.c      configuration into sections, policies and actuators
  *   manager-holds.c       obstacles of holds
  *   manager-decide.c      asking the policies, making the plan safe
@@ -42,19 +43,7 @@
 #include "manager/load-watch.h"
 #include "manager/machine.h"
 #include "manager/manager-view.h"
-#include "manager/profile-choice.h"
 #include "manager/tick-timer.h"
-
-/* The profile in effect is that of the configuration; here is how it came to be. */
-typedef struct ActiveProfile {
-        struct ProfileKeeper *keeper; /* NULL: nothing was chosen since the start */
-        char *chosen;                 /* by a client, until the next choice; NULL: none */
-        int keep_error;         /* why `chosen` is forgotten when the daemon ends; 0: it is not */
-        char *reason;           /* why this one, for people; NULL before the first decision */
-        bool held;              /* it is in effect because of a hold */
-        const Profile *refused; /* was chosen but contradicts other options; NULL: none */
-        char *problem;          /* which and what it contradicts; NULL: none */
-} ActiveProfile;
 
 /* One active policy. */
 struct ActivePolicy {
@@ -124,10 +113,9 @@ struct Manager {
 /* True if some active policy has requests for single CPUs. */
 bool manager_wishes_cpus(const Manager *manager);
 
-/* What the active policies read with their present options, and what decides which profile is in
- * effect: Sense flags. */
+/* What the active policies read with their present options, evaluators, and what decides which
+ * profile is in effect: Sense flags. */
 unsigned manager_needed_senses(const Manager *manager);
-unsigned manager_profile_senses(const Manager *manager);
 
 /* Reads what the machine offers, if an active policy needs it; drops what was read before. */
 void manager_read_facts(Manager *manager);
@@ -206,7 +194,6 @@ int manager_read_config(Manager *manager, GPtrArray *errors, Config **ret_config
 
 /* Reads which profile was chosen before the restart. */
 void manager_recall_profile(Manager *manager);
-void manager_drop_profile(Manager *manager);
 
 /* Applies the chosen profile in `config`, which is not in effect yet. */
 void manager_adopt_profile(Manager *manager, Config *config);
@@ -216,9 +203,6 @@ int manager_choose_profile(Manager *manager, const char *name, char **ret_error)
 
 /* Changes the profile if another one is chosen, and signals it. True if options changed. */
 bool manager_follow_profile(Manager *manager);
-
-/* Options changed: a profile that contradicted them must be tried again. */
-void manager_profile_retry(Manager *manager);
 
 /* Puts policies and actuators of `config` to work in place of the old ones, whose state is kept
  * where the policy is the same. Takes `config` over. */

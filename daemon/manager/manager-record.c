@@ -20,6 +20,7 @@
 #include "base/cpuset-text.h"
 #include "base/log.h"
 #include "config/power-table.h"
+#include "config/profile.h"
 #include "manager/manager-parts.h"
 #include "model/topology-build.h"
 #include "recording/file.h"

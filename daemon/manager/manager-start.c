@@ -181,7 +181,7 @@ void manager_free(Manager *manager)
         if (manager->knobs)
                 knobs_restore(manager->knobs, manager_report_restored, NULL);
         manager_drop_config(manager);
-        manager_drop_profile(manager);
+        active_profile_done(&manager->profile);
         manager_windows_done(manager);
         observers_free(manager->observers);
         manager_meter_done(manager);

@@ -110,14 +110,9 @@ const TrialRequest *manager_trial(const Manager *manager)
         return manager->trial ? &manager->trial->request : NULL;
 }
 
-const char *manager_profile_reason(const Manager *manager)
+const ActiveProfile *manager_profile(const Manager *manager)
 {
-        return manager->profile.reason ?: "";
-}
-
-const char *manager_chosen_profile(const Manager *manager)
-{
-        return manager->profile.chosen ?: "";
+        return &manager->profile;
 }
 
 bool manager_has_decided(const Manager *manager)

@@ -10,6 +10,7 @@
 #include "apps/apps.h"
 #include "evaluate/evaluator.h"
 #include "holds/holds.h"
+#include "manager/active-profile.h"
 #include "manager/journal.h"
 #include "manager/load-watch.h"
 #include "manager/manager.h"
@@ -71,9 +72,8 @@ const Holds *manager_holds(const Manager *manager);
 const Pauses *manager_pauses(const Manager *manager);
 const TrialRequest *manager_trial(const Manager *manager);
 
-/* Why the profile in effect is, for people; and which one a client chose. "": none. */
-const char *manager_profile_reason(const Manager *manager);
-const char *manager_chosen_profile(const Manager *manager);
+/* The profile in effect: why it is, and which one a client chose. */
+const ActiveProfile *manager_profile(const Manager *manager);
 
 /* True if waiting will not change the decision: the policies are settled, or no call of them is
  * due, or they have parked. */
@@ -85,9 +85,6 @@ bool manager_serves_holds(const Manager *manager);
 /* Why the hold, or a part of it, is not in effect, as a new string; NULL if nothing is known to be
  * in its way. */
 char *manager_hold_obstacle(Manager *manager, const Held *held);
-
-/* True while the chosen profile is being written; CHANGE_KEPT follows. */
-bool manager_is_keeping(const Manager *manager);
 
 /* Why the profile in effect has no effect ("paused by ..."), or which other one cannot be applied,
  * as a new string; NULL if all is well. */
