@@ -320,7 +320,7 @@ static int run_once(Daemon *daemon)
         if (r >= 0)
                 r = run_for(daemon, ONCE_USEC, manager_has_decided);
         print_decision(daemon->manager);
-        return r ?: manager_apply_error(daemon->manager) ?: started;
+        return r ?: actuator_set_error(manager_actuators(daemon->manager)) ?: started;
 }
 
 static int make_loop(Daemon *daemon)

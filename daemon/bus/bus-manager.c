@@ -148,15 +148,14 @@ BUS_GETTER(get_policies)
 BUS_GETTER(get_park_backend)
 {
         const Bus *bus = userdata;
-        const ActuatorState *a = manager_actuator(bus->manager, &actuator_park);
-        g_autofree char *none = NULL, *why = NULL;
+        const ActuatorState *a = actuator_set_find(manager_actuators(bus->manager), &actuator_park);
+        g_autofree char *none = NULL;
 
         if (a && a->state)
                 return sd_bus_message_append(reply, "s", a->actuator->describe(a->state));
         if (a && a->error == ACTUATOR_OFF)
                 return sd_bus_message_append(reply, "s", "none (Backend=none)");
-        why = a ? manager_absence(bus->manager, a) : NULL;
-        none = g_strdup_printf("none (%s)", why ?: g_strerror(EOPNOTSUPP));
+        none = g_strdup_printf("none (%s)", a ? a->why : g_strerror(EOPNOTSUPP));
         return sd_bus_message_append(reply, "s", none);
 }
 
@@ -184,14 +183,9 @@ BUS_GETTER(get_missing)
                                    load_watch_forks_error(manager_load_watch(manager)));
         if (r >= 0)
                 r = append_missing(reply, "process events", apps_error(manager_apps(manager)));
-        for (unsigned i = 0; r >= 0 && (a = manager_nth_actuator(manager, i)); i++) {
-                g_autofree char *why = NULL;
-
-                if (a->state || a->error == ACTUATOR_OFF)
-                        continue;
-                why = manager_absence(manager, a);
-                r = sd_bus_message_append(reply, "(ss)", a->actuator->name, why);
-        }
+        for (unsigned i = 0; r >= 0 && (a = actuator_set_nth(manager_actuators(manager), i)); i++)
+                if (!a->state && a->error != ACTUATOR_OFF)
+                        r = sd_bus_message_append(reply, "(ss)", a->actuator->name, a->why);
         return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 

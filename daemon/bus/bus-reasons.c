@@ -163,14 +163,9 @@ int bus_append_failures(sd_bus_message *message, const Manager *manager, BusFail
         const ActuatorState *a;
         int r = 0;
 
-        for (unsigned i = 0; r >= 0 && (a = manager_nth_actuator(manager, i)); i++) {
-                g_autofree char *why = NULL;
-
-                if (manager_unreported_error(manager, a) >= 0)
-                        continue;
-                why = manager_failure(manager, a);
-                r = append(message, manager, a->actuator->name, a->actuator->describe(a->state),
-                           why);
-        }
+        for (unsigned i = 0; r >= 0 && (a = actuator_set_nth(manager_actuators(manager), i)); i++)
+                if (actuator_unreported_error(a, manager_knobs(manager)) < 0)
+                        r = append(message, manager, a->actuator->name,
+                                   a->actuator->describe(a->state), a->why);
         return r;
 }

@@ -8,6 +8,7 @@
  *   machine               its CPUs, and what its drivers offer
  *   journal, history, decision-log   what is and was parked, and why
  *   observers             readings for queries
+ *   actuator-set          the open actuators, and what they failed at
  *   pauses                clients that pause idled
  *   active-profile        which profile is in effect: profile-choice, -keeper and -state
  *   windows, trial
@@ -18,7 +19,7 @@
  *   manager-windows.c     what must not notice parking: programs that start, terminals, cpusets
  *   manager-apps.c        holds of application rules
  *   manager-sleep.c       the machine falls asleep and wakes up
- *   manager-actuators.c   the open actuators, and what they failed at
+ *   manager-actuators.c   opens actuators again, and explains their failures
  *   manager-machine.c     CPUs and drivers that changed
  *   manager-groups.c      cgroups that come and go
  *   manager-profile.c     what follows when it changes
@@ -69,8 +70,8 @@ struct Manager {
         Observers *observers;         /* readings made for queries */
         struct MeterState *meter;     /* manager-evaluate.c */
 
-        GArray *policies;  /* of ActivePolicy, by rank */
-        GArray *actuators; /* of ActuatorState */
+        GArray *policies; /* of ActivePolicy, by rank */
+        ActuatorSet *actuators;
         Knobs *knobs;
         AffinityCache *affinities;
 
@@ -219,24 +220,21 @@ static inline void manager_trial_end(Manager *manager, bool restore)
 /* Puts options into effect that were changed or set back; NULL: none stayed so. With those of an
  * actuator's section it is opened again. The caller ticks then. */
 void manager_use_options(Manager *manager, const OptionChanges *changes);
-bool manager_is_actuator_section(const char *section);
 
 /* The level of messages to log, and using it where it is not `before`: else what was set by
  * LogControl1 goes on to hold. */
 int manager_log_level(const Config *config);
 void manager_use_log_level(const Manager *manager, int before);
 
-/* Opens all actuators; closes them; restores everything and opens them with their current options.
- */
-void manager_open_actuators(Manager *manager);
-void manager_close_actuators(Manager *manager);
+/* Restores everything and opens the actuators with their current options. */
 void manager_reopen_actuators(Manager *manager);
+
+/* Why an actuator could not carry out the plan, as a new string; with the option to blame if it was
+ * asked for what this machine does not offer. */
+char *manager_failure(const Manager *manager, const ActuatorState *a, int error);
 
 /* True if CPUs can be parked, whether or not that succeeds. */
 bool manager_can_park(const Manager *manager);
-
-/* Tries actuators again that were not available. */
-void manager_open_absent(Manager *manager);
 
 /* Closes actuators and frees the policies' states. */
 void manager_drop_config(Manager *manager);

@@ -50,6 +50,7 @@ int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
 {
         static const EvaluationCalls evaluation = { manager_tick, manager_wake, manager_changed };
         static const LoadWatchCalls load = { on_load, on_task, wake, on_missing };
+        const ActContext context = { setup->root, setup->units, setup->live };
         g_autoptr(Manager) manager = g_new0(Manager, 1);
         Config *config;
         int r;
@@ -57,7 +58,7 @@ int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
         manager->setup = *setup;
         manager->event = sd_event_ref(event);
         manager->policies = g_array_new(FALSE, TRUE, sizeof(ActivePolicy));
-        manager->actuators = g_array_new(FALSE, TRUE, sizeof(ActuatorState));
+        manager->actuators = actuator_set_new(&context);
         manager->pauses = pauses_new(event, on_pauses, manager);
         manager->timer = tick_timer_new();
         manager->load_watch = load_watch_new(event, setup->root, setup->live, &load, manager);
@@ -80,8 +81,7 @@ int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
         manager->journal = journal_new(manager->machine.topology->n_cpus, manager_now());
         manager->affinities = affinity_cache_new(event, setup->root, &manager->parked, wake,
                                                  manager);
-        manager->knobs = knobs_new(&(ActContext){ setup->root, setup->units, setup->live },
-                                   setup->run, setup->dry_run);
+        manager->knobs = knobs_new(&context, setup->run, setup->dry_run);
         manager->observers = observers_new(manager->sensors, manager->machine.topology->n_cpus);
         manager_meter_init(manager, &evaluation);
         plan_init(&manager->plan, NULL, 0);
@@ -196,7 +196,7 @@ void manager_free(Manager *manager)
         g_free(manager->cpu_wishes[1]);
         journal_free(manager->journal);
         pauses_free(manager->pauses);
-        g_array_unref(manager->actuators);
+        actuator_set_free(manager->actuators);
         g_array_unref(manager->policies);
         load_watch_free(manager->load_watch);
         tick_timer_free(manager->timer);

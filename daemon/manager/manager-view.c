@@ -79,10 +79,9 @@ int active_figures(const ActivePolicy *active, int cpu, Figure *ret_figures)
                                : 0;
 }
 
-const ActuatorState *manager_nth_actuator(const Manager *manager, unsigned i)
+const ActuatorSet *manager_actuators(const Manager *manager)
 {
-        return i < manager->actuators->len ? &g_array_index(manager->actuators, ActuatorState, i)
-                                           : NULL;
+        return manager->actuators;
 }
 
 const Knobs *manager_knobs(const Manager *manager)

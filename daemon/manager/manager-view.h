@@ -6,11 +6,11 @@
 #ifndef IDLED_MANAGER_VIEW_H
 #define IDLED_MANAGER_VIEW_H
 
-#include "act/actuator.h"
 #include "apps/apps.h"
 #include "evaluate/evaluator.h"
 #include "holds/holds.h"
 #include "manager/active-profile.h"
+#include "manager/actuator-set.h"
 #include "manager/journal.h"
 #include "manager/load-watch.h"
 #include "manager/manager.h"
@@ -20,13 +20,6 @@
 
 /* One active policy. */
 typedef struct ActivePolicy ActivePolicy;
-
-/* What became of an actuator. */
-typedef struct ActuatorState {
-        const Actuator *actuator;
-        void *state; /* NULL: not available, see error */
-        int error;
-} ActuatorState;
 
 /* The command line; the configuration in effect; the CPUs; the sensors, for their errors and names.
  */
@@ -42,9 +35,8 @@ const Snapshot *manager_snapshot(const Manager *manager);
 const Plan *manager_plan(const Manager *manager);
 const CpuSet *manager_parked(const Manager *manager);
 
-/* The active policies by rank, and the actuators, one by one; NULL after the last. */
+/* The active policies by rank, one by one; NULL after the last. */
 const ActivePolicy *manager_policy(const Manager *manager, unsigned i);
-const ActuatorState *manager_nth_actuator(const Manager *manager, unsigned i);
 
 /* A policy's module, its options, its last request, its evaluator (NULL: its requests never served
  * to save energy), and its figures for `cpu` (room for FIGURES_MAX; returns how many). */
@@ -61,7 +53,8 @@ const TickTimer *manager_timer(const Manager *manager);
 const LoadWatch *manager_load_watch(const Manager *manager);
 const Apps *manager_apps(const Manager *manager);
 
-/* Everything that is changed or was, and the changes of the parked CPUs. */
+/* The actuators, everything that is changed or was, and the changes of the parked CPUs. */
+const ActuatorSet *manager_actuators(const Manager *manager);
 const Knobs *manager_knobs(const Manager *manager);
 const History *manager_history(const Manager *manager);
 
@@ -104,26 +97,8 @@ int manager_reasons(const Manager *manager, const ActivePolicy *active, int cpu,
  * NAME", "this is a dry run", as a new string; NULL if they may not, or there are no such CPUs. */
 char *manager_obstacle(const Manager *manager);
 
-/* What became of an actuator; NULL: this build does not have it. */
-const ActuatorState *manager_actuator(const Manager *manager, const Actuator *actuator);
-
-/* Why an actuator is not available, for people, as a new string: what the machine lacks, or its
- * error. */
-char *manager_absence(const Manager *manager, const ActuatorState *state);
-
 /* What idled has in effect for `cpu`, each part as CpuWish says it. Nothing in a dry run. */
 CpuWish manager_limits(const Manager *manager, int cpu);
-
-/* The first error of those with which actuators last tried to carry out the plan; 0: there is none.
- */
-int manager_apply_error(const Manager *manager);
-
-/* The error of the actuator's last try to carry out the plan, if no knob reports it; else 0. */
-int manager_unreported_error(const Manager *manager, const ActuatorState *actuator);
-
-/* Why it could not, as a new string; with the option to blame if it was asked for what this machine
- * does not offer. */
-char *manager_failure(const Manager *manager, const ActuatorState *actuator);
 
 /* What evaluators measure energy by on this machine. */
 EnergySource manager_energy_source(const Manager *manager);

@@ -109,13 +109,13 @@ START_TEST(comes_late)
         start("Governor=performance\n");
         look(c->look);
         ck_case(c->name, manager->machine.n_frequency == 0, "found some");
-        ck_case(c->name, manager_apply_error(manager) == 0, "an error");
+        ck_case(c->name, actuator_set_error(manager_actuators(manager)) == 0, "an error");
         changes = 0;
         move("sys/later", "sys/devices/system/cpu/cpufreq");
         look(c->look);
         ck_case(c->name, manager->machine.n_frequency == 8, "not found");
         ck_case(c->name, changes & CHANGE_MISSING, "not reported");
-        ck_case(c->name, manager_apply_error(manager) == 0, "an error");
+        ck_case(c->name, actuator_set_error(manager_actuators(manager)) == 0, "an error");
         expect(GOVERNOR, "performance");
         manager_free(manager);
         expect(GOVERNOR, "powersave");
@@ -162,7 +162,7 @@ START_TEST(falls_asleep_when_active)
         ck_assert_int_ge(asked, _i);
         expect(PREFERENCE, "power");
         expect(LATENCY, "90");
-        ck_assert_int_eq(manager_apply_error(manager), 0);
+        ck_assert_int_eq(actuator_set_error(manager_actuators(manager)), 0);
         for (int i = 0, n = knobs_list(manager->knobs, &knobs); i < n; i++)
                 ck_assert_int_eq(knobs[i]->state, KNOB_OURS);
         manager_free(manager);
@@ -252,7 +252,6 @@ START_TEST(watches_groups)
                                   .describe = describe_nothing,
                                   .groups = group_directory,
                                   .close = close_nothing };
-        const ActuatorState added = { .actuator = &keeper, .state = &tree };
         const Knob *const *knobs;
 
         tree = machine_tree("synthetic-laptop.machine");
@@ -260,7 +259,7 @@ START_TEST(watches_groups)
         set_option("Latency", "100");
         look(nothing);
         ck_assert_int_eq(knobs_list(manager->knobs, &knobs), 4);
-        g_array_append_val(manager->actuators, added);
+        actuator_set_add(manager->actuators, &keeper, &tree);
         manager_watch_groups(manager);
         ck_assert_ptr_null(manager->groups);
         kinds[0] = knobs[0]->kind;
@@ -351,7 +350,7 @@ START_TEST(record_that_can_be_written_again)
         start("");
         ck_assert_int_eq(mkdirat(tree.root, "run/idled/undo", 0755), 0);
         set_option("Governor", "performance");
-        ck_assert_int_lt(manager_apply_error(manager), 0);
+        ck_assert_int_lt(actuator_set_error(manager_actuators(manager)), 0);
         expect(GOVERNOR, "powersave");
         ck_assert_msg(tick_timer_interval(manager_timer(manager)) > 0,
                       "nothing makes it try again");
@@ -361,7 +360,7 @@ START_TEST(record_that_can_be_written_again)
         changes = 0;
         tick();
         expect(GOVERNOR, "performance");
-        ck_assert_int_eq(manager_apply_error(manager), 0);
+        ck_assert_int_eq(actuator_set_error(manager_actuators(manager)), 0);
         ck_assert(changes & CHANGE_DEGRADED);
         manager_free(manager);
         expect(GOVERNOR, "powersave");
