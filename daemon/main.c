@@ -273,7 +273,7 @@ static void print_decision(const Manager *manager)
         for (unsigned i = 0; (p = manager_policy(manager, i)); i++) {
                 g_autofree char *wish = policy_explain_wish(p, &manager_topology(manager)->online);
 
-                printf("%s: %s\n", active_module(p)->name, wish);
+                printf("%s: %s\n", p->policy->name, wish);
         }
         print_parked(manager);
 }

@@ -141,7 +141,7 @@ BUS_GETTER(get_policies)
         int r = sd_bus_message_open_container(reply, 'a', "s");
 
         for (unsigned i = 0; r >= 0 && (p = manager_policy(bus->manager, i)); i++)
-                r = sd_bus_message_append(reply, "s", active_module(p)->name);
+                r = sd_bus_message_append(reply, "s", p->policy->name);
         return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "bus/bus-parts.h"
 #include "config/profile.h"
+#include "manager/manager-explain.h"
 
 /* So many calls wait for the disk; others are answered before their choice is kept. */
 #define KEEPING_MAX 64

@@ -10,6 +10,7 @@
 #include <errno.h>
 
 #include "base/log.h"
+#include "manager/manager-explain.h"
 #include "manager/manager-parts.h"
 
 /* Knobs are compared with what they should be at most this often, in ticks that come anyway. */

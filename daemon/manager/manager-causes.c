@@ -5,6 +5,7 @@
 #include "base/cpuset-text.h"
 #include "manager/decision-log.h"
 #include "manager/manager-evaluate.h"
+#include "manager/manager-explain.h"
 #include "manager/manager-parts.h"
 
 /* The first policy by rank that leaves `cpu` out, and is honoured, or is not; -1 if none does. */

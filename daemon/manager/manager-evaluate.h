@@ -23,6 +23,9 @@ void manager_meter_done(Manager *manager);
  * before, evaluators end: what two sources measured is never mixed. */
 void manager_choose_source(Manager *manager, const Config *config);
 
+/* What evaluators count work in, by that source. */
+WorkUnit manager_work_unit(const Manager *manager);
+
 /* What ticks read for evaluators (Sense flags). */
 unsigned manager_evaluation_senses(const Manager *manager);
 

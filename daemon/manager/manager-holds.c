@@ -14,6 +14,7 @@
 #include "act/tune/tuning.h"
 #include "base/cpuset-text.h"
 #include "manager/manager-evaluate.h"
+#include "manager/manager-explain.h"
 #include "manager/manager-parts.h"
 #include "config/profile.h"
 

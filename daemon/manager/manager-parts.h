@@ -8,6 +8,7 @@
  *   machine               its CPUs, and what its drivers offer
  *   journal, history, decision-log   what is and was parked, and why
  *   observers             readings for queries
+ *   active-policy         one policy
  *   actuator-set          the open actuators, and what they failed at
  *   pauses                clients that pause idled
  *   active-profile        which profile is in effect: profile-choice, -keeper and -state
@@ -45,18 +46,6 @@
 #include "manager/machine.h"
 #include "manager/manager-view.h"
 #include "manager/tick-timer.h"
-
-/* One active policy. */
-struct ActivePolicy {
-        const IdledPolicy *policy;
-        Section *section; /* its options; belongs to the configuration */
-        void *state;
-        Wish wish;            /* its last one */
-        CpuSet before;        /* what the one before allowed */
-        CpuWish *cpus;        /* of the request; NULL: the policy has none */
-        struct Pack *pack;    /* which cores it gets that asks for so many; NULL: it never did */
-        Evaluator *evaluator; /* NULL: its requests never served to save energy */
-};
 
 struct Manager {
         ManagerSetup setup;

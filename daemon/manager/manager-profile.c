@@ -4,6 +4,7 @@
  */
 #include "base/log.h"
 #include "manager/manager-evaluate.h"
+#include "manager/manager-explain.h"
 #include "manager/manager-parts.h"
 
 static ProfileScene scene_of(const Manager *manager, Config *config)

@@ -51,34 +51,6 @@ const ActivePolicy *manager_policy(const Manager *manager, unsigned i)
                                           : NULL;
 }
 
-const IdledPolicy *active_module(const ActivePolicy *active)
-{
-        return active->policy;
-}
-
-const Section *active_section(const ActivePolicy *active)
-{
-        return active->section;
-}
-
-const Wish *active_wish(const ActivePolicy *active)
-{
-        return &active->wish;
-}
-
-const Evaluator *active_evaluator(const ActivePolicy *active)
-{
-        return active->evaluator;
-}
-
-int active_figures(const ActivePolicy *active, int cpu, Figure *ret_figures)
-{
-        const IdledPolicy *policy = active->policy;
-
-        return policy->figures ? MIN(policy->figures(active->state, cpu, ret_figures), FIGURES_MAX)
-                               : 0;
-}
-
 const ActuatorSet *manager_actuators(const Manager *manager)
 {
         return manager->actuators;
