@@ -255,7 +255,7 @@ static void print_parked(const Manager *manager)
                         *why = NULL;
         CpuSet planned = manager_topology(manager)->online;
 
-        cpuset_subtract(&planned, manager_allowed(manager));
+        cpuset_subtract(&planned, &manager_plan(manager)->allowed);
         printf("online %s, load %.2f, parked %s", online, manager_snapshot(manager)->load,
                *parked ? parked : "none");
         if (!cpuset_equal(&planned, manager_parked(manager))) {
@@ -273,7 +273,7 @@ static void print_decision(const Manager *manager)
         for (unsigned i = 0; (p = manager_policy(manager, i)); i++) {
                 g_autofree char *wish = policy_explain_wish(p, &manager_topology(manager)->online);
 
-                printf("%s: %s\n", active_module(p)->name, wish);
+                printf("%s: %s\n", p->policy->name, wish);
         }
         print_parked(manager);
 }
@@ -315,12 +315,12 @@ static int run_once(Daemon *daemon)
         started = manager_start(daemon->manager);
         r = started == -EBADMSG ? 0 : started;
         if (r >= 0)
-                r = run_for(daemon, MAX(manager_period_usec(daemon->manager), 250000), NULL);
+                r = run_for(daemon, MAX(manager_plan(daemon->manager)->period_usec, 250000), NULL);
         manager_tick(daemon->manager);
         if (r >= 0)
                 r = run_for(daemon, ONCE_USEC, manager_has_decided);
         print_decision(daemon->manager);
-        return r ?: manager_apply_error(daemon->manager) ?: started;
+        return r ?: actuator_set_error(manager_actuators(daemon->manager)) ?: started;
 }
 
 static int make_loop(Daemon *daemon)

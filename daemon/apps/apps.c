@@ -75,5 +75,5 @@ void apps_free(Apps *apps)
 
 int apps_error(const Apps *apps)
 {
-        return apps->error;
+        return apps ? apps->error : 0;
 }

@@ -20,7 +20,7 @@ Apps *apps_new(sd_event *event, int root, Holds *holds, GPtrArray *rules);
 void apps_free(Apps *apps);
 
 /* Why no events of processes arrive, so that idled sees only those that exist when it reads the
- * configuration: negative errno; 0: they arrive, or no rule needs them. */
+ * configuration: negative errno; 0: they arrive, or no rule needs them, or `apps` is NULL. */
 int apps_error(const Apps *apps);
 
 /* Units or cgroups came: their processes may be meant, though nothing happened to them. */

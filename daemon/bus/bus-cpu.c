@@ -91,7 +91,7 @@ BUS_GETTER(get_capacity)
 BUS_GETTER(get_utilization)
 {
         const Bus *bus = userdata;
-        const Snapshot *seen = manager_observe(bus->manager, SENSE_LOAD);
+        const Snapshot *seen = observers_read(manager_observers(bus->manager), SENSE_LOAD);
         int cpu = bus_path_cpu(bus, path);
 
         return sd_bus_message_append(
@@ -115,7 +115,8 @@ BUS_GETTER(get_parked_usec)
         const Bus *bus = userdata;
 
         return sd_bus_message_append(reply, "t",
-                                     manager_parked_usec(bus->manager, bus_path_cpu(bus, path)));
+                                     history_parked_usec(manager_history(bus->manager),
+                                                         bus_path_cpu(bus, path), manager_now()));
 }
 
 BUS_GETTER(get_idle_states)
@@ -134,7 +135,7 @@ BUS_GETTER(get_idle_states)
 /* What the CPU did, NULL if that is not known. */
 static const Residency *residency(const Bus *bus, int cpu)
 {
-        const Snapshot *seen = manager_observe(bus->manager, SENSE_RESIDENCY);
+        const Snapshot *seen = observers_read(manager_observers(bus->manager), SENSE_RESIDENCY);
 
         if (!seen || !(seen->have & SENSE_RESIDENCY) || !cpuset_has(&seen->cpus, cpu))
                 return NULL;
@@ -224,7 +225,7 @@ int bus_export_cpus(Bus *bus)
 static CpuSeen cpu_state(const Manager *manager, int cpu)
 {
         return (CpuSeen){
-                .since_usec = manager_since_usec(manager, cpu),
+                .since_usec = history_since_usec(manager_history(manager), cpu),
                 .parked = cpuset_has(manager_parked(manager), cpu),
                 .online = cpuset_has(&manager_topology(manager)->online, cpu),
         };

@@ -84,7 +84,7 @@ BUS_GETTER(get_range)
 /* Watts as any user may know them; -1: not known. */
 static double rounded_watts(const Bus *bus, int domain)
 {
-        const Snapshot *seen = manager_observe(bus->manager, SENSE_ENERGY);
+        const Snapshot *seen = observers_read(manager_observers(bus->manager), SENSE_ENERGY);
 
         if (!seen || seen->interval_usec == 0 || domain >= seen->n_energy ||
             !seen->energy[domain].valid)
@@ -103,7 +103,8 @@ BUS_GETTER(get_dropped)
         const Bus *bus = userdata;
 
         return sd_bus_message_append(
-                reply, "t", manager_energy_total(bus->manager, path_domain(bus, path)).dropped);
+                reply, "t",
+                observers_energy(manager_observers(bus->manager), path_domain(bus, path)).dropped);
 }
 
 int bus_append_energy(sd_bus_message *message, Bus *bus)
@@ -113,7 +114,7 @@ int bus_append_energy(sd_bus_message *message, Bus *bus)
 
         for (int i = 0; r >= 0 && i < n; i++) {
                 double watts = rounded_watts(bus, i);
-                EnergyTotal sum = manager_energy_total(bus->manager, i);
+                EnergyTotal sum = observers_energy(manager_observers(bus->manager), i);
                 int parent = domains[i].parent;
 
                 r = sd_bus_message_append(message, "(sstdt)", domains[i].name,
@@ -147,11 +148,11 @@ static int reply_energy(sd_bus_message *message, void *userdata, sd_bus_error *e
         int n = sensors_energy_domains(manager_sensors(bus->manager), &domains);
         int r = sd_bus_message_new_method_return(message, &reply);
 
-        manager_observe(bus->manager, SENSE_ENERGY);
+        observers_read(manager_observers(bus->manager), SENSE_ENERGY);
         if (r >= 0)
                 r = sd_bus_message_open_container(reply, 'a', "(st)");
         for (int i = 0; r >= 0 && i < n; i++) {
-                EnergyTotal sum = manager_energy_total(bus->manager, i);
+                EnergyTotal sum = observers_energy(manager_observers(bus->manager), i);
 
                 r = sd_bus_message_append(reply, "(st)", domains[i].name,
                                           (uint64_t)(sum.joules * 1e6));

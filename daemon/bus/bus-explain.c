@@ -15,16 +15,18 @@
 static int append_cpu(sd_bus_message *m, Manager *manager, int cpu, const char *obstacle)
 {
         const CpuCause *why = manager_cause(manager, cpu);
+        const History *history = manager_history(manager);
         bool parked = cpuset_has(manager_parked(manager), cpu);
-        bool wanted = !cpuset_has(manager_allowed(manager), cpu);
+        bool wanted = !cpuset_has(&manager_plan(manager)->allowed, cpu);
         const char *problem = wanted && !parked ? obstacle : NULL;
         g_autofree char *text = manager_explain_cpu(manager, cpu, obstacle);
         int r = sd_bus_message_open_container(m, 'a', "{sv}");
 
         if (r >= 0)
                 r = sd_bus_message_append(m, "{sv}{sv}{sv}{sv}", "cpu", "u", cpu, "parked", "b",
-                                          parked, "since_usec", "t", why->since_usec, "parked_usec",
-                                          "t", manager_parked_usec(manager, cpu));
+                                          parked, "since_usec", "t",
+                                          history_since_usec(history, cpu), "parked_usec", "t",
+                                          history_parked_usec(history, cpu, manager_now()));
         if (r >= 0)
                 r = bus_append_why(m, why->policy, &why->reason, &why->option_source);
         if (r >= 0)
@@ -197,7 +199,7 @@ static int append_problem(sd_bus_message *m, const ActContext *context, const Kn
 static int append_failure(sd_bus_message *m, const Manager *manager, const char *actuator,
                           const char *how, const char *why)
 {
-        CpuSet wanted = *manager_allowed(manager), used = manager_topology(manager)->online;
+        CpuSet wanted = manager_plan(manager)->allowed, used = manager_topology(manager)->online;
         g_autofree char *expected = NULL, *found = NULL;
 
         cpuset_and(&wanted, &used);

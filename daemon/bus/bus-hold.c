@@ -6,6 +6,7 @@
  * in between.
  */
 #include "bus/bus-hold.h"
+#include "manager/manager-explain.h"
 
 #include "base/number.h"
 

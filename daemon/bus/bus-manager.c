@@ -6,6 +6,7 @@
 
 #include "bus/bus-parts.h"
 #include "model/measured.h"
+#include "model/topology-build.h"
 
 BUS_GETTER(get_version)
 {
@@ -23,7 +24,7 @@ BUS_GETTER(get_paused)
 {
         const Bus *bus = userdata;
 
-        return sd_bus_message_append(reply, "b", manager_nth_pause(bus->manager, 0) != NULL);
+        return sd_bus_message_append(reply, "b", pauses_any(manager_pauses(bus->manager)));
 }
 
 BUS_GETTER(get_pauses)
@@ -32,7 +33,7 @@ BUS_GETTER(get_pauses)
         const Pause *pause;
         int r = sd_bus_message_open_container(reply, 'a', "(ss)");
 
-        for (unsigned i = 0; r >= 0 && (pause = manager_nth_pause(bus->manager, i)); i++)
+        for (unsigned i = 0; r >= 0 && (pause = pauses_nth(manager_pauses(bus->manager), i)); i++)
                 r = sd_bus_message_append(reply, "(ss)", pause->owner, pause->reason);
         return r < 0 ? r : sd_bus_message_close_container(reply);
 }
@@ -58,7 +59,7 @@ BUS_GETTER(get_pause_details)
         const Pause *pause;
         int r = sd_bus_message_open_container(reply, 'a', "a{sv}");
 
-        for (unsigned i = 0; r >= 0 && (pause = manager_nth_pause(bus->manager, i)); i++)
+        for (unsigned i = 0; r >= 0 && (pause = pauses_nth(manager_pauses(bus->manager), i)); i++)
                 r = append_pause(reply, pause);
         return r < 0 ? r : sd_bus_message_close_container(reply);
 }
@@ -94,13 +95,20 @@ BUS_GETTER(get_parked)
         return bus_append_cpus(reply, manager_parked(bus->manager));
 }
 
+static CpuSet active_cpus(const Manager *manager)
+{
+        CpuSet active = manager_topology(manager)->online;
+
+        cpuset_subtract(&active, manager_parked(manager));
+        return active;
+}
+
 BUS_GETTER(get_allowed)
 {
         const Bus *bus = userdata;
-        CpuSet allowed = manager_topology(bus->manager)->online;
+        CpuSet active = active_cpus(bus->manager);
 
-        cpuset_subtract(&allowed, manager_parked(bus->manager));
-        return bus_append_cpus(reply, &allowed);
+        return bus_append_cpus(reply, &active);
 }
 
 BUS_GETTER(get_idle_mask)
@@ -108,19 +116,22 @@ BUS_GETTER(get_idle_mask)
         const Bus *bus = userdata;
         CpuSet mask = manager_topology(bus->manager)->online;
 
-        cpuset_subtract(&mask, manager_allowed(bus->manager));
+        cpuset_subtract(&mask, &manager_plan(bus->manager)->allowed);
         return bus_append_cpus(reply, &mask);
 }
 
-/* WantedCores, ActiveCores, Cores. */
+/* WantedCores, ActiveCores, Cores: with at least one CPU that the plan leaves active, that is
+ * active, and all. */
 BUS_GETTER(get_cores)
 {
         const Bus *bus = userdata;
-        int n = *property == 'W'   ? manager_wanted_cores(bus->manager)
-                : *property == 'A' ? manager_active_cores(bus->manager)
-                                   : manager_topology(bus->manager)->n_cores;
+        const Topology *topology = manager_topology(bus->manager);
+        CpuSet cpus = *property == 'W' ? manager_plan(bus->manager)->allowed
+                                       : active_cpus(bus->manager);
 
-        return sd_bus_message_append(reply, "u", n);
+        return sd_bus_message_append(reply, "u",
+                                     *property == 'C' ? topology->n_cores
+                                                      : topology_count_cores(topology, &cpus));
 }
 
 BUS_GETTER(get_policies)
@@ -130,22 +141,21 @@ BUS_GETTER(get_policies)
         int r = sd_bus_message_open_container(reply, 'a', "s");
 
         for (unsigned i = 0; r >= 0 && (p = manager_policy(bus->manager, i)); i++)
-                r = sd_bus_message_append(reply, "s", active_module(p)->name);
+                r = sd_bus_message_append(reply, "s", p->policy->name);
         return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 
 BUS_GETTER(get_park_backend)
 {
         const Bus *bus = userdata;
-        const ActuatorState *a = manager_actuator(bus->manager, &actuator_park);
-        g_autofree char *none = NULL, *why = NULL;
+        const ActuatorState *a = actuator_set_find(manager_actuators(bus->manager), &actuator_park);
+        g_autofree char *none = NULL;
 
         if (a && a->state)
                 return sd_bus_message_append(reply, "s", a->actuator->describe(a->state));
         if (a && a->error == ACTUATOR_OFF)
                 return sd_bus_message_append(reply, "s", "none (Backend=none)");
-        why = a ? manager_absence(bus->manager, a) : NULL;
-        none = g_strdup_printf("none (%s)", why ?: g_strerror(EOPNOTSUPP));
+        none = g_strdup_printf("none (%s)", a ? a->why : g_strerror(EOPNOTSUPP));
         return sd_bus_message_append(reply, "s", none);
 }
 
@@ -166,19 +176,16 @@ BUS_GETTER(get_missing)
                         r = append_missing(reply, source->name,
                                            sensors_error(manager_sensors(manager), source->sense));
         if (r >= 0)
-                r = append_missing(reply, "pressure trigger", manager_trigger_error(manager));
+                r = append_missing(reply, "pressure trigger",
+                                   load_watch_trigger_error(manager_load_watch(manager)));
         if (r >= 0)
-                r = append_missing(reply, "fork events", manager_forks_error(manager));
+                r = append_missing(reply, "fork events",
+                                   load_watch_forks_error(manager_load_watch(manager)));
         if (r >= 0)
-                r = append_missing(reply, "process events", manager_apps_error(manager));
-        for (unsigned i = 0; r >= 0 && (a = manager_nth_actuator(manager, i)); i++) {
-                g_autofree char *why = NULL;
-
-                if (a->state || a->error == ACTUATOR_OFF)
-                        continue;
-                why = manager_absence(manager, a);
-                r = sd_bus_message_append(reply, "(ss)", a->actuator->name, why);
-        }
+                r = append_missing(reply, "process events", apps_error(manager_apps(manager)));
+        for (unsigned i = 0; r >= 0 && (a = actuator_set_nth(manager_actuators(manager), i)); i++)
+                if (!a->state && a->error != ACTUATOR_OFF)
+                        r = sd_bus_message_append(reply, "(ss)", a->actuator->name, a->why);
         return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 

@@ -13,7 +13,7 @@
 static const Snapshot *observe(const Bus *bus)
 {
         static const Snapshot nothing = { .battery_level = -1 };
-        const Snapshot *seen = manager_observe(bus->manager, SENSE_LOAD);
+        const Snapshot *seen = observers_read(manager_observers(bus->manager), SENSE_LOAD);
 
         return seen ? seen : &nothing;
 }
@@ -55,21 +55,21 @@ BUS_GETTER(get_ticks)
 {
         const Bus *bus = userdata;
 
-        return sd_bus_message_append(reply, "t", manager_n_ticks(bus->manager));
+        return sd_bus_message_append(reply, "t", tick_timer_count(manager_timer(bus->manager)));
 }
 
 BUS_GETTER(get_period)
 {
         const Bus *bus = userdata;
 
-        return sd_bus_message_append(reply, "t", manager_interval_usec(bus->manager));
+        return sd_bus_message_append(reply, "t", tick_timer_interval(manager_timer(bus->manager)));
 }
 
 BUS_GETTER(get_late)
 {
         const Bus *bus = userdata;
 
-        return sd_bus_message_append(reply, "t", manager_late_usec(bus->manager));
+        return sd_bus_message_append(reply, "t", tick_timer_late(manager_timer(bus->manager)));
 }
 
 /* CpuUSec, Wakeups. */
@@ -92,7 +92,8 @@ BUS_GETTER(get_uptime)
 {
         const Bus *bus = userdata;
 
-        return sd_bus_message_append(reply, "t", manager_uptime_usec(bus->manager));
+        return sd_bus_message_append(
+                reply, "t", history_age_usec(manager_history(bus->manager), manager_now()));
 }
 
 BUS_GETTER(get_transitions_last_minute)

@@ -165,12 +165,12 @@ int bus_method_reload(sd_bus_message *message, void *userdata, sd_bus_error *err
         return authorize(bus->authorizer, message, "org.idled1.reload", do_reload, bus, error);
 }
 
-static unsigned pauses_of(const Manager *manager, uid_t uid)
+static unsigned pauses_of(const Pauses *pauses, uid_t uid)
 {
         const Pause *pause;
         unsigned n = 0;
 
-        for (unsigned i = 0; (pause = manager_nth_pause(manager, i)); i++)
+        for (unsigned i = 0; (pause = pauses_nth(pauses, i)); i++)
                 n += pause->uid == uid;
         return n;
 }
@@ -201,13 +201,13 @@ static int do_pause(sd_bus_message *message, void *userdata, sd_bus_error *error
         r = check_pause_reason(reason, error);
         if (r < 0)
                 return r;
-        if (pauses_of(bus->manager, sender.uid) >= PAUSES_MAX)
+        if (pauses_of(manager_pauses(bus->manager), sender.uid) >= PAUSES_MAX)
                 return sd_bus_error_setf(error, BUS_ERROR_TOO_MANY_PAUSES,
                                          "User %u holds %d pauses already, which is the limit",
                                          (unsigned)sender.uid, PAUSES_MAX);
         owner = g_strdup_printf("user %u (%s)", (unsigned)sender.uid,
                                 sd_bus_message_get_sender(message));
-        r = manager_pause(bus->manager, reason, owner, sender.uid, &fd);
+        r = pauses_add(manager_open_pauses(bus->manager), reason, owner, sender.uid, &fd);
         return r < 0 ? r : sd_bus_reply_method_return(message, "h", fd);
 }
 
@@ -238,7 +238,7 @@ static int do_pause_for(sd_bus_message *message, void *userdata, sd_bus_error *e
                                          "usec: found %" PRIu64 ", expected at most %llu", usec,
                                          PAUSE_MAX_USEC);
         owner = g_strdup_printf("user %u", (unsigned)sender.uid);
-        r = manager_pause_lasting(bus->manager, reason, owner, sender.uid, usec);
+        r = pauses_add_lasting(manager_open_pauses(bus->manager), reason, owner, sender.uid, usec);
         return r < 0 ? r : sd_bus_reply_method_return(message, NULL);
 }
 
@@ -253,7 +253,8 @@ static int do_resume_all(sd_bus_message *message, void *userdata, sd_bus_error *
 {
         const Bus *bus = userdata;
 
-        return sd_bus_reply_method_return(message, "u", manager_resume(bus->manager, (uid_t)-1));
+        return sd_bus_reply_method_return(
+                message, "u", pauses_resume(manager_open_pauses(bus->manager), (uid_t)-1));
 }
 
 /* Another user may have paused since this was allowed: that needs more. */
@@ -264,16 +265,17 @@ static int do_resume_own(sd_bus_message *message, void *userdata, sd_bus_error *
         int r = authorizer_sender(bus->authorizer, message, &sender);
 
         return r < 0 ? r
-                     : sd_bus_reply_method_return(message, "u",
-                                                  manager_resume(bus->manager, sender.uid));
+                     : sd_bus_reply_method_return(
+                               message, "u",
+                               pauses_resume(manager_open_pauses(bus->manager), sender.uid));
 }
 
 /* True if a pause of another user lasts. */
-static bool others_pause(const Manager *manager, uid_t uid)
+static bool others_pause(const Pauses *pauses, uid_t uid)
 {
         const Pause *pause;
 
-        for (unsigned i = 0; (pause = manager_nth_pause(manager, i)); i++)
+        for (unsigned i = 0; (pause = pauses_nth(pauses, i)); i++)
                 if (pause->lasting && pause->uid != uid)
                         return true;
         return false;
@@ -287,7 +289,7 @@ int bus_method_resume(sd_bus_message *message, void *userdata, sd_bus_error *err
 
         if (r < 0)
                 return r;
-        if (others_pause(bus->manager, sender.uid))
+        if (others_pause(manager_pauses(bus->manager), sender.uid))
                 return authorize(bus->authorizer, message, "org.idled1.resume", do_resume_all, bus,
                                  error);
         return authorize(bus->authorizer, message, "org.idled1.pause", do_resume_own, bus, error);

@@ -22,7 +22,7 @@ static const ActivePolicy *path_policy(const Bus *bus, const char *path)
         if (sd_bus_path_decode(path, BUS_PATH_POLICY, &name) <= 0)
                 return NULL;
         for (unsigned i = 0; (p = manager_policy(bus->manager, i)); i++)
-                if (g_str_equal(active_module(p)->name, name))
+                if (g_str_equal(p->policy->name, name))
                         return p;
         return NULL;
 }
@@ -54,7 +54,7 @@ void bus_policy_paths(const Bus *bus, GPtrArray *paths)
         for (unsigned i = 0; (p = manager_policy(bus->manager, i)); i++) {
                 char *path;
 
-                if (sd_bus_path_encode(BUS_PATH_POLICY, active_module(p)->name, &path) >= 0)
+                if (sd_bus_path_encode(BUS_PATH_POLICY, p->policy->name, &path) >= 0)
                         g_ptr_array_add(paths, path);
         }
 }
@@ -67,13 +67,12 @@ static int policy_enumerate(sd_bus *connection, const char *prefix, void *userda
 
 BUS_GETTER(get_name)
 {
-        return sd_bus_message_append(reply, "s", active_module(path_policy(userdata, path))->name);
+        return sd_bus_message_append(reply, "s", path_policy(userdata, path)->policy->name);
 }
 
 BUS_GETTER(get_summary)
 {
-        return sd_bus_message_append(reply, "s",
-                                     active_module(path_policy(userdata, path))->summary);
+        return sd_bus_message_append(reply, "s", path_policy(userdata, path)->policy->summary);
 }
 
 BUS_GETTER(get_rank)
@@ -84,7 +83,7 @@ BUS_GETTER(get_rank)
 BUS_GETTER(get_allowed)
 {
         const Bus *bus = userdata;
-        CpuSet allowed = active_wish(path_policy(bus, path))->allowed;
+        CpuSet allowed = path_policy(bus, path)->wish.allowed;
 
         cpuset_and(&allowed, &manager_topology(bus->manager)->online);
         return bus_append_cpus(reply, &allowed);
@@ -96,7 +95,7 @@ BUS_GETTER(get_reason)
         const ActivePolicy *p = path_policy(bus, path);
         g_autofree char *text = NULL;
 
-        if (manager_is_paused(bus->manager))
+        if (pauses_any(manager_pauses(bus->manager)))
                 text = g_strdup("No request while idled is paused.");
         else
                 text = policy_explain_wish(p, &manager_topology(bus->manager)->online);
@@ -105,18 +104,17 @@ BUS_GETTER(get_reason)
 
 BUS_GETTER(get_settled)
 {
-        return sd_bus_message_append(reply, "b", active_wish(path_policy(userdata, path))->settled);
+        return sd_bus_message_append(reply, "b", path_policy(userdata, path)->wish.settled);
 }
 
 BUS_GETTER(get_period)
 {
-        return sd_bus_message_append(reply, "t",
-                                     active_wish(path_policy(userdata, path))->period_usec);
+        return sd_bus_message_append(reply, "t", path_policy(userdata, path)->wish.period_usec);
 }
 
 BUS_GETTER(get_options)
 {
-        const Section *section = active_section(path_policy(userdata, path));
+        const Section *section = path_policy(userdata, path)->section;
         int r = sd_bus_message_open_container(reply, 'a', "{ss}");
 
         for (const Setting *row = section->rows; r >= 0 && row->key; row++) {
@@ -132,7 +130,7 @@ BUS_GETTER(get_options)
  * side channel. */
 BUS_GETTER(get_saved)
 {
-        const Evaluator *evaluator = active_evaluator(path_policy(userdata, path));
+        const Evaluator *evaluator = path_policy(userdata, path)->evaluator;
         bool joules = g_str_has_prefix(property, "SavedJoules");
         double steps = joules ? 1 : 10, value; /* in one; 0.1 has no exact double */
         Interval found;
@@ -149,7 +147,7 @@ BUS_GETTER(get_saved)
 /* EffectiveWatts, IgnoredWatts: rounded, for the same reason. */
 BUS_GETTER(get_mean_watts)
 {
-        const Evaluator *evaluator = active_evaluator(path_policy(userdata, path));
+        const Evaluator *evaluator = path_policy(userdata, path)->evaluator;
         const Estimate *found = evaluator ? &evaluator->found : NULL;
         double watts = !found                                    ? NAN
                        : g_str_equal(property, "EffectiveWatts") ? found->on_watts
@@ -161,7 +159,7 @@ BUS_GETTER(get_mean_watts)
 /* SavedShare, WaitingChange and their ends. */
 BUS_GETTER(get_share)
 {
-        const Evaluator *evaluator = active_evaluator(path_policy(userdata, path));
+        const Evaluator *evaluator = path_policy(userdata, path)->evaluator;
         bool saved = g_str_has_prefix(property, "SavedShare");
         const Interval *found;
         double value;
@@ -177,7 +175,7 @@ BUS_GETTER(get_share)
 
 BUS_GETTER(get_effective_share)
 {
-        const Evaluator *evaluator = active_evaluator(path_policy(userdata, path));
+        const Evaluator *evaluator = path_policy(userdata, path)->evaluator;
         double share = evaluator ? evaluator_effective_share(evaluator) : NAN;
 
         return sd_bus_message_append(reply, "d", rint(share * 1000) / 1000);
@@ -186,7 +184,7 @@ BUS_GETTER(get_effective_share)
 /* Blocks, BlocksDropped. */
 BUS_GETTER(get_blocks)
 {
-        const Evaluator *evaluator = active_evaluator(path_policy(userdata, path));
+        const Evaluator *evaluator = path_policy(userdata, path)->evaluator;
         uint64_t n = !evaluator                        ? 0
                      : g_str_equal(property, "Blocks") ? evaluator->estimator.n_blocks
                                                        : estimator_dropped(&evaluator->estimator);
@@ -196,7 +194,7 @@ BUS_GETTER(get_blocks)
 
 BUS_GETTER(get_verdict)
 {
-        const Evaluator *evaluator = active_evaluator(path_policy(userdata, path));
+        const Evaluator *evaluator = path_policy(userdata, path)->evaluator;
         const char *verdict = evaluator ? verdict_text(evaluator->found.verdict) : "";
 
         return sd_bus_message_append(reply, "s", verdict);
@@ -206,9 +204,8 @@ BUS_GETTER(get_energy_source)
 {
         const Bus *bus = userdata;
         const ActivePolicy *p = path_policy(bus, path);
-        const char *source = active_evaluator(p)
-                                     ? energy_source_text(manager_energy_source(bus->manager))
-                                     : "";
+        const char *source = p->evaluator ? energy_source_text(manager_energy_source(bus->manager))
+                                          : "";
 
         return sd_bus_message_append(reply, "s", source);
 }
@@ -217,8 +214,7 @@ BUS_GETTER(get_work_unit)
 {
         const Bus *bus = userdata;
         const ActivePolicy *p = path_policy(bus, path);
-        const char *unit = active_evaluator(p) ? work_unit_text(manager_work_unit(bus->manager))
-                                               : "";
+        const char *unit = p->evaluator ? work_unit_text(p->evaluator->unit) : "";
 
         return sd_bus_message_append(reply, "s", unit);
 }

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "bus/bus-parts.h"
 #include "config/profile.h"
+#include "manager/manager-explain.h"
 
 /* So many calls wait for the disk; others are answered before their choice is kept. */
 #define KEEPING_MAX 64
@@ -23,7 +24,7 @@ BUS_GETTER(get_reason)
 {
         const Bus *bus = userdata;
 
-        return sd_bus_message_append(reply, "s", manager_profile_reason(bus->manager));
+        return sd_bus_message_append(reply, "s", manager_profile(bus->manager)->reason ?: "");
 }
 
 BUS_GETTER(get_inhibited)
@@ -38,7 +39,7 @@ BUS_GETTER(get_chosen)
 {
         const Bus *bus = userdata;
 
-        return sd_bus_message_append(reply, "s", manager_chosen_profile(bus->manager));
+        return sd_bus_message_append(reply, "s", manager_profile(bus->manager)->chosen ?: "");
 }
 
 BUS_GETTER(get_profiles)
@@ -66,7 +67,8 @@ static int do_set_profile(sd_bus_message *message, void *userdata, sd_bus_error 
                 r = bus_set_profile(bus, name, error);
         if (r < 0)
                 return r;
-        if (!manager_is_keeping(bus->manager) || bus->keeping->len >= KEEPING_MAX)
+        if (!active_profile_is_keeping(manager_profile(bus->manager)) ||
+            bus->keeping->len >= KEEPING_MAX)
                 return sd_bus_reply_method_return(message, NULL);
         g_ptr_array_add(bus->keeping, sd_bus_message_ref(message));
         return 1;

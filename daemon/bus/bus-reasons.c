@@ -73,12 +73,12 @@ int bus_append_why(sd_bus_message *m, const char *policy, const Reason *reason,
 static int append_reason(sd_bus_message *m, const ActivePolicy *active, const Reason *reason)
 {
         const char *option = reason->option;
-        Source source = option ? section_source(active_section(active), option) : (Source){ 0 };
-        g_autofree char *text = policy_explain_reason(active_module(active)->name, reason, &source);
+        Source source = option ? section_source(active->section, option) : (Source){ 0 };
+        g_autofree char *text = policy_explain_reason(active->policy->name, reason, &source);
         int r = sd_bus_message_open_container(m, 'a', "{sv}");
 
         if (r >= 0)
-                r = bus_append_why(m, active_module(active)->name, reason, &source);
+                r = bus_append_why(m, active->policy->name, reason, &source);
         if (r >= 0)
                 r = bus_append_text(m, "text", text);
         return r < 0 ? r : sd_bus_message_close_container(m);
@@ -116,12 +116,13 @@ int bus_append_reasons(sd_bus_message *m, const Manager *manager, int cpu)
 static int append_policy_figures(sd_bus_message *m, const ActivePolicy *active, int cpu)
 {
         Figure figures[FIGURES_MAX] = { 0 };
-        int r = 0, n = active_figures(active, cpu, figures);
+        const IdledPolicy *policy = active->policy;
+        int r = 0, n = policy->figures ? policy->figures(active->state, cpu, figures) : 0;
 
-        for (int i = 0; r >= 0 && i < n; i++)
+        for (int i = 0; r >= 0 && i < MIN(n, FIGURES_MAX); i++)
                 if (isfinite(figures[i].value))
                         r = sd_bus_message_append(
-                                m, "(sssd)", active_module(active)->name, figures[i].name,
+                                m, "(sssd)", active->policy->name, figures[i].name,
                                 figures[i].unit ? figures[i].unit : "", figures[i].value);
         return r;
 }
@@ -163,14 +164,9 @@ int bus_append_failures(sd_bus_message *message, const Manager *manager, BusFail
         const ActuatorState *a;
         int r = 0;
 
-        for (unsigned i = 0; r >= 0 && (a = manager_nth_actuator(manager, i)); i++) {
-                g_autofree char *why = NULL;
-
-                if (manager_unreported_error(manager, a) >= 0)
-                        continue;
-                why = manager_failure(manager, a);
-                r = append(message, manager, a->actuator->name, a->actuator->describe(a->state),
-                           why);
-        }
+        for (unsigned i = 0; r >= 0 && (a = actuator_set_nth(manager_actuators(manager), i)); i++)
+                if (actuator_unreported_error(a, manager_knobs(manager)) < 0)
+                        r = append(message, manager, a->actuator->name,
+                                   a->actuator->describe(a->state), a->why);
         return r;
 }

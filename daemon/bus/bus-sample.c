@@ -32,17 +32,19 @@ static int append_key(sd_bus_message *m, const char *key, const char *type, Bus 
 static int append_cpus(sd_bus_message *m, Bus *bus)
 {
         const Manager *manager = bus->manager;
+        const History *history = manager_history(manager);
+        uint64_t now = manager_now();
         int r = 0;
 
         CPUSET_FOREACH(cpu, &manager_topology(manager)->possible) {
                 const TopologyCpu *place = &manager_topology(manager)->cpus[cpu];
+                const CpuTotal *total = observers_cpu(manager_observers(manager), cpu);
                 bool online = cpuset_has(&manager_topology(manager)->online, cpu);
 
                 if (r >= 0)
                         r = sd_bus_message_append(
-                                m, "(uttiii)", cpu,
-                                (uint64_t)manager_cpu_total(manager, cpu)->busy_usec,
-                                manager_parked_usec(manager, cpu), online ? place->core : -1,
+                                m, "(uttiii)", cpu, (uint64_t)total->busy_usec,
+                                history_parked_usec(history, cpu, now), online ? place->core : -1,
                                 online ? place->package : -1, online ? place->node : -1);
         }
         return r;
@@ -55,7 +57,7 @@ static int append_idle_states(sd_bus_message *m, Bus *bus)
 
         CPUSET_FOREACH(cpu, &manager_topology(manager)->online) {
                 const IdleStates *states = bus_idle_states(bus, cpu);
-                const CpuTotal *total = manager_cpu_total(manager, cpu);
+                const CpuTotal *total = observers_cpu(manager_observers(manager), cpu);
 
                 for (int s = 0; r >= 0 && s < states->n; s++)
                         r = sd_bus_message_append(m, "(usttttt)", cpu, states->info[s].name,
@@ -116,8 +118,8 @@ static int append_transitions(sd_bus_message *m, Bus *bus)
 int bus_method_sample(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
         Bus *bus = userdata;
-        const Snapshot *load = manager_observe(bus->manager, SENSE_LOAD);
-        const Snapshot *idle = manager_observe(bus->manager, SENSE_RESIDENCY);
+        const Snapshot *load = observers_read(manager_observers(bus->manager), SENSE_LOAD);
+        const Snapshot *idle = observers_read(manager_observers(bus->manager), SENSE_RESIDENCY);
         _message_ sd_bus_message *reply = NULL;
         int r = sd_bus_message_new_method_return(message, &reply);
 
@@ -136,8 +138,9 @@ int bus_method_sample(sd_bus_message *message, void *userdata, sd_bus_error *err
         if (r >= 0)
                 r = append_key(reply, "Transitions", "a(st)", bus, append_transitions);
         if (r >= 0 && load && load->have & SENSE_PRESSURE)
-                r = sd_bus_message_append(reply, "{sv}", "PressureUSec", "t",
-                                          (uint64_t)manager_pressure_usec(bus->manager));
+                r = sd_bus_message_append(
+                        reply, "{sv}", "PressureUSec", "t",
+                        (uint64_t)observers_pressure_usec(manager_observers(bus->manager)));
         if (r >= 0)
                 r = sd_bus_message_close_container(reply);
         return r < 0 ? r : sd_bus_send(NULL, reply, NULL);

@@ -14,7 +14,10 @@ struct History {
         GArray *ring; /* of Transition; number n is at (n - 1) % HISTORY_KEPT */
         uint64_t count;
         GArray *causes; /* of CauseCount */
-        CpuSet parked;
+        uint64_t start_usec;
+        CpuSet noted;          /* those parked after the last change */
+        uint64_t *since_usec;  /* of changes, by CPU number */
+        CpuSet parked;         /* now */
         uint64_t *parked_usec; /* by CPU number: sums up to parked_since_usec */
         uint64_t parked_since_usec;
 };
@@ -32,7 +35,7 @@ static void cause_clear(gpointer data)
         g_ref_string_release((char *)((CauseCount *)data)->cause);
 }
 
-History *history_new(int n_cpus)
+History *history_new(int n_cpus, uint64_t now_usec)
 {
         History *history = g_new0(History, 1);
 
@@ -40,6 +43,8 @@ History *history_new(int n_cpus)
         g_array_set_clear_func(history->ring, transition_clear);
         history->causes = g_array_new(FALSE, FALSE, sizeof(CauseCount));
         g_array_set_clear_func(history->causes, cause_clear);
+        history->start_usec = now_usec;
+        history->since_usec = g_new0(uint64_t, (gsize)n_cpus);
         history->parked_usec = g_new0(uint64_t, (gsize)n_cpus);
         return history;
 }
@@ -51,6 +56,7 @@ void history_free(History *history)
         g_array_unref(history->ring);
         g_array_unref(history->causes);
         g_free(history->parked_usec);
+        g_free(history->since_usec);
         g_free(history);
 }
 
@@ -71,7 +77,17 @@ static void count_cause(History *history, const char *cause)
         g_array_append_val(history->causes, added);
 }
 
-const Transition *history_add(History *history, const Transition *transition)
+CpuSet history_moved(const History *history, const CpuSet *online, const CpuSet *parked)
+{
+        CpuSet moved = { 0 };
+
+        CPUSET_FOREACH(cpu, online)
+                if (cpuset_has(parked, cpu) != cpuset_has(&history->noted, cpu))
+                        cpuset_add(&moved, cpu);
+        return moved;
+}
+
+const Transition *history_add(History *history, const Transition *transition, const CpuSet *moved)
 {
         Transition added = *transition, *place;
 
@@ -85,7 +101,24 @@ const Transition *history_add(History *history, const Transition *transition)
         place = &g_array_index(history->ring, Transition, (added.number - 1) % HISTORY_KEPT);
         transition_clear(place);
         *place = added;
+        CPUSET_FOREACH(cpu, moved) {
+                history->since_usec[cpu] = transition->time_usec;
+                if (cpuset_has(&history->noted, cpu))
+                        cpuset_remove(&history->noted, cpu);
+                else
+                        cpuset_add(&history->noted, cpu);
+        }
         return place;
+}
+
+uint64_t history_since_usec(const History *history, int cpu)
+{
+        return history->since_usec[cpu];
+}
+
+uint64_t history_age_usec(const History *history, uint64_t now_usec)
+{
+        return now_usec - history->start_usec;
 }
 
 uint64_t history_count(const History *history)

@@ -36,12 +36,23 @@ typedef struct CauseCount {
 
 typedef struct History History;
 
-History *history_new(int n_cpus);
+/* `now_usec` is CLOCK_MONOTONIC, here and below. */
+History *history_new(int n_cpus, uint64_t now_usec);
 void history_free(History *history);
 
-/* Adds a change; `number` is given here, strings are copied. Returns what was added, valid until
- * the next one is. */
-const Transition *history_add(History *history, const Transition *transition);
+/* The CPUs of `online` that are parked, and were not after the last change; or the reverse. */
+CpuSet history_moved(const History *history, const CpuSet *online, const CpuSet *parked);
+
+/* Adds a change, of the CPUs that `moved`; `number` is given here, strings are copied. Returns what
+ * was added, valid until the next one is. */
+const Transition *history_add(History *history, const Transition *transition, const CpuSet *moved);
+
+/* Since when the CPU is parked or not, CLOCK_REALTIME; 0: since before the start. */
+uint64_t history_since_usec(const History *history, int cpu);
+
+/* For how long there are changes: the time since history_new(), in which the machine did not
+ * sleep. */
+uint64_t history_age_usec(const History *history, uint64_t now_usec);
 
 /* Changes since the start, whether kept or not: the number of the last. */
 uint64_t history_count(const History *history);

@@ -16,14 +16,14 @@ struct Journal {
         History *history;
 };
 
-Journal *journal_new(int n_cpus)
+Journal *journal_new(int n_cpus, uint64_t now_usec)
 {
         Journal *journal = g_new0(Journal, 1);
 
         journal->n_cpus = n_cpus;
         journal->causes = g_new0(CpuCause, (gsize)n_cpus);
         journal->texts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-        journal->history = history_new(n_cpus);
+        journal->history = history_new(n_cpus, now_usec);
         return journal;
 }
 

@@ -11,8 +11,7 @@
 
 /* Why a CPU is parked or not, as decided when that last changed. */
 typedef struct CpuCause {
-        uint64_t since_usec; /* CLOCK_REALTIME; 0: not changed since the start */
-        const char *policy;  /* name; NULL: no policy requested anything */
+        const char *policy; /* name; NULL: no policy requested anything */
         Reason reason;
         Source option_source; /* of reason.option */
         Safety safety;        /* SAFETY_NONE: as the policies requested */
@@ -22,7 +21,8 @@ typedef struct CpuCause {
 
 typedef struct Journal Journal;
 
-Journal *journal_new(int n_cpus);
+/* `now_usec` as history_new(). */
+Journal *journal_new(int n_cpus, uint64_t now_usec);
 void journal_free(Journal *journal);
 
 /* The cause of the CPU, for the caller to change. Its texts are static, or journal_text()'s. */

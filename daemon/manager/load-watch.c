@@ -297,5 +297,5 @@ int load_watch_trigger_error(const LoadWatch *watch)
 
 int load_watch_forks_error(const LoadWatch *watch)
 {
-        return watch->forks_error;
+        return watch->trigger_error < 0 ? watch->forks_error : 0;
 }

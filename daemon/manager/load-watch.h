@@ -41,8 +41,7 @@ bool load_watch_take_pressed(LoadWatch *watch);
 /* True once after a new task or the slow trigger: there may be load. */
 bool load_watch_take_called(LoadWatch *watch);
 
-/* Why there is no PSI trigger, and why fork events are not available: negative errno; 0 as long as
- * nothing failed. */
+/* Why there is no PSI trigger, and why fork events do not stand in for it: negative errno, or 0. */
 int load_watch_trigger_error(const LoadWatch *watch);
 int load_watch_forks_error(const LoadWatch *watch);
 

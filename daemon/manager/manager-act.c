@@ -10,6 +10,7 @@
 #include <errno.h>
 
 #include "base/log.h"
+#include "manager/manager-explain.h"
 #include "manager/manager-parts.h"
 
 /* Knobs are compared with what they should be at most this often, in ticks that come anyway. */
@@ -25,18 +26,17 @@ static bool is_done(const Manager *manager, const ActuatorState *a, const Plan *
 /* Forgets what was carried out, so that every knob is checked. */
 static void forget(Manager *manager)
 {
-        for (guint i = 0; i < manager->actuators->len; i++) {
-                const ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
+        const ActuatorState *a;
 
+        for (unsigned i = 0; (a = actuator_set_nth(manager->actuators, i)); i++)
                 if (a->state && a->actuator->forget)
                         a->actuator->forget(a->state, manager->knobs, &manager->returned);
-        }
         manager->returned = (CpuSet){ 0 };
 }
 
 /* Lets the actuator carry out the plan; a new error is logged, the same one again is not. Returns
  * CHANGE_CONFIG if it does it in another way now, else 0. */
-static unsigned act_by(Manager *manager, ActuatorState *a)
+static unsigned act_by(Manager *manager, const ActuatorState *a)
 {
         const Actuator *actuator = a->actuator;
         const ActFacts facts = machine_facts(&manager->machine);
@@ -45,16 +45,14 @@ static unsigned act_by(Manager *manager, ActuatorState *a)
         const char *now = actuator->describe(a->state);
         int known = a->error;
 
-        a->error = MIN(r, 0);
-        if (r < 0 && r != known) {
-                g_autofree char *why = manager_failure(manager, a);
-
-                log_error_errno(r, "%s: %s: %s", actuator->name, now, why);
-        } else if (r >= 0 && known < 0) {
+        actuator_set_note(manager->actuators, actuator, MIN(r, 0),
+                          r < 0 ? manager_failure(manager, a, r) : NULL);
+        if (r < 0 && r != known)
+                log_error_errno(r, "%s: %s: %s", actuator->name, now, a->why);
+        else if (r >= 0 && known < 0)
                 log_info("%s: %s: in effect now", actuator->name, now);
-        } else if (!g_str_equal(now, before)) {
+        else if (!g_str_equal(now, before))
                 log_info("%s: %s", actuator->name, now);
-        }
         return g_str_equal(now, before) ? 0 : CHANGE_CONFIG;
 }
 
@@ -65,12 +63,11 @@ static unsigned act(Manager *manager, const Plan *before)
 {
         unsigned changes = 0, writes = knobs_writes(manager->knobs);
         bool again = false, park_wrote = false;
+        const ActuatorState *a;
 
         if (manager_note_sleep(manager) || manager->stale || !before)
                 forget(manager);
-        for (guint i = 0; i < manager->actuators->len; i++) {
-                ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
-
+        for (unsigned i = 0; (a = actuator_set_nth(manager->actuators, i)); i++) {
                 if (!a->state ||
                     (is_done(manager, a, before) && !(park_wrote && a->actuator->follows_park)))
                         continue;
@@ -125,7 +122,8 @@ static CpuSet parked_now(const Manager *manager)
 
         cpuset_subtract(&parked, &manager->plan.allowed);
         if (!manager_can_park(manager) || lost_knob(manager) ||
-            (manager_actuator(manager, &actuator_park)->error < 0 && !is_confining(manager)))
+            (actuator_set_find(manager->actuators, &actuator_park)->error < 0 &&
+             !is_confining(manager)))
                 parked = (CpuSet){ 0 };
         return parked;
 }
@@ -152,17 +150,14 @@ static unsigned note_parked(Manager *manager)
 /* That parking is not there, or failed. */
 static char *actuator_obstacle(const Manager *manager)
 {
-        const ActuatorState *a = manager_actuator(manager, &actuator_park);
+        const ActuatorState *a = actuator_set_find(manager->actuators, &actuator_park);
 
         if (!a || a->error >= 0)
                 return NULL;
         if (a->error == ACTUATOR_OFF)
                 return g_strdup("Backend=none of section [Park] switches parking off");
-        if (!a->state) {
-                g_autofree char *why = manager_absence(manager, a);
-
-                return g_strdup_printf("parking is not available here (%s)", why);
-        }
+        if (!a->state)
+                return g_strdup_printf("parking is not available here (%s)", a->why);
         return g_strdup_printf("%s: %s: %s", a->actuator->name, a->actuator->describe(a->state),
                                g_strerror(-a->error));
 }
@@ -182,57 +177,38 @@ char *manager_obstacle(const Manager *manager)
                                g_strerror(-knob->error));
 }
 
-uint64_t manager_parked_usec(const Manager *manager, int cpu)
-{
-        return history_parked_usec(journal_history(manager->journal), cpu, manager_now());
-}
-
-uint64_t manager_uptime_usec(const Manager *manager)
-{
-        return manager_now() - manager->start_usec;
-}
-
 static unsigned count_degraded(const Manager *manager)
 {
         const Knob *const *knobs;
         int n = knobs_list(manager->knobs, &knobs);
+        const ActuatorState *a;
         unsigned degraded = 0;
 
         for (int i = 0; i < n; i++)
                 degraded += knobs[i]->state != KNOB_OURS || knobs[i]->error < 0;
-        for (guint i = 0; i < manager->actuators->len; i++)
-                degraded += manager_unreported_error(manager, &g_array_index(manager->actuators,
-                                                                             ActuatorState, i)) < 0;
+        for (unsigned i = 0; (a = actuator_set_nth(manager->actuators, i)); i++)
+                degraded += actuator_unreported_error(a, manager->knobs) < 0;
         return degraded;
 }
 
 CpuWish manager_limits(const Manager *manager, int cpu)
 {
-        CpuWish limits = { .latency_us = -1, .bias = -1, .boost = -1 };
         const ActFacts facts = machine_facts(&manager->machine);
 
         if (manager->setup.dry_run || !cpuset_has(&manager->machine.topology->online, cpu))
-                return limits;
-        for (guint i = 0; i < manager->actuators->len; i++) {
-                const ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
-
-                if (a->state && a->actuator->report)
-                        a->actuator->report(a->state, &facts, cpu, &limits);
-        }
-        return limits;
+                return (CpuWish){ .latency_us = -1, .bias = -1, .boost = -1 };
+        return actuator_set_limits(manager->actuators, &facts, cpu);
 }
 
 /* After a failure that other drivers explain, what they offer is decided by at once. */
 static void look_for_drivers(Manager *manager)
 {
         bool odd = false;
+        const ActuatorState *a;
 
-        for (guint i = 0; i < manager->actuators->len; i++) {
-                const ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
-
+        for (unsigned i = 0; (a = actuator_set_nth(manager->actuators, i)); i++)
                 odd |= a->state && a->actuator != &actuator_park &&
                        (a->error == -ENOENT || a->error == -EINVAL);
-        }
         if (odd)
                 manager_recheck_facts(manager);
 }
@@ -274,14 +250,12 @@ void manager_carry_out(Manager *manager, const Plan *plan, const SafetyNotes *no
 static unsigned apply_forgotten(Manager *manager)
 {
         unsigned changes = 0;
+        const ActuatorState *a;
 
         forget(manager);
-        for (guint i = 0; i < manager->actuators->len; i++) {
-                ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
-
+        for (unsigned i = 0; (a = actuator_set_nth(manager->actuators, i)); i++)
                 if (a->state && a->actuator->forget)
                         changes |= act_by(manager, a);
-        }
         return changes;
 }
 
@@ -329,14 +303,13 @@ static bool wants_parking(const Manager *manager)
 
 bool manager_follows_units(const Manager *manager)
 {
+        const ActuatorState *a;
+
         if (!wants_parking(manager))
                 return false;
-        for (guint i = 0; i < manager->actuators->len; i++) {
-                const ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
-
+        for (unsigned i = 0; (a = actuator_set_nth(manager->actuators, i)); i++)
                 if (a->state && a->actuator->follows_units && a->actuator->follows_units(a->state))
                         return true;
-        }
         return false;
 }
 
@@ -368,6 +341,6 @@ uint64_t manager_check_after(const Manager *manager)
         for (int i = 0; i < n && !changed; i++)
                 changed = knobs[i]->state == KNOB_OURS;
         /* What stood in the way, such as a full /run, may be gone by then. */
-        changed |= manager_apply_error(manager) < 0;
+        changed |= actuator_set_error(manager->actuators) < 0;
         return changed && !manager->setup.dry_run ? CHECK_USEC : 0;
 }

@@ -11,7 +11,7 @@
 void manager_use_apps(Manager *manager)
 {
         Apps *old = manager->apps;
-        int error = old ? apps_error(old) : 0;
+        int error = apps_error(old);
 
         if (!manager->setup.live)
                 return;
@@ -21,11 +21,6 @@ void manager_use_apps(Manager *manager)
         /* The listener may need unit events from now on. */
         manager_changed(manager,
                         CHANGE_CONFIG | (apps_error(manager->apps) != error ? CHANGE_MISSING : 0));
-}
-
-int manager_apps_error(const Manager *manager)
-{
-        return manager->apps ? apps_error(manager->apps) : 0;
 }
 
 bool manager_apps_need_units(const Manager *manager)

@@ -5,6 +5,7 @@
 #include "base/cpuset-text.h"
 #include "manager/decision-log.h"
 #include "manager/manager-evaluate.h"
+#include "manager/manager-explain.h"
 #include "manager/manager-parts.h"
 
 /* The first policy by rank that leaves `cpu` out, and is honoured, or is not; -1 if none does. */
@@ -145,9 +146,10 @@ static void cause_of_cpu(Manager *manager, int cpu, Safety safety, const char *o
         cause->reason = (Reason){ 0 };
         cause->safety = safety;
         cause->ignored = false;
-        if (manager_is_paused(manager)) {
+        if (pauses_any(manager->pauses)) {
                 cause->policy = "pause";
-                cause->reason.because = journal_text(manager->journal, manager_pause_text(manager));
+                cause->reason.because = journal_text(manager->journal,
+                                                     pauses_text(manager->pauses));
         } else if (safety == SAFETY_WINDOW) {
                 cause_of_window(manager, owner, cause);
         } else if (safety != SAFETY_NONE) {
@@ -175,7 +177,7 @@ const CpuCause *manager_cause(Manager *manager, int cpu)
         /* What made a plan safe stays the cause until the next one. */
         if (!cpuset_has(&manager->machine.topology->online, cpu) ||
             (cause->safety != SAFETY_NONE && cause->safety != SAFETY_KEPT &&
-             !manager_is_paused(manager)))
+             !pauses_any(manager->pauses)))
                 return cause;
         cause_of_cpu(manager, cpu, cause->safety, NULL, &now);
         if (now.policy != cause->policy || memcmp(&now.reason, &cause->reason, sizeof(now.reason)))
@@ -188,7 +190,7 @@ int manager_reasons(const Manager *manager, const ActivePolicy *active, int cpu,
 {
         PolicyInput input = manager_policy_input(manager, active);
 
-        if (!active->policy->explain || manager_is_paused(manager) ||
+        if (!active->policy->explain || pauses_any(manager->pauses) ||
             !cpuset_has(&manager->machine.topology->online, cpu))
                 return 0;
         return CLAMP(active->policy->explain(active->state, &input, cpu, ret_reasons), 0,
@@ -217,7 +219,7 @@ static CpuCause cause_of_transition(const Manager *manager, int index, bool park
 {
         CpuCause cause = *moved;
 
-        if (manager_is_paused(manager) || moved->safety != SAFETY_NONE || moved->ignored)
+        if (pauses_any(manager->pauses) || moved->safety != SAFETY_NONE || moved->ignored)
                 return cause;
         if (index >= 0) {
                 cause_of_policy(manager, index, false, &cause);
@@ -230,19 +232,20 @@ static CpuCause cause_of_transition(const Manager *manager, int index, bool park
         return cause;
 }
 
-static void note_transition(Manager *manager, const CpuSet *parked, const CpuCause *cause,
-                            uint64_t now)
+static void note_transition(Manager *manager, const CpuSet *parked, const CpuSet *moved,
+                            const CpuCause *cause)
 {
         const DaemonOptions *options = config_section(manager->config, "Daemon")->options;
         g_autofree char *text = cpuset_format(parked);
         const Transition *added = history_add(journal_history(manager->journal),
                                               &(Transition){
-                                                      .time_usec = now,
+                                                      .time_usec = (uint64_t)g_get_real_time(),
                                                       .parked = text,
                                                       .policy = cause->policy,
                                                       .reason = cause->reason,
                                                       .option_source = cause->option_source,
-                                              });
+                                              },
+                                              moved);
 
         if (options->log_decisions)
                 decision_log(manager->setup.root, added);
@@ -280,29 +283,22 @@ static CpuCause cause_of_loss(Manager *manager)
 void manager_note_change(Manager *manager)
 {
         const CpuSet *online = &manager->machine.topology->online;
-        CpuSet planned = *online, parked;
-        uint64_t now = (uint64_t)g_get_real_time();
+        CpuSet planned = *online, parked, moved;
         Move move = { -1, -1 };
         bool is_parked;
         CpuCause why;
 
         cpuset_subtract(&planned, &manager->plan.allowed);
         parked = manager->setup.dry_run ? planned : manager->parked;
-        CPUSET_FOREACH(cpu, online) {
-                is_parked = cpuset_has(&parked, cpu);
-                if (is_parked == cpuset_has(&manager->noted, cpu))
-                        continue;
-                journal_cause(manager->journal, cpu)->since_usec = now;
-                take_move(manager, &move, cpu, is_parked);
-        }
+        moved = history_moved(journal_history(manager->journal), online, &parked);
+        CPUSET_FOREACH(cpu, &moved)
+                take_move(manager, &move, cpu, cpuset_has(&parked, cpu));
         if (move.cpu < 0)
                 return;
-        cpuset_subtract(&manager->noted, online);
-        cpuset_or(&manager->noted, &parked);
         is_parked = cpuset_has(&parked, move.cpu);
         why = !is_parked && cpuset_has(&planned, move.cpu)
                       ? cause_of_loss(manager)
                       : cause_of_transition(manager, move.by, is_parked,
                                             journal_cause(manager->journal, move.cpu));
-        note_transition(manager, &parked, &why, now);
+        note_transition(manager, &parked, &moved, &why);
 }

@@ -139,7 +139,7 @@ void manager_use_config(Manager *manager, Config *config)
         manager_use_log_level(manager, log_level);
         log_warnings(manager);
         if (!old)
-                manager_open_actuators(manager);
+                actuator_set_open(manager->actuators, manager->config);
         else if (actuators_differ(manager, old))
                 manager_reopen_actuators(manager);
         config_free(old);
@@ -148,7 +148,7 @@ void manager_use_config(Manager *manager, Config *config)
 
 void manager_drop_config(Manager *manager)
 {
-        manager_close_actuators(manager);
+        actuator_set_close(manager->actuators);
         drop_policies(manager->policies);
         config_free(manager->config);
 }
@@ -157,7 +157,7 @@ void manager_drop_config(Manager *manager)
 static bool reach_actuators(const OptionChanges *changes)
 {
         for (size_t i = 0; changes && i < changes->n; i++)
-                if (manager_is_actuator_section(changes->options[i].section))
+                if (actuator_is_section(changes->options[i].section))
                         return true;
         return false;
 }
@@ -167,6 +167,6 @@ void manager_use_options(Manager *manager, const OptionChanges *changes)
         manager_interrupt_evaluation(manager, DROP_CONFIG);
         if (reach_actuators(changes))
                 manager_reopen_actuators(manager);
-        manager_profile_retry(manager);
+        active_profile_retry(&manager->profile);
         manager->stale = true;
 }

@@ -80,6 +80,11 @@ Holds *manager_open_holds(Manager *manager)
         return manager->holds;
 }
 
+Pauses *manager_open_pauses(Manager *manager)
+{
+        return manager->pauses;
+}
+
 void manager_resumed(Manager *manager)
 {
         if (!manager_note_sleep(manager)) /* too short for the clocks, or noticed before */

@@ -13,7 +13,7 @@ static const CpuSet *allowed_now(const Manager *manager)
 
 unsigned manager_needed_senses(const Manager *manager)
 {
-        unsigned senses = SENSE_LOAD | manager_profile_senses(manager) |
+        unsigned senses = SENSE_LOAD | active_profile_senses(manager->config) |
                           manager_evaluation_senses(manager) | manager->plan.reads;
 
         for (guint i = 0; i < manager->policies->len; i++) {
@@ -102,7 +102,7 @@ static void merge(const Manager *manager, const ActivePolicy *p, Plan *plan)
 void manager_decide(Manager *manager, bool by_holds, Plan *ret_plan)
 {
         plan_init(ret_plan, free_cpu_wishes(manager), manager->machine.topology->n_cpus);
-        for (guint i = 0; i < manager->policies->len && !manager_is_paused(manager); i++) {
+        for (guint i = 0; i < manager->policies->len && !pauses_any(manager->pauses); i++) {
                 ActivePolicy *p = &g_array_index(manager->policies, ActivePolicy, i);
 
                 p->before = p->wish.allowed;

@@ -388,7 +388,7 @@ static void pass(Manager *manager, ActivePolicy *p)
         const Evaluator *other = trying(manager);
         EvaluatorView view = {
                 .now_usec = now_usec(),
-                .wanted = p->wish.for_saving && !manager->meter->calls->is_paused(manager) &&
+                .wanted = p->wish.for_saving && !pauses_any(manager->pauses) &&
                           trial_honours(manager->trial, p->policy->name) != 0,
                 .possible = !manager->trial && !manager->setup.dry_run &&
                             (!other || other == p->evaluator) && !manager_has_window(manager) &&

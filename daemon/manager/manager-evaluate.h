@@ -7,12 +7,11 @@
 
 #include "manager/manager-view.h"
 
-/* What measuring has the manager do, and asks of it. */
+/* What measuring has the manager do. */
 typedef struct EvaluationCalls {
         void (*tick)(Manager *manager); /* now */
         void (*wake)(Manager *manager); /* tick soon */
         void (*changed)(Manager *manager, unsigned changes);
-        bool (*is_paused)(const Manager *manager);
 } EvaluationCalls;
 
 /* `calls` stays the caller's. Between listen() and done() trials are possible. */
@@ -23,6 +22,9 @@ void manager_meter_done(Manager *manager);
 /* Finds out what energy is measured by, with this configuration. If that is something else than
  * before, evaluators end: what two sources measured is never mixed. */
 void manager_choose_source(Manager *manager, const Config *config);
+
+/* What evaluators count work in, by that source. */
+WorkUnit manager_work_unit(const Manager *manager);
 
 /* What ticks read for evaluators (Sense flags). */
 unsigned manager_evaluation_senses(const Manager *manager);

@@ -16,7 +16,7 @@ static char *finish(const char *subject, char *text)
 
 char *manager_explain_cpu(Manager *manager, int cpu, const char *obstacle)
 {
-        CpuState state = { .wanted = !cpuset_has(manager_allowed(manager), cpu),
+        CpuState state = { .wanted = !cpuset_has(&manager_plan(manager)->allowed, cpu),
                            .parked = cpuset_has(manager_parked(manager), cpu) };
         const CpuCause *cause = manager_cause(manager, cpu);
         g_autofree char *source = source_format(&cause->option_source), *subject = NULL;
@@ -39,11 +39,11 @@ char *policy_explain_reason(const char *policy, const Reason *reason, const Sour
 
 char *policy_explain_wish(const ActivePolicy *active, const CpuSet *online)
 {
-        const Wish *wish = active_wish(active);
+        const Wish *wish = &active->wish;
         Reason reason = wish->allowed_reason;
-        Source source = section_source(active_section(active), reason.option);
+        Source source = section_source(active->section, reason.option);
         g_autofree char *where = source_format(&source);
-        g_autofree char *because = section_because(active_section(active), &reason);
+        g_autofree char *because = section_because(active->section, &reason);
 
         if (because)
                 reason.because = because;

@@ -1,11 +1,34 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The daemon's decisions as sentences, by model/explain.h. All results are new strings.
+ * Why the manager decided as it did, and its decisions as sentences, by model/explain.h. All texts
+ * are new strings.
  */
 #ifndef IDLED_MANAGER_EXPLAIN_H
 #define IDLED_MANAGER_EXPLAIN_H
 
 #include "manager/manager-view.h"
+
+/* Why `cpu` is parked or active, with the inputs of the last decision. Valid until the next call.
+ */
+const CpuCause *manager_cause(Manager *manager, int cpu);
+
+/* Why tasks may still run on the CPUs that the plan leaves out: "another program changed cgroup
+ * NAME", "this is a dry run"; NULL if they may not, or there are no such CPUs. */
+char *manager_obstacle(const Manager *manager);
+
+/* Why `active` requested what it did for `cpu` in addition to parking, each part with its reason,
+ * into `ret_reasons` (room for EXPLAIN_MAX). Returns how many; 0 while paused. Valid until the next
+ * tick. */
+int manager_reasons(const Manager *manager, const ActivePolicy *active, int cpu,
+                    Reason *ret_reasons);
+
+/* Why the hold, or a part of it, is not in effect; NULL if nothing is known to be in its
+ * way. */
+char *manager_hold_obstacle(Manager *manager, const Held *held);
+
+/* Why the profile in effect has no effect ("paused by ..."), or which other one cannot be applied;
+ * NULL if all is well. */
+char *manager_profile_inhibited(const Manager *manager);
 
 /* "CPU 3 is parked by ondemand: ...", "CPU 3 is offline." `obstacle` is manager_obstacle(), which
  * is the same for all CPUs. */

@@ -32,12 +32,11 @@ static bool has_knobs(const Manager *manager, const Actuator *actuator)
 /* The actuator that knows where, NULL if none does. */
 static const ActuatorState *keeper(const Manager *manager)
 {
-        for (guint i = 0; i < manager->actuators->len; i++) {
-                const ActuatorState *a = &g_array_index(manager->actuators, ActuatorState, i);
+        const ActuatorState *a;
 
+        for (unsigned i = 0; (a = actuator_set_nth(manager->actuators, i)); i++)
                 if (a->state && a->actuator->groups && a->actuator->groups(a->state))
                         return a;
-        }
         return NULL;
 }
 

@@ -14,6 +14,7 @@
 #include "act/tune/tuning.h"
 #include "base/cpuset-text.h"
 #include "manager/manager-evaluate.h"
+#include "manager/manager-explain.h"
 #include "manager/manager-parts.h"
 #include "config/profile.h"
 
@@ -41,8 +42,8 @@ static char *whole_obstacle(const Manager *manager, const Held *held)
 {
         const Profile *refused = manager->profile.refused;
 
-        if (manager_is_paused(manager))
-                return manager_pause_text(manager);
+        if (pauses_any(manager->pauses))
+                return pauses_text(manager->pauses);
         if (manager->setup.dry_run)
                 return g_strdup("this is a dry run");
         if (!held->profile)
@@ -111,7 +112,7 @@ static const Knob *find_lost(const Manager *manager, const Demand *demand)
 static bool report_closed(const Manager *manager, Demand *demand)
 {
         const char *section = demand->actuator->section;
-        const ActuatorState *a = manager_actuator(manager, demand->actuator);
+        const ActuatorState *a = actuator_set_find(manager->actuators, demand->actuator);
 
         if (!demand->absent && !options_of(manager, demand->actuator)->manage)
                 report(demand, "Manage= of [%s] is no", section);
@@ -138,7 +139,8 @@ static void report_lost(const Manager *manager, Demand *demand)
 /* The one limit that there is for all CPUs together, which has no knob. */
 static void report_global(const Manager *manager, Demand *demand)
 {
-        int r = manager_unreported_error(manager, manager_actuator(manager, demand->actuator));
+        int r = actuator_unreported_error(actuator_set_find(manager->actuators, demand->actuator),
+                                          manager->knobs);
 
         if (!cpuset_is_empty(&options_of(manager, demand->actuator)->exclude))
                 report(demand, "Exclude= of [%s] excludes the limit of all CPUs",

@@ -31,7 +31,7 @@ bool manager_recheck_facts(Manager *manager)
                 return false;
         log_info("The cpufreq or cpuidle driver has changed");
         manager_read_facts(manager);
-        manager_open_absent(manager);
+        actuator_set_open_absent(manager->actuators, manager->config);
         manager_changed(manager, CHANGE_MISSING);
         if (machine_drivers_changed(&manager->machine))
                 return false; /* they are changing still */

@@ -8,19 +8,22 @@
  *   machine               its CPUs, and what its drivers offer
  *   journal, history, decision-log   what is and was parked, and why
  *   observers             readings for queries
- *   windows, trial, profile-choice, profile-keeper, profile-state
+ *   active-policy         one policy
+ *   actuator-set          the open actuators, and what they failed at
+ *   pauses                clients that pause idled
+ *   active-profile        which profile is in effect: profile-choice, -keeper and -state
+ *   windows, trial
  * Files that work on the manager:
  *   manager-record.c      the recording of all this
  *   manager-notify.c      changes and wakes
  *   manager-evaluate.c    measuring what policies save
  *   manager-windows.c     what must not notice parking: programs that start, terminals, cpusets
  *   manager-apps.c        holds of application rules
- *   manager-pause.c       clients that pause idled
  *   manager-sleep.c       the machine falls asleep and wakes up
- *   manager-actuators.c   the open actuators, and what they failed at
+ *   manager-actuators.c   opens actuators again, and explains their failures
  *   manager-machine.c     CPUs and drivers that changed
  *   manager-groups.c      cgroups that come and go
- *   manager-profile.c     which profile is in effect
+ *   manager-profile.c     what follows when it changes
  *   manager-config.c      configuration into sections, policies and actuators
  *   manager-holds.c       obstacles of holds
  *   manager-decide.c      asking the policies, making the plan safe
@@ -42,37 +45,7 @@
 #include "manager/load-watch.h"
 #include "manager/machine.h"
 #include "manager/manager-view.h"
-#include "manager/profile-choice.h"
 #include "manager/tick-timer.h"
-
-/* The profile in effect is that of the configuration; here is how it came to be. */
-typedef struct ActiveProfile {
-        struct ProfileKeeper *keeper; /* NULL: nothing was chosen since the start */
-        char *chosen;                 /* by a client, until the next choice; NULL: none */
-        int keep_error;         /* why `chosen` is forgotten when the daemon ends; 0: it is not */
-        char *reason;           /* why this one, for people; NULL before the first decision */
-        bool held;              /* it is in effect because of a hold */
-        const Profile *refused; /* was chosen but contradicts other options; NULL: none */
-        char *problem;          /* which and what it contradicts; NULL: none */
-} ActiveProfile;
-
-/* One active policy. */
-struct ActivePolicy {
-        const IdledPolicy *policy;
-        Section *section; /* its options; belongs to the configuration */
-        void *state;
-        Wish wish;            /* its last one */
-        CpuSet before;        /* what the one before allowed */
-        CpuWish *cpus;        /* of the request; NULL: the policy has none */
-        struct Pack *pack;    /* which cores it gets that asks for so many; NULL: it never did */
-        Evaluator *evaluator; /* NULL: its requests never served to save energy */
-};
-
-typedef struct ActivePause {
-        Pause shown; /* by manager_nth_pause() */
-        Manager *manager;
-        sd_event_source *source; /* its end: the client's descriptor closes, or time is over */
-} ActivePause;
 
 struct Manager {
         ManagerSetup setup;
@@ -86,8 +59,8 @@ struct Manager {
         Observers *observers;         /* readings made for queries */
         struct MeterState *meter;     /* manager-evaluate.c */
 
-        GArray *policies;  /* of ActivePolicy, by rank */
-        GArray *actuators; /* of ActuatorState */
+        GArray *policies; /* of ActivePolicy, by rank */
+        ActuatorSet *actuators;
         Knobs *knobs;
         AffinityCache *affinities;
 
@@ -105,18 +78,15 @@ struct Manager {
         uint64_t checked_usec; /* when the knobs were last compared with what they should be */
         Plan plan;             /* merged and safe */
         CpuSet parked;         /* online CPUs that are kept free of work now */
-        CpuSet noted;          /* those parked after the last change in the history */
         Journal *journal;
-        uint64_t start_usec; /* CLOCK_MONOTONIC */
 
         Holds *holds;
         ActiveProfile profile;
         struct Apps *apps;         /* NULL: there are no rules */
         struct Recorder *recorder; /* NULL: nothing is recorded */
-        GPtrArray *pauses;         /* of ActivePause */
-        Trial *trial;              /* NULL: none */
+        Pauses *pauses;
+        Trial *trial; /* NULL: none */
 
-        uint64_t n_ticks;
         TickTimer *timer;
         LoadWatch *load_watch;
         bool asking;            /* nothing more is parked until tasks and units are known */
@@ -133,10 +103,9 @@ struct Manager {
 /* True if some active policy has requests for single CPUs. */
 bool manager_wishes_cpus(const Manager *manager);
 
-/* What the active policies read with their present options, and what decides which profile is in
- * effect: Sense flags. */
+/* What the active policies read with their present options, evaluators, and what decides which
+ * profile is in effect: Sense flags. */
 unsigned manager_needed_senses(const Manager *manager);
-unsigned manager_profile_senses(const Manager *manager);
 
 /* Reads what the machine offers, if an active policy needs it; drops what was read before. */
 void manager_read_facts(Manager *manager);
@@ -215,7 +184,6 @@ int manager_read_config(Manager *manager, GPtrArray *errors, Config **ret_config
 
 /* Reads which profile was chosen before the restart. */
 void manager_recall_profile(Manager *manager);
-void manager_drop_profile(Manager *manager);
 
 /* Applies the chosen profile in `config`, which is not in effect yet. */
 void manager_adopt_profile(Manager *manager, Config *config);
@@ -225,9 +193,6 @@ int manager_choose_profile(Manager *manager, const char *name, char **ret_error)
 
 /* Changes the profile if another one is chosen, and signals it. True if options changed. */
 bool manager_follow_profile(Manager *manager);
-
-/* Options changed: a profile that contradicted them must be tried again. */
-void manager_profile_retry(Manager *manager);
 
 /* Puts policies and actuators of `config` to work in place of the old ones, whose state is kept
  * where the policy is the same. Takes `config` over. */
@@ -244,24 +209,21 @@ static inline void manager_trial_end(Manager *manager, bool restore)
 /* Puts options into effect that were changed or set back; NULL: none stayed so. With those of an
  * actuator's section it is opened again. The caller ticks then. */
 void manager_use_options(Manager *manager, const OptionChanges *changes);
-bool manager_is_actuator_section(const char *section);
 
 /* The level of messages to log, and using it where it is not `before`: else what was set by
  * LogControl1 goes on to hold. */
 int manager_log_level(const Config *config);
 void manager_use_log_level(const Manager *manager, int before);
 
-/* Opens all actuators; closes them; restores everything and opens them with their current options.
- */
-void manager_open_actuators(Manager *manager);
-void manager_close_actuators(Manager *manager);
+/* Restores everything and opens the actuators with their current options. */
 void manager_reopen_actuators(Manager *manager);
+
+/* Why an actuator could not carry out the plan, as a new string; with the option to blame if it was
+ * asked for what this machine does not offer. */
+char *manager_failure(const Manager *manager, const ActuatorState *a, int error);
 
 /* True if CPUs can be parked, whether or not that succeeds. */
 bool manager_can_park(const Manager *manager);
-
-/* Tries actuators again that were not available. */
-void manager_open_absent(Manager *manager);
 
 /* Closes actuators and frees the policies' states. */
 void manager_drop_config(Manager *manager);
@@ -301,8 +263,6 @@ void manager_record_end(Manager *manager);
 /* Logs the result for a knob that had to be restored; a KnobReport. */
 void manager_report_restored(const Knob *knob, const char *value, int error, void *userdata);
 
-void manager_pauses_drop(Manager *manager);
-
 /* A hold came or went: acts at once. `userdata` is the manager. */
 void manager_hold_changed(void *userdata);
 
@@ -311,11 +271,5 @@ bool manager_follow_holds(Manager *manager);
 
 /* Calls the listener. */
 void manager_changed(Manager *manager, unsigned changes);
-
-/* CLOCK_MONOTONIC in microseconds. */
-static inline uint64_t manager_now(void)
-{
-        return (uint64_t)g_get_monotonic_time();
-}
 
 #endif

@@ -20,6 +20,7 @@
 #include "base/cpuset-text.h"
 #include "base/log.h"
 #include "config/power-table.h"
+#include "config/profile.h"
 #include "manager/manager-parts.h"
 #include "model/topology-build.h"
 #include "recording/file.h"
@@ -229,24 +230,17 @@ static void add_profile(const Manager *manager, Recorder *recorder)
         add_event(recorder, "profile", NULL, text);
 }
 
-static bool is_paused(const Manager *manager)
-{
-        return manager->pauses->len > 0;
-}
-
 static void add_pause(const Manager *manager, Recorder *recorder)
 {
         g_autoptr(GString) text = g_string_new(NULL);
+        const Pause *pause;
 
-        if (recorder->paused == is_paused(manager))
+        if (recorder->paused == pauses_any(manager->pauses))
                 return;
         recorder->paused = !recorder->paused;
-        for (guint i = 0; i < manager->pauses->len; i++) {
-                const Pause *pause = manager_nth_pause(manager, i);
-
+        for (unsigned i = 0; (pause = pauses_nth(manager->pauses, i)); i++)
                 g_string_append_printf(text, "%s%s: %s", i ? "; " : "", pause->owner,
                                        pause->reason);
-        }
         add_event(recorder, recorder->paused ? "pause" : "resume", NULL,
                   recorder->paused ? text->str : NULL);
 }
@@ -328,7 +322,7 @@ static void put_daemon(const Manager *manager, Recorder *recorder)
         recording_sample_number(sampler, "holds", NULL, "", 0, holds_count(manager->holds));
         recording_sample_number(sampler, "transitions", NULL, "", 0,
                                 (double)history_count(journal_history(manager->journal)));
-        recording_sample_number(sampler, "paused", NULL, "", 0, is_paused(manager));
+        recording_sample_number(sampler, "paused", NULL, "", 0, pauses_any(manager->pauses));
         recording_sample_text(sampler, "profile", NULL, profile_name(manager));
         recording_sample_number(sampler, "daemon_cpu_usec", NULL, "us", 0,
                                 (double)clock_usec(CLOCK_PROCESS_CPUTIME_ID));

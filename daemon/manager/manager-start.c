@@ -35,12 +35,22 @@ static void on_missing(void *userdata)
         manager_changed(userdata, CHANGE_MISSING);
 }
 
+static void on_pauses(void *userdata)
+{
+        Manager *manager = userdata;
+
+        manager_interrupt_evaluation(manager, DROP_HOLD);
+        manager->stale = true;
+        manager_wake(manager);
+        manager_changed(manager, CHANGE_PAUSED);
+}
+
 int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
                 Manager **ret_manager)
 {
-        static const EvaluationCalls evaluation = { manager_tick, manager_wake, manager_changed,
-                                                    manager_is_paused };
+        static const EvaluationCalls evaluation = { manager_tick, manager_wake, manager_changed };
         static const LoadWatchCalls load = { on_load, on_task, wake, on_missing };
+        const ActContext context = { setup->root, setup->units, setup->live };
         g_autoptr(Manager) manager = g_new0(Manager, 1);
         Config *config;
         int r;
@@ -48,8 +58,8 @@ int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
         manager->setup = *setup;
         manager->event = sd_event_ref(event);
         manager->policies = g_array_new(FALSE, TRUE, sizeof(ActivePolicy));
-        manager->actuators = g_array_new(FALSE, TRUE, sizeof(ActuatorState));
-        manager->pauses = g_ptr_array_new();
+        manager->actuators = actuator_set_new(&context);
+        manager->pauses = pauses_new(event, on_pauses, manager);
         manager->timer = tick_timer_new();
         manager->load_watch = load_watch_new(event, setup->root, setup->live, &load, manager);
         manager_windows_init(manager, &(WindowsCalls){ manager_wake, manager_act_on_safety,
@@ -68,12 +78,10 @@ int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
         manager->previous = counters_new(manager->machine.topology->n_cpus);
         manager->current = counters_new(manager->machine.topology->n_cpus);
         manager->snapshot = snapshot_new(manager->machine.topology->n_cpus);
-        manager->journal = journal_new(manager->machine.topology->n_cpus);
+        manager->journal = journal_new(manager->machine.topology->n_cpus, manager_now());
         manager->affinities = affinity_cache_new(event, setup->root, &manager->parked, wake,
                                                  manager);
-        manager->start_usec = manager_now();
-        manager->knobs = knobs_new(&(ActContext){ setup->root, setup->units, setup->live },
-                                   setup->run, setup->dry_run);
+        manager->knobs = knobs_new(&context, setup->run, setup->dry_run);
         manager->observers = observers_new(manager->sensors, manager->machine.topology->n_cpus);
         manager_meter_init(manager, &evaluation);
         plan_init(&manager->plan, NULL, 0);
@@ -166,7 +174,6 @@ void manager_free(Manager *manager)
         if (manager->config)
                 manager_keep_evaluations(manager);
         manager_record_end(manager);
-        manager_pauses_drop(manager);
         manager_trial_end(manager, false);
         apps_free(manager->apps);
         holds_free(manager->holds);
@@ -174,7 +181,7 @@ void manager_free(Manager *manager)
         if (manager->knobs)
                 knobs_restore(manager->knobs, manager_report_restored, NULL);
         manager_drop_config(manager);
-        manager_drop_profile(manager);
+        active_profile_done(&manager->profile);
         manager_windows_done(manager);
         observers_free(manager->observers);
         manager_meter_done(manager);
@@ -188,8 +195,8 @@ void manager_free(Manager *manager)
         g_free(manager->cpu_wishes[0]);
         g_free(manager->cpu_wishes[1]);
         journal_free(manager->journal);
-        g_ptr_array_unref(manager->pauses);
-        g_array_unref(manager->actuators);
+        pauses_free(manager->pauses);
+        actuator_set_free(manager->actuators);
         g_array_unref(manager->policies);
         load_watch_free(manager->load_watch);
         tick_timer_free(manager->timer);

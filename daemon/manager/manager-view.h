@@ -1,38 +1,24 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What others may read of the manager: nothing here changes what it decides. What is returned
- * belongs to the manager and is valid until the loop runs again, unless it is said otherwise.
+ * What others may read of the manager: its parts, whose headers have the questions. Nothing here
+ * changes what it decides. What is returned belongs to the manager and is valid until the loop runs
+ * again. manager-explain.h has the reasons of its decisions.
  */
 #ifndef IDLED_MANAGER_VIEW_H
 #define IDLED_MANAGER_VIEW_H
 
-#include "act/actuator.h"
-#include "evaluate/evaluator.h"
+#include "apps/apps.h"
+#include "evaluate/energy-source.h"
 #include "holds/holds.h"
+#include "manager/active-policy.h"
+#include "manager/active-profile.h"
+#include "manager/actuator-set.h"
 #include "manager/journal.h"
+#include "manager/load-watch.h"
 #include "manager/manager.h"
 #include "manager/observers.h"
+#include "manager/tick-timer.h"
 #include "manager/trial.h"
-
-/* One active policy. */
-typedef struct ActivePolicy ActivePolicy;
-
-/* A pause of idled: for as long as a client keeps its descriptor open, or, if the pause lasts,
- * until it is resumed or its time is over. */
-typedef struct Pause {
-        char *reason; /* clean */
-        char *owner;  /* the client, for people */
-        uid_t uid;    /* whose; (uid_t)-1: the daemon's own */
-        bool lasting;
-        uint64_t until_usec; /* of one that lasts, CLOCK_REALTIME; 0: until it is resumed */
-} Pause;
-
-/* What became of an actuator. */
-typedef struct ActuatorState {
-        const Actuator *actuator;
-        void *state; /* NULL: not available, see error */
-        int error;
-} ActuatorState;
 
 /* The command line; the configuration in effect; the CPUs; the sensors, for their errors and names.
  */
@@ -44,45 +30,34 @@ const Sensors *manager_sensors(const Manager *manager);
 /* The last reading of the policies. */
 const Snapshot *manager_snapshot(const Manager *manager);
 
-/* The CPUs that the plan leaves active, and the online CPUs that are parked now. */
-const CpuSet *manager_allowed(const Manager *manager);
+/* The plan in effect, merged and safe; and the online CPUs that are parked now. */
+const Plan *manager_plan(const Manager *manager);
 const CpuSet *manager_parked(const Manager *manager);
 
-/* The active policies by rank, and the actuators, one by one; NULL after the last. */
+/* The active policies by rank, one by one; NULL after the last. */
 const ActivePolicy *manager_policy(const Manager *manager, unsigned i);
-const ActuatorState *manager_nth_actuator(const Manager *manager, unsigned i);
 
-/* A policy's module, its options, its last request, its evaluator (NULL: its requests never served
- * to save energy), and its figures for `cpu` (room for FIGURES_MAX; returns how many). */
-const IdledPolicy *active_module(const ActivePolicy *active);
-const Section *active_section(const ActivePolicy *active);
-const Wish *active_wish(const ActivePolicy *active);
-const Evaluator *active_evaluator(const ActivePolicy *active);
-int active_figures(const ActivePolicy *active, int cpu, Figure *ret_figures);
+/* Readings for queries, which change nothing that is decided; when ticks are; how new load is
+ * noticed between them; application rules (NULL: there are none). */
+Observers *manager_observers(const Manager *manager);
+const TickTimer *manager_timer(const Manager *manager);
+const LoadWatch *manager_load_watch(const Manager *manager);
+const Apps *manager_apps(const Manager *manager);
 
-/* Everything that is changed or was, and the changes of the parked CPUs. */
+/* The actuators, everything that is changed or was, and the changes of the parked CPUs. */
+const ActuatorSet *manager_actuators(const Manager *manager);
 const Knobs *manager_knobs(const Manager *manager);
 const History *manager_history(const Manager *manager);
 
 /* The holds. manager_open_holds() has them to add and remove. */
 const Holds *manager_holds(const Manager *manager);
 
-/* The pauses, one by one, NULL after the last; and the trial that runs, NULL if none does. */
-const Pause *manager_nth_pause(const Manager *manager, unsigned i);
+/* The pauses; and the trial that runs, NULL if none does. */
+const Pauses *manager_pauses(const Manager *manager);
 const TrialRequest *manager_trial(const Manager *manager);
 
-/* Why the profile in effect is, for people; and which one a client chose. "": none. */
-const char *manager_profile_reason(const Manager *manager);
-const char *manager_chosen_profile(const Manager *manager);
-
-/* Since when the CPU is parked or not, CLOCK_REALTIME; 0: since before the start. */
-uint64_t manager_since_usec(const Manager *manager, int cpu);
-
-/* How many ticks there were. */
-uint64_t manager_n_ticks(const Manager *manager);
-
-/* The period that the policies requested, in microseconds; 0: none did. */
-uint64_t manager_period_usec(const Manager *manager);
+/* The profile in effect: why it is, and which one a client chose. */
+const ActiveProfile *manager_profile(const Manager *manager);
 
 /* True if waiting will not change the decision: the policies are settled, or no call of them is
  * due, or they have parked. */
@@ -91,87 +66,10 @@ bool manager_has_decided(const Manager *manager);
 /* True if a policy that reads holds is active. */
 bool manager_serves_holds(const Manager *manager);
 
-/* Why the hold, or a part of it, is not in effect, as a new string; NULL if nothing is known to be
- * in its way. */
-char *manager_hold_obstacle(Manager *manager, const Held *held);
-
-/* True while the chosen profile is being written; CHANGE_KEPT follows. */
-bool manager_is_keeping(const Manager *manager);
-
-/* Why the profile in effect has no effect ("paused by ..."), or which other one cannot be applied,
- * as a new string; NULL if all is well. */
-char *manager_profile_inhibited(const Manager *manager);
-
-/* True while the machine must be left alone, and why, as a new string. A known end is local time.
- */
-bool manager_is_paused(const Manager *manager);
-char *manager_pause_text(const Manager *manager);
-
-/* observers_read(), and the sums since the start. */
-const Snapshot *manager_observe(Manager *manager, unsigned senses);
-const CpuTotal *manager_cpu_total(const Manager *manager, int cpu);
-EnergyTotal manager_energy_total(const Manager *manager, int domain);
-double manager_pressure_usec(const Manager *manager);
-
-/* Why `cpu` is parked or active, with the inputs of the last decision. Valid until the next call.
- */
-const CpuCause *manager_cause(Manager *manager, int cpu);
-
-/* Why `active` requested what it did for `cpu` in addition to parking, each part with its reason,
- * into `ret_reasons` (room for EXPLAIN_MAX). Returns how many; 0 while paused. Valid until the next
- * tick. */
-int manager_reasons(const Manager *manager, const ActivePolicy *active, int cpu,
-                    Reason *ret_reasons);
-
-/* How long the CPU was parked since the start, and how long ago that was, in microseconds in which
- * the machine did not sleep. */
-uint64_t manager_parked_usec(const Manager *manager, int cpu);
-uint64_t manager_uptime_usec(const Manager *manager);
-
-/* Why nothing is heard of processes that rules of applications are about: negative errno, or 0. */
-int manager_apps_error(const Manager *manager);
-
-/* Why tasks may still run on the CPUs that the plan leaves out: "another program changed cgroup
- * NAME", "this is a dry run", as a new string; NULL if they may not, or there are no such CPUs. */
-char *manager_obstacle(const Manager *manager);
-
-/* What became of an actuator; NULL: this build does not have it. */
-const ActuatorState *manager_actuator(const Manager *manager, const Actuator *actuator);
-
-/* Why an actuator is not available, for people, as a new string: what the machine lacks, or its
- * error. */
-char *manager_absence(const Manager *manager, const ActuatorState *state);
-
 /* What idled has in effect for `cpu`, each part as CpuWish says it. Nothing in a dry run. */
 CpuWish manager_limits(const Manager *manager, int cpu);
 
-/* The first error of those with which actuators last tried to carry out the plan; 0: there is none.
- */
-int manager_apply_error(const Manager *manager);
-
-/* The error of the actuator's last try to carry out the plan, if no knob reports it; else 0. */
-int manager_unreported_error(const Manager *manager, const ActuatorState *actuator);
-
-/* Why it could not, as a new string; with the option to blame if it was asked for what this machine
- * does not offer. */
-char *manager_failure(const Manager *manager, const ActuatorState *actuator);
-
 /* What evaluators measure energy by on this machine. */
 EnergySource manager_energy_source(const Manager *manager);
-
-/* What evaluators count work in. */
-WorkUnit manager_work_unit(const Manager *manager);
-
-/* Cores with at least one CPU that may be used, in the plan and in effect. */
-int manager_wanted_cores(const Manager *manager);
-int manager_active_cores(const Manager *manager);
-
-/* The time to the next tick as set, 0: there is none; and the most that one came too late. */
-uint64_t manager_interval_usec(const Manager *manager);
-uint64_t manager_late_usec(const Manager *manager);
-
-/* Why there is no PSI trigger, and why fork events do not stand in for it: negative errno, or 0. */
-int manager_trigger_error(const Manager *manager);
-int manager_forks_error(const Manager *manager);
 
 #endif

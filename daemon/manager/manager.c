@@ -164,7 +164,6 @@ void manager_tick(Manager *manager)
         bool changed;
         int r;
 
-        manager->n_ticks++;
         r = read_machine(manager);
         if (r < 0) {
                 log_error_errno(r, "Failed to read the load: %m");

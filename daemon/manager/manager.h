@@ -15,6 +15,7 @@
 #include "config/config.h"
 #include "config/option-changes.h"
 #include "holds/holds.h"
+#include "manager/pauses.h"
 #include "systemd/unit-control.h"
 
 /* Where the daemon lives and what it may do; from the command line. */
@@ -50,6 +51,12 @@ typedef enum Change {
 
 typedef struct Manager Manager;
 
+/* CLOCK_MONOTONIC in microseconds. */
+static inline uint64_t manager_now(void)
+{
+        return (uint64_t)g_get_monotonic_time();
+}
+
 /* Something changed: flags of Change. */
 typedef void (*ManagerListener)(Manager *manager, unsigned changes, void *userdata);
 
@@ -79,8 +86,9 @@ void manager_tick(Manager *manager);
 /* Ticks as soon as the loop is free: something that policies must know has changed. */
 void manager_wake(Manager *manager);
 
-/* The holds, to add, release and remove them. */
+/* The holds, to add, release and remove them; and the pauses. A tick follows each change. */
 Holds *manager_open_holds(Manager *manager);
+Pauses *manager_open_pauses(Manager *manager);
 
 /* Decides again where holds matter and acts, before it returns: a hold cannot wait for a tick. */
 void manager_act_on_holds(Manager *manager);
@@ -105,19 +113,6 @@ char *manager_option_unmet(const Manager *manager, const char *section, const ch
  * restart. Requests of holds take precedence. -ENOENT: there is no such profile; -EINVAL: it
  * contradicts what was set at run time, and all is as it was. `*ret_error` says more. */
 int manager_set_profile(Manager *manager, const char *name, char **ret_error);
-
-/* Leaves the machine as found until the other end of the returned descriptor is closed. `reason`
- * and `owner` are cleaned here; `uid` serves the limit on the pauses of a user. */
-int manager_pause(Manager *manager, const char *reason, const char *owner, uid_t uid, int *ret_fd);
-
-/* Leaves the machine as found until manager_resume(), or until `usec` (CLOCK_BOOTTIME; 0: no limit)
- * are over, whatever becomes of the client. A user has one such pause: a later one replaces it. */
-int manager_pause_lasting(Manager *manager, const char *reason, const char *owner, uid_t uid,
-                          uint64_t usec);
-
-/* Ends the pauses that last, of this user or with (uid_t)-1 of all, and returns how many there
- * were. */
-unsigned manager_resume(Manager *manager, uid_t uid);
 
 /* Compares every knob with what it should be: one that another program changed is taken over from
  * then on. Logs and signals what changed. */

@@ -19,6 +19,7 @@ struct TickTimer {
         sd_event_source *source; /* NULL: not listening */
         void (*tick)(void *userdata);
         void *userdata;
+        uint64_t count;         /* of ticks */
         uint64_t stretch;       /* how many periods the interval is */
         uint64_t interval_usec; /* as set; 0: no timer */
         uint64_t late_usec;     /* the most that a tick came too late */
@@ -101,7 +102,7 @@ static uint64_t sooner(uint64_t interval, uint64_t usec)
         return interval == 0 ? rest : MIN(interval, rest);
 }
 
-void tick_timer_arm(TickTimer *timer, const NextTick *next)
+static void arm(TickTimer *timer, const NextTick *next)
 {
         uint64_t interval;
         bool exact;
@@ -132,6 +133,12 @@ void tick_timer_arm(TickTimer *timer, const NextTick *next)
         log_failure(r);
 }
 
+void tick_timer_arm(TickTimer *timer, const NextTick *next)
+{
+        timer->count++;
+        arm(timer, next);
+}
+
 /* CLOCK_MONOTONIC; UINT64_MAX: no tick is due. */
 static uint64_t due_at(const TickTimer *timer)
 {
@@ -146,7 +153,7 @@ void tick_timer_arm_sooner(TickTimer *timer, const NextTick *next)
 {
         uint64_t due = due_at(timer);
 
-        tick_timer_arm(timer, next);
+        arm(timer, next);
         /* What no event brought near was for a period, or for knobs, that are no more. */
         if (due >= due_at(timer) || (timer->interval_usec == 0 && due > now_usec() + READING_USEC))
                 return;
@@ -180,6 +187,11 @@ int tick_timer_at(TickTimer *timer, uint64_t usec, uint64_t accuracy_usec)
         if (r >= 0)
                 r = sd_event_source_set_time_accuracy(timer->source, accuracy_usec);
         return r < 0 ? r : sd_event_source_set_enabled(timer->source, SD_EVENT_ONESHOT);
+}
+
+uint64_t tick_timer_count(const TickTimer *timer)
+{
+        return timer->count;
 }
 
 uint64_t tick_timer_interval(const TickTimer *timer)

@@ -33,7 +33,8 @@ bool tick_timer_is_listening(const TickTimer *timer);
  * switches it off. */
 void tick_timer_arm(TickTimer *timer, const NextTick *next);
 
-/* After acting between two ticks: as tick_timer_arm(), but a tick that is due stays so. */
+/* After acting between two ticks, which does not count as one: as tick_timer_arm(), but a tick that
+ * is due stays so. */
 void tick_timer_arm_sooner(TickTimer *timer, const NextTick *next);
 
 /* The next tick is as soon as the loop is free, in `usec`, or at `usec` (CLOCK_MONOTONIC) with this
@@ -44,6 +45,9 @@ int tick_timer_at(TickTimer *timer, uint64_t usec, uint64_t accuracy_usec);
 
 /* True while a tick is due. */
 bool tick_timer_is_set(const TickTimer *timer);
+
+/* Ticks so far: how often tick_timer_arm() was called. */
+uint64_t tick_timer_count(const TickTimer *timer);
 
 /* To the next tick as armed; 0: none. */
 uint64_t tick_timer_interval(const TickTimer *timer);

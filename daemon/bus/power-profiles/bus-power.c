@@ -14,6 +14,7 @@
 #include <errno.h>
 
 #include "base/log.h"
+#include "manager/manager-explain.h"
 
 #define PROPERTIES "org.freedesktop.DBus.Properties"
 #define DRIVER     "idled"

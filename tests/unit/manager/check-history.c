@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The history: what is kept of many changes, and how long CPUs were parked. */
+#include "base/cpuset-text.h"
 #include "manager/history.h"
 #include "table.h"
 
@@ -8,10 +9,12 @@ static void add(History *history, uint64_t i)
         g_autofree char *parked = g_strdup_printf("%u", (unsigned)(i % 8));
         g_autofree char *because = g_strdup_printf("reason %u", (unsigned)(i % 3));
 
-        history_add(history, &(Transition){ .time_usec = i,
-                                            .parked = parked,
-                                            .policy = "ondemand",
-                                            .reason = { .because = because } });
+        history_add(history,
+                    &(Transition){ .time_usec = i,
+                                   .parked = parked,
+                                   .policy = "ondemand",
+                                   .reason = { .because = because } },
+                    &(CpuSet){ 0 });
 }
 
 static const struct {
@@ -35,7 +38,7 @@ static const struct {
 START_TEST(kept)
 {
         typeof(kept_cases[0]) *c = &kept_cases[_i];
-        History *history = history_new(8);
+        History *history = history_new(8, 0);
         const Transition *found;
 
         for (uint64_t i = 1; i <= c->added; i++)
@@ -59,7 +62,7 @@ END_TEST
 
 START_TEST(times)
 {
-        History *history = history_new(8);
+        History *history = history_new(8, 0);
         CpuSet none = { 0 }, two = { 0 }, both = { 0 };
 
         cpuset_add_range(&two, 2, 2);
@@ -81,18 +84,64 @@ START_TEST(times)
 }
 END_TEST
 
+static CpuSet set_of(const char *text)
+{
+        CpuSet set;
+
+        ck_assert_int_eq(cpuset_parse(text, &set), 0);
+        return set;
+}
+
+/* CPUs 0-3; CPU 3 goes offline before the second change, and is back after it. */
+static const struct {
+        const char *parked, *online;
+        uint64_t usec;
+        const char *moved;
+        uint64_t since[4];
+} changes[] = {
+        { "", "0-3", 100, "", { 0, 0, 0, 0 } },
+        { "2-3", "0-3", 200, "2-3", { 0, 0, 200, 200 } },
+        { "2-3", "0-3", 300, "", { 0, 0, 200, 200 } },
+        { "1", "0-2", 400, "1-2", { 0, 400, 400, 200 } },
+        { "1", "0-3", 500, "3", { 0, 400, 400, 500 } },
+};
+
+START_TEST(moves)
+{
+        History *history = history_new(4, 50);
+
+        for (size_t i = 0; i < G_N_ELEMENTS(changes); i++) {
+                CpuSet parked = set_of(changes[i].parked), online = set_of(changes[i].online);
+                CpuSet moved = history_moved(history, &online, &parked);
+                g_autofree char *text = cpuset_format(&moved);
+
+                ck_assert_str_eq(text, changes[i].moved);
+                if (!cpuset_is_empty(&moved))
+                        history_add(history,
+                                    &(Transition){ .time_usec = changes[i].usec,
+                                                   .parked = changes[i].parked },
+                                    &moved);
+                for (int cpu = 0; cpu < 4; cpu++)
+                        ck_assert_uint_eq(history_since_usec(history, cpu), changes[i].since[cpu]);
+        }
+        ck_assert_uint_eq(history_age_usec(history, 550), 500);
+        history_free(history);
+}
+END_TEST
+
 START_TEST(causes)
 {
         static const char *const policies[] = { "ondemand", "pause", "ondemand", NULL, "ondemand" };
         static const CauseCount expected[] = { { "ondemand", 3 }, { "pause", 1 }, { "", 1 } };
-        History *history = history_new(8);
+        History *history = history_new(8, 0);
         const CauseCount *found;
 
         ck_assert_uint_eq(history_causes(history, &found), 0);
         for (size_t i = 0; i < G_N_ELEMENTS(policies); i++) {
                 g_autofree char *policy = g_strdup(policies[i]); /* of a module that is unloaded */
 
-                history_add(history, &(Transition){ .parked = "1", .policy = policy });
+                history_add(history, &(Transition){ .parked = "1", .policy = policy },
+                            &(CpuSet){ 0 });
         }
         ck_assert_uint_eq(history_causes(history, &found), G_N_ELEMENTS(expected));
         for (size_t i = 0; i < G_N_ELEMENTS(expected); i++) {
@@ -110,6 +159,7 @@ int main(void)
 
         tcase_add_loop_test(tcase, kept, 0, G_N_ELEMENTS(kept_cases));
         tcase_add_test(tcase, times);
+        tcase_add_test(tcase, moves);
         tcase_add_test(tcase, causes);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);

@@ -428,8 +428,8 @@ static void hold(void)
 
 static void pause_it(void)
 {
-        manager_pause_lasting(manager, "a test", "check", 0,
-                              (uint64_t)g_get_monotonic_time() + TIMEOUT);
+        pauses_add_lasting(manager_open_pauses(manager), "a test", "check", 0,
+                           (uint64_t)g_get_monotonic_time() + TIMEOUT);
 }
 
 static void sleep_now(void)

@@ -109,13 +109,13 @@ START_TEST(comes_late)
         start("Governor=performance\n");
         look(c->look);
         ck_case(c->name, manager->machine.n_frequency == 0, "found some");
-        ck_case(c->name, manager_apply_error(manager) == 0, "an error");
+        ck_case(c->name, actuator_set_error(manager_actuators(manager)) == 0, "an error");
         changes = 0;
         move("sys/later", "sys/devices/system/cpu/cpufreq");
         look(c->look);
         ck_case(c->name, manager->machine.n_frequency == 8, "not found");
         ck_case(c->name, changes & CHANGE_MISSING, "not reported");
-        ck_case(c->name, manager_apply_error(manager) == 0, "an error");
+        ck_case(c->name, actuator_set_error(manager_actuators(manager)) == 0, "an error");
         expect(GOVERNOR, "performance");
         manager_free(manager);
         expect(GOVERNOR, "powersave");
@@ -162,7 +162,7 @@ START_TEST(falls_asleep_when_active)
         ck_assert_int_ge(asked, _i);
         expect(PREFERENCE, "power");
         expect(LATENCY, "90");
-        ck_assert_int_eq(manager_apply_error(manager), 0);
+        ck_assert_int_eq(actuator_set_error(manager_actuators(manager)), 0);
         for (int i = 0, n = knobs_list(manager->knobs, &knobs); i < n; i++)
                 ck_assert_int_eq(knobs[i]->state, KNOB_OURS);
         manager_free(manager);
@@ -190,18 +190,18 @@ START_TEST(drift)
 
         tree = machine_tree("synthetic-laptop.machine");
         start("");
-        ck_assert_uint_eq(manager_interval_usec(manager), 0);
+        ck_assert_uint_eq(tick_timer_interval(manager_timer(manager)), 0);
         set_option("Latency", "90");
         look(nothing);
-        ck_assert_uint_eq(manager_interval_usec(manager), 60000000);
+        ck_assert_uint_eq(tick_timer_interval(manager_timer(manager)), 60000000);
         pass_a_minute();
-        ck_assert_uint_eq(manager_interval_usec(manager), 60000000);
+        ck_assert_uint_eq(tick_timer_interval(manager_timer(manager)), 60000000);
         knobs_restore(manager->knobs, NULL, NULL); /* as when the last hold ends */
         manager_arm_sooner(manager);
         ck_assert(!tick_timer_is_set(manager->timer));
         manager->stale = true;
         manager_tick(manager);
-        ck_assert_uint_eq(manager_interval_usec(manager), 60000000);
+        ck_assert_uint_eq(tick_timer_interval(manager_timer(manager)), 60000000);
         changes = 0;
         for (int cpu = 0; cpu < 4; cpu++) {
                 g_autofree char *file = g_strdup_printf(
@@ -214,7 +214,7 @@ START_TEST(drift)
         ck_assert_int_eq(knobs_list(manager->knobs, &knobs), 4);
         for (int i = 0; i < 4; i++)
                 ck_assert_int_eq(knobs[i]->state, KNOB_FOREIGN);
-        ck_assert_uint_eq(manager_interval_usec(manager), 0);
+        ck_assert_uint_eq(tick_timer_interval(manager_timer(manager)), 0);
         manager_free(manager);
         expect(LATENCY, "7");
         sd_event_unref(event);
@@ -252,7 +252,6 @@ START_TEST(watches_groups)
                                   .describe = describe_nothing,
                                   .groups = group_directory,
                                   .close = close_nothing };
-        const ActuatorState added = { .actuator = &keeper, .state = &tree };
         const Knob *const *knobs;
 
         tree = machine_tree("synthetic-laptop.machine");
@@ -260,7 +259,7 @@ START_TEST(watches_groups)
         set_option("Latency", "100");
         look(nothing);
         ck_assert_int_eq(knobs_list(manager->knobs, &knobs), 4);
-        g_array_append_val(manager->actuators, added);
+        actuator_set_add(manager->actuators, &keeper, &tree);
         manager_watch_groups(manager);
         ck_assert_ptr_null(manager->groups);
         kinds[0] = knobs[0]->kind;
@@ -351,16 +350,17 @@ START_TEST(record_that_can_be_written_again)
         start("");
         ck_assert_int_eq(mkdirat(tree.root, "run/idled/undo", 0755), 0);
         set_option("Governor", "performance");
-        ck_assert_int_lt(manager_apply_error(manager), 0);
+        ck_assert_int_lt(actuator_set_error(manager_actuators(manager)), 0);
         expect(GOVERNOR, "powersave");
-        ck_assert_msg(manager_interval_usec(manager) > 0, "nothing makes it try again");
+        ck_assert_msg(tick_timer_interval(manager_timer(manager)) > 0,
+                      "nothing makes it try again");
         tick();
         expect(GOVERNOR, "powersave");
         ck_assert_int_eq(unlinkat(tree.root, "run/idled/undo", AT_REMOVEDIR), 0);
         changes = 0;
         tick();
         expect(GOVERNOR, "performance");
-        ck_assert_int_eq(manager_apply_error(manager), 0);
+        ck_assert_int_eq(actuator_set_error(manager_actuators(manager)), 0);
         ck_assert(changes & CHANGE_DEGRADED);
         manager_free(manager);
         expect(GOVERNOR, "powersave");

@@ -7,14 +7,28 @@
  * Nothing can leak or be guessed. An administrator's pause lasts: it outlives the command that
  * asked for it, until it is resumed, its time is over, or the daemon ends.
  */
+#include "manager/pauses.h"
+
 #include <errno.h>
 #include <fcntl.h>
+#include <glib.h>
 #include <sys/epoll.h>
 
 #include "base/file.h"
 #include "base/log.h"
-#include "manager/manager-evaluate.h"
-#include "manager/manager-parts.h"
+
+struct Pauses {
+        sd_event *event;
+        GPtrArray *all; /* of ActivePause */
+        void (*changed)(void *userdata);
+        void *userdata;
+};
+
+typedef struct ActivePause {
+        Pause shown; /* by pauses_nth() */
+        Pauses *pauses;
+        sd_event_source *source; /* its end: the client's descriptor closes, or time is over */
+} ActivePause;
 
 /* Clients come and go as often as they like. */
 static LogLimit pause_log;
@@ -27,23 +41,14 @@ static void pause_free(ActivePause *pause)
         g_free(pause);
 }
 
-static void pauses_changed(Manager *manager)
-{
-        manager_interrupt_evaluation(manager, DROP_HOLD);
-        manager->stale = true;
-        manager_wake(manager);
-        manager_changed(manager, CHANGE_PAUSED);
-}
-
 static void pause_end(ActivePause *pause)
 {
-        Manager *manager = pause->manager;
+        Pauses *pauses = pause->pauses;
 
         log_limited(&pause_log, "Pause by %s has ended: %s", pause->shown.owner,
                     pause->shown.reason);
-        g_ptr_array_remove(manager->pauses, pause);
-        pause_free(pause);
-        pauses_changed(manager);
+        g_ptr_array_remove(pauses->all, pause);
+        pauses->changed(pauses->userdata);
 }
 
 static int on_hangup(sd_event_source *source, int fd, uint32_t revents, void *userdata)
@@ -58,19 +63,19 @@ static int on_time_over(sd_event_source *source, uint64_t usec, void *userdata)
         return 0;
 }
 
-static void pause_begin(Manager *manager, ActivePause *pause, const char *reason, const char *owner,
+static void pause_begin(Pauses *pauses, ActivePause *pause, const char *reason, const char *owner,
                         uid_t uid)
 {
-        pause->manager = manager;
+        pause->pauses = pauses;
         pause->shown.uid = uid;
         pause->shown.reason = log_clean(reason);
         pause->shown.owner = log_clean(owner);
-        g_ptr_array_add(manager->pauses, pause);
+        g_ptr_array_add(pauses->all, pause);
         log_limited(&pause_log, "Paused by %s: %s", pause->shown.owner, pause->shown.reason);
-        pauses_changed(manager);
+        pauses->changed(pauses->userdata);
 }
 
-int manager_pause(Manager *manager, const char *reason, const char *owner, uid_t uid, int *ret_fd)
+int pauses_add(Pauses *pauses, const char *reason, const char *owner, uid_t uid, int *ret_fd)
 {
         ActivePause *pause;
         int ends[2], r;
@@ -78,7 +83,7 @@ int manager_pause(Manager *manager, const char *reason, const char *owner, uid_t
         if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
                 return -errno;
         pause = g_new0(ActivePause, 1);
-        r = sd_event_add_io(manager->event, &pause->source, ends[0], 0, on_hangup, pause);
+        r = sd_event_add_io(pauses->event, &pause->source, ends[0], 0, on_hangup, pause);
         if (r < 0) {
                 close(ends[0]);
                 close(ends[1]);
@@ -86,17 +91,17 @@ int manager_pause(Manager *manager, const char *reason, const char *owner, uid_t
                 return r;
         }
         sd_event_source_set_io_fd_own(pause->source, true);
-        pause_begin(manager, pause, reason, owner, uid);
+        pause_begin(pauses, pause, reason, owner, uid);
         *ret_fd = ends[1];
         return 0;
 }
 
-unsigned manager_resume(Manager *manager, uid_t uid)
+unsigned pauses_resume(Pauses *pauses, uid_t uid)
 {
         unsigned n = 0;
 
-        for (guint i = manager->pauses->len; i-- > 0;) {
-                ActivePause *pause = g_ptr_array_index(manager->pauses, i);
+        for (guint i = pauses->all->len; i-- > 0;) {
+                ActivePause *pause = g_ptr_array_index(pauses->all, i);
 
                 if (!pause->shown.lasting || (uid != (uid_t)-1 && pause->shown.uid != uid))
                         continue;
@@ -106,8 +111,8 @@ unsigned manager_resume(Manager *manager, uid_t uid)
         return n;
 }
 
-int manager_pause_lasting(Manager *manager, const char *reason, const char *owner, uid_t uid,
-                          uint64_t usec)
+int pauses_add_lasting(Pauses *pauses, const char *reason, const char *owner, uid_t uid,
+                       uint64_t usec)
 {
         g_autofree ActivePause *pause = g_new0(ActivePause, 1);
         int r = 0;
@@ -115,24 +120,24 @@ int manager_pause_lasting(Manager *manager, const char *reason, const char *owne
         pause->shown.lasting = true;
         if (usec > 0) {
                 pause->shown.until_usec = (uint64_t)g_get_real_time() + usec;
-                r = sd_event_add_time_relative(manager->event, &pause->source, CLOCK_BOOTTIME, usec,
+                r = sd_event_add_time_relative(pauses->event, &pause->source, CLOCK_BOOTTIME, usec,
                                                0, on_time_over, pause);
         }
         if (r < 0)
                 return r;
-        manager_resume(manager, uid);
-        pause_begin(manager, g_steal_pointer(&pause), reason, owner, uid);
+        pauses_resume(pauses, uid);
+        pause_begin(pauses, g_steal_pointer(&pause), reason, owner, uid);
         return 0;
 }
 
-char *manager_pause_text(const Manager *manager)
+char *pauses_text(const Pauses *pauses)
 {
         g_autoptr(GDateTime) end = NULL, now = g_date_time_new_now_local();
         g_autofree char *text = NULL;
         uint64_t until_usec = 0;
 
-        for (guint i = 0; i < manager->pauses->len; i++) {
-                const ActivePause *pause = g_ptr_array_index(manager->pauses, i);
+        for (guint i = 0; i < pauses->all->len; i++) {
+                const ActivePause *pause = g_ptr_array_index(pauses->all, i);
 
                 if (!pause->shown.lasting)
                         return g_strdup("a client requested a pause");
@@ -150,14 +155,34 @@ char *manager_pause_text(const Manager *manager)
         return g_strdup_printf("idled is paused until %s", text);
 }
 
-bool manager_is_paused(const Manager *manager)
+bool pauses_any(const Pauses *pauses)
 {
-        return manager->pauses->len > 0;
+        return pauses->all->len > 0;
 }
 
-void manager_pauses_drop(Manager *manager)
+const Pause *pauses_nth(const Pauses *pauses, unsigned i)
 {
-        for (guint i = 0; i < manager->pauses->len; i++)
-                pause_free(g_ptr_array_index(manager->pauses, i));
-        g_ptr_array_set_size(manager->pauses, 0);
+        const ActivePause *pause = i < pauses->all->len ? pauses->all->pdata[i] : NULL;
+
+        return pause ? &pause->shown : NULL;
+}
+
+Pauses *pauses_new(sd_event *event, void (*changed)(void *userdata), void *userdata)
+{
+        Pauses *pauses = g_new0(Pauses, 1);
+
+        pauses->event = sd_event_ref(event);
+        pauses->all = g_ptr_array_new_with_free_func((GDestroyNotify)pause_free);
+        pauses->changed = changed;
+        pauses->userdata = userdata;
+        return pauses;
+}
+
+void pauses_free(Pauses *pauses)
+{
+        if (!pauses)
+                return;
+        g_ptr_array_unref(pauses->all);
+        sd_event_unref(pauses->event);
+        g_free(pauses);
 }

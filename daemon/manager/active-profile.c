@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The profile in effect.
+ *
+ * At every tick, and whenever a hold comes or goes, profile-choice.h chooses the profile. If it is
+ * another one, the options of all policies are exchanged in one step and the decision that follows
+ * is made with them. A profile that contradicts what was set at run time stays out until one of
+ * both changes.
+ */
+#include "manager/active-profile.h"
+
+#include <errno.h>
+
+#include "base/log.h"
+#include "manager/profile-choice.h"
+#include "manager/profile-state.h"
+#include "model/snapshot.h"
+
+/* Clients choose as often as they like. */
+static LogLimit profile_log;
+
+/* What holds ask for, as an array of HeldProfile. */
+static GArray *held_profiles(const Holds *holds)
+{
+        GArray *array = g_array_new(FALSE, FALSE, sizeof(HeldProfile));
+
+        for (unsigned i = 0; i < holds_count(holds); i++) {
+                const Held *held = holds_nth(holds, i);
+                HeldProfile profile = { held->id, held->profile };
+
+                if (held->profile)
+                        g_array_append_val(array, profile);
+        }
+        return array;
+}
+
+/* The profile that must be in effect. */
+static ProfileChoice choose(const ActiveProfile *active, const ProfileScene *scene)
+{
+        const DaemonOptions *options = config_section(scene->config, "Daemon")->options;
+        g_autoptr(GArray) held = held_profiles(scene->holds);
+
+        return profile_choose(scene->config, &(ProfileInput){
+                                                     .held = (const HeldProfile *)held->data,
+                                                     .n_held = held->len,
+                                                     .chosen = active->chosen,
+                                                     .on_battery = scene->on_battery,
+                                                     .on_mains_default = options->profile_ac,
+                                                     .on_battery_default = options->profile_battery,
+                                             });
+}
+
+unsigned active_profile_senses(const Config *config)
+{
+        const DaemonOptions *options = config_section(config, "Daemon")->options;
+
+        return *options->profile_ac || *options->profile_battery ? SENSE_POWER : 0;
+}
+
+/* "held by user 1000 (:1.4): a game", "chosen", ... as a new string. */
+static char *describe(const ActiveProfile *active, const Holds *holds, const ProfileChoice *choice)
+{
+        const Held *held = choice->hold ? holds_find(holds, choice->hold) : NULL;
+        const char *kept = active->keep_error < 0 ? g_strerror(-active->keep_error) : NULL;
+
+        switch (choice->why) {
+        case PROFILE_HELD:
+                return g_strdup_printf("held by %s: %s", held->owner, held->reason);
+        case PROFILE_CHOSEN:
+                return kept ? g_strdup_printf(
+                                      "chosen, until idled exits: the choice cannot be saved: %s",
+                                      kept)
+                            : g_strdup("chosen");
+        case PROFILE_ON_BATTERY:
+                return g_strdup("the default on battery power");
+        case PROFILE_ON_MAINS:
+                return g_strdup("the default on mains power");
+        default:
+                return g_strdup("no other one is chosen");
+        }
+}
+
+/* Puts the words for `choice` in place; true if they are others than before. */
+static bool explain(ActiveProfile *active, const Holds *holds, const ProfileChoice *choice)
+{
+        g_autofree char *clean = choice->absent ? log_clean(choice->absent) : NULL;
+        g_autofree char *why = describe(active, holds, choice), *reason = NULL;
+
+        reason = clean ? g_strdup_printf("%s; there is no profile \"%s\"", why, clean)
+                       : g_strdup(why);
+        if (g_strcmp0(active->reason, reason) == 0)
+                return false;
+        g_free(active->reason);
+        active->reason = g_steal_pointer(&reason);
+        return true;
+}
+
+/* Notes that `profile` cannot be applied, and logs it once. */
+static void refuse(ActiveProfile *active, const Profile *profile, const char *error)
+{
+        g_free(active->problem);
+        active->problem = g_strdup_printf("%s cannot be activated: %s", profile->name, error);
+        active->refused = profile;
+        log_warning("Profile %s", active->problem);
+}
+
+void active_profile_retry(ActiveProfile *active)
+{
+        active->refused = NULL;
+        g_clear_pointer(&active->problem, g_free);
+}
+
+/* Holds come and go with programs, as often as these run: that is nothing for a log that is kept.
+ */
+static void log_switch(const ActiveProfile *active, const ProfileChoice *choice)
+{
+        if (choice->why == PROFILE_HELD || active->held)
+                log_debug("Profile %s: %s", choice->profile->name, active->reason);
+        else
+                log_limited(&profile_log, "Profile %s: %s", choice->profile->name, active->reason);
+}
+
+unsigned active_profile_follow(ActiveProfile *active, const ProfileScene *scene)
+{
+        ProfileChoice choice = choose(active, scene);
+        const Profile *before = scene->config->profile;
+        bool changed = explain(active, scene->holds, &choice);
+        g_autofree char *error = NULL;
+        int r = 0;
+
+        if (choice.profile != active->refused && active->refused) {
+                active_profile_retry(active);
+                changed = true;
+        }
+        if (choice.profile != before && choice.profile != active->refused) {
+                r = config_use_profile(scene->config, choice.profile, &error);
+                if (r < 0)
+                        refuse(active, choice.profile, error);
+                else
+                        log_switch(active, &choice);
+                changed = true;
+        }
+        active->held = choice.why == PROFILE_HELD;
+        return (changed ? PROFILE_CHANGED_TEXT : 0) | (r > 0 ? PROFILE_CHANGED_OPTIONS : 0);
+}
+
+void active_profile_adopt(ActiveProfile *active, const ProfileScene *scene)
+{
+        g_autofree char *never = NULL;
+
+        active_profile_retry(active);
+        config_use_profile(scene->config, choose(active, scene).profile, &never);
+}
+
+/* Makes `name` (NULL: none) the chosen one. */
+static void set_chosen(ActiveProfile *active, const char *name)
+{
+        char *copy = g_strdup(name);
+
+        g_free(active->chosen);
+        active->chosen = copy;
+}
+
+unsigned active_profile_note_kept(ActiveProfile *active, const ProfileScene *scene, int error)
+{
+        ProfileChoice choice = choose(active, scene);
+
+        active->keep_error = error;
+        return explain(active, scene->holds, &choice) ? PROFILE_CHANGED_TEXT : 0;
+}
+
+bool active_profile_is_keeping(const ActiveProfile *active)
+{
+        return active->keeper && profile_keeper_is_busy(active->keeper);
+}
+
+int active_profile_choose(ActiveProfile *active, const ProfileScene *scene, const char *name,
+                          char **ret_error)
+{
+        bool automatic = !*name || g_str_equal(name, PROFILE_AUTO);
+        g_autofree char *before = g_strdup(active->chosen);
+        ProfileChoice choice;
+        int r;
+
+        if (!automatic && profile_check_name(scene->config, name, ret_error) < 0)
+                return -ENOENT;
+        set_chosen(active, automatic ? NULL : name);
+        choice = choose(active, scene);
+        r = config_use_profile(scene->config, choice.profile, ret_error);
+        if (r < 0) {
+                set_chosen(active, before);
+                return r;
+        }
+        active_profile_retry(active);
+        if (active->keeper) {
+                active->keep_error = 0;
+                profile_keeper_keep(active->keeper, active->chosen);
+        }
+        explain(active, scene->holds, &choice);
+        if (choice.why == PROFILE_HELD)
+                log_limited(&profile_log, "Profile %s is chosen, but %s stays active: %s",
+                            automatic ? PROFILE_AUTO : name, choice.profile->name, active->reason);
+        else
+                log_limited(&profile_log, "Profile %s: %s", choice.profile->name, active->reason);
+        active->held = choice.why == PROFILE_HELD;
+        return PROFILE_CHANGED_TEXT | (r > 0 ? PROFILE_CHANGED_OPTIONS : 0);
+}
+
+void active_profile_init(ActiveProfile *active, sd_event *event, const char *dir, bool keep,
+                         ProfileKept kept, void *userdata)
+{
+        int r = dir ? profile_state_read(dir, &active->chosen) : -ENOENT;
+
+        if (r == -EBADMSG)
+                log_warning("%s/profile: found no name of a profile; no profile is chosen", dir);
+        else if (r < 0 && r != -ENOENT)
+                log_error_errno(r, "%s/profile: %m; no profile is chosen", dir);
+        if (keep && dir)
+                active->keep_error = profile_keeper_new(event, dir, kept, userdata,
+                                                        &active->keeper);
+}
+
+void active_profile_done(ActiveProfile *active)
+{
+        g_clear_pointer(&active->keeper, profile_keeper_free);
+        g_clear_pointer(&active->chosen, g_free);
+        g_clear_pointer(&active->reason, g_free);
+        g_clear_pointer(&active->problem, g_free);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The profile in effect, which profile-choice.h chooses: why it is, and which one a client chose.
+ */
+#ifndef IDLED_ACTIVE_PROFILE_H
+#define IDLED_ACTIVE_PROFILE_H
+
+#include <systemd/sd-event.h>
+
+#include "config/config.h"
+#include "holds/holds.h"
+#include "manager/profile-keeper.h"
+
+/* Only active-profile.c changes it. The profile itself is that of the configuration. */
+typedef struct ActiveProfile {
+        ProfileKeeper *keeper;  /* NULL: nothing is kept over a restart */
+        char *chosen;           /* by a client, until the next choice; NULL: none */
+        int keep_error;         /* why `chosen` is forgotten when the daemon ends; 0: it is not */
+        char *reason;           /* why this one, for people; NULL before the first decision */
+        bool held;              /* it is in effect because of a hold */
+        const Profile *refused; /* was chosen but contradicts other options; NULL: none */
+        char *problem;          /* which and what it contradicts; NULL: none */
+} ActiveProfile;
+
+/* What the choice depends on. */
+typedef struct ProfileScene {
+        Config *config;
+        const Holds *holds;
+        bool on_battery;
+} ProfileScene;
+
+/* Reads from directory `dir` which one was chosen before the restart; NULL: there is no such
+ * directory. Later choices are kept there if `keep`, and `kept` is called after each. */
+void active_profile_init(ActiveProfile *active, sd_event *event, const char *dir, bool keep,
+                         ProfileKept kept, void *userdata);
+void active_profile_done(ActiveProfile *active);
+
+/* True while the choice is being written; `kept` is called after that. */
+bool active_profile_is_keeping(const ActiveProfile *active);
+
+/* What the choice reads with this configuration: Sense flags. */
+unsigned active_profile_senses(const Config *config);
+
+/* What a call below changed. */
+enum { PROFILE_CHANGED_TEXT = 1 << 0, PROFILE_CHANGED_OPTIONS = 1 << 1 };
+
+/* Puts the profile into effect that must be, if it is another one now. Flags as above. */
+unsigned active_profile_follow(ActiveProfile *active, const ProfileScene *scene);
+
+/* As manager_set_profile(), but decides nothing; flags as above, or its errors. */
+int active_profile_choose(ActiveProfile *active, const ProfileScene *scene, const char *name,
+                          char **ret_error);
+
+/* The same in a configuration that is not in effect yet. */
+void active_profile_adopt(ActiveProfile *active, const ProfileScene *scene);
+
+/* The last choice was written, with this result; flags as above. */
+unsigned active_profile_note_kept(ActiveProfile *active, const ProfileScene *scene, int error);
+
+/* Options changed: a profile that contradicted them must be tried again. */
+void active_profile_retry(ActiveProfile *active);
+
+#endif
