@@ -3,6 +3,7 @@
 the system's, with and without a login, a browser that shows the page, and a machine whose counters move."""
 import glob
 import os
+import re
 import shutil
 import signal
 import socket
@@ -19,6 +20,9 @@ SERVER = '/usr/lib/cockpit/cockpit-ws'
 BRIDGE = '/usr/bin/cockpit-bridge'
 PAGE = os.path.join(os.environ['IDLED_SOURCE'], 'cockpit')
 STYLES = '/usr/share/cockpit/systemd/terminal.css.gz'
+
+# A fault whose first script is of another of Cockpit's packages than ours and what it builds on.
+OF_COCKPIT = re.compile(r'^(?:(?!"url").)*"url": "[^"]*/cockpit/\$[0-9a-f]+/(?!idled/|base1/)')
 
 
 def missing():
@@ -214,8 +218,9 @@ class Case(WithSystemd, TestCase):
         self.wait_page(lambda: self.attribute('body', 'data-state') == state, 'state ' + state)
 
     def assert_no_faults(self):
+        """None but those of Cockpit's own pages, which it loads, too, and which miss systemd on the bus."""
         self.page.evaluate('0')
-        self.assertEqual(self.page.faults, [])
+        self.assertEqual([fault for fault in self.page.faults if not OF_COCKPIT.search(fault)], [])
 
 
 needs_root = not os.geteuid() and NOBODY
