@@ -213,6 +213,8 @@ static void widen_groups(State *state, const Knobs *knobs, const CpuSet *allowed
         const Knob *const *list;
         CpuSet cpus = *allowed;
 
+        if (knobs_is_dry_run(knobs))
+                return;
         cpuset_and(&cpus, online);
         for (int i = 0, n = knobs_list(knobs, &list); i < n; i++)
                 if (list[i]->kind == &park_unit_kind && list[i]->state == KNOB_OURS &&
@@ -221,8 +223,9 @@ static void widen_groups(State *state, const Knobs *knobs, const CpuSet *allowed
 }
 
 /* Gives every unit that is confined all CPUs that there can be, which the kernel takes from a group
- * with tasks. The limit itself goes when idled ends. */
-static int open_units(State *state, Knobs *knobs)
+ * with tasks. The limit itself goes when idled ends. systemd may start a unit between two calls and
+ * write the old list of its slice again, so groups whose turn comes later are checked each time. */
+static int open_units(State *state, Knobs *knobs, const CpuSet *online)
 {
         g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
         g_autofree char *every = NULL;
@@ -238,9 +241,11 @@ static int open_units(State *state, Knobs *knobs)
                 if (list[i]->kind == &park_unit_kind && list[i]->state != KNOB_FOREIGN &&
                     list[i]->original && !has_own(list[i]->original))
                         g_ptr_array_add(names, g_strdup(list[i]->name));
-        for (unsigned i = 0; i < names->len; i++)
-                first = park_first_error(first,
-                                         knob_set(knobs, &park_unit_kind, names->pdata[i], every));
+        for (unsigned i = 0; i < names->len; i++) {
+                r = knob_set(knobs, &park_unit_kind, names->pdata[i], every);
+                first = park_first_error(first, r);
+                widen_groups(state, knobs, online, online);
+        }
         return first;
 }
 
@@ -250,10 +255,9 @@ static int apply_systemd(void *data, Knobs *knobs, const CpuSet *allowed, const 
         g_auto(GStrv) chosen = NULL;
         int first = 0, r;
 
-        if (!knobs_is_dry_run(knobs))
-                widen_groups(state, knobs, allowed, &topology->online);
+        widen_groups(state, knobs, allowed, &topology->online);
         if (cpuset_is_subset(&topology->online, allowed))
-                return open_units(state, knobs);
+                return open_units(state, knobs, &topology->online);
         r = park_select(state->options, list_units, state, &chosen);
         if (r < 0)
                 return r;
