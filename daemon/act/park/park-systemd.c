@@ -249,15 +249,34 @@ static int open_units(State *state, Knobs *knobs, const CpuSet *online)
         return first;
 }
 
-static int apply_systemd(void *data, Knobs *knobs, const CpuSet *allowed, const Topology *topology)
+/* systemd keeps the file of a limit when its unit goes. The next unit of that name would have the
+ * limit of the last one, which would look like the administrator's. */
+static int remove_old_files(Knobs *knobs)
 {
-        State *state = data;
+        g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+        const Knob *const *list;
+        int first = 0;
+
+        for (int i = 0, n = knobs_list(knobs, &list); i < n; i++)
+                if (list[i]->kind == &park_dropin_kind && list[i]->state == KNOB_OURS &&
+                    list[i]->original && !knob_find(knobs, &park_unit_kind, list[i]->name))
+                        g_ptr_array_add(names, g_strdup(list[i]->name));
+        for (unsigned i = 0; i < names->len; i++) {
+                const Knob *knob = knob_find(knobs, &park_dropin_kind, names->pdata[i]);
+                g_autofree char *original = g_strdup(knob->original);
+
+                first = park_first_error(
+                        first, knob_set(knobs, &park_dropin_kind, names->pdata[i], original));
+        }
+        return first;
+}
+
+static int confine_units(State *state, Knobs *knobs, const CpuSet *allowed,
+                         const Topology *topology)
+{
         g_auto(GStrv) chosen = NULL;
         int first = 0, r;
 
-        widen_groups(state, knobs, allowed, &topology->online);
-        if (cpuset_is_subset(&topology->online, allowed))
-                return open_units(state, knobs, &topology->online);
         r = park_select(state->options, list_units, state, &chosen);
         if (r < 0)
                 return r;
@@ -266,6 +285,19 @@ static int apply_systemd(void *data, Knobs *knobs, const CpuSet *allowed, const 
                                          confine(state, knobs, *unit, allowed, &topology->online));
         r = park_release(knobs, &park_unit_kind, (const char *const *)chosen);
         return park_first_error(first, r);
+}
+
+static int apply_systemd(void *data, Knobs *knobs, const CpuSet *allowed, const Topology *topology)
+{
+        State *state = data;
+        int r;
+
+        widen_groups(state, knobs, allowed, &topology->online);
+        if (cpuset_is_subset(&topology->online, allowed))
+                r = open_units(state, knobs, &topology->online);
+        else
+                r = confine_units(state, knobs, allowed, topology);
+        return park_first_error(r, remove_old_files(knobs));
 }
 
 static const char *describe_systemd(void *data)
