@@ -26,9 +26,10 @@ typedef struct FakeUnit {
 typedef struct FakeSystemd {
         FakeUnit units[16];
         int n;
-        char log[4096]; /* "UNIT=CPUS " for each call that sets */
-        int listed;     /* how many slices were listed */
-        int error;      /* of every call, 0 none */
+        char log[4096];                      /* "UNIT=CPUS " for each call that sets */
+        int listed;                          /* how many slices were listed */
+        int error;                           /* of every call, 0 none */
+        void (*after_set)(const char *name); /* what else systemd does after a call that sets */
 } FakeSystemd;
 
 static FakeSystemd *systemd;
@@ -86,6 +87,8 @@ static inline int set_allowed(void *userdata, const char *name, const CpuSet *cp
         g_strlcat(systemd->log, "=", sizeof(systemd->log));
         g_strlcat(systemd->log, text, sizeof(systemd->log));
         g_strlcat(systemd->log, " ", sizeof(systemd->log));
+        if (systemd->after_set)
+                systemd->after_set(name);
         step();
         return 0;
 }

@@ -8,6 +8,8 @@ task cannot run on parked CPUs to wake them: reading vm.stat_refresh has the ker
 import lab
 from kernel import CPU, STATES
 
+TIMES, SHORT_TIMES = 10, 2  # how often a program starts
+
 HIERARCHY = "/sys/fs/cgroup"
 MANAGER = "org.idled1 /org/idled1 org.idled1.Manager"
 SESSION = "user@1000"  # a user's own systemd
@@ -43,6 +45,20 @@ for pid in $tenants; do
 done
 print_counters
 """
+
+# Where it runs, at once or as soon as that is CPU 3.
+WHERE = """for n in $(seq $1); do
+        grep -q 'Cpus_allowed_list:.3$' /proc/$$/status && break
+        sleep 0.1
+done
+grep Cpus_allowed_list /proc/$$/status
+cut -d' ' -f39 /proc/self/stat
+"""
+
+
+def emulated(counted, slow):
+    """A bound: an emulated guest on a busy host is slower than a machine, but not if its time is counted."""
+    return slow if lab.settings.icount is None else counted
 
 
 class ParkingTest(lab.IdledTest):
@@ -108,3 +124,40 @@ class ParkingTest(lab.IdledTest):
         self.addCleanup(self.guest.run, "systemctl stop rival.slice; "
                         "rm /etc/systemd/system/rival.slice; systemctl daemon-reload")
         self.run_unit("t-rival", "--slice=rival.slice")
+
+
+class OndemandTest(ParkingTest):
+    """Programs start while CPUs 2-3 are parked by the load, again and again."""
+
+    patience = 0, 0  # tenths of seconds until a service has the CPUs that idled set in systemd: emulated()
+
+    def setUp(self):
+        self.configure(f"[Park]\nBackend={self.backend}\nTerminalWindow=5s\n",
+                       {"ondemand": "Dwell=1s\nMinCores=1\nMaxCores=1\n"})
+
+    def wait_parked(self, cpus="2-3"):
+        try:
+            self.wait_for(f"parking {cpus}", lambda: self.string("Parked") == cpus)
+        except AssertionError:
+            print(self.guest.run("idlectl why; idlectl why --history | tail -20", check=False).output)
+            raise
+
+    def explained(self):
+        return self.guest.read(f"busctl call {MANAGER} Explain")
+
+    def times(self, times=TIMES):
+        """While CPUs are parked, again and again."""
+        self.start()
+        for n in range(SHORT_TIMES if lab.settings.short else times):
+            self.wait_parked()
+            yield n
+
+    def each_time(self, command, check, times=TIMES):
+        """Runs a command and checks what came of it."""
+        for n in self.times(times):
+            result = self.guest.run(command, check=False)
+            with self.subTest(n=n):
+                check(result)
+
+    def assert_output(self, expected):
+        return lambda result: self.assertEqual((result.output.split(), result.errors), (expected, ""))

@@ -213,6 +213,8 @@ static void widen_groups(State *state, const Knobs *knobs, const CpuSet *allowed
         const Knob *const *list;
         CpuSet cpus = *allowed;
 
+        if (knobs_is_dry_run(knobs))
+                return;
         cpuset_and(&cpus, online);
         for (int i = 0, n = knobs_list(knobs, &list); i < n; i++)
                 if (list[i]->kind == &park_unit_kind && list[i]->state == KNOB_OURS &&
@@ -221,8 +223,9 @@ static void widen_groups(State *state, const Knobs *knobs, const CpuSet *allowed
 }
 
 /* Gives every unit that is confined all CPUs that there can be, which the kernel takes from a group
- * with tasks. The limit itself goes when idled ends. */
-static int open_units(State *state, Knobs *knobs)
+ * with tasks. The limit itself goes when idled ends. systemd may start a unit between two calls and
+ * write the old list of its slice again, so groups whose turn comes later are checked each time. */
+static int open_units(State *state, Knobs *knobs, const CpuSet *online)
 {
         g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
         g_autofree char *every = NULL;
@@ -238,22 +241,42 @@ static int open_units(State *state, Knobs *knobs)
                 if (list[i]->kind == &park_unit_kind && list[i]->state != KNOB_FOREIGN &&
                     list[i]->original && !has_own(list[i]->original))
                         g_ptr_array_add(names, g_strdup(list[i]->name));
-        for (unsigned i = 0; i < names->len; i++)
-                first = park_first_error(first,
-                                         knob_set(knobs, &park_unit_kind, names->pdata[i], every));
+        for (unsigned i = 0; i < names->len; i++) {
+                r = knob_set(knobs, &park_unit_kind, names->pdata[i], every);
+                first = park_first_error(first, r);
+                widen_groups(state, knobs, online, online);
+        }
         return first;
 }
 
-static int apply_systemd(void *data, Knobs *knobs, const CpuSet *allowed, const Topology *topology)
+/* systemd keeps the file of a limit when its unit goes. The next unit of that name would have the
+ * limit of the last one, which would look like the administrator's. */
+static int remove_old_files(Knobs *knobs)
 {
-        State *state = data;
+        g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+        const Knob *const *list;
+        int first = 0;
+
+        for (int i = 0, n = knobs_list(knobs, &list); i < n; i++)
+                if (list[i]->kind == &park_dropin_kind && list[i]->state == KNOB_OURS &&
+                    list[i]->original && !knob_find(knobs, &park_unit_kind, list[i]->name))
+                        g_ptr_array_add(names, g_strdup(list[i]->name));
+        for (unsigned i = 0; i < names->len; i++) {
+                const Knob *knob = knob_find(knobs, &park_dropin_kind, names->pdata[i]);
+                g_autofree char *original = g_strdup(knob->original);
+
+                first = park_first_error(
+                        first, knob_set(knobs, &park_dropin_kind, names->pdata[i], original));
+        }
+        return first;
+}
+
+static int confine_units(State *state, Knobs *knobs, const CpuSet *allowed,
+                         const Topology *topology)
+{
         g_auto(GStrv) chosen = NULL;
         int first = 0, r;
 
-        if (!knobs_is_dry_run(knobs))
-                widen_groups(state, knobs, allowed, &topology->online);
-        if (cpuset_is_subset(&topology->online, allowed))
-                return open_units(state, knobs);
         r = park_select(state->options, list_units, state, &chosen);
         if (r < 0)
                 return r;
@@ -262,6 +285,19 @@ static int apply_systemd(void *data, Knobs *knobs, const CpuSet *allowed, const 
                                          confine(state, knobs, *unit, allowed, &topology->online));
         r = park_release(knobs, &park_unit_kind, (const char *const *)chosen);
         return park_first_error(first, r);
+}
+
+static int apply_systemd(void *data, Knobs *knobs, const CpuSet *allowed, const Topology *topology)
+{
+        State *state = data;
+        int r;
+
+        widen_groups(state, knobs, allowed, &topology->online);
+        if (cpuset_is_subset(&topology->online, allowed))
+                r = open_units(state, knobs, &topology->online);
+        else
+                r = confine_units(state, knobs, allowed, topology);
+        return park_first_error(r, remove_old_files(knobs));
 }
 
 static const char *describe_systemd(void *data)

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Parking next to a program that owns a part of the hierarchy and makes cpusets in it, as container runtimes
-do. Its cpusets take effect as far as their CPUs are active, and idled never writes to them."""
+do. Its cpusets take effect as far as their CPUs are active, and idled never writes to them. And containers of
+real runtimes, which start while CPUs are parked."""
 
-from parking import HIERARCHY, ParkingTest
+import json
+
+from parking import HIERARCHY, SHORT_TIMES, TIMES, WHERE, OndemandTest, ParkingTest, emulated
 
 NAME = "t-container"
 SERVICE = f"{HIERARCHY}/system.slice/{NAME}.service"
@@ -80,3 +83,65 @@ class Containers(ParkingTest):
 
 class ContainersBesidePartition(Containers):
     backend = "partition"
+
+
+SCOPE = "machine.slice:crun:t-runtime"  # in this slice, crun-t-runtime.scope
+ON_CPU_3 = ["Cpus_allowed_list:", "3", "3"]
+
+
+def bundle(group, cpus, command):
+    """The configuration of an OCI container: the guest's own files, read-only, and a cpuset if it has one."""
+    return json.dumps({
+        "ociVersion": "1.0.2",
+        "root": {"path": "rootfs", "readonly": True},
+        "process": {"args": command.split(), "cwd": "/", "user": {"uid": 0, "gid": 0},
+                    "env": ["PATH=/usr/bin:/bin"]},
+        "mounts": [{"destination": "/proc", "type": "proc", "source": "proc"},
+                   {"destination": "/dev", "type": "tmpfs", "source": "tmpfs"}],
+        "linux": {"cgroupsPath": group, "namespaces": [{"type": t} for t in ("pid", "mount", "ipc", "uts")],
+                  "resources": {"cpu": {"cpus": cpus} if cpus else {}}},
+    })
+
+
+class Runtimes(OndemandTest):
+    """crun, as engines call it: with a scope of systemd, or with a cgroup of its own ("cgroupfs")."""
+
+    backend = "partition"
+
+    def setUp(self):
+        super().setUp()
+        self.write("/root/where", WHERE)
+        self.guest.run("mkdir -p /run/bundle/rootfs; mount --bind / /run/bundle/rootfs")
+        self.addCleanup(self.guest.run, "umount /run/bundle/rootfs; rm -r /run/bundle")
+
+    def each_container(self, manager, group, cpus, command, expected, after="true", times=TIMES):
+        self.write("/run/bundle/config.json", bundle(group, cpus, command))
+        self.each_time(f"crun --cgroup-manager={manager} run --bundle /run/bundle t-runtime; {after}",
+                       self.assert_output(expected), times)
+
+    def test_cpuset_of_a_scope(self):
+        """In machine.slice, as podman and libvirt do. The first of them starts the slice."""
+        self.each_container("systemd", SCOPE, "3", f"sh /root/where {emulated(*self.patience)}", ON_CPU_3)
+
+    def test_cpuset_of_a_cgroup(self):
+        self.each_container("cgroupfs", "/t-docker/t-runtime", "3", f"sh /root/where {emulated(10, 100)}",
+                            ON_CPU_3)
+
+    def test_cpuset_of_nspawn(self):
+        self.each_time("systemd-nspawn -q --register=no --link-journal=no --read-only --pipe "
+                       f"-D /run/bundle/rootfs --property=AllowedCPUs=3 sh /root/where {emulated(*self.patience)}",
+                       self.assert_output(ON_CPU_3), SHORT_TIMES)
+
+    def test_count_of_cpus(self):
+        """At its start, without a cpuset."""
+        self.each_container("systemd", SCOPE, None, "nproc", ["4"])
+
+    def test_count_of_cpus_in_a_new_slice(self):
+        """One that starts again does not have the CPUs that the last of its name had."""
+        self.each_container("systemd", SCOPE, None, "nproc", ["4"],
+                            "systemctl stop machine.slice", SHORT_TIMES)
+
+
+class RuntimesBesideSystemd(Runtimes):
+    backend = "systemd"
+    patience = 10, 100

@@ -4,10 +4,8 @@ parked by the load; and idled finds a task at once that is bound to parked CPUs 
 
 import re
 
-import lab
-from parking import MANAGER
+from parking import MANAGER, WHERE, OndemandTest, emulated
 
-TIMES, SHORT_TIMES = 10, 2
 UNIT = "t-window"
 
 # Keys come one at a time, as a person types them, through a terminal that script(1) makes. The shell at its
@@ -50,65 +48,19 @@ echo "before: $before after: $(cat /run/typed)"
 kill -9 $shell
 """
 
-# Where it runs, at once or as soon as that is CPU 3.
-WHERE = """for n in $(seq $1); do
-        grep -q 'Cpus_allowed_list:.3$' /proc/$$/status && break
-        sleep 0.1
-done
-grep Cpus_allowed_list /proc/$$/status
-cut -d' ' -f39 /proc/self/stat
-"""
-
 CONTAINER = ("cd /sys/fs/cgroup/system.slice/%s.service && mkdir payload && "
              "echo $$ >payload/cgroup.procs && echo +cpuset >cgroup.subtree_control && "
              "echo {} >payload/cpuset.cpus && exec sleep infinity\n" % UNIT)
 
 
-def emulated(counted, slow):
-    """A bound: an emulated guest on a busy host is slower than a machine, but not if its time is counted."""
-    return slow if lab.settings.icount is None else counted
-
-
-class Windows(lab.IdledTest):
+class Windows(OndemandTest):
     """With a partition."""
 
     backend = "partition"
-    patience = 0, 0  # tenths of seconds until a service has the CPUs that idled set in systemd: emulated()
 
     def setUp(self):
-        self.configure(f"[Park]\nBackend={self.backend}\nTerminalWindow=5s\n",
-                       {"ondemand": "Dwell=1s\nMinCores=1\nMaxCores=1\n"})
+        super().setUp()
         self.addCleanup(self.guest.run, f"systemctl stop {UNIT}; systemctl reset-failed", check=False)
-
-    def kernel(self):
-        return tuple(int(n) for n in self.guest.read("uname -r").split(".")[:2])
-
-    def wait_parked(self, cpus="2-3"):
-        try:
-            self.wait_for(f"parking {cpus}", lambda: self.string("Parked") == cpus)
-        except AssertionError:
-            print(self.guest.run("idlectl why; idlectl why --history | tail -20", check=False).output)
-            raise
-
-    def explained(self):
-        return self.guest.read(f"busctl call {MANAGER} Explain")
-
-    def times(self):
-        """While CPUs are parked, again and again."""
-        self.start()
-        for n in range(SHORT_TIMES if lab.settings.short else TIMES):
-            self.wait_parked()
-            yield n
-
-    def each_time(self, command, check):
-        """Runs a command and checks what came of it."""
-        for n in self.times():
-            result = self.guest.run(command, check=False)
-            with self.subTest(n=n):
-                check(result)
-
-    def assert_output(self, expected):
-        return lambda result: self.assertEqual((result.output.split(), result.errors), (expected, ""))
 
     def test_affinity_of_a_transient_unit(self):
         self.each_time("systemd-run -q --collect --wait -p CPUAffinity=3 true",
@@ -203,20 +155,6 @@ class Windows(lab.IdledTest):
     def container(self, cpus):
         self.write("/root/container", CONTAINER.format(cpus))
         self.guest.run(f"systemd-run -q --unit={UNIT} -p Delegate=yes bash /root/container")
-
-    def where(self):
-        return self.guest.read(f"awk '/^Cpus_allowed_list/ {{ print $2 }}' "
-                               f"/proc/$(systemctl show -P MainPID {UNIT})/status")
-
-    def test_container(self):
-        """It makes a cpuset of its own and starts in it."""
-        for n in self.times():
-            with self.subTest(n=n):
-                self.container("3")
-                self.wait_for("its running there", lambda: self.where() == "3")
-                self.wait_parked("2")
-                self.assertEqual(self.where(), "3")
-                self.guest.run(f"systemctl stop {UNIT}")
 
     def test_cpuset_that_changes(self):
         """To parked CPUs only, while nothing starts: found within a second, and said whose it is."""

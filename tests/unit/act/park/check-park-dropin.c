@@ -117,6 +117,26 @@ START_TEST(removed_at_the_end)
 }
 END_TEST
 
+/* It would limit the next unit of that name, and look like the administrator's. */
+START_TEST(removed_with_its_unit)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+        CpuSet limit = cpus_of("");
+
+        ck_assert_int_eq(apply(knobs, "0-1"), 0);
+        systemd_gone("user.slice");
+        ck_assert_int_eq(apply(knobs, _i ? "0" : "0-3"), 0);
+        expect_file("init.scope", true);
+        expect_file("user.slice", false);
+        systemd_find("user.slice")->gone = false;
+        systemd_find("user.slice")->allowed = limit;
+        ck_assert_int_eq(apply(knobs, "0"), 0);
+        expect_file("user.slice", true);
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+        expect_file("user.slice", false);
+}
+END_TEST
+
 START_TEST(those_of_others_stay)
 {
         g_autoptr(Knobs) knobs = open_knobs();
@@ -223,6 +243,7 @@ int main(void)
         tcase_set_timeout(tcase, 60);
         tcase_add_checked_fixture(tcase, setup, teardown);
         tcase_add_test(tcase, removed_at_the_end);
+        tcase_add_loop_test(tcase, removed_with_its_unit, 0, 2);
         tcase_add_test(tcase, those_of_others_stay);
         tcase_add_test(tcase, limit_set_by_the_administrator_stays);
         tcase_add_test(tcase, unit_is_gone);

@@ -111,6 +111,38 @@ START_TEST(all_top_level_units)
 }
 END_TEST
 
+#define USER_LIST "sys/fs/cgroup/user.slice/cpuset.cpus"
+
+/* After the first call systemd starts a scope in a slice whose new list it does not have yet. */
+static void start_scope(const char *name)
+{
+        g_autofree char *text = NULL;
+
+        if (g_str_equal(name, "init.scope"))
+                scratch_file(USER_LIST, "0-1\n");
+        if (!g_str_equal(name, "user.slice"))
+                return;
+        text = scratch_text(USER_LIST);
+        ck_assert_str_eq(g_strstrip(text), "0-3");
+}
+
+/* CPUs that come back are in the group of a slice, also if systemd writes its old list meanwhile.
+ */
+START_TEST(old_list_written_again)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        scratch_file(USER_LIST, "0-3\n");
+        ck_assert_int_eq(apply(knobs, "0-1"), 0);
+        scratch_file(USER_LIST, "0-1\n");
+        systemd->after_set = start_scope;
+        ck_assert_int_eq(apply(knobs, "0-3"), 0);
+        systemd->after_set = NULL;
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+        expect_as_found();
+}
+END_TEST
+
 /* Each is given all CPUs before its limit is taken away. */
 START_TEST(restored)
 {
@@ -281,6 +313,7 @@ int main(void)
         tcase_set_timeout(tcase, 60);
         tcase_add_checked_fixture(tcase, setup, teardown);
         tcase_add_test(tcase, all_top_level_units);
+        tcase_add_test(tcase, old_list_written_again);
         tcase_add_test(tcase, restored);
         tcase_add_loop_test(tcase, selection, 0, G_N_ELEMENTS(selections));
         tcase_add_test(tcase, units_that_come_and_go);
