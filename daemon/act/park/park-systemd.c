@@ -207,6 +207,8 @@ static void widen_group(int root, const char *unit, const CpuSet *cpus)
                 file_write(root, path, wide);
 }
 
+/* systemd writes the old list of a slice again when it starts a unit there, until it has the new
+ * one. So groups are checked after each of its answers. */
 static void widen_groups(State *state, const Knobs *knobs, const CpuSet *allowed,
                          const CpuSet *online)
 {
@@ -223,14 +225,14 @@ static void widen_groups(State *state, const Knobs *knobs, const CpuSet *allowed
 }
 
 /* Gives every unit that is confined all CPUs that there can be, which the kernel takes from a group
- * with tasks. The limit itself goes when idled ends. systemd may start a unit between two calls and
- * write the old list of its slice again, so groups whose turn comes later are checked each time. */
+ * with tasks. The limit itself goes when idled ends. */
 static int open_units(State *state, Knobs *knobs, const CpuSet *online)
 {
         g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
         g_autofree char *every = NULL;
+        const UnitControl *units = state->context.units;
         const Knob *const *list;
-        CpuSet possible;
+        CpuSet possible, unused;
         int first = 0, r;
 
         r = park_possible(state->context.root, &possible);
@@ -241,6 +243,10 @@ static int open_units(State *state, Knobs *knobs, const CpuSet *online)
                 if (list[i]->kind == &park_unit_kind && list[i]->state != KNOB_FOREIGN &&
                     list[i]->original && !has_own(list[i]->original))
                         g_ptr_array_add(names, g_strdup(list[i]->name));
+        for (unsigned i = 0; i < names->len && !knobs_is_dry_run(knobs); i++) {
+                units->get_allowed(units->userdata, names->pdata[i], &unused);
+                widen_groups(state, knobs, online, online);
+        }
         for (unsigned i = 0; i < names->len; i++) {
                 r = knob_set(knobs, &park_unit_kind, names->pdata[i], every);
                 first = park_first_error(first, r);
