@@ -155,17 +155,6 @@ static double used_joules(const Meter *meter)
         return any ? joules : NAN;
 }
 
-/* How many CPUs were busy on average. */
-static double busy_now(const Meter *meter)
-{
-        const Snapshot *seen = meter->watch->seen;
-        double busy = 0;
-
-        CPUSET_FOREACH(cpu, &seen->cpus)
-                busy += MAX(seen->busy[cpu], 0);
-        return busy;
-}
-
 /* What a core does per second; its threads have one clock, which matters only while it is busy. */
 static double core_work_now(const Meter *meter, const TopologyCore *core)
 {
@@ -192,7 +181,7 @@ void meter_read(Meter *meter)
         const Topology *topology = meter->watch->topology;
         const Snapshot *seen = meter->watch->seen;
         MeterReading *sum = &meter->sum;
-        double seconds, work = 0, pressure;
+        double seconds;
 
         if (watch_sample(meter->watch, SENSES, false) < 0) {
                 sum->joules = NAN;
@@ -204,14 +193,9 @@ void meter_read(Meter *meter)
         else if (meter->source == ENERGY_SOURCE_RAPL)
                 sum->joules += read_energy(meter) < 0 ? NAN : used_joules(meter);
         for (int i = 0; i < topology->n_cores; i++)
-                work += core_work_now(meter, &topology->cores[i]);
-        pressure = seen->have & SENSE_PRESSURE ? seen->pressure : NAN;
-        sum->busy += work * seconds;
-        sum->undone += work_undone(busy_now(meter), work, pressure,
-                                   cpuset_count(&topology->online)) *
-                       seconds;
+                sum->busy += core_work_now(meter, &topology->cores[i]) * seconds;
         sum->switches += seen->switches_per_sec * seconds;
-        sum->waiting += pressure * seconds;
+        sum->waiting += seen->have & SENSE_PRESSURE ? seen->pressure * seconds : NAN;
         sum->seconds += seconds;
         sum->hotplug |= !cpuset_equal(&meter->online, &meter->watch->topology->online) ||
                         !cpuset_is_subset(&meter->online, &seen->cpus);

@@ -24,7 +24,6 @@ typedef struct MeterReading {
         double seconds;
         double joules;   /* NAN: it could not be read throughout, or the battery lost too little */
         double busy;     /* seconds of the fastest CPU at its highest clock */
-        double undone;   /* the most of these that may have been left undone; INFINITY: not known */
         double switches; /* of context, of the whole machine */
         double waiting;  /* seconds in which some task waited for a CPU; NAN: the kernel has no PSI
                           */

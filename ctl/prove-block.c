@@ -247,24 +247,18 @@ static void add(Prove *prove, const ScheduleSlot *slot, const Measured *measured
 {
         const MeterReading *reading = &measured->reading;
         double waiting = isfinite(reading->waiting) ? reading->waiting : 0;
-        Block block = { slot->on,
-                        reading->seconds,
-                        reading->joules,
-                        reading->busy,
-                        MIN(waiting, reading->seconds),
-                        reading->undone };
+        Block block = { slot->on, reading->seconds, reading->joules, reading->busy,
+                        MIN(waiting, reading->seconds) };
 
         if (prove->unit == WORK_RUNS) {
                 block = (Block){ slot->on, 1, reading->joules / measured->runs, 1, 0 };
                 prove->run_seconds = reading->seconds;
                 add_quantity(prove, QUANTITY_RUN, slot, reading->seconds / measured->runs);
-        } else if (prove->unit != WORK_BUSY) {
-                block.undone = INFINITY;
-        }
-        if (prove->unit == WORK_SWITCHES)
+        } else if (prove->unit == WORK_SWITCHES) {
                 block.work = reading->switches / WORK_SWITCHES_EACH;
-        if (prove->unit == WORK_INSTRUCTIONS)
+        } else if (prove->unit == WORK_INSTRUCTIONS) {
                 block.work = measured->instructions / 1e9;
+        }
         estimator_add(prove->energy, &block, slot->pair);
         add_quantity(prove, QUANTITY_POWER, slot, reading->joules / reading->seconds);
         add_quantity(prove, QUANTITY_WAITING, slot, reading->waiting / reading->seconds * 100);

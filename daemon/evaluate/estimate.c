@@ -7,11 +7,8 @@
  *  2. The differences in power are made those at equal work: b times the difference in work is
  *     subtracted, with b by least squares, 0 at least. What the arm may do to the measure of work
  *     itself is added to the interval. If that makes the interval no narrower, equal time it is.
- *     If one arm does less work, by more than chance and the measure of work explain, that is work
- *     left undone, as far as tasks waited or CPUs were slow. The interval is extended by the power
- *     of that work, as far as b does not account for it. Where that is less than the difference,
- * and the difference has the odds of a verdict, the arm does the same work with less overhead:
- * equal time it is.
+ *     If one arm does less work, by more than chance and the measure of work explain, the interval
+ *     is extended by the power of that work, as far as b does not account for it.
  *  3. The trimmed mean of each series, its standard error, its degrees of freedom, its interval.
  *  4. The verdict, by the odds that the differences in power are not around zero.
  */
@@ -27,7 +24,7 @@
 #define NEAR        4 /* times as much, or as little, work is still alike */
 #define ROUNDING    1e-9
 #define PRIOR       2 /* standard deviation of the difference, in those of a pair's */
-#define MAGIC       "idled-estimator 2"
+#define MAGIC       "idled-estimator 1"
 
 /* A series of numbers, one of each pair. */
 typedef struct Series {
@@ -47,7 +44,7 @@ static bool is_sound(const Block *block)
 {
         return isfinite(block->seconds) && block->seconds > 0 && isfinite(block->joules) &&
                block->joules >= 0 && isfinite(block->work) && block->work >= 0 &&
-               isfinite(block->delay) && block->delay >= 0 && block->undone >= 0;
+               isfinite(block->delay) && block->delay >= 0;
 }
 
 static void put(BlockPair *pair, const Block *block)
@@ -56,7 +53,6 @@ static void put(BlockPair *pair, const Block *block)
         pair->joules[block->on] = block->joules;
         pair->work[block->on] = block->work;
         pair->delay[block->on] = block->delay;
-        pair->undone[block->on] = block->undone;
 }
 
 /* The block that waits does so for nothing. */
@@ -252,29 +248,16 @@ static double slope_of(const Series *watts, const Series *work)
         return square > 0 ? MAX(product / square, 0) : 0;
 }
 
-/* How much of the difference in work, off minus on, may be work that the arm which does less left
- * undone; `undone` is on minus off. */
-static double left_undone(double difference, const Series *undone)
-{
-        Mean mean = trimmed_mean(undone, 0);
-        Interval seen = interval_of(&mean);
-
-        for (unsigned i = 0; i < undone->n; i++)
-                if (!isfinite(undone->x[i])) /* not known */
-                        return difference;
-        return difference > 0 ? MIN(difference, MAX(seen.high, 0))
-                              : MAX(difference, MIN(seen.low, 0));
-}
-
 /* The difference in work between the arms that neither chance nor the measure of work explains; off
  * minus on. `levels` are the means of both arms. */
-static double shown_difference(const Mean *work, const double levels[2], double work_error)
+static double shown_difference(const Series *work, const double levels[2], double work_error)
 {
-        Interval seen = interval_of(work);
+        Mean mean = trimmed_mean(work, 0);
+        Interval seen = interval_of(&mean);
         bool chance = !(seen.low > 0) && !(seen.high < 0);
 
-        return chance || fabs(work->value) <= work_error * MAX(levels[0], levels[1]) ? 0
-                                                                                     : work->value;
+        return chance || fabs(mean.value) <= work_error * MAX(levels[0], levels[1]) ? 0
+                                                                                    : mean.value;
 }
 
 /* Step 2: the mean at equal work, by the slope; false if its interval is not narrower. */
@@ -303,29 +286,24 @@ static bool equalise(const Series *watts, const Series *work, double slope, doub
 }
 
 /* Steps 2 and 3. `power` and `levels`: mean watts and work per second, of both arms. */
-static Mean saved_watts(const Series *watts, const Series *work, const Series *undone, double power,
+static Mean saved_watts(const Series *watts, const Series *work, double power,
                         const double levels[2], double work_error, Estimate *found)
 {
-        Mean mean = trimmed_mean(watts, 0), mean_work;
-        double level = (levels[0] + levels[1]) / 2, slope, shown, left, more;
+        Mean mean = trimmed_mean(watts, 0);
+        double level = (levels[0] + levels[1]) / 2, slope = 0, more;
 
         if (watts->n < LEAST_PAIRS || isinf(work_error))
                 return mean;
-        mean_work = trimmed_mean(work, 0);
-        shown = shown_difference(&mean_work, levels, work_error);
-        left = left_undone(shown, undone);
         slope = slope_of(watts, work);
-        if (fabs(left) < fabs(shown) && odds_of(&mean_work) >= ESTIMATE_ODDS)
-                slope = 0;
         found->equal_work = equalise(watts, work, slope, level, work_error, &mean);
         if (!found->equal_work)
                 slope = 0;
         /* If all power were due to work, the slope would be `power / level`. */
-        found->work_difference = left;
-        more = MAX(power / level - slope, 0) * fabs(left);
-        if (left > 0)
+        found->work_difference = shown_difference(work, levels, work_error);
+        more = MAX(power / level - slope, 0) * fabs(found->work_difference);
+        if (found->work_difference > 0)
                 mean.less = MAX(mean.less, more);
-        else if (left < 0)
+        else if (found->work_difference < 0)
                 mean.more = MAX(mean.more, more);
         return mean;
 }
@@ -418,8 +396,7 @@ Estimate estimate(const Estimator *estimator, const EstimateQuery *query)
         const BlockPair *pairs[ESTIMATE_PAIRS];
         unsigned n = choose(estimator, query, pairs);
         const Interval none = { NAN, NAN, NAN };
-        Series watts = { .n = n }, work = { .n = n }, undone = { .n = n }, delay = { .n = n },
-               logs = { 0 };
+        Series watts = { .n = n }, work = { .n = n }, delay = { .n = n }, logs = { .n = 0 };
         Estimate found = { n,   0,   none, false, 0,   none, none,           NAN,
                            NAN, NAN, NAN,  NAN,   NAN, 1,    VERDICT_UNKNOWN };
         double power = 0, levels[2] = { 0 };
@@ -432,7 +409,6 @@ Estimate estimate(const Estimator *estimator, const EstimateQuery *query)
 
                 watts.x[i] = rate(p, p->joules, 0) - rate(p, p->joules, 1);
                 work.x[i] = rate(p, p->work, 0) - rate(p, p->work, 1);
-                undone.x[i] = rate(p, p->undone, 1) - rate(p, p->undone, 0);
                 delay.x[i] = rate(p, p->delay, 1) - rate(p, p->delay, 0);
                 for (int arm = 0; arm < 2; arm++) {
                         power += rate(p, p->joules, arm) / 2 / n;
@@ -441,7 +417,7 @@ Estimate estimate(const Estimator *estimator, const EstimateQuery *query)
                 add_log(&logs, p);
         }
         add_levels(&found, pairs, n);
-        mean = saved_watts(&watts, &work, &undone, power, levels, query->work_error, &found);
+        mean = saved_watts(&watts, &work, power, levels, query->work_error, &found);
         found.watts = interval_of(&mean);
         found.effective_pairs = mean.effective;
         if (n >= LEAST_PAIRS)
@@ -490,7 +466,6 @@ char *estimator_format(const Estimator *e)
                         append_real(text, pair->joules[arm]);
                         append_real(text, pair->work[arm]);
                         append_real(text, pair->delay[arm]);
-                        append_real(text, pair->undone[arm]);
                 }
         }
         g_string_append(text, "\nend\n");
@@ -514,11 +489,11 @@ static bool parse_counts(const char *line, const char *word, uint64_t *ret_count
 static bool parse_pair(const char *line, BlockPair *ret_pair)
 {
         g_auto(GStrv) parts = g_strsplit(line, " ", -1);
-        double x[10];
+        double x[8];
 
-        if (g_strv_length(parts) != 11 || !g_str_equal(parts[0], "pair"))
+        if (g_strv_length(parts) != 9 || !g_str_equal(parts[0], "pair"))
                 return false;
-        for (int i = 0; i < 10; i++) {
+        for (int i = 0; i < 8; i++) {
                 char *end;
 
                 x[i] = g_ascii_strtod(parts[i + 1], &end);
@@ -526,8 +501,8 @@ static bool parse_pair(const char *line, BlockPair *ret_pair)
                         return false;
         }
         for (int arm = 0; arm < 2; arm++) {
-                const double *y = x + (ptrdiff_t)5 * arm;
-                Block block = { arm, y[0], y[1], y[2], y[3], y[4] };
+                const double *y = x + (ptrdiff_t)4 * arm;
+                Block block = { arm, y[0], y[1], y[2], y[3] };
 
                 if (!is_sound(&block))
                         return false;

@@ -37,8 +37,6 @@ typedef struct Block {
         double joules;  /* drawn, 0 or more */
         double work;    /* done, in any unit that is the same for all blocks, 0 or more */
         double delay;   /* seconds in which some task waited for a CPU, 0 or more */
-        double undone;  /* the most work that it may have left undone, because tasks waited or CPUs
-                           were slower than they can be; INFINITY: not known */
 } Block;
 
 /* Why a block does not count. */
@@ -59,7 +57,7 @@ typedef enum BlockDrop {
 
 /* A pair of blocks; index 0: off, 1: on. */
 typedef struct BlockPair {
-        double seconds[2], joules[2], work[2], delay[2], undone[2];
+        double seconds[2], joules[2], work[2], delay[2];
 } BlockPair;
 
 typedef struct Estimator {
@@ -84,10 +82,12 @@ typedef struct Interval {
 
 /* Which pairs to use, and how. */
 typedef struct EstimateQuery {
-        double work_error; /* up to this share a difference in work between the arms is an error of
-                              its measure: 0 for instructions. A larger one counts with all power
-                              of that work, as far as it may have been left undone. INFINITY: do
-                              not use work */
+        double work_error; /* by what share the arm itself may change the number that stands for the
+                              same work: 0 for instructions, more for busy time, because threads
+                              that share a core are busy for longer; INFINITY: do not use work. The
+                              interval grows by what such an error would do, and if not 0 at least
+                              by what the difference in work that was seen does. A larger difference
+                              counts with all power of that work */
         double near_work;  /* only pairs with a work per second of a quarter to four times this; 0:
                               all */
         unsigned newest;   /* only so many of these; 0: all */

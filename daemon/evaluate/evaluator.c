@@ -315,7 +315,7 @@ void evaluator_step(Evaluator *e, const EvaluateOptions *options, uint64_t now, 
                 e->n_idle = 0;
                 estimator_add(&e->estimator,
                               &(Block){ e->slot.on, meter->seconds, meter->joules, meter->work,
-                                        meter->delay, meter->undone },
+                                        meter->delay },
                               e->pair);
         }
         if (e->slot.counted && e->slot.half == 1) {

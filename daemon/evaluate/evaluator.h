@@ -83,8 +83,8 @@ typedef struct EvaluatorView {
 
 /* What was measured since the reading before, for step(). */
 typedef struct Meter {
-        double seconds, joules, work, delay, undone; /* as a Block's */
-        bool valid;                                  /* energy */
+        double seconds, joules, work, delay;
+        bool valid; /* energy */
 } Meter;
 
 void evaluator_init(Evaluator *evaluator, uint64_t seed);

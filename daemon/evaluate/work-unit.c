@@ -3,18 +3,16 @@
  * Names and errors of units of work.
  *
  * Threads that share a core are busy for longer with the same work, and clocks are sampled, so busy
- * time is off by a few percent. With fewer active CPUs there are fewer wake-ups, so the same work
- * takes less busy time, by a fifth where each wake-up has little to do. A task that finds a CPU
- * idle costs two switches, one that waits for another costs one: packing can halve them.
+ * time is off by a few percent. A task that finds a CPU idle costs two switches, one that waits for
+ * another costs one: packing can halve them.
  */
 #include "evaluate/work-unit.h"
 
-#include <glib.h>
 #include <math.h>
 
 static const struct {
         const char *text;
-        double error; /* EstimateQuery */
+        double error;
 } units[WORK_UNITS] = {
         [WORK_BUSY] = { "busy seconds", 0.03 },
         [WORK_SWITCHES] = { "10^4 context switches", 0.5 },
@@ -30,9 +28,4 @@ const char *work_unit_text(WorkUnit unit)
 double work_unit_error(WorkUnit unit)
 {
         return units[unit].error;
-}
-
-double work_undone(double busy, double work, double pressure, int n_cpus)
-{
-        return isfinite(pressure) ? MAX(busy - work, 0) + pressure * (n_cpus - 1) : INFINITY;
 }

@@ -23,11 +23,4 @@ const char *work_unit_text(WorkUnit unit);
 /* By what share a setting may change the number for the same work (EstimateQuery). */
 double work_unit_error(WorkUnit unit);
 
-/* The most busy seconds in a second that may be left undone while so many CPUs are `busy` and do
- * `work`, of `n_cpus`, and tasks wait for the share `pressure` of the time (NAN: not known, then
- * the result is INFINITY): what busy CPUs could do alone on their cores at the highest clock of the
- * fastest CPU, and what all others could do while a task waits. Work that a setting does not do
- * without leaving any undone is less overhead, not less work. */
-double work_undone(double busy, double work, double pressure, int n_cpus);
-
 #endif

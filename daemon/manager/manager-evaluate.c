@@ -320,8 +320,6 @@ static Meter read_meter(Manager *manager)
                         true);
         meter.work = work_meter_rate(&manager->meter->work, manager->machine.topology, s) *
                      meter.seconds;
-        meter.undone = work_meter_undone(&manager->meter->work, manager->machine.topology, s) *
-                       meter.seconds;
         work_meter_begin(&manager->meter->work);
         meter.delay = s->have & SENSE_PRESSURE ? s->pressure * meter.seconds : 0;
         meter.joules = read_joules(manager, meter.seconds);

@@ -75,18 +75,6 @@ double work_meter_rate(const WorkMeter *meter, const Topology *topology, const S
         return work;
 }
 
-double work_meter_undone(const WorkMeter *meter, const Topology *topology, const Snapshot *snapshot)
-{
-        double pressure = snapshot->have & SENSE_PRESSURE ? snapshot->pressure : NAN, busy = 0;
-
-        if (meter->unit != WORK_BUSY)
-                return INFINITY;
-        CPUSET_FOREACH(cpu, &snapshot->cpus)
-                busy += fmax(snapshot->busy[cpu], 0);
-        return work_undone(busy, work_meter_rate(meter, topology, snapshot), pressure,
-                           cpuset_count(&topology->online));
-}
-
 void work_meter_begin(WorkMeter *meter)
 {
         for (int cpu = 0; cpu < CPUSET_MAX; cpu++) {

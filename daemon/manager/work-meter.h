@@ -41,10 +41,6 @@ void work_meter_read(WorkMeter *meter, int root, const Topology *topology, const
 /* Work per second in the snapshot's interval, in `unit`, by the mean clocks since begin(). */
 double work_meter_rate(const WorkMeter *meter, const Topology *topology, const Snapshot *snapshot);
 
-/* The most work per second that may have been left undone in that interval; INFINITY: not known. */
-double work_meter_undone(const WorkMeter *meter, const Topology *topology,
-                         const Snapshot *snapshot);
-
 /* The mean of clocks begins again; until they are read, it is the last one. */
 void work_meter_begin(WorkMeter *meter);
 

@@ -224,7 +224,7 @@ static inline void sim_evaluate(Sim *sim, const EvaluateOptions *options, double
                         evaluator_step(e, options, now,
                                        &(Meter){ block.seconds,
                                                  MAX(block.joules + 0.02 * sim_normal(sim), 0),
-                                                 block.work, block.delay, 0, true });
+                                                 block.work, block.delay, true });
                 if (due || !going_on)
                         block = (Block){ 0 };
                 if (e->found.verdict != VERDICT_UNKNOWN && *ret_verdict_sec <= 0)

@@ -132,27 +132,6 @@ START_TEST(by_switches)
         ck_assert_int_eq(meter->unit, WORK_SWITCHES);
         read_clock("2000000\n", 0, true);
         ck_assert_double_eq_tol(rate(), 0.3, 1e-6);
-        ck_assert(isinf(work_meter_undone(meter, &topology, snapshot)));
-}
-END_TEST
-
-/* What the busy CPU left undone because of its clock, and the other one while a task waited. */
-START_TEST(left_undone)
-{
-        work_meter_choose(meter, tree.root, &topology);
-        ck_assert(isinf(work_meter_undone(meter, &topology, snapshot))); /* no PSI */
-        snapshot->have |= SENSE_PRESSURE;
-        snapshot->pressure = 0;
-        ck_assert_double_eq_tol(work_meter_undone(meter, &topology, snapshot), 0, 1e-6);
-        read_clock("2000000\n", 0, true);
-        ck_assert_double_eq_tol(work_meter_undone(meter, &topology, snapshot), 0.25, 1e-6);
-        snapshot->pressure = 0.1f;
-        snapshot->busy[1] = -1; /* not known */
-        ck_assert_double_eq_tol(work_meter_undone(meter, &topology, snapshot), 0.35, 1e-6);
-        read_clock("8000000\n", 1, true); /* a clock above the highest leaves nothing undone */
-        work_meter_begin(meter);
-        read_clock("8000000\n", 2, true);
-        ck_assert_double_ge(work_meter_undone(meter, &topology, snapshot), 0.1);
 }
 END_TEST
 
@@ -167,7 +146,6 @@ int main(void)
         tcase_add_test(tcase, seldom_between_blocks);
         tcase_add_loop_test(tcase, odd_clocks, 0, G_N_ELEMENTS(clocks));
         tcase_add_test(tcase, by_switches);
-        tcase_add_test(tcase, left_undone);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
 }
