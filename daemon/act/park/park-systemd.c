@@ -255,6 +255,19 @@ static int open_units(State *state, Knobs *knobs, const CpuSet *online)
         return first;
 }
 
+/* The file of a limit that another program has set is that program's. */
+static void leave_files_of_others(Knobs *knobs)
+{
+        g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+        const Knob *const *list;
+
+        for (int i = 0, n = knobs_list(knobs, &list); i < n; i++)
+                if (list[i]->kind == &park_unit_kind && list[i]->state == KNOB_FOREIGN)
+                        g_ptr_array_add(names, g_strdup(list[i]->name));
+        for (unsigned i = 0; i < names->len; i++)
+                knobs_drop(knobs, &park_dropin_kind, names->pdata[i]);
+}
+
 /* systemd keeps the file of a limit when its unit goes. The next unit of that name would have the
  * limit of the last one, which would look like the administrator's. */
 static int remove_old_files(Knobs *knobs)
@@ -303,6 +316,7 @@ static int apply_systemd(void *data, Knobs *knobs, const CpuSet *allowed, const 
                 r = open_units(state, knobs, &topology->online);
         else
                 r = confine_units(state, knobs, allowed, topology);
+        leave_files_of_others(knobs);
         return park_first_error(r, remove_old_files(knobs));
 }
 

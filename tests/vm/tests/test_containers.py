@@ -115,7 +115,8 @@ class Runtimes(OndemandTest):
         self.write("/root/where", WHERE)
         self.write("/root/count", COUNT)
         self.guest.run("mkdir -p /run/bundle/rootfs; mount --bind / /run/bundle/rootfs")
-        self.addCleanup(self.guest.run, "umount /run/bundle/rootfs; rm -r /run/bundle")
+        self.addCleanup(self.guest.run, "umount /run/bundle/rootfs && rm /run/bundle/config.json; "
+                        "rmdir /run/bundle/rootfs /run/bundle")
 
     def each_container(self, manager, group, cpus, command, expected, after="true", times=TIMES):
         self.write("/run/bundle/config.json", bundle(group, cpus, command))

@@ -156,6 +156,16 @@ class Windows(OndemandTest):
         self.write("/root/container", CONTAINER.format(cpus))
         self.guest.run(f"systemd-run -q --unit={UNIT} -p Delegate=yes bash /root/container")
 
+    def test_container(self):
+        """It makes a cpuset of its own, starts in it, and keeps it while other CPUs are parked again."""
+        for n in self.times():
+            with self.subTest(n=n):
+                self.container("3")
+                self.wait_for("its running there", lambda: self.where() == "3")
+                self.wait_parked("2")
+                self.assertEqual(self.where(), "3")
+                self.guest.run(f"systemctl stop {UNIT}")
+
     def test_cpuset_that_changes(self):
         """To parked CPUs only, while nothing starts: found within a second, and said whose it is."""
         self.start()

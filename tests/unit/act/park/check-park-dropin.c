@@ -168,6 +168,24 @@ START_TEST(limit_set_by_the_administrator_stays)
 }
 END_TEST
 
+/* Also if its unit goes before idled ends. */
+START_TEST(limit_of_another_outlasts_its_unit)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+        const CpuSet theirs = cpus_of("2");
+
+        ck_assert_int_eq(apply(knobs, "0-1"), 0);
+        ck_assert_int_eq(set_with_file(NULL, "user.slice", &theirs), 0);
+        ck_assert_int_eq(apply(knobs, "0"), -ESTALE);
+        systemd_gone("user.slice");
+        knobs_verify(knobs);
+        ck_assert_int_eq(apply(knobs, "0-1"), 0);
+        expect_file("user.slice", true);
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+        expect_file("user.slice", true);
+}
+END_TEST
+
 START_TEST(unit_is_gone)
 {
         g_autoptr(Knobs) knobs = open_knobs();
@@ -246,6 +264,7 @@ int main(void)
         tcase_add_loop_test(tcase, removed_with_its_unit, 0, 2);
         tcase_add_test(tcase, those_of_others_stay);
         tcase_add_test(tcase, limit_set_by_the_administrator_stays);
+        tcase_add_test(tcase, limit_of_another_outlasts_its_unit);
         tcase_add_test(tcase, unit_is_gone);
         tcase_add_test(tcase, no_name_of_a_unit);
         tcase_add_test(tcase, none_of_units_with_their_own);
