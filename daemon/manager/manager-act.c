@@ -275,17 +275,12 @@ void manager_verify(Manager *manager)
 {
         const Knob *const *knobs;
         unsigned degraded = count_degraded(manager), changes = 0;
-        int before = knobs_list(manager->knobs, &knobs);
 
         if (manager_note_sleep(manager)) {
                 manager_wake(manager); /* carries everything out again */
                 return;
         }
         knobs_verify(manager->knobs);
-        if (knobs_list(manager->knobs, &knobs) < before) { /* what they left goes now, too */
-                manager->stale = true;
-                manager_wake(manager);
-        }
         if (count_degraded(manager) != degraded)
                 changes |= CHANGE_DEGRADED;
         for (int i = 0, n = knobs_list(manager->knobs, &knobs); i < n && changes; i++)

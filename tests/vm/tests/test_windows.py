@@ -156,6 +156,10 @@ class Windows(OndemandTest):
         self.write("/root/container", CONTAINER.format(cpus))
         self.guest.run(f"systemd-run -q --unit={UNIT} -p Delegate=yes bash /root/container")
 
+    def where(self):
+        return self.guest.read(f"awk '/^Cpus_allowed_list/ {{ print $2 }}' "
+                               f"/proc/$(systemctl show -P MainPID {UNIT})/status")
+
     def test_container(self):
         """It makes a cpuset of its own, starts in it, and keeps it while other CPUs are parked again."""
         for n in self.times():
