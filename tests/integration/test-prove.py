@@ -163,9 +163,9 @@ class Truth(ProveCase):
                                   % back_end)
                 self.write_config('policies/userspace.conf', '[Policy]\nIdleMask=%s\n' % mask)
                 self.start()
-                answer = self.prove('--policy', 'userspace', '--for', '6s', status=1)
+                answer = self.prove('--policy', 'userspace', '--for', '10s', status=1)
                 blocks = answer['blocks']
-                self.assertGreater(answer['saved_watts'], 0, 'the world does what it should')
+                self.assertGreater(answer['saved_low_watts'], 0, 'the world does what it should')
                 self.assertGreaterEqual(blocks['without_effect'], 4)
                 self.assertEqual(blocks['without_effect'], blocks['checked_for_effect'])
                 self.assertEqual((answer['verdict'], answer['claim_holds']), ('unknown', False))
