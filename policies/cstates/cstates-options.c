@@ -22,7 +22,7 @@ const Setting cstates_settings[] = {
         ROW("DeepestStateBattery", SETTING_STRING, deepest_battery, "",
             .help = "DeepestState on battery power; empty: the same"),
         ROW("UtilizationAware", SETTING_BOOL, by_utilisation, "no",
-            .help = "Limit CPUs that are used a little to one idle state shallower"),
+            .help = "On used CPUs, forbid the deepest idle state that suits their sleeps"),
         ROW("UtilizationThreshold", SETTING_PERCENT, threshold, "1.5625%", 0, 1,
             .help = "A CPU counts as used when it is busy for more than this share of the time"),
         ROW("UtilizationRelease", SETTING_PERCENT, release, "1%", 0, 1,

@@ -36,7 +36,7 @@ const Setting idle_states_settings[] = SETTINGS(
         "CPUs to leave alone; if any is set, the kernel's idle governor too");
 const Setting latency_settings[] = SETTINGS(
         "Latency", "wake-up latencies",
-        "CPUs to leave alone; if any is set, idled also refuses limits for all CPUs together");
+        "CPUs to leave alone; if any is set, idled refuses limits for the whole machine");
 
 const Setting interrupt_settings[] = {
         { .section = "Interrupts",
