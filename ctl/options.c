@@ -308,7 +308,7 @@ void options_help(const Verb *verbs, const Verb *verb)
         add_rows(rows, everywhere);
         print_options(rows);
         puts("\nWithout a verb: status. \"idlectl help VERB\" explains one; -h is --help.\n"
-             "Exit status: 0 fine, 1 the answer is no or there is none, 2 wrong usage.\n"
+             "Exit status: 0 success, 1 failure or a negative answer, 2 wrong usage.\n"
              "See idlectl(1).");
 }
 

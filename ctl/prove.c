@@ -113,7 +113,7 @@ const VerbOption prove_options[] = {
         { "option", "KEY=VALUES", "SECTION.KEY=A,B: compare two values; repeatable", take_option },
         { "knob", "NAME=VALUES", "governor, epp, latency, dma-latency or states", take_knob },
         { "for", "TIME", "measure for at most this time (30min)", take_for },
-        { "precision", "PERCENT", "end when the interval is this far to either side",
+        { "precision", "PERCENT", "end once the interval is at most this wide to each side",
           take_precision },
         { "block", "TIME", "how long each block is (a hundredth of --for, 1s to 60s)", take_block },
         { "wash-out", "TIME", "time before each block that is not measured (a quarter of it)",

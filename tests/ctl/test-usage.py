@@ -156,7 +156,7 @@ class Usage(TestCase):
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         for verb in VERBS:
             self.assertRegex(result.stdout, rf"(?m)^  {verb}\b")
-        self.assertIn("Exit status: 0 fine, 1 the answer is no or there is none, 2 wrong usage",
+        self.assertIn("Exit status: 0 success, 1 failure or a negative answer, 2 wrong usage",
                       result.stdout)
         self.assertLessEqual(max(map(len, result.stdout.splitlines())), 100)
 
