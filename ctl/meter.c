@@ -14,6 +14,7 @@
 #include "model/pack.h"
 #include "sense/clock.h"
 #include "sense/power.h"
+#include "sense/task-time.h"
 
 #define SENSES (SENSE_RESIDENCY | SENSE_PRESSURE)
 
@@ -25,6 +26,7 @@ struct Meter {
         EnergySource source;
         const PowerTable *table; /* of an estimate */
         BatteryReading battery;  /* when the block began */
+        TaskTime *tasks;         /* in the interval of watch->seen */
         Counters *energy[2];
         int current; /* of the two */
         Snapshot *used;
@@ -82,6 +84,7 @@ int meter_new(int root, const PowerTable *table, Meter **ret_meter)
         for (int i = 0; i < 2; i++)
                 meter->energy[i] = counters_new(meter->watch->topology->n_cpus);
         meter->used = snapshot_new(meter->watch->topology->n_cpus);
+        meter->tasks = task_time_new(meter->watch->topology->n_cpus);
         r = read_energy(meter);
         if (r < 0)
                 return r;
@@ -104,6 +107,7 @@ void meter_free(Meter *meter)
         counters_free(meter->energy[0]);
         counters_free(meter->energy[1]);
         snapshot_free(meter->used);
+        task_time_free(meter->tasks);
         g_free(meter);
 }
 
@@ -129,6 +133,7 @@ void meter_begin(Meter *meter)
 {
         meter->sum = (MeterReading){ 0 };
         watch_begin(meter->watch, SENSES, false);
+        task_time_read(meter->tasks, meter->watch->root, meter->watch->seen);
         meter->asleep_usec = asleep();
         meter->online = meter->watch->topology->online;
         if (meter->source == ENERGY_SOURCE_RAPL && read_energy(meter) < 0)
@@ -160,7 +165,7 @@ static double core_work_now(const Meter *meter, const TopologyCore *core)
 {
         const Topology *topology = meter->watch->topology;
         const Snapshot *seen = meter->watch->seen;
-        double work = core_work(topology, core, &seen->cpus, seen->busy), share;
+        double work = core_work(topology, core, &seen->cpus, meter->tasks->share), share;
 
         if (!(work > 0))
                 return 0;
@@ -187,6 +192,7 @@ void meter_read(Meter *meter)
                 sum->joules = NAN;
                 return;
         }
+        task_time_read(meter->tasks, meter->watch->root, seen);
         seconds = (double)seen->interval_usec / G_USEC_PER_SEC;
         if (meter->source == ENERGY_SOURCE_ESTIMATE)
                 sum->joules += estimate_watts(meter->table, meter->watch) * seconds;
@@ -195,6 +201,8 @@ void meter_read(Meter *meter)
         for (int i = 0; i < topology->n_cores; i++)
                 sum->busy += core_work_now(meter, &topology->cores[i]) * seconds;
         sum->switches += seen->switches_per_sec * seconds;
+        sum->cpu_seconds += meter->tasks->cpus * seconds;
+        sum->task_switches += meter->tasks->known ? meter->tasks->switches_per_sec * seconds : NAN;
         sum->waiting += seen->have & SENSE_PRESSURE ? seen->pressure * seconds : NAN;
         sum->seconds += seconds;
         sum->hotplug |= !cpuset_equal(&meter->online, &meter->watch->topology->online) ||

@@ -23,12 +23,14 @@ typedef struct Meter Meter;
 typedef struct MeterReading {
         double seconds;
         double joules;   /* NAN: it could not be read throughout, or the battery lost too little */
-        double busy;     /* seconds of the fastest CPU at its highest clock */
+        double busy;     /* seconds of the fastest CPU at its highest clock, of tasks if known */
         double switches; /* of context, of the whole machine */
-        double waiting;  /* seconds in which some task waited for a CPU; NAN: the kernel has no PSI
-                          */
-        bool hotplug;    /* CPUs came or went */
-        bool slept;      /* the machine did */
+        double cpu_seconds;   /* that tasks ran, whatever the clock; */
+        double task_switches; /* and how often a CPU changed to one; NAN: not known */
+        double waiting; /* seconds in which some task waited for a CPU; NAN: the kernel has no PSI
+                         */
+        bool hotplug;   /* CPUs came or went */
+        bool slept;     /* the machine did */
 } MeterReading;
 
 /* Looks for RAPL, and takes `table`, which stays the caller's and may be NULL, where there is none,

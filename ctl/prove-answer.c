@@ -153,6 +153,7 @@ json_object *prove_answer(const Prove *prove)
         put_saved(prove, answer, &found);
         json_put_bool(answer, "equal_work", found.equal_work);
         put_work_change(answer, &found);
+        json_put_real(answer, "overhead_usec", found.overhead * 1e6, 1);
         json_put_bool(answer, "interrupted", prove->interrupted != 0);
         json_put_text(answer, "problem", prove->problem);
         json_put_text(answer, "energy_source", energy_source_text(source));
@@ -259,7 +260,13 @@ static bool is_idle(json_object *answer)
 static void show_work(const Ctl *ctl, json_object *answer)
 {
         double change = json_number(answer, "work_change_percent", NAN);
+        double overhead = json_number(answer, "overhead_usec", 0);
 
+        if (overhead != 0)
+                screen_line(&ctl->screen, STYLE_PLAIN,
+                            "Each time a CPU changed to a task it took %.0f us %s with the second "
+                            "setting, which is overhead and not work",
+                            json_rounded(fabs(overhead), 0), overhead > 0 ? "less" : "more");
         if (isfinite(change))
                 screen_line(&ctl->screen, STYLE_WARN,
                             "The second setting did %.1f %% %s work in the same time, so the "

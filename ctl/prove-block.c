@@ -247,17 +247,26 @@ static void add(Prove *prove, const ScheduleSlot *slot, const Measured *measured
 {
         const MeterReading *reading = &measured->reading;
         double waiting = isfinite(reading->waiting) ? reading->waiting : 0;
-        Block block = { slot->on, reading->seconds, reading->joules, reading->busy,
-                        MIN(waiting, reading->seconds) };
+        Block block = { .on = slot->on,
+                        .seconds = reading->seconds,
+                        .joules = reading->joules,
+                        .work = reading->busy,
+                        .delay = MIN(waiting, reading->seconds) };
 
         if (prove->unit == WORK_RUNS) {
-                block = (Block){ slot->on, 1, reading->joules / measured->runs, 1, 0 };
+                block = (Block){ .on = slot->on,
+                                 .seconds = 1,
+                                 .joules = reading->joules / measured->runs,
+                                 .work = 1 };
                 prove->run_seconds = reading->seconds;
                 add_quantity(prove, QUANTITY_RUN, slot, reading->seconds / measured->runs);
         } else if (prove->unit == WORK_SWITCHES) {
                 block.work = reading->switches / WORK_SWITCHES_EACH;
         } else if (prove->unit == WORK_INSTRUCTIONS) {
                 block.work = measured->instructions / 1e9;
+        } else if (isfinite(reading->task_switches)) {
+                block.cpu_seconds = reading->cpu_seconds;
+                block.switches = reading->task_switches;
         }
         estimator_add(prove->energy, &block, slot->pair);
         add_quantity(prove, QUANTITY_POWER, slot, reading->joules / reading->seconds);

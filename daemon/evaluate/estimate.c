@@ -4,13 +4,17 @@
  *
  *  1. For each pair, compute the difference in power (off minus on), in work per second and in
  * delay, and the logarithm of the ratio of joules per unit of work.
- *  2. The differences in power are made those at equal work: b times the difference in work is
+ *  2. If one arm does less work, by more than chance and the measure of work explain, and each
+ *     switch to a task takes less time there, by at most OVERHEAD: that is less overhead, for as
+ *     many wake-ups. It is taken off the work of the other arm, up to the whole difference. Tasks
+ *     that wait do not work, so a difference as large as their waiting stays.
+ *  3. The differences in power are made those at equal work: b times the difference in work is
  *     subtracted, with b by least squares, 0 at least. What the arm may do to the measure of work
  *     itself is added to the interval. If that makes the interval no narrower, equal time it is.
  *     If one arm does less work, by more than chance and the measure of work explain, the interval
  *     is extended by the power of that work, as far as b does not account for it.
- *  3. The trimmed mean of each series, its standard error, its degrees of freedom, its interval.
- *  4. The verdict, by the odds that the differences in power are not around zero.
+ *  4. The trimmed mean of each series, its standard error, its degrees of freedom, its interval.
+ *  5. The verdict, by the odds that the differences in power are not around zero.
  */
 #include "evaluate/estimate.h"
 
@@ -23,8 +27,9 @@
 #define LEAST_PAIRS 4 /* for a verdict, and for the regression */
 #define NEAR        4 /* times as much, or as little, work is still alike */
 #define ROUNDING    1e-9
-#define PRIOR       2 /* standard deviation of the difference, in those of a pair's */
-#define MAGIC       "idled-estimator 1"
+#define PRIOR       2      /* standard deviation of the difference, in those of a pair's */
+#define OVERHEAD    100e-6 /* seconds of CPU time: caches that a sleep left empty take as long */
+#define MAGIC       "idled-estimator 2"
 
 /* A series of numbers, one of each pair. */
 typedef struct Series {
@@ -44,7 +49,9 @@ static bool is_sound(const Block *block)
 {
         return isfinite(block->seconds) && block->seconds > 0 && isfinite(block->joules) &&
                block->joules >= 0 && isfinite(block->work) && block->work >= 0 &&
-               isfinite(block->delay) && block->delay >= 0;
+               isfinite(block->delay) && block->delay >= 0 && isfinite(block->load) &&
+               block->load >= 0 && isfinite(block->cpu_seconds) && block->cpu_seconds >= 0 &&
+               isfinite(block->switches) && block->switches >= 0;
 }
 
 static void put(BlockPair *pair, const Block *block)
@@ -53,6 +60,9 @@ static void put(BlockPair *pair, const Block *block)
         pair->joules[block->on] = block->joules;
         pair->work[block->on] = block->work;
         pair->delay[block->on] = block->delay;
+        pair->load[block->on] = block->load > 0 ? block->load : block->work;
+        pair->cpu_seconds[block->on] = block->cpu_seconds;
+        pair->switches[block->on] = block->switches;
 }
 
 /* The block that waits does so for nothing. */
@@ -260,7 +270,7 @@ static double shown_difference(const Series *work, const double levels[2], doubl
                                                                                     : mean.value;
 }
 
-/* Step 2: the mean at equal work, by the slope; false if its interval is not narrower. */
+/* Step 3: the mean at equal work, by the slope; false if its interval is not narrower. */
 static bool equalise(const Series *watts, const Series *work, double slope, double level,
                      double work_error, Mean *mean)
 {
@@ -285,7 +295,7 @@ static bool equalise(const Series *watts, const Series *work, double slope, doub
         return true;
 }
 
-/* Steps 2 and 3. `power` and `levels`: mean watts and work per second, of both arms. */
+/* Steps 3 and 4. `power` and `levels`: mean watts and work per second, of both arms. */
 static Mean saved_watts(const Series *watts, const Series *work, double power,
                         const double levels[2], double work_error, Estimate *found)
 {
@@ -314,20 +324,20 @@ static double rate(const BlockPair *pair, const double *of, int arm)
 }
 
 /* Per second. */
-static double work_of(const BlockPair *pair)
+static double load_of(const BlockPair *pair)
 {
-        return (pair->work[0] + pair->work[1]) / (pair->seconds[0] + pair->seconds[1]);
+        return (pair->load[0] + pair->load[1]) / (pair->seconds[0] + pair->seconds[1]);
 }
 
 static bool is_near(const BlockPair *pair, double work)
 {
-        double mean = work_of(pair);
+        double mean = load_of(pair);
 
         return work <= 0 || (mean >= work / NEAR && mean <= work * NEAR);
 }
 
-/* The pairs to use, oldest first. */
-static unsigned choose(const Estimator *e, const EstimateQuery *query, const BlockPair **ret_pairs)
+/* The pairs to use, oldest first; room for ESTIMATE_PAIRS. */
+static unsigned choose(const Estimator *e, const EstimateQuery *query, BlockPair *ret_pairs)
 {
         uint64_t kept = MIN(e->n_pairs, ESTIMATE_PAIRS);
         unsigned most = query->newest ? query->newest : ESTIMATE_PAIRS, n = 0;
@@ -336,37 +346,96 @@ static unsigned choose(const Estimator *e, const EstimateQuery *query, const Blo
                 const BlockPair *pair = &e->pairs[(e->n_pairs - i) % ESTIMATE_PAIRS];
 
                 if (is_near(pair, query->near_work))
-                        ret_pairs[n++] = pair;
+                        ret_pairs[ESTIMATE_PAIRS - ++n] = *pair;
         }
-        for (unsigned i = 0; i < n / 2; i++) {
-                const BlockPair *other = ret_pairs[i];
-
-                ret_pairs[i] = ret_pairs[n - 1 - i];
-                ret_pairs[n - 1 - i] = other;
-        }
+        memmove(ret_pairs, ret_pairs + ESTIMATE_PAIRS - n, n * sizeof(*ret_pairs));
         return n;
 }
 
+/* The mean of both arms, per second. */
+static void add_level(double levels[2], const BlockPair *pair, const double *of, unsigned n)
+{
+        for (int arm = 0; arm < 2; arm++)
+                levels[arm] += rate(pair, of, arm) / n;
+}
+
+/* Seconds of CPU time for each switch, off minus on; false if some block does not say it. */
+static bool time_per_switch(const BlockPair *pairs, unsigned n, Series *ret_times)
+{
+        *ret_times = (Series){ .n = n };
+        for (unsigned i = 0; i < n; i++) {
+                const BlockPair *p = &pairs[i];
+
+                if (!(p->switches[0] > 0 && p->switches[1] > 0))
+                        return false;
+                ret_times->x[i] = p->cpu_seconds[0] / p->switches[0] -
+                                  p->cpu_seconds[1] / p->switches[1];
+        }
+        return true;
+}
+
+/* What so many seconds for each switch in the block are of its work. */
+static double overhead_of(const BlockPair *pair, int arm, double each)
+{
+        return pair->cpu_seconds[arm] > 0
+                       ? each * pair->switches[arm] * pair->work[arm] / pair->cpu_seconds[arm]
+                       : 0;
+}
+
+/* Step 2. Returns the seconds for each switch that the difference in work is due to, off minus on;
+ * 0: none. */
+static double take_off_overhead(BlockPair *pairs, unsigned n, double work_error)
+{
+        double levels[2] = { 0 }, waiting[2] = { 0 }, shown, overhead = 0, most, share;
+        Series work = { .n = n }, times;
+        Mean each;
+        int more;
+
+        if (n < LEAST_PAIRS || isinf(work_error) || !time_per_switch(pairs, n, &times))
+                return 0;
+        for (unsigned i = 0; i < n; i++) {
+                add_level(levels, &pairs[i], pairs[i].work, n);
+                add_level(waiting, &pairs[i], pairs[i].delay, n);
+                work.x[i] = rate(&pairs[i], pairs[i].work, 0) - rate(&pairs[i], pairs[i].work, 1);
+        }
+        shown = shown_difference(&work, levels, work_error);
+        each = trimmed_mean(&times, 0);
+        if (shown * each.value <= 0 || fabs(each.value) > OVERHEAD ||
+            odds_of(&each) < ESTIMATE_ODDS)
+                return 0;
+        more = shown < 0;
+        for (unsigned i = 0; i < n; i++)
+                overhead += overhead_of(&pairs[i], more, fabs(each.value)) /
+                            pairs[i].seconds[more] / n;
+        most = fabs(shown) - waiting[!more] * levels[more];
+        if (!(most > 0 && overhead > 0))
+                return 0;
+        share = MIN(most / overhead, 1);
+        for (unsigned i = 0; i < n; i++)
+                pairs[i].work[more] -= overhead_of(&pairs[i], more, share * fabs(each.value));
+        return share * each.value;
+}
+
 /* Sums of all pairs, as means. */
-static void add_levels(Estimate *estimate, const BlockPair **pairs, unsigned n)
+static void add_levels(Estimate *estimate, const BlockPair *pairs, unsigned n)
 {
         double seconds[2] = { 0 }, joules[2] = { 0 }, work[2] = { 0 }, logs = 0;
         unsigned n_logs = 0;
 
         for (unsigned i = 0; i < n; i++) {
-                double of_pair = work_of(pairs[i]);
+                double of_pair = load_of(&pairs[i]);
 
                 if (of_pair > 0) {
                         logs += log(of_pair);
                         n_logs++;
                 }
                 for (int arm = 0; arm < 2; arm++) {
-                        seconds[arm] += pairs[i]->seconds[arm];
-                        joules[arm] += pairs[i]->joules[arm];
-                        work[arm] += pairs[i]->work[arm];
+                        seconds[arm] += pairs[i].seconds[arm];
+                        joules[arm] += pairs[i].joules[arm];
+                        work[arm] += pairs[i].work[arm];
                 }
         }
-        estimate->work = n_logs > 0 ? exp(logs / n_logs) : NAN;
+        estimate->load = n_logs > 0 ? exp(logs / n_logs) : NAN;
         estimate->off_watts = joules[0] / seconds[0];
         estimate->on_watts = joules[1] / seconds[1];
         estimate->off_joules_per_work = work[0] > 0 ? joules[0] / work[0] : NAN;
@@ -393,31 +462,31 @@ static void add_log(Series *logs, const BlockPair *pair)
 
 Estimate estimate(const Estimator *estimator, const EstimateQuery *query)
 {
-        const BlockPair *pairs[ESTIMATE_PAIRS];
+        BlockPair pairs[ESTIMATE_PAIRS];
         unsigned n = choose(estimator, query, pairs);
         const Interval none = { NAN, NAN, NAN };
         Series watts = { .n = n }, work = { .n = n }, delay = { .n = n }, logs = { .n = 0 };
-        Estimate found = { n,   0,   none, false, 0,   none, none,           NAN,
-                           NAN, NAN, NAN,  NAN,   NAN, 1,    VERDICT_UNKNOWN };
-        double power = 0, levels[2] = { 0 };
+        Estimate found = { n,   0,   none, false, 0,   0,   none, none,
+                           NAN, NAN, NAN,  NAN,   NAN, NAN, 1,    VERDICT_UNKNOWN };
+        double power[2] = { 0 }, levels[2] = { 0 };
         Mean mean;
 
         if (n == 0)
                 return found;
+        found.overhead = take_off_overhead(pairs, n, query->work_error);
         for (unsigned i = 0; i < n; i++) {
-                const BlockPair *p = pairs[i];
+                const BlockPair *p = &pairs[i];
 
                 watts.x[i] = rate(p, p->joules, 0) - rate(p, p->joules, 1);
                 work.x[i] = rate(p, p->work, 0) - rate(p, p->work, 1);
                 delay.x[i] = rate(p, p->delay, 1) - rate(p, p->delay, 0);
-                for (int arm = 0; arm < 2; arm++) {
-                        power += rate(p, p->joules, arm) / 2 / n;
-                        levels[arm] += rate(p, p->work, arm) / n;
-                }
+                add_level(power, p, p->joules, n);
+                add_level(levels, p, p->work, n);
                 add_log(&logs, p);
         }
         add_levels(&found, pairs, n);
-        mean = saved_watts(&watts, &work, power, levels, query->work_error, &found);
+        mean = saved_watts(&watts, &work, (power[0] + power[1]) / 2, levels, query->work_error,
+                           &found);
         found.watts = interval_of(&mean);
         found.effective_pairs = mean.effective;
         if (n >= LEAST_PAIRS)
@@ -466,6 +535,9 @@ char *estimator_format(const Estimator *e)
                         append_real(text, pair->joules[arm]);
                         append_real(text, pair->work[arm]);
                         append_real(text, pair->delay[arm]);
+                        append_real(text, pair->load[arm]);
+                        append_real(text, pair->cpu_seconds[arm]);
+                        append_real(text, pair->switches[arm]);
                 }
         }
         g_string_append(text, "\nend\n");
@@ -489,11 +561,11 @@ static bool parse_counts(const char *line, const char *word, uint64_t *ret_count
 static bool parse_pair(const char *line, BlockPair *ret_pair)
 {
         g_auto(GStrv) parts = g_strsplit(line, " ", -1);
-        double x[8];
+        double x[14];
 
-        if (g_strv_length(parts) != 9 || !g_str_equal(parts[0], "pair"))
+        if (g_strv_length(parts) != 15 || !g_str_equal(parts[0], "pair"))
                 return false;
-        for (int i = 0; i < 8; i++) {
+        for (int i = 0; i < 14; i++) {
                 char *end;
 
                 x[i] = g_ascii_strtod(parts[i + 1], &end);
@@ -501,8 +573,8 @@ static bool parse_pair(const char *line, BlockPair *ret_pair)
                         return false;
         }
         for (int arm = 0; arm < 2; arm++) {
-                const double *y = x + (ptrdiff_t)4 * arm;
-                Block block = { arm, y[0], y[1], y[2], y[3] };
+                const double *y = x + (ptrdiff_t)7 * arm;
+                Block block = { arm, y[0], y[1], y[2], y[3], y[4], y[5], y[6] };
 
                 if (!is_sound(&block))
                         return false;

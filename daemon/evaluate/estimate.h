@@ -37,6 +37,10 @@ typedef struct Block {
         double joules;  /* drawn, 0 or more */
         double work;    /* done, in any unit that is the same for all blocks, 0 or more */
         double delay;   /* seconds in which some task waited for a CPU, 0 or more */
+        double load;    /* work again, as EstimateQuery.near_work is measured; 0: the same */
+        /* If the work is CPU time of tasks, else 0: */
+        double cpu_seconds; /* that time, whatever the clock */
+        double switches;    /* how often a CPU changed to a task */
 } Block;
 
 /* Why a block does not count. */
@@ -57,7 +61,7 @@ typedef enum BlockDrop {
 
 /* A pair of blocks; index 0: off, 1: on. */
 typedef struct BlockPair {
-        double seconds[2], joules[2], work[2], delay[2];
+        double seconds[2], joules[2], work[2], delay[2], load[2], cpu_seconds[2], switches[2];
 } BlockPair;
 
 typedef struct Estimator {
@@ -88,7 +92,7 @@ typedef struct EstimateQuery {
                               interval grows by what such an error would do, and if not 0 at least
                               by what the difference in work that was seen does. A larger difference
                               counts with all power of that work */
-        double near_work;  /* only pairs with a work per second of a quarter to four times this; 0:
+        double near_work;  /* only pairs with a load per second of a quarter to four times this; 0:
                               all */
         unsigned newest;   /* only so many of these; 0: all */
 } EstimateQuery;
@@ -99,13 +103,15 @@ typedef struct Estimate {
         Interval watts;             /* saved, at equal work or over equal time */
         bool equal_work;            /* which */
         double work_difference;     /* per second, off minus on, that widens the interval; 0: none,
-                                       or chance and work_error explain it */
+                                       or chance, work_error and overhead explain it */
+        double overhead;            /* seconds of CPU time that a switch takes longer off than on;
+                                       0: that explains no difference in work */
         Interval per_work;          /* saved share of the joules per unit of work, below 1 */
         Interval delay;             /* share of the time that some task waited: on minus off */
         double off_watts, on_watts; /* means */
         double off_joules_per_work, on_joules_per_work; /* of all pairs together; NAN: no work */
         double pair_seconds;                            /* mean length of a pair's two blocks */
-        double work; /* per second, geometric mean of the pairs with any; NAN: there are none */
+        double load; /* per second, geometric mean of the pairs with any; NAN: there are none */
         double odds; /* against there being no difference */
         Verdict verdict;
 } Estimate;

@@ -82,8 +82,8 @@ static void look_up(Evaluator *e)
         e->found = estimate(&e->estimator, &query);
         if (latest.verdict != VERDICT_UNKNOWN && latest.verdict != e->found.verdict)
                 e->found = latest;
-        if (e->found.work > 0 && e->load > 0) {
-                double factor = exp(fabs(log(e->load / e->found.work)));
+        if (e->found.load > 0 && e->load > 0) {
+                double factor = exp(fabs(log(e->load / e->found.load)));
 
                 widen(&e->found.watts, factor);
                 widen(&e->found.per_work, factor);
@@ -278,7 +278,7 @@ static BlockDrop judge(const EvaluateOptions *options, const Meter *meter)
                 return DROP_FROZEN;
         if (fabs(meter->seconds - wanted) > wanted / 4)
                 return DROP_SHORT;
-        if (meter->work < LEAST_WORK * meter->seconds)
+        if (MAX(meter->load, meter->work) < LEAST_WORK * meter->seconds)
                 return DROP_IDLE;
         return BLOCK_DROPS;
 }
@@ -315,7 +315,8 @@ void evaluator_step(Evaluator *e, const EvaluateOptions *options, uint64_t now, 
                 e->n_idle = 0;
                 estimator_add(&e->estimator,
                               &(Block){ e->slot.on, meter->seconds, meter->joules, meter->work,
-                                        meter->delay },
+                                        meter->delay, meter->load, meter->cpu_seconds,
+                                        meter->switches },
                               e->pair);
         }
         if (e->slot.counted && e->slot.half == 1) {

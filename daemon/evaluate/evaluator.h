@@ -83,8 +83,8 @@ typedef struct EvaluatorView {
 
 /* What was measured since the reading before, for step(). */
 typedef struct Meter {
-        double seconds, joules, work, delay;
-        bool valid; /* energy */
+        double seconds, joules, work, delay, load, cpu_seconds, switches; /* as a Block's */
+        bool valid;                                                       /* energy */
 } Meter;
 
 void evaluator_init(Evaluator *evaluator, uint64_t seed);

@@ -27,6 +27,7 @@
 #include "manager/trial.h"
 #include "manager/work-meter.h"
 #include "sense/power.h"
+#include "sense/task-time.h"
 
 #define TIMER_USEC         10000                  /* accuracy of the timer */
 #define BATTERY_BLOCK_USEC (180 * G_USEC_PER_SEC) /* 20 steps of 10 mWh at 4 W */
@@ -40,6 +41,7 @@ typedef struct MeterState {
         WorkMeter work;
         Counters *previous, *current;
         Snapshot *snapshot;
+        TaskTime *tasks; /* as of the snapshot */
         IdleTable *idle; /* of CPUs when the trial began, for estimates; NULL: none was needed */
         sd_event_source *timer; /* of the trial that goes on */
         uint64_t kept_usec;     /* when the files were written last */
@@ -308,6 +310,7 @@ static Meter read_meter(Manager *manager)
 {
         Counters *before = manager->meter->previous, *now = manager->meter->current;
         const Snapshot *s = manager->meter->snapshot;
+        TaskTime *tasks = manager->meter->tasks;
         Meter meter = { 0 };
 
         manager->meter->previous = now;
@@ -315,11 +318,19 @@ static Meter read_meter(Manager *manager)
         if (counters_read(manager->sensors, senses_of(manager->meter->source), before) < 0)
                 return (Meter){ 0 };
         snapshot_compute(now->time_usec ? now : NULL, before, manager->meter->snapshot);
+        task_time_read(tasks, manager->setup.root, s);
         meter.seconds = (double)s->interval_usec / 1e6;
         work_meter_read(&manager->meter->work, manager->setup.root, manager->machine.topology, s,
                         true);
-        meter.work = work_meter_rate(&manager->meter->work, manager->machine.topology, s) *
+        meter.load = work_meter_rate(&manager->meter->work, manager->machine.topology, s, s->busy) *
                      meter.seconds;
+        meter.work = work_meter_rate(&manager->meter->work, manager->machine.topology, s,
+                                     tasks->share) *
+                     meter.seconds;
+        if (tasks->known && manager->meter->work.unit == WORK_BUSY) {
+                meter.cpu_seconds = tasks->cpus * meter.seconds;
+                meter.switches = tasks->switches_per_sec * meter.seconds;
+        }
         work_meter_begin(&manager->meter->work);
         meter.delay = s->have & SENSE_PRESSURE ? s->pressure * meter.seconds : 0;
         meter.joules = read_joules(manager, meter.seconds);
@@ -394,7 +405,7 @@ static void pass(Manager *manager, ActivePolicy *p)
                             (!other || other == p->evaluator) && !manager_has_window(manager) &&
                             takes_effect(manager, p) && has_energy(manager),
                 .work = work_meter_rate(&manager->meter->work, manager->machine.topology,
-                                        manager->snapshot),
+                                        manager->snapshot, manager->snapshot->busy),
                 .idle = manager->setup.dry_run || !takes_effect(manager, p),
         };
 
@@ -523,6 +534,7 @@ void manager_meter_init(Manager *manager, const EvaluationCalls *calls)
         manager->meter->previous = counters_new(manager->machine.topology->n_cpus);
         manager->meter->current = counters_new(manager->machine.topology->n_cpus);
         manager->meter->snapshot = snapshot_new(manager->machine.topology->n_cpus);
+        manager->meter->tasks = task_time_new(manager->machine.topology->n_cpus);
 }
 
 void manager_meter_listen(Manager *manager)
@@ -546,6 +558,7 @@ void manager_meter_done(Manager *manager)
         counters_free(meter->previous);
         counters_free(meter->current);
         snapshot_free(meter->snapshot);
+        task_time_free(meter->tasks);
         g_free(meter->idle);
         g_free(meter);
 }

@@ -28,9 +28,9 @@ static int first_cpu(const Topology *topology, int core)
         return topology->core_cpus[topology->cores[core].first];
 }
 
-static double busy_of(const Topology *topology, const Snapshot *snapshot, int core)
+static double busy_of(const Topology *topology, const CpuSet *cpus, const float *busy, int core)
 {
-        return core_work(topology, &topology->cores[core], &snapshot->cpus, snapshot->busy);
+        return core_work(topology, &topology->cores[core], cpus, busy);
 }
 
 void work_meter_read(WorkMeter *meter, int root, const Topology *topology, const Snapshot *snapshot,
@@ -45,8 +45,8 @@ void work_meter_read(WorkMeter *meter, int root, const Topology *topology, const
                 work_meter_begin(meter);
         for (int i = 0; i < topology->n_cores; i++) {
                 int cpu = first_cpu(topology, i);
-                double share = busy_of(topology, snapshot, i) < BUSY_LEAST ? NAN
-                                                                           : clock_share(root, cpu);
+                double busy = busy_of(topology, &snapshot->cpus, snapshot->busy, i);
+                double share = busy < BUSY_LEAST ? NAN : clock_share(root, cpu);
 
                 if (isnan(share))
                         continue;
@@ -63,14 +63,15 @@ static double clock_of(const CoreClock *clock)
         return clock->last > 0 ? (double)clock->last : 1;
 }
 
-double work_meter_rate(const WorkMeter *meter, const Topology *topology, const Snapshot *snapshot)
+double work_meter_rate(const WorkMeter *meter, const Topology *topology, const Snapshot *snapshot,
+                       const float *busy)
 {
         double work = 0;
 
         if (meter->unit == WORK_SWITCHES)
                 return snapshot->switches_per_sec / WORK_SWITCHES_EACH;
         for (int i = 0; i < topology->n_cores; i++)
-                work += busy_of(topology, snapshot, i) *
+                work += busy_of(topology, &snapshot->cpus, busy, i) *
                         clock_of(&meter->clocks[first_cpu(topology, i)]);
         return work;
 }

@@ -3,7 +3,7 @@
  * The work that the machine does, for evaluators.
  *
  *  1. Busy time of all cores, each second counted by the clock that the core had: seconds of the
- *     fastest CPU at its highest clock.
+ *     fastest CPU at its highest clock. In blocks it is the time of tasks (sense/task-time.h).
  *  2. Where cpufreq does not say the clock, context switches, because busy time without a clock is
  *     not work: parking changes clocks.
  *
@@ -38,8 +38,10 @@ bool work_meter_choose(WorkMeter *meter, int root, const Topology *topology);
 void work_meter_read(WorkMeter *meter, int root, const Topology *topology, const Snapshot *snapshot,
                      bool block);
 
-/* Work per second in the snapshot's interval, in `unit`, by the mean clocks since begin(). */
-double work_meter_rate(const WorkMeter *meter, const Topology *topology, const Snapshot *snapshot);
+/* Work per second in the snapshot's interval, in `unit`, by the mean clocks since begin(). `busy`:
+ * the snapshot's, or the shares of TaskTime. */
+double work_meter_rate(const WorkMeter *meter, const Topology *topology, const Snapshot *snapshot,
+                       const float *busy);
 
 /* The mean of clocks begins again; until they are read, it is the last one. */
 void work_meter_begin(WorkMeter *meter);

@@ -12,7 +12,8 @@ import dbus
 import dbus.bus
 
 from idledtest import MANAGER, NAME, PATH, PROPERTIES, TIMEOUT, main, wait_until
-from provetest import EPP, WAITING, WATTS, BatteryWorld, ProveCase, by_governor, by_preference
+from provetest import (EPP, WAITING, WATTS, BatteryWorld, ProveCase, TaskWorld, by_governor, by_preference,
+                       is_saving)
 
 
 class Truth(ProveCase):
@@ -81,6 +82,34 @@ class Truth(ProveCase):
         self.assertAlmostEqual(answer['work_change_percent'], -50, delta=10)
         self.assertAlmostEqual(answer['saved_watts'], 4, delta=2)
         self.assertLess(answer['saved_low_watts'], 0)
+        self.assertEqual((answer['verdict'], answer['claim_holds']), ('unknown', False))
+
+    def tasks(self, saving):
+        """A world that draws 6 % less with the policy, where each CPU changes to a task 1000 times a second
+        and runs it for 240 us; with the policy `saving` (times a second, us)."""
+        world = TaskWorld(self.root, lambda root: 15 if is_saving(root) else 16)
+        world.rates = {False: (1000, 240), True: saving}
+        world.advance(10000)
+        world.start()
+        self.addCleanup(world.end)
+        self.start()
+
+    def test_less_overhead(self):
+        """The same requests in less time: less overhead, not less work."""
+        self.tasks((1000, 200))
+        answer = self.prove('--policy', 'cpufreq', '--for', '12s')
+        self.saves(answer, 16, 15)
+        self.assertIsNone(answer['work_change_percent'])
+        # tasks wait for 2 % of the time: that much may be work that was not done
+        self.assertAlmostEqual(answer['overhead_usec'], 35, delta=5)
+        self.assertAlmostEqual(answer['energy_per_work']['change_percent'], -6, delta=3)
+
+    def test_fewer_requests(self):
+        """As much less time, for fewer requests: less work."""
+        self.tasks((1000 * 200 / 240, 240))
+        answer = self.prove('--policy', 'cpufreq', '--for', '12s', status=1)
+        self.assertAlmostEqual(answer['work_change_percent'], -17, delta=4)
+        self.assertEqual(answer['overhead_usec'], 0)
         self.assertEqual((answer['verdict'], answer['claim_holds']), ('unknown', False))
 
     def test_profiles(self):

@@ -48,7 +48,8 @@ LAYERS = {
     # What idlectl shares with the daemon, and readers of the machine and of the record. A sweep of
     # idlectl latency changes values by the daemon's engine.
     "ctl": [*SHARED, "evaluate/", "config/", "systemd/", "sense/sensor.h", "sense/topology-read.h",
-            "sense/clock.h", "sense/frequency-read.h", "sense/power.h", "sense/users.h", "act/actuator.h",
+            "sense/clock.h", "sense/frequency-read.h", "sense/power.h", "sense/task-time.h",
+            "sense/users.h", "act/actuator.h",
             "act/tune/cpufreq-knobs.h", "act/knob/undo-load.h", "governors/", "bpf/ledger.h", "recording/", "./"],
     # The tables of options.
     "man": [*SHARED, "config/", "evaluate/evaluator.h", "act/park/park.h", "act/tune/quiet.h", "idled-policy.h"],

@@ -167,6 +167,7 @@ def parse(arguments):
     parser.add_argument("--kinds", default=",".join(kinds),
                         help="TABLE/LOAD,... of " + ", ".join(TABLES) + " and " + ", ".join(LOADS))
     parser.add_argument("--runs", type=int, default=len(PAIRS), help="of idlectl prove, for each kind")
+    parser.add_argument("--pairs", type=int, help="of blocks in each of these runs; default: 6 to 24")
     parser.add_argument("--truths", type=int, default=0, help="longer runs for the truth alone, for each kind")
     parser.add_argument("--trials", type=int, default=1, help="of the daemon's own trials, for each kind")
     parser.add_argument("--minutes", type=int, default=30, help="that a verdict of these may take")
@@ -205,7 +206,7 @@ def measure(lab, arguments, kind, record):
                     "busctl monitor --json=short --match \"type='method_call',member='StartTrial'\"; "
                     f"sleep {SETTLE}")
     runs = [("truth", *TRUTH)] * arguments.truths
-    runs += [("prove", BLOCK_MS, PAIRS[i % len(PAIRS)]) for i in range(arguments.runs)]
+    runs += [("prove", BLOCK_MS, arguments.pairs or PAIRS[i % len(PAIRS)]) for i in range(arguments.runs)]
     for i, (what, *blocks) in enumerate(runs):
         found = attempt(lab, f"{title}, {what} {i}", prove, guest, *blocks)
         if found:

@@ -167,6 +167,61 @@ START_TEST(minds_different_work)
 }
 END_TEST
 
+/* Arms with equal loads in which tasks run for different times. Off: `off_cpus` CPUs run tasks, and
+ * change to one `off_switches` times a second. `wait`: share of the time that some task waits, on.
+ * `clock`: of the CPUs, on, as a share of that off. 2 W less are drawn in all cases. */
+static const struct {
+        const char *name;
+        double off_cpus, off_switches, on_cpus, on_switches, wait, clock;
+        Verdict verdict;
+} overheads[] = {
+        { "fewer wake-ups from idle", 0.08, 220, 0.073, 225, 0.003, 1, VERDICT_SAVES },
+        { "the same, off", 0.073, 225, 0.08, 220, 0.003, 1, VERDICT_SAVES },
+        { "many of them", 0.5, 8000, 0.4, 8000, 0.01, 1, VERDICT_SAVES },
+        { "switches not known", 0.08, 0, 0.073, 0, 0.003, 1, VERDICT_UNKNOWN },
+        { "fewer requests, short ones", 0.5, 8000, 0.4, 6400, 0.01, 1, VERDICT_UNKNOWN },
+        { "shorter requests, as many", 3, 1000, 2.4, 1000, 0.01, 1, VERDICT_UNKNOWN },
+        { "overload with both", 4, 1500, 1, 375, 1, 1, VERDICT_UNKNOWN },
+        { "overload, short requests", 4, 80000, 1, 20000, 1, 1, VERDICT_UNKNOWN },
+        { "overload, tasks that are interrupted", 4, 80000, 1, 80000, 1, 1, VERDICT_UNKNOWN },
+        { "tasks that wait", 0.5, 8000, 0.4, 8000, 0.5, 1, VERDICT_UNKNOWN },
+        { "a slower clock and tasks that always run", 1, 8000, 1, 8000, 0, 0.8, VERDICT_UNKNOWN },
+};
+
+START_TEST(knows_overhead)
+{
+        typeof(overheads[0]) *c = &overheads[_i];
+        g_autofree Estimator *e = g_new0(Estimator, 1);
+        const double cpus[2] = { c->off_cpus, c->on_cpus },
+                     switches[2] = { c->off_switches, c->on_switches };
+        const double clocks[2] = { 1, c->clock }, waits[2] = { c->wait, c->wait };
+        uint64_t state = 4711;
+        Estimate found;
+
+        for (unsigned i = 0; i < 40; i++)
+                for (int arm = 0; arm < 2; arm++) {
+                        double load = 0.9 + 0.2 * (double)(random_next(&state) >> 11) * 0x1p-53;
+                        double cpu_seconds = cpus[arm] * load * 10;
+
+                        estimator_add(e,
+                                      &(Block){ .on = arm,
+                                                .seconds = 10,
+                                                .joules = (30 + 10 * load - 2 * arm) * 10,
+                                                .work = cpu_seconds * clocks[arm],
+                                                .delay = waits[arm] * 10,
+                                                .cpu_seconds = cpu_seconds,
+                                                .switches = switches[arm] * load * 10 },
+                                      i);
+                }
+        found = estimate(e, &(EstimateQuery){ .work_error = 0.03 });
+        ck_case(c->name, found.verdict == c->verdict, "%s, watts %g [%g, %g], overhead %g us",
+                verdict_text(found.verdict), found.watts.value, found.watts.low, found.watts.high,
+                found.overhead * 1e6);
+        ck_case(c->name, (found.overhead != 0) == (c->verdict == VERDICT_SAVES), "overhead %g us",
+                found.overhead * 1e6);
+}
+END_TEST
+
 START_TEST(drops_blocks)
 {
         g_autofree Estimator *e = g_new0(Estimator, 1);
@@ -263,13 +318,13 @@ START_TEST(refuses_damage)
         g_autofree char *text = estimator_format(e);
         g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
         static const char *const others[] = { "",
-                                              "idled-estimator 2",
+                                              "idled-estimator 1",
                                               "pairs 1 2",
                                               "dropped 1",
                                               "pair 1 2 3",
-                                              "pair 1 2 3 4 5 6 7 nan",
-                                              "pair 0 2 3 4 5 6 7 8",
-                                              "pair 1 2 3 4 5 6 7 8 ",
+                                              "pair 1 2 3 4 5 6 7 8 9 10 11 12 13 nan",
+                                              "pair 0 2 3 4 5 6 7 8 9 10 11 12 13 14",
+                                              "pair 1 2 3 4 5 6 7 8 9 10 11 12 13 14 ",
                                               "pairs -1 2",
                                               "end" };
 
@@ -361,6 +416,7 @@ int main(void)
         tcase_add_loop_test(tcase, has_a_verdict, 0, G_N_ELEMENTS(verdicts));
         tcase_add_test(tcase, equalises_work);
         tcase_add_loop_test(tcase, minds_different_work, 0, G_N_ELEMENTS(works));
+        tcase_add_loop_test(tcase, knows_overhead, 0, G_N_ELEMENTS(overheads));
         tcase_add_test(tcase, drops_blocks);
         tcase_add_test(tcase, knows_like_from_unlike);
         tcase_add_loop_test(tcase, quantile, 0, G_N_ELEMENTS(quantiles));

@@ -449,7 +449,7 @@ static void break_block(Lab *lab, BlockDrop why)
 {
         Evaluator *e = lab->evaluator;
         uint64_t now = lab->world->snapshot->time_usec;
-        Meter meter = { 2, 50, 0.4, 0, true };
+        Meter meter = { .seconds = 2, .joules = 50, .work = 0.4, .valid = true };
         EvaluatorView view = { now, false, true, 0.2 };
 
         meter.seconds = why == DROP_SHORT ? 3 : 2;

@@ -221,10 +221,13 @@ static inline void sim_evaluate(Sim *sim, const EvaluateOptions *options, double
                 tick_sec = sec;
                 tick_work = 0;
                 if (due)
-                        evaluator_step(e, options, now,
-                                       &(Meter){ block.seconds,
-                                                 MAX(block.joules + 0.02 * sim_normal(sim), 0),
-                                                 block.work, block.delay, true });
+                        evaluator_step(
+                                e, options, now,
+                                &(Meter){ .seconds = block.seconds,
+                                          .joules = MAX(block.joules + 0.02 * sim_normal(sim), 0),
+                                          .work = block.work,
+                                          .delay = block.delay,
+                                          .valid = true });
                 if (due || !going_on)
                         block = (Block){ 0 };
                 if (e->found.verdict != VERDICT_UNKNOWN && *ret_verdict_sec <= 0)

@@ -228,7 +228,7 @@ START_TEST(saves_nothing_without_effect)
         static const char found[] =
                 "idled-evaluator 2\nmachine rapl 8 by busy seconds\ntotals 1000 900 1100 0 50 100 "
                 "0\n"
-                "idled-estimator 1\npairs 0 0\ndropped 0 0 0 0 0 0 0 0 0 0 0\nend\n";
+                "idled-estimator 2\npairs 0 0\ndropped 0 0 0 0 0 0 0 0 0 0 0\nend\n";
 
         tree_put(&tree, "etc/idled/policies/tune.conf", "[Policy]\nPark=6-7\nForSaving=yes\n");
         tree_put(&tree, "var/lib/idled/evaluate-tune", found);
@@ -392,7 +392,7 @@ START_TEST(changes_source)
 {
         static const char found[] = "idled-evaluator 2\nmachine rapl 8 by busy seconds\n"
                                     "totals 1 0 2 3 4 5 0\n"
-                                    "idled-estimator 1\npairs 0 0\n"
+                                    "idled-estimator 2\npairs 0 0\n"
                                     "dropped 0 0 0 0 0 0 0 0 0 0 0\nend\n";
 
         tree_put(&tree, "var/lib/idled/evaluate-tune", found);
@@ -511,14 +511,14 @@ static const struct {
         { "garbage", "\x01\x02 no state\n" },
         { "of a later version", "idled-evaluator 3\n" },
         { "of the version before",
-          "idled-evaluator 1\nmachine rapl 8\ntotals 0 0 0 0 0 0\nidled-estimator 1\n"
+          "idled-evaluator 1\nmachine rapl 8\ntotals 0 0 0 0 0 0\nidled-estimator 2\n"
           "pairs 0 0\ndropped 0 0 0 0 0 0 0 0 0 0 0\nend\n" },
         { "of another machine",
           "idled-evaluator 2\nmachine rapl 999 by busy seconds\ntotals 0 0 0 0 0 0 0\n"
-          "idled-estimator 1\npairs 0 0\ndropped 0 0 0 0 0 0 0 0 0 0 0\nend\n" },
+          "idled-estimator 2\npairs 0 0\ndropped 0 0 0 0 0 0 0 0 0 0 0\nend\n" },
         { "by another unit of work",
           "idled-evaluator 2\nmachine rapl 8 by 10^4 context switches\ntotals 0 0 0 0 0 0 0\n"
-          "idled-estimator 1\npairs 0 0\ndropped 0 0 0 0 0 0 0 0 0 0 0\nend\n" },
+          "idled-estimator 2\npairs 0 0\ndropped 0 0 0 0 0 0 0 0 0 0 0\nend\n" },
 };
 
 START_TEST(sets_aside)

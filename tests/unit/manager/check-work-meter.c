@@ -60,7 +60,7 @@ static void read_clock(const char *khz, unsigned sec, bool block)
 
 static double rate(void)
 {
-        return work_meter_rate(meter, &topology, snapshot);
+        return work_meter_rate(meter, &topology, snapshot, snapshot->busy);
 }
 
 /* The clock of the core that sleeps does not matter. A block has the mean of its readings. */

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Time of tasks by the scheduler's clock: what two readings of one second each make of it. */
+#include <math.h>
+
+#include "model/counters.h"
+#include "sense.h"
+#include "sense/task-time.h"
+#include "table.h"
+
+#define HEAD "version 15\ntimestamp 4294937295\n"
+/* A line as the kernel writes it, with that of a scheduling domain. */
+#define CPU(n, nsec, switches)                                                                     \
+        "cpu" #n " 0 0 0 0 0 0 " #nsec " 77 " #switches "\ndomain0 3 1 2 3 4 5 6 7 8 9 10\n"
+
+static const struct {
+        const char *name, *before, *after;
+        float busy[2]; /* by /proc/stat */
+        bool known;
+        double shares[2], switches;
+} cases[] = {
+        { "short runs",
+          HEAD CPU(0, 1000000, 100) CPU(1, 0, 50),
+          HEAD CPU(0, 61000000, 300) CPU(1, 5000000, 60),
+          { 0.07f, 0.01f },
+          true,
+          { 0.06, 0.005 },
+          210 },
+        { "a task that runs on",
+          HEAD CPU(0, 1000000, 100) CPU(1, 0, 50),
+          HEAD CPU(0, 2000000, 101) CPU(1, 0, 50),
+          { 1, 0 },
+          true,
+          { 1, 0 },
+          1 },
+        { "a task that ran before",
+          HEAD CPU(0, 1000000, 100) CPU(1, 0, 50),
+          HEAD CPU(0, 3000000000, 103) CPU(1, 0, 50),
+          { 0.1f, 0 },
+          true,
+          { 0.11, 0 },
+          3 },
+        { "a CPU that was offline",
+          HEAD CPU(0, 1000000, 100),
+          HEAD CPU(0, 51000000, 200) CPU(1, 9000000, 1),
+          { 0.06f, 0.02f },
+          true,
+          { 0.05, 0.02 },
+          100 },
+        { "a CPU that goes offline",
+          HEAD CPU(0, 1000000, 100) CPU(1, 9000000, 9),
+          HEAD CPU(0, 51000000, 200),
+          { 0.06f, 0.02f },
+          true,
+          { 0.05, 0.02 },
+          100 },
+        { "no file", NULL, NULL, { 0.3f, 0.1f }, false, { 0.3, 0.1 }, 0 },
+        { "only at the end",
+          NULL,
+          HEAD CPU(0, 61000000, 300),
+          { 0.3f, 0.1f },
+          false,
+          { 0.3, 0.1 },
+          0 },
+        { "an old version",
+          "version 14\ncpu0 1 2 3 4 5 6 7\n",
+          "version 14\ncpu0 1 2 3 4 5 6 7\n",
+          { 0.3f, 0.1f },
+          false,
+          { 0.3, 0.1 },
+          0 },
+        { "garbage", "cpu0\ncpu\n\n", "cpuX 1\n", { 0.3f, 0.1f }, false, { 0.3, 0.1 }, 0 },
+        { "a line that was cut",
+          HEAD CPU(0, 1000000, 100),
+          HEAD "cpu0 0 0 0 0 0 0 61000000 77",
+          { 0.3f, 0.1f },
+          false,
+          { 0.3, 0.1 },
+          0 },
+        { "a CPU that is too many",
+          HEAD CPU(0, 1000000, 100) CPU(7, 1, 1),
+          HEAD CPU(0, 61000000, 300) CPU(7, 99, 99) CPU(99999999999, 1, 1),
+          { 0.07f, 0.01f },
+          true,
+          { 0.06, 0.01 },
+          200 },
+};
+
+START_TEST(between)
+{
+        typeof(cases[0]) *c = &cases[_i];
+        Tree tree = tree_make();
+        g_autoptr(TaskTime) tasks = task_time_new(2);
+        g_autoptr(Snapshot) snapshot = snapshot_new(2);
+
+        if (c->before)
+                tree_put(&tree, "proc/schedstat", c->before);
+        task_time_read(tasks, tree.root, snapshot); /* over no time */
+        ck_case(c->name, !tasks->known, "known after one reading");
+        snapshot->interval_usec = 1000000;
+        memcpy(snapshot->busy, c->busy, sizeof(c->busy));
+        if (c->after)
+                tree_put(&tree, "proc/schedstat", c->after);
+        task_time_read(tasks, tree.root, snapshot);
+        ck_case(c->name, tasks->known == c->known, "known: %d", tasks->known);
+        for (int cpu = 0; cpu < 2; cpu++)
+                ck_case(c->name, fabs((double)tasks->share[cpu] - c->shares[cpu]) < 1e-6,
+                        "CPU %d: %g", cpu, (double)tasks->share[cpu]);
+        ck_case(c->name, fabs(tasks->cpus - c->shares[0] - c->shares[1]) < 1e-6, "sum %g",
+                tasks->cpus);
+        ck_case(c->name, fabs(tasks->switches_per_sec - c->switches) < 1e-6, "%g switches",
+                tasks->switches_per_sec);
+        tree_done(&tree);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("task-time");
+        TCase *tcase = tcase_create("task-time");
+
+        tcase_add_loop_test(tcase, between, 0, G_N_ELEMENTS(cases));
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}
