@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * teo of Linux 6.18 (the timer events oriented governor): of mainline's v6.18. Linux 6.18.3 dropped
- * a check that matters only while the tick is stopped.
+ * teo (the timer events oriented governor) of mainline's Linux 6.18; README.md says what differs.
  *
  * Each state has a bin: periods at least as long as its target residency, and shorter than that of
  * the next. A bin counts hits (the CPU slept into the bin of the next timer) and intercepts (it
@@ -27,9 +26,6 @@
  * 8. If the state pays within a tick and over 5/8 of the events are intercepts after a tick or
  * more, the expected length is half a tick, else the time to the timer. If that is below a tick or
  * the state polls, the tick is kept: go shallower until the state pays before it.
- *
- * That steps 3 and 8 count the long intercepts, not the short ones, is how 6.18 is; 6.19 has it the
- * other way round.
  */
 #include "governors/governors.h"
 #include "governors/teo.h"

@@ -1,56 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The load watch.
+ * The load watch: the first of these that the kernel supports. docs/load-watch.md has the reasons.
  *
- * The first choice is a PSI trigger: the kernel reports when tasks have waited for a CPU for 40 ms
- * within 500 ms, and until then idled needs no reading. It exists only as long as it is of use,
- * because while it exists a kernel thread samples ten times a window whenever tasks run. For so
- * short a window the kernel requires CAP_SYS_RESOURCE.
+ * 1. A PSI trigger: tasks waited for a CPU for 40 ms within 500 ms. Until then idled needs no
+ *    reading. It exists only while it is of use, because it wakes the machine. Once the machine has
+ *    been quiet (cadence.h) idled closes it and follows fork events, with ticks at most
+ *    HALF_BLIND_USEC apart; the first tick that finds work sets it again. Where the kernel does not
+ *    report forks, it stays.
+ * 2. Fork events (sense/processes.h) bring the next tick forward to FORK_DELAY_USEC after the first
+ *    one, but never to less than a period after the last tick. Until then the socket is not
+ *    watched. If a task runs at that tick, ticks begin again at the period. A slow trigger, 200 ms
+ *    within 2 s, detects load of existing tasks. Its event causes a reading and does not count as
+ *    pressure. Where the kernel refuses it, too, ticks are HALF_BLIND_USEC apart at most.
+ * 3. Ticks that do not stretch.
  *
- * That thread never stops on a quiet machine, because it wakes up often enough to keep itself busy:
- * its own wait for a CPU is pressure, and pressure within the last window makes it sample again. It
- * wakes an idle guest 17 times a second on Linux 6.1 and 29 times on 6.12, where the guest alone
- * wakes 9 and 15 times. A longer window makes that less (3 wake-ups at 10 s) and the event as much
- * later. So once the machine has been quiet (cadence.h) idled closes the trigger and watches for
- * new tasks with ticks at most HALF_BLIND_USEC apart, as described below; with the first tick that
- * finds work it sets the trigger again. On a quiet machine load that begins in existing tasks is
- * therefore seen within 2 s, and on all others 60 ms after it began. Where the kernel does not
- * report new tasks the trigger stays.
- *
- * Where the kernel refuses the trigger, two others stand in:
- *
- * - Fork events. A heavy load mostly begins with some, and the kernel reports every process and
- *   thread that begins (sense/processes.h). The next tick is then brought forward to LOOK_USEC
- *   after the first, when the load shows among the runnable tasks, but never to less than a period
- *   after the last one. Until that tick the socket is not watched, its buffer overflows, and its
- *   content is thrown away: a storm of forks costs no more than ticks that do not stretch. If a
- *   task runs at that tick, ticks begin again at the period: a single new task that saturates its
- *   CPU while no other task waits shows only in an interval that it has filled.
- * - The slow trigger, for load that begins in existing tasks: 200 ms within 2 s, evaluated when the
- *   kernel averages pressure, which is every 2 s in any case. So such load is seen within 2 s. Its
- *   event is a reason for a reading, as new tasks are, and not taken for pressure: the wait that it
- *   reports may have ended up to 2 s ago, and its first events are false. Linux (6.18) takes the
- *   beginning of its first window from the sum that is kept for the other kind of trigger, which
- *   lags behind. One that was set for 1.9 s of waiting fired after 1 ms of it, and again 2 s later.
- *   Where that is refused too, ticks stretch to 2 s at most.
- *
- * Alternatives for existing tasks that were rejected:
- *
- * - A timer with seconds of slack (PR_SET_TIMERSLACK and the timeout of epoll) goes off with the
- *   first timer interrupt, so that load serves it at once and sleeping CPUs are not woken. But an
- *   idle machine has such interrupts many times a second, each of them would serve it, and ticks
- *   would hardly stretch.
- * - perf could count the CPU time of each group's tasks on each CPU, which adds a cost to every
- *   switch between groups, for all tasks.
- *
- * Neither is worth it in addition to a trigger that is available wherever idled runs as its
- * service.
- *
- * None of these reports an existing task that begins to take all of a CPU while no other task waits
- * for it; only ticks find it. A counter of cycles on each active CPU that overflows after a tenth
- * of a second of work would, and cost a sleeping CPU nothing; but CPUs have few of them, which
- * other programs need, and virtual machines mostly none. So MaxStretch= bounds this: by default
- * ticks stretch to 3 s, which leaves a third of the half a wake-up a second that idled may cost.
+ * None of these detects an existing task that begins to fill a CPU while no other task waits: ticks
+ * do, and MaxStretch= bounds how far they are apart.
  */
 #include "manager/load-watch.h"
 
@@ -63,7 +28,7 @@
 #include "sense/processes.h"
 #include "sense/sensor.h"
 
-#define LOOK_USEC       30000
+#define FORK_DELAY_USEC 30000
 #define HALF_BLIND_USEC (2 * G_USEC_PER_SEC)
 
 /* A few messages: one says as much as thousands. */
@@ -121,7 +86,7 @@ static int set_trigger(LoadWatch *watch, PressureTrigger trigger)
 static int on_fork(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 {
         LoadWatch *watch = userdata;
-        uint64_t soon = (uint64_t)g_get_monotonic_time() + LOOK_USEC;
+        uint64_t soon = (uint64_t)g_get_monotonic_time() + FORK_DELAY_USEC;
         ProcessEvent event;
         int r;
 
@@ -141,7 +106,7 @@ static int on_fork(sd_event_source *source, int fd, uint32_t revents, void *user
         watch->called = true;
         r = sd_event_source_set_enabled(source, SD_EVENT_OFF);
         if (r >= 0)
-                r = watch->calls->task(watch->userdata, soon, LOOK_USEC / 10);
+                r = watch->calls->task(watch->userdata, soon, FORK_DELAY_USEC / 10);
         return r;
 }
 

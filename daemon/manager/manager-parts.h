@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The manager's files, for each other, the lowest first. A file uses those above it in this list.
- * Parts with their own header and state, which do not include the manager:
- *   cadence, tick-timer   when the next tick is
- *   load-watch            how the kernel reports load between ticks
- *   affinity-cache        pinned tasks
- *   machine               its CPUs, and what its drivers offer
- *   journal, history, decision-log   what is and was parked, and why
- *   observers             readings for queries
- *   active-policy         one policy
- *   actuator-set          the open actuators, and what they failed at
- *   pauses                clients that pause idled
- *   active-profile        which profile is in effect: profile-choice, -keeper and -state
- *   windows, trial
+ * The manager's files, for each other, the lowest first. A file uses those above it. First parts
+ * with their own header and state, which do not include the manager:
+ *   cadence, tick-timer, load-watch   when the next tick is; load between ticks
+ *   affinity-cache, machine           pinned tasks; CPUs, and what their drivers offer
+ *   journal, history, decision-log    what is and was parked, and why
+ *   observers, pauses, trial          clients: readings for queries, pauses, comparisons
+ *   active-policy, actuator-set       one policy; the open actuators, and what they failed at
+ *   active-profile, windows           the profile in effect; when all CPUs are active
  * Files that work on the manager:
  *   manager-record.c      the recording of all this
  *   manager-notify.c      changes and wakes
@@ -32,8 +27,7 @@
  *   manager.c             the tick
  *   manager-wake.c        what makes it tick: timer, CPUs coming and going
  *   manager-control.c     what clients have it do
- *   manager-trial.c       clients that compare two ways of running it
- *   manager-start.c       starts and ends the manager
+ *   manager-trial.c, manager-start.c   clients that compare; starts and ends the manager
  */
 #ifndef IDLED_MANAGER_PARTS_H
 #define IDLED_MANAGER_PARTS_H

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The choice of the profile in effect: ranks of profiles that holds request, then the sources in
+ * the order that the header documents.
+ */
 #include "manager/profile-choice.h"
 
 /* The greater the stronger: by family, and what includes the family's own is more than that. */

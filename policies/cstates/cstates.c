@@ -1,45 +1,31 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * cstates: how deep each CPU may sleep. Three parts, each off by default and independent of the
- * others; where they disagree about a CPU the shallowest wins.
+ * cstates: how deep each CPU may sleep. Three parts (steps 2 to 4), each off by default; where they
+ * disagree about a CPU the shallowest state wins. docs/cstates.md has the reasons.
  *
- *  1. Floor. Nothing but DeepestState itself takes a CPU to a state that polls, that is one with
- *     neither exit latency nor target residency: it would burn more than it could ever save.
- *  2. Limit. DeepestState (on battery DeepestStateBattery, if set) names the longest exit latency
- *     allowed, in a unit of time. Every CPU compares it with its own table; indexes mean nothing,
- *     and two kinds of cores in one machine have two tables. States that are slower are switched
- *     off; if all are, the shallowest stays. A name ("C6") is taken, too:
- *     a) the CPU has a state of this name: that is the deepest;
- *     b) else other CPUs of the machine have one: its exit latency is the limit, the longest;
- *     c) else it is C and a number: the deepest state whose name is C and a number as low;
- *     d) else there is no limit, and the explanation says so.
- *  3. Utilisation. A CPU that is used a little already is one whose next task comes soon, and whose
- *     tasks pay for every exit latency. So one that was busy for more than UtilizationThreshold is
- *     held one state shallower than it would choose. The share is of the CPU's own time, and so in
- *     proportion to its capacity. What it would choose is the deepest state whose target residency
- *     is within its mean sleep (idle time by number of sleeps): that depends on the work and not on
- *     what is allowed, so that holding a CPU does not change the reason for holding it.
- *     A CPU is held, let go, and given another state only after that was called for during all of
- *     UtilizationDwell; it is let go below UtilizationRelease. So sysfs is not churned.
- *  4. History. The kernel counts for each state how often it was entered, how often that was too
- *     deep (above) and too shallow (below). A row of weights per state says what its sleeps fitted
- *     (model/weights.h): the state itself when it was right, its neighbour on the side that was
- * missed. At each reading a row's weights move towards what its sleeps of the interval fitted, by
- *     HistoryLearn times their share, and all rows go HistoryForget of the way back to knowing
- *     nothing. Then a state is drawn by chance, with a bias to what weighs most, from the row of
- *     the state that was entered most; the CPU may not sleep deeper until the next reading. It
- *     requests a latency and does not switch states off, because the kernel says "too shallow" only
- *     if the next deeper state is on. An interval without sleeps teaches nothing and draws nothing.
- *     Chance is splitmix64 from HistorySeed: the same sleeps, the same limits.
- *  5. Holds. Utilisation and history guess the cost of wake-ups; a client that holds a latency for
- *     a CPU knows it, so they request nothing for that CPU. The limit is no guess and stays in
- *     effect: with it a hold gets what it asks for or better, and to hold much is no way around it.
- *     When such a hold comes or goes this is called with the snapshot of the last time, which
- *     teaches nothing twice.
- *  6. Readings. Only parts 3 and 4 need periodic readings: every Period, with `settled` set if no
- *     CPU waits for its dwell time and none drew. Limits that differ on battery are evaluated twice
- *     a minute, and at once when the kernel reports a change of the mains. The counters of idle
- *     states are read only if a part that needs them is on.
+ *  1. Floor. Only step 2 takes a CPU to a state that polls (no exit latency, no target residency).
+ *  2. Limit. DeepestState (on battery DeepestStateBattery, if set) is the longest exit latency
+ *     allowed. Each CPU compares it with its own table. States that are slower are disabled; if all
+ *     are, the shallowest stays. A name ("C6") stands for:
+ *     a) the state of this name, which is then the deepest;
+ *     b) else the longest exit latency of such a state of other CPUs, as the limit;
+ *     c) else, if it is C and a number, the deepest state that is C and no higher number;
+ *     d) else no limit.
+ *  3. Utilisation. A CPU that is busy for more than UtilizationThreshold is limited to one state
+ *     shallower than it would choose: the deepest one whose target residency is within its mean
+ *     sleep (idle time by number of sleeps). It is released below UtilizationRelease. Each change
+ *     waits until it was called for during all of UtilizationDwell.
+ *  4. History. For each state the kernel counts sleeps, and how many of them were too deep (above)
+ *     or too shallow (below). Each state has a row of weights (model/weights.h): which state its
+ *     sleeps fitted, itself or the neighbour. Each reading moves a row's weights towards what its
+ *     sleeps fitted by HistoryLearn times their share, and all rows back towards the beginning by
+ *     HistoryForget. Then a state is drawn at random by the weights in the row of the state that
+ *     was entered most. Its latency is the CPU's limit until the next reading with sleeps.
+ *  5. Holds. Steps 3 and 4 request nothing for a CPU with a latency hold. Step 2 does. A call
+ *     because of a hold has the snapshot of the last one, and learns nothing from it.
+ *  6. Readings. Steps 3 and 4 request one every Period, settled if no CPU dwells and none drew, and
+ *     only they need the counters of idle states. A limit that differs on battery is evaluated
+ *     twice a minute, and when the kernel reports a change of the mains.
  */
 #include "cstates/cstates.h"
 

@@ -1,32 +1,33 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * ondemand: as many cores active as the load needs, the rest parked (coreidle). docs/ondemand.md
- * has the reasons.
+ * ondemand: as many cores as the load needs, the rest parked (coreidle); see docs/ondemand.md.
  *
- *  1. Order. The cores that may be parked have a fixed order (pack.c); the active ones are its
- *     beginning. When CPUs come or go, or PackOrder changes, all are active, and it starts again.
+ *  1. Order. The cores that may be parked have a fixed order (pack.c); the active ones come first.
+ *     When CPUs come or go, or PackOrder changes, all are active again.
  *  2. Load. The work of these CPUs (demand.c) is filtered by a moving average that knows the time:
  *     filtered += (1 - exp(-interval / FilterTime)) * (work - filtered).
- *  3. Size. The load needs the fewest cores that it uses to at most TargetUtilization. A CPU that
- *     is busy for UpThreshold is full; full for SATURATION_USEC and MaxWait it is saturated, gets a
- *     core for itself, and the rest of the load one at least. While the busiest CPU is used to more
- *     than TargetUtilization, two are wanted at least.
- *  4. Fast cores. As many of the fastest stay active as CPUs have work that a slow core has no room
- *     for: a saturated slow core, or a fast one with more than TargetUtilization of a slow one.
- *  5. Waiting. The time that tasks wait beyond WAITING_SHARE adds up. Tasks waited too long when it
- *     reaches MaxWait. Where active CPUs are half idle, more cores may not help: a second reading
- *     follows after READING_USEC, and waiting counts if by then they are busy. Only the call of the
- *     pressure trigger counts at once, until waiting has called for cores that were not needed.
- *  6. Growing. Tasks waited too long, or all active CPUs are saturated: twice the cores, or one for
- *     each runnable task if that is more. The filtered load uses the active cores to more than
- *     UpThreshold, or a CPU is saturated: the size needed.
- *  7. Parking. For the time Dwell, in every call, the load uses the active cores to less than
- *     DownThreshold, and it and the runnable tasks need fewer: in one step, the largest size needed
- *     meanwhile. Cores beyond MaxCores go after Dwell whatever the load.
- *  8. Patience. Where cores are needed again within twice the time that it took to park them, that
+ *  3. Size. The fewest cores that the load uses to at most TargetUtilization; two at least while
+ *     the busiest CPU is used to more. A CPU that is busy for UpThreshold is full; full for
+ *     SATURATION_USEC and MaxWait it is saturated, gets a core, and the rest of the load another.
+ *  4. Fast cores. As many of the fastest as CPUs have work that a slow core has no room for: a
+ *     saturated slow core, or a fast one with more than TargetUtilization of a slow one.
+ *  5. Waiting. The time that tasks wait beyond WAITING_SHARE adds up; MaxWait is too long. More
+ *     tasks than CPUs, or a call of the pressure trigger, is a short wait at least. If active CPUs
+ *     are half idle, waiting counts only if a second reading after READING_USEC finds them busy; a
+ *     call counts at once, until it added cores that were not needed. Tasks that stay runnable next
+ *     to idle CPUs (bound, throttled) count as the CPUs that are busy.
+ *  6. Growing. After waiting too long, or if all active CPUs are saturated: twice the cores, or one
+ *     for each runnable task if that is more. If the filtered load uses the active cores to more
+ *     than UpThreshold, or a CPU is saturated: the size of step 3.
+ *  7. Parking. For Dwell, the load uses the active cores to less than DownThreshold, and it and the
+ *     runnable tasks (if CPUs are half idle, new ones only at the end) need fewer: in one step, the
+ *     largest size meanwhile. Cores beyond MaxCores go after Dwell whatever the load.
+ *  8. Patience. If cores are needed again within twice the time that it took to park them, that
  *     time doubles, up to PATIENCE_MAX times Dwell; after four times as long it is Dwell again.
- *  9. Budget. No minute sees more than MaxTransitions changes, and growing is never refused:
- *     parking leaves a change, and growing that takes the last one keeps all.
+ *  9. Budget. At most MaxTransitions changes a minute, but growing is never refused: parking leaves
+ *     one, and growing that takes the last one keeps all.
+ * 10. Period. A new task that needs more cores if it fills its CPU halves it. It stretches if this
+ *     load would change nothing by lasting, while no Dwell and no second reading runs.
  */
 #include <math.h>
 

@@ -8,7 +8,9 @@ from source import TOP, finish
 
 README_MAX = 120   # lines
 HACKING_MAX = 200
-PATH = re.compile(r"(?:bpf|daemon|policies|ctl|conf|units|man|tools|tests)/[\w./*-]*[\w*]")
+PATH = re.compile(r"(?:bpf|cockpit|conf|ctl|daemon|docs|governors|man|policies|recording|tests|tools|units)"
+                  r"/[\w./*-]*[\w*]")
+NAME_MIN = 2  # files that a path with NAME must stand for
 # Not in the source tree.
 ELSEWHERE = re.compile(r"\bbuild[\w-]*/\S*|/(?:etc|usr)/\S*")
 # The README's own commands, and those of the machine that it may use.
@@ -22,11 +24,19 @@ def blocks(text):
             for line in block.splitlines() if line and not kind]
 
 
+def is_there(path):
+    """Whether `path` exists. One with NAME stands for several files of one folder."""
+    if "NAME" not in path:
+        return any(TOP.glob(path))
+    folder, _, last = path.rpartition("/")
+    return "NAME" not in folder and len(list(TOP.glob(f"{folder}/{last.replace('NAME', '*')}"))) >= NAME_MIN
+
+
 def paths(name, text):
-    """Paths in backticks or blocks that are not there; those with NAME stand for many."""
+    """Paths in backticks or blocks that are not there."""
     quoted = " ".join(re.findall(r"`([^`\n]+)`", text) + blocks(text))
     for path in sorted(set(PATH.findall(ELSEWHERE.sub("", quoted)))):
-        if "NAME" not in path and not list(TOP.glob(path)):
+        if not is_there(path):
             yield f"{name}: names {path}, which does not exist"
 
 

@@ -11,36 +11,37 @@ import re
 
 from source import TOP, blanked, files, finish, literals, relative
 
-DECIDE = ["base/cpuset.h", "base/setting.h", "model/frequency.h", "model/hold.h",
-          "model/idle-table.h", "model/random.h", "model/snapshot.h", "model/topology.h",
-          "model/weights.h", "model/wish.h", "idled-policy.h", "./"]
+# Installed headers, which plugins are built with: they include only installed headers.
+INSTALLED = ["base/cpuset.h", "base/setting.h", "model/frequency.h", "model/hold.h",
+             "model/idle-table.h", "model/snapshot.h", "model/topology.h",
+             "model/wish.h"]
+
+DECIDE = [*INSTALLED, "idled-policy.h", "./"]
 SHARED = ["base/", "model/"]
 
 # Folder: prefixes that its files may include. A file belongs to the longest folder that fits.
 LAYERS = {
     # What runs in the kernel, its loader, and what reads it without libbpf.
-    "bpf": ["base/", "bpf/ledger.h", "bpf/sleeps.h", "sleeps.skel.h", "./"],
+    "bpf": ["bpf/ledger.h", "bpf/sleeps.h", "sleeps.skel.h", "./"],
     "daemon/base": ["base/"],
     "daemon/model": SHARED,
     "daemon/sense": [*SHARED, "sense/"],
     "daemon/act": [*SHARED, "act/"],
-    "daemon/act/knob": [*SHARED, "act/knob/"],
-    "daemon/config": [*SHARED, "sense/process-facts.h", "config/", "act/", "systemd/", "holds/", "evaluate/", "idled-policy.h"],
+    "daemon/act/knob": ["base/", "act/knob/"],
+    "daemon/config": [*SHARED, "sense/process-facts.h", "config/", "act/", "evaluate/", "idled-policy.h"],
     "daemon/systemd": [*SHARED, "systemd/", "act/knob/"],
     "daemon/holds": [*SHARED, "sense/", "holds/"],
     # Pure, and idlectl's too.
     "daemon/evaluate": [*SHARED, "evaluate/"],
-    "daemon/apps": [*SHARED, "sense/", "config/", "holds/", "apps/", "manager/"],
+    "daemon/apps": [*SHARED, "sense/", "config/", "holds/", "apps/"],
     "daemon/manager": [*SHARED, "sense/", "act/", "config/", "systemd/", "holds/", "apps/",
                        "evaluate/", "manager/", "recording/", "idled-policy.h"],
-    "daemon/bus": [*SHARED, "sense/", "act/", "config/", "systemd/", "holds/", "apps/", "evaluate/",
-                   "manager/", "bus/", "bpf/ledger.h", "idled-policy.h"],
-    "daemon": [*SHARED, "sense/", "act/", "config/", "systemd/", "holds/", "apps/", "manager/",
-               "bus/", "idled-policy.h", "arguments.h"],
+    "daemon/bus": [*SHARED, "sense/", "config/", "systemd/", "manager/", "bus/", "bpf/ledger.h"],
+    "daemon": ["base/", "sense/", "systemd/", "manager/", "bus/", "arguments.h"],
     "policies": DECIDE,
     # Packing is idled's, too (max_cores), and compiled into the module.
-    "policies/ondemand": [*DECIDE, "ondemand/", "words.h", "model/pack.h"],
-    "policies/cstates": [*DECIDE, "cstates/", "words.h"],
+    "policies/ondemand": [*DECIDE, "ondemand/", "model/pack.h"],
+    "policies/cstates": [*DECIDE, "cstates/", "words.h", "model/random.h", "model/weights.h"],
     "policies/cpufreq": [*DECIDE, "cpufreq/", "words.h"],
     "governors": ["base/", "model/idle-table.h", "model/random.h", "model/weights.h", "governors/"],
     # The format of recordings, for idled and idlectl.
@@ -72,11 +73,6 @@ LIBRARIES = {
 
 # Headers that are for the files of one folder: what they define is opaque to all others.
 PRIVATE = {"manager/manager-parts.h": "daemon/manager"}
-
-# Installed headers, which plugins are built with: they include only installed headers.
-INSTALLED = ["base/cpuset.h", "base/setting.h", "model/frequency.h", "model/hold.h",
-             "model/idle-table.h", "model/snapshot.h", "model/topology.h",
-             "model/wish.h"]
 
 ABSOLUTE = re.compile(r"^/(sys|proc|dev|run|etc)(/|$)")
 # The process itself and its descriptors are not part of the machine.
