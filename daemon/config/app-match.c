@@ -7,7 +7,7 @@
  * in which the daemon stays, fnmatch(3) compares bytes.
  *
  * A user can make a mount namespace in which any program has any path. So a path matches only if it
- * leads to the same program in the namespace of the first process (apps-follow.c). idled cannot
+ * leads to the same program in the namespace of the first process (follower.c). idled cannot
  * check that for a program whose file was replaced since, by an upgrade for example.
  *
  * A unit is what systemd makes of a cgroup's path: slices, and below them the first that is no

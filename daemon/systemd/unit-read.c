@@ -11,15 +11,11 @@
  * systemd nor idled is blocked. A systemd that is busy starting units may answer late, which is
  * harmless here.
  */
-#include <errno.h>
+#include "systemd/unit-read.h"
 
 #include "base/log.h"
-#include "systemd/bus-connect.h"
-#include "systemd/unit-parts.h"
 
 #define READINGS_MAX 8
-
-#define ANSWER_USEC (60u * G_USEC_PER_SEC)
 
 /* MPOL_PREFERRED and MPOL_BIND of <linux/mempolicy.h>. */
 #define NUMA_PREFERRED 1
@@ -27,12 +23,22 @@
 
 /* One unit that is being read. */
 typedef struct Reading {
-        Units *units;
+        UnitReader *reader;
         char *unit;
         UnitCpus cpus;
         GPtrArray *slots; /* of sd_bus_slot */
         unsigned pending; /* answers that have not come */
 } Reading;
+
+struct UnitReader {
+        UnitBus *bus;
+        const UnitListener *listener;
+        GQueue *unread;       /* names of listed units whose CPUs are still to be read */
+        GQueue *newcomers;    /* and of units that came since, which are read before these */
+        GHashTable *readings; /* name -> Reading: those that are being read */
+        sd_bus_slot *list;    /* of the question for all units */
+        bool listing;         /* all units are being read */
+};
 
 /* A property, and what takes its value into `cpus`. */
 typedef struct Property {
@@ -105,17 +111,17 @@ static void reading_free(void *data)
         g_free(reading);
 }
 
-static void read_next(Units *units);
+static void read_next(UnitReader *reader);
 
 static void finish(Reading *reading)
 {
-        Units *units = reading->units;
+        UnitReader *reader = reading->reader;
 
-        g_hash_table_steal(units->readings, reading->unit);
-        if (units->listener.cpus)
-                units->listener.cpus(reading->unit, &reading->cpus, units->listener.userdata);
+        g_hash_table_steal(reader->readings, reading->unit);
+        if (reader->listener->cpus)
+                reader->listener->cpus(reading->unit, &reading->cpus, reader->listener->userdata);
         reading_free(reading);
-        read_next(units);
+        read_next(reader);
 }
 
 /* Slots stay until the whole unit is read, so the answer says by its own slot what it is about. */
@@ -138,46 +144,11 @@ static int on_property(sd_bus_message *message, void *userdata, sd_bus_error *er
         return 0;
 }
 
-int units_ask(Units *units, const char *path, const char *interface, const char *member,
-              sd_bus_message_handler_t answer, void *userdata, sd_bus_slot **ret_slot)
-{
-        _message_ sd_bus_message *message = NULL;
-        bool property = !g_str_equal(interface, SYSTEMD_MANAGER);
-        int r = sd_bus_message_new_method_call(units->connection, &message, SYSTEMD_NAME, path,
-                                               property ? "org.freedesktop.DBus.Properties"
-                                                        : interface,
-                                               property ? "Get" : member);
-
-        if (r >= 0 && property)
-                r = sd_bus_message_append(message, "ss", interface, member);
-        if (r >= 0)
-                r = sd_bus_message_set_auto_start(message, false);
-        return r < 0 ? r
-                     : sd_bus_call_async(units->connection, ret_slot, message, answer, userdata,
-                                         ANSWER_USEC);
-}
-
-int units_ask_path(Units *units, const char *unit, sd_bus_message_handler_t answer, void *userdata,
-                   sd_bus_slot **ret_slot)
-{
-        _message_ sd_bus_message *message = NULL;
-        int r = sd_bus_message_new_method_call(units->connection, &message, SYSTEMD_NAME,
-                                               SYSTEMD_PATH, SYSTEMD_MANAGER, "GetUnit");
-
-        if (r >= 0)
-                r = sd_bus_message_append(message, "s", unit);
-        if (r >= 0)
-                r = sd_bus_message_set_auto_start(message, false);
-        return r < 0 ? r
-                     : sd_bus_call_async(units->connection, ret_slot, message, answer, userdata,
-                                         ANSWER_USEC);
-}
-
 static int ask(Reading *reading, const char *path, const char *interface, const Property *property)
 {
         sd_bus_slot *slot = NULL;
-        int r = units_ask(reading->units, path, interface, property->name, on_property, reading,
-                          &slot);
+        int r = unit_ask(reading->reader->bus, path, interface, property->name, on_property,
+                         reading, &slot);
 
         if (r < 0)
                 return r;
@@ -202,21 +173,21 @@ static bool ask_all(Reading *reading, const char *path)
 static int on_loaded(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
         Reading *reading = userdata;
-        Units *units = reading->units;
+        UnitReader *reader = reading->reader;
         const char *path;
 
         if (!sd_bus_message_is_method_error(message, NULL) &&
             sd_bus_message_read(message, "o", &path) >= 0 && ask_all(reading, path))
                 return 0;
-        g_hash_table_remove(units->readings, reading->unit);
-        read_next(units);
+        g_hash_table_remove(reader->readings, reading->unit);
+        read_next(reader);
         return 0;
 }
 
 static bool ask_if_loaded(Reading *reading)
 {
         sd_bus_slot *slot = NULL;
-        int r = units_ask_path(reading->units, reading->unit, on_loaded, reading, &slot);
+        int r = unit_ask_path(reading->reader->bus, reading->unit, on_loaded, reading, &slot);
 
         if (r >= 0)
                 g_ptr_array_add(reading->slots, slot);
@@ -224,7 +195,7 @@ static bool ask_if_loaded(Reading *reading)
 }
 
 /* Reads a unit of which systemd has just said that it is loaded, or one that came. */
-static void read_unit(Units *units, const char *unit, bool came)
+static void read_unit(UnitReader *reader, const char *unit, bool came)
 {
         g_autofree char *path = NULL;
         Reading *reading;
@@ -232,46 +203,46 @@ static void read_unit(Units *units, const char *unit, bool came)
         if (!unit_interface(unit) || sd_bus_path_encode(UNITS_PATH, unit, &path) < 0)
                 return;
         reading = g_new0(Reading, 1);
-        reading->units = units;
+        reading->reader = reader;
         reading->unit = g_strdup(unit);
         reading->slots = g_ptr_array_new_with_free_func(unref_slot);
-        g_hash_table_replace(units->readings, reading->unit, reading);
+        g_hash_table_replace(reader->readings, reading->unit, reading);
         if (came ? !ask_if_loaded(reading) : !ask_all(reading, path))
-                g_hash_table_remove(units->readings, unit);
+                g_hash_table_remove(reader->readings, unit);
 }
 
-static void end_listing(Units *units, int error)
+static void end_listing(UnitReader *reader, int error)
 {
-        units->listing = false;
-        if (units->listener.listed)
-                units->listener.listed(error, units->listener.userdata);
+        reader->listing = false;
+        if (reader->listener->listed)
+                reader->listener->listed(error, reader->listener->userdata);
 }
 
-static void read_next(Units *units)
+static void read_next(UnitReader *reader)
 {
-        while (g_hash_table_size(units->readings) < READINGS_MAX) {
-                bool came = !g_queue_is_empty(units->newcomers);
-                g_autofree char *unit = g_queue_pop_head(came ? units->newcomers : units->unread);
+        while (g_hash_table_size(reader->readings) < READINGS_MAX) {
+                bool came = !g_queue_is_empty(reader->newcomers);
+                g_autofree char *unit = g_queue_pop_head(came ? reader->newcomers : reader->unread);
 
                 if (!unit)
                         break;
-                read_unit(units, unit, came);
+                read_unit(reader, unit, came);
         }
-        if (units->listing && g_hash_table_size(units->readings) == 0)
-                end_listing(units, 0);
+        if (reader->listing && g_hash_table_size(reader->readings) == 0)
+                end_listing(reader, 0);
 }
 
-void units_read(Units *units, const char *unit)
+void unit_reader_read(UnitReader *reader, const char *unit)
 {
-        if (g_hash_table_contains(units->readings, unit))
+        if (g_hash_table_contains(reader->readings, unit))
                 return;
-        g_queue_push_head(units->newcomers, g_strdup(unit));
-        read_next(units);
+        g_queue_push_head(reader->newcomers, g_strdup(unit));
+        read_next(reader);
 }
 
 static int on_units(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
-        Units *units = userdata;
+        UnitReader *reader = userdata;
         const char *unit, *load;
         int r = sd_bus_message_is_method_error(message, NULL)
                         ? -sd_bus_message_get_errno(message)
@@ -280,55 +251,56 @@ static int on_units(sd_bus_message *message, void *userdata, sd_bus_error *error
         while (r >= 0 && (r = sd_bus_message_read(message, "(ssssssouso)", &unit, NULL, &load, NULL,
                                                   NULL, NULL, NULL, NULL, NULL, NULL)) > 0)
                 if (unit_interface(unit) && g_str_equal(load, "loaded"))
-                        g_queue_push_tail(units->unread, g_strdup(unit));
+                        g_queue_push_tail(reader->unread, g_strdup(unit));
         if (r < 0) {
                 log_debug("Failed to list systemd's units: %s", g_strerror(-r));
-                end_listing(units, r);
+                end_listing(reader, r);
         } else {
-                read_next(units);
+                read_next(reader);
         }
         return 0;
 }
 
-void units_read_all(Units *units)
+void unit_reader_read_all(UnitReader *reader)
 {
-        sd_bus_slot *slot = NULL;
         int r;
 
-        units_read_forget(units);
-        if (units->listener.cpus)
-                units->listener.cpus(NULL, NULL, units->listener.userdata);
-        units->listing = true;
-        units_jobs_read(units);
-        r = units_ask(units, SYSTEMD_PATH, SYSTEMD_MANAGER, "ListUnits", on_units, units, &slot);
-        if (r >= 0)
-                g_ptr_array_add(units->slots, slot);
-        else
-                end_listing(units, r);
+        unit_reader_forget(reader);
+        if (reader->listener->cpus)
+                reader->listener->cpus(NULL, NULL, reader->listener->userdata);
+        reader->listing = true;
+        r = unit_ask(reader->bus, SYSTEMD_PATH, SYSTEMD_MANAGER, "ListUnits", on_units, reader,
+                     &reader->list);
+        if (r < 0)
+                end_listing(reader, r);
 }
 
-void units_read_forget(Units *units)
+void unit_reader_forget(UnitReader *reader)
 {
-        g_queue_clear_full(units->unread, g_free);
-        g_queue_clear_full(units->newcomers, g_free);
-        g_hash_table_remove_all(units->readings);
-        g_ptr_array_set_size(units->slots, 0);
-        units->listing = false;
+        g_queue_clear_full(reader->unread, g_free);
+        g_queue_clear_full(reader->newcomers, g_free);
+        g_hash_table_remove_all(reader->readings);
+        reader->list = sd_bus_slot_unref(reader->list);
+        reader->listing = false;
 }
 
-void units_read_init(Units *units)
+UnitReader *unit_reader_new(UnitBus *bus, const UnitListener *listener)
 {
-        units->unread = g_queue_new();
-        units->newcomers = g_queue_new();
-        units->readings = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, reading_free);
-        units->slots = g_ptr_array_new_with_free_func(unref_slot);
+        UnitReader *reader = g_new0(UnitReader, 1);
+
+        reader->bus = bus;
+        reader->listener = listener;
+        reader->unread = g_queue_new();
+        reader->newcomers = g_queue_new();
+        reader->readings = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, reading_free);
+        return reader;
 }
 
-void units_read_done(Units *units)
+void unit_reader_free(UnitReader *reader)
 {
-        units_read_forget(units);
-        g_queue_free(units->unread);
-        g_queue_free(units->newcomers);
-        g_hash_table_unref(units->readings);
-        g_ptr_array_unref(units->slots);
+        unit_reader_forget(reader);
+        g_queue_free(reader->unread);
+        g_queue_free(reader->newcomers);
+        g_hash_table_unref(reader->readings);
+        g_free(reader);
 }

@@ -1,14 +1,97 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * From what is asked for to what the frequency policy can do: steps 1, 3 and 4.
+ * The options of cpufreq, six settings for each of four cases, and what of them a frequency policy
+ * can do: steps 1, 3 and 4. conf/policies/cpufreq.conf documents the options.
  */
+#include "cpufreq/cpufreq-choose.h"
+
 #include <math.h>
 #include <string.h>
 
-#include "cpufreq/cpufreq-parts.h"
 #include "words.h"
 
-bool speed_parse(const char *text, Speed *ret_speed)
+static const char *const boosts[] = { "keep", "on", "off", NULL };
+
+#define ROW(key, type, field, fallback, ...)                                                       \
+        {                                                                                          \
+                "Policy", key, type, offsetof(CpufreqOptions, field), fallback, __VA_ARGS__        \
+        }
+
+/* The six of one case; `when` is part of their help. */
+#define ROWS(suffix, of, when)                                                                     \
+        ROW("Governor" suffix, SETTING_LIST, requests[of].governors, "",                           \
+            .help = "Governors" when "; idled uses the first that the driver offers"),             \
+                ROW("EnergyPreference" suffix, SETTING_LIST, requests[of].preferences, "",         \
+                    .help = "Energy preferences (EPP)" when                                        \
+                            "; idled uses the first that the driver offers"),                      \
+                ROW("EnergyBias" suffix, SETTING_STRING, requests[of].bias, "",                    \
+                    .help = "Energy bias (EPB)" when ", from 0 (performance) to 15 (power)"),      \
+                ROW("MinFrequency" suffix, SETTING_STRING, requests[of].min, "",                   \
+                    .help = "Lowest frequency" when ", such as 1.2GHz, 40%, min, base or max"),    \
+                ROW("MaxFrequency" suffix, SETTING_STRING, requests[of].max, "",                   \
+                    .help = "Highest frequency" when ", such as 2.4GHz, 80%, min, base or max"),   \
+                ROW("Boost" suffix, SETTING_CHOICE, requests[of].boost, "keep", .choices = boosts, \
+                    .help = "Boost above the base frequency" when ": on, off, or keep unchanged")
+
+const Setting cpufreq_settings[] = {
+        ROWS("", CASE_ALWAYS, ""),
+        ROWS("Battery", CASE_BATTERY, " on battery power"),
+        ROWS("Low", CASE_LOW, " while the load is low"),
+        ROWS("High", CASE_HIGH, " while the load is high"),
+        ROW("LowLoad", SETTING_PERCENT, low, "10%", 0, 1,
+            .help = "The load is low while all CPUs of a frequency policy are used less than this"),
+        ROW("HighLoad", SETTING_PERCENT, high, "80%", 0, 1,
+            .help = "The load is high while a CPU of a frequency policy is used this much"),
+        ROW("Dwell", SETTING_DURATION, dwell_usec, "5s", 0, 3600e6,
+            .help = "How long the load must be lower before that takes effect"),
+        ROW("Period", SETTING_DURATION, period_usec, "1s", 50e3, 3600e6,
+            .help = "How often to sample the load, if an option depends on it"),
+        { 0 },
+};
+
+const char *cpufreq_key(Item item, Case when)
+{
+        return cpufreq_settings[when * ITEMS + item].key;
+}
+
+bool request_has(const Request *request, Item item)
+{
+        switch (item) {
+        case ITEM_GOVERNOR:
+                return request->governors[0] != NULL;
+        case ITEM_PREFERENCE:
+                return request->preferences[0] != NULL;
+        case ITEM_BIAS:
+                return *request->bias;
+        case ITEM_MIN:
+                return *request->min;
+        case ITEM_MAX:
+                return *request->max;
+        case ITEM_BOOST:
+                return request->boost != 0;
+        case ITEMS:
+                break;
+        }
+        return false;
+}
+
+bool request_has_any(const Request *request)
+{
+        for (int item = 0; item < ITEMS; item++)
+                if (request_has(request, (Item)item))
+                        return true;
+        return false;
+}
+
+/* A frequency as people write it: "1.8GHz", "60%" of the hardware's highest, "min", "base", "max".
+ */
+typedef struct Speed {
+        enum { SPEED_KHZ, SPEED_SHARE, SPEED_MIN, SPEED_BASE, SPEED_MAX } kind;
+        double value; /* kHz or a share of 1 */
+} Speed;
+
+/* False if the text is not one of a frequency. */
+static bool speed_parse(const char *text, Speed *ret_speed)
 {
         static const Unit units[] = { { "kHz", 1 }, { "MHz", 1e3 }, { "GHz", 1e6 }, { NULL, 0 } };
         static const Unit percent[] = { { "%", 0.01 }, { NULL, 0 } };
@@ -29,7 +112,18 @@ bool speed_parse(const char *text, Speed *ret_speed)
         return true;
 }
 
-bool bias_parse(const char *text, uint32_t *ret_bias)
+bool khz_parse(const char *text, double *ret_khz)
+{
+        Speed speed;
+
+        if (!speed_parse(text, &speed) || speed.kind != SPEED_KHZ)
+                return false;
+        *ret_khz = speed.value;
+        return true;
+}
+
+/* False if the text is not one of a bias: a number to 15 or a name. */
+static bool bias_parse(const char *text, uint32_t *ret_bias)
 {
         static const Unit names[] = { { "performance", 0 }, { "balance-performance", 4 },
                                       { "normal", 6 },      { "balance-power", 8 },
@@ -46,6 +140,52 @@ bool bias_parse(const char *text, uint32_t *ret_bias)
                 return false;
         *ret_bias = (uint32_t)number;
         return true;
+}
+
+/* True if the lowest is above the highest on any hardware. */
+static bool is_reversed(const Speed *min, const Speed *max)
+{
+        bool max_is_lower = max->kind == SPEED_MIN || max->kind == SPEED_BASE ||
+                            (max->kind == SPEED_SHARE && max->value < 1);
+
+        if (min->kind == max->kind)
+                return min->value > max->value;
+        return (min->kind == SPEED_MAX && max_is_lower) ||
+               (min->kind == SPEED_BASE && max->kind == SPEED_MIN);
+}
+
+static const char *check_request(const Request *request, Case when, const char **ret_key)
+{
+        static const char wrong[] = "is no frequency such as 1.8GHz, 60%, min, base or max";
+        Speed min, max;
+        uint32_t bias;
+
+        *ret_key = cpufreq_key(ITEM_BIAS, when);
+        if (*request->bias && !bias_parse(request->bias, &bias))
+                return "is neither a number from 0 to 15 nor performance, balance-performance, "
+                       "normal, balance-power or power";
+        *ret_key = cpufreq_key(ITEM_MAX, when);
+        if (*request->max && !speed_parse(request->max, &max))
+                return wrong;
+        *ret_key = cpufreq_key(ITEM_MIN, when);
+        if (*request->min && !speed_parse(request->min, &min))
+                return wrong;
+        if (*request->min && *request->max && is_reversed(&min, &max))
+                return "is above the highest frequency";
+        return NULL;
+}
+
+const char *cpufreq_check(const void *options, const char **ret_key)
+{
+        const CpufreqOptions *o = options;
+        const char *wrong = NULL;
+
+        for (int i = 0; i < CASES && !wrong; i++)
+                wrong = check_request(&o->requests[i], (Case)i, ret_key);
+        if (wrong)
+                return wrong;
+        *ret_key = "LowLoad";
+        return o->low > o->high ? "is greater than HighLoad" : NULL;
 }
 
 /* Step 1. */

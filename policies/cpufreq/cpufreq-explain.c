@@ -3,10 +3,9 @@
  * Why a CPU's frequency is governed as it is: step 5. The texts are put together here, for they
  * name what was asked for and what the driver offers.
  */
-#include <math.h>
-#include <string.h>
+#include "cpufreq/cpufreq-explain.h"
 
-#include "cpufreq/cpufreq-parts.h"
+#include <math.h>
 
 #define NO_CPUFREQ "this machine has no cpufreq"
 
@@ -94,7 +93,7 @@ static void add_value(Reason *reason, Item item, const Choice *choice)
 }
 
 /* What the case of the choice was found out from. */
-static void add_case(Reason *reason, const Choice *choice, const Band *band)
+static void add_case(Reason *reason, const Choice *choice, float busiest)
 {
         int n = reason->inputs[0].name != NULL;
 
@@ -102,30 +101,29 @@ static void add_case(Reason *reason, const Choice *choice, const Band *band)
                 return;
         reason->inputs[n].name = "busiest CPU";
         reason->inputs[n].unit = "%";
-        reason->inputs[n].value = 100 * (double)band->busiest;
+        reason->inputs[n].value = 100 * (double)busiest;
 }
 
 /* A frequency that the hardware lacks is quoted as configured, followed by the nearest one. */
 static void add_limit(Reason *reason, const char *asked, const Choice *choice)
 {
-        Speed speed;
+        double khz;
 
-        if (choice->outcome != OUTCOME_FOUND || !speed_parse(asked, &speed) ||
-            speed.kind != SPEED_KHZ || lround(speed.value) == (long)choice->number)
+        if (choice->outcome != OUTCOME_FOUND || !khz_parse(asked, &khz) ||
+            lround(khz) == (long)choice->number)
                 return;
-        reason->threshold = speed.value / 1e3;
+        reason->threshold = khz / 1e3;
         reason->threshold_unit = "MHz";
         reason->effective = choice->number / 1e3;
         reason->effective_because = "because the hardware does not have the configured frequency";
 }
 
-static Reason explain_item(const Cpufreq *self, const CpufreqOptions *options,
-                           const FreqPolicy *policy, Item item, const Choices *choices)
+Reason explain_item(const CpufreqOptions *options, const FreqPolicy *policy, Item item,
+                    const Choice *choice, float busiest, char room[TEXT_MAX])
 {
-        const Choice *choice = &choices->of[item];
         const Request *request = &options->requests[choice->from];
-        Text text = { self->texts[item], self->texts[item] + TEXT_MAX - 1 };
-        Reason reason = { .because = self->texts[item], .option = cpufreq_key(item, choice->from) };
+        Text text = { room, room + TEXT_MAX - 1 };
+        Reason reason = { .because = room, .option = cpufreq_key(item, choice->from) };
 
         if (item == ITEM_GOVERNOR)
                 explain_word(&text, "governor", choice, request->governors, policy,
@@ -138,20 +136,11 @@ static Reason explain_item(const Cpufreq *self, const CpufreqOptions *options,
         add_value(&reason, item, choice);
         if (item == ITEM_MIN || item == ITEM_MAX)
                 add_limit(&reason, item == ITEM_MIN ? request->min : request->max, choice);
-        add_case(&reason, choice, &self->bands[policy->number]);
+        add_case(&reason, choice, busiest);
         return reason;
 }
 
-static const FreqPolicy *policy_of(const PolicyInput *input, int cpu)
-{
-        for (int i = 0; i < input->n_frequency; i++)
-                if (cpuset_has(&input->frequency[i].cpus, cpu))
-                        return &input->frequency[i];
-        return NULL;
-}
-
-/* Without cpufreq every item that some option sets has the same reason. */
-static int explain_none(const CpufreqOptions *options, Reason *ret_reasons)
+int explain_none(const CpufreqOptions *options, Reason *ret_reasons)
 {
         int n = 0;
 
@@ -163,26 +152,6 @@ static int explain_none(const CpufreqOptions *options, Reason *ret_reasons)
                                                      .option = cpufreq_key((Item)i, (Case)when) };
                         break;
                 }
-        return n;
-}
-
-int cpufreq_explain(const void *state, const PolicyInput *input, int cpu, Reason *ret_reasons)
-{
-        const Cpufreq *self = state;
-        const FreqPolicy *policy = input->frequency ? policy_of(input, cpu) : NULL;
-        Choices choices;
-        int n = 0;
-
-        if (input->n_frequency == 0)
-                return explain_none(input->options, ret_reasons);
-        if (!policy || policy->number < 0 || policy->number >= CPUSET_MAX)
-                return 0;
-        choices = choose(input->options, policy, self->on_battery,
-                         (BandKind)self->bands[policy->number].kind);
-        for (int i = 0; i < ITEMS; i++)
-                if (choices.of[i].outcome != OUTCOME_NOTHING)
-                        ret_reasons[n++] = explain_item(self, input->options, policy, (Item)i,
-                                                        &choices);
         return n;
 }
 
@@ -223,13 +192,13 @@ static Survey survey(const CpufreqOptions *options, const PolicyInput *machine, 
 /* True if the frequency is one that no CPU has; `text` goes on after "which ". */
 static bool explain_beyond(Text *text, const char *asked, const Survey *found)
 {
-        Speed speed;
+        double khz;
         bool above;
 
-        if (!speed_parse(asked, &speed) || speed.kind != SPEED_KHZ)
+        if (!khz_parse(asked, &khz))
                 return false;
-        above = speed.value > found->most_khz;
-        if (!above && speed.value >= found->least_khz)
+        above = khz > found->most_khz;
+        if (!above && khz >= found->least_khz)
                 return false;
         add(text, above ? "is above the highest frequency of this machine; "
                         : "is below the lowest frequency of this machine; ");

@@ -26,9 +26,26 @@
  *  5. A value that nothing offers is not requested, and the explanation names the value and the
  *     frequency policy that does not offer it. All CPUs of a frequency policy get the same request.
  */
-#include "cpufreq/cpufreq-parts.h"
+#include "cpufreq/cpufreq-choose.h"
+#include "cpufreq/cpufreq-explain.h"
 
 #define BATTERY_PERIOD_USEC UINT64_C(30000000)
+
+/* Where the load of one frequency policy is. */
+typedef struct Band {
+        int8_t kind;  /* of BandKind */
+        int8_t peak;  /* the highest while waiting */
+        bool waiting; /* the load has been below the band since: */
+        uint64_t since_usec;
+        float busiest; /* share of its busiest CPU */
+} Band;
+
+typedef struct Cpufreq {
+        bool on_battery;         /* at the last decision */
+        Band bands[CPUSET_MAX];  /* by the number of the frequency policy */
+        char (*texts)[TEXT_MAX]; /* is `room`; only for readers of the state */
+        char room[ITEMS][TEXT_MAX];
+} Cpufreq;
 
 static bool uses_bands(const CpufreqOptions *options)
 {
@@ -148,6 +165,44 @@ static void cpufreq_decide(void *state, const PolicyInput *input, Wish *wish)
                 wish->period_usec = options->period_usec;
         else if (request_has_any(&options->requests[CASE_BATTERY]))
                 wish->period_usec = BATTERY_PERIOD_USEC;
+}
+
+static const FreqPolicy *policy_of(const PolicyInput *input, int cpu)
+{
+        for (int i = 0; i < input->n_frequency; i++)
+                if (cpuset_has(&input->frequency[i].cpus, cpu))
+                        return &input->frequency[i];
+        return NULL;
+}
+
+static int cpufreq_explain(const void *state, const PolicyInput *input, int cpu,
+                           Reason *ret_reasons)
+{
+        const Cpufreq *self = state;
+        const FreqPolicy *policy = input->frequency ? policy_of(input, cpu) : NULL;
+        const Band *band;
+        Choices choices;
+        int n = 0;
+
+        if (input->n_frequency == 0)
+                return explain_none(input->options, ret_reasons);
+        if (!policy || policy->number < 0 || policy->number >= CPUSET_MAX)
+                return 0;
+        band = &self->bands[policy->number];
+        choices = choose(input->options, policy, self->on_battery, (BandKind)band->kind);
+        for (int i = 0; i < ITEMS; i++)
+                if (choices.of[i].outcome != OUTCOME_NOTHING)
+                        ret_reasons[n++] = explain_item(input->options, policy, (Item)i,
+                                                        &choices.of[i], band->busiest,
+                                                        self->texts[i]);
+        return n;
+}
+
+static unsigned cpufreq_reads(const void *options)
+{
+        const CpufreqOptions *o = options;
+
+        return request_has_any(&o->requests[CASE_BATTERY]) ? SENSE_POWER : 0;
 }
 
 const IdledPolicy idled_policy = {

@@ -8,8 +8,8 @@
  * A slice with AllowedCPUs= keeps the cpuset controller on for as long as it is there, over
  * daemon-reload and changes of other units, which take it away from a program that merely switched
  * it on. It leaves no file when it goes, and it goes by itself when the service that idled runs as
- * ends in whatever way (systemd/unit-job.c). Its name has no '-', which would put it below another
- * slice: the parent of a partition must be a partition itself, as the root is.
+ * ends in whatever way (systemd/unit-control.c). Its name has no '-', which would put it below
+ * another slice: the parent of a partition must be a partition itself, as the root is.
  *
  * The value is read from the kernel. systemd confirms a request before it carries it out, but
  * carries it out before it answers the next question, so one is asked.

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Application rules in effect on this machine's processes: how many holds and how much of the
  * daemon's time they may take. */
-#include <spawn.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 
-#include "apps/apps-parts.h"
+#include "apps/apps.h"
+#include "apps/follower.h"
+#include "config/app.h"
 #include "holds-fixture.h"
 
 #define NOT_ROOT     "only root can change its user"
@@ -15,12 +16,15 @@
 
 #define NOBODY 65534
 
-extern char **environ;
-
 /* What the processes of this test are called. */
 static char comm[16];
 static GPtrArray *rules;
 static AppOptions options;
+
+/* What follows their processes without events of them, so that a test says when to check one. */
+static int proc;
+static Follower *follower;
+static bool forks; /* are asked for */
 
 /* Rules, all alike, that mean processes called so. */
 static void make_rules(unsigned n)
@@ -54,6 +58,35 @@ static void stop_apps(Apps *apps)
         apps_free(apps);
         ck_assert_uint_eq(holds_count(holds), 0);
         g_ptr_array_unref(rules);
+}
+
+static void on_first_or_last(bool first, void *userdata)
+{
+        forks = first;
+}
+
+static void start_following(void)
+{
+        static const FollowerListener listener = { on_first_or_last, NULL, NULL };
+
+        proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        ck_assert_int_ge(proc, 0);
+        follower = follower_new(event, root, proc, holds, rules, &listener);
+}
+
+static void stop_following(void)
+{
+        follower_free(follower);
+        close(proc);
+        ck_assert_uint_eq(holds_count(holds), 0);
+        g_ptr_array_unref(rules);
+}
+
+static unsigned count_followed(void)
+{
+        g_autoptr(GArray) pids = follower_pids(follower);
+
+        return pids->len;
 }
 
 /* A process that rules mean, of this user, once it is that. */
@@ -142,10 +175,11 @@ START_TEST(room_again)
 END_TEST
 
 /* Runs the loop until no process is followed. */
-static void wait_for_end(const Apps *apps)
+static void wait_for_end(void)
 {
-        while (g_hash_table_size(apps->followed) > 0)
+        while (count_followed() > 0)
                 ck_assert_int_gt(sd_event_run(event, 10 * G_USEC_PER_SEC), 0);
+        ck_assert(!forks);
 }
 
 /* Root releases a rule's hold: the rule makes no new one while the process runs. idled forgets this
@@ -153,17 +187,17 @@ static void wait_for_end(const Apps *apps)
 START_TEST(released)
 {
         pid_t pid, next;
-        Apps *apps;
 
         make_rules(1);
         pid = start_meant(geteuid());
-        apps = start_apps();
+        start_following();
+        follower_check(follower, pid);
         ck_assert_int_eq(holds_release(holds, 1), 0);
-        ck_assert_uint_eq(apps->n_holds, 0);
-        apps_check(apps, pid);
+        ck_assert_uint_eq(follower_count_holds(follower), 0);
+        follower_check(follower, pid);
         expect_left(0);
         end_process(pid);
-        wait_for_end(apps);
+        wait_for_end();
         prctl(PR_SET_NAME, comm); /* a child is called as its parent is */
         next = start_with_number(pid);
         prctl(PR_SET_NAME, "check-apps");
@@ -171,13 +205,13 @@ START_TEST(released)
                 case_skip("released", OTHER_NUMBER);
                 next = start_meant(geteuid());
         }
-        apps_check(apps, next);
+        follower_check(follower, next);
         ck_assert_uint_eq(holds_count(holds), 1);
-        ck_assert_uint_eq(apps->n_holds, 1);
+        ck_assert_uint_eq(follower_count_holds(follower), 1);
         end_process(next);
         wait_for(0);
-        ck_assert_uint_eq(apps->n_holds, 0);
-        stop_apps(apps);
+        ck_assert_uint_eq(follower_count_holds(follower), 0);
+        stop_following();
 }
 END_TEST
 
@@ -187,7 +221,6 @@ START_TEST(released_and_meant_again)
         int calls[2], answers[2];
         pid_t pid;
         char byte;
-        Apps *apps;
 
         make_rules(1);
         ck_assert_int_eq(pipe(calls) | pipe(answers), 0);
@@ -198,17 +231,18 @@ START_TEST(released_and_meant_again)
                         _exit(1);
         }
         ck_assert_int_eq(read(answers[0], &byte, 1), 1);
-        apps = start_apps();
+        start_following();
+        follower_check(follower, pid);
         ck_assert_int_eq(holds_release(holds, 1), 0);
         for (unsigned i = 0; i < 2; i++) {
                 ck_assert_int_eq(write(calls[1], "", 1), 1);
                 ck_assert_int_eq(read(answers[0], &byte, 1), 1);
-                apps_check(apps, pid);
+                follower_check(follower, pid);
                 ck_assert_uint_eq(holds_count(holds), i);
         }
         end_process(pid);
         wait_for(0);
-        stop_apps(apps);
+        stop_following();
 }
 END_TEST
 
@@ -216,23 +250,24 @@ END_TEST
 START_TEST(lingers)
 {
         pid_t pids[2];
-        Apps *apps;
 
         make_rules(1);
         options.linger_usec = 100000;
         for (int i = 0; i < 2; i++)
                 pids[i] = start_meant(geteuid());
-        apps = start_apps();
+        start_following();
+        for (int i = 0; i < 2; i++)
+                follower_check(follower, pids[i]);
         end_process(pids[0]);
         wait_for(1);
-        ck_assert_uint_eq(g_hash_table_size(apps->followed), 1);
+        ck_assert_uint_eq(count_followed(), 1);
         end_process(pids[1]);
-        wait_for_end(apps);
+        wait_for_end();
         ck_assert_uint_eq(holds_count(holds), 1);
-        ck_assert_uint_eq(apps->n_holds, 1);
+        ck_assert_uint_eq(follower_count_holds(follower), 1);
         wait_for(0);
-        ck_assert_uint_eq(apps->n_holds, 0);
-        stop_apps(apps);
+        ck_assert_uint_eq(follower_count_holds(follower), 0);
+        stop_following();
 }
 END_TEST
 
@@ -240,27 +275,27 @@ END_TEST
 START_TEST(lingers_no_longer)
 {
         pid_t pid;
-        Apps *apps;
 
         make_rules(1);
         options.linger_usec = 600 * G_USEC_PER_SEC;
         pid = start_meant(geteuid());
-        apps = start_apps();
+        start_following();
+        follower_check(follower, pid);
         end_process(pid);
-        wait_for_end(apps);
+        wait_for_end();
         ck_assert(holds_find(holds, 1)->bound); /* as reported, which never changes */
         pid = start_meant(geteuid());
-        apps_check(apps, pid);
+        follower_check(follower, pid);
         ck_assert_uint_eq(holds_count(holds), 1);
         ck_assert_ptr_nonnull(holds_find(holds, 2));
         end_process(pid);
-        wait_for_end(apps);
+        wait_for_end();
         ck_assert_uint_eq(holds_count(holds), 1);
         if (_i > 0) {
                 ck_assert_int_eq(holds_release(holds, 2), 0);
-                ck_assert_uint_eq(apps->n_holds, 0);
+                ck_assert_uint_eq(follower_count_holds(follower), 0);
         }
-        stop_apps(apps);
+        stop_following();
 }
 END_TEST
 
@@ -270,11 +305,11 @@ START_TEST(number_used_again)
 {
         bool meant = _i, taken;
         pid_t pid;
-        Apps *apps;
 
         make_rules(1);
         pid = start_meant(geteuid());
-        apps = start_apps();
+        start_following();
+        follower_check(follower, pid);
         ck_assert_uint_eq(holds_count(holds), 1);
         end_process(pid);
         if (meant) /* a child is called as its parent is */
@@ -289,7 +324,7 @@ START_TEST(number_used_again)
         if (!taken)
                 end_process(pid);
         wait_for(0);
-        stop_apps(apps);
+        stop_following();
 }
 END_TEST
 
@@ -297,47 +332,49 @@ END_TEST
 START_TEST(ended_and_not_waited_for)
 {
         pid_t pid;
-        Apps *apps;
 
         make_rules(1);
         options.linger_usec = _i > 0 ? 1000 : 0;
         pid = start_meant(geteuid());
-        apps = start_apps();
+        start_following();
+        follower_check(follower, pid);
         kill(pid, SIGKILL);
         ck_assert_int_eq(waitid(P_PID, (id_t)pid, NULL, WEXITED | WNOWAIT), 0);
-        wait_for_end(apps);
+        wait_for_end();
         wait_for(0);
-        apps_scan(apps);
+        follower_check(follower, pid);
         expect_left(0);
         ck_assert_uint_eq(n_changes, 2); /* one hold came, and went */
         ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
-        stop_apps(apps);
+        stop_following();
 }
 END_TEST
 
-/* All processes are checked in batches, too, and none is left out. */
+/* All processes are checked in batches, too, and none is left out. The test has the name that rules
+ * mean only while it forks, so that its events lead to none of them. */
 START_TEST(all_some_at_a_time)
 {
-        enum { N = SCAN_AT_ONCE + SCAN_AT_ONCE / 2 };
-        unsigned before = 0, turns = 0;
+        enum { N = 300 };
+        unsigned before = 0;
         pid_t pids[N];
         Apps *apps;
 
         make_rules(1);
         options.children = _i > 0;
         apps = start_apps();
-        apps_unlisten(apps); /* it hears of none of them */
+        prctl(PR_SET_NAME, comm);
         for (int i = 0; i < N; i++)
-                pids[i] = start_meant(geteuid());
-        ck_assert_int_ge(apps_scan_begin(apps), 0);
-        ck_assert_uint_eq(holds_count(holds), 0);
-        for (; apps->scan; turns++) {
-                ck_assert_int_gt(sd_event_run(event, 0), 0);
-                ck_assert_uint_le(holds_count(holds), before + SCAN_AT_ONCE);
+                pids[i] = start_process();
+        prctl(PR_SET_NAME, "check-apps");
+        apps_rescan(apps);
+        while (apps_error(apps) == 0 && before < N) {
+                ck_assert_int_gt(sd_event_run(event, 10 * G_USEC_PER_SEC), 0);
+                ck_assert_uint_lt(holds_count(holds) - before, N);
                 before = holds_count(holds);
         }
-        ck_assert_uint_gt(turns, 1);
-        ck_assert_uint_eq(holds_count(holds), N);
+        if (apps_error(apps) < 0)
+                case_skip("all_some_at_a_time", NO_EVENTS);
+        expect_left(before);
         for (int i = 0; i < N; i++)
                 end_process(pids[i]);
         wait_for(0);
@@ -345,35 +382,27 @@ START_TEST(all_some_at_a_time)
 }
 END_TEST
 
-static bool waits(const Apps *apps)
-{
-        char byte;
-
-        return recv(sd_event_source_get_io_fd(apps->source), &byte, 1, MSG_PEEK | MSG_DONTWAIT) >=
-               0;
-}
-
-/* Others have their turn, however much happens: what is there is handled some at a time. */
+/* Others have their turn, however much happens: events are handled some at a time. */
 START_TEST(some_at_a_time)
 {
-        char *arguments[] = { (char *)"true", NULL };
+        enum { N = 150 };
+        pid_t pids[N];
         Apps *apps;
-        pid_t pid;
 
         make_rules(1);
         apps = start_apps();
-        for (int i = 0; i < 150 && apps->source; i++) {
-                ck_assert_int_eq(posix_spawnp(&pid, "true", NULL, NULL, arguments, environ), 0);
-                ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
-        }
-        if (apps->source) {
-                ck_assert_int_gt(sd_event_run(event, 0), 0);
-                ck_assert(waits(apps));
-        }
-        if (!apps->source)
-                case_skip("some_at_a_time", NO_EVENTS);
-        while (apps->source && waits(apps))
+        for (int i = 0; i < N; i++)
+                pids[i] = start_meant(geteuid());
+        if (apps_error(apps) == 0) {
                 ck_assert_int_gt(sd_event_run(event, 10 * G_USEC_PER_SEC), 0);
+                ck_assert_uint_lt(holds_count(holds), N);
+                wait_for(N);
+        } else {
+                case_skip("some_at_a_time", NO_EVENTS);
+        }
+        for (int i = 0; i < N; i++)
+                end_process(pids[i]);
+        wait_for(0);
         stop_apps(apps);
 }
 END_TEST

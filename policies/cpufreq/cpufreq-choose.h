@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the parts of cpufreq share; cpufreq.c describes the algorithm. The name cpufreq.h is taken
- * by a header of libcpupower.
+ * The options of cpufreq, and the choice among them by what a frequency policy offers. The name
+ * cpufreq.h is taken by a header of libcpupower.
  */
-#ifndef IDLED_CPUFREQ_PARTS_H
-#define IDLED_CPUFREQ_PARTS_H
+#ifndef IDLED_CPUFREQ_CHOOSE_H
+#define IDLED_CPUFREQ_CHOOSE_H
 
 #include "idled-policy.h"
 
@@ -40,25 +40,8 @@ typedef struct CpufreqOptions {
         uint64_t dwell_usec, period_usec;
 } CpufreqOptions;
 
+/* Where the load of a frequency policy is. */
 typedef enum BandKind { BAND_LOW, BAND_MIDDLE, BAND_HIGH } BandKind;
-
-/* Where the load of one frequency policy is. */
-typedef struct Band {
-        int8_t kind;  /* of BandKind */
-        int8_t peak;  /* the highest while waiting */
-        bool waiting; /* the load has been below the band since: */
-        uint64_t since_usec;
-        float busiest; /* share of its busiest CPU */
-} Band;
-
-#define TEXT_MAX 192
-
-typedef struct Cpufreq {
-        bool on_battery;         /* at the last decision */
-        Band bands[CPUSET_MAX];  /* by the number of the frequency policy */
-        char (*texts)[TEXT_MAX]; /* is `room`; only for readers of the state */
-        char room[ITEMS][TEXT_MAX];
-} Cpufreq;
 
 /* The result of each request. */
 typedef enum Outcome {
@@ -79,22 +62,10 @@ typedef struct Choices {
         Choice of[ITEMS];
 } Choices;
 
-/* A frequency as people write it: "1.8GHz", "60%" of the hardware's highest, "min", "base", "max".
- */
-typedef struct Speed {
-        enum { SPEED_KHZ, SPEED_SHARE, SPEED_MIN, SPEED_BASE, SPEED_MAX } kind;
-        double value; /* kHz or a share of 1 */
-} Speed;
-
 extern const Setting cpufreq_settings[];
 
-/* As IdledPolicy.check, .reads and .explain. */
+/* As IdledPolicy.check. */
 const char *cpufreq_check(const void *options, const char **ret_key);
-unsigned cpufreq_reads(const void *options);
-int cpufreq_explain(const void *state, const PolicyInput *input, int cpu, Reason *ret_reasons);
-
-/* As IdledPolicy.unmet. */
-int cpufreq_unmet(const void *options, const PolicyInput *machine, Unmet *ret_unmet, int max);
 
 /* The key of the option for an item in a case: "GovernorLow". */
 const char *cpufreq_key(Item item, Case when);
@@ -103,9 +74,8 @@ const char *cpufreq_key(Item item, Case when);
 bool request_has(const Request *request, Item item);
 bool request_has_any(const Request *request);
 
-/* False if the text is not one of a frequency, or of a bias (a number to 15 or a name). */
-bool speed_parse(const char *text, Speed *ret_speed);
-bool bias_parse(const char *text, uint32_t *ret_bias);
+/* False if the text is not that of a frequency in a unit, such as "1.8GHz". */
+bool khz_parse(const char *text, double *ret_khz);
 
 /* The request for a frequency policy, given what it offers. */
 Choices choose(const CpufreqOptions *options, const FreqPolicy *policy, bool on_battery,

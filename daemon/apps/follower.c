@@ -1,0 +1,598 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Which processes rules match, and the holds for these.
+ *
+ * A process can begin to match a rule, or stop, when it executes a program, or changes its name or
+ * user: the kernel reports that (sense/processes.h), and then idled checks it. A fork makes a
+ * process that is what its parent was, which matters only if idled follows the parent: while it
+ * follows none it does not listen to forks. The pidfd that a hold is bound to reports the end of a
+ * process. idled reads /proc only after these events. It reads what a rule needs and earlier ones
+ * did not in the order of `order`, until a rule is out.
+ *
+ * A process that begins to match may have children already, because their forks were not reported,
+ * or did not matter. idled checks them, and the children of those that it follows, one after the
+ * other: processes choose how deep a family is, and so how deep a recursion would be.
+ *
+ * A program that makes a mount namespace can have any program at any path in it. So a path counts
+ * only if it leads to the same file in the namespace of the first process, and not in ours, from
+ * which systemd hides homes. That is checked once: a program that runs stays what it is when its
+ * file is replaced.
+ *
+ * A number is no process: idled reads it again once it has a pidfd, which keeps the number from
+ * being taken, and only then believes it. When a process ends, idled checks the process that has
+ * its number by then.
+ *
+ * A user who starts many processes could use up all holds. So some are reserved for clients on the
+ * bus, and some of the rest for the processes of other users; idled checks a refused process again
+ * when there is room.
+ *
+ * A hold ends with its process. Only that of the last process that a rule matches lingers for a
+ * while, until there is another one at the latest: programs that run for a moment, again and again,
+ * do not have everything switched twice each time. If root releases it before, idled still follows
+ * the process without a hold, so that the rule does not make another one at the next event. It
+ * waits for the end of the process by the pidfd that the hold had.
+ */
+#include "apps/follower.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "config/app.h"
+#include "holds/holder.h"
+#include "sense/users.h"
+
+/* The most holds for rules, and for the processes of one user other than root. */
+#define RULES_MAX         (HOLDS_MAX / 2)
+#define RULES_OF_USER_MAX (HOLDS_MAX / 4)
+
+/* One process and one rule that means it, or whose hold lingers. */
+typedef struct Follow {
+        Follower *follower;
+        const App *app;
+        pid_t pid;
+        uid_t uid;            /* its user when it was last checked */
+        FileId program;       /* that it executed when it was found to be meant; else zero */
+        bool inherited;       /* from its parent: whatever it is now, the rule still applies */
+        uint64_t hold;        /* 0: it was released */
+        sd_event_source *end; /* of the process, if no hold reports it; of lingering */
+} Follow;
+
+/* The holds of one rule. */
+typedef struct RuleHolds {
+        unsigned n;        /* for processes that it means */
+        Follow *lingering; /* for the last one that it meant; NULL: none */
+} RuleHolds;
+
+struct Follower {
+        sd_event *event;
+        int proc;
+        int files; /* the root of the first process, else ours: where paths of programs count */
+        Holds *holds;
+        GPtrArray *rules; /* of App */
+        FollowerListener listener;
+        GHashTable *users;
+        GHashTable *followed; /* pid -> GPtrArray of Follow, owned */
+        ProcessFacts *facts;  /* of the process that is being checked */
+
+        GHashTable *holds_of_rule; /* App -> RuleHolds, owned */
+        unsigned n_holds;
+        GHashTable *holds_of; /* uid -> how many of them are for that user's processes */
+        bool full;            /* holds were refused since the last check of all processes */
+        bool reported;        /* and that was said */
+};
+
+/* What the process is followed for, an array of Follow; NULL: nothing. */
+static GPtrArray *follows_of(const Follower *follower, pid_t pid)
+{
+        return g_hash_table_lookup(follower->followed, GINT_TO_POINTER(pid));
+}
+
+static unsigned holds_of(const Follower *follower, uid_t uid)
+{
+        return GPOINTER_TO_UINT(g_hash_table_lookup(follower->holds_of, GUINT_TO_POINTER(uid)));
+}
+
+static bool has_room(const Follower *follower, uid_t uid)
+{
+        return follower->n_holds < RULES_MAX &&
+               (uid == 0 || holds_of(follower, uid) < RULES_OF_USER_MAX);
+}
+
+/* One hold more of the user's, or one less. */
+static void count(Follower *follower, uid_t uid, bool more)
+{
+        unsigned n = holds_of(follower, uid) + (more ? 1 : -1u);
+
+        follower->n_holds += more ? 1 : -1u;
+        if (n > 0)
+                g_hash_table_insert(follower->holds_of, GUINT_TO_POINTER(uid), GUINT_TO_POINTER(n));
+        else
+                g_hash_table_remove(follower->holds_of, GUINT_TO_POINTER(uid));
+}
+
+static RuleHolds *rule_of(const Follow *follow)
+{
+        GHashTable *table = follow->follower->holds_of_rule;
+        RuleHolds *rule = g_hash_table_lookup(table, follow->app);
+
+        if (!rule) {
+                rule = g_new0(RuleHolds, 1);
+                g_hash_table_insert(table, (void *)follow->app, rule);
+        }
+        return rule;
+}
+
+/* Its hold is gone. */
+static void lose_hold(Follow *follow)
+{
+        Follower *follower = follow->follower;
+        RuleHolds *rule = rule_of(follow);
+
+        if (follow->hold == 0)
+                return;
+        follow->hold = 0;
+        if (rule->lingering == follow)
+                rule->lingering = NULL;
+        else
+                rule->n--;
+        count(follower, follow->uid, false);
+        if (follower->full)
+                follower->listener.room(follower->listener.userdata);
+}
+
+static void follow_free(Follow *follow, Holds *holds)
+{
+        if (follow->hold > 0)
+                holds_remove(holds, follow->hold);
+        sd_event_source_disable_unref(follow->end);
+        g_free(follow);
+}
+
+/* Its process is no longer followed for this rule. */
+static void detach(Follow *follow)
+{
+        Follower *follower = follow->follower;
+        GPtrArray *follows = follows_of(follower, follow->pid);
+
+        g_ptr_array_remove_fast(follows, follow);
+        if (follows->len == 0)
+                g_hash_table_remove(follower->followed, GINT_TO_POINTER(follow->pid));
+        if (g_hash_table_size(follower->followed) == 0)
+                follower->listener.first_or_last(false, follower->listener.userdata);
+}
+
+/* The same, and of it nothing stays. */
+static void forget(Follow *follow)
+{
+        Holds *holds = follow->follower->holds;
+        uint64_t hold = follow->hold;
+
+        lose_hold(follow);
+        detach(follow);
+        follow_free(follow, holds);
+        if (hold > 0)
+                holds_remove(holds, hold);
+}
+
+/* Ends what lingers. */
+static void end_lingering(Follow *follow)
+{
+        Holds *holds = follow->follower->holds;
+        uint64_t hold = follow->hold;
+
+        lose_hold(follow);
+        follow_free(follow, holds);
+        holds_remove(holds, hold);
+}
+
+static int on_lingered(sd_event_source *source, uint64_t usec, void *userdata)
+{
+        end_lingering(userdata);
+        return 0;
+}
+
+/* Keeps the hold for a while, though the process is no longer followed; false: it does not. */
+static bool linger(Follow *follow)
+{
+        uint64_t usec = follow->app->options->linger_usec;
+        RuleHolds *rule = rule_of(follow);
+
+        if (usec == 0 || follow->hold == 0 || rule->n > 1)
+                return false;
+        if (sd_event_add_time_relative(follow->follower->event, &follow->end, CLOCK_MONOTONIC, usec,
+                                       usec / 10, on_lingered, follow) < 0)
+                return false;
+        detach(follow);
+        rule->n--;
+        rule->lingering = follow;
+        return true;
+}
+
+/* Ends it: what its hold was for is asked for no longer. */
+static void follow_end(Follow *follow)
+{
+        if (!linger(follow))
+                forget(follow);
+}
+
+/* Its process ended, and its number may be another's. */
+static void end_with_process(Follow *follow)
+{
+        Follower *follower = follow->follower;
+        pid_t pid = follow->pid;
+
+        follow_end(follow);
+        follower_check(follower, pid);
+}
+
+static int on_process_end(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+        end_with_process(userdata);
+        return 0;
+}
+
+/* Waits for the end of its process without a hold. */
+static int wait_for_end(Follow *follow, int pidfd)
+{
+        _fd_ int fd = fcntl(pidfd, F_DUPFD_CLOEXEC, 3);
+        int r = fd < 0 ? -errno
+                       : sd_event_add_io(follow->follower->event, &follow->end, fd, EPOLLIN,
+                                         on_process_end, follow);
+
+        if (r >= 0)
+                r = sd_event_source_set_io_fd_own(follow->end, true);
+        if (r >= 0)
+                fd = -1;
+        return r;
+}
+
+/* Its process ended. */
+static void on_gone(const Held *held, void *userdata)
+{
+        Follow *follow = userdata;
+
+        if (rule_of(follow)->lingering != follow)
+                end_with_process(follow);
+}
+
+/* Root released it, or its process ended if it does not linger. */
+static void on_hold_ended(const Held *held, void *userdata)
+{
+        Follow *follow = userdata;
+        bool lingered = rule_of(follow)->lingering == follow;
+        int r;
+
+        lose_hold(follow);
+        if (lingered) {
+                follow_free(follow, follow->follower->holds);
+                return;
+        }
+        if (!held->holder->alive) {
+                end_with_process(follow);
+                return;
+        }
+        r = wait_for_end(follow, held->holder->pidfd);
+        if (r >= 0)
+                return;
+        log_error_errno(r, "%s: failed to wait for the exit of process %d: %m", follow->app->file,
+                        follow->pid);
+        forget(follow);
+}
+
+/* There is one hold more. One that lingers for the rule is needed no longer. */
+static void gain_hold(Follow *follow)
+{
+        RuleHolds *rule = rule_of(follow);
+
+        rule->n++;
+        count(follow->follower, follow->uid, true);
+        if (rule->lingering)
+                end_lingering(rule->lingering);
+}
+
+/* Holds for the process, whatever has its number now. -ESRCH: it is not there; -EMFILE: there are
+ * too many, or too many of its user; else as holds_add(). */
+static int follow_hold(Follow *follow, int pidfd)
+{
+        const AppOptions *options = follow->app->options;
+        g_autofree char *owner = g_strdup_printf("app %s", follow->app->name);
+        g_autofree char *reason = NULL;
+        ProcessFacts *facts = follow->follower->facts;
+        HoldRequest request = HOLD_REQUEST_NONE;
+        int r;
+
+        if (process_facts_read(follow->follower->proc, PROCESS_FACT_STATUS, facts) < 0)
+                return -ESRCH;
+        follow->uid = facts->uid;
+        if (!has_room(follow->follower, follow->uid))
+                return -EMFILE;
+        if (process_facts_read(follow->follower->proc, PROCESS_FACT_COMM, facts) >= 0)
+                reason = g_strdup_printf("%s, process %d, %s", follow->app->file, follow->pid,
+                                         facts->comm);
+        request.owner = owner;
+        request.reason = reason;
+        request.shown_uid = follow->uid;
+        request.profile = *options->profile ? options->profile : NULL;
+        request.pid = follow->pid;
+        request.pidfd = pidfd;
+        request.bound = true;
+        request.latency_us = options->latency_usec > 0 ? (int32_t)options->latency_usec : -1;
+        request.min_cores = (unsigned)options->cores;
+        request.ended = on_hold_ended;
+        request.gone = options->linger_usec > 0 ? on_gone : NULL;
+        request.userdata = follow;
+        r = holds_add(follow->follower->holds, &request, NULL, &follow->hold);
+        if (r >= 0)
+                gain_hold(follow);
+        return r;
+}
+
+/* After the executable, which rules out most: cheap ones first. */
+static const ProcessFact order[] = { PROCESS_FACT_COMM, PROCESS_FACT_STATUS, PROCESS_FACT_CGROUPS };
+
+/* Whether the path of the process's program leads to this program where every process would look.
+ * Where idled may not look, in a home, it does if the program was reached there, too. */
+static bool is_genuine(const Follower *follower, const ProcessFacts *facts)
+{
+        FileId id;
+        int r = file_id_read(follower->files, facts->executable, &id);
+
+        if (r == -EACCES)
+                return process_has_mount(follower->proc, 1, facts->program.mount);
+        return r >= 0 && file_id_equal(id, facts->program);
+}
+
+/* Reads the process's executable into follower->facts. True if the rule names it, or if the process
+ * still executes the program that it was `known` for, whatever became of the file. */
+static bool check_executable(Follower *follower, const App *app, const Follow *known)
+{
+        if (process_facts_read(follower->proc, PROCESS_FACT_EXECUTABLE, follower->facts) < 0)
+                return false;
+        if (known && file_id_equal(known->program, follower->facts->program))
+                return true;
+        return app_matches(app, PROCESS_FACT_EXECUTABLE, follower->facts, follower->users) &&
+               is_genuine(follower, follower->facts);
+}
+
+/* Reads what the rule needs of the process into follower->facts. True if the rule applies to the
+ * process; `known` if it already did. */
+static bool check_rule(Follower *follower, const App *app, const Follow *known)
+{
+        unsigned needs = app_needs(app);
+
+        if (needs & PROCESS_FACT_EXECUTABLE && !check_executable(follower, app, known))
+                return false;
+
+        for (size_t i = 0; i < G_N_ELEMENTS(order); i++)
+                if (needs & order[i] &&
+                    (process_facts_read(follower->proc, order[i], follower->facts) < 0 ||
+                     !app_matches(app, order[i], follower->facts, follower->users)))
+                        return false;
+        return true;
+}
+
+static Follow *find_follow(const Follower *follower, pid_t pid, const App *app)
+{
+        GPtrArray *follows = follows_of(follower, pid);
+
+        for (guint i = 0; follows && i < follows->len; i++) {
+                Follow *follow = g_ptr_array_index(follows, i);
+
+                if (follow->app == app)
+                        return follow;
+        }
+        return NULL;
+}
+
+static void say_refused(Follower *follower, const App *app, int error)
+{
+        if (error == -ESRCH)
+                return;
+        if (!follower->reported)
+                log_warning("%s: failed to hold for a process: %s", app->file,
+                            error == -EMFILE ? "there are too many holds, or too many for this user"
+                                             : g_strerror(-error));
+        follower->reported = follower->full = true;
+}
+
+/* A process that ended is there until its parent has asked for its exit status, and still has a
+ * name, a user and a cgroup. */
+static bool has_ended(int pidfd)
+{
+        struct pollfd end = { .fd = pidfd, .events = POLLIN };
+
+        return poll(&end, 1, 0) > 0;
+}
+
+/* Follows the process that has this number now, if it is meant or `inherited`. True if it does, and
+ * children that the process has already count: forks are heard of from now on, or only now this
+ * rule follows them. */
+static bool follow(Follower *follower, pid_t pid, const App *app, bool inherited)
+{
+        _fd_ int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+        GPtrArray *follows;
+        Follow *new;
+        bool first;
+        int r;
+
+        if (pidfd < 0 || has_ended(pidfd))
+                return false;
+        process_facts_init(follower->facts, pid);
+        if (!inherited && !check_rule(follower, app, NULL))
+                return false;
+        new = g_new0(Follow, 1);
+        *new = (Follow){ .follower = follower, .app = app, .pid = pid, .inherited = inherited };
+        if (follower->facts->have & PROCESS_FACT_EXECUTABLE)
+                new->program = follower->facts->program;
+        r = follow_hold(new, pidfd);
+        if (r < 0) {
+                say_refused(follower, app, r);
+                g_free(new);
+                return false;
+        }
+        log_debug("%s means process %d", app->file, pid);
+        follows = follows_of(follower, pid);
+        if (!follows) {
+                follows = g_ptr_array_new();
+                g_hash_table_insert(follower->followed, GINT_TO_POINTER(pid), follows);
+        }
+        g_ptr_array_add(follows, new);
+        first = g_hash_table_size(follower->followed) == 1 && follows->len == 1;
+        if (first)
+                follower->listener.first_or_last(true, follower->listener.userdata);
+        return first || app->options->children;
+}
+
+static void unfollow(Follow *follow)
+{
+        log_debug("%s no longer matches process %d", follow->app->file, follow->pid);
+        follow_end(follow);
+}
+
+/* Checks which rules mean the process now. True if its children must be checked. */
+static bool check_one(Follower *follower, pid_t pid)
+{
+        bool children = false;
+
+        process_facts_init(follower->facts, pid);
+        for (guint i = 0; i < follower->rules->len; i++) {
+                const App *app = g_ptr_array_index(follower->rules, i);
+                Follow *known = find_follow(follower, pid, app);
+
+                if (known && known->inherited)
+                        continue;
+                if (check_rule(follower, app, known) == (known != NULL))
+                        continue;
+                if (known)
+                        unfollow(known);
+                else
+                        children |= follow(follower, pid, app, false);
+        }
+        return children;
+}
+
+void follower_inherit(Follower *follower, pid_t parent, pid_t child)
+{
+        GPtrArray *follows = follows_of(follower, parent);
+
+        for (guint i = 0; follows && i < follows->len; i++) {
+                const App *app = ((Follow *)g_ptr_array_index(follows, i))->app;
+
+                if (app->options->children && !find_follow(follower, child, app))
+                        follow(follower, child, app, true);
+        }
+}
+
+void follower_check(Follower *follower, pid_t pid)
+{
+        g_autoptr(GArray) parents = NULL;
+        g_autoptr(GArray) children = NULL;
+
+        if (!check_one(follower, pid))
+                return;
+        parents = g_array_new(FALSE, FALSE, sizeof(pid_t));
+        children = g_array_new(FALSE, FALSE, sizeof(pid_t));
+        g_array_append_val(parents, pid);
+        for (guint i = 0; i < parents->len; i++) {
+                pid_t parent = g_array_index(parents, pid_t, i);
+
+                g_array_set_size(children, 0);
+                process_children_read(follower->proc, parent, children);
+                for (guint j = 0; j < children->len; j++) {
+                        pid_t child = g_array_index(children, pid_t, j);
+
+                        follower_inherit(follower, parent, child);
+                        check_one(follower, child);
+                        if (follower_has(follower, child))
+                                g_array_append_val(parents, child);
+                }
+        }
+}
+
+bool follower_has(const Follower *follower, pid_t pid)
+{
+        return follows_of(follower, pid);
+}
+
+GArray *follower_pids(const Follower *follower)
+{
+        GArray *pids = g_array_new(FALSE, FALSE, sizeof(pid_t));
+        GHashTableIter iter;
+        gpointer key;
+
+        g_hash_table_iter_init(&iter, follower->followed);
+        while (g_hash_table_iter_next(&iter, &key, NULL)) {
+                pid_t pid = GPOINTER_TO_INT(key);
+
+                g_array_append_val(pids, pid);
+        }
+        return pids;
+}
+
+unsigned follower_count_holds(const Follower *follower)
+{
+        return follower->n_holds;
+}
+
+void follower_forget_refused(Follower *follower)
+{
+        follower->full = false;
+}
+
+Follower *follower_new(sd_event *event, int root, int proc, Holds *holds, GPtrArray *rules,
+                       const FollowerListener *listener)
+{
+        Follower *follower = g_new0(Follower, 1);
+
+        follower->event = sd_event_ref(event);
+        follower->proc = proc;
+        follower->files = openat(proc, "1/root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (follower->files < 0)
+                follower->files = openat(root, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        follower->holds = holds;
+        follower->rules = g_ptr_array_ref(rules);
+        follower->listener = *listener;
+        follower->users = users_read(root);
+        follower->facts = g_new(ProcessFacts, 1);
+        follower->followed = g_hash_table_new_full(g_direct_hash, g_direct_equal, NULL,
+                                                   (GDestroyNotify)g_ptr_array_unref);
+        follower->holds_of = g_hash_table_new(NULL, NULL);
+        follower->holds_of_rule = g_hash_table_new_full(NULL, NULL, NULL, g_free);
+        return follower;
+}
+
+void follower_free(Follower *follower)
+{
+        GHashTableIter iter;
+        gpointer value;
+
+        if (!follower)
+                return;
+        holds_defer(follower->holds, true);
+        g_hash_table_iter_init(&iter, follower->followed);
+        while (g_hash_table_iter_next(&iter, NULL, &value))
+                g_ptr_array_foreach(value, (GFunc)follow_free, follower->holds);
+        g_hash_table_iter_init(&iter, follower->holds_of_rule);
+        while (g_hash_table_iter_next(&iter, NULL, &value)) {
+                const RuleHolds *rule = value;
+
+                if (rule->lingering)
+                        follow_free(rule->lingering, follower->holds);
+        }
+        holds_defer(follower->holds, false);
+        g_hash_table_unref(follower->holds_of_rule);
+        g_hash_table_unref(follower->followed);
+        g_hash_table_unref(follower->holds_of);
+        g_hash_table_unref(follower->users);
+        g_ptr_array_unref(follower->rules);
+        g_free(follower->facts);
+        fd_close(&follower->files);
+        sd_event_unref(follower->event);
+        g_free(follower);
+}
