@@ -22,10 +22,6 @@
  * being taken, and only then believes it. When a process ends, idled checks the process that has
  * its number by then.
  *
- * A user who starts many processes could use up all holds. So some are reserved for clients on the
- * bus, and some of the rest for the processes of other users; idled checks a refused process again
- * when there is room.
- *
  * A hold ends with its process. Only that of the last process that a rule matches lingers for a
  * while, until there is another one at the latest: programs that run for a moment, again and again,
  * do not have everything switched twice each time. If root releases it before, idled still follows
@@ -47,7 +43,10 @@
 #include "holds/holder.h"
 #include "sense/users.h"
 
-/* The most holds for rules, and for the processes of one user other than root. */
+/* The most holds for rules, and for the processes of one user other than root: a user who starts
+ * many processes could use up all holds. So some are reserved for clients on the bus, and some of
+ * the rest for the processes of other users. idled checks a refused process again when there is
+ * room. */
 #define RULES_MAX         (HOLDS_MAX / 2)
 #define RULES_OF_USER_MAX (HOLDS_MAX / 4)
 
