@@ -57,9 +57,25 @@ static const ParkOptions *options_of(const Manager *manager)
         return config_section(manager->config, "Park")->options;
 }
 
+static WindowLengths lengths_of(const Manager *manager)
+{
+        const ParkOptions *options = options_of(manager);
+
+        return (WindowLengths){ .start = options->start_window,
+                                .terminal = options->terminal_window };
+}
+
 static uint64_t now_usec(void)
 {
         return (uint64_t)g_get_monotonic_time();
+}
+
+/* The window that is open now; windows_open(). */
+static Window open_window(const Watching *w, char **ret_why)
+{
+        const WindowLengths lengths = lengths_of(w->manager);
+
+        return windows_open(&w->windows, &lengths, now_usec(), ret_why);
 }
 
 /* The plan must be made safe again: at the next tick, which is now. Before the manager listens its
@@ -87,7 +103,8 @@ static int on_close(sd_event_source *source, uint64_t usec, void *userdata);
 
 static void set_close_timer(Watching *w)
 {
-        uint64_t now = now_usec(), at = windows_close_at(&w->windows, now);
+        const WindowLengths lengths = lengths_of(w->manager);
+        uint64_t at = windows_close_at(&w->windows, &lengths, now_usec());
         int r;
 
         if (!w->close)
@@ -104,28 +121,25 @@ static void set_close_timer(Watching *w)
 }
 
 /* More input since the window opened keeps it open. */
-static void follow_terminals(Watching *w, uint64_t now)
+static void follow_terminals(Watching *w)
 {
-        uint64_t window = options_of(w->manager)->terminal_window, last, ago;
-        uint64_t real = (uint64_t)g_get_real_time();
+        uint64_t now = now_usec(), real = (uint64_t)g_get_real_time(), last, ago;
 
-        if (!w->terminals || !window || !w->windows.terminal_until ||
-            w->windows.terminal_until > now)
+        if (!w->terminals || !w->windows.input_usec)
                 return;
         last = terminals_last_input(w->terminals, real);
         ago = real > last ? real - last : 0;
-        if (ago < window)
-                windows_input(&w->windows, w->windows.terminal, now + window - ago);
+        if (ago < now - w->windows.input_usec)
+                windows_input(&w->windows, w->windows.terminal, now - ago);
 }
 
 static int on_close(sd_event_source *source, uint64_t usec, void *userdata)
 {
         Watching *w = userdata;
-        uint64_t now = now_usec();
 
-        follow_terminals(w, now);
+        follow_terminals(w);
         set_close_timer(w);
-        if (windows_open(&w->windows, now, NULL) == WINDOW_NONE)
+        if (open_window(w, NULL) == WINDOW_NONE)
                 decide_soon(w);
         return 0;
 }
@@ -169,7 +183,7 @@ static void job_is_other(Watching *w, const char *unit)
                 return;
         set_close_timer(w);
         name_again(w);
-        if (windows_open(&w->windows, now_usec(), NULL) == WINDOW_NONE)
+        if (open_window(w, NULL) == WINDOW_NONE)
                 decide_soon(w);
 }
 
@@ -182,7 +196,6 @@ static void started(Watching *w)
 void manager_unit_job(Manager *manager, const char *unit, UnitJob job)
 {
         Watching *w = manager->watching;
-        uint64_t until = now_usec() + options_of(manager)->start_window;
 
         if (is_own(unit))
                 return;
@@ -190,7 +203,7 @@ void manager_unit_job(Manager *manager, const char *unit, UnitJob job)
                 job_begins(w, unit);
         else if (job == UNIT_JOB_OTHER)
                 job_is_other(w, unit);
-        else if (windows_started(&w->windows, unit, until))
+        else if (windows_started(&w->windows, unit, now_usec()))
                 started(w);
 }
 
@@ -309,7 +322,8 @@ bool manager_dependents(Manager *manager, bool fresh, bool wait, Dependents *ret
                 g_clear_pointer(&w->unit_affinities, affinities_free);
         }
         g_clear_pointer(&w->why, g_free);
-        windows_open(&w->windows, now_usec(), &w->why);
+        open_window(w, &w->why);
+        set_close_timer(w); /* the options may be others than when the window opened */
         *ret_who = (Dependents){
                 .tasks = affinity_cache_tasks(manager->affinities),
                 .units = unit_affinities(w),
@@ -321,12 +335,12 @@ bool manager_dependents(Manager *manager, bool fresh, bool wait, Dependents *ret
 
 bool manager_has_window(const Manager *manager)
 {
-        return windows_open(&manager->watching->windows, now_usec(), NULL) != WINDOW_NONE;
+        return open_window(manager->watching, NULL) != WINDOW_NONE;
 }
 
 const char *manager_window_option(const Manager *manager)
 {
-        Window open = windows_open(&manager->watching->windows, now_usec(), NULL);
+        Window open = open_window(manager->watching, NULL);
 
         return open == WINDOW_TERMINAL ? "TerminalWindow" : "StartWindow";
 }
@@ -335,13 +349,12 @@ static int on_terminal(sd_event_source *source, int fd, uint32_t revents, void *
 {
         Watching *w = userdata;
         g_autofree char *name = terminals_read(w->terminals);
-        uint64_t window = options_of(w->manager)->terminal_window;
 
-        if (!name || !window)
+        if (!name || !options_of(w->manager)->terminal_window)
                 return 0;
         log_debug("Input to terminal %s", name);
         sd_event_source_set_enabled(source, SD_EVENT_OFF);
-        windows_input(&w->windows, name, now_usec() + window);
+        windows_input(&w->windows, name, now_usec());
         opened(w);
         return 0;
 }

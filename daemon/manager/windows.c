@@ -22,14 +22,14 @@ void windows_start(Windows *windows, const char *unit)
         g_hash_table_add(windows->starting, g_strdup(unit));
 }
 
-bool windows_started(Windows *windows, const char *unit, uint64_t until)
+bool windows_started(Windows *windows, const char *unit, uint64_t now)
 {
         if (!g_hash_table_contains(windows->starting, unit))
                 return false;
         g_free(windows->started);
         windows->started = g_strdup(unit);
         g_hash_table_remove(windows->starting, unit);
-        windows->start_until = until;
+        windows->started_usec = now;
         return true;
 }
 
@@ -38,13 +38,13 @@ bool windows_drop(Windows *windows, const char *unit)
         return g_hash_table_remove(windows->starting, unit);
 }
 
-void windows_input(Windows *windows, const char *terminal, uint64_t until)
+void windows_input(Windows *windows, const char *terminal, uint64_t usec)
 {
         if (terminal != windows->terminal) {
                 g_free(windows->terminal);
                 windows->terminal = g_strdup(terminal);
         }
-        windows->terminal_until = until;
+        windows->input_usec = usec;
 }
 
 /* One of the units that start; NULL: none does. */
@@ -57,21 +57,28 @@ static const char *starting(const Windows *windows)
         return g_hash_table_iter_next(&iter, &unit, NULL) ? unit : NULL;
 }
 
-Window windows_open(const Windows *windows, uint64_t now, char **ret_why)
+/* When a window that began at `since` closes; 0: it did not begin. */
+static uint64_t end_of(uint64_t since, uint64_t length)
 {
-        const char *unit = starting(windows);
+        return since ? since + length : 0;
+}
+
+Window windows_open(const Windows *windows, const WindowLengths *lengths, uint64_t now,
+                    char **ret_why)
+{
+        const char *unit = lengths->start ? starting(windows) : NULL;
 
         if (unit) {
                 if (ret_why)
                         *ret_why = g_strdup_printf("%s starts", unit);
                 return WINDOW_START;
         }
-        if (now < windows->terminal_until) {
+        if (now < end_of(windows->input_usec, lengths->terminal)) {
                 if (ret_why)
                         *ret_why = g_strdup_printf("input to terminal %s", windows->terminal);
                 return WINDOW_TERMINAL;
         }
-        if (now < windows->start_until) {
+        if (now < end_of(windows->started_usec, lengths->start)) {
                 if (ret_why)
                         *ret_why = g_strdup_printf("%s has just started", windows->started);
                 return WINDOW_START;
@@ -79,9 +86,10 @@ Window windows_open(const Windows *windows, uint64_t now, char **ret_why)
         return WINDOW_NONE;
 }
 
-uint64_t windows_close_at(const Windows *windows, uint64_t now)
+uint64_t windows_close_at(const Windows *windows, const WindowLengths *lengths, uint64_t now)
 {
-        uint64_t at = MAX(windows->terminal_until, windows->start_until);
+        uint64_t terminal = end_of(windows->input_usec, lengths->terminal),
+                 start = end_of(windows->started_usec, lengths->start), at = MAX(terminal, start);
 
-        return starting(windows) || at <= now ? 0 : at;
+        return (lengths->start && starting(windows)) || at <= now ? 0 : at;
 }

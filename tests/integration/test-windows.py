@@ -181,6 +181,61 @@ class Windows(WithWindows):
         os.utime(os.path.join(self.root, 'dev/pts/0'), (0, 0))  # no more input
         self.wait_parked(parked)
 
+    def begin_in_window(self, option):
+        """A window is open for an hour."""
+        text = self.CONFIG.replace(option + '=300ms', option + '=1h')
+        self.write_config('idled.conf', text)
+        parked = self.begin()
+        if option == 'TerminalWindow':
+            with open(os.path.join(self.root, 'dev/pts/0'), encoding='utf-8') as file:
+                file.read()
+            os.utime(os.path.join(self.root, 'dev/pts/0'), (0, 0))
+        else:
+            self.mocked('EmitJob', 'JobNew', 'ssh.service')
+            self.wait_parked('')
+            self.mocked('EmitJob', 'JobRemoved', 'ssh.service')
+        self.wait_parked('')
+        self.wait_reason(f'active .*window.*; {option} is 3600 s')
+        return parked, text
+
+    def set_option(self, key, value):
+        self.call('SetOption', 'Park', key, value)
+
+    def test_option_ends_window(self):
+        """Whatever the window was when it opened."""
+        for option in 'StartWindow', 'TerminalWindow':
+            for value in '0', '1ms':
+                with self.subTest(option=option, value=value):
+                    parked, _ = self.begin_in_window(option)
+                    self.set_option(option, value)
+                    self.wait_parked(parked)
+                    self.assertFalse([text for text in self.reasons() if 'window' in text])
+                    self.daemon.stop()
+
+    def test_option_shortens_window(self):
+        parked, _ = self.begin_in_window('StartWindow')
+        self.set_option('StartWindow', '1s')
+        self.wait_parked(parked)
+
+    def test_option_lengthens_window(self):
+        parked = self.begin()
+        self.set_option('StartWindow', '30min')
+        self.mocked('EmitJob', 'JobNew', 'ssh.service')
+        self.wait_parked('')
+        self.set_option('StartWindow', '1h')
+        self.wait_reason('StartWindow is 3600 s')
+        self.set_option('StartWindow', '0')
+        self.wait_parked(parked)
+
+    def test_reload_ends_window(self):
+        for option in 'StartWindow', 'TerminalWindow':
+            with self.subTest(option=option):
+                parked, text = self.begin_in_window(option)
+                self.write_config('idled.conf', text.replace(option + '=1h', option + '=0'))
+                self.call('Reload')
+                self.wait_parked(parked)
+                self.daemon.stop()
+
     def terminals_wake(self):
         """Whether idled waits for input to the terminal: the inotify descriptor is in its epoll set."""
         watch = ' ino:%x ' % os.stat(os.path.join(self.root, 'dev/pts/0')).st_ino
