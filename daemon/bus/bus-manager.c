@@ -164,6 +164,17 @@ static int append_missing(sd_bus_message *reply, const char *what, int error)
         return error < 0 ? sd_bus_message_append(reply, "(ss)", what, missing_reason(error)) : 0;
 }
 
+static int append_unwatched(sd_bus_message *reply, const Manager *manager)
+{
+        const char *terminals = manager_terminals_unwatched(manager),
+                   *cpusets = manager_cpusets_unwatched(manager);
+        int r = terminals ? sd_bus_message_append(reply, "(ss)", "terminal watch", terminals) : 0;
+
+        if (r >= 0 && cpusets)
+                r = sd_bus_message_append(reply, "(ss)", "cgroup watch", cpusets);
+        return r;
+}
+
 BUS_GETTER(get_missing)
 {
         const Bus *bus = userdata;
@@ -183,6 +194,8 @@ BUS_GETTER(get_missing)
                                    load_watch_forks_error(manager_load_watch(manager)));
         if (r >= 0)
                 r = append_missing(reply, "process events", apps_error(manager_apps(manager)));
+        if (r >= 0)
+                r = append_unwatched(reply, manager);
         for (unsigned i = 0; r >= 0 && (a = actuator_set_nth(manager_actuators(manager), i)); i++)
                 if (!a->state && a->error != ACTUATOR_OFF)
                         r = sd_bus_message_append(reply, "(ss)", a->actuator->name, a->why);

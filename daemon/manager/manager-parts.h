@@ -139,6 +139,7 @@ typedef struct WindowsCalls {
         void (*tick)(Manager *manager);      /* soon */
         void (*act)(Manager *manager);       /* make the plan safe again and carry it out, now */
         void (*carry_out)(Manager *manager); /* the plan as it is, soon */
+        void (*missing)(Manager *manager);   /* what is not watched is another now */
 } WindowsCalls;
 
 void manager_windows_init(Manager *manager, const WindowsCalls *calls);

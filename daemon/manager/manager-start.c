@@ -30,9 +30,14 @@ static void wake(void *userdata)
         manager_wake(userdata);
 }
 
+static void on_unwatched(Manager *manager)
+{
+        manager_changed(manager, CHANGE_MISSING);
+}
+
 static void on_missing(void *userdata)
 {
-        manager_changed(userdata, CHANGE_MISSING);
+        on_unwatched(userdata);
 }
 
 static void on_pauses(void *userdata)
@@ -63,7 +68,7 @@ int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
         manager->timer = tick_timer_new();
         manager->load_watch = load_watch_new(event, setup->root, setup->live, &load, manager);
         manager_windows_init(manager, &(WindowsCalls){ manager_wake, manager_act_on_safety,
-                                                       manager_groups_changed });
+                                                       manager_groups_changed, on_unwatched });
         r = manager_read_config(manager, errors, &config);
         if (r < 0)
                 return r;

@@ -44,6 +44,11 @@ const TickTimer *manager_timer(const Manager *manager);
 const LoadWatch *manager_load_watch(const Manager *manager);
 const Apps *manager_apps(const Manager *manager);
 
+/* Why idled does not notice input to terminals, or cpusets that change, while CPUs are parked, for
+ * people: an inotify watch is refused. NULL: it does, or there are none. */
+const char *manager_terminals_unwatched(const Manager *manager);
+const char *manager_cpusets_unwatched(const Manager *manager);
+
 /* The actuators, everything that is changed or was, and the changes of the parked CPUs. */
 const ActuatorSet *manager_actuators(const Manager *manager);
 const Knobs *manager_knobs(const Manager *manager);

@@ -26,6 +26,7 @@
 #include "base/log.h"
 #include "manager/manager-parts.h"
 #include "manager/windows.h"
+#include "model/measured.h"
 #include "sense/cpusets.h"
 #include "sense/affinities.h"
 #include "sense/terminals.h"
@@ -48,7 +49,8 @@ typedef struct Watching {
         char *why;            /* what opened the window that the plan was made for; NULL: none */
         Terminals *terminals; /* NULL: none are watched yet */
         CpusetWatch *cpusets;
-        bool no_terminals, no_cpusets; /* they cannot be watched here */
+        int terminals_error, cpusets_error; /* why some are not watched; 0: all are, or there are
+                                               none */
         sd_event_source *close, *terminal, *groups, *groups_settle;
 } Watching;
 
@@ -345,11 +347,65 @@ const char *manager_window_option(const Manager *manager)
         return open == WINDOW_TERMINAL ? "TerminalWindow" : "StartWindow";
 }
 
+/* -EMFILE is also the limit of descriptors of a process, which idled is far from. */
+static const char *unwatched_reason(int error)
+{
+        if (error == -EMFILE)
+                return "no inotify instance is left; see sysctl fs.inotify.max_user_instances";
+        if (error == -ENOSPC)
+                return "no inotify watch is left; see sysctl fs.inotify.max_user_watches";
+        return missing_reason(error);
+}
+
+const char *manager_terminals_unwatched(const Manager *manager)
+{
+        const Watching *w = manager->watching;
+
+        return w->terminals_error && options_of(manager)->terminal_window
+                       ? unwatched_reason(w->terminals_error)
+                       : NULL;
+}
+
+const char *manager_cpusets_unwatched(const Manager *manager)
+{
+        const Watching *w = manager->watching;
+
+        return w->cpusets_error ? unwatched_reason(w->cpusets_error) : NULL;
+}
+
+/* Logs an error once. There may be nothing to watch. */
+static void note_watch(Watching *w, int *known, int error, const char *what, const char *effect)
+{
+        if (error == -ENOENT)
+                error = 0;
+        if (error == *known)
+                return;
+        *known = error;
+        if (error < 0)
+                log_warning("Failed to watch %s (%s): %s", what, unwatched_reason(error), effect);
+        else
+                log_info("Watching %s again", what);
+        w->calls.missing(w->manager);
+}
+
+static void note_terminals(Watching *w, int error)
+{
+        note_watch(w, &w->terminals_error, error, "input to terminals",
+                   "what a user starts there may see only the active CPUs");
+}
+
+static void note_cpusets(Watching *w, int error)
+{
+        note_watch(w, &w->cpusets_error, error, "cpusets of cgroups",
+                   "one that changes may have only parked CPUs until idled parks again");
+}
+
 static int on_terminal(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 {
         Watching *w = userdata;
         g_autofree char *name = terminals_read(w->terminals);
 
+        note_terminals(w, terminals_error(w->terminals));
         if (!name || !options_of(w->manager)->terminal_window)
                 return 0;
         log_debug("Input to terminal %s", name);
@@ -364,10 +420,11 @@ static int on_terminal(sd_event_source *source, int fd, uint32_t revents, void *
 static int on_groups(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 {
         Watching *w = userdata;
+        bool changed = cpuset_watch_read(w->cpusets);
         int r;
 
-        if (!cpuset_watch_read(w->cpusets) ||
-            sd_event_source_get_enabled(w->groups_settle, NULL) > 0)
+        note_cpusets(w, cpuset_watch_error(w->cpusets));
+        if (!changed || sd_event_source_get_enabled(w->groups_settle, NULL) > 0)
                 return 0;
         r = sd_event_source_set_time_relative(w->groups_settle, SETTLE_USEC);
         return r < 0 ? r : sd_event_source_set_enabled(w->groups_settle, SD_EVENT_ONESHOT);
@@ -390,22 +447,27 @@ static void watch_terminals(Watching *w)
         if (r >= 0)
                 r = sd_event_add_io(w->manager->event, &w->terminal, terminals_fd(w->terminals),
                                     EPOLLIN, on_terminal, w);
-        if (r < 0) {
-                log_info("Failed to watch input to terminals (%s)", g_strerror(-r));
+        note_terminals(w, r < 0 ? r : terminals_error(w->terminals));
+        if (r < 0)
                 g_clear_pointer(&w->terminals, terminals_free);
-                w->no_terminals = true;
-        }
 }
 
-/* What happened while nothing was parked is of no interest. */
+/* What was not watched is tried again. What happened while nothing was parked is of no interest. */
+static void attend_to_terminals(Watching *w)
+{
+        terminals_retry(w->terminals);
+        g_free(terminals_read(w->terminals));
+        note_terminals(w, terminals_error(w->terminals));
+}
+
 static void follow_input(Watching *w, bool wanted)
 {
-        if (wanted && !w->terminals && !w->no_terminals)
+        if (wanted && !w->terminals)
                 watch_terminals(w);
         if (!w->terminal || wanted == (sd_event_source_get_enabled(w->terminal, NULL) > 0))
                 return;
         if (wanted)
-                g_free(terminals_read(w->terminals));
+                attend_to_terminals(w);
         sd_event_source_set_enabled(w->terminal, wanted ? SD_EVENT_ON : SD_EVENT_OFF);
 }
 
@@ -416,21 +478,26 @@ static void watch_cpusets(Watching *w)
         if (r >= 0)
                 r = sd_event_add_io(w->manager->event, &w->groups, cpuset_watch_fd(w->cpusets),
                                     EPOLLIN, on_groups, w);
-        if (r < 0) {
-                log_debug("Failed to watch cpusets of cgroups (%s)", g_strerror(-r));
+        note_cpusets(w, r < 0 ? r : cpuset_watch_error(w->cpusets));
+        if (r < 0)
                 g_clear_pointer(&w->cpusets, cpuset_watch_free);
-                w->no_cpusets = true;
-        }
+}
+
+static void attend_to_cpusets(Watching *w)
+{
+        cpuset_watch_retry(w->cpusets);
+        cpuset_watch_read(w->cpusets);
+        note_cpusets(w, cpuset_watch_error(w->cpusets));
 }
 
 static void follow_cpusets(Watching *w, bool wanted)
 {
-        if (wanted && !w->cpusets && !w->no_cpusets)
+        if (wanted && !w->cpusets)
                 watch_cpusets(w);
         if (!w->groups || wanted == (sd_event_source_get_enabled(w->groups, NULL) > 0))
                 return;
         if (wanted)
-                cpuset_watch_read(w->cpusets);
+                attend_to_cpusets(w);
         sd_event_source_set_enabled(w->groups, wanted ? SD_EVENT_ON : SD_EVENT_OFF);
 }
 

@@ -35,6 +35,7 @@ struct CpusetWatch {
         int inotify;
         GHashTable *paths; /* watch -> path below the top, "" for the top itself */
         GHashTable *named; /* paths of cgroups that have, or had, a list */
+        int error;         /* why a cgroup is not watched; 0: all are */
 };
 
 /* The list of the cgroup; empty if it has none. */
@@ -124,7 +125,9 @@ static void add_watch(int top, const char *path, void *userdata)
                 return;
         snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
         wd = inotify_add_watch(watch->inotify, name, EVENTS);
-        if (wd >= 0)
+        if (wd < 0 && errno != ENOENT) /* a cgroup may have gone */
+                watch->error = -errno;
+        else if (wd >= 0)
                 g_hash_table_replace(watch->paths, GINT_TO_POINTER(wd), g_strdup(path));
         cpus = read_list(top, path);
         if (!cpuset_is_empty(&cpus))
@@ -165,6 +168,19 @@ void cpuset_watch_free(CpusetWatch *watch)
 int cpuset_watch_fd(const CpusetWatch *watch)
 {
         return watch->inotify;
+}
+
+int cpuset_watch_error(const CpusetWatch *watch)
+{
+        return watch->error;
+}
+
+void cpuset_watch_retry(CpusetWatch *watch)
+{
+        if (watch->error == 0)
+                return;
+        watch->error = 0;
+        walk(watch->top, "", 0, add_watch, watch);
 }
 
 /* A cgroup was made, and others in it perhaps. True if one has a list already. */

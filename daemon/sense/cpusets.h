@@ -20,6 +20,11 @@ typedef struct CpusetWatch CpusetWatch;
 int cpuset_watch_new(int root, CpusetWatch **ret_watch);
 void cpuset_watch_free(CpusetWatch *watch);
 
+/* Why some cgroup is not watched, as negative errno; 0: all are. -ENOSPC: the user has no inotify
+ * watch left. cpuset_watch_retry() tries again to watch those. */
+int cpuset_watch_error(const CpusetWatch *watch);
+void cpuset_watch_retry(CpusetWatch *watch);
+
 /* Becomes readable when a cgroup comes or its list changes; belongs to `watch`. */
 int cpuset_watch_fd(const CpusetWatch *watch);
 

@@ -44,6 +44,7 @@ struct Terminals {
         int inotify;
         int pts;           /* watch of the directory of pseudo-terminals; -1: there is none */
         GHashTable *names; /* watch -> "pts/0" */
+        int error;         /* why a terminal is not watched; 0: all are */
 };
 
 static int watch(const Terminals *terminals, const char *name, uint32_t mask)
@@ -63,7 +64,9 @@ static void watch_terminal(Terminals *terminals, const char *name)
 {
         int wd = watch(terminals, name, IN_ACCESS);
 
-        if (wd >= 0)
+        if (wd < 0 && wd != -ENOENT) /* a terminal may have gone */
+                terminals->error = wd;
+        else if (wd >= 0)
                 g_hash_table_replace(terminals->names, GINT_TO_POINTER(wd), g_strdup(name));
 }
 
@@ -104,7 +107,10 @@ static void watch_all(Terminals *terminals)
         _dir_ DIR *dev = NULL;
         struct dirent *entry;
 
+        terminals->error = 0;
         terminals->pts = watch(terminals, PTS, IN_CREATE | IN_ONLYDIR);
+        if (terminals->pts < 0 && terminals->pts != -ENOENT)
+                terminals->error = terminals->pts;
         pts = dir_open(terminals->dev, PTS);
         while (pts && (entry = readdir(pts)))
                 watch_pts(terminals, entry->d_name);
@@ -150,6 +156,17 @@ void terminals_free(Terminals *terminals)
 int terminals_fd(const Terminals *terminals)
 {
         return terminals->inotify;
+}
+
+int terminals_error(const Terminals *terminals)
+{
+        return terminals->error;
+}
+
+void terminals_retry(Terminals *terminals)
+{
+        if (terminals->error < 0)
+                watch_all(terminals);
 }
 
 /* The terminal that was read from, NULL if the event says something else. */

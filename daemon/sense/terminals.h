@@ -16,6 +16,11 @@ typedef struct Terminals Terminals;
 int terminals_new(int root, Terminals **ret_terminals);
 void terminals_free(Terminals *terminals);
 
+/* Why some terminal is not watched, as negative errno; 0: all are. -ENOSPC: the user has no inotify
+ * watch left. terminals_retry() tries again to watch those. */
+int terminals_error(const Terminals *terminals);
+void terminals_retry(Terminals *terminals);
+
 /* Becomes readable when a program reads from a terminal; belongs to `terminals`. */
 int terminals_fd(const Terminals *terminals);
 

@@ -5,6 +5,7 @@ files name CPUs, cgroups that name some, and input to terminals."""
 import os
 import re
 import signal
+import subprocess
 import time
 
 import dbus
@@ -32,6 +33,14 @@ class WithWindows(WithSystemd, TestCase):
 
     def load(self, name, **properties):
         self.mocked('LoadUnit', name, dbus.Dictionary(properties, signature='sv'))
+
+    def set_cores(self, number):
+        self.call('SetOptions', dbus.Array([('ondemand', key, str(number)) for key in ('MinCores', 'MaxCores')],
+                                           signature='(sss)'))
+
+    def unpark(self):
+        self.set_cores(8)
+        self.wait_parked('')
 
     def begin(self):
         self.start()
@@ -274,6 +283,55 @@ class Windows(WithWindows):
         with open(path, 'w', encoding='utf-8') as file:
             file.write('7\n')
         self.wait_reason(r'CPU 7 is active .*safety: cgroup /box \(cpuset\.cpus=7\) needs')
+
+
+class Unwatched(WithWindows):
+    """In a user namespace of its own the daemon has no inotify instance, or no watch."""
+    FEW = 'printf 0 >/proc/sys/user/$0; exec "$@"'
+    LIMITS = {'max_inotify_instances': r'no inotify instance is left.*max_user_instances',
+              'max_inotify_watches': r'no inotify watch is left.*max_user_watches'}
+
+    def missing(self):
+        return {str(what): str(why) for what, why in self.get('Missing')}
+
+    def begin_without(self, limit):
+        self.PREFIX = ('unshare', '--user', '--map-root-user', 'sh', '-c', self.FEW, limit)
+        if subprocess.run([*self.PREFIX, 'true'], stderr=subprocess.DEVNULL, check=False).returncode != 0:
+            self.skipTest('this machine has no user namespaces')
+        return self.begin()
+
+    def raise_limit(self, limit):
+        subprocess.run(['nsenter', '--user', '--preserve-credentials', '-t', str(self.daemon.process.pid),
+                        'sh', '-c', 'printf 1000 >/proc/sys/user/$0', limit], check=True)
+
+    def read_terminal(self):
+        with open(os.path.join(self.root, 'dev/pts/0'), encoding='utf-8') as file:
+            file.read()
+
+    def test_is_said_once_and_tried_again(self):
+        for limit, why in self.LIMITS.items():
+            with self.subTest(limit):
+                parked = self.begin_without(limit)
+                for what in 'terminal watch', 'cgroup watch':
+                    self.assertRegex(self.missing()[what], why)
+                self.unpark()
+                self.set_cores(1)
+                self.wait_parked(parked)
+                for what in 'input to terminals', 'cpusets of cgroups':
+                    self.assertEqual(self.daemon.count_log(f'Failed to watch {what}'), 1)
+                self.raise_limit(limit)
+                self.unpark()
+                self.set_cores(1)
+                self.wait_parked(parked)
+                self.assertEqual([what for what in self.missing() if 'watch' in what], [])
+                self.read_terminal()
+                self.wait_parked('')
+                self.daemon.stop()
+
+    def test_window_that_is_off_needs_no_watch(self):
+        self.write_config('idled.conf', self.CONFIG.replace('TerminalWindow=300ms', 'TerminalWindow=0'))
+        self.begin_without('max_inotify_watches')
+        self.assertEqual([what for what in self.missing() if 'watch' in what], ['cgroup watch'])
 
 
 class Nodes(WithWindows):
