@@ -138,14 +138,15 @@ static void keep_what_is_allowed(const Manager *manager, Plan *plan, const char 
 }
 
 /* True if the plan parks CPUs that are active now, unless a window is open. */
-static bool parks_more(const Manager *manager, const Plan *plan)
+static bool parks_more(Manager *manager, const Plan *plan)
 {
-        CpuSet active = plan->allowed;
+        CpuSet leave = *allowed_now(manager);
 
-        if (manager_has_window(manager))
-                cpuset_or(&active, &plan->widest);
-        cpuset_and(&active, &manager->machine.topology->online);
-        return !cpuset_is_subset(allowed_now(manager), &active);
+        cpuset_subtract(&leave, &plan->allowed);
+        cpuset_and(&leave, &manager->machine.topology->online);
+        if (cpuset_intersects(&leave, &plan->widest) && manager_find_window(manager))
+                cpuset_subtract(&leave, &plan->widest);
+        return !cpuset_is_empty(&leave);
 }
 
 void manager_make_safe(Manager *manager, Plan *plan, const SafetyNotes *notes)

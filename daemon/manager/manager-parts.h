@@ -123,8 +123,14 @@ void manager_make_safe(Manager *manager, Plan *plan, const SafetyNotes *notes);
  * it is not known yet what units need. The strings are valid until the next call. */
 bool manager_dependents(Manager *manager, bool fresh, bool wait, Dependents *ret_who);
 
-/* True while a window is open, and the option that says how long. */
+/* True while a window is open. */
 bool manager_has_window(const Manager *manager);
+
+/* True if a window is open, or opens now because of input to a terminal while nothing was parked. A
+ * file's status is read for each terminal. */
+bool manager_find_window(Manager *manager);
+
+/* The option that says how long. */
 const char *manager_window_option(const Manager *manager);
 
 /* What makes plans safe changed: decides again with the last reading and acts, before it returns.

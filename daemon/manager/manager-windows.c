@@ -10,8 +10,9 @@
  *    job comes before systemd makes the unit's cgroup, so CPUs are unparked at once, before
  *    policies are asked;
  * 2. from the first key that a program reads from a terminal until TerminalWindow= after the last,
- *    all CPUs are active. While nothing is parked idled does not listen; when the window ends,
- *    access times say whether there was more input;
+ *    all CPUs are active. While nothing is parked idled does not listen; when the window ends, and
+ *    before CPUs are parked, access times say whether there was input. What was typed before idled
+ *    started does not count: often it is the command that started it;
  * 3. of the CPUs that a loaded unit or a cgroup names one is never parked (plan_sanitize()). A unit
  *    that was loaded before its start needs no race to be won.
  *
@@ -49,6 +50,7 @@ typedef struct Watching {
         char *why;            /* what opened the window that the plan was made for; NULL: none */
         Terminals *terminals; /* NULL: none are watched yet */
         CpusetWatch *cpusets;
+        uint64_t listens_usec;              /* since when, CLOCK_MONOTONIC */
         int terminals_error, cpusets_error; /* why some are not watched; 0: all are, or there are
                                                none */
         sd_event_source *close, *terminal, *groups, *groups_settle;
@@ -122,24 +124,27 @@ static void set_close_timer(Watching *w)
                 log_error_errno(r, "Failed to set a timer: %m");
 }
 
-/* More input since the window opened keeps it open. */
-static void follow_terminals(Watching *w)
+/* Input while idled did not listen opens the window, or keeps it open. */
+static void look_back(Watching *w)
 {
         uint64_t now = now_usec(), real = (uint64_t)g_get_real_time(), last, ago;
+        uint64_t listening = now - w->listens_usec;
+        g_autofree char *name = NULL;
 
-        if (!w->terminals || !w->windows.input_usec)
+        if (!w->close || !options_of(w->manager)->terminal_window)
                 return;
-        last = terminals_last_input(w->terminals, real);
+        last = terminals_last_input(w->manager->setup.root, real > listening ? real - listening : 0,
+                                    real, &name);
         ago = real > last ? real - last : 0;
-        if (ago < now - w->windows.input_usec)
-                windows_input(&w->windows, w->windows.terminal, now - ago);
+        if (last && ago < now - w->windows.input_usec)
+                windows_input(&w->windows, name, now - ago);
 }
 
 static int on_close(sd_event_source *source, uint64_t usec, void *userdata)
 {
         Watching *w = userdata;
 
-        follow_terminals(w);
+        look_back(w);
         set_close_timer(w);
         if (open_window(w, NULL) == WINDOW_NONE)
                 decide_soon(w);
@@ -340,6 +345,13 @@ bool manager_has_window(const Manager *manager)
         return open_window(manager->watching, NULL) != WINDOW_NONE;
 }
 
+bool manager_find_window(Manager *manager)
+{
+        if (!manager_has_window(manager))
+                look_back(manager->watching);
+        return manager_has_window(manager);
+}
+
 const char *manager_window_option(const Manager *manager)
 {
         Window open = open_window(manager->watching, NULL);
@@ -529,6 +541,7 @@ int manager_windows_listen(Manager *manager)
         Watching *w = manager->watching;
         int r;
 
+        w->listens_usec = now_usec();
         r = sd_event_add_time(manager->event, &w->close, CLOCK_MONOTONIC, 0, 0, on_close, w);
         if (r >= 0)
                 r = sd_event_source_set_enabled(w->close, SD_EVENT_OFF);

@@ -15,9 +15,10 @@
  * The descriptor stays open while idled does not listen to it. The kernel merges equal consecutive
  * events, so that hours of typing leave a few in the queue.
  *
- * The time of the last input is the terminal's access time. The kernel sets it when input begins a
- * new span of 8 s, so the input may be that much later. When the clock is set back, access times
- * lie in the future until the next input.
+ * The time of the last input is the terminal's access time, and needs no watch. The kernel sets it
+ * when input begins a new span of 8 s, so the input may be that much later. When the clock is set
+ * back, access times lie in the future until the next input. A new terminal has the time at which
+ * it was made, which is no input: only an access after the last change of owner or mode counts.
  */
 #include "sense/terminals.h"
 
@@ -38,6 +39,9 @@
 #define PTS        "pts"
 #define CONSOLES   "sys/class/tty/console/active" /* of the kernel: "tty0 ttyS0" */
 #define GRAIN_USEC (8 * G_USEC_PER_SEC)
+
+/* Called with "pts/0". */
+typedef void (*Visit)(const char *name, void *userdata);
 
 struct Terminals {
         int root, dev; /* directories; the first is the caller's */
@@ -60,8 +64,9 @@ static int watch(const Terminals *terminals, const char *name, uint32_t mask)
         return wd < 0 ? -errno : wd;
 }
 
-static void watch_terminal(Terminals *terminals, const char *name)
+static void watch_terminal(const char *name, void *userdata)
 {
+        Terminals *terminals = userdata;
         int wd = watch(terminals, name, IN_ACCESS);
 
         if (wd < 0 && wd != -ENOENT) /* a terminal may have gone */
@@ -78,47 +83,58 @@ static bool is_virtual(const char *name)
         return g_str_has_prefix(name, "tty") && int_parse(name + strlen("tty"), &number) >= 0;
 }
 
-static void watch_pts(Terminals *terminals, const char *entry)
+static void visit_pts(const char *entry, Visit visit, void *userdata)
 {
         g_autofree char *name = g_strconcat(PTS "/", entry, NULL);
         int number;
 
         if (int_parse(entry, &number) >= 0)
-                watch_terminal(terminals, name);
+                visit(name, userdata);
 }
 
-/* Virtual consoles are watched already; tty0 is the one that is shown. */
-static void watch_consoles(Terminals *terminals)
+/* Those of the kernel that are no virtual ones. */
+static void visit_consoles(int root, Visit visit, void *userdata)
 {
         g_autofree char *text = NULL;
         g_auto(GStrv) names = NULL;
 
-        if (file_read(terminals->root, CONSOLES, &text) < 0)
+        if (file_read(root, CONSOLES, &text) < 0)
                 return;
         names = g_strsplit_set(text, " \n", -1);
         for (char **name = names; *name; name++)
                 if (**name && !strchr(*name, '/') && !is_virtual(*name))
-                        watch_terminal(terminals, *name);
+                        visit(*name, userdata);
+}
+
+/* tty0 is the virtual console that is shown. */
+static void visit_all(int root, int dev, Visit visit, void *userdata)
+{
+        _dir_ DIR *pts = dir_open(dev, PTS);
+        _dir_ DIR *all = dir_open(dev, ".");
+        struct dirent *entry;
+
+        while (pts && (entry = readdir(pts)))
+                visit_pts(entry->d_name, visit, userdata);
+        while (all && (entry = readdir(all)))
+                if (is_virtual(entry->d_name) && !g_str_equal(entry->d_name, "tty0"))
+                        visit(entry->d_name, userdata);
+        visit_consoles(root, visit, userdata);
 }
 
 static void watch_all(Terminals *terminals)
 {
-        _dir_ DIR *pts = NULL;
-        _dir_ DIR *dev = NULL;
-        struct dirent *entry;
-
         terminals->error = 0;
         terminals->pts = watch(terminals, PTS, IN_CREATE | IN_ONLYDIR);
         if (terminals->pts < 0 && terminals->pts != -ENOENT)
                 terminals->error = terminals->pts;
-        pts = dir_open(terminals->dev, PTS);
-        while (pts && (entry = readdir(pts)))
-                watch_pts(terminals, entry->d_name);
-        dev = dir_open(terminals->dev, ".");
-        while (dev && (entry = readdir(dev)))
-                if (is_virtual(entry->d_name) && !g_str_equal(entry->d_name, "tty0"))
-                        watch_terminal(terminals, entry->d_name);
-        watch_consoles(terminals);
+        visit_all(terminals->root, terminals->dev, watch_terminal, terminals);
+}
+
+static int open_dev(int root)
+{
+        int dev = openat(root, DEV_HOST, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+        return dev < 0 ? openat(root, DEV, O_PATH | O_DIRECTORY | O_CLOEXEC) : dev;
 }
 
 int terminals_new(int root, Terminals **ret_terminals)
@@ -128,9 +144,7 @@ int terminals_new(int root, Terminals **ret_terminals)
         terminals->root = root;
         terminals->inotify = -1;
         terminals->names = g_hash_table_new_full(NULL, NULL, NULL, g_free);
-        terminals->dev = openat(root, DEV_HOST, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        if (terminals->dev < 0)
-                terminals->dev = openat(root, DEV, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        terminals->dev = open_dev(root);
         if (terminals->dev < 0)
                 return -errno;
         terminals->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
@@ -177,7 +191,7 @@ static const char *take(Terminals *terminals, const struct inotify_event *event)
         if (event->mask & IN_IGNORED)
                 g_hash_table_remove(terminals->names, GINT_TO_POINTER(event->wd));
         else if (event->mask & IN_CREATE && event->wd == terminals->pts && event->len > 0)
-                watch_pts(terminals, event->name);
+                visit_pts(event->name, watch_terminal, terminals);
         else if (event->mask & IN_ACCESS)
                 return g_hash_table_lookup(terminals->names, GINT_TO_POINTER(event->wd));
         return NULL;
@@ -203,23 +217,44 @@ char *terminals_read(Terminals *terminals)
         return g_steal_pointer(&last);
 }
 
-uint64_t terminals_last_input(const Terminals *terminals, uint64_t now)
+static uint64_t usec_of(const struct timespec *time)
 {
-        GHashTableIter iter;
-        uint64_t last = 0;
-        gpointer name;
+        return (uint64_t)time->tv_sec * G_USEC_PER_SEC + (uint64_t)time->tv_nsec / 1000;
+}
 
-        g_hash_table_iter_init(&iter, terminals->names);
-        while (g_hash_table_iter_next(&iter, NULL, &name)) {
-                struct stat st;
-                uint64_t read;
+typedef struct Search {
+        int dev;
+        uint64_t since, now;
+        uint64_t last; /* 0: none yet */
+        char *name;    /* of that terminal */
+} Search;
 
-                if (fstatat(terminals->dev, name, &st, 0) < 0)
-                        continue;
-                read = (uint64_t)st.st_atim.tv_sec * G_USEC_PER_SEC +
-                       (uint64_t)st.st_atim.tv_nsec / 1000;
-                if (read <= now)
-                        last = MAX(last, read);
-        }
-        return last ? last + GRAIN_USEC : 0;
+static void note_access(const char *name, void *userdata)
+{
+        Search *search = userdata;
+        struct stat st;
+        uint64_t read;
+
+        if (fstatat(search->dev, name, &st, 0) < 0)
+                return;
+        read = usec_of(&st.st_atim);
+        if (read <= usec_of(&st.st_ctim) || read < search->since || read > search->now ||
+            read <= search->last)
+                return;
+        search->last = read;
+        g_free(search->name);
+        search->name = g_strdup(name);
+}
+
+uint64_t terminals_last_input(int root, uint64_t since, uint64_t now, char **ret_name)
+{
+        _fd_ int dev = open_dev(root);
+        Search search = { .dev = dev, .since = since, .now = now };
+
+        if (dev >= 0)
+                visit_all(root, dev, note_access, &search);
+        if (!search.last)
+                return 0;
+        *ret_name = search.name;
+        return search.last + GRAIN_USEC;
 }

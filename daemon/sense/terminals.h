@@ -28,10 +28,11 @@ int terminals_fd(const Terminals *terminals);
  * terminal that a program has read from, as a new string ("pts/0"); NULL: none. */
 char *terminals_read(Terminals *terminals);
 
-/* When a program last read from a terminal: CLOCK_REALTIME in microseconds, up to 8 s late, as the
- * kernel notes it no more exactly. Access times after `now` do not count: the clock was set back
- * since. 0: no terminal has another. */
-uint64_t terminals_last_input(const Terminals *terminals, uint64_t now);
+/* When a program last read from a terminal, and from which ("pts/0", a new string):
+ * CLOCK_REALTIME in microseconds, up to 8 s late, as the kernel notes it no more exactly. Input
+ * before `since` does not count, nor in the first 8 s of a terminal. Access times after `now` do
+ * not count either: the clock was set back since. 0: there is none, and no name. */
+uint64_t terminals_last_input(int root, uint64_t since, uint64_t now, char **ret_name);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Terminals, terminals_free)
 

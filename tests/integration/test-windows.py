@@ -276,6 +276,36 @@ class Windows(WithWindows):
         os.utime(terminal, (time.time() + 3600, 0))
         self.wait_parked(parked)
 
+    def type_at(self, when):
+        """As the kernel notes input to a terminal; the file changes now."""
+        os.utime(os.path.join(self.root, 'dev/pts/0'), (when, 0))
+        wait_until(lambda: time.time() > when, 'that time')
+
+    def test_input_while_nothing_is_parked(self):
+        """It counts when idled parks CPUs later: it parks none before the window ends."""
+        self.write_config('policies/ondemand.conf', POLICY.replace('MaxCores=1', 'MinCores=8'))
+        self.start()
+        self.type_at(time.time() + 0.05)
+        self.set_cores(1)
+        self.wait_reason(r'active .*window.*: input to terminal pts/0; TerminalWindow')
+        self.assertEqual((self.get('Transitions'), self.get('Parked')), (0, ''))
+        self.type_at(0)
+        wait_until(lambda: self.get('Parked'), 'parking')
+
+    def test_input_before_idled_started(self):
+        """It is often the command that starts idled."""
+        self.type_at(time.time() + 0.05)
+        self.begin()
+        self.assertEqual(self.get('Transitions'), 1)
+
+    def test_named_cpus_are_parked_after_input(self):
+        """No window keeps them."""
+        self.write_config('idled.conf', self.CONFIG.replace('ondemand', 'userspace'))
+        self.start()
+        self.type_at(time.time() + 0.05)
+        self.set_idle_mask('6-7')
+        self.wait_parked('6-7')
+
     def test_cgroup_that_names_a_parked_cpu(self):
         parked = self.begin()
         self.assertIn('7', parked)

@@ -2,7 +2,9 @@
 /* Terminals, as plain files: the kernel reports reads of both alike. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -76,22 +78,47 @@ START_TEST(one_that_comes)
 }
 END_TEST
 
-/* The last of the terminals, 8 s late; other files do not count, nor does what is still to come. */
+static void set_access(const char *path, time_t second)
+{
+        const struct timespec times[] = { { .tv_sec = second }, { .tv_nsec = UTIME_OMIT } };
+
+        ck_assert_int_eq(utimensat(tree.root, path, times, 0), 0);
+}
+
+/* What was typed last since a second and before another one, counted from now, when the terminals
+ * changed last; 8 s late. */
+static const struct {
+        const char *case_name;
+        int since, before;
+        int last; /* 0: none */
+        const char *terminal;
+} inputs[] = {
+        { "the last of all", -10, 5000, 4008, "ttyS0" },
+        { "nothing since then", 4001, 5000, 0, NULL },
+        { "in that second", 4000, 4000, 4008, "ttyS0" },
+        { "what is still to come does not count", -10, 3999, 2008, "pts/7" },
+        { "another terminal", -10, 1999, 1008, "pts/0" },
+        { "neither before nor after", 1001, 1999, 0, NULL },
+        { "new terminals have no input", -10, 999, 0, NULL },
+};
+
 START_TEST(last_input)
 {
-        const struct timespec early[] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
-        const struct timespec late[] = { { .tv_sec = 2000 }, { .tv_sec = 1000 } };
+        typeof(inputs[0]) *c = &inputs[_i];
+        g_autofree char *name = NULL;
+        time_t now = time(NULL);
+        uint64_t last;
 
-        ck_assert_int_eq(utimensat(tree.root, "dev/pts/0", early, 0), 0);
-        ck_assert_int_eq(utimensat(tree.root, "dev/pts/7", late, 0), 0);
-        ck_assert_int_eq(utimensat(tree.root, "dev/tty1", early, 0), 0);
-        ck_assert_int_eq(utimensat(tree.root, "dev/ttyS0", early, 0), 0);
-        ck_assert_int_eq(utimensat(tree.root, "dev/hvc0", early, 0), 0);
-        ck_assert_uint_eq(terminals_last_input(terminals, 2000 * (uint64_t)G_USEC_PER_SEC),
-                          2008 * (uint64_t)G_USEC_PER_SEC);
-        ck_assert_uint_eq(terminals_last_input(terminals, 1999 * (uint64_t)G_USEC_PER_SEC),
-                          1008 * (uint64_t)G_USEC_PER_SEC);
-        ck_assert_uint_eq(terminals_last_input(terminals, 999 * (uint64_t)G_USEC_PER_SEC), 0);
+        set_access("dev/pts/0", now + 1000);
+        set_access("dev/pts/7", now + 2000);
+        set_access("dev/ttyS1", now + 2500); /* no console */
+        set_access("dev/null", now + 2500);
+        set_access("dev/ttyS0", now + 4000);
+        last = terminals_last_input(tree.root, (uint64_t)(now + c->since) * G_USEC_PER_SEC,
+                                    (uint64_t)(now + c->before) * G_USEC_PER_SEC, &name);
+        ck_case(c->case_name, g_strcmp0(name, c->terminal) == 0, "%s", name ? name : "none");
+        ck_case(c->case_name, last == (c->last ? (uint64_t)(now + c->last) * G_USEC_PER_SEC : 0),
+                "%" PRIu64, last);
 }
 END_TEST
 
@@ -121,12 +148,14 @@ START_TEST(no_terminals)
 {
         Tree bare = tree_make();
         Terminals *none = NULL;
+        char *name = NULL;
 
         ck_assert_int_eq(terminals_new(bare.root, &none), -ENOENT);
         ck_assert_int_eq(mkdirat(bare.root, "dev", 0755), 0);
         ck_assert_int_eq(terminals_new(bare.root, &none), 0);
         ck_assert_ptr_null(terminals_read(none));
-        ck_assert_uint_eq(terminals_last_input(none, UINT64_MAX), 0);
+        ck_assert_uint_eq(terminals_last_input(bare.root, 0, UINT64_MAX, &name), 0);
+        ck_assert_ptr_null(name);
         terminals_free(none);
         tree_done(&bare);
 }
@@ -141,7 +170,7 @@ int main(void)
         tcase_add_loop_test(tcase, reading, 0, G_N_ELEMENTS(cases));
         tcase_add_test(tcase, writing_is_none);
         tcase_add_test(tcase, one_that_comes);
-        tcase_add_test(tcase, last_input);
+        tcase_add_loop_test(tcase, last_input, 0, G_N_ELEMENTS(inputs));
         tcase_add_test(tcase, in_a_sandbox);
         tcase_add_test(tcase, no_terminals);
         suite_add_tcase(suite, tcase);

@@ -48,6 +48,14 @@ echo "before: $before after: $(cat /run/typed)"
 kill -9 $shell
 """
 
+# A program reads a line from a terminal that is older than the 8 s for which access times say nothing, while
+# all CPUs are active.
+INPUT = """idlectl set ondemand MaxCores=4 && idlectl set ondemand MinCores=4 || exit
+(sleep 10; printf 'x\\r'; sleep 60) | setsid script -qefc cat /dev/null >/dev/null 2>&1 &
+sleep 12
+idlectl set ondemand MinCores=1 && idlectl set ondemand MaxCores=1
+"""
+
 CONTAINER = ("cd /sys/fs/cgroup/system.slice/%s.service && mkdir payload && "
              "echo $$ >payload/cgroup.procs && echo +cpuset >cgroup.subtree_control && "
              "echo {} >payload/cpuset.cpus && exec sleep infinity\n" % UNIT)
@@ -138,6 +146,14 @@ class Windows(OndemandTest):
             with self.subTest(n=n):
                 typed = self.type("taskset -c 3 true; echo =$?=$(nproc)=", "runuser -u user --")
                 self.assertIn("=0=4=", typed)
+
+    def test_input_while_nothing_is_parked(self):
+        self.start()
+        self.wait_parked()
+        self.guest.run(INPUT)
+        self.wait_for("the window", lambda: re.search("window[^.]*: input to terminal pts/", self.explained()))
+        self.assertEqual(self.string("Parked"), "")
+        self.wait_parked()
 
     def test_consoles(self):
         """All CPUs are active before the line is complete: the service sees consoles too, and those of users."""
