@@ -21,7 +21,7 @@ mkfifo /run/keys
         for try in $(seq 30); do grep -Eq '=[0-9]+=[0-9]+=' /run/typescript && break; sleep 0.5; done
         printf '\x04' >&3) &
 install -m 666 /dev/null /run/typescript
-TERM=dumb "${@:2}" script -qefc 'bash --norc --noprofile -i' /run/typescript </run/keys >/dev/null
+TERM=dumb "${@:2}" script -qefc "${SHELL_OF_TYPIST:-bash --norc --noprofile -i}" /run/typescript </run/keys >/dev/null
 rm /run/keys
 cat /run/typescript
 """
@@ -130,9 +130,9 @@ class Windows(OndemandTest):
         self.guest.run(f"systemctl disable --now {UNIT}; systemctl daemon-reload")
         self.wait_parked()
 
-    def type(self, line, prefix=""):
+    def type(self, line, prefix="", shell=""):
         self.write("/root/typist", TYPIST)
-        return self.guest.read(f"bash /root/typist '{line}' {prefix}", timeout=300)
+        return self.guest.read(f"SHELL_OF_TYPIST='{shell}' bash /root/typist '{line}' {prefix}", timeout=300)
 
     def test_terminal(self):
         for n in self.times():
@@ -145,6 +145,13 @@ class Windows(OndemandTest):
         for n in self.times():
             with self.subTest(n=n):
                 typed = self.type("taskset -c 3 true; echo =$?=$(nproc)=", "runuser -u user --")
+                self.assertIn("=0=4=", typed)
+
+    def test_terminal_of_a_shell_without_line_editor(self):
+        """It reads nothing before the line is complete, and idled must be faster than its start of a command."""
+        for n in self.times():
+            with self.subTest(n=n):
+                typed = self.type("taskset -c 3 true; echo =$?=$(nproc)=", shell="dash -i")
                 self.assertIn("=0=4=", typed)
 
     def test_input_while_nothing_is_parked(self):
