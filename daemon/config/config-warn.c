@@ -26,6 +26,7 @@
 #include "config/profile.h"
 
 #define UNMET_MAX 8
+#define SAME_MAX  20 /* warnings about the words of one option; the others are counted */
 
 static bool is_glob(const char *text)
 {
@@ -47,19 +48,32 @@ static bool has_user(GHashTable *users, const char *name)
         return false;
 }
 
+/* `n` were found, of `what`. */
+static void count_others(const Source *source, const char *key, const char *what, int n,
+                         GPtrArray *warnings)
+{
+        if (n > SAME_MAX)
+                config_error_add(warnings, source->file, source->line, "%s: found %d more %s", key,
+                                 n - SAME_MAX, what);
+}
+
 static void find_users(const App *app, GHashTable *users, GPtrArray *warnings)
 {
         Source source = app_source(app, "User");
+        int n = 0;
 
         for (char **user = app->options->users; *user; user++) {
-                g_autofree char *clean = log_clean(*user);
+                g_autofree char *clean = NULL;
 
-                if (!is_glob(*user) && !has_user(users, *user))
-                        config_error_add(warnings, source.file, source.line,
-                                         "User: found \"%s\", which is not in /etc/passwd, "
-                                         "expected a user of this machine",
-                                         clean);
+                if (is_glob(*user) || has_user(users, *user) || ++n > SAME_MAX)
+                        continue;
+                clean = log_clean(*user);
+                config_error_add(warnings, source.file, source.line,
+                                 "User: found \"%s\", which is not in /etc/passwd, expected a user "
+                                 "of this machine",
+                                 clean);
         }
+        count_others(&source, "User", "names that are not in /etc/passwd", n, warnings);
 }
 
 /* The interpreter that the first line of a script names, as a new string; NULL: it is no script. */
@@ -81,19 +95,22 @@ static char *interpreter_of(int root, const char *path)
 static void find_scripts(const App *app, int root, GPtrArray *warnings)
 {
         Source source = app_source(app, "Executable");
+        int n = 0;
 
         for (char **path = app->options->executables; *path; path++) {
                 g_autofree char *interpreter = is_glob(*path) ? NULL : interpreter_of(root, *path);
-                g_autofree char *clean = log_clean(*path), *by = NULL;
+                g_autofree char *clean = NULL, *by = NULL;
 
-                if (!interpreter)
+                if (!interpreter || ++n > SAME_MAX)
                         continue;
+                clean = log_clean(*path);
                 by = log_clean(interpreter);
                 config_error_add(warnings, source.file, source.line,
                                  "Executable: found \"%s\", a script: the kernel executes its "
                                  "interpreter %s instead; expected Comm=, Unit= or Cgroup=",
                                  clean, by);
         }
+        count_others(&source, "Executable", "scripts", n, warnings);
 }
 
 /* The file's value of `key` is the one in effect. */

@@ -224,6 +224,20 @@ class CheckAndDaemon(Agreement):
         self.write_rule('User=alice bob')
         self.assert_accepted(r'apps/a\.conf:2: User: found "bob", .*/etc/passwd')
 
+    def test_many_warnings(self):
+        """Some words of one list are enough, and the number of the others, for each rule."""
+        os.makedirs(os.path.join(self.root, 'etc'), exist_ok=True)
+        with open(os.path.join(self.root, 'etc/passwd'), 'w', encoding='ascii') as file:
+            file.write('root:x:0:0:root:/root:/bin/sh\n')
+        self.write_rule('User=' + ' '.join('nonsuch%d' % i for i in range(2000)))
+        self.write_config('apps/b.conf', '[Match]\nUser=bob\n[Ask]\nCores=2\n')
+        for way in ['--check'], ['--once', '--dry-run']:
+            err = self.idled(*way)[2]
+            self.assertEqual(err.count('User: found "nonsuch'), 20, way)
+            self.assertRegex(err, r'apps/a\.conf:2: User: found 1980 more', way)
+            self.assertRegex(err, r'apps/b\.conf:2: User: found "bob"', way)
+            self.assertNotRegex(err, r'apps/b\.conf:.*more')
+
     def test_script_as_executable(self):
         os.makedirs(os.path.join(self.root, 'usr/bin'))
         for name, text in (('script', '#! /usr/bin/python3 -B\nprint()\n'), ('program', '\x7fELF')):
@@ -231,6 +245,8 @@ class CheckAndDaemon(Agreement):
                 file.write(text)
         self.write_rule('Executable=/usr/bin/program /usr/bin/absent /usr/bin/scr*')
         self.assert_accepted()
+        self.write_rule('Executable=' + ' '.join(['/usr/bin/script'] * 21))
+        self.assert_accepted(r'apps/a\.conf:2: Executable: found 1 more')
         self.write_rule('Executable=/usr/bin/script')
         self.assert_accepted(r'apps/a\.conf:2: Executable: found "/usr/bin/script", a script.*'
                              r'/usr/bin/python3.*; expected Comm=, Unit= or Cgroup=')
