@@ -9,7 +9,8 @@
  * - users that are not in /etc/passwd
  * - idle states that the power table of PowerTable= has no figure for
  * - executables that are scripts: the kernel executes their interpreter, so no process matches
- * - what policies request and the hardware or its drivers do not offer
+ * - what policies request and the hardware or its drivers do not offer: of profiles only in the
+ *   administrator's files, because shipped ones list what different machines offer
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +20,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/number.h"
+#include "base/setting-value.h"
 #include "config/app.h"
 #include "config/config-files.h"
 #include "config/config-section.h"
@@ -113,43 +115,74 @@ static void find_scripts(const App *app, int root, GPtrArray *warnings)
         count_others(&source, "Executable", "scripts", n, warnings);
 }
 
-/* The file's value of `key` is the one in effect. */
-static bool is_of_file(const Section *section, const char *key)
-{
-        return g_hash_table_contains(section->sources, key) &&
-               !g_hash_table_contains(section->runtime, key) &&
-               !profile_value(section->profile, section->name, key);
-}
-
 /* Calls the policy's function, if there is one and the machine is known. */
-static int ask_unmet(const Section *section, const ConfigMachine *machine, Unmet *ret_unmet)
+static int ask_unmet(const Section *section, const void *options, const ConfigMachine *machine,
+                     Unmet *ret_unmet)
 {
         const IdledPolicy *policy = section->policy;
         PolicyInput input = {
                 .topology = machine->topology,
+                .idle = machine->idle,
                 .frequency = machine->frequency,
                 .n_frequency = machine->n_frequency,
         };
 
         return machine->topology && policy && policy->unmet
-                       ? policy->unmet(section->options, &input, ret_unmet, UNMET_MAX)
+                       ? policy->unmet(options, &input, ret_unmet, UNMET_MAX)
                        : 0;
 }
 
-static void find_unmet(const Section *section, const ConfigMachine *machine, GPtrArray *warnings)
+/* The text and place of the option in the files, or in the profile's own unless that is NULL. False
+ * if it does not stand there. */
+static bool find_value(const Section *section, const Profile *profile, const char *key,
+                       const char **ret_text, Source *ret_source)
 {
+        g_autofree char *id = profile_value_id(section->name, key);
+        const ProfileValue *value = profile ? g_hash_table_lookup(profile->own, id) : NULL;
+        const Source *source = profile ? NULL : g_hash_table_lookup(section->sources, key);
+
+        if (!value && !source)
+                return false;
+        *ret_text = value ? value->text : g_hash_table_lookup(section->texts, key);
+        *ret_source = value ? value->source : *source;
+        return true;
+}
+
+/* `place` is how the path of a file begins that is reported. */
+static void find_unmet(const Section *section, const Profile *profile, const char *place,
+                       const ConfigMachine *machine, GPtrArray *warnings)
+{
+        void *options = section->policy ? profile_options(profile, section, false) : NULL;
         Unmet unmet[UNMET_MAX];
-        int n = ask_unmet(section, machine, unmet);
+        int n = options ? ask_unmet(section, options, machine, unmet) : 0;
 
         for (int i = 0; i < n; i++) {
-                Source source = section_source(section, unmet[i].key);
-                const char *text = g_hash_table_lookup(section->texts, unmet[i].key);
-                g_autofree char *clean = text ? log_clean(text) : NULL;
+                g_autofree char *clean = NULL;
+                const char *text;
+                Source source;
 
-                if (is_of_file(section, unmet[i].key))
-                        config_error_add(warnings, source.file, source.line,
-                                         "%s: found \"%s\", which %s", unmet[i].key, clean,
-                                         unmet[i].text);
+                if (!find_value(section, profile, unmet[i].key, &text, &source) ||
+                    !g_str_has_prefix(source.file, place))
+                        continue;
+                clean = log_clean(text);
+                config_error_add(warnings, source.file, source.line, "%s: found \"%s\", which %s",
+                                 unmet[i].key, clean, unmet[i].text);
+        }
+        if (options)
+                settings_free(section->rows, options);
+}
+
+static void find_all_unmet(const ConfigPaths *paths, const Config *config,
+                           const ConfigMachine *machine, GPtrArray *warnings)
+{
+        const char *own = config_admin_path(paths, "profiles/");
+
+        for (guint i = 0; i < config->sections->len; i++) {
+                const Section *section = config->sections->pdata[i];
+
+                find_unmet(section, NULL, "", machine, warnings);
+                for (guint j = 0; j < config->profiles->len; j++)
+                        find_unmet(section, config->profiles->pdata[j], own, machine, warnings);
         }
 }
 
@@ -160,7 +193,7 @@ char *config_runtime_unmet(const Config *config, const ConfigMachine *machine,
         const char *text = section ? g_hash_table_lookup(section->runtime, key) : NULL;
         g_autofree char *clean = text ? log_clean(text) : NULL;
         Unmet unmet[UNMET_MAX];
-        int n = text ? ask_unmet(section, machine, unmet) : 0;
+        int n = text ? ask_unmet(section, section->options, machine, unmet) : 0;
 
         for (int i = 0; i < n; i++)
                 if (g_str_equal(unmet[i].key, key))
@@ -199,8 +232,7 @@ void config_find_warnings(const ConfigPaths *paths, const Config *config,
                         find_users(app, machine->users, warnings);
                 find_scripts(app, machine->root, warnings);
         }
-        for (guint i = 0; i < config->sections->len; i++)
-                find_unmet(config->sections->pdata[i], machine, warnings);
+        find_all_unmet(paths, config, machine, warnings);
 }
 
 void config_log_warnings(const ConfigPaths *paths, const Config *config,

@@ -74,9 +74,8 @@ const ProfileValue *profile_value(const Profile *profile, const char *section, c
         return profile ? g_hash_table_lookup(profile->values, id) : NULL;
 }
 
-/* The section's options with another profile, as a new struct. Every text in it is known to parse.
- */
-static void *compute(const Section *section, const Profile *profile, bool with_runtime)
+/* Every text is known to parse. */
+void *profile_options(const Profile *profile, const Section *section, bool with_runtime)
 {
         g_autofree char *never = NULL;
         void *options = NULL;
@@ -95,7 +94,7 @@ void profile_check_section(const Profile *profile, const Section *section,
                            void (*report)(const char *key, const char *error, void *userdata),
                            void *userdata)
 {
-        void *options = compute(section, profile, false);
+        void *options = profile_options(profile, section, false);
 
         section_check_all(section, options, report, userdata);
         settings_free(section->rows, options);
@@ -135,7 +134,7 @@ int config_use_profile(Config *config, const Profile *profile, char **ret_error)
 
                 if (!section->policy)
                         continue;
-                options[i] = compute(section, profile, true);
+                options[i] = profile_options(profile, section, true);
                 if (section_check(section, options[i], &key, ret_error) < 0) {
                         drop(config, options, i + 1);
                         return -EINVAL;

@@ -62,6 +62,10 @@ char *profile_value_id(const char *section, const char *key);
 /* The profile's value of an option; NULL if it has none, or `profile` is NULL. */
 const ProfileValue *profile_value(const Profile *profile, const char *section, const char *key);
 
+/* The section's options with a profile (NULL: none), with or without what was set at run time, as a
+ * new struct for settings_free(). */
+void *profile_options(const Profile *profile, const Section *section, bool with_runtime);
+
 /* Activates `profile`. Returns 1 if this changes an option of an active policy, 0 if not. -EINVAL:
  * options would contradict each other or options set at run time; `*ret_error` says which, and the
  * old profile stays. */

@@ -275,6 +275,24 @@ class CheckAndDaemon(Agreement):
             r'this machine; \d+ MHz is in effect',
             r'cpufreq\.conf:4: MinFrequencyHigh: found "1MHz", which is below the lowest')
 
+    def test_what_drivers_do_not_offer_to_a_profile(self):
+        """Whether it is active or not; shipped profiles list what other machines offer, too."""
+        self.write_config('profiles/mine.conf', '[cpufreq]\nGovernor=nonsuch\nMaxFrequency=20GHz\n')
+        self.write_config('profiles/also.conf', '[Profile]\nInclude=mine\n[cpufreq]\nMinFrequency=1GHz\n')
+        self.write_config('policies/cpufreq.conf', '[Policy]\nMaxFrequency=30GHz\n')
+        conf = os.path.join(os.environ['IDLED_MACHINES'], '../../conf')
+        for active in '', 'ProfileAC=mine\nProfileBattery=mine\n':
+            self.write_config('idled.conf', '[Daemon]\nPolicies=cpufreq\n' + active)
+            self.assert_accepted(
+                r'profiles/mine\.conf:2: Governor: found "nonsuch", which this machine does not offer, '
+                r'expected one of performance, powersave',
+                r'profiles/mine\.conf:3: MaxFrequency: found "20GHz", which is above the highest',
+                r'policies/cpufreq\.conf:2: MaxFrequency: found "30GHz", which is above the highest')
+            err = self.idled('--check', '--vendor-dir', conf)[2]
+            self.assertEqual(err.count('which'), 3, err)
+        self.write_config('profiles/balanced.conf', '[cpufreq]\nGovernor=\nMaxFrequency=2GHz\n')
+        self.assertNotIn('balanced', self.idled('--check')[2])
+
     def test_without_cpufreq(self):
         """Whatever is configured has no effect, and every option is named."""
         directory = os.path.join(self.root, 'sys/devices/system/cpu/cpufreq')
