@@ -110,13 +110,14 @@ typedef struct ConfigMachine {
         const Topology *topology;    /* NULL: not known */
         const FreqPolicy *frequency; /* n_frequency of them; NULL: the machine has none */
         int n_frequency;
-        const IdleTable *idle; /* of n_cpus of the topology; NULL: not known */
+        const IdleTable *idle; /* of n_cpus of the topology; NULL: it has no idle states, or they
+                                  were not needed */
         GHashTable *users;     /* of users_read(); NULL: not known */
 } ConfigMachine;
 
 /* Appends a warning for all that the daemon accepts and does without: files that are never read,
- * CPUs, users, frequencies and governors that this machine does not have, idle states that the
- * power table lacks, and executables that are scripts. */
+ * CPUs, users, frequencies, governors and idle states that this machine does not have, idle states
+ * that the power table lacks, and executables that are scripts. */
 void config_find_warnings(const ConfigPaths *paths, const Config *config,
                           const ConfigMachine *machine, GPtrArray *warnings);
 

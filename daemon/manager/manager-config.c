@@ -117,7 +117,7 @@ static void log_warnings(const Manager *manager)
                                         .topology = manager->machine.topology,
                                         .frequency = manager->machine.frequency,
                                         .n_frequency = manager->machine.n_frequency,
-                                        .idle = idle,
+                                        .idle = idle ? idle : manager->machine.idle,
                                         .users = users };
 
         config_log_warnings(&manager->setup.paths, manager->config, &machine);

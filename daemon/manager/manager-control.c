@@ -59,6 +59,7 @@ char *manager_option_unmet(const Manager *manager, const char *section, const ch
 {
         const ConfigMachine machine = { .root = manager->setup.root,
                                         .topology = manager->machine.topology,
+                                        .idle = manager->machine.idle,
                                         .frequency = manager->machine.frequency,
                                         .n_frequency = manager->machine.n_frequency };
 

@@ -3,6 +3,7 @@
  * From what people ask for to a state of each CPU: step 2.
  */
 #include <math.h>
+#include <string.h>
 
 #include "cstates/cstates.h"
 #include "words.h"
@@ -58,11 +59,8 @@ static double latency_of_name(const PolicyInput *input, const char *name)
         return latency_us;
 }
 
-Limit limit_read(const PolicyInput *input, const CstatesOptions *options)
+static Limit limit_of(const PolicyInput *input, const CstatesOptions *options, bool battery)
 {
-        const Snapshot *snapshot = input->snapshot;
-        bool battery = *options->deepest_battery && (snapshot->have & SENSE_POWER) &&
-                       snapshot->on_battery;
         Limit limit = { .option = battery ? "DeepestStateBattery" : "DeepestState",
                         .text = battery ? options->deepest_battery : options->deepest,
                         .latency_us = -1 };
@@ -71,6 +69,15 @@ Limit limit_read(const PolicyInput *input, const CstatesOptions *options)
         if (*limit.text && !limit.is_time && input->idle)
                 limit.latency_us = latency_of_name(input, limit.text);
         return limit;
+}
+
+Limit limit_read(const PolicyInput *input, const CstatesOptions *options)
+{
+        const Snapshot *snapshot = input->snapshot;
+        bool battery = *options->deepest_battery && (snapshot->have & SENSE_POWER) &&
+                       snapshot->on_battery;
+
+        return limit_of(input, options, battery);
 }
 
 /* The deepest state whose name has a number that is not higher than that of `name`, -1: none. */
@@ -126,4 +133,44 @@ uint16_t limit_forbids(const Limit *limit, LimitKind kind, const IdleTable *tabl
                 if (kind == LIMIT_TIME && table->states[i].exit_latency_us > limit->latency_us)
                         forbidden |= (uint16_t)(1u << i);
         return forbidden;
+}
+
+/* What the limit lacks on this machine; NULL: nothing. */
+static const char *explain_unmet(const Limit *limit, const PolicyInput *machine)
+{
+        bool has_states = false, has_limit = false;
+
+        if (!*limit->text)
+                return NULL;
+        CPUSET_FOREACH(cpu, &machine->topology->online) {
+                LimitKind kind = LIMIT_UNKNOWN;
+
+                if (!machine->idle || machine->idle[cpu].n_states == 0)
+                        continue;
+                has_states = true;
+                limit_resolve(limit, &machine->idle[cpu], &kind);
+                has_limit |= kind != LIMIT_UNKNOWN;
+        }
+        if (!has_states)
+                return "has no effect: this machine has no idle states";
+        return has_limit ? NULL
+                         : "is the name of no idle state of this machine, so there is no limit; "
+                           "expected a time, such as 50us, or the name of a state";
+}
+
+int cstates_unmet(const void *options, const PolicyInput *machine, Unmet *ret_unmet, int max)
+{
+        int n = 0;
+
+        for (int battery = 0; battery < 2 && n < max; battery++) {
+                Limit limit = limit_of(machine, options, battery);
+                const char *text = explain_unmet(&limit, machine);
+
+                if (!text)
+                        continue;
+                ret_unmet[n].key = limit.option;
+                memcpy(ret_unmet[n].text, text, strlen(text) + 1);
+                n++;
+        }
+        return n;
 }

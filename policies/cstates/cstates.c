@@ -188,4 +188,5 @@ const IdledPolicy idled_policy = {
         .decide = cstates_decide,
         .explain = cstates_explain,
         .figures = cstates_figures,
+        .unmet = cstates_unmet,
 };

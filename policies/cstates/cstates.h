@@ -109,6 +109,9 @@ const char *cstates_check(const void *options, const char **ret_key);
 unsigned cstates_reads(const void *options);
 int cstates_explain(const void *state, const PolicyInput *input, int cpu, Reason *ret_reasons);
 
+/* As IdledPolicy.unmet: the limits of which no CPU makes anything. */
+int cstates_unmet(const void *options, const PolicyInput *machine, Unmet *ret_unmet, int max);
+
 /* True if `text` is a time, could be the name of a state, or is empty. */
 bool limit_is_sound(const char *text);
 

@@ -293,6 +293,23 @@ class CheckAndDaemon(Agreement):
         self.write_config('profiles/balanced.conf', '[cpufreq]\nGovernor=\nMaxFrequency=2GHz\n')
         self.assertNotIn('balanced', self.idled('--check')[2])
 
+    def test_idle_state_that_no_cpu_has(self):
+        self.write_config('idled.conf', '[Daemon]\nPolicies=cstates\n')
+        for good in 'C6', 'c1e', 'C5', '10us', '0':
+            self.write_config('policies/cstates.conf', '[Policy]\nDeepestState=%s\n' % good)
+            self.assert_accepted()
+        self.write_config('policies/cstates.conf', '[Policy]\nDeepestState=FOO\n')
+        self.write_config('profiles/mine.conf', '[cstates]\nDeepestState=FOOT\n')
+        self.assert_accepted(r'cstates\.conf:2: DeepestState: found "FOO", which .* no limit; expected a time',
+                             r'mine\.conf:2: DeepestState: found "FOOT", which .* no limit')
+
+    def test_without_idle_states(self):
+        for cpu in range(8):
+            shutil.rmtree(os.path.join(self.root, 'sys/devices/system/cpu/cpu%d/cpuidle' % cpu))
+        self.write_config('idled.conf', '[Daemon]\nPolicies=cstates\n')
+        self.write_config('policies/cstates.conf', '[Policy]\nDeepestState=10us\n')
+        self.assert_accepted(r'cstates\.conf:2: DeepestState: .* no idle states')
+
     def test_without_cpufreq(self):
         """Whatever is configured has no effect, and every option is named."""
         directory = os.path.join(self.root, 'sys/devices/system/cpu/cpufreq')

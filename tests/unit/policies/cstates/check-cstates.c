@@ -301,6 +301,49 @@ START_TEST(contradictions)
 }
 END_TEST
 
+static const struct {
+        const char *name, *first, *second, *options;
+        const char *keys,
+                *because; /* each key that is reported, and the first's text, for says() */
+} unmets[] = {
+        { "nothing asked for", CLIENT, SERVER, "", "", NULL },
+        { "a time", CLIENT, PHONE, "DeepestState=50us DeepestStateBattery=0", "", NULL },
+        { "a name of some CPUs", CLIENT, PHONE, "DeepestState=C7s", "", NULL },
+        { "a name of the others", CLIENT, PHONE, "DeepestState=clusleep", "", NULL },
+        { "a number between", PHONE, CLIENT, "DeepestState=C5", "", NULL },
+        { "a name of none", CLIENT, PHONE, "DeepestState=FOO", "DeepestState", "no limit" },
+        { "on battery", CLIENT, PHONE, "DeepestState=C6 DeepestStateBattery=FOO",
+          "DeepestStateBattery", "no limit" },
+        { "both", PHONE, PHONE, "DeepestState=C6 DeepestStateBattery=C3",
+          "DeepestState DeepestStateBattery", "no limit" },
+        { "no idle states", "", "", "DeepestState=10us", "DeepestState", "no idle states" },
+        { "no states of some", "", CLIENT, "DeepestState=10us", "", NULL },
+};
+
+/* What no CPU has is reported, and what one CPU has is not. */
+START_TEST(unmet)
+{
+        typeof(unmets[0]) *c = &unmets[_i];
+        Machine m = machine_start(c->first, c->second, c->options);
+        PolicyInput machine = { .topology = m.topology, .idle = m.tables };
+        g_autoptr(GString) keys = g_string_new(NULL);
+        Unmet found[8];
+        int n = idled_policy.unmet(m.world->options, &machine, found, 8);
+
+        for (int i = 0; i < n; i++)
+                g_string_append_printf(keys, "%s%s", i > 0 ? " " : "", found[i].key);
+        ck_case(c->name, strcmp(keys->str, c->keys) == 0, "\"%s\"", keys->str);
+        if (n)
+                ck_case(c->name, says(found[0].text, c->because), "%s", found[0].text);
+        ck_case(c->name, idled_policy.unmet(m.world->options, &machine, found, 1) == MIN(n, 1),
+                "more than there is room for");
+        machine.idle = NULL;
+        n = idled_policy.unmet(m.world->options, &machine, found, 8);
+        ck_case(c->name, (n > 0) == (*c->options != 0), "without idle states: %d", n);
+        machine_stop(&m);
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("cstates");
@@ -316,6 +359,7 @@ int main(void)
         tcase_add_test(tcase, governor_by_advice);
         tcase_add_test(tcase, governor_advised);
         tcase_add_loop_test(tcase, contradictions, 0, G_N_ELEMENTS(checks));
+        tcase_add_loop_test(tcase, unmet, 0, G_N_ELEMENTS(unmets));
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
 }
