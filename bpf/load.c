@@ -428,7 +428,7 @@ static void add_half(const Ledger *ledger, unsigned half)
         }
 }
 
-/* Keys are collected first, for the kernel begins again behind one that is gone. */
+/* Keys are collected first, because the kernel begins again behind one that is gone. */
 static void add_half_causes(Ledger *ledger, unsigned half)
 {
         g_autoptr(GArray) keys = g_array_new(FALSE, FALSE, sizeof(struct cause_key));

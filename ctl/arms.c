@@ -294,14 +294,14 @@ static void leave_profile(Arms *arms)
 /* A hold for the profile. Another hold may be stronger, and a profile may be refused. */
 static int enter_profile(Arms *arms, const char *profile, char **ret_error)
 {
-        const HoldWishes wishes = { .profile = profile, .reason = arms->reason };
+        const HoldArguments request = { .profile = profile, .reason = arms->reason };
         g_autoptr(json_object) active = NULL;
         int r;
 
         leave_profile(arms);
         if (!*profile)
                 return 0;
-        r = client_hold(arms->ctl->client, &wishes, &arms->hold_path, &arms->hold, ret_error);
+        r = client_hold(arms->ctl->client, &request, &arms->hold_path, &arms->hold, ret_error);
         if (r < 0)
                 return r;
         active = client_property(arms->ctl->client, "Profile");

@@ -384,30 +384,30 @@ static int append_text(sd_bus_message *m, const char *key, const char *text)
         return text ? sd_bus_message_append(m, "{sv}", key, "s", text) : 0;
 }
 
-static int append_wishes(sd_bus_message *m, const HoldWishes *wishes)
+static int append_request(sd_bus_message *m, const HoldArguments *request)
 {
         int r = sd_bus_message_open_container(m, 'a', "{sv}");
 
         if (r >= 0)
-                r = append_number(m, "latency_us", wishes->latency_us, wishes->latency_given);
+                r = append_number(m, "latency_us", request->latency_us, request->latency_given);
         if (r >= 0)
-                r = append_number(m, "min_cores", wishes->min_cores, wishes->min_cores);
+                r = append_number(m, "min_cores", request->min_cores, request->min_cores);
         if (r >= 0)
-                r = append_number(m, "min_frequency_khz", wishes->min_khz, wishes->min_khz);
+                r = append_number(m, "min_frequency_khz", request->min_khz, request->min_khz);
         if (r >= 0)
-                r = append_number(m, "pid", wishes->pid, wishes->pid);
+                r = append_number(m, "pid", request->pid, request->pid);
         if (r >= 0)
-                r = append_text(m, "cpus", wishes->cpus);
+                r = append_text(m, "cpus", request->cpus);
         if (r >= 0)
-                r = append_text(m, "profile", wishes->profile);
+                r = append_text(m, "profile", request->profile);
         if (r >= 0)
-                r = append_text(m, "reason", wishes->reason);
-        if (r >= 0 && wishes->global)
+                r = append_text(m, "reason", request->reason);
+        if (r >= 0 && request->global)
                 r = sd_bus_message_append(m, "{sv}", "global", "b", 1);
         return r < 0 ? r : sd_bus_message_close_container(m);
 }
 
-int client_hold(Client *client, const HoldWishes *wishes, char **ret_path, int *ret_fd,
+int client_hold(Client *client, const HoldArguments *request, char **ret_path, int *ret_fd,
                 char **ret_error)
 {
         _message_ sd_bus_message *message = NULL, *reply = NULL;
@@ -418,7 +418,7 @@ int client_hold(Client *client, const HoldWishes *wishes, char **ret_path, int *
         r = call_new(client, MANAGER_INTERFACE, "Hold", &message, ret_error);
         if (r < 0)
                 return r;
-        r = call_send(client, message, append_wishes(message, wishes), &reply, ret_error);
+        r = call_send(client, message, append_request(message, request), &reply, ret_error);
         if (r < 0)
                 return r;
         if (sd_bus_message_read(reply, "oh", &path, &fd) >= 0)

@@ -55,7 +55,7 @@ int client_call_typed(Client *client, const char *method, const char *types,
 
 /* Begins a hold: its object, a new string, and the descriptor whose closing ends it. Errors as
  * those of client_call(). */
-int client_hold(Client *client, const HoldWishes *wishes, char **ret_path, int *ret_fd,
+int client_hold(Client *client, const HoldArguments *request, char **ret_path, int *ret_fd,
                 char **ret_error);
 
 /* Why the hold, or a part of it, is not in effect, as a new string; NULL if nothing is known. */

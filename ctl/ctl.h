@@ -21,26 +21,26 @@
 #define EXIT_USAGE  2
 
 /* Numbers are 0 and texts NULL if they were not given; so is the latency if its option was not. */
-typedef struct HoldWishes {
+typedef struct HoldArguments {
         bool latency_given, global;
         uint32_t latency_us, min_cores, min_khz, pid;
         const char *cpus, *profile, *reason;
         uint64_t for_usec;
-} HoldWishes;
+} HoldArguments;
 
 /* Arguments of replay; NULL: not given. */
-typedef struct ReplayAsks {
+typedef struct ReplayArguments {
         const char *table, *governors, *html;
         const char *options[32]; /* "NAME=VALUE" */
         int n_options;
         bool decisions, csv;
-} ReplayAsks;
+} ReplayArguments;
 /* What verbs about sleeps were given. */
-typedef struct SleepsWishes {
+typedef struct SleepsArguments {
         uint64_t usec;           /* 0: not given */
         const char *cpus, *file; /* NULL: not given */
         bool causes, exits, measure;
-} SleepsWishes;
+} SleepsArguments;
 
 typedef struct Client Client;
 
@@ -54,11 +54,11 @@ typedef struct Ctl {
         bool history, knobs;
         const char *power_table; /* --power; NULL: not given */
         const char *output;      /* --output of verbs that run a command; NULL: not given */
-        HoldWishes hold;
-        ReplayAsks replay;
+        HoldArguments hold;
+        ReplayArguments replay;
         uint64_t advise_usec;      /* longest exit latency; 0: any */
         const char *advise_record; /* seconds; NULL: traces are given */
-        SleepsWishes sleeps;
+        SleepsArguments sleeps;
         int root;    /* the machine's root directory */
         char **args; /* behind the verb, NULL at the end */
         int n_args;

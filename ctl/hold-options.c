@@ -14,7 +14,7 @@
 
 static int take_latency(Ctl *ctl, const char *text)
 {
-        HoldWishes *wishes = &ctl->hold;
+        HoldArguments *request = &ctl->hold;
         uint64_t usec;
 
         if (duration_parse(text, &usec) < 0 || usec > HOLD_LATENCY_MAX_US)
@@ -22,8 +22,8 @@ static int take_latency(Ctl *ctl, const char *text)
                                       "--latency: found \"%s\", expected 0 (no sleep at all) or a "
                                       "duration from 1us to 1s, such as 50us",
                                       text);
-        wishes->latency_us = (uint32_t)usec;
-        wishes->latency_given = true;
+        request->latency_us = (uint32_t)usec;
+        request->latency_given = true;
         return EXIT_FINE;
 }
 
@@ -134,7 +134,7 @@ const VerbOption hold_end_options[] = {
 
 int hold_options_check(const Ctl *ctl, const Verb *verb)
 {
-        const HoldWishes *hold = &ctl->hold;
+        const HoldArguments *hold = &ctl->hold;
 
         if (!hold->latency_given && !hold->min_cores && !hold->min_khz && !hold->cpus &&
             !hold->profile)
@@ -149,13 +149,13 @@ int hold_options_check(const Ctl *ctl, const Verb *verb)
 
 char *hold_where(const Ctl *ctl, const char *path)
 {
-        const HoldWishes *wishes = &ctl->hold;
+        const HoldArguments *request = &ctl->hold;
         g_autofree char *cpus = NULL;
         const char *online;
 
-        if (wishes->global)
+        if (request->global)
                 return g_strdup("all CPUs of the machine");
-        if (!wishes->latency_given && !wishes->min_khz && !wishes->cpus)
+        if (!request->latency_given && !request->min_khz && !request->cpus)
                 return NULL;
         cpus = client_hold_cpus(ctl->client, path);
         online = json_text(client_manager(ctl->client), "Online");

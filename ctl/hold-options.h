@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What idlectl hold and idlectl run ask for, and where they have it.
+ * What idlectl hold and idlectl run request, and where they have it.
  */
 #ifndef IDLED_HOLD_OPTIONS_H
 #define IDLED_HOLD_OPTIONS_H
 
 #include "ctl.h"
 
-/* What a hold can ask for, of ctl->hold; and, for holds that no command ends, when it ends. */
+/* What a hold can request, of ctl->hold; and, for holds that no command ends, when it ends. */
 extern const VerbOption hold_options[], hold_end_options[];
 
-/* Checks that something is asked for. Returns EXIT_FINE, or EXIT_USAGE after a message. */
+/* Checks that something is requested. Returns EXIT_FINE, or EXIT_USAGE after a message. */
 int hold_options_check(const Ctl *ctl, const Verb *verb);
 
 /* "CPUs 0-7, all of them": where the hold at `path` is in effect, as a new string; NULL if it asks

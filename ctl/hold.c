@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * idlectl hold: asks for something and keeps it until interrupted, for a time, or until the process
+ * idlectl hold: requests something and keeps it until interrupted, for a time, or until the process
  * that it is for ends.
  *
  * The descriptor is the hold: it closes with this process, whatever becomes of that. If the daemon

@@ -2,7 +2,7 @@
 /*
  * The command line. Options are rows: those below go everywhere, each verb brings its own.
  *
- * The verb is found first, for it decides which options there are. So that "--interval 1s cpus"
+ * The verb is found first, because it decides which options there are. So that "--interval 1s cpus"
  * finds it too, all verbs' options are known to the parser; what the verb does not take is refused.
  */
 #include "options.h"

@@ -72,16 +72,16 @@ const VerbOption replay_options[] = {
 
 int replay_check(const Ctl *ctl, const Verb *verb)
 {
-        const ReplayAsks *asks = &ctl->replay;
+        const ReplayArguments *arguments = &ctl->replay;
 
-        if (ctl->json + asks->csv + asks->decisions > 1)
+        if (ctl->json + arguments->csv + arguments->decisions > 1)
                 return complain_usage(verb, "--json, --csv and --decisions: expected one of them");
-        if (asks->decisions && asks->html)
+        if (arguments->decisions && arguments->html)
                 return complain_usage(verb, "--decisions makes no page: expected no --html");
-        if (asks->html && g_str_has_suffix(asks->html, ".svg"))
+        if (arguments->html && g_str_has_suffix(arguments->html, ".svg"))
                 return complain_usage(verb, "--html: found %s, expected the name of a page",
-                                      asks->html);
-        if (asks->decisions && ctl->n_args != 1)
+                                      arguments->html);
+        if (arguments->decisions && ctl->n_args != 1)
                 return complain_usage(verb, "--decisions: found %d traces, expected one",
                                       ctl->n_args);
         return EXIT_FINE;
@@ -460,30 +460,30 @@ static int check_runs(const GPtrArray *runs)
 
 json_object *replay_ask(Ctl *ctl, int *ret_status)
 {
-        const ReplayAsks *asks = &ctl->replay;
+        const ReplayArguments *arguments = &ctl->replay;
         g_autoptr(GPtrArray) choices = NULL, runs = NULL;
         g_autoptr(json_object) answer = NULL;
         StateTable table;
 
         *ret_status = EXIT_FAILED;
-        if (replay_table(ctl, asks->table, &table) < 0)
+        if (replay_table(ctl, arguments->table, &table) < 0)
                 return NULL;
-        choices = replay_choices(ctl, asks->governors, &table);
+        choices = replay_choices(ctl, arguments->governors, &table);
         if (!choices)
                 return NULL;
-        if (asks->decisions && choices->len != 1) {
+        if (arguments->decisions && choices->len != 1) {
                 complain("replay: --decisions: found %u governors, expected one", choices->len);
                 return NULL;
         }
-        if (asks->decisions) {
+        if (arguments->decisions) {
                 *ret_status = replay_decisions(ctl->args[0], g_ptr_array_index(choices, 0), &table);
                 return NULL;
         }
         runs = replay_runs(ctl->args, ctl->n_args, choices, &table);
         if (check_runs(runs) != EXIT_FINE)
                 return NULL;
-        answer = describe(asks->table ? asks->table : "this", &table, choices, runs);
-        if (asks->html && replay_page(answer, asks->html) != EXIT_FINE)
+        answer = describe(arguments->table ? arguments->table : "this", &table, choices, runs);
+        if (arguments->html && replay_page(answer, arguments->html) != EXIT_FINE)
                 return NULL;
         *ret_status = EXIT_FINE;
         return g_steal_pointer(&answer);

@@ -408,9 +408,10 @@ static int enter_dma_latency(Sweep *sweep, const SweepPoint *point, char **ret_e
 
 static int enter_profile(Sweep *sweep, const SweepPoint *point, char **ret_error)
 {
-        const HoldWishes wishes = { .profile = point->value, .reason = "idlectl latency --sweep" };
+        const HoldArguments request = { .profile = point->value,
+                                        .reason = "idlectl latency --sweep" };
         g_autofree char *path = NULL, *obstacle = NULL;
-        int r = client_hold(sweep->ctl->client, &wishes, &path, &sweep->descriptor, ret_error);
+        int r = client_hold(sweep->ctl->client, &request, &path, &sweep->descriptor, ret_error);
 
         if (r < 0)
                 return r;

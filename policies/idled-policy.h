@@ -47,7 +47,7 @@ typedef struct Figure {
         double value;
 } Figure;
 
-/* Something that options ask for and the machine does not offer. */
+/* Something that options request and the machine does not offer. */
 typedef struct Unmet {
         const char *key; /* of the option */
         char text[192];  /* goes on after "which ": "is not offered here, expected one of a, b" */
@@ -89,15 +89,15 @@ typedef struct IdledPolicy {
          * option to blame. NULL instead of the function: any options fit together. */
         const char *(*check)(const void *options, const char **ret_key);
 
-        /* Writes what `options` ask for and no CPU of the machine offers into `ret_unmet` (room for
-         * `max`). Returns how many. NULL: they ask for nothing that a machine may lack. In the
+        /* Writes what `options` request and no CPU of the machine offers into `ret_unmet` (room for
+         * `max`). Returns how many. NULL: they request nothing that a machine may lack. In the
          * input, topology, idle, frequency and n_frequency are set. */
         int (*unmet)(const void *options, const PolicyInput *machine, Unmet *ret_unmet, int max);
 
         /* Makes the zeroed `state` ready. NULL: zeroes are fine. */
         void (*init)(void *state, const Topology *topology);
 
-        /* Fills `wish`, which comes without any request. Called when the period that it asked for
+        /* Fills `wish`, which comes without any request. Called when the period that it requested
          * is over, and also earlier: any call may be the first after a change of options, topology
          * or load. The time is input->snapshot->time_usec. */
         void (*decide)(void *state, const PolicyInput *input, Wish *wish);

@@ -5,7 +5,7 @@
  *  1. A hold says how soon something must be running after a wake-up. On every CPU that the hold is
  *     about the strictest latency wins; all others sleep as deeply as before. Floor is the shortest
  *     latency that any hold gets: 0 would forbid every sleep.
- *  2. Only a hold that explicitly asks for it limits the whole machine, through the kernel's one
+ *  2. Only a hold that explicitly requests it limits the whole machine, through the kernel's one
  *     global limit. That costs energy, and turbo, on CPUs that have nothing to do with the hold.
  *  3. The highest of the frequencies that are held for a CPU is its lowest.
  *  4. CPUs that a hold names are not parked. As many cores stay active as the largest request for
@@ -26,7 +26,7 @@ static const Setting latency_settings[] = {
         { 0 },
 };
 
-/* What the hold gets: -1 if it asks for none. */
+/* What the hold gets: -1 if it requests none. */
 static int32_t latency_of(const Hold *hold, const LatencyOptions *options)
 {
         if (hold->latency_us >= 0 && (uint64_t)hold->latency_us < options->floor_usec)
@@ -71,7 +71,7 @@ static void latency_decide(void *state, const PolicyInput *input, Wish *wish)
         }
 }
 
-/* The hold that decides the latency of `cpu`: the oldest of those that ask for the strictest. */
+/* The hold that decides the latency of `cpu`: the oldest of those that request the strictest. */
 static const Hold *strictest(const PolicyInput *input, int cpu)
 {
         const Hold *found = NULL;

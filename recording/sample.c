@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Samples as rows. Columns of idle states have the names of the states, for their indexes mean
+ * Samples as rows. Columns of idle states have the names of the states, because their indexes mean
  * something else on every CPU.
  */
 #include "recording/sample.h"

@@ -19,7 +19,7 @@ typedef struct ActFacts {
         int n_frequency;
 } ActFacts;
 
-/* The error of open() if the administrator's options ask for nothing. */
+/* The error of open() if the administrator's options request nothing. */
 #define ACTUATOR_OFF (-ECANCELED)
 
 typedef struct Actuator {
@@ -49,7 +49,7 @@ typedef struct Actuator {
          * the CPU. NULL: none. */
         void (*report)(void *state, const ActFacts *facts, int cpu, CpuWish *effective);
 
-        /* What the plan asks for and the machine does not offer, which apply() refuses with
+        /* What the plan requests and the machine does not offer, which apply() refuses with
          * -EINVAL: the word, and as a new string what there is ("an idle governor of this kernel:
          * ladder, menu"). NULL if it is something else; NULL as a function: it always is. */
         char *(*refused)(void *state, const Plan *plan, const ActFacts *facts,

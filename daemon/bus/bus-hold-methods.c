@@ -2,7 +2,7 @@
 /*
  * The methods that make and end holds.
  *
- * A hold belongs to its owner: only the name on the bus that asked for it, and root, may release
+ * A hold belongs to its owner: only the name on the bus that requested it, and root, may release
  * it; a guessed number opens nothing. Names are those of one bus: when the bus is gone no client
  * owns the hold by name any more, and it lives as long as its descriptor.
  */
@@ -84,7 +84,7 @@ static int hold(Bus *bus, HoldRequest *request, pid_t client, int *ret_fd, uint6
         return holds_add(manager_open_holds(bus->manager), request, ret_fd, ret_id);
 }
 
-/* True if its profile is all that it asks for. */
+/* True if its profile is all that it requests. */
 static bool asks_for_profile_only(const HoldRequest *request)
 {
         return request->profile && request->latency_us < 0 && request->min_khz == 0 &&

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What a client asks for with Hold(): a dictionary, read by a table of keys.
+ * What a client requests with Hold(): a dictionary, read by a table of keys.
  *
  * Nothing is guessed: an unknown key, a value of another type or out of its range is an error that
  * says what was expected, because a hold that is not what its owner expects is worse than none.
@@ -143,7 +143,7 @@ static int take_cpus(sd_bus_message *m, const char *key, const Manager *manager,
 }
 
 /* A key, the type of its value, and the function that reads it; `asks` says that a hold with it
- * asks for something. */
+ * requests something. */
 static const struct {
         const char *key, *type;
         bool asks;

@@ -13,7 +13,7 @@
 typedef struct Turns Turns;
 
 /* A user other than root gets at most this share of idled's time, averaged; a new user, or one that
- * asked for nothing lately, has TURNS_SAVED_USEC at once. */
+ * requested nothing lately, has TURNS_SAVED_USEC at once. */
 #define TURNS_SHARE      4 /* a quarter */
 #define TURNS_SAVED_USEC 50000
 

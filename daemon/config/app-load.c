@@ -2,7 +2,7 @@
 /*
  * Loading the rules of applications: apps/NAME.conf with their drop-ins, a rule each.
  *
- * A rule that names nothing would mean every process, and one that asks for nothing is a mistake
+ * A rule that names nothing would mean every process, and one that requests nothing is a mistake
  * somewhere else: both are refused.
  */
 #include <errno.h>

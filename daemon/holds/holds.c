@@ -250,7 +250,7 @@ void holds_recheck(Holds *holds)
         holds->again = true;
 }
 
-/* Takes the hold out; what it asked for is asked for no longer. */
+/* Takes the hold out, and with it all that it requested. */
 static void take_out(Held *held)
 {
         Holds *holds = held->holds;

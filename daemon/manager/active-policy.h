@@ -17,7 +17,7 @@ typedef struct ActivePolicy {
         Wish wish;            /* its last one */
         CpuSet before;        /* what the one before allowed */
         CpuWish *cpus;        /* of the request; NULL: the policy has none */
-        struct Pack *pack;    /* which cores it gets that asks for so many; NULL: it never did */
+        struct Pack *pack;    /* which cores it gets if it requests a number; NULL: it never did */
         Evaluator *evaluator; /* NULL: its requests never served to save energy */
 } ActivePolicy;
 

@@ -19,7 +19,7 @@
 /* Clients choose as often as they like. */
 static LogLimit profile_log;
 
-/* What holds ask for, as an array of HeldProfile. */
+/* What holds request, as an array of HeldProfile. */
 static GArray *held_profiles(const Holds *holds)
 {
         GArray *array = g_array_new(FALSE, FALSE, sizeof(HeldProfile));

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 typedef struct Cadence {
-        uint64_t period_usec; /* that the policies asked for; 0: none did */
+        uint64_t period_usec; /* that the policies requested; 0: none did */
         bool settled;         /* the policies will decide the same while the load stays */
         bool changed;         /* this tick changed the plan, or something outside called for it */
         uint64_t most_usec;   /* how long ticks may be apart for all load watches. 0: no watch;

@@ -201,7 +201,7 @@ CpuWish manager_limits(const Manager *manager, int cpu)
 }
 
 /* After a failure that other drivers explain, what they offer is decided by at once. */
-static void look_for_drivers(Manager *manager)
+static void check_drivers(Manager *manager)
 {
         bool odd = false;
         const ActuatorState *a;
@@ -239,7 +239,7 @@ void manager_carry_out(Manager *manager, const Plan *plan, const SafetyNotes *no
         changes |= note_parked(manager);
         if (degraded || count_degraded(manager))
                 changes |= CHANGE_DEGRADED;
-        look_for_drivers(manager);
+        check_drivers(manager);
         manager_settle_later(manager);
         manager_watch_groups(manager);
         manager_follow_windows(manager);
@@ -259,7 +259,7 @@ static unsigned apply_forgotten(Manager *manager)
         return changes;
 }
 
-/* True if a hold asks for a frequency. */
+/* True if a hold requests a frequency. */
 static bool holds_ask_for_frequency(const Manager *manager)
 {
         const Hold *holds;

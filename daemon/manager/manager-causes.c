@@ -20,8 +20,8 @@ static int parked_by(const Manager *manager, int cpu, bool honoured)
         return -1;
 }
 
-/* The policy that leaves in use what is in use: the last by rank that gives a reason, for those
- * before it had left it more. */
+/* The policy that decides which CPUs stay active: the last by rank that gives a reason, because a
+ * policy parks CPUs that those before it left active. */
 static int last_with_reason(const Manager *manager)
 {
         for (guint i = manager->policies->len; i-- > 0;)
@@ -52,7 +52,7 @@ static bool is_set_aside(const Topology *topology, int cpu)
         return cpuset_has(&topology->isolated, cpu) || cpuset_has(&topology->nohz_full, cpu);
 }
 
-/* The hold that keeps the CPU active: one that names it, else one of those that ask for the most
+/* The hold that keeps the CPU active: one that names it, else one of those that request the most
  * cores. NULL: a policy does so by itself. */
 static const Held *keeping_hold(const Manager *manager, int cpu)
 {

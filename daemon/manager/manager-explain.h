@@ -37,7 +37,7 @@ char *manager_explain_cpu(Manager *manager, int cpu, const char *obstacle);
 /* "ondemand: ..."; `source` is that of reason->option. */
 char *policy_explain_reason(const char *policy, const Reason *reason, const Source *source);
 
-/* "Wishes 0-1 in use: ...": what the policy requests and why. */
+/* "Requests CPUs 0-1: ...": what the policy requests and why. */
 char *policy_explain_wish(const ActivePolicy *active, const CpuSet *online);
 
 #endif

@@ -55,7 +55,7 @@ static char *whole_obstacle(const Manager *manager, const Held *held)
                        : NULL;
 }
 
-/* What a hold asks for of single CPUs, and what can stand in its way. */
+/* What a hold requests of single CPUs, and what can stand in its way. */
 typedef struct Demand {
         const char *what; /* is not done then, for people */
         const Actuator *actuator;

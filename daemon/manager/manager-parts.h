@@ -220,7 +220,7 @@ void manager_use_log_level(const Manager *manager, int before);
 void manager_reopen_actuators(Manager *manager);
 
 /* Why an actuator could not carry out the plan, as a new string; with the option to blame if it was
- * asked for what this machine does not offer. */
+ * requested what this machine does not offer. */
 char *manager_failure(const Manager *manager, const ActuatorState *a, int error);
 
 /* True if CPUs can be parked, whether or not that succeeds. */

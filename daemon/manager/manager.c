@@ -46,7 +46,7 @@ static int read_machine(Manager *manager)
  * show times of other CPUs than are online, so idled checks a lasting difference less and less
  * often. It checks more than once, because a CPU that goes offline between two readings may be back
  * before the topology is read. */
-static void look_for_moved_cpus(Manager *manager)
+static void check_moved_cpus(Manager *manager)
 {
         const CpuSet *counted = &manager->current->cpus;
         g_autofree char *text = NULL;
@@ -134,7 +134,7 @@ static NextTick next_tick(Manager *manager, bool changed)
                              .changed = changed,
                              .max_stretch = options->max_stretch },
                 .check_usec = manager_check_after(manager),
-                .look_usec = affinity_cache_due(manager->affinities),
+                .recheck_usec = affinity_cache_due(manager->affinities),
                 .wake_at_usec = plan->wake_at_usec,
         };
 
@@ -170,7 +170,7 @@ void manager_tick(Manager *manager)
                 arm(manager, true);
                 return;
         }
-        look_for_moved_cpus(manager);
+        check_moved_cpus(manager);
         manager_follow_holds(manager);
         manager_follow_profile(manager);
         manager_evaluate(manager);

@@ -5,7 +5,7 @@
  * A program's pause is a descriptor: the client gets the writing end of a pipe; when the last copy
  * of it is closed, by the client or by its death, the reading end hangs up and the pause is over.
  * Nothing can leak or be guessed. An administrator's pause lasts: it outlives the command that
- * asked for it, until it is resumed, its time is over, or the daemon ends.
+ * requested it, until it is resumed, its time is over, or the daemon ends.
  */
 #include "manager/pauses.h"
 

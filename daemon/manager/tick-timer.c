@@ -114,8 +114,8 @@ static void arm(TickTimer *timer, const NextTick *next)
                 interval = READING_USEC;
         if (interval == 0)
                 interval = next->check_usec;
-        if (next->look_usec > 0)
-                interval = sooner(interval, next->look_usec);
+        if (next->recheck_usec > 0)
+                interval = sooner(interval, next->recheck_usec);
         interval = cadence_wake(interval, next->wake_at_usec, now_usec(), &exact);
         timer->interval_usec = interval;
         if (!timer->source)

@@ -13,8 +13,8 @@
 typedef struct NextTick {
         Cadence cadence;
         uint64_t check_usec;   /* without a period: until what is in effect is checked; 0: never */
-        uint64_t look_usec;    /* CLOCK_MONOTONIC: pinned tasks must be checked again; 0: never */
-        uint64_t wake_at_usec; /* CLOCK_MONOTONIC: a policy asked for a tick; 0: none did */
+        uint64_t recheck_usec; /* CLOCK_MONOTONIC: pinned tasks must be checked again; 0: never */
+        uint64_t wake_at_usec; /* CLOCK_MONOTONIC: a policy requested a tick; 0: none did */
 } NextTick;
 
 typedef struct TickTimer TickTimer;
@@ -29,7 +29,7 @@ int tick_timer_listen(TickTimer *timer, sd_event *event, void (*tick)(void *user
 void tick_timer_unlisten(TickTimer *timer);
 bool tick_timer_is_listening(const TickTimer *timer);
 
-/* After a tick: sets the timer for the next one, with slack unless a policy asked for that time, or
+/* After a tick: sets the timer for the next one, with slack unless a policy requested that time, or
  * switches it off. */
 void tick_timer_arm(TickTimer *timer, const NextTick *next);
 

@@ -57,7 +57,7 @@ bool pack_update(Pack *pack, const Topology *topology, const CpuSet *offered, Pa
  * however many, is taken to do SMT_GAIN more than one of them. */
 PackSize pack_fit(const Pack *pack, const Topology *topology, double capacity, int fast);
 
-/* `size` with at least `min` and at most `max` cores; of the fastest class as many as it asks for
+/* `size` with at least `min` and at most `max` cores; of the fastest class as many as it requests
  * stay if they fit. Two results are equal if and only if they keep the same cores: `cores` is then
  * as large as it can be, and `fast` the number of cores of that class that are active. */
 PackSize pack_resize(const Pack *pack, const Topology *topology, PackSize size, int min, int max);

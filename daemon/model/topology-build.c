@@ -15,7 +15,8 @@
  */
 #include "model/topology-build.h"
 
-/* Where a cluster's number is from; part of its name, for the numbers of two sources may agree. */
+/* Where a cluster's number is from; part of its name, because the numbers of two sources may agree.
+ */
 enum { FROM_DIE, FROM_CACHE, FROM_CLUSTER, N_FROM };
 
 /* Numbers for pairs, in the order in which they come. */

@@ -94,7 +94,7 @@ typedef struct Wish {
         CpuWish *cpus;         /* by CPU number, of policies with WISHES_CPUS; else NULL */
         const char *idle_governor; /* of the kernel: "menu", "teo". No request: NULL. Merge: by
                                       rank. */
-        int32_t global_latency_us; /* of all CPUs, by /dev/cpu_dma_latency, only if a hold asked for
+        int32_t global_latency_us; /* of all CPUs, by /dev/cpu_dma_latency, only if a hold requested
                                       just that. No request: -1. Merge: minimum. */
         bool for_saving;  /* it requests something now, and only to save energy: idled measures what
                              that saves, by ignoring it for some seconds now and then, and may

@@ -121,8 +121,8 @@ static bool same_khz(const uint32_t *a, const uint32_t *b)
         return *a == *b;
 }
 
-/* What the driver's table has, with boost or without, for the kernel rounds limits to it; shared
- * with the policy before if that has the same. */
+/* What the driver's table has, with boost or without, because the kernel rounds limits to it;
+ * shared with the policy before if that has the same. */
 static uint32_t *read_frequencies(int root, int number, uint32_t *before)
 {
         g_autoptr(GArray) khz = g_array_new(TRUE, FALSE, sizeof(uint32_t));

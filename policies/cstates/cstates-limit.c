@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * From what people ask for to a state of each CPU: step 2.
+ * From what people request to a state of each CPU: step 2.
  */
 #include <math.h>
 #include <string.h>

@@ -34,7 +34,7 @@ static int state_that_fits(const Cpu *cpu, const IdleTable *table, double sleep_
 
 /* Brings `cpu->use` up to date with the interval. An interval without sleeps, or without the
  * counters of idle states, leaves the state that the CPU would choose as it was. */
-static void look(const Call *call, Cpu *cpu, int number, const IdleTable *table)
+static void note_use(const Call *call, Cpu *cpu, int number, const IdleTable *table)
 {
         const Snapshot *snapshot = call->input->snapshot;
         Use *use = &cpu->use;
@@ -73,7 +73,7 @@ int use_decide(Call *call, int number, const IdleTable *table)
         bool was_held = use->held.value;
 
         if (snapshot->interval_usec > 0 && cpuset_has(&snapshot->cpus, number))
-                look(call, cpu, number, table);
+                note_use(call, cpu, number, table);
         else
                 call->settled = false;
         if (!dwell_step(&use->held, use->loaded, now, dwell_usec)) {

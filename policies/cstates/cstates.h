@@ -20,7 +20,7 @@ typedef struct CstatesOptions {
 
 /* How DeepestState= became a state of one CPU. */
 typedef enum LimitKind {
-        LIMIT_NONE,      /* nothing is asked for */
+        LIMIT_NONE,      /* nothing is requested */
         LIMIT_TIME,      /* the exit latencies were compared with a time */
         LIMIT_SHORT,     /* no state is as fast, the shallowest is left */
         LIMIT_NAME,      /* the CPU has a state of this name */
@@ -29,7 +29,7 @@ typedef enum LimitKind {
         LIMIT_UNKNOWN,   /* the name means nothing here: no limit */
 } LimitKind;
 
-/* What DeepestState= asks for, for all CPUs. */
+/* What DeepestState= requests, for all CPUs. */
 typedef struct Limit {
         const char *option; /* the key that it is from */
         const char *text;   /* "": nothing */
@@ -115,7 +115,7 @@ int cstates_unmet(const void *options, const PolicyInput *machine, Unmet *ret_un
 /* True if `text` is a time, could be the name of a state, or is empty. */
 bool limit_is_sound(const char *text);
 
-/* What is asked for now, on battery or not. Its text is that of the options. */
+/* What is requested now, on battery or not. Its text is that of the options. */
 Limit limit_read(const PolicyInput *input, const CstatesOptions *options);
 
 /* The deepest state of `table` that `limit` allows, and how that was found. The table is not empty.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What a snapshot says about how much the machine is asked to do.
+ * What a snapshot says about how much the machine has to do.
  *
  * Work is measured in CPUs of the machine's fastest kind: a CPU of half the capacity that is busy
  * all the time does 0.5. The threads of a core share it: two that are both busy do a quarter more
@@ -38,7 +38,7 @@ typedef struct Demand {
         unsigned tasks;    /* of these, as many as could use a CPU each */
 } Demand;
 
-/* What `input` asks for of the CPUs in `pack`, which is up to date. `full_since_usec` has the time
+/* What `input` requests of the CPUs in `pack`, which is up to date. `full_since_usec` has the time
  * since which each CPU has been full, 0 if it is not, by its number, and is brought up to date;
  * `runnable_before` is the number of runnable tasks at the end of the interval before. */
 Demand demand_read(const PolicyInput *input, const Pack *pack, DemandLimits limits,

@@ -33,7 +33,7 @@ typedef struct Ondemand {
         double waited_usec;       /* that tasks waited beyond WAITING_SHARE, up to MaxWait */
         int doubted_cores;        /* waiting that calls for no more cores than this is doubted */
         unsigned runnable_before; /* at the end of the last call */
-        bool checking;            /* that call asked for a second reading, and this is it */
+        bool checking;            /* that call requested a second reading, and this is it */
 
         uint64_t low_since_usec; /* fewer cores suffice since then; 0: they do not */
         PackSize peak;           /* the largest size wanted since then, whatever MaxCores is */
@@ -44,7 +44,7 @@ typedef struct Ondemand {
 
 typedef enum Sign {
         SIGN_NONE,
-        SIGN_LEAST,     /* MinCores asks for more than are active */
+        SIGN_LEAST,     /* MinCores requests more than are active */
         SIGN_LOAD,      /* the filtered load */
         SIGN_SATURATED, /* an active CPU */
         SIGN_FULL,      /* all active CPUs are saturated */

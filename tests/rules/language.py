@@ -24,13 +24,15 @@ PATTERNS = [
      ["a process who asks", "told that he may"]),
     ("for (because)", "because",
      r"[,;:] for (?:it|they|we|there|none|no one) (?:is|are|was|were|has|have|had|can|may|does|do|"
-     r"would|will|must|might)\b",
-     ["it is left alone, for it is busy"]),
+     r"would|will|must|might|agrees?|begins?|decides?|gets?|knows?|means?|needs?|rounds?|says?|takes?|waits?)\b",
+     ["it is left alone, for it is busy", "first, for it decides which exist"]),
     ("for (because)", "because",
      r"[,;:] for (?:then|otherwise|without|(?:the|its|their|an?|each|every|all|both|this|that|no|one) "
      r"(?:(?!(?:that|which|whose|there|when|if|in|of|on|with|and|or|to|as|where)\b)\w+ ){0,3}"
-     r"(?:is|are|was|were|has|have|had|can|may|does|do|cannot|would|will|must|might))\b",
-     ["it is slow, for the kernel has no list", "it waits, for this would end it"]),
+     r"(?:is|are|was|were|has|have|had|can|may|does|do|cannot|would|will|must|might|begins|decides|knows|needs|"
+     r"rounds|takes|waits))\b",
+     ["it is slow, for the kernel has no list", "it waits, for this would end it",
+      "slow, for each answer waits for a CPU"]),
     ("tell, told", "report, show, print",
      r"\b(?i:tell|tells|told|telling)\b",
      ["a mistake is told with file and line", "colours are told apart"]),
@@ -75,7 +77,7 @@ PATTERNS = [
 PARTS = {
     "tell|tells|telling|told|untold": "report, explain, describe, emit",
     "in_force|at_work": "effective, active",
-    "looks?_(?:again|at)|looked_at": "check, read, retry, rescan",
+    "looks?_(?:again|at|for)|looked_at": "check, read, retry, rescan",
     "(?:give|gives|gave|put|puts)_back": "restore",
     "somebody|everybody|anybody|whoever": "another_program, or what it is",
     "anew|news|whom": "again, changes, events",

@@ -4,7 +4,7 @@
  *
  * A state is known by its index in the CPU's own table, which is what the kernel keeps the switch
  * by; CPUs may have different tables, and a driver that changes may renumber them, after which the
- * core reads the tables again and asks for another mask. States are switched on before others are
+ * core reads the tables again and requests another mask. States are switched on before others are
  * switched off, and one stays on at any time: the plan leaves one, but another program may have
  * switched off just that, so the shallowest that is on when idled does nothing is left on then.
  *

@@ -7,7 +7,7 @@
  * microseconds. A limit that another program left there stays if it is stricter than the request:
  * there is one value for all programs, and the other program needs its latency, too.
  *
- * The latency of all CPUs, /dev/cpu_dma_latency, is taken only if a request asks for just that, and
+ * The latency of all CPUs, /dev/cpu_dma_latency, is taken only if a request names just that, and
  * not if some CPU must be left alone. The kernel forgets it when the descriptor closes, whatever
  * becomes of the daemon, so that no record is needed.
  */

@@ -2,7 +2,7 @@
 /*
  * Holds of power-profiles-daemon's clients.
  *
- * Each is a hold like any other (holds.h) that asks for a profile. It ends when its owner releases
+ * Each is a hold like any other (holds.h) that requests a profile. It ends when its owner releases
  * it or leaves the bus, or when root releases it by the other name; then its owner gets a signal. A
  * profile that is chosen manually ends all of them. The number by which a client knows its hold can
  * be guessed, so it is valid only for the client that received it.
@@ -215,7 +215,7 @@ void power_holds_drop(BusPower *power)
         end_all(power, false);
 }
 
-/* One of the three that clients know; NULL if the hold asks for none that there is. */
+/* One of the three that clients know; NULL if the hold requests none that there is. */
 static const char *shown_profile(const Manager *manager, const Held *held)
 {
         const Profile *profile = held->profile

@@ -142,7 +142,7 @@ static void pass(World *world, const Interval *interval)
         world_decide(world, interval->usec);
 }
 
-START_TEST(looks)
+START_TEST(reads_again)
 {
         typeof(cases[0]) *c = &cases[_i];
         g_autoptr(Topology) topology = grid_build(c->grid);
@@ -451,10 +451,10 @@ END_TEST
 
 int main(void)
 {
-        Suite *suite = suite_create("ondemand-look");
-        TCase *tcase = tcase_create("ondemand-look");
+        Suite *suite = suite_create("ondemand-waiting");
+        TCase *tcase = tcase_create("ondemand-waiting");
 
-        tcase_add_loop_test(tcase, looks, 0, G_N_ELEMENTS(cases));
+        tcase_add_loop_test(tcase, reads_again, 0, G_N_ELEMENTS(cases));
         tcase_add_loop_test(tcase, crowds, 0, 20);
         tcase_add_loop_test(tcase, short_periods, 0, G_N_ELEMENTS(short_cases));
         tcase_add_loop_test(tcase, lone_thread, 0, G_N_ELEMENTS(lone_cases));
