@@ -14,7 +14,8 @@
 /* Shares that add up to less than this over all samples say nothing of a state. */
 #define VISITED_MIN 1e-4
 
-Turbostat *estimate_states(const Watch *watch)
+/* What turbostat would call the columns of samples. */
+static Turbostat *new_samples(const Watch *watch)
 {
         Turbostat *found = turbostat_new(watch->n_states + 1);
 
@@ -25,7 +26,8 @@ Turbostat *estimate_states(const Watch *watch)
         return found;
 }
 
-void estimate_add_sample(Turbostat *to, const Watch *watch)
+/* Adds the packages' residencies over the last interval, in the form of turbostat's. */
+static void add_sample(Turbostat *to, const Watch *watch)
 {
         TurbostatSample *sample = turbostat_add(to, watch->topology->n_packages);
 
@@ -67,7 +69,7 @@ static bool collect(Watch *watch, Turbostat *to, uint64_t usec, uint64_t interva
                 if (!next_sample(watch, interval_usec, true))
                         return false;
                 if (!exercise || watch->energy_usec != before)
-                        estimate_add_sample(to, watch);
+                        add_sample(to, watch);
         }
         return true;
 }
@@ -92,7 +94,7 @@ Turbostat *estimate_measure(const Ctl *ctl, uint64_t usec, uint64_t interval_use
         }
         if (load)
                 exercise = exercise_start(&watch->topology->online);
-        found = estimate_states(watch);
+        found = new_samples(watch);
         if (!collect(watch, found, usec, interval_usec, exercise))
                 return NULL;
         return g_steal_pointer(&found);

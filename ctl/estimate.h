@@ -24,10 +24,6 @@ double estimate_package_watts(const PowerTable *table, const Watch *watch, int p
 /* Those of all packages together. */
 double estimate_watts(const PowerTable *table, const Watch *watch);
 
-/* The packages' residencies over the last interval in the form of turbostat's. */
-Turbostat *estimate_states(const Watch *watch);
-void estimate_add_sample(Turbostat *to, const Watch *watch);
-
 /* Finds a table by least squares from samples with watts. NULL after a message; else the answer has
  * how good it is. */
 PowerTable *estimate_fit(const Turbostat *samples, const char *where, json_object *answer);

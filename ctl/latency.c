@@ -35,7 +35,7 @@
 /* Energy counters wrap: no longer than this between two readings, unless they say sooner. */
 #define CHUNK_USEC (30 * 1000 * 1000ull)
 
-const double latency_quantiles[LATENCY_QUANTILES] = { 0.5, 0.9, 0.99, 0.999 };
+static const double quantiles[LATENCY_QUANTILES] = { 0.5, 0.9, 0.99, 0.999 };
 const char *const latency_keys[LATENCY_QUANTILES] = { "p50_us", "p90_us", "p99_us", "p99_9_us" };
 
 static struct {
@@ -263,8 +263,8 @@ static json_object *describe_latency(const Histogram *histogram)
         json_put_real(object, "min_us", histogram_min(histogram), 2);
         json_put_real(object, "mean_us", histogram_mean(histogram), 2);
         for (int i = 0; i < LATENCY_QUANTILES; i++)
-                json_put_real(object, latency_keys[i],
-                              histogram_quantile(histogram, latency_quantiles[i]), 2);
+                json_put_real(object, latency_keys[i], histogram_quantile(histogram, quantiles[i]),
+                              2);
         json_put_real(object, "max_us", histogram_max(histogram), 2);
         return object;
 }

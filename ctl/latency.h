@@ -7,9 +7,8 @@
 
 #include "ctl.h"
 
-/* The quantiles that are printed, and their names in answers. */
+/* The names in answers of the quantiles that are printed. */
 #define LATENCY_QUANTILES 4
-extern const double latency_quantiles[LATENCY_QUANTILES];
 extern const char *const latency_keys[LATENCY_QUANTILES];
 
 /* From this share of wake-ups that were left out, the others' latencies say little. */

@@ -52,20 +52,21 @@ void prove_note_effect(ProveEffect *effect, const ScheduleSlot *slot, char *stat
                 effect->without++;
 }
 
-bool prove_is_idle(const Prove *prove)
+/* True if the compared policies had no effect in any block, so that the settings are the same. */
+static bool is_idle(const Prove *prove)
 {
         return prove->effect.blocks > 0 && prove->effect.without == prove->effect.blocks;
 }
 
 Verdict prove_verdict(const Prove *prove, const Estimate *found)
 {
-        return prove_is_idle(prove) ? VERDICT_UNKNOWN : found->verdict;
+        return is_idle(prove) ? VERDICT_UNKNOWN : found->verdict;
 }
 
 /* True if the settings may be the same. */
 static bool is_open(const Prove *prove, const Estimate *found)
 {
-        return prove_is_idle(prove) || found->n_pairs < PROVE_LEAST_PAIRS ||
+        return is_idle(prove) || found->n_pairs < PROVE_LEAST_PAIRS ||
                (found->watts.low <= 0 && found->watts.high >= 0);
 }
 

@@ -42,7 +42,7 @@ static const char *const kind_names[] = {
         [SWEEP_PROFILE] = "profile",
 };
 
-const char sweep_names[] = "governor, epp, latency, dma-latency, states or profile";
+static const char point_names[] = "governor, epp, latency, dma-latency, states or profile";
 
 /* The kind that the text begins with, up to its end or a "="; SWEEP_FOUND if it is none. */
 static SweepKind kind_find(const char *text)
@@ -77,7 +77,7 @@ int sweep_parse(const char *option, const char *text, GPtrArray *wanted)
 
         if (kind == SWEEP_FOUND)
                 return complain_usage(NULL, "%s: found \"%s\", expected %s", option, text,
-                                      sweep_names);
+                                      point_names);
         if (values && !*values)
                 return complain_usage(NULL,
                                       "%s %s: found no value, expected one behind the =", option,

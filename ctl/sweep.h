@@ -33,7 +33,6 @@ typedef struct Sweep Sweep;
 /* What --sweep takes: "governor", "latency=0,50us". EXIT_USAGE after a message, in which `option`
  * is what was given. */
 int sweep_parse(const char *option, const char *text, GPtrArray *wanted);
-extern const char sweep_names[];
 
 /* Finds the points of a sweep: "as found", then those that were asked for, or without values all
  * that the machine offers. `wanted` is of char *. Changes nothing. NULL after a message, in which

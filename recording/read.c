@@ -31,7 +31,8 @@ struct RecordingReader {
         RecordedFrame frame;
 };
 
-RecordingReader *recording_reader_fd(int fd)
+/* Reads from a descriptor, which is closed in the end. */
+static RecordingReader *reader_new(int fd)
 {
         RecordingReader *reader = g_new0(RecordingReader, 1);
 
@@ -44,7 +45,7 @@ RecordingReader *recording_reader_fd(int fd)
 
 RecordingReader *recording_reader_bytes(const void *data, size_t size)
 {
-        RecordingReader *reader = recording_reader_fd(-1);
+        RecordingReader *reader = reader_new(-1);
 
         g_byte_array_append(reader->buffer, data, (guint)size);
         reader->report.bytes = size;
@@ -64,7 +65,7 @@ int recording_reader_open(int dir, const char *path, RecordingReader **ret_reade
                 close(fd);
                 return -EISDIR;
         }
-        *ret_reader = recording_reader_fd(fd);
+        *ret_reader = reader_new(fd);
         return 0;
 }
 

@@ -74,9 +74,6 @@ typedef struct RecordingReader RecordingReader;
  * only known when it was read. */
 int recording_reader_open(int dir, const char *path, RecordingReader **ret_reader);
 
-/* Reads from a descriptor, which is closed in the end. */
-RecordingReader *recording_reader_fd(int fd);
-
 /* Reads bytes, which the caller keeps. */
 RecordingReader *recording_reader_bytes(const void *data, size_t size);
 

@@ -183,7 +183,8 @@ void manager_tick(Manager *manager)
                 manager_wake(manager);
 }
 
-void manager_act_on_holds(Manager *manager)
+/* A hold cannot wait for a tick: decides again where holds matter and acts, before it returns. */
+static void act_on_holds(Manager *manager)
 {
         bool by_holds = !manager_follow_profile(manager);
 
@@ -203,5 +204,5 @@ void manager_hold_changed(void *userdata)
 
         manager_changed(manager, CHANGE_HOLDS);
         manager_interrupt_evaluation(manager, DROP_HOLD);
-        manager_act_on_holds(manager);
+        act_on_holds(manager);
 }

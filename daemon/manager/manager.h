@@ -90,9 +90,6 @@ void manager_wake(Manager *manager);
 Holds *manager_open_holds(Manager *manager);
 Pauses *manager_open_pauses(Manager *manager);
 
-/* Decides again where holds matter and acts, before it returns: a hold cannot wait for a tick. */
-void manager_act_on_holds(Manager *manager);
-
 /* The machine was asleep: the values that firmware and kernel gave the knobs do not count as taken
  * over, and the plan is carried out again at the next tick, which is now. */
 void manager_resumed(Manager *manager);
