@@ -346,7 +346,8 @@ static const Verb verbs[] = {
                   "per work, and waiting, each with a 95 % interval. With a COMMAND, compares\n"
                   "energy per run. Exit status: 0 if the second setting saves energy, 1 if that "
                   "was\n"
-                  "not shown, 3 after an error. All settings are restored, however idlectl ends.\n"
+                  "not shown, 3 after an error. All settings are restored at the end and after a\n"
+                  "signal; after SIGKILL, idled --restore restores those of --knob.\n"
                   "  idlectl prove --policy ondemand --for 1h\n"
                   "  idlectl prove --profile balanced,power-saver --precision 1% -- make -j4",
           .options = { prove_options },
