@@ -17,7 +17,7 @@ typedef enum Case {
         CASES,
 } Case;
 
-/* Everything that can be asked for. Empty texts and lists, and 0 of boost: nothing is. */
+/* Everything that can be requested. Empty texts and lists, and 0 of boost: nothing is. */
 typedef struct Request {
         char **governors, **preferences; /* the first that is offered */
         char *bias, *min, *max;
@@ -45,7 +45,7 @@ typedef enum BandKind { BAND_LOW, BAND_MIDDLE, BAND_HIGH } BandKind;
 
 /* The result of each request. */
 typedef enum Outcome {
-        OUTCOME_NOTHING, /* is asked for */
+        OUTCOME_NOTHING, /* is requested */
         OUTCOME_FOUND,
         OUTCOME_MISSING, /* none of the words is offered, or the hardware has no such thing */
         OUTCOME_FORCED,  /* the governor decides it */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Why a CPU's frequency is governed as it is: step 5. The texts are put together here, for they
- * name what was asked for and what the driver offers.
+ * Why a CPU's frequency is governed as it is: step 5. The texts are put together here, because they
+ * name what was requested and what the driver offers.
  */
 #include "cpufreq/cpufreq-explain.h"
 
