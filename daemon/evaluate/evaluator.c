@@ -20,6 +20,7 @@
 #define LOAD_USEC  (30 * SECOND)  /* time constant */
 #define LOAD_STEP  0.05           /* logarithm of a factor: another load */
 #define LEAST_WORK 0.01           /* per second: CPUs, or 100 switches */
+#define LULL       4              /* costs of a trial: the longest time between bursts */
 #define WITHOUT    2
 #define ABSENT     (60 * MINUTE)
 #define MAGIC      "idled-evaluator 2"
@@ -205,6 +206,8 @@ static void follow_load(Evaluator *e, const EvaluatorView *view, double usec)
         double weight = e->load > 0 ? -expm1(-usec / (double)LOAD_USEC) : 1;
         unsigned before = e->found.n_pairs;
 
+        if (view->work >= LEAST_WORK)
+                e->worked_usec = view->now_usec;
         e->load += weight * (view->work - e->load);
         look_up(e);
         if (e->start_usec == 0 && e->found.n_pairs < FIRST && before >= FIRST && e->n_without == 0)
@@ -242,6 +245,13 @@ static void pass_time(Evaluator *e, const EvaluateOptions *options, const Evalua
         e->active = view->wanted && !view->idle;
 }
 
+/* True if blocks would have no work. The filtered load alone contains what came before for minutes.
+ * The last interval alone would make trials begin with bursts, and their second block miss them. */
+static bool is_idle(const Evaluator *e, const EvaluateOptions *options, uint64_t now)
+{
+        return e->load < LEAST_WORK || (double)(now - e->worked_usec) > LULL * trial_cost(options);
+}
+
 void evaluator_pass(Evaluator *e, const EvaluateOptions *options, const EvaluatorView *view)
 {
         bool may = view->wanted && view->possible && options->trials;
@@ -254,7 +264,7 @@ void evaluator_pass(Evaluator *e, const EvaluateOptions *options, const Evaluato
                         evaluator_interrupt(e, options, DROP_EFFECT, view->now_usec);
                 return;
         }
-        if (!may || e->load < LEAST_WORK || view->now_usec < e->next_usec ||
+        if (!may || is_idle(e, options, view->now_usec) || view->now_usec < e->next_usec ||
             e->budget_usec < trial_cost(options))
                 return;
         e->start_usec = view->now_usec;

@@ -6,10 +6,11 @@
  *
  *  1. The arm that rests is "on": requests are honoured. Once they were found to cost energy, or to
  *     do so more likely than not, it is "off", if the administrator lets idled back off.
- *  2. A trial is a pair of blocks, one of each arm (schedule.h). While the budget lasts the next
- *     follows at once if a load has fewer than four, if the interval excludes 0 and there is no
- *     verdict yet, or if the last one contradicts the verdict; the latest eight overrule those
- *     before. Else gaps are of random length, and double once there is a verdict.
+ *  2. A trial is a pair of blocks, one of each arm (schedule.h). None begins once the last work is
+ *     longer ago than two trials take, because blocks without work are dropped. While the budget
+ *     lasts the next follows at once if a load has fewer than four, if the interval excludes 0 and
+ *     there is no verdict yet, or if the last one contradicts the verdict; the latest eight overrule
+ *     those before. Else gaps are of random length, and double once there is a verdict.
  *  3. Budget. Three quarters of the duty's share of an hour may be spent at once on the arm that
  *     does not rest, and one quarter comes back evenly in the course of the hour: no hour sees more
  *     than the duty. A trial that takes longer waits until enough of it came back.
@@ -57,9 +58,10 @@ typedef struct Evaluator {
         unsigned n_without; /* blocks in a row without energy */
         unsigned n_idle;    /* and without load */
 
-        uint64_t seen_usec; /* when time last passed; 0: never */
-        bool active;        /* there were requests then, and they took effect */
-        double load;        /* work per second, filtered */
+        uint64_t seen_usec;   /* when time last passed; 0: never */
+        bool active;          /* there were requests then, and they took effect */
+        double load;          /* work per second, filtered */
+        uint64_t worked_usec; /* the end of the last interval with work */
 
         Estimate found; /* for loads like `found_load` */
         double found_load;
