@@ -161,12 +161,16 @@ int bus_append_cpus(sd_bus_message *message, const CpuSet *set)
 
 int bus_append_failures(sd_bus_message *message, const Manager *manager, BusFailure append)
 {
+        const char *unconfined = manager_unconfined(manager);
         const ActuatorState *a;
         int r = 0;
 
-        for (unsigned i = 0; r >= 0 && (a = actuator_set_nth(manager_actuators(manager), i)); i++)
-                if (actuator_unreported_error(a, manager_knobs(manager)) < 0)
+        for (unsigned i = 0; r >= 0 && (a = actuator_set_nth(manager_actuators(manager), i)); i++) {
+                bool failed = actuator_unreported_error(a, manager_knobs(manager)) < 0;
+
+                if (failed || (unconfined && a->actuator == &actuator_park))
                         r = append(message, manager, a->actuator->name,
-                                   a->actuator->describe(a->state), a->why);
+                                   a->actuator->describe(a->state), failed ? a->why : unconfined);
+        }
         return r;
 }

@@ -2,10 +2,10 @@
 /*
  * Acting: carries out the plan and handles the result.
  *
- * The parked CPUs are those that the plan leaves out, as long as a knob of ours keeps work off
- * them. A knob that another program changed is taken over and stays so. With the last such knob the
- * parking is gone, whatever the plan says, and all clients get a signal. Where there is nothing to
- * confine there are no knobs, and no task can run on the CPUs that the plan leaves out.
+ * The parked CPUs are those that the plan leaves out and that a knob of ours keeps tasks off. A
+ * knob that another program changed is taken over and stays so. With the last such knob the parking
+ * is gone, whatever the plan says, and all clients get a signal. Where there is nothing to confine
+ * there are no such knobs, and nothing is parked.
  */
 #include <errno.h>
 
@@ -86,46 +86,61 @@ static unsigned act(Manager *manager, const Plan *before)
         return changes;
 }
 
-/* The first knob of parking that is not in our hands; NULL if one that keeps work off CPUs is, or
- * none is lost.
- */
+/* The first knob of parking that is not in our hands; NULL: none. */
 static const Knob *lost_knob(const Manager *manager)
-{
-        const Knob *lost = NULL, *const * knobs;
-        int n = knobs_list(manager->knobs, &knobs);
-
-        for (int i = 0; i < n; i++) {
-                if (knob_is_confining(manager->knobs, knobs[i]))
-                        return NULL;
-                if (!lost && knobs[i]->state != KNOB_OURS &&
-                    knob_is_of(knobs[i], actuator_park.kinds))
-                        lost = knobs[i];
-        }
-        return lost;
-}
-
-static bool is_confining(const Manager *manager)
 {
         const Knob *const *knobs;
 
         for (int i = 0, n = knobs_list(manager->knobs, &knobs); i < n; i++)
-                if (knob_is_confining(manager->knobs, knobs[i]))
-                        return true;
-        return false;
+                if (knobs[i]->state != KNOB_OURS && knob_is_of(knobs[i], actuator_park.kinds))
+                        return knobs[i];
+        return NULL;
 }
 
-/* The parked CPUs after acting: those that the plan leaves out, unless tasks may still run
- * there. */
+/* The CPUs that the plan leaves out. */
+static CpuSet planned_now(const Manager *manager)
+{
+        CpuSet planned = manager->machine.topology->online;
+
+        cpuset_subtract(&planned, &manager->plan.allowed);
+        return planned;
+}
+
+/* Those of them that are parked after acting. */
 static CpuSet parked_now(const Manager *manager)
 {
-        CpuSet parked = manager->machine.topology->online;
+        CpuSet parked = planned_now(manager), kept = knobs_kept_free(manager->knobs);
 
-        cpuset_subtract(&parked, &manager->plan.allowed);
-        if (!manager_can_park(manager) || lost_knob(manager) ||
-            (actuator_set_find(manager->actuators, &actuator_park)->error < 0 &&
-             !is_confining(manager)))
-                parked = (CpuSet){ 0 };
+        cpuset_and(&parked, &kept);
         return parked;
+}
+
+static bool lacks_parked(const Manager *manager)
+{
+        CpuSet planned = planned_now(manager);
+
+        return !cpuset_is_subset(&planned, &manager->parked);
+}
+
+/* True if nothing failed, and there is nothing to confine, as there always is for a partition. */
+static bool is_unconfined(const Manager *manager)
+{
+        const ActuatorState *a = actuator_set_find(manager->actuators, &actuator_park);
+
+        return manager_can_park(manager) && a->actuator->follows_units(a->state) && a->error >= 0 &&
+               lacks_parked(manager) && !lost_knob(manager);
+}
+
+const char *manager_unconfined(const Manager *manager)
+{
+        const ParkOptions *options = config_section(manager->config, "Park")->options;
+
+        if (!is_unconfined(manager))
+                return NULL;
+        return park_restricts_units(options)
+                       ? "no unit or cgroup that Units= and Exclude= of section [Park] "
+                         "select can be confined"
+                       : "no unit or cgroup can be confined";
 }
 
 /* Reads again what is in effect. Returns CHANGE_PARKED if it is not what it was, else 0. */
@@ -138,22 +153,31 @@ static unsigned read_parked(Manager *manager)
         return cpuset_equal(&before, &manager->parked) ? 0 : CHANGE_PARKED;
 }
 
-/* The same, with its cause in the history. */
+/* The same, with its cause in the history, and in the log if there is nothing to confine. */
 static unsigned note_parked(Manager *manager)
 {
         unsigned changes = read_parked(manager);
+        const char *why = manager_unconfined(manager);
 
+        if (why && !manager->unconfined)
+                log_warning("%s: %s", actuator_park.name, why);
+        if (why || !cpuset_is_empty(&manager->parked))
+                manager->unconfined = why;
         manager_note_change(manager);
         return changes;
 }
 
-/* That parking is not there, or failed. */
+/* That parking is not there, or failed, or has nothing to confine. */
 static char *actuator_obstacle(const Manager *manager)
 {
         const ActuatorState *a = actuator_set_find(manager->actuators, &actuator_park);
 
-        if (!a || a->error >= 0)
+        if (is_unconfined(manager))
+                return g_strdup(manager_unconfined(manager));
+        if (!a)
                 return NULL;
+        if (a->error >= 0)
+                return g_strdup_printf("%s is not in effect", a->actuator->describe(a->state));
         if (a->error == ACTUATOR_OFF)
                 return g_strdup("Backend=none of section [Park] switches parking off");
         if (!a->state)
@@ -168,8 +192,10 @@ char *manager_obstacle(const Manager *manager)
 
         if (manager->setup.dry_run)
                 return g_strdup("this is a dry run");
+        if (!lacks_parked(manager))
+                return NULL;
         if (!knob)
-                return is_confining(manager) ? NULL : actuator_obstacle(manager);
+                return actuator_obstacle(manager);
         if (knob->state == KNOB_FOREIGN)
                 return g_strdup_printf("another program has taken over %s %s", knob->kind->name,
                                        knob->name);
@@ -188,7 +214,7 @@ static unsigned count_degraded(const Manager *manager)
                 degraded += knobs[i]->state != KNOB_OURS || knobs[i]->error < 0;
         for (unsigned i = 0; (a = actuator_set_nth(manager->actuators, i)); i++)
                 degraded += actuator_unreported_error(a, manager->knobs) < 0;
-        return degraded;
+        return degraded + is_unconfined(manager);
 }
 
 CpuWish manager_limits(const Manager *manager, int cpu)
@@ -297,8 +323,9 @@ void manager_verify(Manager *manager)
 /* True if the plan leaves CPUs out and may be carried out, whether or not that succeeds. */
 static bool wants_parking(const Manager *manager)
 {
-        return manager_can_park(manager) &&
-               !cpuset_is_subset(&manager->machine.topology->online, &manager->plan.allowed);
+        CpuSet planned = planned_now(manager);
+
+        return manager_can_park(manager) && !cpuset_is_empty(&planned);
 }
 
 bool manager_follows_units(const Manager *manager)
@@ -336,7 +363,7 @@ uint64_t manager_check_after(const Manager *manager)
 {
         const Knob *const *knobs;
         int n = knobs_list(manager->knobs, &knobs);
-        bool changed = !cpuset_is_empty(&manager->parked);
+        bool changed = wants_parking(manager); /* new cgroups must be confined */
 
         for (int i = 0; i < n && !changed; i++)
                 changed = knobs[i]->state == KNOB_OURS;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Why the manager decided as it did, and its decisions as sentences, by model/explain.h. All texts
- * are new strings.
+ * Why the manager decided as it did, and its decisions as sentences, by model/explain.h. Texts
+ * are new strings unless they are constant.
  */
 #ifndef IDLED_MANAGER_EXPLAIN_H
 #define IDLED_MANAGER_EXPLAIN_H
@@ -15,6 +15,9 @@ const CpuCause *manager_cause(Manager *manager, int cpu);
 /* Why tasks may still run on the CPUs that the plan leaves out: "another program changed cgroup
  * NAME", "this is a dry run"; NULL if they may not, or there are no such CPUs. */
 char *manager_obstacle(const Manager *manager);
+
+/* The same if it is that there is nothing to confine, though nothing failed; else NULL. */
+const char *manager_unconfined(const Manager *manager);
 
 /* Why `active` requested what it did for `cpu` in addition to parking, each part with its reason,
  * into `ret_reasons` (room for EXPLAIN_MAX). Returns how many; 0 while paused. Valid until the next

@@ -63,6 +63,7 @@ struct Manager {
         CpuWish *cpu_wishes[2];    /* room for those of the present plan and of the next */
         bool stale;                /* carry out the plan again even if it is the same */
         bool acting;               /* a plan is being made and carried out: not again meanwhile */
+        bool unconfined;           /* there was nothing to confine at the last parking */
         bool unsafe;               /* what depends on CPUs changed: make the plan safe again */
         struct Watching *watching; /* what must not notice parking; manager-windows.c */
         uint64_t slept_usec;       /* how long the machine had slept at the last check */

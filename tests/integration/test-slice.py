@@ -71,6 +71,8 @@ class Slice(WithSystemd, TestCase):
         self.wait_parked('7')
         self.stop_slice()
         self.assertEqual(len(self.call('Verify')), 1)
+        self.assertEqual(self.get('Parked'), '')
+        self.assertIn(SLICE + ' is not in effect', self.call('Explain')[7]['obstacle'])
         self.set_idle_mask('5')
         self.wait_parked('5')
         self.assertEqual(self.history()[2:], [SLICE + ' runtime AllowedCPUs 20',

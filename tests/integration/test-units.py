@@ -4,6 +4,7 @@
 back, or does not answer."""
 import os
 import signal
+import subprocess
 import threading
 
 import dbus
@@ -167,6 +168,21 @@ class Units(WithSystemd, TestCase):
         self.assertEqual(self.get('Parked'), '')
         self.systemd.send_signal(signal.SIGCONT)
 
+    def test_systemd_hangs_while_parked(self):
+        """A CPU that could not be parked is not reported as parked; the one that was still is."""
+        self.set_idle_mask('7')
+        self.wait_parked('7')
+        self.systemd.send_signal(signal.SIGSTOP)
+        self.call('SetIdleMask', '6-7')
+        self.assertEqual((self.get('Parked'), self.get('IdleMask')), ('7', '6-7'))
+        self.assertEqual([row['parked'] for row in self.call('Explain')][6:], [False, True])
+        self.assertRegex(self.get('Reason', PATH + '/cpu/6', 'org.idled1.Cpu'),
+                         'CPU 6 should be parked by userspace: .*timed out')
+        self.assertIn('CPU 7 is parked', self.get('Reason', PATH + '/cpu/7', 'org.idled1.Cpu'))
+        self.assertEqual(self.call('History')[0]['parked'], '7')
+        self.assertEqual([str(row[0]) for row in self.get('Degraded')], ['park'])
+        self.systemd.send_signal(signal.SIGCONT)
+
     def test_systemd_hangs_after_a_unit_came(self):
         """Clients are served while idled waits, and the unit is confined once systemd answers."""
         self.set_idle_mask('7')
@@ -208,6 +224,65 @@ class Units(WithSystemd, TestCase):
         self.set_idle_mask('7')
         self.assertEqual(self.get('IdleMask'), '7')
         self.assertEqual(self.history(), [])
+
+
+class NothingToConfine(WithSystemd, TestCase):
+    """What the plan leaves out is parked only if a unit is really confined."""
+
+    def begin(self, options):
+        self.write_config('idled.conf', Units.CONFIG + options)
+        self.write_config('policies/userspace.conf', '[Policy]\nIdleMask=6-7\n')
+        self.start_systemd()
+
+    def assert_says_so(self, text, options):
+        for word in ('confined', *options):
+            self.assertIn(word, text)
+
+    def assert_not_parked(self, *options):
+        before = self.mocked('History')
+        self.start()
+        self.assertEqual((self.get('Parked'), self.get('IdleMask')), ('', '6-7'))
+        self.assertEqual(self.mocked('History'), before)
+        self.assertEqual(self.get('Transitions'), 0)
+        for row in self.call('Explain')[6:]:
+            self.assertFalse(row['parked'])
+            self.assert_says_so(row['obstacle'], options)
+        self.assert_says_so(self.get('Reason', PATH + '/cpu/7', 'org.idled1.Cpu'), options)
+        (kind, _, why), = self.get('Degraded')
+        self.assertEqual(kind, 'park')
+        self.assert_says_so(why, options)
+        self.daemon.wait_log('park: .*confined')
+        for verb in ('status',), ('why', '7'), ('doctor',):
+            self.assert_says_so(' '.join(self.idlectl(*verb).stdout.split()), options)
+
+    def test_no_unit_matches(self):
+        """As with a misspelt name. A unit of that name is confined when it comes."""
+        self.begin('Units=nosuch.slice\n')
+        self.assert_not_parked('Units=')
+        self.wait_subscribed()
+        seen = self.signals(PATH)
+        self.mocked('AddUnit', 'nosuch.slice', '-.slice')
+        self.wait_parked('6-7')
+        self.assertEqual(self.get('Degraded'), [])
+        wait_until(lambda: any(s[2].get('Degraded') == [] for s in seen), 'a signal of Degraded')
+
+    def test_all_units_are_excluded(self):
+        self.begin('Exclude=*\n')
+        self.assert_not_parked('Exclude=')
+
+    def test_all_units_have_cpus_of_their_own(self):
+        self.begin('')
+        for unit in CONFINED:
+            self.call_systemd('SetUnitProperties', unit, True,
+                              [('AllowedCPUs', dbus.ByteArray(b'\xff'))], signature='sba(sv)')
+        self.assert_not_parked()
+
+    def test_once(self):
+        self.begin('Units=nosuch.slice\n')
+        done = subprocess.run([os.environ['IDLED'], *self.arguments(), '--bus-address',
+                               self.bus.address, '--once'], stdout=subprocess.PIPE, text=True,
+                              stderr=subprocess.DEVNULL, timeout=60, check=True)
+        self.assertRegex(done.stdout, 'parked none, planned 6-7: .*Units=')
 
 
 class NoSystemd(TestCase):

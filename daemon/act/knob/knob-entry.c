@@ -374,12 +374,20 @@ bool knob_is_on_record(const Knob *knob)
         return ((const KnobEntry *)knob)->record;
 }
 
-bool knob_is_confining(const Knobs *knobs, const Knob *knob)
+CpuSet knobs_kept_free(const Knobs *knobs)
 {
-        const KnobKind *kind = knob->kind;
+        CpuSet all = { 0 };
 
-        return knob->state == KNOB_OURS &&
-               (!kind->confines || kind->confines(&knobs->context, knob->name, knob->ours));
+        for (unsigned i = 0; i < knobs->list->len; i++) {
+                const Knob *knob = &((const KnobEntry *)knobs->list->pdata[i])->knob;
+
+                if (knob->state == KNOB_OURS && knob->kind->kept_free) {
+                        CpuSet kept = knob->kind->kept_free(&knobs->context, knob);
+
+                        cpuset_or(&all, &kept);
+                }
+        }
+        return all;
 }
 
 bool knobs_is_dry_run(const Knobs *knobs)

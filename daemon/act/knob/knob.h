@@ -50,6 +50,8 @@ typedef struct ActContext {
                       other; false: nothing but `root` is ever written to */
 } ActContext;
 
+typedef struct Knob Knob;
+
 typedef struct KnobKind {
         const char *name; /* one word, for the record: "cgroup", "unit" */
 
@@ -75,9 +77,9 @@ typedef struct KnobKind {
          * left it; NULL: a write has no steps. */
         bool (*passes)(const ActContext *context, const char *to, const char *now);
 
-        /* True if the knob at `value` keeps work off CPUs; false: it only makes way for one that
-         * does, or the value leaves all CPUs. NULL: all of the kind do. */
-        bool (*confines)(const ActContext *context, const char *name, const char *value);
+        /* The CPUs that a knob of ours keeps tasks off, which could run there before; it may name
+         * CPUs that the machine does not have. NULL: the kind keeps tasks off none. */
+        CpuSet (*kept_free)(const ActContext *context, const Knob *knob);
 
         /* True if the kernel or the hardware itself keeps the knob at `now` although `wanted` was
          * written: then no other program took it over. NULL: it never does. */
@@ -106,7 +108,7 @@ typedef enum KnobState {
         KNOB_FAILED,  /* could not be read, recorded or written: see `error` */
 } KnobState;
 
-typedef struct Knob {
+struct Knob {
         const KnobKind *kind;
         char *name;
         char *original; /* as first found; NULL: it never could be read */
@@ -114,7 +116,7 @@ typedef struct Knob {
         char *before;   /* what we had written before that; NULL: the original */
         KnobState state;
         int error; /* negative errno of the last failure, 0 none */
-} Knob;
+};
 
 typedef struct Knobs Knobs;
 
@@ -160,8 +162,8 @@ void knobs_set(Knobs *knobs, KnobChange *changes, unsigned n);
  * of reading or recording. */
 int knob_adopt(Knobs *knobs, const KnobKind *kind, const char *name);
 
-/* True if the knob is ours and keeps work off CPUs. */
-bool knob_is_confining(const Knobs *knobs, const Knob *knob);
+/* The CPUs that knobs of ours keep tasks off; it may name CPUs that the machine does not have. */
+CpuSet knobs_kept_free(const Knobs *knobs);
 
 /* True if the knob's original is on record: it has a value of ours, or may have, though it failed.
  */

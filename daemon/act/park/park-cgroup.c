@@ -203,6 +203,7 @@ const KnobKind park_cgroup_kind = {
         .write = cpus_write,
         .identity = group_identity,
         .equal = park_cpus_equal,
+        .kept_free = park_kept_free,
 };
 
 /* The directory of a group; -ENOENT: it has been removed. `*ret_leaf`: nothing is below it; its

@@ -165,9 +165,17 @@ uint64_t park_group_number(int root, const char *path)
         return fstatat(root, path, &st, 0) < 0 ? 0 : st.st_ino;
 }
 
-bool park_confines_none(const ActContext *context, const char *name, const char *value)
+CpuSet park_kept_free(const ActContext *context, const Knob *knob)
 {
-        return false;
+        CpuSet kept = { 0 }, left;
+
+        if (cpuset_parse(knob->ours, &left) < 0 || cpuset_is_empty(&left) || !knob->original ||
+            cpuset_parse(knob->original, &kept) < 0)
+                return (CpuSet){ 0 };
+        if (cpuset_is_empty(&kept)) /* no limit */
+                memset(&kept, 0xff, sizeof(kept));
+        cpuset_subtract(&kept, &left);
+        return kept;
 }
 
 static int controller_read(const ActContext *context, const char *name, char **ret_value)
@@ -191,7 +199,6 @@ const KnobKind park_controller_kind = {
         .name = "controller",
         .read = controller_read,
         .write = controller_write,
-        .confines = park_confines_none,
 };
 
 bool park_offers_cpusets(int root)

@@ -43,8 +43,9 @@ int park_release(Knobs *knobs, const KnobKind *kind, const char *const *keep);
  * one. 0: there is none. */
 uint64_t park_group_number(int root, const char *path);
 
-/* A KnobKind's `confines`: of knobs that only make way for others. */
-bool park_confines_none(const ActContext *context, const char *name, const char *value);
+/* A KnobKind's kept_free() where the value is the list of CPUs that tasks may use: those of the
+ * original that it lacks. */
+CpuSet park_kept_free(const ActContext *context, const Knob *knob);
 
 /* The first of two errors; that a group is gone is none. */
 int park_first_error(int first, int error);

@@ -147,5 +147,4 @@ const KnobKind park_dropin_kind = {
         .name = "drop-in",
         .read = dropin_read,
         .write = dropin_write,
-        .confines = park_confines_none,
 };

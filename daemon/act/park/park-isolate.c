@@ -126,9 +126,15 @@ static bool partition_passes(const ActContext *context, const char *to, const ch
         return g_str_has_prefix(now, "isolated") || g_str_has_prefix(now, "root");
 }
 
-static bool partition_confines(const ActContext *context, const char *name, const char *value)
+/* The type alone decides whether the CPUs of the list are taken from others. */
+static CpuSet partition_kept_free(const ActContext *context, const Knob *knob)
 {
-        return IS_AMONG(name, types);
+        g_autofree char *group = g_path_get_dirname(knob->name), *type = NULL;
+
+        if (!IS_AMONG(knob->name, types) || read_type(context->root, group, &type) < 0 ||
+            !g_str_equal(type, "isolated"))
+                return (CpuSet){ 0 };
+        return isolate_cpus(context->root, group);
 }
 
 const KnobKind park_partition_kind = {
@@ -137,7 +143,7 @@ const KnobKind park_partition_kind = {
         .write = partition_write,
         .equal = partition_equal,
         .passes = partition_passes,
-        .confines = partition_confines,
+        .kept_free = partition_kept_free,
 };
 
 bool isolate_is_known(int root)

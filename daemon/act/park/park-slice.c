@@ -70,5 +70,4 @@ const KnobKind park_slice_kind = {
         .read = slice_read,
         .write = slice_write,
         .equal = park_cpus_equal,
-        .confines = park_confines_none,
 };

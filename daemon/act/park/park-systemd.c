@@ -108,14 +108,6 @@ static bool has_own(const char *original)
         return cpuset_parse(original, &own) < 0 || !cpuset_is_empty(&own);
 }
 
-static bool unit_confines(const ActContext *context, const char *name, const char *value)
-{
-        CpuSet cpus, possible;
-
-        return cpuset_parse(value, &cpus) < 0 || park_possible(context->root, &possible) < 0 ||
-               !cpuset_equal(&cpus, &possible);
-}
-
 const KnobKind park_unit_kind = {
         .name = "unit",
         .read = unit_read,
@@ -123,7 +115,7 @@ const KnobKind park_unit_kind = {
         .identity = unit_identity,
         .equal = park_cpus_equal,
         .passes = unit_passes,
-        .confines = unit_confines,
+        .kept_free = park_kept_free,
 };
 
 static int list_units(void *userdata, const char *group, char ***ret_children)

@@ -67,7 +67,6 @@ const KnobKind park_workqueue_kind = {
         .write = workqueue_write,
         .identity = workqueue_identity,
         .equal = workqueue_equal,
-        .confines = park_confines_none,
 };
 
 bool workqueue_follows_partitions(int root)

@@ -159,7 +159,6 @@ const KnobKind cpufreq_choice_kind = {
         .read = tune_read,
         .write = tune_write,
         .dir = tune_dir,
-        .confines = tune_confines,
 };
 
 const KnobKind cpufreq_governor_kind = {
@@ -168,7 +167,6 @@ const KnobKind cpufreq_governor_kind = {
         .write = policy_write,
         .dir = tune_dir,
         .write_apart = true,
-        .confines = tune_confines,
 };
 
 const KnobKind cpufreq_limit_kind = {
@@ -177,7 +175,6 @@ const KnobKind cpufreq_limit_kind = {
         .write = policy_write,
         .dir = tune_dir,
         .write_apart = true,
-        .confines = tune_confines,
         .held = limit_held,
         .late = true,
 };
@@ -198,7 +195,6 @@ const KnobKind cpufreq_boost_kind = {
         .read = tune_read,
         .write = tune_write,
         .dir = tune_dir,
-        .confines = tune_confines,
         .disturbs = &cpufreq_limit_kind,
         .reaches = boost_reaches,
 };

@@ -63,7 +63,6 @@ static const KnobKind idle_kind = {
         .write = idle_write,
         .dir = tune_dir,
         .write_apart = true,
-        .confines = tune_confines,
 };
 
 static void name_of(int cpu, int state, char name[TUNE_NAME])

@@ -77,7 +77,6 @@ static const KnobKind irq_kind = {
         .dir = DIRECTORY,
         .write_apart = true, /* these files cannot be written with pwrite(2) */
         .equal = equal_lists,
-        .confines = tune_confines,
         .held = irq_held,
 };
 
@@ -89,7 +88,6 @@ static const KnobKind default_kind = {
         .write_apart = true, /* these files cannot be written with pwrite(2) */
         .identity = quiet_identity,
         .equal = quiet_equal_number,
-        .confines = tune_confines,
 };
 
 static int open_irq(const ActContext *context, const void *data, void **ret_state)

@@ -200,7 +200,6 @@ const KnobKind irqbalance_kind = {
         .read = irqbalance_read,
         .write = irqbalance_write,
         .identity = quiet_identity,
-        .confines = tune_confines,
         .held = irqbalance_held,
         .blind = true,
 };

@@ -37,7 +37,6 @@ static const KnobKind latency_kind = {
         .read = tune_read,
         .write = tune_write,
         .dir = tune_dir,
-        .confines = tune_confines,
 };
 
 static void name_of(int cpu, char name[TUNE_NAME])

@@ -62,7 +62,6 @@ static const KnobKind sysctl_kind = {
         .write = sysctl_write,
         .dir = SYSCTLS,
         .identity = quiet_identity,
-        .confines = tune_confines,
 };
 
 static int check_read(const ActContext *context, const char *name, char **ret_value)
@@ -81,7 +80,6 @@ static const KnobKind check_kind = {
         .write = check_write,
         .dir = CHECKS,
         .identity = quiet_identity,
-        .confines = tune_confines,
 };
 
 /* The knob of the interval of machine checks, as a new string; NULL if the machine has none. */

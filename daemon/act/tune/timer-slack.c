@@ -161,7 +161,6 @@ const KnobKind slack_kind = {
         .read = slack_read,
         .write = slack_write,
         .identity = quiet_identity,
-        .confines = tune_confines,
 };
 
 typedef struct Search {

@@ -122,11 +122,6 @@ int tune_write(const ActContext *context, const char *name, const char *value)
         return file_write(context->root, path, value);
 }
 
-bool tune_confines(const ActContext *context, const char *name, const char *value)
-{
-        return false;
-}
-
 bool tune_exists(int root, const char *name)
 {
         char path[sizeof(TUNE_DIR) + TUNE_NAME];

@@ -64,9 +64,6 @@ char *tune_put(char *to, const char *end, const char *text);
 int tune_read(const ActContext *context, const char *name, char **ret_value);
 int tune_write(const ActContext *context, const char *name, const char *value);
 
-/* A KnobKind's confines(): none of these keeps work off CPUs. */
-bool tune_confines(const ActContext *context, const char *name, const char *value);
-
 /* True if the file is there. */
 bool tune_exists(int root, const char *name);
 

@@ -8,6 +8,7 @@
 
 #include "act/park/park-common.h"
 #include "cpuset-groups.h"
+#include "park-kept.h"
 #include "scratch.h"
 
 #include "steps.h"
@@ -113,7 +114,9 @@ START_TEST(confines_its_group_only)
         ck_assert_int_eq(apply(knobs, other), 0);
         expect_tree(other, other, other, other);
         expect_sleeper("wide/inner", other);
+        expect_kept(knobs, both, one);
         ck_assert_int_eq(apply(knobs, both), 0);
+        expect_kept(knobs, both, "");
         expect_originals();
         expect_sleeper("wide/inner", both);
         ck_assert_int_eq(file_read(root, "sys/fs/cgroup/cpuset/cpuset.cpus", &after), 0);
@@ -154,9 +157,12 @@ START_TEST(excluded_group_is_left_alone)
 
         ck_assert_int_eq(apply_excluding(knobs, other, "inner"), 0);
         expect_tree(both, both, both, other);
+        expect_kept(knobs, both, "");
         ck_assert_int_eq(apply_excluding(knobs, other, "*/narrow"), 0);
         expect_tree(both, other, other, other);
+        expect_kept(knobs, both, one);
         ck_assert_int_eq(apply_excluding(knobs, other, "idled-test-*"), 0);
+        expect_kept(knobs, both, "");
         expect_originals();
 }
 END_TEST

@@ -6,6 +6,7 @@
 #include "table.h"
 
 #include "fake-partition.h"
+#include "park-kept.h"
 #include "park-killed.h"
 
 static char *all_units[] = { (char *)"*", NULL }, *none[] = { NULL };
@@ -57,6 +58,7 @@ START_TEST(from_mask_to_mask)
         ck_assert_int_eq(apply(knobs, "0-1"), 0);
         expect_log("unbound=3 " MADE "cpus=2-3 partition=isolated ");
         expect_parked("2-3");
+        expect_kept(knobs, "0-3", "2-3");
         ck_assert_int_eq(apply(knobs, "0-2"), 0);
         expect_log("cpus=3 unbound=7 ");
         ck_assert_int_eq(apply(knobs, "1"), 0);
@@ -130,6 +132,7 @@ START_TEST(invalid_is_dissolved)
         expect_parked("2-3");
         fake_insist("0-2");
         ck_assert_int_eq(apply(knobs, "0-1"), -EBUSY);
+        expect_kept(knobs, "0-3", "");
         expect_as_found(false);
         ck_assert_int_eq(apply(knobs, "0-2"), 0);
         expect_parked("3");

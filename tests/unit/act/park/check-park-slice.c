@@ -7,6 +7,7 @@
 #include "table.h"
 
 #include "fake-slice.h"
+#include "park-kept.h"
 #include "park-killed.h"
 
 static const ActContext *context(void)
@@ -87,9 +88,11 @@ START_TEST(from_mask_to_mask)
         ck_assert_int_eq(apply(knobs, "1"), 0);
         expect_log("");
         expect_parked("0,2-3");
+        expect_kept(knobs, "0-3", "0,2-3");
         ck_assert_int_eq(apply(knobs, "0-3"), 0);
         expect_log("partition=member unbound=f ");
         expect_parked("");
+        expect_kept(knobs, "0-3", ""); /* by the slice that stays, without effect */
         ck_assert_int_eq(apply(knobs, "0-1"), 0);
         expect_log("unbound=3 cpus=2-3 partition=isolated ");
         expect_parked("2-3");

@@ -3,6 +3,7 @@
  * Parking by units: what is asked of systemd, and that every limit found comes back.
  */
 #include "fake-systemd.h"
+#include "park-kept.h"
 #include "park-killed.h"
 #include "scratch.h"
 
@@ -96,7 +97,9 @@ START_TEST(all_top_level_units)
         expect_log("");
         ck_assert_int_eq(apply(knobs, "1"), 0);
         expect_log("init.scope=1 system.slice=1 user.slice=1 ");
+        expect_kept(knobs, "0-3", "0,2-3");
         ck_assert_int_eq(apply(knobs, "0-3"), 0);
+        expect_kept(knobs, "0-3", "");
         /* An empty list would be refused, which systemd logs, with each change. */
         expect_log("init.scope=0-3 system.slice=0-3 user.slice=0-3 ");
         ck_assert_int_eq(apply(knobs, "0-3"), 0);
@@ -158,16 +161,19 @@ START_TEST(restored)
 END_TEST
 
 static const struct {
-        const char *name, *units, *exclude, *log;
+        const char *name, *units, *exclude, *log, *kept;
 } selections[] = {
-        { "one excluded", "*", "init.scope", "system.slice=0 user.slice=0 " },
-        { "glob", "*", "*.slice", "init.scope=0 " },
-        { "inside a slice", "*", "sshd.service", "init.scope=0 cron.service=0 user.slice=0 " },
-        { "deep inside", "*", "session-*.scope", "init.scope=0 system.slice=0 " },
-        { "only one", "user.slice", "", "user.slice=0 " },
-        { "only one inside", "cron.service", "", "cron.service=0 " },
-        { "one and not its child", "system.slice", "cron.*", "sshd.service=0 " },
-        { "no unit", "absent.slice", "", "" },
+        { "one excluded", "*", "init.scope", "system.slice=0 user.slice=0 ", "1-3" },
+        { "glob", "*", "*.slice", "init.scope=0 ", "1-3" },
+        { "inside a slice", "*", "sshd.service", "init.scope=0 cron.service=0 user.slice=0 ",
+          "1-3" },
+        { "deep inside", "*", "session-*.scope", "init.scope=0 system.slice=0 ", "1-3" },
+        { "only one", "user.slice", "", "user.slice=0 ", "1-3" },
+        { "only one inside", "cron.service", "", "cron.service=0 ", "1-3" },
+        { "one and not its child", "system.slice", "cron.*", "sshd.service=0 ", "1-3" },
+        { "no unit", "absent.slice", "", "", "" },
+        { "all excluded", "*", "*", "", "" },
+        { "one that has CPUs of its own", "batch.slice", "", "", "" },
 };
 
 START_TEST(selection)
@@ -176,6 +182,7 @@ START_TEST(selection)
         g_autoptr(Knobs) knobs = open_knobs();
         ck_assert_int_eq(apply_with(knobs, "0", s->units, s->exclude), 0);
         ck_case(s->name, g_str_equal(systemd->log, s->log), "%s", systemd->log);
+        expect_kept(knobs, "0-3", s->kept);
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         expect_as_found();
 }
@@ -248,6 +255,32 @@ START_TEST(limit_not_effective)
         ck_assert_int_eq(apply(knobs, "0"), -EPERM);
         ck_assert_int_eq(knob_find(knobs, &park_unit_kind, "system.slice")->state, KNOB_FAILED);
         ck_assert_int_eq(knob_find(knobs, &park_unit_kind, "user.slice")->state, KNOB_OURS);
+        expect_kept(knobs, "0-3", "1-3");
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+        expect_as_found();
+}
+END_TEST
+
+/* systemd does not answer: what was parked before still is, and nothing else. */
+START_TEST(no_answer)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+        const ParkOptions options = { .units = (char *[]){ (char *)"*", NULL },
+                                      .exclude = (char *[]){ NULL } };
+        const Topology topology = { .online = cpus_of("0-3") };
+        const ActContext c = context();
+        CpuSet fewer = cpus_of("0-1");
+        void *state;
+
+        ck_assert_int_eq(apply(knobs, "0-2"), 0);
+        ck_assert_int_eq(park_systemd.open(&c, &options, &state), 0);
+        systemd->error = -ETIMEDOUT;
+        ck_assert_int_eq(park_systemd.apply(state, knobs, &fewer, &topology), -ETIMEDOUT);
+        expect_kept(knobs, "0-3", "3");
+        systemd->error = 0;
+        ck_assert_int_eq(park_systemd.apply(state, knobs, &fewer, &topology), 0);
+        expect_kept(knobs, "0-3", "2-3");
+        park_systemd.close(state);
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         expect_as_found();
 }
@@ -320,6 +353,7 @@ int main(void)
         tcase_add_test(tcase, limit_changed_by_the_administrator_stays);
         tcase_add_loop_test(tcase, limit_taken_away, 0, 2);
         tcase_add_test(tcase, limit_not_effective);
+        tcase_add_test(tcase, no_answer);
         tcase_add_test(tcase, bus_vanishes);
         tcase_add_test(tcase, without_systemd);
         tcase_add_test(tcase, killed_anywhere);
