@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Terminals, as plain files: the kernel reports reads of both alike. */
+/* Terminals, mostly as plain files: the kernel reports reads of both alike. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <sys/stat.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -144,6 +146,63 @@ START_TEST(in_a_sandbox)
 }
 END_TEST
 
+/* Opens a pseudo-terminal, which is pts/0 of a tree from then on; -1: there are none here. */
+static int open_pseudo(int *ret_master)
+{
+        int master = posix_openpt(O_RDWR | O_NOCTTY);
+        char name[64];
+
+        if (master < 0 || grantpt(master) < 0 || unlockpt(master) < 0 ||
+            ptsname_r(master, name, sizeof(name)) != 0)
+                return -1;
+        ck_assert_int_eq(unlinkat(tree.root, "dev/pts/0", 0), 0);
+        ck_assert_int_eq(symlinkat(name, tree.root, "dev/pts/0"), 0);
+        *ret_master = master;
+        return open(name, O_RDWR | O_NOCTTY | O_NONBLOCK);
+}
+
+/* Keys that come to a program that tries to read each: by lines, or edited by itself as in bash. */
+static const struct {
+        const char *case_name, *keys;
+        bool edits, seen;
+} typed[] = {
+        { "a key, and the kernel edits", "k", false, false },
+        { "a line, and the kernel edits", "k\n", false, true },
+        { "a key, and the program edits", "k", true, true },
+};
+
+START_TEST(a_pseudo_terminal)
+{
+        typeof(typed[0]) *c = &typed[_i];
+        int master = -1, slave = open_pseudo(&master);
+        g_autofree char *seen = NULL;
+        Terminals *there = NULL;
+        struct termios mode;
+        char text[8];
+
+        if (slave < 0) {
+                case_skip(c->case_name, "there are no pseudo-terminals");
+                return;
+        }
+        ck_assert_int_eq(terminals_new(tree.root, &there), 0);
+        ck_assert_int_eq(terminals_error(there), 0);
+        ck_assert_int_eq(tcgetattr(slave, &mode), 0);
+        if (c->edits)
+                cfmakeraw(&mode);
+        ck_assert_int_eq(tcsetattr(slave, TCSANOW, &mode), 0);
+        ck_assert_int_eq(write(master, c->keys, strlen(c->keys)), (ssize_t)strlen(c->keys));
+        if (c->seen) /* the kernel passes keys on a little later */
+                ck_assert_int_eq(poll(&(struct pollfd){ .fd = slave, .events = POLLIN }, 1, -1), 1);
+        ck_case(c->case_name, (read(slave, text, sizeof(text)) > 0) == c->seen, "read");
+        seen = terminals_read(there);
+        ck_case(c->case_name, g_strcmp0(seen, c->seen ? "pts/0" : NULL) == 0, "%s",
+                seen ? seen : "nothing");
+        terminals_free(there);
+        close(slave);
+        close(master);
+}
+END_TEST
+
 START_TEST(no_terminals)
 {
         Tree bare = tree_make();
@@ -172,6 +231,7 @@ int main(void)
         tcase_add_test(tcase, one_that_comes);
         tcase_add_loop_test(tcase, last_input, 0, G_N_ELEMENTS(inputs));
         tcase_add_test(tcase, in_a_sandbox);
+        tcase_add_loop_test(tcase, a_pseudo_terminal, 0, G_N_ELEMENTS(typed));
         tcase_add_test(tcase, no_terminals);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);

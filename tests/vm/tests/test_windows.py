@@ -50,10 +50,14 @@ kill -9 $shell
 
 # A program reads a line from a terminal that is older than the 8 s for which access times say nothing, while
 # all CPUs are active.
-INPUT = """idlectl set ondemand MaxCores=4 && idlectl set ondemand MinCores=4 || exit
+INPUT = """set -e
+idlectl set Park TerminalWindow=2min
+idlectl set ondemand MaxCores=4
+idlectl set ondemand MinCores=4
 (sleep 10; printf 'x\\r'; sleep 60) | setsid script -qefc cat /dev/null >/dev/null 2>&1 &
 sleep 12
-idlectl set ondemand MinCores=1 && idlectl set ondemand MaxCores=1
+idlectl set ondemand MinCores=1
+idlectl set ondemand MaxCores=1
 """
 
 CONTAINER = ("cd /sys/fs/cgroup/system.slice/%s.service && mkdir payload && "
@@ -160,6 +164,7 @@ class Windows(OndemandTest):
         self.guest.run(INPUT)
         self.wait_for("the window", lambda: re.search("window[^.]*: input to terminal pts/", self.explained()))
         self.assertEqual(self.string("Parked"), "")
+        self.guest.run("idlectl set Park TerminalWindow=0")
         self.wait_parked()
 
     def test_consoles(self):
