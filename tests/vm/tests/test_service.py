@@ -2,9 +2,13 @@
 """idled as its users have it: installed, enabled, asked, configured, killed, rebooted, stopped."""
 
 import json
+import sys
 
 import lab
 from kernel import CPU
+
+sys.path.append(str(lab.HERE.parent))
+from readme import examples  # pylint: disable=wrong-import-position
 
 CALL = "busctl --system call org.idled1 /org/idled1 org.idled1.Manager"
 ONLY_USERSPACE = "[Daemon]\nPolicies=userspace\n"
@@ -115,6 +119,23 @@ class Service(lab.IdledTest):
         self.wait_for("the end of the time", lambda: self.property("Paused") == "b false")
         self.guest.run("idlectl pause; systemctl restart idled")
         self.assertEqual(self.property("Paused"), "b false")
+
+    def test_examples_of_the_readme(self):
+        """Each works while CPUs are parked; what pw-record does is replaced."""
+        self.configure("")
+        self.start()
+        self.addCleanup(self.guest.run, "rm -f /usr/local/bin/pw-record /var/lib/idled/profile")
+        self.write("/usr/local/bin/pw-record", "#!/bin/sh\nexec idlectl holds\n")
+        self.guest.run("chmod +x /usr/local/bin/pw-record")
+        printed = ""
+        for _, commands in examples():
+            self.guest.run("idlectl set userspace IdleMask=2-3")
+            self.wait_for("parking", lambda: self.string("Parked") == "2-3")
+            with self.subTest(commands):
+                printed += self.guest.read("set -e\n" + commands)
+                self.assertEqual(self.string("Parked"), "2-3")
+        self.assertRegex(printed, r"idlectl +50us +0-1 .*\n +pw-record")
+        self.assertEqual(self.string("Profile"), "power-saver")
 
     def test_own_libraries(self):
         """idled uses the guest's libraries, and its own copies only of those that the guest lacks."""
