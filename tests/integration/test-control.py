@@ -205,6 +205,15 @@ class Set(Control):
         self.assertEqual(self.ask('set', 'cpufreq', 'Governor=', 'MaxFrequency=')['warnings'], [])
         self.assertEqual(self.ask('set', 'cpufreq', 'Governor=powersave')['warnings'], [])
 
+    def test_idle_state_that_no_cpu_has(self):
+        self.write_config('idled.conf', '[Daemon]\nPolicies=cstates\n')
+        self.start('--dry-run')
+        for state, expected in ('FOO', 1), ('C6', 0), ('10us', 0):
+            warnings = self.ask('set', 'cstates', 'DeepestState=' + state)['warnings']
+            self.assertEqual(len(warnings), expected, warnings)
+            for text in warnings:
+                self.assertRegex(text, 'DeepestState: found "%s", which .* no limit' % state)
+
     def test_misspelt_section(self):
         self.start('--dry-run')
         self.assertIn('did you mean Park?', self.ctl('set', 'park', 'Backend=none', status=1))
