@@ -264,7 +264,7 @@ static void add(Prove *prove, const ScheduleSlot *slot, const Measured *measured
                 block.work = reading->switches / WORK_SWITCHES_EACH;
         } else if (prove->unit == WORK_INSTRUCTIONS) {
                 block.work = measured->instructions / 1e9;
-        } else if (isfinite(reading->task_switches)) {
+        } else if (isfinite(reading->task_switches) && isfinite(reading->waiting)) {
                 block.cpu_seconds = reading->cpu_seconds;
                 block.switches = reading->task_switches;
         }

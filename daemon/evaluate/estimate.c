@@ -5,9 +5,10 @@
  *  1. For each pair, compute the difference in power (off minus on), in work per second and in
  * delay, and the logarithm of the ratio of joules per unit of work.
  *  2. If one arm does less work, by more than chance and the measure of work explain, and each
- *     switch to a task takes less time there, by at most OVERHEAD: that is less overhead, for as
- *     many wake-ups. It is taken off the work of the other arm, up to the whole difference. Tasks
- *     that wait do not work, so a difference as large as their waiting stays.
+ *     switch to a task takes less time and less work there, by at most OVERHEAD: that is less
+ *     overhead, for as many wake-ups. It is taken off the work of the other arm, up to the whole
+ *     difference, and up to OVERHEAD_SHARE. Tasks that wait do not work, so a difference as large
+ *     as their waiting stays.
  *  3. The differences in power are made those at equal work: b times the difference in work is
  *     subtracted, with b by least squares, 0 at least. What the arm may do to the measure of work
  *     itself is added to the interval. If that makes the interval no narrower, equal time it is.
@@ -30,6 +31,9 @@
 #define PRIOR       2      /* standard deviation of the difference, in those of a pair's */
 #define OVERHEAD    100e-6 /* seconds of CPU time: caches that a sleep left empty take as long */
 #define MAGIC       "idled-estimator 2"
+
+/* Largest share of the work. Fewer requests in as many wake-ups look like overhead, too. */
+#define OVERHEAD_SHARE 0.1
 
 /* A series of numbers, one of each pair. */
 typedef struct Series {
@@ -359,39 +363,43 @@ static void add_level(double levels[2], const BlockPair *pair, const double *of,
                 levels[arm] += rate(pair, of, arm) / n;
 }
 
-/* Seconds of CPU time for each switch, off minus on; false if some block does not say it. */
-static bool time_per_switch(const BlockPair *pairs, unsigned n, Series *ret_times)
-{
-        *ret_times = (Series){ .n = n };
-        for (unsigned i = 0; i < n; i++) {
-                const BlockPair *p = &pairs[i];
-
-                if (!(p->switches[0] > 0 && p->switches[1] > 0))
-                        return false;
-                ret_times->x[i] = p->cpu_seconds[0] / p->switches[0] -
-                                  p->cpu_seconds[1] / p->switches[1];
-        }
-        return true;
-}
-
-/* What so many seconds for each switch in the block are of its work. */
+/* Work per second that so many seconds for each switch in the block are. */
 static double overhead_of(const BlockPair *pair, int arm, double each)
 {
-        return pair->cpu_seconds[arm] > 0
-                       ? each * pair->switches[arm] * pair->work[arm] / pair->cpu_seconds[arm]
-                       : 0;
+        return pair->cpu_seconds[arm] > 0 ? each * pair->switches[arm] * pair->work[arm] /
+                                                    pair->cpu_seconds[arm] / pair->seconds[arm]
+                                          : 0;
+}
+
+/* Work per second of arm `more` that is due to longer time, and to more work, for each switch than
+ * in the other arm: the smaller, because a slower clock or a busy sibling makes time longer. */
+static double overhead_in(const BlockPair *p, int more)
+{
+        double time = p->cpu_seconds[more] / p->switches[more] -
+                      p->cpu_seconds[!more] / p->switches[!more];
+        double work = p->work[more] / p->switches[more] - p->work[!more] / p->switches[!more];
+
+        return MIN(overhead_of(p, more, time), work * p->switches[more] / p->seconds[more]);
+}
+
+static bool knows_switches(const BlockPair *pairs, unsigned n)
+{
+        for (unsigned i = 0; i < n; i++)
+                if (!(pairs[i].switches[0] > 0 && pairs[i].switches[1] > 0))
+                        return false;
+        return n >= LEAST_PAIRS;
 }
 
 /* Step 2. Returns the seconds for each switch that the difference in work is due to, off minus on;
  * 0: none. */
 static double take_off_overhead(BlockPair *pairs, unsigned n, double work_error)
 {
-        double levels[2] = { 0 }, waiting[2] = { 0 }, shown, overhead = 0, most, share;
-        Series work = { .n = n }, times;
-        Mean each;
+        double levels[2] = { 0 }, waiting[2] = { 0 }, shown, of_second = 0, most, each;
+        Series work = { .n = n }, overheads = { .n = n };
+        Mean overhead;
         int more;
 
-        if (n < LEAST_PAIRS || isinf(work_error) || !time_per_switch(pairs, n, &times))
+        if (!knows_switches(pairs, n) || isinf(work_error))
                 return 0;
         for (unsigned i = 0; i < n; i++) {
                 add_level(levels, &pairs[i], pairs[i].work, n);
@@ -399,21 +407,24 @@ static double take_off_overhead(BlockPair *pairs, unsigned n, double work_error)
                 work.x[i] = rate(&pairs[i], pairs[i].work, 0) - rate(&pairs[i], pairs[i].work, 1);
         }
         shown = shown_difference(&work, levels, work_error);
-        each = trimmed_mean(&times, 0);
-        if (shown * each.value <= 0 || fabs(each.value) > OVERHEAD ||
-            odds_of(&each) < ESTIMATE_ODDS)
-                return 0;
         more = shown < 0;
-        for (unsigned i = 0; i < n; i++)
-                overhead += overhead_of(&pairs[i], more, fabs(each.value)) /
-                            pairs[i].seconds[more] / n;
-        most = fabs(shown) - waiting[!more] * levels[more];
-        if (!(most > 0 && overhead > 0))
+        for (unsigned i = 0; i < n; i++) {
+                overheads.x[i] = overhead_in(&pairs[i], more);
+                of_second += overhead_of(&pairs[i], more, 1) / n;
+        }
+        overhead = trimmed_mean(&overheads, 0);
+        most = MIN(fabs(shown) - waiting[!more] * levels[more], OVERHEAD_SHARE * levels[more]);
+        if (!(most > 0) || overhead.value <= ROUNDING * levels[more] ||
+            overhead.value > OVERHEAD * of_second || odds_of(&overhead) < ESTIMATE_ODDS)
                 return 0;
-        share = MIN(most / overhead, 1);
-        for (unsigned i = 0; i < n; i++)
-                pairs[i].work[more] -= overhead_of(&pairs[i], more, share * fabs(each.value));
-        return share * each.value;
+        each = MIN(most, overhead.value) / of_second;
+        for (unsigned i = 0; i < n; i++) {
+                double left = pairs[i].work[more] -
+                              overhead_of(&pairs[i], more, each) * pairs[i].seconds[more];
+
+                pairs[i].work[more] = MAX(left, 0);
+        }
+        return more ? -each : each;
 }
 
 /* Sums of all pairs, as means. */

@@ -38,7 +38,7 @@ typedef struct Block {
         double work;    /* done, in any unit that is the same for all blocks, 0 or more */
         double delay;   /* seconds in which some task waited for a CPU, 0 or more */
         double load;    /* work again, as EstimateQuery.near_work is measured; 0: the same */
-        /* If the work is CPU time of tasks, else 0: */
+        /* If the work is CPU time of tasks, and the delay is known, else 0: */
         double cpu_seconds; /* that time, whatever the clock */
         double switches;    /* how often a CPU changed to a task */
 } Block;

@@ -327,7 +327,7 @@ static Meter read_meter(Manager *manager)
         meter.work = work_meter_rate(&manager->meter->work, manager->machine.topology, s,
                                      tasks->share) *
                      meter.seconds;
-        if (tasks->known && manager->meter->work.unit == WORK_BUSY) {
+        if (tasks->known && manager->meter->work.unit == WORK_BUSY && s->have & SENSE_PRESSURE) {
                 meter.cpu_seconds = tasks->cpus * meter.seconds;
                 meter.switches = tasks->switches_per_sec * meter.seconds;
         }

@@ -7,16 +7,16 @@
 #include "sense/task-time.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "sense/scan.h"
 
-#define NUMBERS 9
-#define LONG_RUNS                                                                                  \
-        0.5           /* busy shares from here on may be of tasks that run for the whole interval  \
-                       */
-#define ROUNDING 0.01 /* seconds, of busy time */
+#define NUMBERS  9
+#define LONG_RUN 0.01   /* seconds: runs of which a reading may cut off much */
+#define ROUNDING 0.01   /* seconds, of busy time, and of one sample of it */
+#define WAKE_UP  100e-6 /* seconds, at most */
 
 TaskTime *task_time_new(int n_cpus)
 {
@@ -80,13 +80,17 @@ static bool counts(const CpuTasks *before, const CpuTasks *last)
                last->run_nsec >= before->run_nsec;
 }
 
+/* Busy time that neither tasks nor waking up nor sampling explains is work of interrupts. */
 static float share_of(const CpuTasks *before, const CpuTasks *last, float busy, double seconds)
 {
         double run = (double)(last->run_nsec - before->run_nsec) / 1e9;
+        double switches = (double)(last->switches - before->switches);
+        double sampled = (double)busy * seconds;
+        double noise = ROUNDING + 3 * sqrt(sampled * ROUNDING);
 
-        if ((double)busy >= LONG_RUNS)
+        if (sampled >= LONG_RUN * (switches + 1) || sampled - run > WAKE_UP * switches + noise)
                 return busy;
-        return (float)(MIN(run, (double)busy * seconds + ROUNDING) / seconds);
+        return (float)(MIN(run, sampled + ROUNDING) / seconds);
 }
 
 void task_time_read(TaskTime *time, int root, const Snapshot *snapshot)

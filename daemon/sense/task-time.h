@@ -5,8 +5,9 @@
  * The busy time of /proc/stat is everything but sleep, in steps of 10 ms: for a CPU that runs for
  * 0.2 ms a few times a second it is mostly the cost of waking up, and of rounding. What tasks ran
  * is counted in nanoseconds (/proc/schedstat), but only when a CPU changes from a task to another
- * or to idle. So busy time counts for a CPU that is busy for half of the time or more, and the time
- * of tasks for others.
+ * or to idle, and without interrupts that find the CPU idle. So busy time counts for a CPU whose
+ * tasks run for 10 ms or more at a time, and where more of it is left than wake-ups and sampling
+ * explain. The time of tasks counts for others, however busy: arms then differ in no unit.
  */
 #ifndef IDLED_TASK_TIME_H
 #define IDLED_TASK_TIME_H
