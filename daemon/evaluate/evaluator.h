@@ -9,8 +9,8 @@
  *  2. A trial is a pair of blocks, one of each arm (schedule.h). None begins once the last work is
  *     longer ago than two trials take, because blocks without work are dropped. While the budget
  *     lasts the next follows at once if a load has fewer than four, if the interval excludes 0 and
- *     there is no verdict yet, or if the last one contradicts the verdict; the latest eight overrule
- *     those before. Else gaps are of random length, and double once there is a verdict.
+ *     there is no verdict yet, or if the last one contradicts the verdict; the latest eight
+ *     overrule those before. Else gaps are of random length, and double once there is a verdict.
  *  3. Budget. Three quarters of the duty's share of an hour may be spent at once on the arm that
  *     does not rest, and one quarter comes back evenly in the course of the hour: no hour sees more
  *     than the duty. A trial that takes longer waits until enough of it came back.
