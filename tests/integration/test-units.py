@@ -241,7 +241,9 @@ class NothingToConfine(WithSystemd, TestCase):
     def assert_not_parked(self, *options):
         before = self.mocked('History')
         self.start()
-        self.assertEqual((self.get('Parked'), self.get('IdleMask')), ('', '6-7'))
+        wait_until(lambda: self.get('IdleMask') == '6-7', 'a plan')
+        wait_until(lambda: self.get('Degraded'), 'a reason')
+        self.assertEqual(self.get('Parked'), '')
         self.assertEqual(self.mocked('History'), before)
         self.assertEqual(self.get('Transitions'), 0)
         for row in self.call('Explain')[6:]:
